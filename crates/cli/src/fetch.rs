@@ -61,7 +61,10 @@ fn made(
 fn cache_folder() -> PathBuf {
     let base = std::env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)
-        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))
-        .unwrap_or_else(std::env::temp_dir);
-    base.join("tiphys")
+        .or_else(|| Some(std::env::home_dir().filter(|home| home.is_absolute())?.join(".cache")));
+    match base {
+        Some(base) => base.join("tiphys"),
+        // Of this process alone: in a folder that everybody can write to, a known name could be somebody else's.
+        None => std::env::temp_dir().join(format!("tiphys-{}", std::process::id())),
+    }
 }

@@ -12,6 +12,7 @@ mod evaluator;
 mod exit;
 mod fetch;
 mod generators;
+mod local_clusters;
 mod local_repositories;
 mod output;
 mod plugins;

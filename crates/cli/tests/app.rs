@@ -47,7 +47,7 @@ fn the_folder_is_found_by_a_copy_of_the_kubeconfig() {
     let shop = Shop::start(&[], |_| {});
     let elsewhere = tempfile::tempdir().unwrap();
     let copy = elsewhere.path().join("config");
-    std::fs::copy(shop.repo.run_dir().join(".tiphys/kubeconfig"), &copy).unwrap();
+    std::fs::copy(shop.repo.kubeconfig(), &copy).unwrap();
     let run = |by_flag: bool| {
         let mut command = shop.repo.command(&["app", "diff", "shop"]);
         match by_flag {

@@ -85,7 +85,7 @@ impl Twin {
         let process = Process::start(repo.command(&["twin"]));
         process.until("export KUBECONFIG=");
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        let kubeconfig = repo.run_dir().join(".tiphys/kubeconfig");
+        let kubeconfig = repo.kubeconfig();
         let cluster = runtime.block_on(Cluster::connect(Some(&kubeconfig), None)).unwrap().cluster;
         let twin = Self { repo, runtime, cluster, _process: process };
         twin.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "argocd"}}));
@@ -129,7 +129,9 @@ impl Twin {
     }
 
     fn controller(&self, flags: &[&str]) -> Process {
-        let mut args = vec!["controller", "--kubeconfig", ".tiphys/kubeconfig", "--metrics", "127.0.0.1:0"];
+        let kubeconfig = self.repo.kubeconfig();
+        let mut args = vec!["controller", "--metrics", "127.0.0.1:0", "--local-repositories", "repo"];
+        args.extend(["--kubeconfig", kubeconfig.to_str().unwrap()]);
         args.extend(flags);
         Process::start(self.repo.command(&args))
     }

@@ -43,7 +43,7 @@ impl Twin {
             "1.34",
         ]);
         let mut child =
-            command.current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+            command.current_dir(folder).env("XDG_STATE_HOME", folder.join("state")).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
         Self(child)
     }
@@ -66,7 +66,8 @@ fn write_chart(folder: &Path, template: &str) {
 fn render(folder: &Path, flags: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tiphys"));
     command.args(["render", "helm", "web", "--namespace", "shop", "--kubeconfig", "config"]);
-    let output = command.args(flags).current_dir(folder).output().unwrap();
+    let output =
+        command.args(flags).current_dir(folder).env("XDG_STATE_HOME", folder.join("state")).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }

@@ -33,7 +33,7 @@ fn assert_silent(what: &str, text: &str) {
 /// Everything that the cluster has recorded about Applications and as Events.
 fn recorded(repo: &Repo) -> String {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let kubeconfig = repo.run_dir().join(".tiphys/kubeconfig");
+    let kubeconfig = repo.kubeconfig();
     runtime.block_on(async {
         let cluster = Cluster::connect(Some(&kubeconfig), None).await.unwrap().cluster;
         let mut text = String::new();

@@ -36,6 +36,7 @@ impl Drop for Twin {
 fn command(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tiphys"));
     command.arg("twin").args(["--kubeconfig", "config"]).args(args).current_dir(folder);
+    command.env("XDG_STATE_HOME", folder.join("state"));
     command
 }
 
@@ -140,7 +141,8 @@ fn wrong_use_is_said() {
     ];
     for (args, text) in refused {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tiphys"));
-        let output = command.arg("twin").args(args).current_dir(folder.path()).output().unwrap();
+        command.arg("twin").args(args).current_dir(folder.path());
+        let output = command.env("XDG_STATE_HOME", folder.path().join("state")).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{stderr}");
         assert!(stderr.contains(text), "{stderr}");

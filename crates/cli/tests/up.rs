@@ -9,7 +9,7 @@ use common::{Repo, URL, application, config_map};
 
 /// `kubectl` on the cluster of a running `tiphys up`.
 fn kubectl(repo: &Repo, args: &[&str]) -> String {
-    let config = repo.run_dir().join(".tiphys/kubeconfig");
+    let config = repo.kubeconfig();
     let output = Command::new("kubectl").args(args).env("KUBECONFIG", config).output().unwrap();
     let text =
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -43,7 +43,7 @@ fn once_brings_an_app_of_apps_up_and_prints_a_table() {
         ("one/a.yaml", &config_map("a", "1")),
         ("two/a.yaml", &config_map("a", "2")),
     ]);
-    let run = repo.once(&[]);
+    let run = repo.once(&["--kubeconfig", "config"]);
     run.expect(
         0,
         &[
@@ -53,7 +53,7 @@ fn once_brings_an_app_of_apps_up_and_prints_a_table() {
             "all 3 Applications are Synced and Healthy",
         ],
     );
-    let created = repo.run_dir().join(".tiphys/kubeconfig");
+    let created = repo.run_dir().join("config");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;

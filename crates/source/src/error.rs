@@ -186,13 +186,9 @@ impl SourceError {
         matches!(self, Self::Fetch { .. } | Self::Timeout { .. })
     }
 
-    /// Whether it is not to be had from here, however often it is tried: nothing is fetched, the login is refused, or it is
-    /// a folder of this machine that may not be read.
+    /// Whether it is not to be had from here, however often it is tried: nothing is fetched, or the login is refused.
     pub fn is_out_of_reach(&self) -> bool {
-        matches!(
-            self,
-            Self::Offline { .. } | Self::Denied { .. } | Self::Login { .. } | Self::LocalFolder { .. }
-        )
+        matches!(self, Self::Offline { .. } | Self::Denied { .. } | Self::Login { .. })
     }
 
     /// Whether it would have had to be fetched, and nothing is.

@@ -15,7 +15,8 @@ use tiphys_vfs::{FileTree, join};
 
 use crate::{
     Access, AccessTable, ChartRequest, Charts, Checkout, CheckoutOptions, DeclaredAccess, FetchedChart,
-    Functions, GitCache, GitRequests, Keyring, LocalRepositories, Plugins, Signed, SignedRevision, SourceError,
+    Functions, GitCache, GitRequests, Keyring, LocalRepositories, Plugins, Signed, SignedRevision,
+    SourceError,
     git_requests::Counts,
     remote::{HelmRepositories, Http, registry_credentials},
 };

@@ -28,7 +28,8 @@ use tiphys_diag::chain;
 use tiphys_vfs::FileTree;
 
 use crate::{
-    Access, AccessTable, Checkout, Keyring, LocalRepositories, RepoId, Signed, SignedRevision, SourceError, git_credentials,
+    Access, AccessTable, Checkout, Keyring, LocalRepositories, RepoId, Signed, SignedRevision, SourceError,
+    git_credentials,
     git_requests::Counts,
     git_tree,
     login::Logins,

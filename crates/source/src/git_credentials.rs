@@ -15,10 +15,17 @@ pub(crate) fn filled(url: &str, access: &Access) -> Option<Access> {
     }
     let mut env: BTreeMap<String, String> = std::env::vars().collect();
     env.insert("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned());
+    // Only the person's own configuration names helpers: Git must find no repository whose configuration it would read.
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"] {
+        env.remove(name);
+    }
+    let folder = tempfile::tempdir().ok()?;
+    let above = folder.path().canonicalize().ok()?.parent()?.to_string_lossy().into_owned();
+    env.insert("GIT_CEILING_DIRECTORIES".to_owned(), above);
     let home = env.get("HOME").cloned().unwrap_or_default();
     let program = Program {
         words: &["git", "credential", "fill"].map(str::to_owned),
-        folder: &std::env::temp_dir(),
+        folder: folder.path(),
         home: home.as_ref(),
         env: &env,
         input: &format!("url={url}\n\n"),

@@ -12,7 +12,7 @@ use gix::{
     bstr::BString,
     objs::{Kind, Write, tree::EntryKind},
 };
-use tiphys_source::{GitCache, SourceError, WorkingTree};
+use tiphys_source::{GitCache, LocalRepositories, SourceError, WorkingTree};
 use tiphys_vfs::FileTree;
 
 struct Repo {
@@ -70,10 +70,24 @@ impl Repo {
 
 fn cache(folder: &tempfile::TempDir) -> GitCache {
     GitCache::new(folder.path().join("cache"), Duration::ZERO)
+        .with_local_repositories(LocalRepositories::any())
 }
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a folder can be made")
+}
+
+#[test]
+fn a_folder_of_this_machine_is_read_only_if_it_is_allowed() {
+    let place = folder();
+    let origin = Repo::init(&place.path().join("origin"));
+    origin.commit(&[("a.yaml", "x: 1")], &[]);
+    let cache = GitCache::new(place.path().join("cache"), Duration::ZERO);
+    for url in [origin.url.clone(), format!("file://{}", origin.url), format!(" {} ", origin.url)] {
+        let error = cache.checkout(&url, "").err().expect("it is not allowed");
+        assert!(matches!(error, SourceError::LocalFolder { .. }), "{url}: {error}");
+        assert!(error.to_string().contains("--local-repositories"), "{error}");
+    }
 }
 
 #[test]

@@ -1,6 +1,10 @@
 //! The file with which kubectl finds the server.
 
-use std::{io, net::SocketAddr, path::Path};
+use std::{
+    io::{self, Write as _},
+    net::SocketAddr,
+    path::Path,
+};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use tiphys_value::json;
@@ -20,25 +24,14 @@ pub fn write_kubeconfig(path: &Path, address: SocketAddr, ca_pem: &str, token: &
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(name);
-    write_private(&temporary, text.as_bytes())?;
-    std::fs::rename(&temporary, path)
-}
-
-#[cfg(unix)]
-fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    use std::{io::Write, os::unix::fs::OpenOptionsExt};
-    let mut options = std::fs::OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
-}
-
-#[cfg(not(unix))]
-fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    std::fs::write(path, bytes)
+    // Of an unpredictable name, created exclusively and for the owner alone: nothing that stands in the folder already
+    // decides where the token goes.
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut new = tempfile::NamedTempFile::new_in(folder)?;
+    new.write_all(text.as_bytes())?;
+    new.as_file().sync_all()?;
+    new.persist(path).map_err(|error| error.error)?;
+    Ok(())
 }
 
 #[cfg(test)]

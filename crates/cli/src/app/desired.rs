@@ -13,11 +13,9 @@ use tiphys_model::{Application, ArgoSettings, settings};
 use tiphys_render::{Context, Rendered, render};
 use tiphys_value::{GroupKind, GroupVersionKind, ObjectExt, ResourceKey, Value};
 
-use super::{
-    session::Session,
-    target::{Served, answers},
-};
+use super::session::Session;
 use crate::{
+    local_clusters::{Served, kubeconfig_answers},
     repository::{Given, HOME, Repository, cluster_of},
     up::kubeconfig_for,
 };
@@ -60,7 +58,7 @@ pub async fn destination(session: &Session, app: &Application) -> anyhow::Result
     let home = &session.cluster;
     let destination = &app.spec.destination;
     if let Some(first) = &session.twin {
-        let own = kubeconfig_for(first, destination).filter(|file| file.is_file() && answers(file));
+        let own = kubeconfig_for(first, destination).filter(|file| kubeconfig_answers(file));
         let Some(own) = own else { return Ok(home.clone()) };
         let cluster = Cluster::connect(Some(&own), None).await?.cluster;
         cluster.discover().await?;

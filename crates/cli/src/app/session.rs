@@ -7,11 +7,8 @@ use tiphys_cluster::{Cluster, ClusterError, PatchType, Report, Resource};
 use tiphys_model::{Application, names};
 use tiphys_value::{GroupVersionKind, ObjectExt, Value, json};
 
-use super::{
-    similar::similar,
-    target::{Served, Target},
-};
-use crate::exit::WrongUse;
+use super::{similar::similar, target::Target};
+use crate::{exit::WrongUse, local_clusters::Served};
 
 /// The name under which the commands write.
 pub const FIELD_MANAGER: &str = "tiphys-cli";
@@ -67,8 +64,7 @@ impl Session {
     /// # Errors
     /// The cluster cannot be reached, or has no Applications.
     pub async fn open(target: &Target) -> anyhow::Result<Self> {
-        let mut chosen = target.connect().await?;
-        chosen.ask_whose_it_is().await;
+        let chosen = target.connect().await?;
         let (cluster, address) = (chosen.connection.cluster, chosen.connection.address);
         let kind = GroupVersionKind::from_api_version(names::API_VERSION, "Application");
         let apps = cluster.resource(&kind).await.with_context(|| format!("the cluster at {address}"))?;

@@ -1,23 +1,16 @@
 //! `tiphys twin`.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    io::ErrorKind,
-    net::SocketAddr,
-    path::{Path, PathBuf},
-    time::Instant,
-};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Instant};
 
-use anyhow::Context as _;
 use tiphys_apiserver::{ApiServer, ApiServerOptions, KubernetesVersion, ServiceNetwork, Serving};
 use tiphys_world::{Driver, Settings};
 
 use crate::{
     dump, duration,
     exit::WrongUse,
+    local_clusters::{Purpose, Registration},
     output::say,
-    up::{Signals, listen_error, make_private_folder},
+    up::{Signals, listen_error},
 };
 
 /// How many refused objects of a dump are shown.
@@ -34,9 +27,10 @@ pub struct Args {
     /// Address to serve the API on; port 0 takes a free one.
     #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDRESS")]
     listen: SocketAddr,
-    /// Where to write the kubeconfig once the cluster is ready.
-    #[arg(long, default_value = ".tiphys/kubeconfig", value_name = "FILE")]
-    kubeconfig: PathBuf,
+    /// Write the kubeconfig into this file too once the cluster is ready; by default it is only in a folder of
+    /// your own, below $XDG_STATE_HOME or ~/.local/state.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
     /// Keep the cluster in this folder, and go on with it at the next start.
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
@@ -67,7 +61,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 async fn serve(args: &Args) -> anyhow::Result<()> {
     let start = Instant::now();
     let mut signals = Signals::new()?;
-    clear_stale(&args.kubeconfig)?;
+    let registration = Registration::open(Purpose::default(), args.kubeconfig.as_deref())?;
     let objects = args.from.as_deref().map(dump::read_dump).transpose();
     let objects = objects.map_err(|error| WrongUse(format!("{error:#}")))?;
     let server = ApiServer::new(ApiServerOptions {
@@ -84,15 +78,13 @@ async fn serve(args: &Args) -> anyhow::Result<()> {
         }
         None => Some(driver(args, &server, &serving)?),
     };
-    make_private_folder(&args.kubeconfig)?;
-    let written = serving.write_kubeconfig(&args.kubeconfig);
-    written.with_context(|| format!("cannot write {}", args.kubeconfig.display()))?;
+    registration.note(&serving)?;
     say(format_args!(
         "Kubernetes {} at https://{}, ready in {}; export KUBECONFIG={}",
         args.kubernetes_version.unwrap_or_default(),
         serving.address(),
         duration::shown(start.elapsed()),
-        args.kubeconfig.display()
+        registration.kubeconfig().display()
     ))?;
     tokio::select! {
         () = serving.run() => {}
@@ -100,29 +92,6 @@ async fn serve(args: &Args) -> anyhow::Result<()> {
         () = signals.wait() => {}
     }
     Ok(())
-}
-
-/// Nobody shall take the kubeconfig of an earlier run for this one's, and nobody's own is written over.
-fn clear_stale(kubeconfig: &Path) -> anyhow::Result<()> {
-    let text = match fs::read_to_string(kubeconfig) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        text => text.with_context(|| format!("cannot read {}", kubeconfig.display()))?,
-    };
-    if text.trim().is_empty() {
-        return Ok(());
-    }
-    let is_ours = tiphys_yaml::from_yaml(&text).is_ok_and(|config| {
-        config["current-context"] == "tiphys"
-            && config["clusters"].as_array().is_some_and(|all| all.len() == 1)
-    });
-    if !is_ours {
-        let place = kubeconfig.display();
-        return Err(WrongUse(format!(
-            "{place} holds something else than an embedded cluster's kubeconfig; name another file with --kubeconfig"
-        ))
-        .into());
-    }
-    fs::remove_file(kubeconfig).with_context(|| format!("cannot remove the old {}", kubeconfig.display()))
 }
 
 fn driver(args: &Args, server: &ApiServer, serving: &Serving) -> anyhow::Result<Driver> {

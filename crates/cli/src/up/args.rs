@@ -68,9 +68,10 @@ pub struct Args {
     /// and otherwise 10.96.0.0/16. A cluster that is kept with --state keeps its own.
     #[arg(long, value_name = "CIDR")]
     pub service_cluster_ip_range: Option<ServiceNetwork>,
-    /// Where to write the kubeconfig.
-    #[arg(long, default_value = ".tiphys/kubeconfig", value_name = "FILE")]
-    pub kubeconfig: PathBuf,
+    /// Write the kubeconfig into this file too; by default it is only in a folder of your own, below
+    /// $XDG_STATE_HOME or ~/.local/state, where `tiphys app` run in the repository finds it.
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
     /// Lines for people, or one JSON object a line for programs.
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub output: Output,

@@ -12,19 +12,17 @@ use tiphys_controller::Opener;
 use tiphys_model::{Destination, names};
 use tiphys_value::json;
 
-use super::{
-    apply_options,
-    args::Args,
-    twin::{Twin, kubeconfig_beside},
-};
+use super::{apply_options, args::Args, twin::Twin};
 use crate::{
     ENGINE_NAMESPACE,
+    local_clusters::{Registration, kubeconfig_beside},
     repository::{HOME, cluster_of},
 };
 
 /// The clusters beside the engine's own. Dropping it ends them.
-#[derive(Default)]
 pub struct Clusters {
+    /// Where their kubeconfigs go.
+    registration: Arc<Registration>,
     /// By the address that stands for each.
     opened: Arc<Mutex<BTreeMap<String, Cluster>>>,
     twins: Vec<Twin>,
@@ -32,6 +30,11 @@ pub struct Clusters {
 }
 
 impl Clusters {
+    /// None yet; the kubeconfigs of those to come lie beside that of the engine's own.
+    pub fn beside(registration: Arc<Registration>) -> Self {
+        Self { registration, opened: Arc::default(), twins: Vec::new(), known: BTreeSet::new() }
+    }
+
     /// Leads the engine to them.
     pub fn opener(&self) -> Opener {
         let opened = self.opened.clone();
@@ -59,7 +62,7 @@ impl Clusters {
             (server, _) => server.to_owned(),
         };
         let file = file_name(&name);
-        let twin = Twin::start_beside(args, &file).await?;
+        let twin = Twin::start_beside(args, &self.registration, &file).await?;
         self.opened
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -76,7 +79,7 @@ impl Clusters {
             "stringData": {"name": name, "server": server, "config": "{}"},
         });
         home.apply(&secret, &apply_options()).await?;
-        let kubeconfig = kubeconfig_beside(&args.kubeconfig, &file);
+        let kubeconfig = kubeconfig_beside(&self.registration.kubeconfig(), &file);
         Ok(Some(format!(
             "{name} is a cluster of its own, as Applications for several clusters have the same objects; its kubeconfig is {}",
             kubeconfig.display()

@@ -44,8 +44,8 @@ use tokio::{
 
 use crate::{
     ENGINE_NAMESPACE,
-    app::target::{Served, note_in_cluster, note_served},
     exit::{Reported, WrongUse},
+    local_clusters::{Purpose, Registration, Served},
     repository::{Catalogue, Choice, Found, Given, Repository, Scope, choose},
 };
 pub use args::Args;
@@ -59,7 +59,7 @@ use rows::Row;
 use settle::Stillness;
 pub(crate) use signals::Signals;
 use twin::Twin;
-pub(crate) use twin::{listen_error, make_private_folder};
+pub(crate) use twin::listen_error;
 
 /// Who owns the fields of what is put into a cluster here.
 const FIELD_MANAGER: &str = "tiphys-up";
@@ -97,17 +97,20 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
     notices.iter().for_each(|notice| reporter.notice(notice));
     let network = network::chosen(args, repository.tree.as_ref());
     network.told.iter().for_each(|told| reporter.notice(told));
-    let twin = Twin::start(args, network.range).await?;
     let folder = repository.root.clone();
-    let served = folder.map(|folder| Served { folder, by_revision: args.respect_revisions });
-    note_served(&args.kubeconfig, served.as_ref())?;
-    note_in_cluster(&twin.cluster, &args.kubeconfig).await?;
-    reporter.cluster(&twin.address, &args.kubeconfig, twin.ready_in);
+    let purpose = Purpose {
+        place: args.place.clone(),
+        environment: args.path.clone().unwrap_or_default(),
+        served: folder.map(|folder| Served { folder, by_revision: args.respect_revisions }),
+    };
+    let registration = Arc::new(Registration::open(purpose, args.kubeconfig.as_deref())?);
+    let twin = Twin::start(args, network.range, &registration).await?;
+    reporter.cluster(&twin.address, &registration.kubeconfig(), twin.ready_in);
     let install =
         install::Install { cluster: &twin.cluster, projects: &projects, settings: argo_settings.as_ref() };
     install.definitions().await?;
     let refused = install.applications(&roots).await?;
-    let mut clusters = Clusters::default();
+    let mut clusters = Clusters::beside(registration.clone());
     for destination in &apart {
         let told = clusters.provide(args, &twin.cluster, destination).await?;
         told.iter().for_each(|text| reporter.notice(text));

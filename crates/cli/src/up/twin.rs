@@ -3,13 +3,11 @@
 use std::{
     collections::BTreeSet,
     net::SocketAddr,
-    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use anyhow::Context as _;
-use tiphys_apiserver::{ApiServer, ApiServerOptions, PodBackend, ServeError, ServiceNetwork};
+use tiphys_apiserver::{ApiServer, ApiServerOptions, PodBackend, ServeError, ServiceNetwork, Serving};
 use tiphys_cluster::Cluster;
 use tiphys_model::names;
 use tiphys_value::GroupKind;
@@ -17,6 +15,7 @@ use tiphys_world::{Driver, Settings};
 use tokio::task::JoinHandle;
 
 use super::args::Args;
+use crate::local_clusters::Registration;
 
 /// A running embedded cluster. Dropping it ends it.
 pub struct Twin {
@@ -35,20 +34,24 @@ impl Twin {
     ///
     /// # Errors
     /// The state folder cannot be used, or the address not listened on.
-    pub async fn start(args: &Args, network: Option<ServiceNetwork>) -> anyhow::Result<Self> {
+    pub async fn start(
+        args: &Args,
+        network: Option<ServiceNetwork>,
+        registration: &Registration,
+    ) -> anyhow::Result<Self> {
         let options = ApiServerOptions {
             state_dir: args.state.clone(),
             service_network: network,
             ..ApiServerOptions::default()
         };
-        Self::start_at(options, args.listen, &args.kubeconfig).await
+        Self::start_at(options, args.listen, |serving| registration.note(serving)).await
     }
 
     /// Starts one more beside it, which has its name in the names of its files.
     ///
     /// # Errors
     /// As of [`Self::start`].
-    pub async fn start_beside(args: &Args, name: &str) -> anyhow::Result<Self> {
+    pub async fn start_beside(args: &Args, registration: &Registration, name: &str) -> anyhow::Result<Self> {
         let state_dir = args.state.as_ref().map(|folder| folder.join("clusters").join(name));
         let options = ApiServerOptions {
             state_dir,
@@ -56,21 +59,18 @@ impl Twin {
             ..ApiServerOptions::default()
         };
         let listen = SocketAddr::new(args.listen.ip(), 0);
-        Self::start_at(options, listen, &kubeconfig_beside(&args.kubeconfig, name)).await
+        Self::start_at(options, listen, |serving| registration.note_beside(serving, name)).await
     }
 
     async fn start_at(
         options: ApiServerOptions,
         listen: SocketAddr,
-        kubeconfig: &Path,
+        note: impl FnOnce(&Serving) -> anyhow::Result<()>,
     ) -> anyhow::Result<Self> {
         let start = Instant::now();
         let server = ApiServer::new(options)?;
         let serving = server.bind(listen).await.map_err(listen_error)?;
-        make_private_folder(kubeconfig)?;
-        serving
-            .write_kubeconfig(kubeconfig)
-            .with_context(|| format!("cannot write {}", kubeconfig.display()))?;
+        note(&serving)?;
         let settings =
             Settings { root_ca: serving.ca_pem().to_owned(), probe_delays: false, ..Settings::default() };
         let driver = Driver::new(&server, settings)
@@ -93,13 +93,6 @@ impl Drop for Twin {
     }
 }
 
-/// Where the kubeconfig of a cluster beside the first, whose kubeconfig is given, is.
-pub fn kubeconfig_beside(first: &Path, name: &str) -> PathBuf {
-    let mut path = first.to_path_buf().into_os_string();
-    path.push(format!(".{name}"));
-    path.into()
-}
-
 /// The custom resources that somebody attends to: the operators that the cluster plays, and the engine.
 pub fn attended() -> BTreeSet<GroupKind> {
     let own = ["Application", "ApplicationSet", "AppProject"].map(|kind| GroupKind::new(names::GROUP, kind));
@@ -119,21 +112,4 @@ pub(crate) fn listen_error(error: ServeError) -> anyhow::Error {
     } else {
         error
     }
-}
-
-/// The folder of the kubeconfig; what is in `.tiphys` is no part of the repository.
-pub(crate) fn make_private_folder(kubeconfig: &Path) -> anyhow::Result<()> {
-    let Some(folder) = kubeconfig.parent().filter(|folder| !folder.as_os_str().is_empty()) else {
-        return Ok(());
-    };
-    std::fs::create_dir_all(folder).with_context(|| {
-        format!("cannot create {}; --kubeconfig names a file elsewhere", folder.display())
-    })?;
-    if folder.ends_with(".tiphys") {
-        let ignore = folder.join(".gitignore");
-        if !ignore.exists() {
-            std::fs::write(&ignore, "*\n").with_context(|| format!("cannot write {}", ignore.display()))?;
-        }
-    }
-    Ok(())
 }

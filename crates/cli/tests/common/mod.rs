@@ -79,7 +79,23 @@ impl Repo {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tiphys"));
         command.args(args).current_dir(self.dir.path());
         command.env("XDG_CACHE_HOME", self.dir.path().join("cache")).env_remove("KUBECONFIG");
+        command.env("XDG_STATE_HOME", self.state_home());
         command
+    }
+
+    /// Where commands note the clusters that run.
+    pub fn state_home(&self) -> PathBuf {
+        self.dir.path().join("state")
+    }
+
+    /// The kubeconfig of the one cluster that runs.
+    pub fn kubeconfig(&self) -> PathBuf {
+        let clusters =
+            fs::read_dir(self.state_home().join("tiphys/clusters")).expect("a cluster was started");
+        let files = clusters.map(|entry| entry.expect("readable").path().join("kubeconfig"));
+        let found: Vec<PathBuf> = files.filter(|file| file.is_file()).collect();
+        assert_eq!(found.len(), 1, "{found:?}");
+        found.into_iter().next().expect("one")
     }
 
     /// Runs `tiphys` to its end.

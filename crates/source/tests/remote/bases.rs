@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use gix::objs::tree::EntryKind;
 use tiphys_kustomize::{BuildOptions, build};
-use tiphys_source::Fetcher;
+use tiphys_source::{Fetcher, LocalRepositories};
 use tiphys_vfs::MemTree;
 
 use crate::support::{Server, not_found, ok};
@@ -12,7 +12,8 @@ use crate::support::{Server, not_found, ok};
 const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: far\n";
 
 fn options(folder: &Path, offline: bool) -> BuildOptions {
-    let fetcher = Fetcher::new(folder.join("cache"), Duration::ZERO, offline, |_| None);
+    let fetcher = Fetcher::new(folder.join("cache"), Duration::ZERO, offline, |_| None)
+        .with_local_repositories(LocalRepositories::any());
     BuildOptions { remote_loader: Some(Arc::new(fetcher)), ..BuildOptions::default() }
 }
 

@@ -101,7 +101,7 @@ pub struct Args {
     /// written.
     #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "unset", default_value_t = DryRun::Client)]
     dry_run: DryRun,
-    /// Kubeconfig for --dry-run=server; by default that of a `tiphys up` running here (.tiphys/kubeconfig), else
+    /// Kubeconfig for --dry-run=server; by default that of a `tiphys up` that you run for this folder, else
     /// $KUBECONFIG, else ~/.kube/config.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
