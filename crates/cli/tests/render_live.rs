@@ -42,8 +42,13 @@ impl Twin {
             "--kubernetes-version",
             "1.34",
         ]);
-        let mut child =
-            command.current_dir(folder).env("XDG_STATE_HOME", folder.join("state")).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = command
+            .current_dir(folder)
+            .env("XDG_STATE_HOME", folder.join("state"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
         Self(child)
     }
