@@ -1,6 +1,6 @@
 //! Identities that a process is given by its environment: each is asked for by a process of its own.
 
-#[path = "clouds/server.rs"]
+#[path = "it/server.rs"]
 mod server;
 
 use std::process::Command;

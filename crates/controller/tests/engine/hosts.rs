@@ -1,7 +1,7 @@
 //! What befalls a Git host under Applications at work. How each failure of a host is told is tested where it is
-//! fetched from (`crates/source/tests/git_http`).
+//! fetched from (`crates/source/tests/it/git_http`).
 
-#[path = "../../../source/tests/git_http/server.rs"]
+#[path = "../../../source/tests/it/git_http/server.rs"]
 #[allow(dead_code, reason = "the tests of fetching have it do more")]
 mod server;
 

@@ -1,0 +1,137 @@
+//! A server with a state folder loses no acknowledged write, wherever it is killed.
+
+use std::{
+    collections::BTreeMap,
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::Full;
+use tiphys_apiserver::{ApiServer, ApiServerOptions, StateError};
+use tiphys_value::{GroupVersionResource, Value, json};
+use tower::ServiceExt;
+
+const STATE: &str = "TIPHYS_TEST_STATE";
+const ROUND: &str = "TIPHYS_TEST_ROUND";
+
+fn open(folder: &Path) -> Result<ApiServer, StateError> {
+    ApiServer::new(ApiServerOptions { state_dir: Some(folder.to_owned()), ..ApiServerOptions::default() })
+}
+
+async fn send(server: &ApiServer, method: &str, path: &str, body: &Value) -> u16 {
+    let kind = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+    let request = Request::builder().method(method).uri(path).header("content-type", kind);
+    let request = request.body(Full::new(Bytes::from(body.to_string()))).unwrap();
+    server.service().oneshot(request).await.unwrap().status().as_u16()
+}
+
+/// Not a test of its own: the process that is killed. It says what it is about to write, and that it is written
+/// once that is acknowledged: objects are created, changed, and some deleted again.
+#[tokio::test]
+async fn writer() {
+    let Some(folder) = std::env::var_os(STATE) else { return };
+    let server = open(Path::new(&folder)).unwrap();
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let round = std::env::var(ROUND).unwrap();
+    for number in 0.. {
+        let name = format!("w-{round}-{number}");
+        let object = format!("{maps}/{name}");
+        let steps = [
+            ("POST", maps, "1", json!({"metadata": {"name": name}, "data": {"step": "1"}})),
+            ("PATCH", &object, "2", json!({"data": {"step": "2"}})),
+            ("DELETE", &object, "gone", json!({})),
+        ];
+        for (method, path, step, body) in steps.into_iter().take(1 + number % 3) {
+            println!("writing {name} {step}");
+            let code = send(&server, method, path, &body).await;
+            assert!(code == 200 || code == 201, "{code}");
+            println!("written {name} {step}");
+        }
+    }
+}
+
+/// What the writers said: the last acknowledged state of every object, unless they were about to change it.
+#[derive(Default)]
+struct Told(BTreeMap<String, String>);
+
+impl Told {
+    /// Takes a line; returns whether it acknowledges something.
+    fn hear(&mut self, line: &str) -> bool {
+        let part = |word: &str| line.split_once(word).and_then(|(_, rest)| rest.split_once(' '));
+        if let Some((name, _)) = part("writing ") {
+            self.0.remove(name);
+            return false;
+        }
+        let Some((name, step)) = part("written ") else { return false };
+        self.0.insert(name.to_owned(), step.to_owned());
+        true
+    }
+
+    fn is_kept_by(&self, server: &ApiServer) {
+        let maps = GroupVersionResource::new("", "v1", "configmaps");
+        for (name, step) in &self.0 {
+            let found = server.client("test").get(&maps, "default", name);
+            let found = found.map_or("gone".to_owned(), |object| {
+                object["data"]["step"].as_str().unwrap_or_default().to_owned()
+            });
+            assert_eq!(found, *step, "{name}");
+        }
+    }
+}
+
+/// How many writers are killed: a few, or as many as `TIPHYS_KILLS` says.
+fn kills() -> usize {
+    std::env::var("TIPHYS_KILLS").ok().and_then(|number| number.parse().ok()).unwrap_or(15)
+}
+
+#[test]
+fn killed_anywhere_nothing_acknowledged_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut told = Told::default();
+    let mut revision = 0;
+    for round in 0..kills() {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "durability::writer", "--nocapture"])
+            .env(STATE, folder.path())
+            .env(ROUND, round.to_string())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        // Another number of writes each time, and another moment after the last: the kill falls anywhere.
+        let mut left = 1 + round * 7 % 61;
+        while left > 0 {
+            left -= usize::from(told.hear(&lines.next().expect("the writer goes on")));
+        }
+        let pause = Duration::from_micros((round as u64).wrapping_mul(7919) % 3000);
+        std::thread::sleep(pause);
+        child.kill().unwrap();
+        for line in lines {
+            told.hear(&line);
+        }
+        child.wait().unwrap();
+        let server = open(folder.path()).unwrap();
+        told.is_kept_by(&server);
+        assert!(server.revision() > revision, "revisions are never given out twice");
+        revision = server.revision();
+    }
+    assert!(told.0.len() > 10 * kills());
+}
+
+#[test]
+fn a_folder_of_a_newer_version_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(open(folder.path()).unwrap());
+    let database = redb::Database::create(folder.path().join("cluster.redb")).unwrap();
+    let transaction = database.begin_write().unwrap();
+    let meta: redb::TableDefinition<'_, &str, u64> = redb::TableDefinition::new("meta");
+    transaction.open_table(meta).unwrap().insert("format", 99).unwrap();
+    transaction.commit().unwrap();
+    drop(database);
+    let error = open(folder.path()).err().unwrap().to_string();
+    assert!(error.contains("has format 99") && error.contains("newer version"), "{error}");
+}

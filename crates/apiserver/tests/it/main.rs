@@ -1,0 +1,9 @@
+//! Tests of what the crate offers, in one binary: a module for each subject.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+mod abuse;
+mod admission;
+mod api;
+mod client_go;
+mod durability;
+mod scale;

@@ -1,0 +1,18 @@
+//! The committed reference says what the program says.
+
+use std::{fs, path::Path};
+
+#[test]
+fn the_reference_is_up_to_date() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cli.md");
+    let committed = fs::read_to_string(page).expect("docs/cli.md is committed");
+    let current = tiphys_cli::reference::markdown(&tiphys_cli::command());
+    assert!(committed == current, "docs/cli.md is out of date: run `cargo xtask docs`");
+}
+
+#[test]
+fn the_definitions_to_install_are_up_to_date() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/install/crds.yaml");
+    let committed = fs::read_to_string(file).expect("deploy/install/crds.yaml is committed");
+    assert!(committed == tiphys_cli::reference::definitions(), "run `cargo xtask docs`");
+}

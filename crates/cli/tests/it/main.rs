@@ -1,0 +1,27 @@
+//! Tests of what the crate offers, in one binary: a module for each subject.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+mod app;
+mod check;
+mod common;
+mod controller;
+mod docs;
+mod functions;
+mod git_credentials;
+mod health;
+mod jsonnet;
+mod render_helm;
+mod render_kustomize;
+mod render_live;
+mod revisions;
+mod secrets;
+mod stdout;
+mod twin;
+mod up;
+mod up_bad_input;
+mod up_overlays;
+mod up_reasons;
+mod up_sets;
+mod up_units;
+mod up_unseen;
+mod why;

@@ -1,0 +1,3 @@
+//! Tests of what the crate offers, in one binary: a module for each subject.
+
+mod compare;

@@ -1,0 +1,9 @@
+//! Tests of what the crate offers, in one binary: a module for each subject.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+mod circles;
+mod kept;
+mod network;
+mod secrets;
+mod stalls;
+mod tools;

@@ -1,0 +1,4 @@
+//! Tests of what the crate offers, in one binary: a module for each subject.
+
+mod clouds;
+mod server;

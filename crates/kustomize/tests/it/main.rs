@@ -1,0 +1,8 @@
+//! Tests of what the crate offers, in one binary: a module for each subject.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+mod application;
+mod behaviour;
+mod functions;
+mod golden;
+mod suggestions;

@@ -1,0 +1,134 @@
+//! The scheduler: who has to leave for whom.
+
+use tiphys_apiserver::Propagation;
+use tiphys_value::{Value, json};
+
+use crate::support::{Cluster, MINUTE, pods, resource};
+
+/// A cluster with three classes of pods. Its nodes have 8 CPUs each.
+fn cluster() -> Cluster {
+    let cluster = Cluster::new();
+    for (name, value, policy) in [("low", 1, None), ("high", 100, None), ("polite", 100, Some("Never"))] {
+        let class = json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name},
+            "value": value, "preemptionPolicy": policy.unwrap_or("PreemptLowerPriority")});
+        cluster.create(&resource("scheduling.k8s.io", "v1", "priorityclasses"), class);
+    }
+    cluster
+}
+
+fn pod(name: &str, class: &str, cpu: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "shop", "labels": {"app": name}},
+        "spec": {"priorityClassName": class, "terminationGracePeriodSeconds": 5, "containers": [
+            {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]}})
+}
+
+fn node_of(cluster: &Cluster, name: &str) -> Option<String> {
+    let pod = cluster.get(&pods(), "shop", name)?;
+    pod["spec"]["nodeName"].as_str().map(str::to_owned)
+}
+
+#[test]
+fn a_port_of_a_node_is_given_once_even_past_the_scheduler() {
+    let mut cluster = Cluster::new();
+    let pod = |name: &str| {
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "shop"},
+            "spec": {"nodeName": "node-1", "containers": [
+                {"name": "c", "image": "i", "ports": [{"containerPort": 80, "hostPort": 8080}]}]}})
+    };
+    cluster.create(&pods(), pod("first"));
+    cluster.run(MINUTE);
+    cluster.create(&pods(), pod("second"));
+    cluster.run(MINUTE);
+    assert_eq!(cluster.get(&pods(), "shop", "first").unwrap()["status"]["phase"], "Running");
+    let second = cluster.get(&pods(), "shop", "second").unwrap();
+    assert_eq!(
+        (&second["status"]["phase"], &second["status"]["reason"]),
+        (&json!("Failed"), &json!("NodePorts"))
+    );
+}
+
+#[test]
+fn a_more_important_pod_takes_the_place_of_the_fewest_less_important_ones() {
+    let mut cluster = cluster();
+    for name in ["a", "b", "c"] {
+        cluster.create(&pods(), pod(name, "low", "5"));
+    }
+    cluster.run(MINUTE);
+    // One small pod more on some node: to clear that one would cost one pod more.
+    cluster.create(&pods(), pod("d", "low", "3"));
+    cluster.run(MINUTE);
+    let crowded = node_of(&cluster, "d").unwrap();
+    cluster.create(&pods(), pod("big", "high", "8"));
+    cluster.run(MINUTE);
+    let taken = node_of(&cluster, "big").unwrap();
+    assert_ne!(taken, crowded);
+    let left: Vec<_> = cluster.names(&pods(), "shop");
+    assert_eq!(left.len(), 4, "{left:?}");
+    let victim = ["a", "b", "c"].into_iter().find(|name| !left.contains(&(*name).to_owned())).unwrap();
+    let big = cluster.get(&pods(), "shop", "big").unwrap();
+    assert_eq!(big["status"].get("nominatedNodeName"), None);
+    let uid = big["metadata"]["uid"].as_str().unwrap();
+    let told = cluster.events("shop", victim);
+    assert!(
+        told.contains(&("Preempted".to_owned(), format!("Preempted by pod {uid} on node {taken}"))),
+        "{told:?}"
+    );
+    let waited = ("FailedScheduling".to_owned(), "0/3 nodes are available: 3 Insufficient cpu.".to_owned());
+    assert!(cluster.events("shop", "big").contains(&waited));
+    let marked = cluster.history().into_iter().any(|line| {
+        line.contains(&format!("\"name\":\"{victim}\"")) && line.contains("PreemptionByScheduler")
+    });
+    assert!(marked);
+}
+
+#[test]
+fn a_pod_waits_that_may_not_preempt_or_for_which_that_would_not_be_enough() {
+    let mut cluster = cluster();
+    for name in ["a", "b", "c"] {
+        cluster.create(&pods(), pod(name, "low", "5"));
+    }
+    cluster.run(MINUTE);
+    cluster.create(&pods(), pod("patient", "polite", "4"));
+    cluster.create(&pods(), pod("vast", "high", "9"));
+    cluster.create(&pods(), pod("equal", "low", "4"));
+    cluster.run(MINUTE);
+    for (name, why) in [
+        (
+            "patient",
+            "0/3 nodes are available: 3 Insufficient cpu. no new claims to deallocate, preemption: not eligible due \
+             to preemptionPolicy=Never.",
+        ),
+        (
+            "vast",
+            "0/3 nodes are available: 3 Insufficient cpu. no new claims to deallocate, preemption: 0/3 nodes are \
+             available: 3 Preemption is not helpful for scheduling.",
+        ),
+        (
+            "equal",
+            "0/3 nodes are available: 3 Insufficient cpu. no new claims to deallocate, preemption: 0/3 nodes are \
+             available: 3 No preemption victims found for incoming pod.",
+        ),
+    ] {
+        assert_eq!(cluster.events("shop", name), [("FailedScheduling".to_owned(), why.to_owned())]);
+    }
+    cluster.delete(&pods(), "shop", "b", Propagation::Background);
+    cluster.run(MINUTE);
+    assert!(node_of(&cluster, "patient").is_some());
+}
+
+#[test]
+fn pods_that_a_budget_protects_are_taken_last() {
+    let mut cluster = cluster();
+    for name in ["a", "b", "c"] {
+        cluster.create(&pods(), pod(name, "low", "5"));
+    }
+    for protected in ["a", "b"] {
+        let budget = json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": protected, "namespace": "shop"},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": protected}}}});
+        cluster.create(&resource("policy", "v1", "poddisruptionbudgets"), budget);
+    }
+    cluster.run(MINUTE);
+    cluster.create(&pods(), pod("big", "high", "8"));
+    cluster.run(MINUTE);
+    assert_eq!(cluster.names(&pods(), "shop"), ["a", "b", "big"]);
+}

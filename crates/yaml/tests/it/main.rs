@@ -1,0 +1,5 @@
+//! Tests of what the crate offers, in one binary: a module for each subject.
+
+mod properties;
+mod reading;
+mod writing;
