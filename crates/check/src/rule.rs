@@ -31,8 +31,8 @@ pub struct Rule {
     pub severity: Severity,
     /// One line: what it finds.
     pub title: &'static str,
-    /// The text of its file, from which the documentation is taken.
-    pub source: &'static str,
+    /// The module comment of its file, with the marks of a comment.
+    pub page: &'static str,
     /// Looks for it.
     pub check: fn(&Context<'_>, &mut Report),
 }
@@ -52,8 +52,9 @@ impl Rule {
 
     /// The module comment of its file: Markdown.
     pub fn documentation(&self) -> String {
-        let lines = self.source.lines().take_while(|line| line.starts_with("//!"));
-        let text: Vec<&str> = lines
+        let text: Vec<&str> = self
+            .page
+            .lines()
             .map(|line| line.strip_prefix("//! ").unwrap_or_else(|| line.trim_start_matches("//!")))
             .collect();
         text.join("\n")

@@ -36,7 +36,7 @@ pub const RULE: Rule = Rule {
     incident: "A1",
     severity: Severity::Warning,
     title: "Applications wait for each other through what they bring",
-    source: include_str!("a1_circle.rs"),
+    page: page!("a1_circle.rs"),
     check,
 };
 

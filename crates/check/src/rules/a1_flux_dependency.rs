@@ -39,7 +39,7 @@ pub const RULE: Rule = Rule {
     incident: "A1",
     severity: Severity::Warning,
     title: "a Flux object waits for, or reads from, one that nothing makes, or waits for itself",
-    source: include_str!("a1_flux_dependency.rs"),
+    page: page!("a1_flux_dependency.rs"),
     check,
 };
 

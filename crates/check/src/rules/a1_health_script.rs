@@ -43,7 +43,7 @@ pub const RULE: Rule = Rule {
     incident: "A1",
     severity: Severity::Error,
     title: "a health check in Lua that does not compile",
-    source: include_str!("a1_health_script.rs"),
+    page: page!("a1_health_script.rs"),
     check,
 };
 

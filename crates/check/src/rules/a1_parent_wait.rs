@@ -34,7 +34,7 @@ pub const RULE: Rule = Rule {
     incident: "A1",
     severity: Severity::Error,
     title: "a parent waits for a child that needs what the parent brings later",
-    source: include_str!("a1_parent_wait.rs"),
+    page: page!("a1_parent_wait.rs"),
     check,
 };
 

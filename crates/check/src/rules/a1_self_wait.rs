@@ -47,7 +47,7 @@ pub const RULE: Rule = Rule {
     incident: "A1",
     severity: Severity::Error,
     title: "an operation waits for what waits for it",
-    source: include_str!("a1_self_wait.rs"),
+    page: page!("a1_self_wait.rs"),
     check,
 };
 

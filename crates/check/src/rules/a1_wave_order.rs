@@ -37,7 +37,7 @@ pub const RULE: Rule = Rule {
     incident: "A1",
     severity: Severity::Error,
     title: "a wave needs what a later wave of the same operation brings",
-    source: include_str!("a1_wave_order.rs"),
+    page: page!("a1_wave_order.rs"),
     check,
 };
 

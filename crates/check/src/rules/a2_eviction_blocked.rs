@@ -33,7 +33,7 @@ pub const RULE: Rule = Rule {
     incident: "A2",
     severity: Severity::Warning,
     title: "a PodDisruptionBudget that lets no pod be evicted",
-    source: include_str!("a2_eviction_blocked.rs"),
+    page: page!("a2_eviction_blocked.rs"),
     check,
 };
 

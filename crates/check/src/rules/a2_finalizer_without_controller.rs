@@ -34,7 +34,7 @@ pub const RULE: Rule = Rule {
     incident: "A2",
     severity: Severity::Error,
     title: "an operator is removed before, or with, resources that only it can let go",
-    source: include_str!("a2_finalizer_without_controller.rs"),
+    page: page!("a2_finalizer_without_controller.rs"),
     check,
 };
 

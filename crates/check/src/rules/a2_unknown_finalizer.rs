@@ -33,7 +33,7 @@ pub const RULE: Rule = Rule {
     incident: "A2",
     severity: Severity::Error,
     title: "a finalizer of an Application that the engine does not know",
-    source: include_str!("a2_unknown_finalizer.rs"),
+    page: page!("a2_unknown_finalizer.rs"),
     check,
 };
 

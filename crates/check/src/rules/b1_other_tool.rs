@@ -47,7 +47,7 @@ pub const RULE: Rule = Rule {
     incident: "B1",
     severity: Severity::Warning,
     title: "a playbook, Terraform, a pipeline or a script installs what an Application installs too",
-    source: include_str!("b1_other_tool.rs"),
+    page: page!("b1_other_tool.rs"),
     check,
 };
 

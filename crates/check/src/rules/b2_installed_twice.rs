@@ -37,7 +37,7 @@ pub const RULE: Rule = Rule {
     incident: "B2",
     severity: Severity::Warning,
     title: "one component is installed into two namespaces of a cluster",
-    source: include_str!("b2_installed_twice.rs"),
+    page: page!("b2_installed_twice.rs"),
     check,
 };
 

@@ -47,7 +47,7 @@ pub const RULE: Rule = Rule {
     incident: "B3",
     severity: Severity::Warning,
     title: "one object twice in the rendered set of one Application",
-    source: include_str!("b3_repeated_object.rs"),
+    page: page!("b3_repeated_object.rs"),
     check,
 };
 

@@ -40,7 +40,7 @@ pub const RULE: Rule = Rule {
     incident: "B3",
     severity: Severity::Error,
     title: "one object in the rendered sets of two Applications",
-    source: include_str!("b3_two_owners.rs"),
+    page: page!("b3_two_owners.rs"),
     check,
 };
 

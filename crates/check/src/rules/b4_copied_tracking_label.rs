@@ -41,7 +41,7 @@ pub const RULE: Rule = Rule {
     incident: "B4",
     severity: Severity::Error,
     title: "a Secret with two makers, or that bears a copied tracking label",
-    source: include_str!("b4_copied_tracking_label.rs"),
+    page: page!("b4_copied_tracking_label.rs"),
     check,
 };
 

@@ -43,7 +43,7 @@ pub const RULE: Rule = Rule {
     incident: "B5",
     severity: Severity::Info,
     title: "defaults inside a list that a manifest leaves out",
-    source: include_str!("b5_defaulted_items.rs"),
+    page: page!("b5_defaulted_items.rs"),
     check,
 };
 

@@ -33,7 +33,7 @@ pub const RULE: Rule = Rule {
     incident: "B5",
     severity: Severity::Warning,
     title: "a section of an Application that Argo CD takes out again",
-    source: include_str!("b5_dropped_section.rs"),
+    page: page!("b5_dropped_section.rs"),
     check,
 };
 

@@ -31,7 +31,7 @@ pub const RULE: Rule = Rule {
     incident: "B5",
     severity: Severity::Warning,
     title: "a Job that deletes itself, in an Application that makes it again",
-    source: include_str!("b5_endless_job.rs"),
+    page: page!("b5_endless_job.rs"),
     check,
 };
 

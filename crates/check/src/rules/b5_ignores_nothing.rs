@@ -49,7 +49,7 @@ pub const RULE: Rule = Rule {
     incident: "B5",
     severity: Severity::Warning,
     title: "an ignore rule that fits nothing",
-    source: include_str!("b5_ignores_nothing.rs"),
+    page: page!("b5_ignores_nothing.rs"),
     check,
 };
 

@@ -29,7 +29,7 @@ pub const RULE: Rule = Rule {
     incident: "B5",
     severity: Severity::Warning,
     title: "a value that is random at every rendering",
-    source: include_str!("b5_random_values.rs"),
+    page: page!("b5_random_values.rs"),
     check,
 };
 

@@ -33,7 +33,7 @@ pub const RULE: Rule = Rule {
     incident: "B5",
     severity: Severity::Warning,
     title: "an autoscaler changes a number of replicas that self-heal takes back",
-    source: include_str!("b5_replicas_fight.rs"),
+    page: page!("b5_replicas_fight.rs"),
     check,
 };
 

@@ -45,7 +45,7 @@ pub const RULE: Rule = Rule {
     incident: "C1",
     severity: Severity::Warning,
     title: "a chart that was not seen is known for a CRD too large for client-side apply",
-    source: include_str!("c1_chart_with_large_crd.rs"),
+    page: page!("c1_chart_with_large_crd.rs"),
     check,
 };
 

@@ -35,7 +35,7 @@ pub const RULE: Rule = Rule {
     incident: "C1",
     severity: Severity::Error,
     title: "an object too large for client-side apply",
-    source: include_str!("c1_last_applied_too_long.rs"),
+    page: page!("c1_last_applied_too_long.rs"),
     check,
 };
 

@@ -41,7 +41,7 @@ pub const RULE: Rule = Rule {
     incident: "C2",
     severity: Severity::Error,
     title: "a line of Argo CD's access rules that cannot be read",
-    source: include_str!("c2_argocd_policy.rs"),
+    page: page!("c2_argocd_policy.rs"),
     check,
 };
 

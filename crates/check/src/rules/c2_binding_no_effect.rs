@@ -43,7 +43,7 @@ pub const RULE: Rule = Rule {
     incident: "C2",
     severity: Severity::Warning,
     title: "a binding of RBAC that binds nothing",
-    source: include_str!("c2_binding_no_effect.rs"),
+    page: page!("c2_binding_no_effect.rs"),
     check,
 };
 

@@ -37,7 +37,7 @@ pub const RULE: Rule = Rule {
     incident: "C2",
     severity: Severity::Error,
     title: "a certificate or issuer that the webhook of cert-manager refuses",
-    source: include_str!("c2_certificate_refused.rs"),
+    page: page!("c2_certificate_refused.rs"),
     check,
 };
 

@@ -41,7 +41,7 @@ pub const RULE: Rule = Rule {
     incident: "C2",
     severity: Severity::Warning,
     title: "a policy that Cilium's agents refuse",
-    source: include_str!("c2_cilium_refused.rs"),
+    page: page!("c2_cilium_refused.rs"),
     check,
 };
 

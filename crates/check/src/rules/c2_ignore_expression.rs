@@ -41,7 +41,7 @@ pub const RULE: Rule = Rule {
     incident: "C2",
     severity: Severity::Error,
     title: "a jq path expression for what to ignore that cannot be used",
-    source: include_str!("c2_ignore_expression.rs"),
+    page: page!("c2_ignore_expression.rs"),
     check,
 };
 

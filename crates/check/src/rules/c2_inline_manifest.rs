@@ -40,7 +40,7 @@ pub const RULE: Rule = Rule {
     incident: "C2",
     severity: Severity::Warning,
     title: "a manifest in a playbook or script with a field that its kind does not have",
-    source: include_str!("c2_inline_manifest.rs"),
+    page: page!("c2_inline_manifest.rs"),
     check,
 };
 

@@ -42,7 +42,7 @@ pub const RULE: Rule = Rule {
     incident: "C2",
     severity: Severity::Error,
     title: "an object that the API server refuses",
-    source: include_str!("c2_invalid.rs"),
+    page: page!("c2_invalid.rs"),
     check,
 };
 

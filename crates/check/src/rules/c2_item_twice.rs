@@ -40,7 +40,7 @@ pub const RULE: Rule = Rule {
     incident: "C2",
     severity: Severity::Error,
     title: "a list has one item twice",
-    source: include_str!("c2_item_twice.rs"),
+    page: page!("c2_item_twice.rs"),
     check,
 };
 

@@ -43,7 +43,7 @@ pub const RULE: Rule = Rule {
     incident: "C2",
     severity: Severity::Error,
     title: "pods that a LimitRange refuses",
-    source: include_str!("c2_limit_range.rs"),
+    page: page!("c2_limit_range.rs"),
     check,
 };
 

@@ -40,7 +40,7 @@ pub const RULE: Rule = Rule {
     incident: "C2",
     severity: Severity::Warning,
     title: "a node port that the API server does not give",
-    source: include_str!("c2_node_port.rs"),
+    page: page!("c2_node_port.rs"),
     check,
 };
 

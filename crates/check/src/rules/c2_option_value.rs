@@ -39,7 +39,7 @@ pub const RULE: Rule = Rule {
     incident: "C2",
     severity: Severity::Warning,
     title: "an option whose value is not understood",
-    source: include_str!("c2_option_value.rs"),
+    page: page!("c2_option_value.rs"),
     check,
 };
 

@@ -35,7 +35,7 @@ pub const RULE: Rule = Rule {
     incident: "C2",
     severity: Severity::Error,
     title: "pods that the Pod Security level of their namespace does not admit",
-    source: include_str!("c2_pod_security.rs"),
+    page: page!("c2_pod_security.rs"),
     check,
 };
 

@@ -47,7 +47,7 @@ pub const RULE: Rule = Rule {
     incident: "C2",
     severity: Severity::Warning,
     title: "Prometheus cannot read a rule or a monitor",
-    source: include_str!("c2_prometheus_refused.rs"),
+    page: page!("c2_prometheus_refused.rs"),
     check,
 };
 

@@ -37,7 +37,7 @@ pub const RULE: Rule = Rule {
     incident: "C2",
     severity: Severity::Error,
     title: "pods that a ResourceQuota refuses",
-    source: include_str!("c2_quota.rs"),
+    page: page!("c2_quota.rs"),
     check,
 };
 

@@ -48,7 +48,7 @@ pub const RULE: Rule = Rule {
     incident: "C2",
     severity: Severity::Warning,
     title: "a rule of RBAC that fits nothing",
-    source: include_str!("c2_rbac_no_effect.rs"),
+    page: page!("c2_rbac_no_effect.rs"),
     check,
 };
 

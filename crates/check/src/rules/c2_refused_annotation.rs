@@ -36,7 +36,7 @@ pub const RULE: Rule = Rule {
     incident: "C2",
     severity: Severity::Warning,
     title: "an annotation of an Ingress that its controller refuses",
-    source: include_str!("c2_refused_annotation.rs"),
+    page: page!("c2_refused_annotation.rs"),
     check,
 };
 

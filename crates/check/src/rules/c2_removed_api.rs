@@ -40,7 +40,7 @@ pub const RULE: Rule = Rule {
     incident: "C2",
     severity: Severity::Error,
     title: "an API version that Kubernetes no longer serves",
-    source: include_str!("c2_removed_api.rs"),
+    page: page!("c2_removed_api.rs"),
     check,
 };
 

@@ -36,7 +36,7 @@ pub const RULE: Rule = Rule {
     incident: "C2",
     severity: Severity::Warning,
     title: "a SecretStore that reaches into another namespace",
-    source: include_str!("c2_store_namespace.rs"),
+    page: page!("c2_store_namespace.rs"),
     check,
 };
 

@@ -39,7 +39,7 @@ pub const RULE: Rule = Rule {
     incident: "C2",
     severity: Severity::Error,
     title: "a template in a resource that its controller cannot parse",
-    source: include_str!("c2_template_syntax.rs"),
+    page: page!("c2_template_syntax.rs"),
     check,
 };
 

@@ -43,7 +43,7 @@ pub const RULE: Rule = Rule {
     incident: "C2",
     severity: Severity::Warning,
     title: "a resource names a part of itself that it does not have",
-    source: include_str!("c2_undefined_name.rs"),
+    page: page!("c2_undefined_name.rs"),
     check,
 };
 

@@ -35,7 +35,7 @@ pub const RULE: Rule = Rule {
     incident: "C2",
     severity: Severity::Warning,
     title: "an option of Argo CD that is misspelt",
-    source: include_str!("c2_unknown_option.rs"),
+    page: page!("c2_unknown_option.rs"),
     check,
 };
 

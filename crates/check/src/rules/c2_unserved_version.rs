@@ -41,7 +41,7 @@ pub const RULE: Rule = Rule {
     incident: "C2",
     severity: Severity::Warning,
     title: "a version of a custom resource that the installed operator does not serve",
-    source: include_str!("c2_unserved_version.rs"),
+    page: page!("c2_unserved_version.rs"),
     check,
 };
 

@@ -41,7 +41,7 @@ pub const RULE: Rule = Rule {
     incident: "C2",
     severity: Severity::Warning,
     title: "a manifest in the values of a chart with a field that its kind does not have",
-    source: include_str!("c2_values_manifest.rs"),
+    page: page!("c2_values_manifest.rs"),
     check,
 };
 

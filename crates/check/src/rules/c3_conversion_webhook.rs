@@ -36,7 +36,7 @@ pub const RULE: Rule = Rule {
     incident: "C3",
     severity: Severity::Warning,
     title: "one definition of a group is left with the conversion webhook of the bundle",
-    source: include_str!("c3_conversion_webhook.rs"),
+    page: page!("c3_conversion_webhook.rs"),
     check,
 };
 

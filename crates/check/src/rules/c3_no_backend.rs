@@ -41,7 +41,7 @@ pub const RULE: Rule = Rule {
     incident: "C3",
     severity: Severity::Error,
     title: "a fail-closed webhook whose Service is not there",
-    source: include_str!("c3_no_backend.rs"),
+    page: page!("c3_no_backend.rs"),
     check,
 };
 

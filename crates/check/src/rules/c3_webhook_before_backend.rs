@@ -34,7 +34,7 @@ pub const RULE: Rule = Rule {
     incident: "C3",
     severity: Severity::Error,
     title: "a fail-closed webhook is asked about objects before its backend can answer",
-    source: include_str!("c3_webhook_before_backend.rs"),
+    page: page!("c3_webhook_before_backend.rs"),
     check,
 };
 

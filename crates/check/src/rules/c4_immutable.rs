@@ -36,7 +36,7 @@ pub const RULE: Rule = Rule {
     incident: "C4",
     severity: Severity::Error,
     title: "a change of a field that cannot change",
-    source: include_str!("c4_immutable.rs"),
+    page: page!("c4_immutable.rs"),
     check,
 };
 

@@ -47,7 +47,7 @@ pub const RULE: Rule = Rule {
     incident: "C5",
     severity: Severity::Warning,
     title: "custom resources are synced before or beside the chart that defines their kind",
-    source: include_str!("c5_cr_before_chart.rs"),
+    page: page!("c5_cr_before_chart.rs"),
     check,
 };
 

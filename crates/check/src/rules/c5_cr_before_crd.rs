@@ -35,7 +35,7 @@ pub const RULE: Rule = Rule {
     incident: "C5",
     severity: Severity::Warning,
     title: "custom resources are synced before or beside the definition of their kind",
-    source: include_str!("c5_cr_before_crd.rs"),
+    page: page!("c5_cr_before_crd.rs"),
     check,
 };
 

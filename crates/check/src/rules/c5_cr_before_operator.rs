@@ -37,7 +37,7 @@ pub const RULE: Rule = Rule {
     incident: "C5",
     severity: Severity::Warning,
     title: "a custom resource in one sync with what installs the operator that defines it",
-    source: include_str!("c5_cr_before_operator.rs"),
+    page: page!("c5_cr_before_operator.rs"),
     check,
 };
 

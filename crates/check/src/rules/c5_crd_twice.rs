@@ -36,7 +36,7 @@ pub const RULE: Rule = Rule {
     incident: "C5",
     severity: Severity::Error,
     title: "one CustomResourceDefinition in the rendered sets of two Applications",
-    source: include_str!("c5_crd_twice.rs"),
+    page: page!("c5_crd_twice.rs"),
     check,
 };
 

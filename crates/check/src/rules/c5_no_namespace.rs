@@ -37,7 +37,7 @@ pub const RULE: Rule = Rule {
     incident: "C5",
     severity: Severity::Warning,
     title: "objects for a namespace that nothing makes",
-    source: include_str!("c5_no_namespace.rs"),
+    page: page!("c5_no_namespace.rs"),
     check,
 };
 

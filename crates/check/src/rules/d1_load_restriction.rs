@@ -41,7 +41,7 @@ pub const RULE: Rule = Rule {
     incident: "D1",
     severity: Severity::Error,
     title: "a kustomization names a file outside of its folder",
-    source: include_str!("d1_load_restriction.rs"),
+    page: page!("d1_load_restriction.rs"),
     check,
 };
 

@@ -33,7 +33,7 @@ pub const RULE: Rule = Rule {
     incident: "D2",
     severity: Severity::Error,
     title: "an ApplicationSet that yields no Applications",
-    source: include_str!("d2_appset_fault.rs"),
+    page: page!("d2_appset_fault.rs"),
     check,
 };
 

@@ -46,7 +46,7 @@ pub const RULE: Rule = Rule {
     incident: "D2",
     severity: Severity::Warning,
     title: "a configuration in a ConfigMap that is no YAML or JSON",
-    source: include_str!("d2_broken_text.rs"),
+    page: page!("d2_broken_text.rs"),
     check,
 };
 

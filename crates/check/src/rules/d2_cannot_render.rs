@@ -51,7 +51,7 @@ pub const RULE: Rule = Rule {
     incident: "D2",
     severity: Severity::Error,
     title: "an Application, kustomization or manifest that cannot be rendered",
-    source: include_str!("d2_cannot_render.rs"),
+    page: page!("d2_cannot_render.rs"),
     check,
 };
 

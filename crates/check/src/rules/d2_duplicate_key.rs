@@ -43,7 +43,7 @@ pub const RULE: Rule = Rule {
     incident: "D2",
     severity: Severity::Warning,
     title: "a key that is set twice in values or in a kustomization",
-    source: include_str!("d2_duplicate_key.rs"),
+    page: page!("d2_duplicate_key.rs"),
     check,
 };
 

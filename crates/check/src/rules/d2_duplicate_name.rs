@@ -28,7 +28,7 @@ pub const RULE: Rule = Rule {
     incident: "D2",
     severity: Severity::Error,
     title: "two Applications of one name in one environment",
-    source: include_str!("d2_duplicate_name.rs"),
+    page: page!("d2_duplicate_name.rs"),
     check,
 };
 

@@ -40,7 +40,7 @@ pub const RULE: Rule = Rule {
     incident: "D2",
     severity: Severity::Warning,
     title: "Flux builds an encrypted Secret and is not told to decrypt it",
-    source: include_str!("d2_flux_encrypted.rs"),
+    page: page!("d2_flux_encrypted.rs"),
     check,
 };
 

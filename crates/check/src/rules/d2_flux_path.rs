@@ -31,7 +31,7 @@ pub const RULE: Rule = Rule {
     incident: "D2",
     severity: Severity::Warning,
     title: "a Flux Kustomization builds a folder that is not there",
-    source: include_str!("d2_flux_path.rs"),
+    page: page!("d2_flux_path.rs"),
     check,
 };
 

@@ -41,7 +41,7 @@ pub const RULE: Rule = Rule {
     incident: "D2",
     severity: Severity::Warning,
     title: "a template looks for the chart's values in a value",
-    source: include_str!("d2_lost_context.rs"),
+    page: page!("d2_lost_context.rs"),
     check,
 };
 

@@ -52,7 +52,7 @@ pub const RULE: Rule = Rule {
     incident: "D2",
     severity: Severity::Warning,
     title: "values at a place where the chart does not look",
-    source: include_str!("d2_misplaced_values.rs"),
+    page: page!("d2_misplaced_values.rs"),
     check,
 };
 

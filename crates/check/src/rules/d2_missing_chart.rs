@@ -37,7 +37,7 @@ pub const RULE: Rule = Rule {
     incident: "D2",
     severity: Severity::Warning,
     title: "a chart depends on a folder that holds no chart",
-    source: include_str!("d2_missing_chart.rs"),
+    page: page!("d2_missing_chart.rs"),
     check,
 };
 

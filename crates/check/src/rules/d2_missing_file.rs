@@ -35,7 +35,7 @@ pub const RULE: Rule = Rule {
     incident: "D2",
     severity: Severity::Warning,
     title: "a template reads a file that the chart does not have",
-    source: include_str!("d2_missing_file.rs"),
+    page: page!("d2_missing_file.rs"),
     check,
 };
 

@@ -45,7 +45,7 @@ pub const RULE: Rule = Rule {
     incident: "D2",
     severity: Severity::Warning,
     title: "a template includes one that no file defines",
-    source: include_str!("d2_missing_template.rs"),
+    page: page!("d2_missing_template.rs"),
     check,
 };
 

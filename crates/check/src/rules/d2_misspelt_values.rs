@@ -45,7 +45,7 @@ pub const RULE: Rule = Rule {
     incident: "D2",
     severity: Severity::Warning,
     title: "values with a field that pods do not have",
-    source: include_str!("d2_misspelt_values.rs"),
+    page: page!("d2_misspelt_values.rs"),
     check,
 };
 

@@ -43,7 +43,7 @@ pub const RULE: Rule = Rule {
     incident: "D2",
     severity: Severity::Warning,
     title: "a patch or image of a kustomization that finds nothing",
-    source: include_str!("d2_no_effect.rs"),
+    page: page!("d2_no_effect.rs"),
     check,
 };
 

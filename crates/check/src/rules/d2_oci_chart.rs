@@ -26,7 +26,7 @@ pub const RULE: Rule = Rule {
     incident: "D2",
     severity: Severity::Warning,
     title: "a chart beside an oci:// address",
-    source: include_str!("d2_oci_chart.rs"),
+    page: page!("d2_oci_chart.rs"),
     check,
 };
 

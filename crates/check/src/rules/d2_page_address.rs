@@ -33,7 +33,7 @@ pub const RULE: Rule = Rule {
     incident: "D2",
     severity: Severity::Warning,
     title: "the address of a page in place of that of a repository",
-    source: include_str!("d2_page_address.rs"),
+    page: page!("d2_page_address.rs"),
     check,
 };
 

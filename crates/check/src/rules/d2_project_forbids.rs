@@ -44,7 +44,7 @@ pub const RULE: Rule = Rule {
     incident: "D2",
     severity: Severity::Error,
     title: "an AppProject forbids the source, the destination or a kind of its Application",
-    source: include_str!("d2_project_forbids.rs"),
+    page: page!("d2_project_forbids.rs"),
     check,
 };
 

@@ -35,7 +35,7 @@ pub const RULE: Rule = Rule {
     incident: "D2",
     severity: Severity::Warning,
     title: "an Application that renders nothing",
-    source: include_str!("d2_renders_nothing.rs"),
+    page: page!("d2_renders_nothing.rs"),
     check,
 };
 

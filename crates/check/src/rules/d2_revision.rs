@@ -36,7 +36,7 @@ pub const RULE: Rule = Rule {
     incident: "D2",
     severity: Severity::Warning,
     title: "a branch or tag that is not there, or does not have what is wanted of it",
-    source: include_str!("d2_revision.rs"),
+    page: page!("d2_revision.rs"),
     check,
 };
 

@@ -40,7 +40,7 @@ pub const RULE: Rule = Rule {
     incident: "D2",
     severity: Severity::Warning,
     title: "a block of a template that is not indented below its key",
-    source: include_str!("d2_template_indent.rs"),
+    page: page!("d2_template_indent.rs"),
     check,
 };
 

@@ -40,7 +40,7 @@ pub const RULE: Rule = Rule {
     incident: "D2",
     severity: Severity::Warning,
     title: "values that no chart reads",
-    source: include_str!("d2_unread_values.rs"),
+    page: page!("d2_unread_values.rs"),
     check,
 };
 

@@ -40,7 +40,7 @@ pub const RULE: Rule = Rule {
     incident: "D2",
     severity: Severity::Warning,
     title: "an Application that no engine reads, or that goes to no cluster",
-    source: include_str!("d2_unwatched.rs"),
+    page: page!("d2_unwatched.rs"),
     check,
 };
 

@@ -36,7 +36,7 @@ pub const RULE: Rule = Rule {
     incident: "D2",
     severity: Severity::Warning,
     title: "a file of values that is looked for in a chart, and lies in the repository",
-    source: include_str!("d2_value_file.rs"),
+    page: page!("d2_value_file.rs"),
     check,
 };
 

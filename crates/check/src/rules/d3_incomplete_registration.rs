@@ -28,7 +28,7 @@ pub const RULE: Rule = Rule {
     incident: "D3",
     severity: Severity::Warning,
     title: "a service lacks what all its siblings have",
-    source: include_str!("d3_incomplete_registration.rs"),
+    page: page!("d3_incomplete_registration.rs"),
     check,
 };
 

@@ -43,7 +43,7 @@ pub const RULE: Rule = Rule {
     incident: "D3",
     severity: Severity::Warning,
     title: "a list names all its siblings and leaves one out",
-    source: include_str!("d3_left_out.rs"),
+    page: page!("d3_left_out.rs"),
     check,
 };
 

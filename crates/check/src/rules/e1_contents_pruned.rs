@@ -36,7 +36,7 @@ pub const RULE: Rule = Rule {
     incident: "E1",
     severity: Severity::Error,
     title: "a change prunes a namespace or definition with what others have in it",
-    source: include_str!("e1_contents_pruned.rs"),
+    page: page!("e1_contents_pruned.rs"),
     check,
 };
 

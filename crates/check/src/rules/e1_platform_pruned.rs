@@ -35,7 +35,7 @@ pub const RULE: Rule = Rule {
     incident: "E1",
     severity: Severity::Error,
     title: "the cluster's network, DNS or storage can be pruned, or is removed by a change",
-    source: include_str!("e1_platform_pruned.rs"),
+    page: page!("e1_platform_pruned.rs"),
     check,
 };
 

@@ -45,7 +45,7 @@ pub const RULE: Rule = Rule {
     incident: "E2",
     severity: Severity::Warning,
     title: "a claim names a volume that does not fit it",
-    source: include_str!("e2_claim_unfit.rs"),
+    page: page!("e2_claim_unfit.rs"),
     check,
 };
 

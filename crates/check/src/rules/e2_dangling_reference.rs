@@ -43,7 +43,7 @@ pub const RULE: Rule = Rule {
     incident: "E2",
     severity: Severity::Warning,
     title: "a pod waits for an object that nothing makes",
-    source: include_str!("e2_dangling_reference.rs"),
+    page: page!("e2_dangling_reference.rs"),
     check,
 };
 

@@ -40,7 +40,7 @@ pub const RULE: Rule = Rule {
     incident: "E2",
     severity: Severity::Warning,
     title: "an issuer of the whole cluster has its Secret in another namespace",
-    source: include_str!("e2_issuer_secret.rs"),
+    page: page!("e2_issuer_secret.rs"),
     check,
 };
 

@@ -45,7 +45,7 @@ pub const RULE: Rule = Rule {
     incident: "E2",
     severity: Severity::Warning,
     title: "a Secret is called for by the name of the ExternalSecret that makes it",
-    source: include_str!("e2_maker_named.rs"),
+    page: page!("e2_maker_named.rs"),
     check,
 };
 

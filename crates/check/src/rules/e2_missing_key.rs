@@ -43,7 +43,7 @@ pub const RULE: Rule = Rule {
     incident: "E2",
     severity: Severity::Error,
     title: "a pod names a key that its ConfigMap or Secret does not have",
-    source: include_str!("e2_missing_key.rs"),
+    page: page!("e2_missing_key.rs"),
     check,
 };
 

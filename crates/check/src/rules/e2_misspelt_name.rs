@@ -43,7 +43,7 @@ pub const RULE: Rule = Rule {
     incident: "E2",
     severity: Severity::Warning,
     title: "a name that is nearly that of an object beside it",
-    source: include_str!("e2_misspelt_name.rs"),
+    page: page!("e2_misspelt_name.rs"),
     check,
 };
 

@@ -40,7 +40,7 @@ pub const RULE: Rule = Rule {
     incident: "E2",
     severity: Severity::Warning,
     title: "a private image, and no credentials to pull it",
-    source: include_str!("e2_no_pull_secret.rs"),
+    page: page!("e2_no_pull_secret.rs"),
     check,
 };
 

@@ -41,7 +41,7 @@ pub const RULE: Rule = Rule {
     incident: "E2",
     severity: Severity::Warning,
     title: "an autoscaler measures by a request that the pods do not have",
-    source: include_str!("e2_no_request.rs"),
+    page: page!("e2_no_request.rs"),
     check,
 };
 

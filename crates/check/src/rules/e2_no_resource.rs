@@ -38,7 +38,7 @@ pub const RULE: Rule = Rule {
     incident: "E2",
     severity: Severity::Warning,
     title: "a custom resource belongs to one that nothing makes",
-    source: include_str!("e2_no_resource.rs"),
+    page: page!("e2_no_resource.rs"),
     check,
 };
 

@@ -35,7 +35,7 @@ pub const RULE: Rule = Rule {
     incident: "E2",
     severity: Severity::Warning,
     title: "an ExternalSecret or Certificate names a store or issuer that nothing makes",
-    source: include_str!("e2_no_store.rs"),
+    page: page!("e2_no_store.rs"),
     check,
 };
 

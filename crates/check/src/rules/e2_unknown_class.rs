@@ -46,7 +46,7 @@ pub const RULE: Rule = Rule {
     incident: "E2",
     severity: Severity::Warning,
     title: "a class that nothing declares, beside one that is nearly called so",
-    source: include_str!("e2_unknown_class.rs"),
+    page: page!("e2_unknown_class.rs"),
     check,
 };
 

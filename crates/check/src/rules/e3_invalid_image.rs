@@ -40,7 +40,7 @@ pub const RULE: Rule = Rule {
     incident: "E3",
     severity: Severity::Error,
     title: "a name that no image can have",
-    source: include_str!("e3_invalid_image.rs"),
+    page: page!("e3_invalid_image.rs"),
     check,
 };
 

@@ -39,7 +39,7 @@ pub const RULE: Rule = Rule {
     incident: "E3",
     severity: Severity::Error,
     title: "a chart that pulls images that were withdrawn",
-    source: include_str!("e3_withdrawn_chart.rs"),
+    page: page!("e3_withdrawn_chart.rs"),
     check,
 };
 

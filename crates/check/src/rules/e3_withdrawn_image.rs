@@ -42,7 +42,7 @@ pub const RULE: Rule = Rule {
     incident: "E3",
     severity: Severity::Error,
     title: "an image that its publisher withdrew, or whose tag moves",
-    source: include_str!("e3_withdrawn_image.rs"),
+    page: page!("e3_withdrawn_image.rs"),
     check,
 };
 

@@ -36,7 +36,7 @@ pub const RULE: Rule = Rule {
     incident: "E4",
     severity: Severity::Warning,
     title: "an image under a chart that is made for another publisher's",
-    source: include_str!("e4_foreign_image.rs"),
+    page: page!("e4_foreign_image.rs"),
     check,
 };
 

@@ -47,7 +47,7 @@ pub const RULE: Rule = Rule {
     incident: "E5",
     severity: Severity::Warning,
     title: "a Dockerfile copies what is not there",
-    source: include_str!("e5_copy_missing.rs"),
+    page: page!("e5_copy_missing.rs"),
     check,
 };
 

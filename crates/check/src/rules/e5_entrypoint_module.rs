@@ -39,7 +39,7 @@ pub const RULE: Rule = Rule {
     incident: "E5",
     severity: Severity::Error,
     title: "an image starts a module that is not where it is looked for",
-    source: include_str!("e5_entrypoint_module.rs"),
+    page: page!("e5_entrypoint_module.rs"),
     check,
 };
 

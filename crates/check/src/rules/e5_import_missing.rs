@@ -45,7 +45,7 @@ pub const RULE: Rule = Rule {
     incident: "E5",
     severity: Severity::Warning,
     title: "a program imports a file that its image does not have",
-    source: include_str!("e5_import_missing.rs"),
+    page: page!("e5_import_missing.rs"),
     check,
 };
 

@@ -39,7 +39,7 @@ pub const RULE: Rule = Rule {
     incident: "E5",
     severity: Severity::Warning,
     title: "an image starts a program that nothing brings",
-    source: include_str!("e5_program_missing.rs"),
+    page: page!("e5_program_missing.rs"),
     check,
 };
 

@@ -40,7 +40,7 @@ pub const RULE: Rule = Rule {
     incident: "E5",
     severity: Severity::Warning,
     title: "a Dockerfile goes on from a stage that it does not have",
-    source: include_str!("e5_stage_missing.rs"),
+    page: page!("e5_stage_missing.rs"),
     check,
 };
 

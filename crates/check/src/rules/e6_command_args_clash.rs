@@ -35,7 +35,7 @@ pub const RULE: Rule = Rule {
     incident: "E6",
     severity: Severity::Error,
     title: "a command that is given arguments made for another one",
-    source: include_str!("e6_command_args_clash.rs"),
+    page: page!("e6_command_args_clash.rs"),
     check,
 };
 

@@ -41,7 +41,7 @@ pub const RULE: Rule = Rule {
     incident: "E6",
     severity: Severity::Error,
     title: "a port that no container has",
-    source: include_str!("e6_unknown_port.rs"),
+    page: page!("e6_unknown_port.rs"),
     check,
 };
 

@@ -40,7 +40,7 @@ pub const RULE: Rule = Rule {
     incident: "E7",
     severity: Severity::Info,
     title: "a configuration whose change no pod reads",
-    source: include_str!("e7_config_without_rollout.rs"),
+    page: page!("e7_config_without_rollout.rs"),
     check,
 };
 

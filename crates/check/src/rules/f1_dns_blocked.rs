@@ -34,7 +34,7 @@ pub const RULE: Rule = Rule {
     incident: "F1",
     severity: Severity::Error,
     title: "a network policy drops look-ups of names",
-    source: include_str!("f1_dns_blocked.rs"),
+    page: page!("f1_dns_blocked.rs"),
     check,
 };
 

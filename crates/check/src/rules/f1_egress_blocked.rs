@@ -46,7 +46,7 @@ pub const RULE: Rule = Rule {
     incident: "F1",
     severity: Severity::Error,
     title: "a network policy drops what a workload needs to send",
-    source: include_str!("f1_egress_blocked.rs"),
+    page: page!("f1_egress_blocked.rs"),
     check,
 };
 

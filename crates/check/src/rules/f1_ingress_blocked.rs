@@ -32,7 +32,7 @@ pub const RULE: Rule = Rule {
     incident: "F1",
     severity: Severity::Warning,
     title: "a network policy drops what a workload is meant to take in",
-    source: include_str!("f1_ingress_blocked.rs"),
+    page: page!("f1_ingress_blocked.rs"),
     check,
 };
 

@@ -33,7 +33,7 @@ pub const RULE: Rule = Rule {
     incident: "F1",
     severity: Severity::Error,
     title: "a network policy drops the API server's call of a webhook",
-    source: include_str!("f1_webhook_blocked.rs"),
+    page: page!("f1_webhook_blocked.rs"),
     check,
 };
 

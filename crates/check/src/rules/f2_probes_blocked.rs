@@ -35,7 +35,7 @@ pub const RULE: Rule = Rule {
     incident: "F2",
     severity: Severity::Error,
     title: "Cilium takes the kubelet for a stranger, and a policy drops its probes",
-    source: include_str!("f2_probes_blocked.rs"),
+    page: page!("f2_probes_blocked.rs"),
     check,
 };
 

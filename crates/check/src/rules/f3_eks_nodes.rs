@@ -44,7 +44,7 @@ pub const RULE: Rule = Rule {
     incident: "F3",
     severity: Severity::Warning,
     title: "EKS nodes that keep pods, or a webhook, from being reached",
-    source: include_str!("f3_eks_nodes.rs"),
+    page: page!("f3_eks_nodes.rs"),
     check,
 };
 

@@ -37,7 +37,7 @@ pub const RULE: Rule = Rule {
     incident: "F3",
     severity: Severity::Error,
     title: "security groups keep nodes from reaching each other",
-    source: include_str!("f3_security_group_ports.rs"),
+    page: page!("f3_security_group_ports.rs"),
     check,
 };
 

@@ -42,7 +42,7 @@ pub const RULE: Rule = Rule {
     incident: "F4",
     severity: Severity::Warning,
     title: "endpoints by hand whose port no Service asks for",
-    source: include_str!("f4_endpoints.rs"),
+    page: page!("f4_endpoints.rs"),
     check,
 };
 

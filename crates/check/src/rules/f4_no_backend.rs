@@ -42,7 +42,7 @@ pub const RULE: Rule = Rule {
     incident: "F4",
     severity: Severity::Warning,
     title: "an Ingress, Service or autoscaler whose target is not there",
-    source: include_str!("f4_no_backend.rs"),
+    page: page!("f4_no_backend.rs"),
     check,
 };
 

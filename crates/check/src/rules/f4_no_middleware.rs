@@ -44,7 +44,7 @@ pub const RULE: Rule = Rule {
     incident: "F4",
     severity: Severity::Warning,
     title: "a route goes through a middleware that is not there",
-    source: include_str!("f4_no_middleware.rs"),
+    page: page!("f4_no_middleware.rs"),
     check,
 };
 

@@ -40,7 +40,7 @@ pub const RULE: Rule = Rule {
     incident: "F4",
     severity: Severity::Error,
     title: "a redirect that leads back to itself",
-    source: include_str!("f4_redirect_loop.rs"),
+    page: page!("f4_redirect_loop.rs"),
     check,
 };
 

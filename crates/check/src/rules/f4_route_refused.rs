@@ -41,7 +41,7 @@ pub const RULE: Rule = Rule {
     incident: "F4",
     severity: Severity::Warning,
     title: "a route that its Gateway or its backend does not take",
-    source: include_str!("f4_route_refused.rs"),
+    page: page!("f4_route_refused.rs"),
     check,
 };
 

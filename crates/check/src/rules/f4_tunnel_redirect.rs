@@ -44,7 +44,7 @@ pub const RULE: Rule = Rule {
     incident: "F4",
     severity: Severity::Warning,
     title: "a redirect to HTTPS behind a tunnel that speaks HTTP",
-    source: include_str!("f4_tunnel_redirect.rs"),
+    page: page!("f4_tunnel_redirect.rs"),
     check,
 };
 

@@ -41,7 +41,7 @@ pub const RULE: Rule = Rule {
     incident: "F4",
     severity: Severity::Warning,
     title: "a route of a mesh, or a monitor, that names what a Service does not have",
-    source: include_str!("f4_unheard.rs"),
+    page: page!("f4_unheard.rs"),
     check,
 };
 

@@ -43,7 +43,7 @@ pub const RULE: Rule = Rule {
     incident: "F4",
     severity: Severity::Warning,
     title: "a pod is given the address of a Service that is not there",
-    source: include_str!("f4_unknown_host.rs"),
+    page: page!("f4_unknown_host.rs"),
     check,
 };
 

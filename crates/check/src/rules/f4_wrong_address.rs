@@ -43,7 +43,7 @@ pub const RULE: Rule = Rule {
     incident: "F4",
     severity: Severity::Warning,
     title: "a text that names a Service by a port that it does not have",
-    source: include_str!("f4_wrong_address.rs"),
+    page: page!("f4_wrong_address.rs"),
     check,
 };
 

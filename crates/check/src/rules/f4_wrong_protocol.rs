@@ -40,7 +40,7 @@ pub const RULE: Rule = Rule {
     incident: "F4",
     severity: Severity::Warning,
     title: "HTTPS where the server speaks HTTP, or the reverse",
-    source: include_str!("f4_wrong_protocol.rs"),
+    page: page!("f4_wrong_protocol.rs"),
     check,
 };
 

@@ -45,7 +45,7 @@ pub const RULE: Rule = Rule {
     incident: "G1",
     severity: Severity::Warning,
     title: "a workflow works in a folder or with a file that is not there",
-    source: include_str!("g1_missing_path.rs"),
+    page: page!("g1_missing_path.rs"),
     check,
 };
 

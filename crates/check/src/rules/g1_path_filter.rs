@@ -47,7 +47,7 @@ pub const RULE: Rule = Rule {
     incident: "G1",
     severity: Severity::Warning,
     title: "a workflow waits for changes of files that are not there",
-    source: include_str!("g1_path_filter.rs"),
+    page: page!("g1_path_filter.rs"),
     check,
 };
 

@@ -43,7 +43,7 @@ pub const RULE: Rule = Rule {
     incident: "G1",
     severity: Severity::Error,
     title: "a workflow that GitHub refuses, or reads in another way than it is meant",
-    source: include_str!("g1_workflow_refused.rs"),
+    page: page!("g1_workflow_refused.rs"),
     check,
 };
 

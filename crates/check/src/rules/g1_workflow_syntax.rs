@@ -61,7 +61,7 @@ pub const RULE: Rule = Rule {
     incident: "G1",
     severity: Severity::Error,
     title: "a pipeline's file does not parse, or refers to what is not there",
-    source: include_str!("g1_workflow_syntax.rs"),
+    page: page!("g1_workflow_syntax.rs"),
     check,
 };
 

@@ -46,7 +46,7 @@ pub const RULE: Rule = Rule {
     incident: "G2",
     severity: Severity::Error,
     title: "a task, role, handler or template that Ansible refuses",
-    source: include_str!("g2_ansible_refused.rs"),
+    page: page!("g2_ansible_refused.rs"),
     check,
 };
 

@@ -37,7 +37,7 @@ pub const RULE: Rule = Rule {
     incident: "G2",
     severity: Severity::Warning,
     title: "arguments that an Ansible module does not take, or lacks",
-    source: include_str!("g2_module_arguments.rs"),
+    page: page!("g2_module_arguments.rs"),
     check,
 };
 

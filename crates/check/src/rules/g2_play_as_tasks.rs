@@ -47,7 +47,7 @@ pub const RULE: Rule = Rule {
     incident: "G2",
     severity: Severity::Error,
     title: "an Ansible file is used for what it is not",
-    source: include_str!("g2_play_as_tasks.rs"),
+    page: page!("g2_play_as_tasks.rs"),
     check,
 };
 

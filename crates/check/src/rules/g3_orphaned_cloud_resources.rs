@@ -31,7 +31,7 @@ pub const RULE: Rule = Rule {
     incident: "G3",
     severity: Severity::Info,
     title: "controllers make cloud resources that Terraform does not know",
-    source: include_str!("g3_orphaned_cloud_resources.rs"),
+    page: page!("g3_orphaned_cloud_resources.rs"),
     check,
 };
 

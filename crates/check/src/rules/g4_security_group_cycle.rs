@@ -47,7 +47,7 @@ pub const RULE: Rule = Rule {
     incident: "G4",
     severity: Severity::Error,
     title: "security groups that refer to each other through inline rules",
-    source: include_str!("g4_security_group_cycle.rs"),
+    page: page!("g4_security_group_cycle.rs"),
     check,
 };
 

@@ -40,7 +40,7 @@ pub const RULE: Rule = Rule {
     incident: "G4",
     severity: Severity::Warning,
     title: "a Terraform module refers to what it does not have",
-    source: include_str!("g4_terraform_names.rs"),
+    page: page!("g4_terraform_names.rs"),
     check,
 };
 

@@ -41,7 +41,7 @@ pub const RULE: Rule = Rule {
     incident: "G4",
     severity: Severity::Warning,
     title: "a folder that Terraform refuses before it plans",
-    source: include_str!("g4_terraform_refused.rs"),
+    page: page!("g4_terraform_refused.rs"),
     check,
 };
 

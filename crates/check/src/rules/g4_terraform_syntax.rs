@@ -27,7 +27,7 @@ pub const RULE: Rule = Rule {
     incident: "G4",
     severity: Severity::Warning,
     title: "a file that Terraform cannot read",
-    source: include_str!("g4_terraform_syntax.rs"),
+    page: page!("g4_terraform_syntax.rs"),
     check,
 };
 

@@ -35,7 +35,7 @@ pub const RULE: Rule = Rule {
     incident: "G5",
     severity: Severity::Warning,
     title: "one fact of the cloud stands in several places, with different values",
-    source: include_str!("g5_drifting_ids.rs"),
+    page: page!("g5_drifting_ids.rs"),
     check,
 };
 

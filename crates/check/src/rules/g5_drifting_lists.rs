@@ -36,7 +36,7 @@ pub const RULE: Rule = Rule {
     incident: "G5",
     severity: Severity::Warning,
     title: "a list of subnets or security groups holds one that the others do not know",
-    source: include_str!("g5_drifting_lists.rs"),
+    page: page!("g5_drifting_lists.rs"),
     check,
 };
 

@@ -39,7 +39,7 @@ pub const RULE: Rule = Rule {
     incident: "G6",
     severity: Severity::Warning,
     title: "a module needs a newer Go than its image has",
-    source: include_str!("g6_go_version.rs"),
+    page: page!("g6_go_version.rs"),
     check,
 };
 

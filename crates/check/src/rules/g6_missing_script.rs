@@ -39,7 +39,7 @@ pub const RULE: Rule = Rule {
     incident: "G6",
     severity: Severity::Error,
     title: "a package lacks the script or lock file that a build asks for",
-    source: include_str!("g6_missing_script.rs"),
+    page: page!("g6_missing_script.rs"),
     check,
 };
 

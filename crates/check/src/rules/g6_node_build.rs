@@ -36,7 +36,7 @@ pub const RULE: Rule = Rule {
     incident: "G6",
     severity: Severity::Error,
     title: "a Node.js build lacks a file that its tools insist on",
-    source: include_str!("g6_node_build.rs"),
+    page: page!("g6_node_build.rs"),
     check,
 };
 

@@ -33,7 +33,7 @@ pub const RULE: Rule = Rule {
     incident: "G7",
     severity: Severity::Warning,
     title: "the waves differ from the committed order",
-    source: include_str!("g7_order_drift.rs"),
+    page: page!("g7_order_drift.rs"),
     check,
 };
 

@@ -2,6 +2,9 @@
 //! that people will search for, why, a bad and a good example, how to mend it and when to suppress it;
 //! a `pub const RULE`; a line here; a folder under `tests/incidents/`.
 
+#[macro_use]
+mod page;
+
 mod a1_circle;
 mod a1_flux_dependency;
 mod a1_health_script;
