@@ -6,7 +6,6 @@ mod conformance;
 mod docs;
 mod fidelity;
 mod https;
-mod layout;
 mod merge_keys;
 mod oracles;
 mod schema;
@@ -35,8 +34,6 @@ enum Command {
     /// Compare with the real tools on many inputs.
     #[command(subcommand)]
     Fidelity(fidelity::Suite),
-    /// Find which functions of the binary are to lie side by side.
-    Layout(layout::Args),
     /// Write the table of lists that a strategic merge merges, for kustomize.
     MergeKeys(merge_keys::Args),
     /// Install the pinned real helm, kustomize, kubectl, etcd and kube-apiserver.
@@ -53,7 +50,6 @@ fn main() -> anyhow::Result<()> {
         Command::Conformance(suite) => conformance::run(&suite),
         Command::Docs => docs::run(),
         Command::Fidelity(suite) => fidelity::run(&suite),
-        Command::Layout(args) => layout::run(&args),
         Command::MergeKeys(args) => merge_keys::run(&args),
         Command::Oracles(args) => oracles::run(&args),
         Command::Schema(args) => schema::run(&args),

@@ -11,7 +11,6 @@ const LAYERS: &[(&str, u8)] = &[
     ("tiphys-value", 0),
     ("tiphys-gocompat", 0),
     ("tiphys-vfs", 0),
-    ("tiphys-system", 0),
     ("tiphys-schema", 1),
     ("tiphys-merge", 1),
     ("tiphys-expr", 1),

@@ -25,7 +25,7 @@ mod switches;
 mod templates;
 mod up;
 
-use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
@@ -84,49 +84,8 @@ enum Command {
 impl Cli {
     /// Parses the command line of the process, or ends it with the reason why that cannot be done.
     pub fn from_args() -> Self {
-        let arguments = switches::plain(std::env::args_os().collect(), Self::command);
-        // To build the definition of every command takes longer than to render a small chart. What the definition of the
-        // one command does not understand, help included, the whole one answers.
-        if let Some(render) = frequent(&arguments) {
-            return Self {
-                command: Command::Render(render),
-                allow_plugin: Vec::new(),
-                allow_function: Vec::new(),
-                local_repositories: Vec::new(),
-            };
-        }
-        Self::parse_from(arguments)
+        Self::parse_from(switches::plain(std::env::args_os().collect(), Self::command))
     }
-}
-
-/// The command line, if it is of one of the commands that are called in loops, thousands of times, and has no fault.
-fn frequent(arguments: &[OsString]) -> Option<commands::render::Render> {
-    use commands::{render::Render, render_app, render_helm, render_kustomize};
-
-    let [_, command, what, ..] = arguments else { return None };
-    if command != "render" {
-        return None;
-    }
-    let arguments = &arguments[2..];
-    match what.to_str()? {
-        "helm" => parsed::<render_helm::Args>(arguments).map(|args| Render::Helm(Box::new(args))),
-        "kustomize" => parsed::<render_kustomize::Args>(arguments).map(Render::Kustomize),
-        "app" => parsed::<render_app::Args>(arguments).map(Render::App),
-        _ => None,
-    }
-}
-
-/// The name of the definitions by which the command lines of [`frequent`] are read. Flags that hardly anybody gives need not
-/// be in them: what they do not take is read by the full definition.
-pub(crate) const USUAL: &str = "usual";
-
-/// The arguments of one command, of which the first one is its name.
-fn parsed<A: clap::Args>(arguments: &[OsString]) -> Option<A> {
-    let mut definition = A::augment_args(clap::Command::new(USUAL));
-    let matches = definition.try_get_matches_from_mut(arguments);
-    // Giving it back takes as long again as building it.
-    std::mem::forget(definition);
-    A::from_arg_matches_mut(&mut matches.ok()?).ok()
 }
 
 /// Runs a parsed command line.

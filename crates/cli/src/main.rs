@@ -5,7 +5,5 @@ fn main() -> std::process::ExitCode {
     if let Some(code) = tiphys_cli::serve_evaluator() {
         return code;
     }
-    #[cfg(static_libc)]
-    tiphys_system::look_up_names_alone();
     tiphys_cli::run(tiphys_cli::Cli::from_args())
 }

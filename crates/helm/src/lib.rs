@@ -5,7 +5,6 @@
 //! [`Chart::load`] reads a chart once; [`template`] renders it with [`RenderOptions`] as often as
 //! wanted, keeping parsed templates.
 
-mod beside;
 mod capabilities;
 mod chart;
 mod dependencies;

@@ -95,8 +95,6 @@ pub struct RenderOptions {
     pub lookup: Option<Arc<dyn ClusterLookup>>,
     /// Fetches schemas that a `values.schema.json` refers to by address; without it such a chart fails, naming them.
     pub schemas: Option<Arc<dyn SchemaLoader>>,
-    /// Whether the process ends with this rendering, so that memory need not be given back piece by piece.
-    pub is_last: bool,
     /// Notes what templates ask of [`Self::api_versions`].
     pub questions: Questions,
 }

@@ -94,9 +94,6 @@ pub fn template_with_warnings(
     }
     output.trace = trace;
     output.stdout = print(&output, options)?;
-    if options.is_last {
-        std::mem::forget((chart, given, values, files));
-    }
     Ok(output)
 }
 

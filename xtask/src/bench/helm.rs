@@ -135,7 +135,7 @@ const VALUES: &str = "enabled: true\nreplicas: 2\nimage: {repository: nginx, tag
 ///
 /// # Errors
 /// It cannot be written.
-pub fn write_chart(dir: &Path, templates: usize) -> anyhow::Result<PathBuf> {
+fn write_chart(dir: &Path, templates: usize) -> anyhow::Result<PathBuf> {
     fs::create_dir_all(dir.join("templates"))?;
     fs::write(dir.join("Chart.yaml"), "apiVersion: v2\nname: web\nversion: 1.0.0\nappVersion: \"1\"\n")?;
     fs::write(dir.join("values.yaml"), VALUES)?;

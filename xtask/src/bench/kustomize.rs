@@ -77,7 +77,7 @@ fn one_process(dir: &Path) -> anyhow::Result<f64> {
 ///
 /// # Errors
 /// It cannot be written.
-pub fn write_overlay(dir: &Path, objects: usize) -> anyhow::Result<()> {
+fn write_overlay(dir: &Path, objects: usize) -> anyhow::Result<()> {
     let (base, overlay) = (dir.join("base"), dir.join("overlay"));
     fs::create_dir_all(&base)?;
     fs::create_dir_all(&overlay)?;

@@ -12,8 +12,6 @@ mod world;
 
 use clap::Subcommand;
 
-pub use helm::write_chart;
-pub use kustomize::write_overlay;
 pub use pair::{call, publish, ratio, table, take_turns};
 
 /// What to measure.

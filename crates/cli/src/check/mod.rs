@@ -52,8 +52,6 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let round = check.round(&Kept::default()).map_err(cannot)?;
     check.finish(&round)?;
     let failed = check.shown(&round).findings().next().is_some() || !round.checked.faults.is_empty();
-    // The process ends here: nobody needs the memory of every object back.
-    std::mem::forget(round);
     if failed && !args.write_baseline { Err(Reported.into()) } else { Ok(()) }
 }
 

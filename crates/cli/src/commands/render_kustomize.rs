@@ -168,8 +168,6 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     // An empty name counts as none given.
     let output = args.output.as_deref().filter(|file| !file.is_empty());
     write(output.map(Path::new), build.to_yaml().as_bytes())?;
-    // The process ends here: nobody needs the memory of every node back.
-    std::mem::forget(build);
     Ok(())
 }
 

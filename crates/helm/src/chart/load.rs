@@ -59,8 +59,8 @@ pub(crate) fn load(
     };
     let mut chart = Loader { compat, budget: MAX_CHART_SIZE }.chart(walked.files, &path, 0)?;
     chart.warnings.splice(0..0, walked.warnings);
-    if let Some(ahead) = lazily.and_then(|lazily| lazily.ahead) {
-        chart.cache = Arc::new(TemplateCache::with_ahead(ahead));
+    if let Some(parser) = lazily.and_then(|lazily| lazily.parser) {
+        chart.cache = Arc::new(TemplateCache::with_parser(parser));
     }
     Ok(chart)
 }

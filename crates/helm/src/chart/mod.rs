@@ -15,7 +15,7 @@ use tiphys_vfs::FileTree;
 
 use crate::{
     Compat, HelmError,
-    engine::{Ahead, TemplateCache},
+    engine::{BackgroundParser, TemplateCache},
     schema::SchemaCache,
     values::{Defaults, MergeCache},
 };
@@ -82,7 +82,7 @@ impl Chart {
     /// # Errors
     /// As [`Chart::load`].
     pub fn load_lazily(tree: &Arc<dyn FileTree>, path: &str) -> Result<Self, HelmError> {
-        load::load(tree, path, Compat::Helm4, Some(Lazily { ahead: None, tree: tree.clone() }))
+        load::load(tree, path, Compat::Helm4, Some(Lazily { parser: None, tree: tree.clone() }))
     }
 
     /// As [`Chart::load_as`], parsing templates on a thread of its own while files are still being read, and leaving
@@ -91,7 +91,12 @@ impl Chart {
     /// # Errors
     /// As [`Chart::load`].
     pub fn load_ahead(tree: Arc<dyn FileTree>, path: &str, compat: Compat) -> Result<Self, HelmError> {
-        load::load(&tree, path, compat, Some(Lazily { ahead: Some(Ahead::new()), tree: tree.clone() }))
+        load::load(
+            &tree,
+            path,
+            compat,
+            Some(Lazily { parser: Some(BackgroundParser::new()), tree: tree.clone() }),
+        )
     }
 
     /// Loads a packaged chart. `name` is what errors and origins call it.

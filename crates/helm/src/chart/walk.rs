@@ -7,7 +7,7 @@ use tiphys_vfs::{EntryKind, FileTree};
 use tiphys_gocompat::strconv::quote;
 
 use super::{ChartFile, archive, file::check_size, ignore::Rules, links::Links};
-use crate::{Compat, HelmError, engine::Ahead};
+use crate::{Compat, HelmError, engine::BackgroundParser};
 
 /// How deep a chart's folders may nest (a link may lead back up).
 const MAX_DEPTH: usize = 64;
@@ -19,7 +19,7 @@ const MAX_FILES: usize = 50_000;
 pub(crate) struct Lazily {
     pub(super) tree: Arc<dyn FileTree>,
     /// The thread that reads and parses templates, if the chart is rendered once.
-    pub(super) ahead: Option<Ahead>,
+    pub(super) parser: Option<BackgroundParser>,
 }
 
 /// Reads the files of a chart folder that `.helmignore` does not leave out.
@@ -43,8 +43,8 @@ pub(crate) fn chart_files(
     let mut walk = Walk { tree, root, rules: rules.with_defaults(), found: Walked::default(), links, lazily };
     let walked = walk.folder("", 0);
     // What cannot be read stands before whatever ended the walk.
-    if let Some(ahead) = walk.lazily.as_mut().and_then(|lazily| lazily.ahead.as_mut()) {
-        ahead.read_all()?;
+    if let Some(parser) = walk.lazily.as_mut().and_then(|lazily| lazily.parser.as_mut()) {
+        parser.read_all()?;
     }
     match walked {
         Ok(()) => Ok(walk.found),
@@ -112,10 +112,10 @@ impl Walk<'_> {
             self.found.files.push(ChartFile::later(path, lazily.tree.clone(), full));
             return Ok(());
         }
-        if let Some(Lazily { tree, ahead: Some(ahead) }) = self.lazily.as_deref_mut()
+        if let Some(Lazily { tree, parser: Some(parser) }) = self.lazily.as_deref_mut()
             && is_template(&path)
         {
-            let file = ahead.add(path, tree, full);
+            let file = parser.add(path, tree, full);
             self.found.files.push(file);
             return Ok(());
         }

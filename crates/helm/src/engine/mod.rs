@@ -1,7 +1,5 @@
 //! Executing a chart's templates.
 
-mod ahead;
-mod between;
 mod data;
 mod errors;
 mod files;
@@ -9,7 +7,7 @@ mod functions;
 mod glob;
 mod metadata;
 mod objects;
-mod pair;
+mod parallel;
 mod pretty;
 mod state;
 mod texts;
@@ -29,9 +27,9 @@ use crate::{
     values::Table,
 };
 
-pub(crate) use ahead::Ahead;
-use ahead::ParsedAhead;
 pub(crate) use data::Renderable;
+use parallel::ParsedTemplates;
+pub(crate) use parallel::{BackgroundParser, Worker};
 pub use state::ClusterLookup;
 use world::{Rendering, World};
 
@@ -45,7 +43,7 @@ const MAX_TIME: Duration = Duration::from_secs(60);
 #[derive(Default)]
 pub(crate) struct TemplateCache {
     last: Mutex<Option<Parsed>>,
-    ahead: Mutex<Option<Ahead>>,
+    parser: Mutex<Option<BackgroundParser>>,
     /// Whether a rendering by two threads has found that templates change what they share.
     needs_order: AtomicBool,
 }
@@ -63,8 +61,8 @@ impl std::fmt::Debug for TemplateCache {
 
 impl TemplateCache {
     /// An empty cache that makes use of templates which are being parsed.
-    pub(crate) fn with_ahead(ahead: Ahead) -> Self {
-        Self { ahead: Mutex::new(Some(ahead)), ..Self::default() }
+    pub(crate) fn with_parser(parser: BackgroundParser) -> Self {
+        Self { parser: Mutex::new(Some(parser)), ..Self::default() }
     }
 
     /// The parsed templates, from the last rendering if it had the same files under the same names.
@@ -103,11 +101,11 @@ impl TemplateCache {
         Ok(set)
     }
 
-    fn parsed_ahead(&self, key: &[(String, usize)]) -> ParsedAhead {
-        let ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(ahead) = ahead else { return ParsedAhead::default() };
+    fn parsed_ahead(&self, key: &[(String, usize)]) -> ParsedTemplates {
+        let parser = self.parser.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(parser) = parser else { return ParsedTemplates::default() };
         let wanted: FxHashSet<usize> = key.iter().map(|(_, address)| *address).collect();
-        ahead.finish(|address| wanted.contains(&address))
+        parser.finish(|address| wanted.contains(&address))
     }
 }
 
@@ -149,8 +147,8 @@ pub(crate) fn render(
 ) -> Result<(), HelmError> {
     let limits = Limits { deadline: Some(Instant::now() + MAX_TIME), ..Limits::default() };
     let rendering = Rendering { chart, values, capabilities, options, limits };
-    if trace.is_none() && pair::is_worth_it(&rendering) {
-        pair::render(&rendering, rendered)
+    if trace.is_none() && parallel::is_worth_it(&rendering) {
+        parallel::render(&rendering, rendered)
     } else {
         render_alone(&rendering, trace, rendered)
     }
@@ -168,8 +166,6 @@ fn render_alone(
         let output = executor.execute(at, trace.as_deref_mut())?;
         rendered(executor.name(at).to_owned(), Output::Text(output));
     }
-    drop(executor);
-    world.end();
     Ok(())
 }
 

@@ -69,13 +69,6 @@ impl<'a> World<'a> {
         let templates = self.templates.iter().filter(|template| is_executed(&template.name)).collect();
         Executor { set, templates, env, compat: options.compat }
     }
-
-    /// Ends the world. In a process's last rendering nothing is given back piece by piece.
-    pub(super) fn end(self) {
-        if self.rendering.options.is_last {
-            std::mem::forget(self);
-        }
-    }
 }
 
 /// Whether a template of that path is executed for its own sake, and not a partial.

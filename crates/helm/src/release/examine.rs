@@ -6,7 +6,10 @@ use super::{
     head::{Head, read_head},
     split::split_manifests,
 };
-use crate::{Compat, DocumentText, beside::Beside, engine::Output};
+use crate::{
+    Compat, DocumentText,
+    engine::{Output, Worker},
+};
 
 /// Bytes of rendered files that are worth a thread.
 const WORTH_A_THREAD: usize = 64 << 10;
@@ -15,7 +18,7 @@ const WORTH_A_WAKE: usize = 32 << 10;
 
 /// Takes rendered files, cuts them into documents and reads the heads of these.
 pub(crate) struct Examiner {
-    reading: Beside<Vec<Rendered>, Vec<(String, Examined)>>,
+    reading: Worker<Vec<Rendered>, Vec<(String, Examined)>>,
     /// What is not worth waking the thread yet.
     gathered: Vec<Rendered>,
     gathered_bytes: usize,
@@ -44,7 +47,7 @@ pub(super) struct Document {
 impl Examiner {
     pub(crate) fn new(compat: Compat) -> Self {
         let examine = move |(path, text): Rendered| (path, Examined::new(text, compat));
-        let reading = Beside::new(0, move |files: Vec<Rendered>| files.into_iter().map(examine).collect());
+        let reading = Worker::new(move |files: Vec<Rendered>| files.into_iter().map(examine).collect());
         Self { reading, gathered: Vec::new(), gathered_bytes: 0, bytes: 0, examined: Vec::new() }
     }
 

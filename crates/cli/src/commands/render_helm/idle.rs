@@ -2,42 +2,11 @@
 //! ask. What is no value for them is refused, as Helm refuses it.
 
 use anyhow::bail;
-use clap::{ArgMatches, Command};
 use tiphys_gocompat::time::Duration;
 
-use crate::USUAL;
-
-/// Flags without effect. To define them all takes longer than to render a small chart: the definition by which the usual
-/// command lines are read ([`USUAL`]) has none of them, and what gives one is read by the full definition.
-#[derive(Debug, Default)]
-pub struct Idle(Flags);
-
-impl clap::Args for Idle {
-    fn augment_args(command: Command) -> Command {
-        if command.get_name() == USUAL { command } else { Flags::augment_args(command) }
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Flags::augment_args_for_update(command)
-    }
-}
-
-impl clap::FromArgMatches for Idle {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        // A switch that is defined has a value, given or not.
-        match matches.ids().any(|id| id == "atomic") {
-            true => Flags::from_arg_matches(matches).map(Self),
-            false => Ok(Self::default()),
-        }
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        self.0.update_from_arg_matches(matches)
-    }
-}
-
+/// Flags without effect.
 #[derive(Debug, Default, clap::Args)]
-struct Flags {
+pub struct Idle {
     #[arg(long, hide = true)]
     atomic: bool,
     #[arg(long, hide = true, alias = "colour", value_parser = ["never", "auto", "always"])]
@@ -120,17 +89,17 @@ struct Cluster {
 impl Idle {
     /// Whether what is no YAML is to be printed.
     pub fn debug(&self) -> bool {
-        self.0.debug
+        self.debug
     }
 
     /// Says which flags Helm 4 has given up, as it does.
     pub fn warn(&self) {
         const UNUSED: &str = "this flag has no effect for 'helm template' and will be removed in Helm 5";
         for (given, flag, instead) in [
-            (self.0.force, "force", "use --force-replace instead"),
-            (self.0.atomic, "atomic", "use --rollback-on-failure instead"),
-            (self.0.hide_notes, "hide-notes", UNUSED),
-            (self.0.render_subchart_notes, "render-subchart-notes", UNUSED),
+            (self.force, "force", "use --force-replace instead"),
+            (self.atomic, "atomic", "use --rollback-on-failure instead"),
+            (self.hide_notes, "hide-notes", UNUSED),
+            (self.render_subchart_notes, "render-subchart-notes", UNUSED),
         ] {
             if given {
                 eprintln!("Flag --{flag} has been deprecated, {instead}");
@@ -143,12 +112,12 @@ impl Idle {
     /// # Errors
     /// Names the flag.
     pub fn check(&self, asks_cluster: bool) -> anyhow::Result<()> {
-        if let Some(text) = &self.0.timeout
+        if let Some(text) = &self.timeout
             && let Err(error) = Duration::parse(text)
         {
             bail!("invalid argument {text:?} for \"--timeout\" flag: {error}");
         }
-        for text in &self.0.labels {
+        for text in &self.labels {
             // Only of several pairs is the comma a separator.
             let pairs =
                 if text.matches('=').count() == 1 { vec![text.as_str()] } else { text.split(',').collect() };
@@ -158,7 +127,7 @@ impl Idle {
                 );
             }
         }
-        match self.0.cluster.told().filter(|_| asks_cluster) {
+        match self.cluster.told().filter(|_| asks_cluster) {
             Some(flag) => {
                 bail!("{flag} is not supported: write it into the kubeconfig that --kubeconfig names")
             }

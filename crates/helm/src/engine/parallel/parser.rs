@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 use tiphys_gotemplate::{Draft, Nameless, Parsing};
 use tiphys_vfs::FileTree;
 
-use super::functions;
-use crate::{ChartFile, HelmError, beside::Beside};
+use super::{super::functions, Worker};
+use crate::{ChartFile, HelmError};
 
 /// Bytes of templates that are worth a thread.
 const WORTH_A_THREAD: usize = 64 << 10;
@@ -18,16 +18,13 @@ const WORTH_A_THREAD: usize = 64 << 10;
 /// Templates that are worth one whatever their sizes, which only reading them would tell.
 const MANY: usize = 48;
 
-/// Memory that each thread asks for at once.
-const ROOM: usize = 8 << 20;
-
 /// Templates that were parsed ahead, by the address of their bytes.
-pub(super) type ParsedAhead = FxHashMap<usize, Nameless>;
+pub(in crate::engine) type ParsedTemplates = FxHashMap<usize, Nameless>;
 
 /// Takes the templates of a chart, reads and parses them on a thread of its own if they are worth one. Names are given
 /// later, when it is clear which subcharts are enabled and what they are called.
-pub(crate) struct Ahead {
-    parsing: Beside<ChartFile, Option<Parsed>>,
+pub(crate) struct BackgroundParser {
+    parsing: Worker<ChartFile, Option<Parsed>>,
     /// What each thread goes on with.
     pool: Arc<Pool>,
     /// Templates that nobody may have read yet.
@@ -66,7 +63,7 @@ impl Pool {
     }
 
     /// Ends what was parsed.
-    fn finish(&self, parsed: impl Iterator<Item = Parsed>) -> ParsedAhead {
+    fn finish(&self, parsed: impl Iterator<Item = Parsed>) -> ParsedTemplates {
         let finished = std::mem::take(&mut *self.idle()).into_iter();
         let parts: FxHashMap<_, _> = finished.map(|(by, parsing)| (by, parsing.finish())).collect();
         let named =
@@ -75,14 +72,14 @@ impl Pool {
     }
 }
 
-impl Ahead {
+impl BackgroundParser {
     pub(crate) fn new() -> Self {
         let pool = Arc::<Pool>::default();
         let parse = {
             let pool = pool.clone();
             move |file: ChartFile| pool.parse(&file)
         };
-        Self { parsing: Beside::new(ROOM, parse), pool, left: Vec::new() }
+        Self { parsing: Worker::new(parse), pool, left: Vec::new() }
     }
 
     /// Takes the template at a path of a tree, which is read later.
@@ -91,14 +88,9 @@ impl Ahead {
         self.left.push(file.clone());
         self.parsing.add(file.clone());
         if self.left.len() == MANY {
-            self.start();
+            self.parsing.start();
         }
         file
-    }
-
-    fn start(&mut self) {
-        tiphys_system::reserve(ROOM);
-        self.parsing.start();
     }
 
     /// Reads the templates that the thread has not come to; it is started now if it is worth it by what they hold.
@@ -114,7 +106,7 @@ impl Ahead {
             }
             bytes += file.data()?.len();
             if bytes >= WORTH_A_THREAD {
-                self.start();
+                self.parsing.start();
             }
         }
         // From the end, where the thread comes last.
@@ -126,9 +118,9 @@ impl Ahead {
 
     /// Ends the work, with help from this thread, and hands it out. Templates for which `wanted` does not hold are not
     /// parsed any more; nor are any if there were too few for a thread.
-    pub(super) fn finish(self, wanted: impl Fn(usize) -> bool) -> ParsedAhead {
+    pub(in crate::engine) fn finish(self, wanted: impl Fn(usize) -> bool) -> ParsedTemplates {
         if !self.parsing.is_started() {
-            return ParsedAhead::default();
+            return ParsedTemplates::default();
         }
         let is_wanted = |file: &ChartFile| file.data().is_ok_and(|data| wanted(address(data)));
         self.pool.finish(self.parsing.finish(is_wanted).into_iter().flatten())

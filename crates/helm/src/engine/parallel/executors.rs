@@ -16,10 +16,9 @@ use std::{
 
 use tiphys_gotemplate::{TemplateSet, Value};
 
-use super::{
-    Output,
-    between::Between,
-    is_notes,
+use super::range::Range;
+use crate::engine::{
+    Output, is_notes,
     world::{Executor, Rendering, World, is_executed},
 };
 use crate::{Chart, HelmError, Questions, capabilities::Capabilities, release::Examined};
@@ -27,15 +26,12 @@ use crate::{Chart, HelmError, Questions, capabilities::Capabilities, release::Ex
 /// Bytes of templates that are worth a thread, partials left out: few charts execute all of them.
 const WORTH_A_THREAD: usize = 64 << 10;
 
-/// Memory that the second thread asks for at once in a process's last rendering.
-const ROOM: usize = 4 << 20;
-
 /// Asked for once, and only if it matters: the answer takes a few files.
 static HAS_TWO_PROCESSORS: LazyLock<bool> =
     LazyLock::new(|| thread::available_parallelism().is_ok_and(|processors| processors.get() > 1));
 
 /// Whether a second thread makes a rendering faster, and nobody but this process hears of it: a cluster would be asked twice.
-pub(super) fn is_worth_it(rendering: &Rendering<'_>) -> bool {
+pub(in crate::engine) fn is_worth_it(rendering: &Rendering<'_>) -> bool {
     rendering.options.lookup.is_none()
         && !rendering.chart.cache.needs_order.load(Ordering::Relaxed)
         && template_bytes(rendering.chart) >= WORTH_A_THREAD
@@ -52,7 +48,7 @@ fn template_bytes(chart: &Chart) -> usize {
 ///
 /// # Errors
 /// As with one thread: that of the first template that does not parse or fails.
-pub(super) fn render(
+pub(in crate::engine) fn render(
     rendering: &Rendering<'_>,
     rendered: impl FnMut(String, Output),
 ) -> Result<(), HelmError> {
@@ -71,7 +67,7 @@ pub(super) fn render(
 /// What the second thread waits for.
 struct Start {
     set: Arc<TemplateSet>,
-    between: Arc<Between>,
+    range: Arc<Range>,
 }
 
 /// What the second thread hands over if all that it did counts so far.
@@ -84,33 +80,28 @@ struct Done {
 
 /// The second thread's part: nothing if it is not started, and nothing is handed over if it does not count.
 fn second(rendering: &Rendering<'_>, start: &Receiver<Start>, finish: Sender<Done>) {
-    if rendering.options.is_last {
-        tiphys_system::reserve(ROOM);
-    }
     let questions = Questions::default();
     let capabilities = Capabilities { questions: questions.clone(), ..rendering.capabilities.clone() };
     let rendering = Rendering { capabilities: &capabilities, ..rendering.clone() };
     let world = World::new(&rendering, None);
-    let Ok(Start { set, between }) = start.recv() else { return };
+    let Ok(Start { set, range }) = start.recv() else { return };
     let executor = world.executor(set);
-    if let Some(outputs) = from_the_back(&executor, &between) {
+    if let Some(outputs) = from_the_back(&executor, &range) {
         // Nobody takes it if the first thread has failed.
         let _ = finish.send(Done { outputs, made: executor.made(), questions });
     }
     // The first thread is not to wait until the world has ended.
     drop(finish);
-    drop(executor);
-    world.end();
 }
 
-fn from_the_back(executor: &Executor<'_>, between: &Between) -> Option<Vec<(String, Output)>> {
+fn from_the_back(executor: &Executor<'_>, range: &Range) -> Option<Vec<(String, Output)>> {
     let changes = Value::changes_of_shared();
     let mut outputs = Vec::new();
     executor.go_to_the_end();
-    while let Some(at) = between.next_back() {
+    while let Some(at) = range.next_back() {
         let Some(text) = executor.execute(at, None).ok().filter(|_| changes == Value::changes_of_shared())
         else {
-            between.part();
+            range.part();
             return None;
         };
         outputs.push((executor.name(at).to_owned(), examined(executor, at, text)));
@@ -129,16 +120,14 @@ fn first(
     let world = World::new(rendering, None);
     let set = rendering.chart.cache.parse(world.templates(), rendering.options)?;
     let executor = world.executor(set.clone());
-    let between = Arc::new(Between::new(executor.len()));
+    let range = Arc::new(Range::new(executor.len()));
     // Nobody takes it if there is no second thread.
-    let _ = start.send(Start { set, between: between.clone() });
+    let _ = start.send(Start { set, range: range.clone() });
     let changes = Value::changes_of_shared();
-    meet(rendering, &executor, &between, finished, &mut rendered)?;
+    meet(rendering, &executor, &range, finished, &mut rendered)?;
     if changes != Value::changes_of_shared() {
         rendering.chart.cache.needs_order.store(true, Ordering::Relaxed);
     }
-    drop(executor);
-    world.end();
     Ok(())
 }
 
@@ -146,15 +135,15 @@ fn first(
 fn meet(
     rendering: &Rendering<'_>,
     executor: &Executor<'_>,
-    between: &Between,
+    range: &Range,
     finished: &Receiver<Done>,
     rendered: &mut impl FnMut(String, Output),
 ) -> Result<(), HelmError> {
-    from_the_front(executor, between, rendered).inspect_err(|_| between.part())?;
-    let done = if between.is_parted() { None } else { finished.recv().ok() };
+    from_the_front(executor, range, rendered).inspect_err(|_| range.part())?;
+    let done = if range.is_parted() { None } else { finished.recv().ok() };
     let Some(done) = done.filter(|done| is_within_memory(executor, done)) else {
-        between.part();
-        return from_the_front(executor, between, rendered);
+        range.part();
+        return from_the_front(executor, range, rendered);
     };
     rendering.capabilities.questions.note_all(&done.questions);
     done.outputs.into_iter().rev().for_each(|(name, output)| rendered(name, output));
@@ -163,17 +152,17 @@ fn meet(
 
 fn from_the_front(
     executor: &Executor<'_>,
-    between: &Between,
+    range: &Range,
     rendered: &mut impl FnMut(String, Output),
 ) -> Result<(), HelmError> {
     let changes = Value::changes_of_shared();
-    while let Some(at) = between.next() {
+    while let Some(at) = range.next() {
         let text = executor.execute(at, None)?;
         if changes != Value::changes_of_shared() {
-            between.part();
+            range.part();
         }
         // Once there is no second thread that executes templates, another one is free to examine what they render to.
-        let output = if between.is_parted() { Output::Text(text) } else { examined(executor, at, text) };
+        let output = if range.is_parted() { Output::Text(text) } else { examined(executor, at, text) };
         rendered(executor.name(at).to_owned(), output);
     }
     Ok(())
@@ -271,14 +260,14 @@ mod tests {
             let world = World::new(rendering, None);
             let set = chart.cache.parse(world.templates(), rendering.options)?;
             let executor = world.executor(set.clone());
-            let between = Arc::new(Between::new(executor.len()));
+            let range = Arc::new(Range::new(executor.len()));
             let (start, started) = channel();
             let (finish, finished) = channel();
-            start.send(Start { set, between: between.clone() }).expect("somebody listens");
+            start.send(Start { set, range: range.clone() }).expect("somebody listens");
             thread::scope(|scope| scope.spawn(move || second(rendering, &started, finish)).join())
                 .expect("no panic");
-            let result = meet(rendering, &executor, &between, &finished, &mut rendered);
-            counts = !between.is_parted();
+            let result = meet(rendering, &executor, &range, &finished, &mut rendered);
+            counts = !range.is_parted();
             result
         });
         (came, counts)

@@ -7,13 +7,12 @@ use std::{
 };
 
 /// Does jobs on a thread of its own, once there are enough of them to be worth one; whoever gave them helps at the end.
-pub(crate) struct Beside<J, R> {
+pub(crate) struct Worker<J, R> {
     shared: Arc<Shared<J, R>>,
-    worker: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 struct Shared<J, R> {
-    room: usize,
     work: Box<Work<J, R>>,
     state: Mutex<State<J, R>>,
     changed: Condvar,
@@ -29,24 +28,24 @@ struct State<J, R> {
     is_closed: bool,
 }
 
-impl<J: Send + 'static, R: Send + 'static> Beside<J, R> {
-    /// A thread that is not started yet, and the memory that it asks for when it is.
-    pub(crate) fn new(room: usize, work: impl Fn(J) -> R + Send + Sync + 'static) -> Self {
+impl<J: Send + 'static, R: Send + 'static> Worker<J, R> {
+    /// A thread that is not started yet.
+    pub(crate) fn new(work: impl Fn(J) -> R + Send + Sync + 'static) -> Self {
         let state = State { waiting: VecDeque::new(), done: Vec::new(), is_idle: false, is_closed: false };
-        let shared = Shared { room, work: Box::new(work), state: Mutex::new(state), changed: Condvar::new() };
-        Self { shared: Arc::new(shared), worker: None }
+        let shared = Shared { work: Box::new(work), state: Mutex::new(state), changed: Condvar::new() };
+        Self { shared: Arc::new(shared), thread: None }
     }
 
     /// Whether the thread runs.
     pub(crate) fn is_started(&self) -> bool {
-        self.worker.is_some()
+        self.thread.is_some()
     }
 
     /// Starts the thread; where the system gives none, all jobs are done at the end.
     pub(crate) fn start(&mut self) {
-        if self.worker.is_none() {
+        if self.thread.is_none() {
             let shared = self.shared.clone();
-            self.worker = thread::Builder::new().spawn(move || shared.run()).ok();
+            self.thread = thread::Builder::new().spawn(move || shared.run()).ok();
         }
     }
 
@@ -70,8 +69,8 @@ impl<J: Send + 'static, R: Send + 'static> Beside<J, R> {
         while let Some(job) = { self.shared.lock().waiting.pop_back() } {
             done.push((self.shared.work)(job));
         }
-        if let Some(worker) = self.worker.take()
-            && let Err(panic) = worker.join()
+        if let Some(thread) = self.thread.take()
+            && let Err(panic) = thread.join()
         {
             std::panic::resume_unwind(panic);
         }
@@ -80,7 +79,7 @@ impl<J: Send + 'static, R: Send + 'static> Beside<J, R> {
     }
 }
 
-impl<J, R> Drop for Beside<J, R> {
+impl<J, R> Drop for Worker<J, R> {
     fn drop(&mut self) {
         self.shared.lock().waiting.clear();
         self.shared.close();
@@ -104,7 +103,6 @@ impl<J, R> Shared<J, R> {
     }
 
     fn run(&self) {
-        tiphys_system::reserve(self.room);
         let mut done = Vec::new();
         while let Some(job) = self.next() {
             done.push((self.work)(job));
@@ -134,14 +132,14 @@ mod tests {
     #[test]
     fn every_wanted_job_is_done_once_with_and_without_a_thread() {
         for started in [false, true] {
-            let mut beside = Beside::new(0, |job: usize| job * 2);
+            let mut worker = Worker::new(|job: usize| job * 2);
             for job in 0..1000 {
                 if started && job == 10 {
-                    beside.start();
+                    worker.start();
                 }
-                beside.add(job);
+                worker.add(job);
             }
-            let mut done = beside.finish(|_| true);
+            let mut done = worker.finish(|_| true);
             done.sort_unstable();
             assert_eq!(done, (0..1000).map(|job| job * 2).collect::<Vec<_>>());
         }
@@ -149,19 +147,19 @@ mod tests {
 
     #[test]
     fn jobs_that_nobody_wants_are_left_out() {
-        let beside = Beside::new(0, |job: usize| job);
-        (0..10).for_each(|job| beside.add(job));
-        let mut done = beside.finish(|job| job % 2 == 0);
+        let worker = Worker::new(|job: usize| job);
+        (0..10).for_each(|job| worker.add(job));
+        let mut done = worker.finish(|job| job % 2 == 0);
         done.sort_unstable();
         assert_eq!(done, [0, 2, 4, 6, 8]);
     }
 
     #[test]
     fn a_thread_that_panics_is_heard_of() {
-        let mut beside = Beside::new(0, |job: usize| assert!(job != 3, "job {job}"));
-        beside.start();
-        (0..10).for_each(|job| beside.add(job));
-        let finished = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| beside.finish(|_| true)));
+        let mut worker = Worker::new(|job: usize| assert!(job != 3, "job {job}"));
+        worker.start();
+        (0..10).for_each(|job| worker.add(job));
+        let finished = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| worker.finish(|_| true)));
         assert!(finished.is_err());
     }
 }

@@ -1,23 +1,23 @@
 //! Which of two threads takes which template.
 
 use std::{
-    ops::Range,
+    ops,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
 /// The templates that nobody has taken, each named by its place in their order: the first thread takes them from the front,
 /// the second one from the back.
-pub(super) struct Between {
+pub(super) struct Range {
     all: usize,
     left: Mutex<Left>,
 }
 
 struct Left {
-    range: Range<usize>,
+    range: ops::Range<usize>,
     is_parted: bool,
 }
 
-impl Between {
+impl Range {
     pub(super) fn new(all: usize) -> Self {
         Self { all, left: Mutex::new(Left { range: 0..all, is_parted: false }) }
     }
@@ -44,7 +44,7 @@ impl Between {
         left.range.end = self.all;
     }
 
-    /// Whether [`Between::part`] was called.
+    /// Whether [`Range::part`] was called.
     pub(super) fn is_parted(&self) -> bool {
         self.lock().is_parted
     }
@@ -56,28 +56,25 @@ mod tests {
 
     #[test]
     fn both_take_until_they_meet() {
-        let between = Between::new(4);
-        let taken = [between.next(), between.next_back(), between.next_back(), between.next()];
+        let range = Range::new(4);
+        let taken = [range.next(), range.next_back(), range.next_back(), range.next()];
         assert_eq!(taken, [Some(0), Some(3), Some(2), Some(1)]);
-        assert_eq!((between.next(), between.next_back()), (None, None));
-        assert!(!between.is_parted());
+        assert_eq!((range.next(), range.next_back()), (None, None));
+        assert!(!range.is_parted());
     }
 
     #[test]
     fn once_parted_the_first_takes_what_the_second_had() {
         for part_twice in [false, true] {
-            let between = Between::new(4);
-            assert_eq!(
-                (between.next(), between.next_back(), between.next_back()),
-                (Some(0), Some(3), Some(2))
-            );
-            between.part();
-            assert!(between.is_parted());
-            assert_eq!((between.next_back(), between.next()), (None, Some(1)));
+            let range = Range::new(4);
+            assert_eq!((range.next(), range.next_back(), range.next_back()), (Some(0), Some(3), Some(2)));
+            range.part();
+            assert!(range.is_parted());
+            assert_eq!((range.next_back(), range.next()), (None, Some(1)));
             if part_twice {
-                between.part();
+                range.part();
             }
-            assert_eq!([between.next(), between.next(), between.next()], [Some(2), Some(3), None]);
+            assert_eq!([range.next(), range.next(), range.next()], [Some(2), Some(3), None]);
         }
     }
 }
