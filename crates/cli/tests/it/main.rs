@@ -10,6 +10,8 @@ mod functions;
 mod git_credentials;
 mod health;
 mod jsonnet;
+#[cfg(unix)]
+mod local_clusters;
 mod render_helm;
 mod render_kustomize;
 mod render_live;

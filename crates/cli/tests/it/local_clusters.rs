@@ -1,8 +1,4 @@
 //! Which cluster a command speaks to that was not told: one that this user started, and never one that a working tree names.
-#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
-#![cfg(unix)]
-
-mod common;
 
 use std::{
     fs,
@@ -11,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use common::{Repo, application, config_map};
+use crate::common::{Repo, application, config_map};
 
 fn shop() -> Repo {
     Repo::shop(&[("manifests/a.yaml", &config_map("a", "1"))])
