@@ -99,6 +99,17 @@ impl Catalogue {
         Some(ArgoSettings::from_objects(Some(only), None).rendering)
     }
 
+    /// What Applications render of the kinds that other objects name without a namespace, by kind and name: classes,
+    /// volumes, and the ServiceAccounts of Argo CD.
+    pub fn rendered_classes(&self) -> BTreeSet<(String, String)> {
+        const KINDS: [&str; 5] =
+            ["StorageClass", "PersistentVolume", "RuntimeClass", "PriorityClass", "ServiceAccount"];
+        let rendered = self.entries.values().filter_map(|entry| entry.rendered.as_ref().ok());
+        let objects = rendered.flat_map(|rendered| &rendered.objects).map(|object| &object.value);
+        let named = objects.filter(|object| KINDS.contains(&object.kind()));
+        named.map(|object| (object.kind().to_owned(), object.name().to_owned())).collect()
+    }
+
     /// Every `argocd-cm` among the rendered objects.
     fn rendered_config_maps(&self) -> impl Iterator<Item = &Value> {
         let rendered = self.entries.values().filter_map(|entry| entry.rendered.as_ref().ok());

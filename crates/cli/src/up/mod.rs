@@ -90,7 +90,7 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         move || prepare(&args)
     });
     let mut signals = Signals::new()?;
-    let Plan { repository, roots, projects, argo_settings, notices, apart } = tokio::select! {
+    let Plan { repository, roots, projects, argo_settings, notices, apart, rendered_classes } = tokio::select! {
         plan = opened => plan??,
         () = signals.wait() => return Ok(()),
     };
@@ -161,6 +161,8 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         stood_in_issuers: BTreeSet::new(),
         has_argo_kinds: BTreeSet::new(),
         presupposed: Vec::new(),
+        rendered_classes,
+        has_said_why: false,
         passed: BTreeSet::new(),
         unattended: BTreeSet::new(),
     };
@@ -177,6 +179,7 @@ struct Plan {
     notices: Vec<String>,
     /// Clusters that cannot be one with the engine's own.
     apart: Vec<Destination>,
+    rendered_classes: BTreeSet<(String, String)>,
 }
 
 /// Opens the repository and decides what to run.
@@ -224,7 +227,8 @@ fn prepare(args: &Args) -> anyhow::Result<Plan> {
     }
     projects.extend(undeclared);
     let apart = if args.respect_destinations { Vec::new() } else { catalogue.clusters_apart() };
-    Ok(Plan { repository, roots, projects, argo_settings, notices, apart })
+    let rendered_classes = catalogue.rendered_classes();
+    Ok(Plan { repository, roots, projects, argo_settings, notices, apart, rendered_classes })
 }
 
 /// The projects that somebody has to have made by other means.
@@ -350,6 +354,10 @@ struct Session<'a> {
     stood_in_issuers: BTreeSet<(usize, ResourceKey)>,
     /// The numbers of the clusters beside the engine's own that were given Argo CD's kinds.
     has_argo_kinds: BTreeSet<usize>,
+    /// Classes, volumes and accounts that Applications of the repository render, by kind and name.
+    rendered_classes: BTreeSet<(String, String)>,
+    /// Whether it was said why nothing moves any more, since something moved.
+    has_said_why: bool,
     /// What of real clusters was put in place, in each cluster.
     presupposed: Vec<Presupposed>,
     /// The Applications of which it was told that nobody waits for them.
@@ -421,8 +429,16 @@ impl Session<'_> {
         self.was_green = false;
         // The engine may still be about to look at the last of them.
         *stale |= rows.iter().any(|row| !self.has_seen(row));
-        if self.args.once && self.has_seen_all(rows) && self.stillness.is_quiet(&self.controller.caches()) {
+        let is_over =
+            self.has_seen_all(rows) && self.stillness.is_quiet(&self.controller.caches(), self.quiet_for());
+        if is_over && self.args.once {
             return Some(Err(self.give_up(rows.to_vec()).await));
+        }
+        if !self.args.once {
+            if is_over && !std::mem::replace(&mut self.has_said_why, true) {
+                self.say_why(rows.to_vec()).await;
+            }
+            self.has_said_why &= self.stillness.is_settled();
         }
         if !self.args.once || !self.is_stuck(rows) {
             self.stuck_since = None;
@@ -437,8 +453,20 @@ impl Session<'_> {
         Some(Err(self.give_up(rows.to_vec()).await))
     }
 
+    /// How long nothing may move until it is said why: a person who watches hears it soon and sees what comes after; with
+    /// `--once` it is the end.
+    fn quiet_for(&self) -> Duration {
+        if self.args.once { settle::QUIET } else { settle::QUIET_FOR_A_PERSON }
+    }
+
+    /// Tells of what is not green, and why; there is nothing more to wait for.
+    async fn give_up(&mut self, rows: Vec<Row>) -> anyhow::Error {
+        self.say_why(rows).await;
+        Reported.into()
+    }
+
     /// Tells of what is not green, and why.
-    async fn give_up(&mut self, mut rows: Vec<Row>) -> anyhow::Error {
+    async fn say_why(&mut self, mut rows: Vec<Row>) {
         rows.iter_mut().filter(|row| !self.has_seen(row)).for_each(Row::tell_of_sources);
         causes::add(&mut rows, &self.sites()).await;
         self.reporter.end(&rows, false);
@@ -452,7 +480,6 @@ impl Session<'_> {
                 "namespaces that nothing brings are made by hand, or by `CreateNamespace=true`; --stand-ins always makes them",
             );
         }
-        Reported.into()
     }
 
     /// That a custom resource looks done though no operator has seen it is not passed over in silence.
@@ -582,6 +609,7 @@ impl Session<'_> {
         for fault in &self.repository.scan.faults {
             self.reporter.notice(fault.trim_end());
         }
+        self.rendered_classes = catalogue.rendered_classes();
         let Choice::Run(roots, _) = choose(catalogue.roots(&self.repository.scan), &catalogue) else {
             return Ok(());
         };

@@ -163,9 +163,16 @@ impl Presupposed {
         *self == Self::default()
     }
 
-    /// What of it comes with Argo CD.
-    pub fn of_argo_cd(self) -> Self {
-        Self { accounts: self.accounts, ..Self::default() }
+    /// The same without what the repository itself brings, by kind and name, be it later: who waits for that waits for an
+    /// order that never comes on a real cluster either, and must be told so.
+    pub fn without(mut self, brought: &BTreeSet<(String, String)>) -> Self {
+        let is_brought = |kind: &str, name: &str| brought.contains(&(kind.to_owned(), name.to_owned()));
+        self.storage.retain(|name| !is_brought("StorageClass", name));
+        self.volumes.retain(|name, _| !is_brought("PersistentVolume", name));
+        self.runtimes.retain(|name| !is_brought("RuntimeClass", name));
+        self.priorities.retain(|name| !is_brought("PriorityClass", name));
+        self.accounts.retain(|(_, name)| !is_brought("ServiceAccount", name));
+        self
     }
 
     /// Takes up what is missing, and returns what of it is new.

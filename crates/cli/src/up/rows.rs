@@ -417,13 +417,6 @@ impl Row {
         }
     }
 
-    /// Whether an object of it has been asked for and is not there yet: an Application that may bring more.
-    pub fn is_missing_applications(&self) -> bool {
-        self.reasons
-            .iter()
-            .any(|reason| reason.starts_with("Application/") && reason.ends_with(" is Missing"))
-    }
-
     /// Whether pods of it wait for a Secret or ConfigMap that is not there.
     pub fn lacks_what_people_make(&self) -> bool {
         let causes = self.waits.iter().map(|wait| wait.cause.as_str());

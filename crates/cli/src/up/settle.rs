@@ -13,7 +13,10 @@ use super::rows::Row;
 const SETTLED: Duration = Duration::from_secs(3);
 
 /// How long before that is taken to be the end.
-const QUIET: Duration = Duration::from_secs(15);
+pub const QUIET: Duration = Duration::from_secs(15);
+
+/// How long before a person who watches is told why.
+pub const QUIET_FOR_A_PERSON: Duration = Duration::from_secs(6);
 
 /// Since when nothing moves. What it says holds from one look to the next, so that nobody takes for the end what was not
 /// yet rest for who puts things in place then.
@@ -51,15 +54,15 @@ impl Stillness {
         self.still_for >= SETTLED
     }
 
-    /// Whether nothing has moved for long, and nothing is known to be on its way: no attempt is to be repeated that has
+    /// Whether nothing has moved for at least so long, and nothing is known to be on its way: no attempt is to be repeated that has
     /// not failed again and again, no program is starting or at work on something that ends, or has still to run for a
     /// while to count, in any of the clusters.
-    pub fn is_quiet(&self, caches: &[LiveCache]) -> bool {
+    pub fn is_quiet(&self, caches: &[LiveCache], least: Duration) -> bool {
         let all = |group: &str, kind: &str| {
             let kind = GroupKind::new(group, kind);
             caches.iter().flat_map(|cache| cache.of_kind(&kind)).collect::<Vec<_>>()
         };
-        self.still_for >= QUIET
+        self.still_for >= least
             && !self.seen.iter().any(is_moving)
             && !all("", "Pod").iter().any(|pod| is_busy(pod))
             && !["Deployment", "StatefulSet", "DaemonSet"]
@@ -114,10 +117,10 @@ mod tests {
         tokio::time::advance(SETTLED).await;
         assert!(!stillness.is_settled(), "nobody has looked since");
         stillness.look(&[]);
-        assert!(stillness.is_settled() && !stillness.is_quiet(&[]));
+        assert!(stillness.is_settled() && !stillness.is_quiet(&[], QUIET));
         tokio::time::advance(QUIET).await;
         stillness.look(&[]);
-        assert!(stillness.is_quiet(&[]));
+        assert!(stillness.is_quiet(&[], QUIET));
         stillness.stir();
         assert!(!stillness.is_settled());
     }

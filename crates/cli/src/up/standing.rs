@@ -28,7 +28,7 @@ impl Session<'_> {
         self.tell_of_the_passed(rows);
         let always = self.args.stand_ins == stand_ins::When::Always;
         self.stand_in_for_namespaces_and_projects(rows, unreachable || always).await;
-        self.stand_in_for_what_clusters_have(rows, unreachable).await;
+        self.stand_in_for_what_clusters_have().await;
         self.provide_argo_kinds(rows).await;
         if always {
             self.stand_in_for_what_people_make().await;
@@ -183,17 +183,15 @@ impl Session<'_> {
         }
     }
 
-    /// Puts in place what clusters have and repositories do not bring; where Applications are to come that may, only what
-    /// comes with Argo CD itself, which these may wait for.
-    async fn stand_in_for_what_clusters_have(&mut self, rows: &[Row], unreachable: bool) {
-        let is_early = !unreachable && rows.iter().any(Row::is_missing_applications);
+    /// Puts in place what clusters have and the repository does not bring. Nothing else moves by now, so Applications of
+    /// later waves, which may wait for just this, are no reason to wait for them.
+    async fn stand_in_for_what_clusters_have(&mut self) {
         for (at, (cluster, cache)) in self.sites().into_iter().enumerate() {
             if self.presupposed.len() <= at {
                 self.presupposed.push(Presupposed::default());
             }
             // What was put in place and did not help is no help the next time.
-            let missing = presupposed::missing(&cache);
-            let missing = if is_early { missing.of_argo_cd() } else { missing };
+            let missing = presupposed::missing(&cache).without(&self.rendered_classes);
             let found = self.presupposed[at].add(missing);
             if found.is_empty() {
                 continue;

@@ -575,3 +575,45 @@ fn namespaces_that_somebody_makes_by_hand_are_made_if_one_asks_for_it() {
     repo.once(&["--stand-ins", "always"])
         .expect(0, &["all 1 Applications are Synced and Healthy", "are there all the same: shop"]);
 }
+
+/// A root that leads to a database of a storage class in wave 1 and to a second Application in wave 2.
+fn waves_over_a_class(second: &str) -> Repo {
+    let in_wave = |name: &str, path: &str, wave: u8| {
+        let annotations =
+            format!("  namespace: argocd\n  annotations: {{argocd.argoproj.io/sync-wave: \"{wave}\"}}\n");
+        application(name, path).replacen("  namespace: argocd\n", &annotations, 1)
+    };
+    let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n\
+        spec: {accessModes: [ReadWriteOnce], storageClassName: gp3, resources: {requests: {storage: 1Gi}}}\n";
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: db}\nspec:\n  \
+        containers: [{name: db, image: 'postgres:16', volumeMounts: [{name: d, mountPath: /d}]}]\n  \
+        volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]\n";
+    Repo::with(&[
+        ("root.yaml", &application("root", "apps").replace("namespace: root", "namespace: argocd")),
+        ("apps/db.yaml", &in_wave("db", "db", 1)),
+        ("apps/second.yaml", &in_wave("second", "second", 2)),
+        ("db/claim.yaml", claim),
+        ("db/pod.yaml", pod),
+        ("second/a.yaml", second),
+    ])
+}
+
+#[test]
+fn a_class_that_nobody_brings_does_not_wait_for_later_waves() {
+    let repo = waves_over_a_class(&config_map("a", "1"));
+    let run = repo.once(&[]);
+    run.expect(0, &["all 3 Applications are Synced and Healthy"]);
+    let text = run.text();
+    assert_eq!(text.lines().filter(|line| line.contains("gp3")).count(), 1, "it is said once:\n{text}");
+}
+
+#[test]
+fn a_class_that_comes_too_late_is_the_cause_and_a_person_hears_it_without_waiting() {
+    let class = "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: gp3}\nprovisioner: x\n";
+    let repo = waves_over_a_class(class);
+    let mut running = repo.start(&[]);
+    let result = running.until(|event| event["event"] == "result");
+    assert_eq!(result["green"], false);
+    let db = result["applications"].as_array().unwrap().iter().find(|app| app["name"] == "db").unwrap();
+    assert!(db.to_string().contains("gp3"), "{db}");
+}
