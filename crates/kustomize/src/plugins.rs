@@ -422,9 +422,11 @@ fn value_add(fields: Config, loader: &Loader<'_>, context: &mut Context<'_>) -> 
     Ok(Box::new(ValueAdd { value, targets }))
 }
 
-/// Reads a file as text; bytes that are no UTF-8 are replaced.
+/// Reads a file as text: UTF-16 where its byte order mark says so; bytes that are no text are replaced.
 fn load_text(loader: &Loader<'_>, path: &str) -> Result<String> {
-    Ok(String::from_utf8_lossy(&loader.load(path)?).into_owned())
+    let bytes = loader.load(path)?;
+    let decoded = tiphys_yaml::decode_text(&bytes).ok();
+    Ok(decoded.unwrap_or_else(|| String::from_utf8_lossy(&bytes)).into_owned())
 }
 
 /// The text of a patch file.

@@ -59,6 +59,14 @@ fn malformed(message: String) -> Error {
     Error::new(ErrorKind::MalformedYaml, message)
 }
 
+/// The text of a file of objects: UTF-16 where its byte order mark says so, else UTF-8.
+///
+/// # Errors
+/// The bytes are neither, in the words of go-yaml.
+pub(crate) fn decoded(bytes: &[u8]) -> Result<Cow<'_, str>> {
+    tiphys_yaml::decode_text(bytes).map_err(|error| malformed(format!("MalformedYAMLError: {error}")))
+}
+
 /// The bytes that the nodes of a text take for each of its own, about.
 const READ: usize = 5;
 

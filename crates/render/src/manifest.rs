@@ -16,18 +16,25 @@ use crate::{Cause, RenderError};
 /// Missing, too large, a link that leaves the tree, kept elsewhere by Git LFS, or no text.
 pub fn read_text(tree: &dyn FileTree, path: &str) -> Result<String, RenderError> {
     let bytes = tree.read(path).map_err(|error| RenderError::new(error.to_string()))?;
-    match std::str::from_utf8(&bytes) {
+    // As Kubernetes' clients read it: in UTF-16 where a byte order mark says so.
+    match tiphys_yaml::decode_text(&bytes).as_deref() {
         Ok(text) if is_lfs_pointer(text.as_bytes()) => Err(RenderError::new(format!(
             "{path} is kept by Git LFS, from which nothing is fetched; what is deployed must be in the repository itself"
         ))
         .caused_by(Cause::Unsupported)),
         Ok(text) if !text.contains('\0') => Ok(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned()),
         Ok(_) => Err(RenderError::new(format!("{path} is a binary file, not a manifest"))),
-        Err(error) => Err(RenderError::new(format!(
-            "{path} is not a text file: byte {} is not valid UTF-8",
-            error.valid_up_to()
-        ))),
+        Err(_) => Err(RenderError::new(match std::str::from_utf8(&bytes) {
+            Err(error) if !is_utf16(&bytes) => {
+                format!("{path} is not a text file: byte {} is not valid UTF-8", error.valid_up_to())
+            }
+            _ => format!("{path} is not a text file: its byte order mark says UTF-16, which it is not"),
+        })),
     }
+}
+
+fn is_utf16(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF])
 }
 
 /// Whether a text that is no valid manifest was meant to be one: two of the three fields that every
@@ -41,7 +48,7 @@ pub fn looks_like_manifest(text: &str) -> bool {
     as_yaml >= 2 || (as_json >= 2 && begins("{"))
 }
 
-/// The objects of JSON that a program yielded: one, or a list of them.
+/// The objects of JSON that a program yielded, or that a file holds: one, or a list of them.
 ///
 /// # Errors
 /// It is no JSON, or one of them is no object with `apiVersion`, `kind` and name.
@@ -55,10 +62,15 @@ pub(crate) fn parse_values(file: &str, text: &str) -> Result<Vec<RenderedObject>
     };
     let mut objects = Vec::new();
     for value in values {
-        for mut object in parse_objects(file, &value.to_string(), false)? {
-            object.location = Location::new(file, 1, 1);
-            objects.push(object);
+        if value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty) {
+            continue;
         }
+        check_object((file, text), &|_| Position { line: 1, column: 1, ..Position::default() }, &value)?;
+        objects.push(RenderedObject {
+            value,
+            location: Location::new(file, 1, 1),
+            origins: Origins::default(),
+        });
     }
     Ok(objects)
 }
@@ -83,6 +95,22 @@ pub fn parse_objects_as_argo_cd(
     origins: bool,
     repeated: &mut Vec<RenderError>,
 ) -> Result<Vec<RenderedObject>, RenderError> {
+    match parse_yaml(file, text, origins, repeated) {
+        // JSON has escapes that YAML has not, and keys of any length.
+        Err(error) if file.ends_with(".json") => match serde_json::from_str::<Value>(text) {
+            Ok(_) => parse_values(file, text),
+            Err(_) => Err(error),
+        },
+        parsed => parsed,
+    }
+}
+
+fn parse_yaml(
+    file: &str,
+    text: &str,
+    origins: bool,
+    repeated: &mut Vec<RenderError>,
+) -> Result<Vec<RenderedObject>, RenderError> {
     let whole_lines = with_whole_lines(text);
     let documents = tiphys_yaml::parse_documents(&whole_lines, Profile::Go2)
         .map_err(|error| yaml_error(file, text, &error))?;
@@ -99,7 +127,8 @@ pub fn parse_objects_as_argo_cd(
         if value.as_object().is_some_and(serde_json::Map::is_empty) {
             continue;
         }
-        check_object(file, text, root, &value)?;
+        let place = |field: Option<&str>| field.map_or(root.span.start, |field| place(root, field));
+        check_object((file, text), &place, &value)?;
         let at = root.span.start;
         let mut chains = Origins::default();
         if origins {
@@ -178,13 +207,18 @@ fn check_duplicates(
 }
 
 /// A document must say what it is and be called something.
-fn check_object(file: &str, text: &str, root: &Node, value: &Value) -> Result<(), RenderError> {
+/// `place` is where the object stands, or one of its fields.
+fn check_object(
+    (file, text): (&str, &str),
+    place: &dyn Fn(Option<&str>) -> Position,
+    value: &Value,
+) -> Result<(), RenderError> {
     let fail = |at: Position, what: &str, help: &str| {
         let diagnostic =
             Diagnostic::error("no-object", what).at(point(file, at), "in this document").help(help);
         Err(RenderError::at(diagnostic, file, text))
     };
-    let at = root.span.start;
+    let at = place(None);
     if !value.is_object() {
         return fail(
             at,
@@ -201,7 +235,7 @@ fn check_object(file: &str, text: &str, root: &Node, value: &Value) -> Result<()
             }
             Some(_) => {
                 return fail(
-                    place(root, field),
+                    place(Some(field)),
                     &format!("{field} must be a non-empty text"),
                     "put it in quotes",
                 );
@@ -219,7 +253,7 @@ fn check_object(file: &str, text: &str, root: &Node, value: &Value) -> Result<()
             fail(at, &format!("this {} has no metadata.name", value.kind()), "every object needs a name")
         }
         Some(_) => {
-            fail(place(root, "metadata"), "metadata.name must be a non-empty text", "put it in quotes")
+            fail(place(Some("metadata")), "metadata.name must be a non-empty text", "put it in quotes")
         }
     }
 }
@@ -338,6 +372,38 @@ mod tests {
                 && text.contains("3 | metadata"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn utf_16_is_read_where_a_byte_order_mark_says_so() {
+        let text = "kind: A # é🚀\n";
+        let little: Vec<u8> =
+            [0xFF, 0xFE].into_iter().chain(text.encode_utf16().flat_map(u16::to_le_bytes)).collect();
+        let big: Vec<u8> =
+            [0xFE, 0xFF].into_iter().chain(text.encode_utf16().flat_map(u16::to_be_bytes)).collect();
+        let mut tree = tiphys_vfs::MemTree::default();
+        tree.insert("little.yaml", little.as_slice()).unwrap();
+        tree.insert("big.yaml", big.as_slice()).unwrap();
+        tree.insert("marked.json", "\u{feff}{}".as_bytes()).unwrap();
+        tree.insert("odd.yaml", b"\xFF\xFEa".as_slice()).unwrap();
+        assert_eq!(read_text(&tree, "little.yaml").unwrap(), text);
+        assert_eq!(read_text(&tree, "big.yaml").unwrap(), text);
+        assert_eq!(read_text(&tree, "marked.json").unwrap(), "{}");
+        assert!(read_text(&tree, "odd.yaml").unwrap_err().to_string().contains("UTF-16"));
+    }
+
+    #[test]
+    fn json_is_read_where_yaml_would_refuse_it() {
+        let key = "k".repeat(2000);
+        let text = format!(
+            r#"{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {{"name": "a\u002db"}}, "data": {{"{key}": "\ud83d\ude80 \/"}}}}"#
+        );
+        let objects = parse_objects("a.json", &text, true).unwrap();
+        assert_eq!(objects[0].value["data"][&key], "🚀 /");
+        assert_eq!(objects[0].value["metadata"]["name"], "a-b");
+        assert!(parse_objects("a.yaml", &text, true).is_err());
+        let error = parse_objects("a.json", "{\"kind\": \"A\", \"x\": \"\\ud83d\"}", true).unwrap_err();
+        assert!(error.to_string().contains("a.json"), "{error}");
     }
 
     #[test]

@@ -101,17 +101,17 @@ impl Files {
             .is_some_and(|next| next.starts_with(&prefix))
     }
 
-    /// The text of a file; `None` if there is none, or it is too large or no UTF-8 text. A byte order mark
-    /// is left out.
+    /// The text of a file; `None` if there is none, or it is too large or no text in UTF-8 or UTF-16. A byte order
+    /// mark is left out.
     pub fn text(&self, path: &str) -> Option<Arc<str>> {
         let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = texts.get(path) {
             return known.clone();
         }
         let bytes = self.tree.read(path).ok();
-        let text = bytes.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok());
+        let text = bytes.as_deref().and_then(|bytes| tiphys_yaml::decode_text(bytes).ok());
         let text = text.filter(|text| !text.contains('\0'));
-        let text: Option<Arc<str>> = text.map(|text| text.strip_prefix('\u{feff}').unwrap_or(text).into());
+        let text: Option<Arc<str>> = text.map(|text| text.strip_prefix('\u{feff}').unwrap_or(&text).into());
         texts.insert(path.into(), text.clone());
         text
     }

@@ -20,7 +20,7 @@ use crate::{
     node::Node,
     plugins::in_file,
     provenance::ORIGIN,
-    reader::{Text, read_objects},
+    reader::{Text, decoded, read_objects},
     resource::Resource,
 };
 
@@ -215,7 +215,7 @@ impl<'a> Target<'a> {
 
     fn read_file(&mut self, path: &str, context: &mut Context<'_>) -> Result<Vec<Resource>> {
         let bytes = self.loader.load(path)?;
-        let text = String::from_utf8_lossy(&bytes);
+        let text = decoded(&bytes).map_err(|error| in_file(error, path))?;
         let file = self.loader.file_name(path);
         let writer = context.tracker.writer(OriginKind::Manifest, &file, "");
         let source = Text { text: &text, file: &file, line_offset: 0, writer };

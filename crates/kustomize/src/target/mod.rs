@@ -216,7 +216,12 @@ fn find_file(loader: &Loader<'_>) -> Result<(&'static str, String)> {
     let found: Vec<_> =
         FILE_NAMES.into_iter().filter_map(|name| Some((name, loader.load_if_there(name)?))).collect();
     match found.as_slice() {
-        [(name, bytes)] => Ok((*name, String::from_utf8_lossy(bytes).into_owned())),
+        [(name, bytes)] => match tiphys_yaml::decode_text(bytes) {
+            Ok(text) => Ok((*name, text.into_owned())),
+            Err(error) => {
+                Err(Error::new(ErrorKind::Kustomization, format!("invalid Kustomization: {error}")))
+            }
+        },
         [] => {
             let text = format!(
                 "unable to find one of 'kustomization.yaml', 'kustomization.yml' or 'Kustomization' in directory '{}'",

@@ -437,3 +437,35 @@ fn vars_that_nothing_uses_are_told_before_what_fails() {
     assert!(build_with_warnings(&MemTree::from_files(files), "", &options, &mut warnings).is_err());
     assert_eq!(warnings.last().unwrap(), "well-defined vars that were never replaced: V");
 }
+
+/// A text in UTF-16 with its byte order mark.
+fn utf16(text: &str, bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
+    "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(bytes).collect()
+}
+
+#[test]
+fn files_are_read_in_the_encodings_that_kustomize_reads() {
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {k: \"é\"}\n";
+    let patch = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {z: \"ü\"}\n";
+    let kustomization = "resources: [r.yaml]\npatches: [{path: p.yaml}]\n";
+    for bytes in [u16::to_le_bytes, u16::to_be_bytes] {
+        let mut tree = MemTree::default();
+        tree.insert("kustomization.yaml", utf16(kustomization, bytes).as_slice()).unwrap();
+        tree.insert("r.yaml", utf16(map, bytes).as_slice()).unwrap();
+        tree.insert("p.yaml", utf16(patch, bytes).as_slice()).unwrap();
+        let built = build(&tree, "", &BuildOptions::default()).unwrap();
+        let object = &built.objects()[0].value;
+        assert_eq!((object["data"]["k"].as_str(), object["data"]["z"].as_str()), (Some("é"), Some("ü")));
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text_are_refused_as_kustomize_refuses_them() {
+    let mut latin = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {k: \"caf".to_vec();
+    latin.extend(b"\xE9\"}\n");
+    let mut tree = MemTree::from_files([("kustomization.yaml", "resources: [r.yaml]\n")]);
+    tree.insert("r.yaml", latin.as_slice()).unwrap();
+    let error = build(&tree, "", &BuildOptions::default()).unwrap_err();
+    let expected = "accumulating resources from 'r.yaml': MalformedYAMLError: yaml: invalid trailing UTF-8 octet in File: r.yaml";
+    assert!(error.to_string().contains(expected), "{error}");
+}
