@@ -4,6 +4,8 @@
 //! The value tree is [`serde_json::Value`]; `ARCHITECTURE.md` ("One value type") says why. Maps are
 //! unordered in meaning: whoever prints one sorts its keys.
 
+mod bounded_json;
+mod budget;
 mod field_path;
 mod go;
 mod names;
@@ -12,6 +14,8 @@ mod origin;
 mod reading;
 mod resting;
 
+pub use bounded_json::{JsonError, json_within};
+pub use budget::{Budget, OverBudget, VALUE_BYTES, map_bytes, value_bytes};
 pub use field_path::{FieldPath, ParseFieldPathError, Segment, pointer_step};
 pub use go::{go_type, json_kind};
 pub use names::{GroupKind, GroupVersionKind, GroupVersionResource, ResourceKey};

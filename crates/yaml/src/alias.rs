@@ -8,6 +8,8 @@ use crate::{Content, Error, ErrorKind, Node};
 
 /// Nodes that the aliases of one document may add up to.
 const MAX_COPIED: usize = 1_000_000;
+/// The bytes of a text that count as much as a node: copies share them, until they are written.
+const TEXT: usize = 128;
 
 impl Node {
     /// Replaces every alias below here by a copy of what its anchor marks, and drops the anchors.
@@ -34,7 +36,7 @@ impl Expansion {
         let anchor = node.anchor.take();
         self.open.extend(anchor.clone());
         let size = match &mut node.content {
-            Content::Scalar(_) => 1,
+            Content::Scalar(text) => 1 + text.len() / TEXT,
             Content::Sequence(items) => {
                 let mut size = 1;
                 for item in items {

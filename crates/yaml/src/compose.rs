@@ -3,11 +3,15 @@
 use std::collections::HashSet;
 
 use smol_str::SmolStr;
+use tiphys_value::Budget;
 
 use crate::{
     Comments, Content, Document, Error, ErrorKind, Event, EventKind, Events, Node, Profile, Properties, Span,
     Style, resolve::resolve,
 };
+
+/// What a node takes in the list that it stands in, which has room for more, in bytes.
+const NODE_BYTES: u64 = 3 * size_of::<Node>() as u64 / 2;
 
 const TAG_PREFIX: &str = "tag:yaml.org,2002:";
 
@@ -15,6 +19,7 @@ const TAG_PREFIX: &str = "tag:yaml.org,2002:";
 pub(crate) struct Composer<'a> {
     events: Events<'a>,
     profile: Profile,
+    budget: &'a Budget,
     /// Anchors that an alias may name. go-yaml v3 keeps them from document to document.
     anchors: HashSet<&'a str>,
 }
@@ -29,8 +34,8 @@ struct Frame {
 }
 
 impl<'a> Composer<'a> {
-    pub fn new(text: &'a str, profile: Profile) -> Self {
-        Self { events: Events::new(text, profile), profile, anchors: HashSet::new() }
+    pub fn new(text: &'a str, profile: Profile, budget: &'a Budget) -> Self {
+        Self { events: Events::new(text, profile), profile, budget, anchors: HashSet::new() }
     }
 
     /// The next document; `None` at the end of the stream.
@@ -70,6 +75,7 @@ impl<'a> Composer<'a> {
                 ));
             };
             let span = event.span;
+            self.count(&event)?;
             let comments = event.comments;
             let done = match event.kind {
                 EventKind::Scalar { value, style, properties } => {
@@ -107,6 +113,18 @@ impl<'a> Composer<'a> {
                 None => return Ok(done),
             }
         }
+    }
+
+    /// Counts the node that an event begins: its scalar's text is a copy.
+    fn count(&self, event: &Event<'_>) -> Result<(), Error> {
+        let text = match &event.kind {
+            EventKind::Scalar { value, .. } => value.len(),
+            _ => 0,
+        };
+        let comments = event.comments.as_ref().map_or(0, |c| c.head.len() + c.line.len() + c.foot.len());
+        self.budget
+            .take(NODE_BYTES + (text + comments) as u64)
+            .map_err(|fault| Error::over_budget(fault).at(event.span.start))
     }
 
     fn frame(

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
+use tiphys_value::Budget;
 
 use crate::{
     Error, Node, Profile,
@@ -10,7 +11,7 @@ use crate::{
     decode::{Decoder, Floats, json_scalar},
     emit,
     number::go_float32,
-    parse_first,
+    parse_first_within,
     resolve::resolve,
     simple,
 };
@@ -25,6 +26,14 @@ use crate::{
 /// As [`yaml_to_json`].
 pub fn from_yaml(text: &str) -> Result<Value, Error> {
     yaml_to_json(text, false)
+}
+
+/// As [`from_yaml`], within a budget that others may share.
+///
+/// # Errors
+/// As [`yaml_to_json`], or [`crate::ErrorKind::Budget`].
+pub fn from_yaml_within(text: &str, budget: &Budget) -> Result<Value, Error> {
+    read(text, false, Floats::AsJson, budget)
 }
 
 /// As [`from_yaml`], but duplicate keys are an error (`YAMLToJSONStrict`).
@@ -46,7 +55,7 @@ pub fn plain_value(text: &str) -> Option<Value> {
 /// Syntax errors and values that JSON has no form for, in the words of go-yaml v2 and
 /// sigs.k8s.io/yaml. `sigs.k8s.io/yaml.Unmarshal` puts `error converting YAML to JSON: ` before them.
 pub fn yaml_to_json(text: &str, strict: bool) -> Result<Value, Error> {
-    read(text, strict, Floats::AsJson)
+    read(text, strict, Floats::AsJson, &Budget::of_document())
 }
 
 /// As [`from_yaml`] for typed fields, of which those that are strings take numbers, too: a whole float stays a float, and
@@ -55,7 +64,7 @@ pub fn yaml_to_json(text: &str, strict: bool) -> Result<Value, Error> {
 /// # Errors
 /// As [`yaml_to_json`].
 pub fn from_yaml_for_fields(text: &str) -> Result<Value, Error> {
-    read(text, false, Floats::Kept)
+    read(text, false, Floats::Kept, &Budget::of_document())
 }
 
 /// The text of a field that is a string, as `sigs.k8s.io/yaml.Unmarshal` decodes what [`from_yaml_for_fields`] read:
@@ -72,12 +81,12 @@ pub fn field_text(value: &Value) -> Option<Cow<'_, str>> {
     })
 }
 
-fn read(text: &str, strict: bool, floats: Floats) -> Result<Value, Error> {
-    if let Some(value) = simple::read(text, strict, floats, None) {
+fn read(text: &str, strict: bool, floats: Floats, budget: &Budget) -> Result<Value, Error> {
+    if let Some(value) = simple::read(text, strict, floats, None, budget) {
         return Ok(value);
     }
-    match parse_first(text, Profile::Go2)? {
-        Some(document) => Decoder::decode(&document.root, Profile::Go2, strict, floats),
+    match parse_first_within(text, Profile::Go2, budget)? {
+        Some(document) => Decoder::decode(&document.root, Profile::Go2, strict, floats, budget),
         None => Ok(Value::Null),
     }
 }
@@ -89,7 +98,7 @@ fn read(text: &str, strict: bool, floats: Floats) -> Result<Value, Error> {
 /// # Errors
 /// As [`from_yaml`].
 pub fn from_yaml_entries(text: &str, wanted: impl Fn(&[&str]) -> bool) -> Result<Value, Error> {
-    if let Some(value) = simple::read(text, false, Floats::Kept, Some(&wanted)) {
+    if let Some(value) = simple::read(text, false, Floats::Kept, Some(&wanted), &Budget::of_document()) {
         return Ok(value);
     }
     let mut value = from_yaml_for_fields(text)?;
@@ -104,7 +113,15 @@ pub fn from_yaml_entries(text: &str, wanted: impl Fn(&[&str]) -> bool) -> Result
 /// # Errors
 /// As [`yaml_to_json`].
 pub fn to_value(node: &Node, profile: Profile) -> Result<Value, Error> {
-    Decoder::decode(node, profile, false, Floats::AsJson)
+    to_value_within(node, profile, &Budget::of_document())
+}
+
+/// As [`to_value`], within a budget that others may share.
+///
+/// # Errors
+/// As [`yaml_to_json`], or [`crate::ErrorKind::Budget`].
+pub fn to_value_within(node: &Node, profile: Profile, budget: &Budget) -> Result<Value, Error> {
+    Decoder::decode(node, profile, false, Floats::AsJson, budget)
 }
 
 /// A node tree in block style for a value, keys sorted as go-yaml sorts them. [`crate::emit`] writes

@@ -8,6 +8,7 @@ use std::{
 
 use base64::{Engine, alphabet, engine};
 use serde_json::{Map, Number, Value};
+use tiphys_value::{Budget, VALUE_BYTES, map_bytes};
 
 use crate::{
     Content, Error, ErrorKind, Node, Profile, Style,
@@ -32,6 +33,7 @@ pub(crate) struct Decoder<'n> {
     profile: Profile,
     strict: bool,
     floats: Floats,
+    budget: &'n Budget,
     targets: HashMap<*const Node, &'n Node>,
     /// Aliases being followed, to find loops.
     following: HashSet<*const Node>,
@@ -62,12 +64,19 @@ type Seen = HashSet<Key>;
 
 impl<'n> Decoder<'n> {
     /// Decodes `root`, the top of a document.
-    pub fn decode(root: &'n Node, profile: Profile, strict: bool, floats: Floats) -> Result<Value, Error> {
+    pub fn decode(
+        root: &'n Node,
+        profile: Profile,
+        strict: bool,
+        floats: Floats,
+        budget: &'n Budget,
+    ) -> Result<Value, Error> {
         let targets = alias_targets(root)?;
         let mut decoder = Self {
             profile,
             strict,
             floats,
+            budget,
             targets,
             following: HashSet::new(),
             decoded: 0,
@@ -104,17 +113,29 @@ impl<'n> Decoder<'n> {
         Ok(())
     }
 
+    /// Counts bytes that a node's value takes.
+    fn take(&self, node: &Node, bytes: u64) -> Result<(), Error> {
+        self.budget.take(bytes).map_err(|fault| Error::over_budget(fault).at(node.span.start))
+    }
+
     fn value(&mut self, node: &'n Node) -> Result<Value, Error> {
         self.count()?;
         match &node.content {
-            Content::Scalar(text) => self.scalar(node, text),
-            Content::Sequence(items) => items.iter().map(|item| self.value(item)).collect(),
+            Content::Scalar(text) => {
+                self.take(node, text.len() as u64)?;
+                self.scalar(node, text)
+            }
+            Content::Sequence(items) => {
+                self.take(node, items.len() as u64 * VALUE_BYTES)?;
+                items.iter().map(|item| self.value(item)).collect()
+            }
             Content::Mapping(pairs) => {
                 let mut map = Map::new();
                 let mut seen = Seen::new();
                 if self.profile == Profile::Go3 && self.has_duplicates(pairs) {
                     return Ok(Value::Null);
                 }
+                self.take(node, map_bytes(pairs.len()))?;
                 self.mapping(pairs, &mut map, &mut seen)?;
                 Ok(Value::Object(map))
             }
@@ -179,6 +200,9 @@ impl<'n> Decoder<'n> {
                 continue;
             }
             let key = self.key(key_node)?;
+            if let Key::Str(text) = &key {
+                self.take(key_node, text.len() as u64)?;
+            }
             let value = self.value(value_node)?;
             if self.profile == Profile::Go3 {
                 // In a merged map only what is not there yet counts; `seen` holds what is.

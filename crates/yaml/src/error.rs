@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use tiphys_value::OverBudget;
+
 /// A place in a text: byte offset from 0, line and column (in characters) from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
@@ -22,6 +24,8 @@ pub enum ErrorKind {
     Decode,
     /// A limit of this crate or of go-yaml was exceeded.
     Limit,
+    /// What the text means takes more memory than its reader's [`Budget`](tiphys_value::Budget).
+    Budget,
 }
 
 /// A fault in a YAML text. Its `Display` is go-yaml's message, byte for byte.
@@ -36,6 +40,14 @@ impl Error {
     /// An error whose text is `message`.
     pub fn new(kind: ErrorKind, message: String) -> Self {
         Self { kind, message, position: None }
+    }
+
+    /// A text that means more than its budget allows.
+    pub(crate) fn over_budget(fault: OverBudget) -> Self {
+        Self::new(
+            ErrorKind::Budget,
+            format!("yaml: {fault}, mostly by aliases or dense lists: write less, or split the file"),
+        )
     }
 
     /// The same error, at a place of the text.

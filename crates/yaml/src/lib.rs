@@ -23,7 +23,8 @@ mod split;
 
 pub use convert::{
     field_text, from_value, from_yaml, from_yaml_entries, from_yaml_for_fields, from_yaml_strict,
-    plain_value, through_json, to_value, to_yaml, try_to_yaml, yaml_to_json,
+    from_yaml_within, plain_value, through_json, to_value, to_value_within, to_yaml, try_to_yaml,
+    yaml_to_json,
 };
 pub use emit::{EmitOptions, SequenceIndent, emit, emit_documents, string_style};
 pub use encoding::decode as decode_text;
@@ -37,6 +38,7 @@ pub use sort::sort_keys;
 pub use split::{split_helm_manifests, split_helm3_manifests, split_kubernetes_documents};
 
 use compose::Composer;
+use tiphys_value::Budget;
 
 /// The largest text that is read, in bytes.
 pub const MAX_SIZE: usize = 1 << 30;
@@ -55,8 +57,16 @@ pub enum Profile {
 /// # Errors
 /// The first syntax error, with go-yaml's text.
 pub fn parse_documents(text: &str, profile: Profile) -> Result<Vec<Document>, Error> {
+    parse_documents_within(text, profile, &Budget::of_text())
+}
+
+/// As [`parse_documents`], within a budget that others may share.
+///
+/// # Errors
+/// The first syntax error, with go-yaml's text, or [`ErrorKind::Budget`].
+pub fn parse_documents_within(text: &str, profile: Profile, budget: &Budget) -> Result<Vec<Document>, Error> {
     check_size(text)?;
-    let mut composer = Composer::new(text, profile);
+    let mut composer = Composer::new(text, profile, budget);
     let mut documents = Vec::new();
     while let Some(document) = composer.next_document()? {
         documents.push(document);
@@ -70,8 +80,16 @@ pub fn parse_documents(text: &str, profile: Profile) -> Result<Vec<Document>, Er
 /// # Errors
 /// The first syntax error, with go-yaml's text.
 pub fn parse_first(text: &str, profile: Profile) -> Result<Option<Document>, Error> {
+    parse_first_within(text, profile, &Budget::of_document())
+}
+
+/// As [`parse_first`], within a budget that others may share.
+///
+/// # Errors
+/// The first syntax error, with go-yaml's text, or [`ErrorKind::Budget`].
+pub fn parse_first_within(text: &str, profile: Profile, budget: &Budget) -> Result<Option<Document>, Error> {
     check_size(text)?;
-    Composer::new(text, profile).next_document()
+    Composer::new(text, profile, budget).next_document()
 }
 
 /// Offsets are 32 bits wide.

@@ -27,6 +27,7 @@ impl<'a, M: Make> Reader<'a, '_, M> {
         }
         loop {
             let (item, end) = self.flow_value(at, keep)?;
+            self.count_item()?;
             if keep {
                 items.push(item);
             }
@@ -41,6 +42,7 @@ impl<'a, M: Make> Reader<'a, '_, M> {
 
     fn flow_mapping(&mut self, at: usize, keep: bool) -> Option<(M::Node, usize)> {
         let mut map = M::Map::default();
+        let mut is_first = true;
         let mut at = self.skip_spaces(at + 1);
         if byte(self.bytes, at) == b'}' {
             return Some((self.make.mapping(map, true), at + 1));
@@ -62,6 +64,7 @@ impl<'a, M: Make> Reader<'a, '_, M> {
                 return None;
             }
             let (value, end) = self.flow_value(self.skip_spaces(end + 1), keep)?;
+            self.count_entry(std::mem::take(&mut is_first))?;
             if keep {
                 self.make.pair(&mut map, name, style, value)?;
             }

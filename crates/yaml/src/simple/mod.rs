@@ -13,6 +13,7 @@ use std::borrow::Cow;
 
 use memchr::memchr;
 use serde_json::Value;
+use tiphys_value::Budget;
 
 pub use make::Make;
 
@@ -28,6 +29,8 @@ use make::Values;
 const MAX_DEPTH: usize = 64;
 /// Keys of this many bytes are left to the parser, which counts characters.
 const MAX_KEY: usize = 1000;
+/// The room that a map takes for its first entries, in bytes, about.
+const FIRST_ENTRY: u64 = 640;
 
 /// Which entries of the outermost mapping are wanted, by their key, and which of the block mappings in these, by both keys.
 pub(crate) type Wanted<'w> = &'w dyn Fn(&[&str]) -> bool;
@@ -56,21 +59,33 @@ impl<'w> Filter<'w> {
 
 /// The first document of a text that has only one, with `wanted` entries of its mapping alone (all are read, though).
 /// `None` if the text is not simple; in `strict` mode also if a key occurs twice.
-pub(crate) fn read(text: &str, strict: bool, floats: Floats, wanted: Option<Wanted<'_>>) -> Option<Value> {
-    read_with(text, &mut Values { strict, floats }, wanted).map(|value| value.unwrap_or(Value::Null))
+pub(crate) fn read(
+    text: &str,
+    strict: bool,
+    floats: Floats,
+    wanted: Option<Wanted<'_>>,
+    budget: &Budget,
+) -> Option<Value> {
+    read_with(text, &mut Values { strict, floats }, wanted, budget).map(|value| value.unwrap_or(Value::Null))
 }
 
 /// The only document of a text, made by `make` without the whole of YAML: `Some(None)` if it is empty, `None` if it has
 /// anything that is not simple. Then [`crate::parse_first`] has to read it.
 pub fn read_simple<M: Make>(text: &str, make: &mut M) -> Option<Option<M::Node>> {
-    read_with(text, make, None)
+    read_with(text, make, None, &Budget::of_document())
 }
 
-fn read_with<M: Make>(text: &str, make: &mut M, wanted: Option<Wanted<'_>>) -> Option<Option<M::Node>> {
+fn read_with<M: Make>(
+    text: &str,
+    make: &mut M,
+    wanted: Option<Wanted<'_>>,
+    budget: &Budget,
+) -> Option<Option<M::Node>> {
     if text.len() > MAX_SIZE || !is_readable(text) {
         return None;
     }
-    let mut reader = Reader { text, bytes: text.as_bytes(), at: 0, indent: END, depth: 0, make };
+    let mut reader =
+        Reader { text, bytes: text.as_bytes(), at: 0, indent: END, depth: 0, left: budget.left(), make };
     reader.first_line()?;
     let (indent, at) = (reader.indent, reader.at);
     let node = match indent {
@@ -82,6 +97,7 @@ fn read_with<M: Make>(text: &str, make: &mut M, wanted: Option<Wanted<'_>>) -> O
             reader.mapping(indent, first, true, wanted.map(|wanted| Filter { wanted, above: None }))?
         }
     };
+    budget.take(budget.left().saturating_sub(reader.left)).ok()?;
     (reader.indent == END).then_some(Some(node))
 }
 
@@ -121,6 +137,8 @@ struct Reader<'a, 'm, M> {
     /// The indentation of that line.
     indent: i32,
     depth: usize,
+    /// Bytes that may still be made. Past them the whole of YAML reads the text, which reports it.
+    left: u64,
     make: &'m mut M,
 }
 
@@ -223,6 +241,20 @@ impl<'a, M: Make> Reader<'a, '_, M> {
         }
     }
 
+    /// Counts an item of a list, which has room for more, be it wanted or not: whoever reads the whole text later must not fail
+    /// where this did not.
+    fn count_item(&mut self) -> Option<()> {
+        self.left = self.left.checked_sub(3 * size_of::<M::Node>() as u64 / 2)?;
+        Some(())
+    }
+
+    /// Counts an entry of a map; the first one makes room for others.
+    fn count_entry(&mut self, is_first: bool) -> Option<()> {
+        let bytes = 2 * size_of::<M::Node>() as u64 + if is_first { FIRST_ENTRY } else { 0 };
+        self.left = self.left.checked_sub(bytes)?;
+        Some(())
+    }
+
     fn descend(&mut self) -> Option<()> {
         self.depth += 1;
         (self.depth < MAX_DEPTH).then_some(())
@@ -249,6 +281,7 @@ impl<'a, M: Make> Reader<'a, '_, M> {
             } else {
                 self.scalar(content, column, keep)?
             };
+            self.count_item()?;
             if keep {
                 items.push(item);
             }
@@ -272,6 +305,7 @@ impl<'a, M: Make> Reader<'a, '_, M> {
         self.descend()?;
         let mut key = first;
         let mut map = M::Map::default();
+        let mut is_first = true;
         loop {
             let keep = keep && filter.is_none_or(|filter| filter.wants(&key.name));
             let content = self.skip_spaces(key.end);
@@ -287,6 +321,7 @@ impl<'a, M: Make> Reader<'a, '_, M> {
                     self.typed("".into(), keep)?
                 }
             };
+            self.count_entry(std::mem::take(&mut is_first))?;
             if keep {
                 self.make.pair(&mut map, key.name, key.style, value)?;
             }
@@ -355,7 +390,7 @@ mod tests {
 
     use std::borrow::Cow;
 
-    use super::{Make, read, read_simple};
+    use super::{Budget, Make, Wanted, read, read_simple};
     use crate::{
         Node, Profile, Style,
         decode::{Decoder, Floats},
@@ -366,10 +401,16 @@ mod tests {
     /// What the whole parser makes of a text.
     fn reference(text: &str, strict: bool) -> Result<Value, String> {
         match parse_first(text, Profile::Go2).map_err(|error| error.to_string())? {
-            Some(document) => Decoder::decode(&document.root, Profile::Go2, strict, Floats::AsJson)
-                .map_err(|error| error.to_string()),
+            Some(document) => {
+                Decoder::decode(&document.root, Profile::Go2, strict, Floats::AsJson, &Budget::of_text())
+                    .map_err(|error| error.to_string())
+            }
             None => Ok(Value::Null),
         }
+    }
+
+    fn wanted_of(text: &str, wanted: Wanted<'_>) -> Option<Value> {
+        read(text, false, Floats::AsJson, Some(wanted), &Budget::of_text())
     }
 
     /// Makes the nodes of go-yaml v3, without places and comments.
@@ -513,7 +554,7 @@ mod tests {
         #[test]
         fn reads_what_the_parser_reads(text in lines(), newline: bool, strict: bool) {
             let text = if newline { format!("{text}\n") } else { text };
-            if let Some(value) = read(&text, strict, Floats::AsJson, None) {
+            if let Some(value) = read(&text, strict, Floats::AsJson, None, &Budget::of_text()) {
                 prop_assert_eq!(Ok(value), reference(&text, strict), "{}", text);
             }
             compare_nodes(&text);
@@ -521,7 +562,7 @@ mod tests {
 
         #[test]
         fn reads_noise_as_the_parser_does(text in "[a-c:\\-#\"'|>{}\\[\\], \\n1é]{0,40}") {
-            if let Some(value) = read(&text, false, Floats::AsJson, None) {
+            if let Some(value) = read(&text, false, Floats::AsJson, None, &Budget::of_text()) {
                 prop_assert_eq!(Ok(value), reference(&text, false), "{}", text);
             }
             compare_nodes(&text);
@@ -531,27 +572,22 @@ mod tests {
     #[test]
     fn reads_a_manifest() {
         let text = "# Source: x\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: \"a\"\n  labels: {}\n  annotations:\n    x/y: 'true'\ndata:\n  key: |-\n    one\n\n      two\n  empty:\nlist:\n- a: 1\n  b:\n  - [x, 2]\n-\n  - 1.5\n";
-        let value = read(text, true, Floats::AsJson, None).expect("simple");
+        let value = read(text, true, Floats::AsJson, None, &Budget::of_text()).expect("simple");
         assert_eq!(Ok(value), reference(text, true));
     }
 
     #[test]
     fn keeps_only_what_is_wanted_and_reads_the_rest() {
         let text = "kind: A\nspec:\n  a: [1, 2]\n  b: |\n    x\nmetadata: {name: x}\n";
-        let value = read(text, false, Floats::AsJson, Some(&|keys| keys != ["spec"])).expect("simple");
+        let value = wanted_of(text, &|keys| keys != ["spec"]).expect("simple");
         assert_eq!(value, serde_json::json!({"kind": "A", "metadata": {"name": "x"}}));
         let text = "kind: A\nmetadata:\n  name: x\n  labels:\n    name: z\n    a: b\n";
         let names = |keys: &[&str]| keys == ["metadata"] || keys == ["metadata", "name"];
-        let value = read(text, false, Floats::AsJson, Some(&names)).expect("simple");
+        let value = wanted_of(text, &names).expect("simple");
         assert_eq!(value, serde_json::json!({"metadata": {"name": "x"}}));
-        let value = read(text, false, Floats::AsJson, Some(&|keys| keys != ["kind"])).expect("simple");
+        let value = wanted_of(text, &|keys| keys != ["kind"]).expect("simple");
         assert_eq!(value, serde_json::json!({"metadata": {"name": "x", "labels": {"name": "z", "a": "b"}}}));
-        assert!(
-            read("kind: A\nspec:\n  a: *x\n", false, Floats::AsJson, Some(&|keys| keys == ["kind"]))
-                .is_none()
-        );
-        assert!(
-            read("kind: A\nspec: .inf\n", false, Floats::AsJson, Some(&|keys| keys == ["kind"])).is_none()
-        );
+        assert!(wanted_of("kind: A\nspec:\n  a: *x\n", &|keys| keys == ["kind"]).is_none());
+        assert!(wanted_of("kind: A\nspec: .inf\n", &|keys| keys == ["kind"]).is_none());
     }
 }

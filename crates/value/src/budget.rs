@@ -1,0 +1,180 @@
+//! A limit on the memory that reading or evaluating somebody's input may fill. Little text can mean many values (aliases, dense
+//! lists, copies), so what counts is the values, where they are made, before they are kept.
+
+use std::{
+    fmt,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+use serde_json::{Map, Value};
+
+/// Bytes that may be made, counted over all that share the budget, whether they are still used or not.
+#[derive(Debug)]
+pub struct Budget {
+    limit: u64,
+    used: AtomicU64,
+}
+
+/// More was made than a [`Budget`] allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OverBudget {
+    /// Bytes of the whole budget.
+    pub limit: u64,
+}
+
+/// What a value takes in a list or a map, in bytes.
+pub const VALUE_BYTES: u64 = size_of::<Value>() as u64;
+/// What the first entry of a map takes, which makes room for eleven, and each of all entries, about.
+const MAP_BYTES: u64 = 640;
+const ENTRY_BYTES: u64 = 64;
+
+impl Budget {
+    /// What a text of many documents may make: four times what the largest bundle of definitions in use (a few MiB of YAML)
+    /// makes.
+    pub const OF_TEXT: u64 = 512 << 20;
+    /// What one document may make: seven times what the largest object makes that an API server takes (1.5 MiB). Whoever
+    /// reads it makes a few times as much of it.
+    pub const OF_DOCUMENT: u64 = 192 << 20;
+
+    /// A budget of so many bytes.
+    #[must_use]
+    pub const fn new(limit: u64) -> Self {
+        Self { limit, used: AtomicU64::new(0) }
+    }
+
+    /// The budget of a text of many documents.
+    #[must_use]
+    pub const fn of_text() -> Self {
+        Self::new(Self::OF_TEXT)
+    }
+
+    /// The budget of one document.
+    #[must_use]
+    pub const fn of_document() -> Self {
+        Self::new(Self::OF_DOCUMENT)
+    }
+
+    /// Counts bytes that are about to be made.
+    ///
+    /// # Errors
+    /// There are too many of them.
+    #[inline]
+    pub fn take(&self, bytes: u64) -> Result<(), OverBudget> {
+        let used = self.used.fetch_add(bytes, Relaxed);
+        if used.saturating_add(bytes) <= self.limit {
+            return Ok(());
+        }
+        self.used.store(self.limit, Relaxed);
+        Err(OverBudget { limit: self.limit })
+    }
+
+    /// Counts a list of so many items, beside what these hold.
+    ///
+    /// # Errors
+    /// It is too large.
+    pub fn take_list(&self, items: usize) -> Result<(), OverBudget> {
+        self.take((items as u64).saturating_mul(VALUE_BYTES))
+    }
+
+    /// Counts a map of so many entries, beside what these hold.
+    ///
+    /// # Errors
+    /// It is too large.
+    pub fn take_map(&self, entries: usize) -> Result<(), OverBudget> {
+        self.take(map_bytes(entries))
+    }
+
+    /// Counts a whole value.
+    ///
+    /// # Errors
+    /// It is too large.
+    pub fn take_value(&self, value: &Value) -> Result<(), OverBudget> {
+        self.take(value_bytes(value))
+    }
+
+    /// The bytes counted so far.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.used.load(Relaxed)
+    }
+
+    /// The bytes that may still be made.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        self.limit.saturating_sub(self.used())
+    }
+}
+
+/// What a map of so many entries takes beside what these hold, in bytes, about.
+#[must_use]
+pub fn map_bytes(entries: usize) -> u64 {
+    if entries == 0 { 0 } else { MAP_BYTES + ENTRY_BYTES * entries as u64 }
+}
+
+/// What a value takes in memory beside its own place, in bytes, about. It stops at a depth that no reader lets through.
+#[must_use]
+pub fn value_bytes(value: &Value) -> u64 {
+    fn below(value: &Value, depth: usize) -> u64 {
+        const MAX_DEPTH: usize = 10_000;
+        let of_map = |map: &Map<String, Value>| -> u64 {
+            map.iter().map(|(key, value)| key.len() as u64 + below(value, depth + 1)).sum()
+        };
+        match value {
+            _ if depth > MAX_DEPTH => 0,
+            Value::String(text) => text.len() as u64,
+            Value::Array(items) => {
+                let inside: u64 = items.iter().map(|item| below(item, depth + 1)).sum();
+                VALUE_BYTES * items.len() as u64 + inside
+            }
+            Value::Object(map) => map_bytes(map.len()) + of_map(map),
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        }
+    }
+    below(value, 0)
+}
+
+impl fmt::Display for OverBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "what it holds takes more than {} of memory", in_units(self.limit))
+    }
+}
+
+impl std::error::Error for OverBudget {}
+
+fn in_units(bytes: u64) -> String {
+    match bytes {
+        _ if bytes >= 1 << 20 => format!("{} MiB", bytes >> 20),
+        _ if bytes >= 1 << 10 => format!("{} KiB", bytes >> 10),
+        _ => format!("{bytes} bytes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn counts_over_all_who_share_it() {
+        let budget = Budget::new(2000);
+        assert_eq!(budget.take(1500), Ok(()));
+        assert_eq!(budget.take_map(1), Err(OverBudget { limit: 2000 }));
+        assert_eq!(budget.left(), 0, "what failed once goes on failing");
+        assert_eq!(budget.take(1).unwrap_err().to_string(), "what it holds takes more than 1 KiB of memory");
+    }
+
+    #[test]
+    fn never_wraps() {
+        let budget = Budget::new(u64::MAX);
+        assert_eq!(budget.take(u64::MAX - 1), Ok(()));
+        assert!(budget.take(5).is_ok() || budget.left() == 0);
+        assert!(Budget::new(10).take(u64::MAX).is_err());
+    }
+
+    #[test]
+    fn a_value_counts_texts_and_maps() {
+        let bytes = value_bytes(&json!({"key": ["0123456789", 1]}));
+        assert_eq!(bytes, map_bytes(1) + 3 + 2 * VALUE_BYTES + 10);
+    }
+}
