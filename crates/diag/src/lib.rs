@@ -5,9 +5,12 @@
 
 mod chain;
 mod diagnostic;
+mod guard;
 pub mod render;
+pub mod show;
 mod source_map;
 
 pub use chain::chain;
 pub use diagnostic::{Diagnostic, Edit, Label, Position, Severity, Span};
+pub use guard::{Panicked, guarded};
 pub use source_map::SourceMap;

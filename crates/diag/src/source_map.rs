@@ -16,6 +16,16 @@ impl SourceMap {
         self.files.insert(file.into(), text.into());
     }
 
+    /// The same files with other texts; what is made of one has the same lines and columns.
+    #[must_use]
+    pub fn map(&self, mut change: impl FnMut(&str, &str) -> Option<String>) -> Self {
+        let texts = self.files.iter().map(|(file, text)| {
+            let text = change(file, text).map_or_else(|| text.clone(), Arc::from);
+            (file.clone(), text)
+        });
+        Self { files: texts.collect() }
+    }
+
     /// A file's text.
     pub fn text(&self, file: &str) -> Option<&str> {
         self.files.get(file).map(AsRef::as_ref)

@@ -1,12 +1,13 @@
 //! One line per diagnostic: `file:line:column: severity[rule]: message`.
 
-use crate::Diagnostic;
+use crate::{Diagnostic, show};
 
 /// One line, for logs and editors.
 pub fn concise(diagnostic: &Diagnostic) -> String {
     let Diagnostic { rule, severity, message, primary, .. } = diagnostic;
+    let message = show::terminal(message);
     match primary {
-        Some(label) => format!("{}: {severity}[{rule}]: {message}", label.span),
+        Some(label) => format!("{}: {severity}[{rule}]: {message}", show::line(&label.span.to_string())),
         None => format!("{severity}[{rule}]: {message}"),
     }
 }
