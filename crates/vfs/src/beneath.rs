@@ -6,6 +6,19 @@
 
 use std::{fs::File, io, path::Path};
 
+/// Opens a file by its whole path; a pipe without waiting for who writes to it.
+pub(crate) fn open_at(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+        options.custom_flags(flags.bits().cast_signed());
+    }
+    options.open(path)
+}
+
 /// A folder to open files below.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder(imp::Handle);
@@ -90,7 +103,8 @@ mod imp {
     pub(super) fn open(folder: &Handle, path: &str, access: Access) -> Option<io::Result<File>> {
         let path = if path.is_empty() { "." } else { path };
         let flags = match access {
-            Access::Read => OFlags::RDONLY,
+            // A pipe is opened at once, to be refused.
+            Access::Read => OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY,
             Access::List => OFlags::RDONLY | OFlags::DIRECTORY,
             Access::Look | Access::LookPlain => OFlags::PATH,
         };

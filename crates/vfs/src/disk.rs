@@ -10,7 +10,7 @@ use std::{
 
 use crate::{
     DirEntry, EntryKind, FileTree, MAX_FILE_BYTES, VfsError, VfsErrorKind,
-    beneath::{Folder, Listed, ListedKind},
+    beneath::{self, Folder, Listed, ListedKind},
     broken, normalize,
 };
 
@@ -55,12 +55,16 @@ impl DiskTree {
     fn open_file(&self, path: &str) -> Result<(File, u64), VfsError> {
         let file = match self.folder.read(&normalize(path)?) {
             Some(found) => found,
-            None => File::open(self.resolve(path)?),
+            None => beneath::open_at(&self.resolve(path)?),
         };
         let file = file.map_err(|error| io_error(path, error))?;
         let metadata = file.metadata().map_err(|error| io_error(path, error))?;
         if metadata.is_dir() {
             return Err(VfsError::new(path, VfsErrorKind::IsDir));
+        }
+        // Looked at after opening, so that nobody can put something else there in between.
+        if !metadata.is_file() {
+            return Err(VfsError::new(path, VfsErrorKind::Special));
         }
         if metadata.len() > MAX_FILE_BYTES {
             let kind = VfsErrorKind::TooLarge { size: metadata.len(), limit: MAX_FILE_BYTES };
@@ -89,8 +93,7 @@ impl FileTree for DiskTree {
         };
         let metadata = metadata.map_err(|error| io_error(path, error))?;
         if !metadata.is_dir() && !metadata.is_file() {
-            let error = std::io::Error::new(ErrorKind::Unsupported, "neither a file nor a folder");
-            return Err(io_error(path, error));
+            return Err(VfsError::new(path, VfsErrorKind::Special));
         }
         Ok(if metadata.is_dir() { EntryKind::Dir } else { EntryKind::File })
     }
@@ -231,7 +234,10 @@ fn read_into(mut file: File, buffer: &mut [u8]) -> std::io::Result<Option<Vec<u8
 }
 
 pub(crate) fn io_error(path: &str, error: std::io::Error) -> VfsError {
+    /// What opening a socket answers, and a device that nothing stands behind (`ENXIO`).
+    const NO_DEVICE: i32 = 6;
     let kind = match error.kind() {
+        _ if cfg!(unix) && error.raw_os_error() == Some(NO_DEVICE) => VfsErrorKind::Special,
         ErrorKind::NotFound => VfsErrorKind::NotFound,
         ErrorKind::NotADirectory => VfsErrorKind::NotDir,
         ErrorKind::IsADirectory => VfsErrorKind::IsDir,
@@ -337,6 +343,30 @@ mod tests {
         let (dir, tree) = tree();
         fs::write(dir.path().join("root/empty"), "").unwrap();
         assert!(tree.read("empty").unwrap().is_empty());
+    }
+
+    #[test]
+    fn refuses_what_is_no_regular_file_without_waiting() {
+        let (dir, tree) = tree();
+        let root = dir.path().join("root");
+        let made = std::process::Command::new("mkfifo").arg(root.join("a/pipe")).status();
+        assert!(made.is_ok_and(|status| status.success()), "mkfifo is there");
+        let _socket = std::os::unix::net::UnixListener::bind(root.join("a/socket")).unwrap();
+        symlink("pipe", root.join("a/link")).unwrap();
+        symlink("/dev/zero", root.join("a/device")).unwrap();
+        for path in ["a/pipe", "a/link", "a/socket"] {
+            for error in [
+                tree.read(path).unwrap_err(),
+                tree.size(path).unwrap_err(),
+                tree.read_with(path, &mut |_| ()).unwrap_err(),
+                tree.kind(path).unwrap_err(),
+            ] {
+                assert!(matches!(error.kind, VfsErrorKind::Special), "{path}: {error}");
+                assert!(error.to_string().contains("only regular files are read"), "{error}");
+            }
+        }
+        assert!(matches!(tree.read("a/device").unwrap_err().kind, VfsErrorKind::OutsideTree));
+        assert!(!tree.list("a").unwrap().iter().any(|entry| entry.name == "pipe"), "nor is it listed");
     }
 
     #[test]

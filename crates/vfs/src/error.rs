@@ -25,6 +25,9 @@ pub enum VfsErrorKind {
     /// A file stands where a folder was asked for.
     #[error("not a directory")]
     NotDir,
+    /// A pipe, a socket or a device stands where a file was asked for: reading it might wait for ever, or never end.
+    #[error("it is a pipe, a socket or a device; only regular files are read")]
+    Special,
     /// The path, or the target of a symbolic link on it, lies outside the tree.
     #[error("it leads outside the tree; files outside the repository are never read")]
     OutsideTree,
@@ -39,9 +42,6 @@ pub enum VfsErrorKind {
         /// The limit in bytes.
         limit: u64,
     },
-    /// Something other than a regular file stands where one was to be written.
-    #[error("it is no regular file")]
-    NotRegular,
     /// The path leads through a symbolic link, and nothing is written through one.
     #[error("it is a symbolic link, or lies behind one; nothing is written through links")]
     WriteThroughLink,

@@ -37,7 +37,8 @@ pub fn write_file(root: &Path, path: &str, content: &[u8]) -> Result<(), VfsErro
         Some(found) if found.is_symlink() => {
             return Err(VfsError::new(path, VfsErrorKind::WriteThroughLink));
         }
-        Some(found) if !found.is_file() => return Err(VfsError::new(path, VfsErrorKind::NotRegular)),
+        Some(found) if found.is_dir() => return Err(VfsError::new(path, VfsErrorKind::IsDir)),
+        Some(found) if !found.is_file() => return Err(VfsError::new(path, VfsErrorKind::Special)),
         _ => {}
     }
     let mut new = new_file(&folder).map_err(failed)?;
@@ -103,7 +104,7 @@ mod tests {
             write_file(&root, "../victim", b"evil").unwrap_err().kind,
             VfsErrorKind::OutsideTree
         ));
-        assert!(matches!(write_file(&root, "real", b"evil").unwrap_err().kind, VfsErrorKind::NotRegular));
+        assert!(matches!(write_file(&root, "real", b"evil").unwrap_err().kind, VfsErrorKind::IsDir));
         write_file(&root, "real/a.yaml", b"mended").unwrap();
         write_file(&root, "hard.yaml", b"mended").unwrap();
         assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
