@@ -12,7 +12,7 @@ use tiphys_gotemplate::{Env, Limits, Map, Value};
 /// Bytes of all sets of parameters that generators make, and of all Applications, about.
 const MAX_BYTES: u64 = 512 << 20;
 /// What generators and templates may take together.
-const MAX_TIME: Duration = Duration::from_secs(60);
+const MAX_TIME: Duration = Duration::from_secs(30);
 /// What an entry of a map or list takes beside its text, in bytes, about.
 const ENTRY: u64 = 100;
 /// Deeper trees are not gone through; templates and generators refuse them, or take them as they are.
@@ -23,12 +23,18 @@ pub(crate) struct Account {
     until: Instant,
     bytes: Cell<u64>,
     made: Cell<u64>,
+    worked: Cell<u64>,
 }
 
 impl Account {
     /// An account that begins now.
     pub fn open() -> Self {
-        Self { until: Instant::now() + MAX_TIME, bytes: Cell::new(0), made: Cell::new(0) }
+        Self {
+            until: Instant::now() + MAX_TIME,
+            bytes: Cell::new(0),
+            made: Cell::new(0),
+            worked: Cell::new(0),
+        }
     }
 
     /// Counts a set of parameters.
@@ -50,12 +56,13 @@ impl Account {
     /// What a template of the set is executed with; give it back by [`Self::executed`].
     pub fn env(&self) -> Env<'static> {
         let limits = Limits { deadline: Some(self.until), ..Limits::default() };
-        Env { limits, made: self.made.clone(), ..Env::system() }
+        Env { limits, made: self.made.clone(), worked: self.worked.clone(), ..Env::system() }
     }
 
     /// Counts what a template made.
     pub fn executed(&self, env: &Env<'_>) {
         self.made.set(env.made.get());
+        self.worked.set(env.worked.get());
     }
 
     fn add(&self, bytes: u64) -> Result<(), String> {

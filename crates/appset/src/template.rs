@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use tiphys_merge::strategic_merge;
 use tiphys_model::Application;
 use tiphys_schema::{Catalog, Definition, Field, Type, TypeRef};
-use tiphys_value::ObjectExt;
+use tiphys_value::{Budget, ObjectExt, json_within};
 
 /// Deeper templates are taken as they are.
 const MAX_DEPTH: usize = 64;
@@ -78,7 +78,7 @@ pub(crate) fn check_types(object: &Value) -> Result<(), String> {
 pub(crate) fn patched(application: &Value, text: &str) -> Result<Value, String> {
     let is_json = text.trim_start().starts_with('{');
     let mut patch: Value = if is_json {
-        serde_json::from_str(text).map_err(|error| error.to_string())
+        json_within(text.as_bytes(), &Budget::of_document()).map_err(|error| error.to_string())
     } else {
         tiphys_yaml::from_yaml(text).map_err(|error| error.to_string())
     }

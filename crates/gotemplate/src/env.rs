@@ -153,17 +153,20 @@ pub struct Limits {
     pub memory: u64,
     /// Values that one call may go through.
     pub values: u64,
+    /// Milliseconds, about, of all that functions do that is slow on purpose: finding keys, hashing passwords.
+    pub work: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
             depth: 10_000,
-            output: 256 << 20,
+            output: 64 << 20,
             steps: 200_000_000,
             deadline: None,
-            memory: 1 << 30,
+            memory: 512 << 20,
             values: 2_000_000,
+            work: 15_000,
         }
     }
 }
@@ -178,6 +181,8 @@ pub struct Env<'e> {
     pub limits: Limits,
     /// What was made so far, see [`Limits::memory`].
     pub made: Cell<u64>,
+    /// What was worked so far, see [`Limits::work`].
+    pub worked: Cell<u64>,
     /// What templates have written in these surroundings for data that lasts.
     pub memo: Memo,
     /// Whatever the caller's own functions need; see [`Context::user`](crate::Context::user).
@@ -192,6 +197,7 @@ impl Env<'static> {
             entropy: &SystemEntropy,
             limits: Limits::default(),
             made: Cell::new(0),
+            worked: Cell::new(0),
             memo: Memo::default(),
             user: &(),
         }

@@ -21,6 +21,8 @@ pub struct Function {
     pub(crate) special: Special,
     /// Whether it goes through all that its arguments hold, at any depth.
     pub(crate) walks: bool,
+    /// Whether it makes a copy of that.
+    pub(crate) copies: bool,
     /// Of a closure that captures nothing, which most are, this takes no memory.
     pub(crate) body: Box<Body>,
 }
@@ -49,7 +51,7 @@ impl Function {
         signature: Signature,
         body: impl Fn(&mut Context<'_>, &mut [Value]) -> CallResult + Send + Sync + 'static,
     ) -> Self {
-        Self { name, signature, special: Special::None, walks: false, body: Box::new(body) }
+        Self { name, signature, special: Special::None, walks: false, copies: false, body: Box::new(body) }
     }
 
     pub(crate) fn special(mut self, special: Special) -> Self {
@@ -107,6 +109,16 @@ impl Functions {
             debug_assert!(id.is_some(), "{name} is not a function");
             if let Some(id) = id {
                 self.all[id as usize].walks = true;
+            }
+        }
+    }
+
+    /// Says of functions that go through all that their arguments hold that they make a copy of it.
+    pub(crate) fn copying(&mut self, names: &[&str]) {
+        self.walking(names);
+        for name in names {
+            if let Some(id) = self.id(name) {
+                self.all[id as usize].copies = true;
             }
         }
     }

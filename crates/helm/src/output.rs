@@ -6,7 +6,8 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use tiphys_value::{Location, Origins, RenderedObject, Value};
+use tiphys_value::{Budget, Location, Origins, OverBudget, RenderedObject, Value};
+use tiphys_yaml::ErrorKind;
 
 use crate::origins::{self, Trace};
 
@@ -106,6 +107,19 @@ impl Manifest {
         self.value.get_or_init(|| tiphys_yaml::from_yaml(&self.printed()).unwrap_or_default())
     }
 
+    /// As [`Self::value`], within a budget that other documents share.
+    fn value_within(&self, budget: &Budget) -> Result<&Value, OverBudget> {
+        if let Some(value) = self.value.get() {
+            budget.take_value(value)?;
+            return Ok(value);
+        }
+        let before = budget.left();
+        match tiphys_yaml::from_yaml_within(&self.printed(), budget) {
+            Err(error) if error.kind() == ErrorKind::Budget => Err(OverBudget { limit: before }),
+            read => Ok(self.value.get_or_init(|| read.unwrap_or_default())),
+        }
+    }
+
     /// Where the document starts in the text of its rendered file.
     pub(crate) fn offset(&self) -> usize {
         self.content.part.start
@@ -150,10 +164,27 @@ impl TemplateOutput {
     /// The objects that were rendered (CRDs if included, manifests, hooks), with their origins if
     /// they were asked for. `List` kinds are not taken apart.
     pub fn objects(&self) -> Vec<RenderedObject> {
-        let crds = self.crds.iter().flat_map(crd_objects);
-        let documents = self.manifests.iter().chain(self.hooks.iter().map(|hook| &hook.manifest));
-        let documents = documents.filter(|manifest| manifest.value().is_object());
-        crds.chain(documents.map(|manifest| origins::object(manifest, self.trace.as_ref()))).collect()
+        self.objects_within(&Budget::new(u64::MAX)).unwrap_or_default()
+    }
+
+    /// As [`Self::objects`], within a budget that others may share.
+    ///
+    /// # Errors
+    /// They take more memory.
+    pub fn objects_within(&self, budget: &Budget) -> Result<Vec<RenderedObject>, OverBudget> {
+        let mut objects = Vec::new();
+        for file in &self.crds {
+            for object in crd_objects(file) {
+                budget.take_value(&object.value)?;
+                objects.push(object);
+            }
+        }
+        for manifest in self.manifests.iter().chain(self.hooks.iter().map(|hook| &hook.manifest)) {
+            if manifest.value_within(budget)?.is_object() {
+                objects.push(origins::object(manifest, self.trace.as_ref()));
+            }
+        }
+        Ok(objects)
     }
 }
 

@@ -31,7 +31,9 @@ impl Context<'_> {
         }
         self.call.pos = frame.pos(node);
         if function.walks {
-            frame.meanwhile(node, || argv.iter().try_for_each(|value| self.weigh(frame, value)))?;
+            frame.meanwhile(node, || {
+                argv.iter().try_for_each(|value| self.weigh(frame, value, function.copies))
+            })?;
         }
         let result = (function.body)(self, &mut argv);
         self.recycle(argv);

@@ -1,6 +1,8 @@
 //! What an execution may take: steps, time, output, memory. A template that takes more fails where it does so; the
 //! process that renders it, and with it every other chart, goes on.
 
+use tiphys_value::{VALUE_BYTES, map_bytes};
+
 use super::{Context, Frame, Run};
 use crate::parse::Quoted;
 use crate::{CallError, Limit, Value};
@@ -77,11 +79,10 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Fails if there is too much to go through in a value.
-    pub(super) fn weigh(&self, frame: &Frame<'_>, value: &Value) -> Run<()> {
-        let mut left = self.env.limits.values;
-        let mut text = 0;
-        if !weigh(value, 0, &mut left, &mut text) {
+    /// Fails if there is too much to go through in a value, and counts it if it is going to be copied.
+    pub(super) fn weigh(&self, frame: &Frame<'_>, value: &Value, copies: bool) -> Run<()> {
+        let mut weight = Weight { left: self.env.limits.values, text: 0, made: 0 };
+        if !weight.add(value, 0) {
             let limit = self.env.limits.values;
             return self.limit_error(
                 frame,
@@ -89,14 +90,83 @@ impl Context<'_> {
                 format!("a value that holds more than {limit} others"),
             );
         }
-        if text > self.env.limits.output as u64 {
+        if weight.text > self.env.limits.output as u64 {
             return self.limit_error(
                 frame,
                 Limit::Output,
-                format!("a value that holds {text} bytes of text"),
+                format!("a value that is written with {} bytes of text", weight.text),
             );
         }
-        Ok(())
+        if weight.made > self.env.limits.memory / 2 {
+            return self.limit_error(
+                frame,
+                Limit::Memory,
+                format!("a value of {} MiB, with what it shares", weight.made >> 20),
+            );
+        }
+        if copies { self.take(frame, weight.made) } else { Ok(()) }
+    }
+
+    /// Counts bytes that a function is about to make beside its result.
+    ///
+    /// # Errors
+    /// The limit.
+    pub fn claim(&self, bytes: u64) -> Result<(), CallError> {
+        let made = self.env.made.get().saturating_add(bytes);
+        self.env.made.set(made);
+        let limit = self.env.limits.memory;
+        if made <= limit {
+            return Ok(());
+        }
+        Err(CallError {
+            message: format!("what the templates make takes more than the limit of {limit} bytes of memory"),
+            limit: Some(Limit::Memory),
+        })
+    }
+
+    /// Counts a list of so many items and bytes of text that a function is about to make.
+    ///
+    /// # Errors
+    /// The limit.
+    pub(crate) fn claim_items(&self, items: usize, text: usize) -> Result<(), CallError> {
+        if items as u64 > self.env.limits.values {
+            let limit = self.env.limits.values;
+            return Err(CallError {
+                message: format!("a list of {items} items passes the limit of {limit}"),
+                limit: Some(Limit::Memory),
+            });
+        }
+        self.claim(items as u64 * VALUE_BYTES + text as u64)
+    }
+
+    /// The items that one value may have.
+    pub(crate) fn most_items(&self) -> usize {
+        usize::try_from(self.env.limits.values).unwrap_or(usize::MAX)
+    }
+
+    /// The bytes that may still be made.
+    pub fn memory_left(&self) -> u64 {
+        self.env.limits.memory.saturating_sub(self.env.made.get())
+    }
+
+    /// Counts work that takes about so many milliseconds whatever its arguments: finding keys, hashing passwords.
+    ///
+    /// # Errors
+    /// The limit.
+    pub fn work(&self, milliseconds: u64) -> Result<(), CallError> {
+        let worked = self.env.worked.get().saturating_add(milliseconds);
+        self.env.worked.set(worked);
+        let limit = self.env.limits.work;
+        if worked <= limit {
+            return Ok(());
+        }
+        Err(CallError {
+            message: format!(
+                "keys and password hashes take more than the limit of about {} s: make fewer of them, or keep them in a Secret",
+                limit / 1000
+            ),
+            limit: Some(Limit::Time),
+        })
     }
 
     /// Fails if a value of so many bytes would pass the output limit.
@@ -121,20 +191,44 @@ impl Context<'_> {
     }
 }
 
-/// Whether no more values are in a value than are left.
-fn weigh(value: &Value, depth: usize, left: &mut u64, text: &mut u64) -> bool {
-    match value {
-        Value::String(string) => *text = text.saturating_add(string.len() as u64),
-        Value::Bytes(bytes) => *text = text.saturating_add(bytes.len() as u64),
-        _ => {}
+/// What is in a value, with all that it shares as often as it does.
+struct Weight {
+    /// Values that may still be in it.
+    left: u64,
+    /// Bytes of its texts, and of the indentation that YAML gives them.
+    text: u64,
+    /// Bytes of memory of a copy.
+    made: u64,
+}
+
+impl Weight {
+    /// Adds what a value holds; whether there is no more of it than may be.
+    fn add(&mut self, value: &Value, depth: usize) -> bool {
+        let text = match value {
+            Value::String(string) => string.len(),
+            Value::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        } as u64;
+        self.text = self.text.saturating_add(text + 2 * depth as u64);
+        self.made = self.made.saturating_add(text);
+        match value {
+            Value::List(list) => {
+                self.made = self.made.saturating_add(list.len() as u64 * VALUE_BYTES);
+                list.items().iter().all(|item| self.add_below(item, depth))
+            }
+            Value::Map(map) => {
+                self.made = self.made.saturating_add(map_bytes(map.len()));
+                map.entries().iter().all(|entry| {
+                    self.text = self.text.saturating_add(entry.key.len() as u64);
+                    self.add_below(&entry.value, depth)
+                })
+            }
+            _ => true,
+        }
     }
-    let is_in = |value: &Value, left: &mut u64, text: &mut u64| {
-        *left = left.saturating_sub(1);
-        *left > 0 && (depth >= MAX_DEPTH || weigh(value, depth + 1, left, text))
-    };
-    match value {
-        Value::List(list) => list.items().iter().all(|item| is_in(item, left, text)),
-        Value::Map(map) => map.entries().iter().all(|entry| is_in(&entry.value, left, text)),
-        _ => true,
+
+    fn add_below(&mut self, value: &Value, depth: usize) -> bool {
+        self.left = self.left.saturating_sub(1);
+        self.left > 0 && (depth >= MAX_DEPTH || self.add(value, depth + 1))
     }
 }

@@ -73,7 +73,7 @@ impl Context<'_> {
         }
         frame.at(Quoted::Node(node));
         let before = self.out.len();
-        self.weigh(frame, &slot.value)?;
+        self.weigh(frame, &slot.value, false)?;
         format::append(&mut self.out, &slot.value);
         if let Some(tracer) = &mut self.tracer {
             tracer.action(

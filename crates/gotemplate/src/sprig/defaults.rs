@@ -2,7 +2,8 @@
 
 use super::{add, add_variadic, fail, text};
 use crate::json::{self, Options};
-use crate::{CallResult, Functions, Kind, Type, Value};
+use crate::{CallError, CallResult, Context, Functions, Kind, Type, Value};
+use tiphys_value::{VALUE_BYTES, map_bytes};
 
 const ANY: &[Type] = &[Type::Any];
 
@@ -39,8 +40,21 @@ pub(super) fn register(f: &mut Functions) {
     });
     add(f, &["fail"], &[Type::String], |_, args| fail(text(args, 0)));
     to_json(f);
-    add(f, &["fromJson"], &[Type::String], |_, args| Ok(json::from_str(text(args, 0)).unwrap_or(Value::Nil)));
-    add(f, &["mustFromJson"], &[Type::String], |_, args| Ok(json::from_str(text(args, 0))?));
+    add(f, &["fromJson"], &[Type::String], |ctx, args| {
+        claim_json(ctx, text(args, 0))?;
+        Ok(json::from_str(text(args, 0)).unwrap_or(Value::Nil))
+    });
+    add(f, &["mustFromJson"], &[Type::String], |ctx, args| {
+        claim_json(ctx, text(args, 0))?;
+        Ok(json::from_str(text(args, 0))?)
+    });
+}
+
+/// Counts what a JSON text may mean, by its brackets and commas, before it is read.
+fn claim_json(ctx: &Context<'_>, text: &str) -> Result<(), CallError> {
+    let count = |byte| memchr::memchr_iter(byte, text.as_bytes()).count() as u64;
+    let values = (count(b',') + 1) * 2 * VALUE_BYTES;
+    ctx.claim(values + (count(b'{') + count(b'[')) * map_bytes(1) / 4 + text.len() as u64)
 }
 
 fn to_json(f: &mut Functions) {

@@ -1,5 +1,7 @@
 //! `reflect.DeepEqual`.
 
+use std::hash::{BuildHasher, Hash, Hasher};
+
 use crate::Value;
 
 /// How deep values are compared; Go stops at values that contain themselves, which are equal here too.
@@ -39,6 +41,45 @@ fn compare(a: &Value, b: &Value, depth: usize) -> bool {
             std::rc::Rc::ptr_eq(a, b) || (a.type_name() == b.type_name() && a.equals(b.as_ref()))
         }
         _ => false,
+    }
+}
+
+/// A hash that is the same for equal values. Whoever goes through many values has weighed them before.
+pub(super) fn deep_hash(value: &Value, state: &impl BuildHasher) -> u64 {
+    let mut hasher = state.build_hasher();
+    hash(value, 0, &mut hasher);
+    hasher.finish()
+}
+
+fn hash(value: &Value, depth: usize, hasher: &mut impl Hasher) {
+    match value {
+        // Nil and no value are equal.
+        Value::NoValue | Value::Nil => 0.hash(hasher),
+        Value::Bool(value) => (1, value).hash(hasher),
+        Value::Int(value) => (2, value).hash(hasher),
+        Value::Int64(value) => (3, value).hash(hasher),
+        // Zero has two signs.
+        Value::Float64(value) => (4, (value + 0.0).to_bits()).hash(hasher),
+        Value::Uint8(value) => (5, value).hash(hasher),
+        Value::Uint64(value) => (6, value).hash(hasher),
+        Value::String(text) => (7, text).hash(hasher),
+        Value::Bytes(bytes) => (8, bytes).hash(hasher),
+        Value::List(list) => {
+            (9, list.len()).hash(hasher);
+            if depth < MAX_DEPTH {
+                list.items().iter().for_each(|item| hash(item, depth + 1, hasher));
+            }
+        }
+        Value::Map(map) => {
+            (10, map.len()).hash(hasher);
+            if depth < MAX_DEPTH {
+                for entry in map.entries().iter() {
+                    entry.key.hash(hasher);
+                    hash(&entry.value, depth + 1, hasher);
+                }
+            }
+        }
+        Value::Object(_) => 11.hash(hasher),
     }
 }
 

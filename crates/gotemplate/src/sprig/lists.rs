@@ -1,8 +1,11 @@
 //! Lists.
 
 use super::cast::{to_float, to_int};
-use super::equal::deep_equal;
+use super::equal::{deep_equal, deep_hash};
 use super::{add, add_variadic, fail, int};
+use rustc_hash::FxHashMap;
+use std::hash::RandomState;
+
 use crate::{CallError, Functions, List, ListType, OriginId, Type, Value};
 
 const ANY: &[Type] = &[Type::Any];
@@ -135,10 +138,26 @@ fn ends(f: &mut Functions) {
 }
 
 /// Keeps the items that pass.
-fn retain(list: Items, keep: impl Fn(&Value, &[Value]) -> bool) -> Value {
+fn retain(list: Items, keep: impl Fn(&Value) -> bool) -> Value {
     let mut kept = Items { values: Vec::new(), origins: Vec::new() };
     for (value, origin) in list.values.into_iter().zip(list.origins) {
-        if keep(&value, &kept.values) {
+        if keep(&value) {
+            kept.push(value, origin);
+        }
+    }
+    kept.into_list()
+}
+
+/// The first of all items that are equal, found by their hashes.
+fn unique(list: Items) -> Value {
+    let mut kept = Items { values: Vec::new(), origins: Vec::new() };
+    // Nobody foresees its hashes.
+    let state = RandomState::new();
+    let mut known: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
+    for (value, origin) in list.values.into_iter().zip(list.origins) {
+        let alike = known.entry(deep_hash(&value, &state)).or_default();
+        if !alike.iter().any(|at| deep_equal(&value, &kept.values[*at])) {
+            alike.push(kept.values.len());
             kept.push(value, origin);
         }
     }
@@ -147,15 +166,15 @@ fn retain(list: Items, keep: impl Fn(&Value, &[Value]) -> bool) -> Value {
 
 fn filters(f: &mut Functions) {
     add(f, &["compact", "mustCompact"], ANY, |_, args| {
-        Ok(retain(items(&args[0], "Cannot compact on type")?, |item, _| !super::defaults::is_empty(item)))
+        Ok(retain(items(&args[0], "Cannot compact on type")?, |item| !super::defaults::is_empty(item)))
     });
     add(f, &["uniq", "mustUniq"], ANY, |_, args| {
         let list = items(&args[0], "Cannot find uniq on type")?;
-        Ok(retain(list, |item, kept| !kept.iter().any(|known| deep_equal(item, known))))
+        Ok(unique(list))
     });
     add_variadic(f, &["without", "mustWithout"], TWO, |_, args| {
         let list = items(&args[0], "Cannot find without on type")?;
-        Ok(retain(list, |item, _| !args[1..].iter().any(|omitted| deep_equal(item, omitted))))
+        Ok(retain(list, |item| !args[1..].iter().any(|omitted| deep_equal(item, omitted))))
     });
     add(f, &["has", "mustHas"], TWO, |_, args| {
         if args[1].is_nil() {
@@ -184,8 +203,9 @@ fn parts(f: &mut Functions) {
             _ => Ok(Value::list(list.values[start as usize..end as usize].to_vec())),
         }
     });
-    add(f, &["chunk", "mustChunk"], &[Type::Int, Type::Any], |_, args| {
+    add(f, &["chunk", "mustChunk"], &[Type::Int, Type::Any], |ctx, args| {
         let list = items(&args[1], "Cannot chunk type")?;
+        ctx.claim_items(list.values.len(), 0)?;
         chunk(int(args, 0), &list.values)
     });
 }

@@ -36,23 +36,22 @@ pub(crate) fn register(functions: &mut Functions) {
     regexes::register(functions);
     versions::register(functions);
     functions.walking(&WALKING);
+    functions.copying(&COPYING);
 }
 
-/// Functions that print, compare or copy whatever their arguments hold.
-const WALKING: [&str; 28] = [
+/// Functions that copy whatever their arguments hold.
+const COPYING: [&str; 6] =
+    ["deepCopy", "merge", "mergeOverwrite", "mustDeepCopy", "mustMerge", "mustMergeOverwrite"];
+
+/// Functions that print or compare whatever their arguments hold.
+const WALKING: [&str; 22] = [
     "cat",
     "compact",
-    "deepCopy",
     "deepEqual",
     "has",
     "join",
-    "merge",
-    "mergeOverwrite",
     "mustCompact",
-    "mustDeepCopy",
     "mustHas",
-    "mustMerge",
-    "mustMergeOverwrite",
     "mustToJson",
     "mustToPrettyJson",
     "mustToRawJson",

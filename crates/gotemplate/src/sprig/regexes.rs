@@ -2,7 +2,7 @@
 //! longer than a rendering.
 
 use super::{add, int, text};
-use crate::{CallError, Context, Functions, List, ListType, Type, Value};
+use crate::{CallError, CallResult, Context, Functions, List, ListType, Type, Value};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use tiphys_gocompat::regex::{Regex, RegexError, quote_meta};
@@ -56,8 +56,8 @@ pub(super) fn register(f: &mut Functions) {
     register_pair(f, ["regexFind", "mustRegexFind"], SS, |_, regex, args| {
         Ok(regex.find(text(args, 1)).unwrap_or_default().into())
     });
-    register_pair(f, ["regexFindAll", "mustRegexFindAll"], SSI, |_, regex, args| {
-        Ok(strings(regex.find_all(text(args, 1), int(args, 2))))
+    register_pair(f, ["regexFindAll", "mustRegexFindAll"], SSI, |ctx, regex, args| {
+        strings(ctx, text(args, 1), int(args, 2), |limit| regex.find_all(text(args, 1), limit))
     });
     register_pair(f, ["regexReplaceAll", "mustRegexReplaceAll"], SSS, |ctx, regex, args| {
         ctx.check_size(regex.replaced_length(text(args, 1), text(args, 2)))?;
@@ -67,8 +67,8 @@ pub(super) fn register(f: &mut Functions) {
         ctx.check_size(regex.replaced_length(text(args, 1), text(args, 2)))?;
         Ok(regex.replace_all_literal(text(args, 1), text(args, 2)).as_ref().into())
     });
-    register_pair(f, ["regexSplit", "mustRegexSplit"], SSI, |_, regex, args| {
-        Ok(strings(regex.split(text(args, 1), int(args, 2))))
+    register_pair(f, ["regexSplit", "mustRegexSplit"], SSI, |ctx, regex, args| {
+        strings(ctx, text(args, 1), int(args, 2), |limit| regex.split(text(args, 1), limit))
     });
 }
 
@@ -84,7 +84,16 @@ fn register_pair(
     }
 }
 
-/// A `[]string`, nil if there is nothing in it.
-fn strings(found: Vec<&str>) -> Value {
-    if found.is_empty() { List::nil(ListType::String).into() } else { Value::strings(found) }
+/// A `[]string` of at most so many parts of a text (all of them, if that is negative), nil if there is nothing in it.
+fn strings<'t>(
+    ctx: &Context<'_>,
+    whole: &'t str,
+    limit: i64,
+    find: impl FnOnce(i64) -> Vec<&'t str>,
+) -> CallResult {
+    // One more than there may be tells that there are too many, before all are found.
+    let most = i64::try_from(ctx.most_items()).unwrap_or(i64::MAX).saturating_add(1);
+    let found = find(if limit < 0 { most } else { limit.min(most) });
+    ctx.claim_items(found.len(), if found.is_empty() { 0 } else { whole.len() })?;
+    Ok(if found.is_empty() { List::nil(ListType::String).into() } else { Value::strings(found) })
 }

@@ -1,7 +1,8 @@
 //! Strings.
 
 use super::{add, add_variadic, fail, int, text, to_text};
-use crate::{CallError, Context, Functions, List, ListType, Map, MapType, Type, Value, format};
+use crate::{CallError, Context, Entry, Functions, List, ListType, Map, MapType, Type, Value, format};
+use rustc_hash::FxHashSet;
 use smol_str::SmolStr;
 use std::borrow::Cow;
 use tiphys_gocompat::{rawstr, strconv, text as words, unicode};
@@ -58,8 +59,8 @@ fn whole(f: &mut Functions) {
 fn trims(f: &mut Functions) {
     add(f, &["trim"], S, |_, args| Ok(text(args, 0).trim_matches(unicode::is_space).into()));
     add(f, &["trimall", "trimAll"], SS, |_, args| {
-        let set = text(args, 0);
-        Ok(text(args, 1).trim_matches(|c| set.contains(c)).into())
+        let set: FxHashSet<char> = text(args, 0).chars().collect();
+        Ok(text(args, 1).trim_matches(|c| set.contains(&c)).into())
     });
     add(f, &["trimSuffix"], SS, |_, args| {
         let whole = text(args, 1);
@@ -223,12 +224,24 @@ pub(super) fn split<'t>(whole: &'t str, separator: &str, limit: i64) -> Vec<&'t 
     parts
 }
 
-fn numbered(parts: &[&str]) -> Value {
-    let map = Map::with_type(MapType::String);
-    for (at, part) in parts.iter().enumerate() {
-        map.insert(format!("_{at}"), *part);
+/// What a part of a text takes in the map that [`numbered`] makes, about.
+const NUMBERED: u64 = 160;
+
+/// How many parts a text has, at most.
+fn count(whole: &str, separator: &str) -> usize {
+    match separator {
+        "" => whole.len(),
+        separator => memchr::memmem::find_iter(whole.as_bytes(), separator.as_bytes()).count() + 1,
     }
-    map.into()
+}
+
+fn numbered(parts: &[&str]) -> Value {
+    let entry = |(at, part): (usize, &&str)| Entry {
+        key: format!("_{at}").into(),
+        value: Value::from(*part),
+        origin: 0,
+    };
+    Map::from_entries(MapType::String, parts.iter().enumerate().map(entry).collect()).into()
 }
 
 /// Sprig's `strslice`: the texts of a list's items without nils, or of a single value.
@@ -246,16 +259,30 @@ pub(super) fn texts(value: &Value) -> Vec<smol_str::SmolStr> {
 }
 
 fn splits(f: &mut Functions) {
-    add(f, &["split"], SS, |_, args| Ok(numbered(&split(text(args, 1), text(args, 0), -1))));
-    add(f, &["splitn"], &[Type::String, Type::Int, Type::String], |_, args| {
-        Ok(numbered(&split(text(args, 2), text(args, 0), int(args, 1))))
+    add(f, &["split"], SS, |ctx, args| {
+        let (whole, separator) = (text(args, 1), text(args, 0));
+        ctx.claim(count(whole, separator) as u64 * NUMBERED)?;
+        Ok(numbered(&split(whole, separator, -1)))
     });
-    add(f, &["splitList"], SS, |_, args| Ok(Value::strings(split(text(args, 1), text(args, 0), -1))));
+    add(f, &["splitn"], &[Type::String, Type::Int, Type::String], |ctx, args| {
+        let (whole, separator, limit) = (text(args, 2), text(args, 0), int(args, 1));
+        let parts = usize::try_from(limit).map_or(usize::MAX, |limit| limit).min(count(whole, separator));
+        ctx.claim(parts as u64 * NUMBERED)?;
+        Ok(numbered(&split(whole, separator, limit)))
+    });
+    add(f, &["splitList"], SS, |ctx, args| {
+        let (whole, separator) = (text(args, 1), text(args, 0));
+        ctx.claim_items(count(whole, separator), whole.len())?;
+        Ok(Value::strings(split(whole, separator, -1)))
+    });
     add(f, &["toStrings"], ANY, |_, args| match &args[0] {
         Value::List(list) if list.list_type() == ListType::String => Ok(args[0].clone()),
         other => Ok(Value::strings(texts(other))),
     });
     add(f, &["join"], &[Type::String, Type::Any], |ctx, args| {
+        if let Value::Bytes(bytes) = &args[1] {
+            ctx.claim_items(bytes.len(), 0)?;
+        }
         let (texts, separator) = (texts(&args[1]), text(args, 0));
         ctx.check_size(texts.iter().map(|text| text.len() + separator.len()).sum())?;
         Ok(rawstr::renormalise(texts.join(separator)).into())
@@ -279,6 +306,9 @@ fn splits(f: &mut Functions) {
     });
 }
 
+/// Characters that are shuffled in a millisecond, about.
+const SHUFFLED: u64 = 1000;
+
 fn random(f: &mut Functions) {
     const I: &[Type] = &[Type::Int];
     add(f, &["randAlphaNum"], I, |ctx, args| random_text(ctx, int(args, 0), |c| c.is_ascii_alphanumeric()));
@@ -293,6 +323,7 @@ fn random(f: &mut Functions) {
         }
     });
     add(f, &["shuffle"], S, |ctx, args| {
+        ctx.work(text(args, 0).len() as u64 / SHUFFLED)?;
         let mut chars: Vec<char> = text(args, 0).chars().collect();
         for at in (1..chars.len()).rev() {
             chars.swap(at, (random_number(ctx) % (at as u64 + 1)) as usize);

@@ -13,6 +13,7 @@ fn limits() -> Limits {
         deadline: Some(Instant::now() + Duration::from_secs(20)),
         memory: 64 << 20,
         values: 50_000,
+        work: 1000,
     }
 }
 
@@ -181,6 +182,64 @@ fn memory_is_counted_though_every_value_is_small() {
     let late = Limits { deadline: Some(Instant::now()), ..limits() };
     let slow = "{{ upper \"a\" }}".repeat(20);
     assert_eq!(run(&slow, late).unwrap_err(), Some(Limit::Time), "the clock is read between calls too");
+}
+
+#[test]
+fn parts_of_a_text_are_counted_before_they_are_made() {
+    let limit = |text: &str| run(text, limits()).unwrap_err();
+    for used in [
+        "splitList \",\" $x",
+        "split \",\" $x",
+        "regexSplit \",\" $x -1",
+        "regexFindAll \",\" $x -1",
+        "splitList \"\" $x",
+    ] {
+        let text = format!("{{{{ $x := repeat 600000 \",\" }}}}{{{{ {used} | len }}}}");
+        assert_eq!(limit(&text), Some(Limit::Memory), "{used}");
+        let text = format!("{{{{ $x := repeat 100 \"a,\" }}}}{{{{ {used} | len }}}}");
+        assert!(run(&text, limits()).is_ok(), "{used}");
+    }
+    assert_eq!(run("{{ regexSplit \",\" \"a,b,c\" 2 | len }}", limits()).as_deref(), Ok("2"));
+    let grown = "{{ $x := list }}{{ range until 20000 }}{{ $x = append $x 1 }}{{ end }}";
+    assert_eq!(limit(grown), Some(Limit::Memory));
+}
+
+#[test]
+fn what_yaml_indents_counts() {
+    let deep = "{{ $d := until 40000 }}{{ range 900 }}{{ $d = dict \"a\" $d }}{{ end }}{{ toJson $d | len }}";
+    assert_eq!(run(deep, Limits { steps: 1_000_000, ..limits() }).unwrap_err(), Some(Limit::Output));
+}
+
+#[test]
+fn copies_are_counted_with_all_that_they_hold() {
+    let made =
+        "{{ $d := dict }}{{ range $i := until 1000 }}{{ $_ := set $d (print $i) (dict \"a\" 1) }}{{ end }}";
+    let copied = format!("{made}{{{{ range until 100 }}}}{{{{ $c := deepCopy $d }}}}{{{{ end }}}}");
+    assert_eq!(run(&copied, limits()).unwrap_err(), Some(Limit::Memory));
+}
+
+#[test]
+fn long_lists_are_made_unique_in_one_pass() {
+    let roomy = || Limits { memory: 512 << 20, values: 2_000_000, output: 64 << 20, ..limits() };
+    assert_eq!(run("{{ until 300000 | uniq | len }}", roomy()).as_deref(), Ok("300000"));
+    assert_eq!(run("{{ split \",\" (repeat 300000 \"a,\") | len }}", roomy()).as_deref(), Ok("300001"));
+    assert_eq!(
+        run(
+            "{{ list 1 1.0 \"1\" 1 nil nil (list 1) (list 1) (dict \"a\" 1) (dict \"a\" 1) | uniq | len }}",
+            limits()
+        )
+        .as_deref(),
+        Ok("6")
+    );
+    let trimmed = "{{ trimAll (print (repeat 100000 \"a\") \"b\") (repeat 100000 \"b\") }}";
+    assert_eq!(run(trimmed, limits()).as_deref(), Ok(""));
+}
+
+#[test]
+fn slow_work_is_counted() {
+    let hashes = "{{ range until 20 }}{{ bcrypt \"x\" }}{{ end }}";
+    assert_eq!(run(hashes, limits()).unwrap_err(), Some(Limit::Time));
+    assert!(run("{{ bcrypt \"x\" }}{{ htpasswd \"a\" \"b\" }}", limits()).is_ok());
 }
 
 #[test]

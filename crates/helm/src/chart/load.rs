@@ -21,6 +21,10 @@ use crate::{
 
 /// How deep subcharts may nest.
 const MAX_SUBCHART_DEPTH: usize = 32;
+/// How many charts a chart may consist of, at all depths, and of how many files. The largest in use have some 150 charts and
+/// 5,000 files.
+const MAX_CHARTS: usize = 2000;
+const MAX_FILES: usize = 100_000;
 
 /// Loads a folder or an archive.
 pub(crate) fn load(
@@ -57,7 +61,7 @@ pub(crate) fn load(
         Some(walked) => walked,
         None => chart_files(tree, &path, compat, lazily.as_mut())?,
     };
-    let mut chart = Loader { compat, budget: MAX_CHART_SIZE }.chart(walked.files, &path, 0)?;
+    let mut chart = Loader::new(compat).chart(walked.files, &path, 0)?;
     chart.warnings.splice(0..0, walked.warnings);
     if let Some(parser) = lazily.and_then(|lazily| lazily.parser) {
         chart.cache = Arc::new(TemplateCache::with_parser(parser));
@@ -70,7 +74,7 @@ pub(crate) fn load_archive(bytes: &[u8], name: &str, compat: Compat) -> Result<C
     if !bytes.starts_with(b"\x1F\x8B\x08") {
         return Err(HelmError::Load(format!("file '{name}' does not appear to be a gzipped archive")));
     }
-    let mut loader = Loader { compat, budget: MAX_CHART_SIZE };
+    let mut loader = Loader::new(compat);
     let files = unpack(bytes, &mut loader.budget)?;
     if let Some(file) = files.iter().find(|file| &*file.name == "Chart.yaml") {
         check_api_version(file.data()?, compat)?;
@@ -103,6 +107,9 @@ struct Loader {
     compat: Compat,
     /// Bytes that archives may still unpack to, over all levels.
     budget: u64,
+    /// Charts and files so far, over all levels.
+    charts: usize,
+    files: usize,
 }
 
 /// The files of a chart, sorted by what they are.
@@ -120,7 +127,28 @@ struct Parts {
 }
 
 impl Loader {
+    fn new(compat: Compat) -> Self {
+        Self { compat, budget: MAX_CHART_SIZE, charts: 0, files: 0 }
+    }
+
+    /// Counts a chart and its files: archives within archives multiply.
+    fn count(&mut self, files: usize, location: &str) -> Result<(), HelmError> {
+        self.charts += 1;
+        self.files += files;
+        let limit = if self.charts > MAX_CHARTS {
+            format!("{MAX_CHARTS} charts")
+        } else if self.files > MAX_FILES {
+            format!("{MAX_FILES} files")
+        } else {
+            return Ok(());
+        };
+        Err(HelmError::Limit(format!(
+            "the chart has more than {limit} with its subcharts, counted up to {location}: a limit of Tiphys"
+        )))
+    }
+
     fn chart(&mut self, files: Vec<ChartFile>, location: &str, depth: usize) -> Result<Chart, HelmError> {
+        self.count(files.len(), location)?;
         if depth > MAX_SUBCHART_DEPTH {
             let text = format!("subcharts in {location} nest deeper than the limit of {MAX_SUBCHART_DEPTH}");
             return Err(HelmError::Limit(text));
@@ -280,4 +308,43 @@ fn cannot_load(file: &str, error: &str, compat: Compat) -> HelmError {
         None => error,
     };
     HelmError::Load(format!("cannot load {file}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use flate2::{Compression, write::GzEncoder};
+
+    use super::*;
+
+    fn pack(files: &[(String, Vec<u8>)]) -> Vec<u8> {
+        let mut builder = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+        for (name, data) in files {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(data.len() as u64);
+            builder.append_data(&mut header, name, data.as_slice()).unwrap();
+        }
+        builder.into_inner().unwrap().finish().unwrap()
+    }
+
+    /// A chart that holds the next one so many times, so many levels deep.
+    fn nested(levels: usize, times: usize) -> Vec<u8> {
+        let mut inner: Option<Vec<u8>> = None;
+        for level in 0..levels {
+            let head = format!("apiVersion: v2\nname: c{level}\nversion: 1.0.0\n");
+            let mut files = vec![(format!("c{level}/Chart.yaml"), head.into_bytes())];
+            let inside = inner.iter().flat_map(|inner| (0..times).map(move |at| (at, inner)));
+            files.extend(inside.map(|(at, inner)| (format!("c{level}/charts/{at}.tgz"), inner.clone())));
+            inner = Some(pack(&files));
+        }
+        inner.unwrap()
+    }
+
+    #[test]
+    fn charts_within_charts_are_counted_at_all_levels() {
+        let error = load_archive(&nested(8, 8), "c.tgz", Compat::Helm4).unwrap_err();
+        assert!(matches!(error, HelmError::Limit(_)), "{error}");
+        assert!(error.to_string().contains("more than 2000 charts with its subcharts"), "{error}");
+        let chart = load_archive(&nested(3, 4), "c.tgz", Compat::Helm4).unwrap();
+        assert_eq!(chart.dependencies.iter().map(|it| it.dependencies.len()).sum::<usize>(), 16);
+    }
 }

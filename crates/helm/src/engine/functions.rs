@@ -4,10 +4,11 @@ use std::sync::{Arc, OnceLock};
 
 use tiphys_gocompat::strconv::quote;
 use tiphys_gotemplate::{
-    CallError, CallResult, Context, Function, Functions, List, ListType, Map, MapType, Numbers, TemplateSet,
-    Type, Value, json,
+    CallError, CallResult, Context, Function, Functions, Limit, List, ListType, Map, MapType, Numbers,
+    TemplateSet, Type, Value, json,
 };
-use tiphys_value::{Value as Json, json_kind};
+use tiphys_value::{Budget, JsonError, Value as Json, json_kind, json_within, value_bytes};
+use tiphys_yaml::ErrorKind;
 
 use crate::chart::decoded;
 
@@ -149,29 +150,55 @@ fn add_yaml(table: &mut Functions) {
     }));
     table.insert(Function::new("fromYaml", &[Type::String], |ctx, args| {
         // Of an empty document Go leaves the map that it was given.
-        let decoded = from_yaml(text(&args[0]));
+        let decoded = from_yaml(ctx, text(&args[0]))?;
         let map = if decoded == Ok(Json::Null) { Value::Map(Map::new()) } else { map_of(decoded) };
         texts::read(ctx, text(&args[0]), &map, 0);
         Ok(map)
     }));
     table.insert(Function::new("fromYamlArray", &[Type::String], |ctx, args| {
-        let decoded = from_yaml(text(&args[0]));
+        let decoded = from_yaml(ctx, text(&args[0]))?;
         let list = if decoded == Ok(Json::Null) { Value::list(Vec::new()) } else { list_of(decoded) };
         texts::read(ctx, text(&args[0]), &list, 0);
         Ok(list)
     }));
 }
 
-fn from_yaml(source: &str) -> Result<Json, String> {
-    decoded(source)
-        .and_then(|source| tiphys_yaml::from_yaml(&source))
-        .map_err(|error| format!("error converting YAML to JSON: {error}"))
+/// What a function reads, or the fault that it hands to the template; a text that means too much ends the template.
+type Reading = Result<Result<Json, String>, CallError>;
+
+fn from_yaml(ctx: &Context<'_>, source: &str) -> Reading {
+    let source = match decoded(source) {
+        Ok(source) => source,
+        Err(error) => return Ok(Err(format!("error converting YAML to JSON: {error}"))),
+    };
+    let budget = Budget::new(ctx.memory_left());
+    let read = tiphys_yaml::from_yaml_within(&source, &budget);
+    if let Err(error) = &read
+        && error.kind() == ErrorKind::Budget
+    {
+        return Err(over_memory(error));
+    }
+    count_read(ctx, &budget, read.as_ref().ok())?;
+    Ok(read.map_err(|error| format!("error converting YAML to JSON: {error}")))
 }
 
-fn from_json(source: &str) -> Result<Json, String> {
-    let check =
-        |error: serde_json::Error| tiphys_gocompat::json::check(source).err().unwrap_or(error.to_string());
-    serde_json::from_str(source).map_err(check)
+fn from_json(ctx: &Context<'_>, source: &str) -> Reading {
+    let budget = Budget::new(ctx.memory_left());
+    let read = json_within(source.as_bytes(), &budget);
+    if let Err(JsonError::Budget(error)) = &read {
+        return Err(over_memory(error));
+    }
+    count_read(ctx, &budget, read.as_ref().ok())?;
+    Ok(read.map_err(|error| tiphys_gocompat::json::check(source).err().unwrap_or(error.to_string())))
+}
+
+/// Counts what was read, and the value that is made of it.
+fn count_read(ctx: &Context<'_>, budget: &Budget, read: Option<&Json>) -> Result<(), CallError> {
+    ctx.claim(budget.used().saturating_add(read.map_or(0, value_bytes)))
+}
+
+fn over_memory(error: &dyn std::fmt::Display) -> CallError {
+    CallError { message: error.to_string(), limit: Some(Limit::Memory) }
 }
 
 /// A decoded map; a map with the key `Error` if it is none.
@@ -237,16 +264,19 @@ fn add_json(table: &mut Functions) {
         Ok(Value::from(json))
     }));
     table.insert(Function::new("fromJson", &[Type::String], |ctx, args| {
-        let map = plain(map_of(from_json(text(&args[0]))));
+        let map = plain(map_of(from_json(ctx, text(&args[0]))?));
         texts::read(ctx, text(&args[0]), &map, 0);
         Ok(map)
     }));
     table.insert(Function::new("fromJsonArray", &[Type::String], |ctx, args| {
-        let list = plain(list_of(from_json(text(&args[0]))));
+        let list = plain(list_of(from_json(ctx, text(&args[0]))?));
         texts::read(ctx, text(&args[0]), &list, 0);
         Ok(list)
     }));
 }
+
+/// The bytes that a value takes for each of its text, at most: a table of one entry.
+const TOML: u64 = 40;
 
 fn add_toml(table: &mut Functions) {
     table.insert(Function::new("toToml", &[Type::Any], |ctx, args| {
@@ -255,7 +285,8 @@ fn add_toml(table: &mut Functions) {
     table.insert(Function::new("mustToToml", &[Type::Any], |ctx, args| {
         Ok(Value::from(to_toml(ctx, &args[0])??))
     }));
-    table.insert(Function::new("fromToml", &[Type::String], |_, args| {
+    table.insert(Function::new("fromToml", &[Type::String], |ctx, args| {
+        ctx.claim(text(&args[0]).len() as u64 * TOML)?;
         Ok(toml::decode(text(&args[0])).unwrap_or_else(|error| {
             let map = Map::new();
             map.insert("Error", error);

@@ -37,7 +37,7 @@ use world::{Rendering, World};
 const ROOT: &str = "gotpl";
 
 /// How long one chart may render.
-const MAX_TIME: Duration = Duration::from_secs(60);
+const MAX_TIME: Duration = Duration::from_secs(30);
 
 /// Templates of a chart, parsed, with the files that they were parsed from.
 #[derive(Default)]

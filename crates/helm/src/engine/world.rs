@@ -65,7 +65,8 @@ impl<'a> World<'a> {
             None => &SystemClock,
         };
         let (limits, memo) = (self.rendering.limits.clone(), Memo::default());
-        let env = Env { clock, entropy, limits, made: Cell::new(0), memo, user: &self.state };
+        let env =
+            Env { clock, entropy, limits, made: Cell::new(0), worked: Cell::new(0), memo, user: &self.state };
         let templates = self.templates.iter().filter(|template| is_executed(&template.name)).collect();
         Executor { set, templates, env, compat: options.compat }
     }

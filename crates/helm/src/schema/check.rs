@@ -1,9 +1,12 @@
 //! Checking a value against a compiled schema.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use tiphys_gocompat::strconv::quote;
-use tiphys_value::{Map, Value, pointer_step};
+use tiphys_value::{Budget, Map, Value, pointer_step};
 
 use super::{
     compile::{Id, Schema},
@@ -15,6 +18,13 @@ use super::{
 
 /// How deep schemas and references may lead.
 const MAX_DEPTH: usize = 400;
+/// How many steps one check may take: references multiply. The largest schema of a chart in use takes some 20,000.
+const MAX_STEPS: u64 = 10_000_000;
+/// What the faults of one check may take, in bytes, and each of them beside its texts.
+const MAX_FAULTS: u64 = 64 << 20;
+const FAULT: u64 = 256;
+/// What a step of a path takes beside its text.
+const TOKEN: u64 = 32;
 
 /// Checks values against compiled schemas.
 pub(super) struct Checker<'a> {
@@ -22,6 +32,8 @@ pub(super) struct Checker<'a> {
     /// For schemas that are checked themselves: the draft's schema for each part with an address of its own.
     metas: Option<&'a BTreeMap<String, Id>>,
     meta: Id,
+    steps: Cell<u64>,
+    faults: Budget,
 }
 
 /// Where the checked value stands.
@@ -131,15 +143,17 @@ fn missing<'v>(map: &Map<String, Value>, wanted: Option<&'v Value>) -> Vec<&'v s
     texts(wanted).filter(|name| !map.contains_key(*name)).collect()
 }
 
+static NONE: BTreeMap<String, Id> = BTreeMap::new();
+
 impl<'a> Checker<'a> {
     /// A checker of values.
     pub(super) fn new(schemas: &'a [Schema]) -> Self {
-        Self { schemas, metas: None, meta: usize::MAX }
+        Self { metas: None, ..Self::for_schemas(schemas, &NONE, usize::MAX) }
     }
 
     /// A checker of schemas: `metas` are the drafts' schemas by pointer, `root` is that of the whole.
     pub(super) fn for_schemas(schemas: &'a [Schema], metas: &'a BTreeMap<String, Id>, root: Id) -> Self {
-        Self { schemas, metas: Some(metas), meta: root }
+        Self { schemas, metas: Some(metas), meta: root, steps: Cell::new(0), faults: Budget::new(MAX_FAULTS) }
     }
 
     /// Checks a whole value.
@@ -148,7 +162,28 @@ impl<'a> Checker<'a> {
     /// Why it does not fit.
     pub(super) fn check(&self, schema: Id, value: &Value) -> Result<(), Fault> {
         let scope = Scope { schema, keyword: "", value: 0, depth: 0, above: None };
-        self.visit(&scope, value, &Path::Root, self.meta, false, false).map(drop)
+        let checked = self.visit(&scope, value, &Path::Root, self.meta, false, false).map(drop);
+        match self.exhausted() {
+            Some(text) => Err(Fault { at: Vec::new(), kind: FaultKind::Text(text), causes: Vec::new() }),
+            None => checked,
+        }
+    }
+
+    /// Counts steps. Past the limit every visit fails at once, so that the check ends.
+    fn count(&self, steps: usize) {
+        self.steps.set(self.steps.get().saturating_add(steps as u64));
+    }
+
+    /// The limit that the check has run into.
+    fn exhausted(&self) -> Option<String> {
+        let limit = if self.steps.get() > MAX_STEPS {
+            format!("takes more than {MAX_STEPS} steps to check")
+        } else if self.faults.left() == 0 {
+            format!("finds faults of more than {} MiB", MAX_FAULTS >> 20)
+        } else {
+            return None;
+        };
+        Some(format!("the schema {limit}, a limit of Tiphys: its references or combinations multiply"))
     }
 
     fn visit<'s>(
@@ -167,8 +202,13 @@ impl<'a> Checker<'a> {
                 (meta, scope.schema) = (*other, *other);
             }
         }
+        self.count(1);
+        if self.exhausted().is_some() {
+            return Err(Fault { at: Vec::new(), kind: FaultKind::Group, causes: Vec::new() });
+        }
         let schema = &self.schemas[scope.schema];
         let open = schema.open(value, wanted);
+        self.count(open.properties.len() + open.items.len());
         let visit = Visit {
             checker: self,
             schema,
@@ -290,6 +330,9 @@ impl<'a> Visit<'a, '_> {
                 wanted => format!("value must be {}", display(wanted)),
             });
         }
+        if let Some(Value::Array(wanted)) = schema.keywords.get("enum") {
+            self.checker.count(wanted.len());
+        }
         if let Some(Value::Array(wanted)) = schema.keywords.get("enum")
             && !wanted.iter().any(|wanted| number::equal(value, wanted))
         {
@@ -316,6 +359,7 @@ impl<'a> Visit<'a, '_> {
         if let Some(want) = schema.count("maxProperties").filter(|want| got > *want) {
             self.fail(format!("maxProperties: got {}, want {}", number::count(got), number::count(want)));
         }
+        self.checker.count(schema.keywords.get("required").and_then(Value::as_array).map_or(0, Vec::len));
         match missing(map, schema.keywords.get("required"))[..] {
             [] => {}
             [one] => self.fail(format!("missing property {}", single_quoted(one))),
@@ -359,6 +403,7 @@ impl<'a> Visit<'a, '_> {
             if self.quiet && !self.faults.is_empty() {
                 return;
             }
+            self.checker.count(1 + schema.patterns.len());
             let mut judged = false;
             if let Some(target) = schema.properties.get(name) {
                 judged = true;
@@ -413,8 +458,7 @@ impl<'a> Visit<'a, '_> {
             self.fail(format!("maxItems: got {}, want {}", number::count(got), number::count(want)));
         }
         if schema.is_set("uniqueItems") {
-            let mut pairs = (1..got).flat_map(|j| (0..j).map(move |i| (i, j)));
-            if let Some((i, j)) = pairs.find(|(i, j)| number::equal(&items[*i], &items[*j])) {
+            if let Some((i, j)) = number::first_equal(items) {
                 self.fail(format!("items at {} and {} are equal", number::count(i), number::count(j)));
             }
         }
@@ -447,7 +491,7 @@ impl<'a> Visit<'a, '_> {
             }
         }
         if self.schema.draft >= Draft::D2020 {
-            self.open.items.retain(|index| !matched.contains(index));
+            self.open.items.retain(|index| matched.binary_search(index).is_err());
         }
         let shown: Vec<_> = matched.iter().map(ToString::to_string).collect();
         let shown = format!("matched {} items at {}", number::count(matched.len()), shown.join(" "));
@@ -665,8 +709,13 @@ impl<'a> Visit<'a, '_> {
     }
 
     fn fault(&self, text: impl Into<String>) -> Fault {
+        let text = text.into();
         let at = if self.quiet { Vec::new() } else { self.path.tokens() };
-        Fault { at, kind: FaultKind::Text(text.into()), causes: Vec::new() }
+        let path: usize = at.iter().map(String::len).sum();
+        let bytes = FAULT + at.len() as u64 * TOKEN + (path + text.len()) as u64;
+        // What is over the budget ends the check, see `exhausted`.
+        self.checker.faults.take(bytes).ok();
+        Fault { at, kind: FaultKind::Text(text), causes: Vec::new() }
     }
 
     fn fail(&mut self, text: String) {

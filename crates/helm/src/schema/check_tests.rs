@@ -132,3 +132,32 @@ fn references_to_other_documents_need_a_loader() {
     let draft = json!({ "$ref": "http://json-schema.org/draft-07/schema#" });
     assert_eq!(faults(draft, json!({ "title": 1 })), "- at '/title': got number, want string");
 }
+
+#[test]
+fn references_that_multiply_end_at_a_limit() {
+    let next = |at: usize| json!({"anyOf": [{"$ref": format!("#/definitions/d{}", at + 1)}, {"$ref": format!("#/definitions/d{}", at + 1)}]});
+    let mut definitions: Map<String, Value> = (0..30).map(|at| (format!("d{at}"), next(at))).collect();
+    definitions.insert("d30".to_owned(), json!({"type": "string"}));
+    let schema = json!({"definitions": definitions, "properties": {"a": {"$ref": "#/definitions/d0"}}});
+    let told = faults(schema, json!({"a": 1}));
+    assert!(told.contains("a limit of Tiphys: its references or combinations multiply"), "{told}");
+    assert_eq!(told.lines().count(), 1, "{told}");
+}
+
+#[test]
+fn many_items_that_must_differ_are_compared_once() {
+    let items: Vec<Value> = (0..100_000).map(|at| json!({"k": at})).collect();
+    let schema = json!({"properties": {"a": {"uniqueItems": true}}});
+    assert_eq!(faults(schema.clone(), json!({"a": items})), "");
+    let mut items = items;
+    items.push(json!({"k": 7}));
+    assert_eq!(faults(schema, json!({"a": items})), "- at '/a': items at 7 and 100,000 are equal");
+}
+
+#[test]
+fn a_schema_in_additional_properties_still_counts_as_one() {
+    let schema = json!({"additionalProperties": {"type": "string"}, "dependencies": {"a": ["b"], "c": {"required": ["d"]}}});
+    assert_eq!(faults(schema.clone(), json!({"x": 1})), "- at '/x': got number, want string");
+    assert_eq!(faults(schema.clone(), json!({"a": "1"})), "- at '': properties 'b' required, if 'a' exists");
+    assert_eq!(faults(schema, json!({"c": "1"})), "- at '': missing property 'd'");
+}

@@ -282,7 +282,7 @@ impl Object<'_, '_, '_> {
             if let Some(value) =
                 self.object.get(keyword).filter(|_| !only_reference && since(keyword) <= schema.draft)
             {
-                schema.keywords.insert(keyword.to_owned(), value.clone());
+                schema.keywords.insert(keyword.to_owned(), assertion(keyword, value));
             }
         }
         if only_reference {
@@ -395,6 +395,18 @@ impl Object<'_, '_, '_> {
         let document = documents.get(&url)?;
         let pointer = documents.fragment(document, &fragment)?;
         Ok(Some(self.compiler.id(document, pointer)))
+    }
+}
+
+/// The part of a keyword's value that is no schema: those are compiled by themselves, and copies would multiply with depth.
+fn assertion(keyword: &str, value: &Value) -> Value {
+    match (keyword, value) {
+        ("additionalProperties" | "additionalItems", Value::Object(_)) => Value::Bool(true),
+        ("dependencies", Value::Object(entries)) => {
+            let lists = entries.iter().filter(|(_, wanted)| wanted.is_array());
+            Value::Object(lists.map(|(name, wanted)| (name.clone(), wanted.clone())).collect())
+        }
+        _ => value.clone(),
     }
 }
 

@@ -13,7 +13,7 @@ mod place;
 use std::sync::{Arc, OnceLock};
 
 use tiphys_gocompat::json;
-use tiphys_value::Value;
+use tiphys_value::{Budget, JsonError, Value, json_within};
 
 use crate::{
     Chart, Compat,
@@ -120,7 +120,12 @@ fn is_cut(text: &str) -> bool {
 
 /// Reads a schema document.
 fn decode(text: &[u8]) -> Result<Value, String> {
-    serde_json::from_slice(text).map_err(|error| {
+    let read = match json_within(text, &Budget::of_document()) {
+        Err(JsonError::Budget(fault)) => return Err(fault.to_string()),
+        Err(JsonError::Syntax(error)) => Err(error),
+        Ok(value) => Ok(value),
+    };
+    read.map_err(|error| {
         let text = String::from_utf8_lossy(text);
         match json::check(&text) {
             Err(error) if text.trim().is_empty() || error.starts_with("unexpected end") || is_cut(&text) => {

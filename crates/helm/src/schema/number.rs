@@ -1,6 +1,10 @@
 //! Numbers of values and schemas, compared for what they are worth.
 
-use std::cmp::Ordering;
+use std::{
+    cmp::Ordering,
+    collections::HashMap,
+    hash::{BuildHasher, Hash, Hasher, RandomState},
+};
 
 use tiphys_value::Value;
 
@@ -98,6 +102,47 @@ pub(super) fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
+/// The first item of a list that equals one before it, behind the first of those. By hashes, since lists may be long.
+pub(super) fn first_equal(items: &[Value]) -> Option<(usize, usize)> {
+    let state = RandomState::new();
+    let mut known: HashMap<u64, Vec<usize>> = HashMap::with_capacity(items.len());
+    for (at, item) in items.iter().enumerate() {
+        let mut hasher = state.build_hasher();
+        hash(item, &mut hasher);
+        let alike = known.entry(hasher.finish()).or_default();
+        if let Some(earlier) = alike.iter().find(|earlier| equal(&items[**earlier], item)) {
+            return Some((*earlier, at));
+        }
+        alike.push(at);
+    }
+    None
+}
+
+/// Hashes a value so that equal ones have equal hashes.
+fn hash(value: &Value, hasher: &mut impl Hasher) {
+    std::mem::discriminant(value).hash(hasher);
+    match value {
+        Value::Null => {}
+        Value::Bool(value) => value.hash(hasher),
+        // Zero has two signs.
+        Value::Number(number) => (number.as_f64().unwrap_or_default() + 0.0).to_bits().hash(hasher),
+        Value::String(text) => text.hash(hasher),
+        Value::Array(items) => {
+            items.len().hash(hasher);
+            items.iter().for_each(|item| hash(item, hasher));
+        }
+        Value::Object(map) => {
+            map.len().hash(hasher);
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_by_key(|(key, _)| *key);
+            for (key, value) in entries {
+                key.hash(hasher);
+                hash(value, hasher);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use tiphys_value::json;
@@ -113,6 +158,20 @@ mod tests {
             (json!(10), json!(2.5), true),
         ] {
             assert_eq!(is_multiple(&number, &of), yes, "{number} {of}");
+        }
+    }
+
+    #[test]
+    fn the_first_equal_pair_is_that_of_the_smallest_second_item() {
+        for (items, expected) in [
+            (json!([3, 1, 2, 1.0, 3]), Some((1, 3))),
+            (json!([1, 1, 1]), Some((0, 1))),
+            (json!([0, -0.0]), Some((0, 1))),
+            (json!([{"a": 1, "b": [2]}, {"b": [2.0], "a": 1}]), Some((0, 1))),
+            (json!([1, "1", true, null, [1], {"a": 1}]), None),
+            (json!([9_007_199_254_740_993_u64, 9_007_199_254_740_992_u64]), None),
+        ] {
+            assert_eq!(first_equal(items.as_array().unwrap()), expected, "{items}");
         }
     }
 

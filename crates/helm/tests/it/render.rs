@@ -501,3 +501,26 @@ fn endless_recursion_ends_with_the_templates_name() {
     let error = render(&files, &options()).unwrap_err();
     assert!(error.contains("rendering template has a nested reference name: x"), "{error}");
 }
+
+#[test]
+fn what_functions_read_is_counted_by_what_it_means() {
+    let bomb = "printf \"s: &s %s\\nd: [%s1]\" (repeat 1000000 \"x\") (repeat 100000 \"*s,\")";
+    let array = "printf \"- &s %s\\n- [%s1]\" (repeat 1000000 \"x\") (repeat 100000 \"*s,\")";
+    let dense = "printf \"[%s1]\" (repeat 2000000 \"{\\\"a\\\":1},\")";
+    for text in [
+        format!("{{{{ fromYaml ({bomb}) | len }}}}"),
+        format!("{{{{ fromYamlArray ({array}) | len }}}}"),
+        format!("{{{{ fromJson ({dense}) | len }}}}"),
+        format!("{{{{ fromJsonArray ({dense}) | len }}}}"),
+        format!("{{{{ mustFromJson ({dense}) | len }}}}"),
+        "{{ splitList \"\" (repeat 3000000 \"x\") | len }}".to_owned(),
+        "{{ regexSplit \"\" (repeat 3000000 \"x\") -1 | len }}".to_owned(),
+    ] {
+        let error = render(&[CHART, ("templates/a.yaml", &text)], &options()).unwrap_err();
+        assert!(error.contains("memory") || error.contains("limit of 2000000"), "{text}: {error}");
+        assert!(error.contains("c/templates/a.yaml:1:"), "it names the place: {error}");
+    }
+    let fits = "n: {{ fromYaml \"s: &s x\\nd: [*s,*s]\" | toJson }}";
+    let expected = "---\n# Source: c/templates/a.yaml\nn: {\"d\":[\"x\",\"x\"],\"s\":\"x\"}\n";
+    assert_eq!(render(&[CHART, ("templates/a.yaml", fits)], &options()).unwrap(), expected);
+}

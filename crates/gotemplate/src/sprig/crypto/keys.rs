@@ -13,7 +13,10 @@ pub(super) fn register(f: &mut Functions) {
         let kind = text(args, 0);
         Ok(match kind {
             "" | "rsa" => rsa(ctx, 4096)?,
-            "dsa" => der::pem("DSA PRIVATE KEY", &primes::dsa(&mut |buffer| ctx.random(buffer))),
+            "dsa" => {
+                ctx.work(DSA)?;
+                der::pem("DSA PRIVATE KEY", &primes::dsa(&mut |buffer| ctx.random(buffer)))
+            }
             "ecdsa" => ecdsa(ctx)?,
             "ed25519" => ed25519(ctx),
             other => format!("Unknown type {other}"),
@@ -22,11 +25,17 @@ pub(super) fn register(f: &mut Functions) {
     });
 }
 
+/// Milliseconds that finding keys takes, about: of DSA, and of RSA by its bits.
+const DSA: u64 = 1000;
+const RSA: [(usize, u64); 2] = [(2048, 200), (usize::MAX, 1500)];
+
 /// A PEM block `RSA PRIVATE KEY`.
 pub(super) fn rsa(ctx: &Context<'_>, bits: usize) -> Result<String, CallError> {
     if ctx.mocks_secrets() {
         return Ok(MOCK.clone());
     }
+    let (_, milliseconds) = RSA.iter().find(|(most, _)| bits <= *most).copied().unwrap_or(RSA[1]);
+    ctx.work(milliseconds)?;
     if ctx.deterministic() {
         return Ok(der::pem("RSA PRIVATE KEY", &repeatable_rsa(ctx, bits)));
     }

@@ -17,21 +17,24 @@ const COST: u32 = 10;
 /// The lowest that bcrypt has, for hashes that no password is held against.
 const MOCK_COST: u32 = 4;
 const BLOCK: usize = 16;
+/// Milliseconds that a derived password takes, about.
+const SCRYPT: u64 = 150;
 
 pub(super) fn register(f: &mut Functions) {
-    add(f, &["bcrypt"], &[Type::String], |ctx, args| Ok(bcrypt_hash(ctx, text(args, 0)).into()));
+    add(f, &["bcrypt"], &[Type::String], |ctx, args| Ok(bcrypt_hash(ctx, text(args, 0))?.into()));
     add(f, &["htpasswd"], SS, |ctx, args| {
         let user = text(args, 0);
         if user.contains(':') {
             return Ok(format!("invalid username: {user}").into());
         }
-        Ok(format!("{user}:{}", bcrypt_hash(ctx, text(args, 1))).into())
+        Ok(format!("{user}:{}", bcrypt_hash(ctx, text(args, 1))?).into())
     });
     add(
         f,
         &["derivePassword"],
         &[Type::Uint32, Type::String, Type::String, Type::String, Type::String],
-        |_, args| {
+        |ctx, args| {
+            ctx.work(SCRYPT)?;
             let counter = match &args[0] {
                 Value::Uint64(counter) => *counter as u32,
                 _ => 0,
@@ -51,23 +54,26 @@ pub(super) fn register(f: &mut Functions) {
     add(f, &["decryptAES"], SS, |_, args| Ok(decrypt(text(args, 0), text(args, 1))?.into()));
 }
 
-fn bcrypt_hash(ctx: &Context<'_>, password: &str) -> String {
+fn bcrypt_hash(ctx: &Context<'_>, password: &str) -> Result<String, CallError> {
     let password = rawstr::decode(password);
     if password.len() > 72 {
-        return "failed to encrypt string with bcrypt: bcrypt: password length exceeds 72 bytes".to_owned();
+        return Ok(
+            "failed to encrypt string with bcrypt: bcrypt: password length exceeds 72 bytes".to_owned()
+        );
     }
     let mut salt = [0; 16];
     ctx.random(&mut salt);
-    let cost = if ctx.mocks_secrets() { MOCK_COST } else { COST };
+    let (cost, milliseconds) = if ctx.mocks_secrets() { (MOCK_COST, 1) } else { (COST, 60) };
+    ctx.work(milliseconds)?;
     let hash = || match bcrypt::hash_with_salt(password.as_ref(), cost, salt) {
         Ok(parts) => parts.format_for_version(bcrypt::Version::TwoA),
         Err(error) => format!("failed to encrypt string with bcrypt: {error}"),
     };
     if !ctx.deterministic() || ctx.mocks_secrets() {
-        return hash();
+        return Ok(hash());
     }
     let key: [u8; 32] = Sha256::digest([&salt, password.as_ref()].concat()).into();
-    remembered(key, hash)
+    Ok(remembered(key, hash))
 }
 
 /// Hashes of repeatable renders: bcrypt is slow on purpose, and an application is rendered often.
