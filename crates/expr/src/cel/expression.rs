@@ -7,6 +7,8 @@ use super::{
     macros::{self, UNUSED},
     names,
 };
+use tiphys_diag::guarded;
+
 use kube_cel::{
     KubeCelExt,
     cel::{
@@ -90,7 +92,9 @@ impl Expression {
                 "ERROR: <input>:1:1: the expression is longer than {MAX_LENGTH} bytes"
             )));
         }
-        let parsed = Parser::default().enable_optional_syntax(true).parse(source);
+        let parsed =
+            guarded("the CEL expression", || Parser::default().enable_optional_syntax(true).parse(source))
+                .map_err(|panicked| CompileError(format!("ERROR: <input>:1:1: {panicked}")))?;
         let mut root = parsed.map_err(|errors| CompileError(shown(&errors.to_string())))?;
         expand(&mut root);
         let mut facts = Facts { declared, bound: Vec::new(), unknown: Vec::new(), used: BTreeSet::new() };
@@ -99,6 +103,7 @@ impl Expression {
             return Err(undeclared(source, &facts.unknown));
         }
         let cost = meter(&mut root);
+        weigh_operands(&mut root, None);
         Ok(Self { root: Arc::new(root), source: source.into(), variables: Arc::new(facts.used), cost })
     }
 
@@ -140,7 +145,9 @@ impl Expression {
     /// Missing keys, operands that do not fit, loops that take too long.
     pub fn evaluate(&self, environment: &Environment<'_>) -> Result<Value, EvaluationError> {
         functions::begin(self.cost);
-        let result = Value::resolve(&self.root, &environment.context);
+        let resolve = || Value::resolve(&self.root, &environment.context);
+        let result = guarded("the CEL expression", resolve)
+            .map_err(|panicked| EvaluationError::Other(panicked.to_string()))?;
         match functions::spent() > functions::PER_CALL {
             true => Err(EvaluationError::Cost),
             false => result.map_err(explained),
@@ -280,6 +287,58 @@ fn meter(node: &mut IdedExpr) -> u64 {
         c.loop_step = IdedExpr { id, expr: Expr::Call(paid) };
     }
     outside.saturating_add(after).saturating_add(own)
+}
+
+/// Calls that neither copy nor go through what they are given.
+const SELECTING: [&str; 8] = ["_?_:_", "_&&_", "_||_", "!_", "_[_]", "_[?_]", "_?._", "@optional"];
+
+/// What macros keep values by.
+const KEEPING: [&str; 4] = ["@insert", "@insertAll", "@entries", "@sortByKeys"];
+/// Literals of so many bytes cost nothing.
+const SHORT: usize = 64;
+
+/// Has what calls, lists and maps are made of pay for its size before they are evaluated. `so_far` is the variable that a
+/// loop gathers its result in.
+fn weigh_operands(node: &mut IdedExpr, so_far: Option<&str>) {
+    let so_far = match &node.expr {
+        Expr::Comprehension(c) => Some(c.accu_var.clone()),
+        _ => so_far.map(str::to_owned),
+    };
+    children_mut(node).into_iter().for_each(|child| weigh_operands(child, so_far.as_deref()));
+    let pays = match &node.expr {
+        Expr::List(_) | Expr::Map(_) => true,
+        Expr::Call(call) if call.func_name.starts_with('@') => KEEPING.contains(&&*call.func_name),
+        Expr::Call(call) => !SELECTING.contains(&&*call.func_name),
+        _ => false,
+    };
+    if !pays {
+        return;
+    }
+    if let Expr::Call(CallExpr { func_name, target: Some(target), .. }) = &mut node.expr
+        && func_name == "format"
+    {
+        wrap(target, "@format");
+    }
+    for operand in children_mut(node) {
+        let is_large = match &operand.expr {
+            Expr::Ident(name) => so_far.as_deref() != Some(name),
+            Expr::Literal(LiteralValue::String(text)) => text.inner().len() > SHORT,
+            Expr::Literal(LiteralValue::Bytes(bytes)) => bytes.inner().len() > SHORT,
+            Expr::Literal(_) | Expr::List(_) | Expr::Map(_) | Expr::Struct(_) | Expr::Unspecified => false,
+            Expr::Call(call) => call.func_name != "@weighed",
+            Expr::Select(_) | Expr::Comprehension(_) => true,
+        };
+        if is_large {
+            wrap(operand, "@weighed");
+        }
+    }
+}
+
+fn wrap(node: &mut IdedExpr, function: &str) {
+    let id = node.id;
+    let args = vec![std::mem::take(node)];
+    let call = CallExpr { func_name: function.into(), target: None, args };
+    *node = IdedExpr { id, expr: Expr::Call(call) };
 }
 
 fn children_mut(node: &mut IdedExpr) -> Vec<&mut IdedExpr> {
@@ -500,6 +559,54 @@ mod tests {
         assert!(Expression::compile("Foo{a: 1}", &["self"]).is_err());
         assert_eq!(holds("self[5] == 1"), Err(EvaluationError::Other("index out of bounds: 5".into())));
         assert_eq!(holds("self[0] > 'a'"), Err(EvaluationError::NoSuchOverload));
+    }
+
+    #[test]
+    fn what_grows_has_a_limit() {
+        let text = "a".repeat(90_000);
+        let data = serde_json::json!({"s": text, "l": vec![1; 100]});
+        let environment = Environment::new([("self".into(), super::super::plain(&data))]);
+        let told = |source: &str| Expression::compile(source, &["self"]).unwrap().holds(&environment);
+        let long = "b".repeat(60_000);
+        let doubled =
+            (0..30).fold("v".to_owned(), |inner, _| format!("optional.of({inner} + {inner}).value()"));
+        assert!(doubled.len() > 64 * 1024 || told(&format!("{doubled}.size() > 0")).is_err());
+        let nested =
+            (0..30).fold("optional.of(self.s)".to_owned(), |inner, _| format!("{inner}.optMap(v, v + v)"));
+        for source in [
+            format!("self.s.replace('', '{long}').size() > 0"),
+            format!("self.s.replace('a', '{long}').size() > 0"),
+            format!("{nested}.value().size() > 0"),
+            "self.l.map(x, self.s).join(self.s).size() > 0".to_owned(),
+            "self.l.map(x, self.l.map(y, self.s)).size() > 0".to_owned(),
+            "lists.range(100000).map(x, x).size() > 0".to_owned(),
+            format!("lists.range(10000).map(x, '{long}').size() > 0"),
+            "lists.range(10000).transformMap(k, v, self.s).size() > 0".to_owned(),
+            "self.s.split('').map(x, self.s.split('')).size() > 0".to_owned(),
+            "[self.s, self.s].map(x, [x, x, x, x]).map(x, [x, x, x, x]).map(x, [x, x, x, x]).map(x, [x, x, x, x]).size() > 0".to_owned(),
+        ] {
+            let shown: String = source.chars().take(80).collect();
+            assert_eq!(told(&source), Err(EvaluationError::Cost), "{shown}");
+        }
+        for source in [
+            "self.s.replace('a', 'bc').size() == 180000 && self.s.replace('a', 'b', 1).startsWith('ba')",
+            "'ab'.replace('', '-') == '-a-b-' && 'ab'.replace('', '-', 2) == '-a-b'",
+            "self.l.map(x, string(x)).join(',').split(',').size() == 100",
+            "['a', 'b'].join() == 'ab' && 'a,b,c'.split(',', 2) == ['a', 'b,c'] && 'a'.split('b', 0) == []",
+            "lists.range(2000).map(x, x * 2).size() == 2000",
+            "'%.2f %s %d'.format([1.5, 'x', 3]) == '1.50 x 3' && '%.3e'.format([1.5]).size() > 0",
+        ] {
+            assert_eq!(told(source), Ok(true), "{source}");
+        }
+    }
+
+    #[test]
+    fn a_precision_that_the_library_would_not_survive_is_refused() {
+        for source in ["'%.999999999f'.format([1.5]) == ''", "'%.70000e'.format([1.5]) == ''"] {
+            let Err(EvaluationError::Other(told)) = holds(source) else { panic!("{source}") };
+            assert!(told.contains("precision") && told.contains("1000"), "{told}");
+        }
+        assert_eq!(holds("'%.3f%%'.format([1.5]) == '1.500%'"), Ok(true));
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Functions of Kubernetes' environment that the CEL library does not have or has in another form, and
 //! those that macros stand for (their names begin with `@`).
 
+mod texts;
+
 use std::{cell::Cell, cmp::Ordering, collections::HashMap, sync::Arc};
 
 use kube_cel::cel::{
@@ -28,6 +30,9 @@ pub(super) fn spent() -> u64 {
     SPENT.get()
 }
 
+/// Items of a list that are copied at the cost of one.
+const COPIED: u64 = 100;
+
 type Outcome = Result<Value, ExecutionError>;
 
 fn spend(cost: u64) -> Result<(), ExecutionError> {
@@ -43,6 +48,7 @@ fn spend(cost: u64) -> Result<(), ExecutionError> {
 /// Registers the functions, in place of those of the same names.
 pub(super) fn register(context: &mut Context<'_>) {
     context.add_function("@cost", cost);
+    texts::register(context);
     context.add_function("@optMap", |context: &FunctionContext<'_, '_>| {
         Ok::<_, ExecutionError>(optional(mapped(context)?))
     });
@@ -110,7 +116,15 @@ fn cost(context: &FunctionContext<'_, '_>) -> Outcome {
     if let Value::Int(cost) = Value::resolve(cost, context.ptx)? {
         spend(cost.unsigned_abs())?;
     }
-    Value::resolve(body, context.ptx)
+    let so_far = Value::resolve(body, context.ptx)?;
+    // The library copies what a loop has gathered at every step.
+    let length = match &so_far {
+        Value::List(items) => items.len(),
+        Value::Map(map) => map.map.len(),
+        _ => 0,
+    };
+    spend(length as u64 / COPIED)?;
+    Ok(so_far)
 }
 
 /// What the body of a binding is for the value that an optional holds, if it holds one.

@@ -14,6 +14,8 @@ use kube_cel::cel::{
 };
 
 pub(super) use declared::{Declared, MAX_REQUEST, Shape};
+use tiphys_diag::guarded;
+
 use size::Size;
 use types::Type;
 
@@ -25,7 +27,8 @@ const MESSAGE: u64 = 40;
 
 /// What one evaluation of an expression about values of a type costs at most; `None` if it cannot be read.
 pub(super) fn of(source: &str, declared: &Declared) -> Option<u64> {
-    let root = Parser::default().enable_optional_syntax(true).parse(source).ok()?;
+    let parse = || Parser::default().enable_optional_syntax(true).parse(source).ok();
+    let root = guarded("the CEL expression", parse).ok().flatten()?;
     let mut coster = Coster { root: declared, locals: Vec::new(), depth: 0 };
     Some(coster.cost(&root).cost)
 }
