@@ -17,7 +17,6 @@ use crate::{
 };
 
 /// How an [`ApiServer`] starts.
-#[derive(Default)]
 pub struct ApiServerOptions {
     /// Where time comes from; the machine's wall time advanced by tokio's clock if not given.
     pub clock: Option<SharedClock>,
@@ -31,6 +30,23 @@ pub struct ApiServerOptions {
     pub kubernetes_version: KubernetesVersion,
     /// Where Services get their addresses from; if not given, as the state folder says, or from 10.96.0.0/16.
     pub service_network: Option<ServiceNetwork>,
+    /// Whether webhooks outside of the cluster are called: those of a URL, and of Services with addresses outside. Whoever
+    /// serves somebody else's objects does not want that: the calls carry objects, to wherever these say.
+    pub outbound: bool,
+}
+
+impl Default for ApiServerOptions {
+    fn default() -> Self {
+        Self {
+            clock: None,
+            seed: None,
+            state_dir: None,
+            token: None,
+            kubernetes_version: KubernetesVersion::default(),
+            service_network: None,
+            outbound: true,
+        }
+    }
 }
 
 /// What answers admission and conversion webhooks whose backend is inside the cluster.
@@ -69,6 +85,8 @@ pub(crate) struct Inner {
     pub webhooks: RwLock<Option<Arc<dyn WebhookBackend>>>,
     pub pods: RwLock<Option<Arc<dyn PodBackend>>>,
     pub version: KubernetesVersion,
+    /// See [`ApiServerOptions::outbound`].
+    pub outbound: bool,
 }
 
 /// The network of a cluster that may exist already: its Services keep their addresses.
@@ -104,6 +122,7 @@ impl ApiServer {
             Entropy::from_seed(seed),
             options.token.map_or_else(OnceLock::new, OnceLock::from),
             options.kubernetes_version,
+            options.outbound,
         );
         crate::bootstrap::ensure(&server);
         server.reload_registry();
@@ -116,6 +135,7 @@ impl ApiServer {
         entropy: Entropy,
         token: OnceLock<String>,
         version: KubernetesVersion,
+        outbound: bool,
     ) -> Self {
         let registry = RwLock::new(Arc::new(Registry::build(&store.snapshot(), version, None)));
         let inner = Inner {
@@ -127,6 +147,7 @@ impl ApiServer {
             webhooks: RwLock::default(),
             pods: RwLock::default(),
             version,
+            outbound,
         };
         Self { inner: Arc::new(inner) }
     }
@@ -150,6 +171,7 @@ impl ApiServer {
             webhooks: RwLock::default(),
             pods: RwLock::default(),
             version: inner.version,
+            outbound: inner.outbound,
         };
         Self { inner: Arc::new(forked) }
     }

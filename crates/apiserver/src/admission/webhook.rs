@@ -250,6 +250,9 @@ pub(crate) fn send(server: &ApiServer, webhook: &Value, review: &Value) -> Resul
         outside_endpoint(&snapshot, of("namespace"), of("name"), port_of(webhook))
     });
     if service.is_none() || address.is_some() {
+        if !server.inner.outbound {
+            return Err(format!("Post {}: nothing outside of this cluster is called", quote(&url)));
+        }
         let seconds = webhook.int_at(&["timeoutSeconds"]).and_then(|s| u64::try_from(s).ok()).unwrap_or(10);
         let ca_bundle = webhook.str_at(&["clientConfig", "caBundle"]).unwrap_or_default().to_owned();
         let timeout = Duration::from_secs(seconds.clamp(1, 30));

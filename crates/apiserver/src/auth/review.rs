@@ -7,7 +7,7 @@ use super::{
     User,
     rbac::reason_of,
     rbac::{Attributes, is_allowed, rules_for},
-    token::authenticate,
+    token::{ISSUER, TokenFault, authenticate_for},
 };
 use crate::{
     ApiError, ApiResult, ApiServer,
@@ -27,7 +27,7 @@ pub(crate) fn review(server: &ApiServer, user: &User, at: &At, mut body: Value) 
         "SubjectAccessReview" | "LocalSubjectAccessReview" => access(server, &subject(&spec), &spec),
         "SelfSubjectRulesReview" => rules(server, user, spec.str_at(&["namespace"]).unwrap_or_default()),
         "SelfSubjectReview" => json!({"userInfo": info(user)}),
-        "TokenReview" => token(server, spec.str_at(&["token"]).unwrap_or_default()),
+        "TokenReview" => token(server, &spec),
         other => return Err(ApiError::internal(format!("no review of kind {other}"))),
     };
     if kind == "SelfSubjectRulesReview" {
@@ -156,9 +156,22 @@ fn info(user: &User) -> Value {
     info
 }
 
-fn token(server: &ApiServer, token: &str) -> Value {
-    match authenticate(server, Some(&format!("Bearer {token}"))) {
-        Ok(user) => json!({"authenticated": true, "user": info(&user)}),
+fn token(server: &ApiServer, spec: &Value) -> Value {
+    let token = spec.str_at(&["token"]).unwrap_or_default();
+    let mut audiences: Vec<&str> = items(spec, "/audiences").filter_map(Value::as_str).collect();
+    if audiences.is_empty() {
+        audiences.push(ISSUER);
+    }
+    match authenticate_for(server, Some(&format!("Bearer {token}")), &audiences) {
+        Ok((user, audiences)) => json!({"authenticated": true, "user": info(&user), "audiences": audiences}),
+        Err(TokenFault::Audience(own)) => {
+            let list = |names: Vec<&str>| {
+                names.iter().map(|name| tiphys_schema::quote(name)).collect::<Vec<_>>().join(" ")
+            };
+            let (own, asked) = (list(own.iter().map(String::as_str).collect()), list(audiences));
+            let why = format!("token audiences [{own}] is invalid for the target audiences [{asked}]");
+            json!({"user": {}, "error": format!("[invalid bearer token, {why}]")})
+        }
         // What is no token of a service account is not looked at as one.
         Err(_) if token.split('.').count() != 3 => json!({"user": {}, "error": "invalid bearer token"}),
         Err(_) => {

@@ -9,7 +9,7 @@ use tiphys_value::{ObjectExt, Value, json};
 use super::User;
 use crate::{ApiError, ApiResult, ApiServer, ops::At, store::ResourceId};
 
-const ISSUER: &str = "https://kubernetes.default.svc";
+pub(super) const ISSUER: &str = "https://kubernetes.default.svc";
 /// Seconds that a token lives if the request does not say.
 const DEFAULT_LIFETIME: i64 = 3600;
 /// The shortest lifetime that may be asked for, in seconds.
@@ -17,18 +17,41 @@ const SHORTEST_LIFETIME: i64 = 600;
 
 /// The user that an `Authorization` header names.
 pub(crate) fn authenticate(server: &ApiServer, header: Option<&str>) -> ApiResult<User> {
+    authenticate_for(server, header, &[ISSUER]).map(|(user, _)| user).map_err(|_| ApiError::unauthorized())
+}
+
+/// Why a token is not accepted.
+pub(super) enum TokenFault {
+    /// It is none of this server's, or not any more.
+    Invalid,
+    /// It is meant for others.
+    Audience(Vec<String>),
+}
+
+/// The user that an `Authorization` header names, if its token is for one of the audiences; and for which of them it is.
+pub(super) fn authenticate_for(
+    server: &ApiServer,
+    header: Option<&str>,
+    audiences: &[&str],
+) -> Result<(User, Vec<String>), TokenFault> {
     let Some(token) = header.and_then(|h| h.strip_prefix("Bearer ").or_else(|| h.strip_prefix("bearer ")))
     else {
         let groups = vec!["system:unauthenticated".into()];
         return match header {
-            None => Ok(User { name: "system:anonymous".into(), groups, ..User::default() }),
-            Some(_) => Err(ApiError::unauthorized()),
+            None => Ok((User { name: "system:anonymous".into(), groups, ..User::default() }, Vec::new())),
+            Some(_) => Err(TokenFault::Invalid),
         };
     };
     if same_bytes(token.as_bytes(), server.token().as_bytes()) {
-        return Ok(User::admin());
+        // The administrator's token is for this server, whoever asks.
+        return match audiences.contains(&ISSUER) {
+            true => Ok((User::admin(), vec![ISSUER.to_owned()])),
+            false => Err(TokenFault::Invalid),
+        };
     }
-    verify(server, token).ok_or_else(ApiError::unauthorized)
+    let (user, own) = verify(server, token).ok_or(TokenFault::Invalid)?;
+    let common: Vec<String> = own.iter().filter(|own| audiences.contains(&own.as_str())).cloned().collect();
+    if common.is_empty() { Err(TokenFault::Audience(own)) } else { Ok((user, common)) }
 }
 
 /// Compares in a time that does not tell where the first difference is.
@@ -50,14 +73,16 @@ fn sign(server: &ApiServer, message: &str) -> String {
     URL_SAFE_NO_PAD.encode(outer)
 }
 
-fn verify(server: &ApiServer, token: &str) -> Option<User> {
+/// The service account of a token, and whom the token is for.
+fn verify(server: &ApiServer, token: &str) -> Option<(User, Vec<String>)> {
     let (message, signature) = token.rsplit_once('.')?;
     if !same_bytes(sign(server, message).as_bytes(), signature.as_bytes()) {
         return None;
     }
     let payload = URL_SAFE_NO_PAD.decode(message.split('.').nth(1)?).ok()?;
     let claims: Value = serde_json::from_slice(&payload).ok()?;
-    if claims.int_at(&["exp"])? <= server.now().as_second() {
+    let now = server.now().as_second();
+    if claims.int_at(&["exp"])? <= now || claims.int_at(&["nbf"]).is_some_and(|from| from > now) {
         return None;
     }
     let of = claims.at(&["kubernetes.io"])?;
@@ -65,25 +90,61 @@ fn verify(server: &ApiServer, token: &str) -> Option<User> {
     let (name, uid) = (account.str_at(&["name"])?, account.str_at(&["uid"])?);
     let snapshot = server.snapshot();
     let live = snapshot.get(&ResourceId::new("", "serviceaccounts"), namespace, name)?;
-    (live.uid() == uid).then(|| User::service_account(namespace, name, uid))
+    if live.uid() != uid || !BOUND.iter().all(|bound| bound.lives(&snapshot, namespace, of, now)) {
+        return None;
+    }
+    let audiences = claims["aud"].as_array().into_iter().flatten();
+    let audiences = audiences.filter_map(Value::as_str).map(str::to_owned).collect();
+    Some((User::service_account(namespace, name, uid), audiences))
 }
 
-/// Answers a `TokenRequest`.
-/// The object whose life a token shares.
-fn check_bound(server: &ApiServer, at: &At, reference: &Value) -> ApiResult<()> {
+/// A kind of object whose life a token may share.
+struct Bound {
+    kind: &'static str,
+    /// The claim that names the object.
+    claim: &'static str,
+    plural: &'static str,
+    is_namespaced: bool,
+}
+
+const BOUND: [Bound; 3] = [
+    Bound { kind: "Pod", claim: "pod", plural: "pods", is_namespaced: true },
+    Bound { kind: "Secret", claim: "secret", plural: "secrets", is_namespaced: true },
+    Bound { kind: "Node", claim: "node", plural: "nodes", is_namespaced: false },
+];
+
+/// Seconds that a token outlives the time at which its object was to be gone.
+const LEEWAY: i64 = 60;
+
+impl Bound {
+    fn home<'n>(&self, namespace: &'n str) -> &'n str {
+        if self.is_namespaced { namespace } else { "" }
+    }
+
+    /// Whether the object that a token names, if it names one, is still there.
+    fn lives(&self, snapshot: &crate::Snapshot, namespace: &str, claims: &Value, now: i64) -> bool {
+        let Some(named) = claims.get(self.claim) else { return true };
+        let of = |key| named.str_at(&[key]).unwrap_or_default();
+        let found = snapshot.get(&ResourceId::new("", self.plural), self.home(namespace), of("name"));
+        found.is_some_and(|found| {
+            let deleted = found.str_at(&["metadata", "deletionTimestamp"]);
+            let until = deleted.and_then(|text| text.parse::<Timestamp>().ok());
+            found.uid() == of("uid") && until.is_none_or(|until| until.as_second() + LEEWAY > now)
+        })
+    }
+}
+
+/// What a token says of the object whose life it shares: claim, name and uid.
+fn bound_claim(server: &ApiServer, at: &At, reference: &Value) -> ApiResult<Option<(&'static str, Value)>> {
     if !reference.is_object() {
-        return Ok(());
+        return Ok(None);
     }
     let (kind, version) = (reference.kind(), reference.api_version());
-    let (plural, namespace) = match (version, kind) {
-        ("v1", "Pod") => ("pods", at.namespace.as_str()),
-        ("v1", "Secret") => ("secrets", at.namespace.as_str()),
-        ("v1", "Node") => ("nodes", ""),
-        _ => {
-            let kind = reference.gvk();
-            return Err(ApiError::bad_request(format!("cannot bind token to object of type {kind}")));
-        }
+    let Some(bound) = BOUND.iter().find(|bound| version == "v1" && bound.kind == kind) else {
+        let kind = reference.gvk();
+        return Err(ApiError::bad_request(format!("cannot bind token to object of type {kind}")));
     };
+    let (plural, namespace) = (bound.plural, bound.home(&at.namespace));
     let name = reference.str_at(&["name"]).unwrap_or_default();
     let named = crate::Named { group: "", resource: plural, name };
     let snapshot = server.snapshot();
@@ -96,9 +157,10 @@ fn check_bound(server: &ApiServer, at: &At, reference: &Value) -> ApiResult<()> 
         );
         return Err(ApiError::conflict(crate::Named { resource: kind, ..named }, &why));
     }
-    Ok(())
+    Ok(Some((bound.claim, json!({"name": name, "uid": found.uid()}))))
 }
 
+/// Answers a `TokenRequest`.
 pub(crate) fn issue_token(server: &ApiServer, at: &At, mut request: Value) -> ApiResult<Value> {
     let account = crate::ops::get(server, at)?;
     let asked = request.int_at(&["spec", "expirationSeconds"]).unwrap_or(DEFAULT_LIFETIME);
@@ -119,19 +181,22 @@ pub(crate) fn issue_token(server: &ApiServer, at: &At, mut request: Value) -> Ap
         let kind = tiphys_value::GroupKind::new("authentication.k8s.io", "TokenRequest");
         return Err(ApiError::invalid(&kind, "", &tiphys_schema::ErrorList(vec![fault])));
     }
-    check_bound(server, at, &request["spec"]["boundObjectRef"])?;
+    let bound = bound_claim(server, at, &request["spec"]["boundObjectRef"])?;
     let now = server.now();
     let expires = now.checked_add(SignedDuration::from_secs(asked)).unwrap_or(Timestamp::MAX);
     let mut audiences = request.at(&["spec", "audiences"]).cloned().unwrap_or_default();
     if audiences.as_array().is_none_or(Vec::is_empty) {
         audiences = json!([ISSUER]);
     }
-    let claims = json!({
+    let mut claims = json!({
         "iss": ISSUER, "sub": format!("system:serviceaccount:{}:{}", at.namespace, at.name),
         "aud": audiences, "iat": now.as_second(), "nbf": now.as_second(), "exp": expires.as_second(),
         "jti": server.entropy().uuid(),
         "kubernetes.io": {"namespace": at.namespace, "serviceaccount": {"name": at.name, "uid": account.uid()}},
     });
+    if let Some((claim, object)) = bound {
+        claims["kubernetes.io"][claim] = object;
+    }
     let head = URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256","typ":"JWT"}"#);
     let message = format!("{head}.{}", URL_SAFE_NO_PAD.encode(claims.to_string()));
     let token = format!("{message}.{}", sign(server, &message));

@@ -1,7 +1,8 @@
 //! How bodies are read.
 
 use bytes::Bytes;
-use tiphys_value::Value;
+use tiphys_value::{Budget, Value};
+use tiphys_yaml::ErrorKind;
 
 use super::{context::Context, json, response::JSON};
 use crate::{
@@ -83,11 +84,17 @@ fn parse_patch(body: &Bytes, start: &str) -> ApiResult<(Value, Vec<String>)> {
         .map_err(|error| ApiError::bad_request(format!("{start}{}", super::syntax::go_words(&error, body))))
 }
 
+/// What a body in YAML may mean in memory, in bytes: some forty times its own limit.
+const MAX_MEANT: u64 = 128 << 20;
+
 fn parse_yaml(body: &Bytes) -> ApiResult<(Value, Vec<String>)> {
     let text =
         std::str::from_utf8(body).map_err(|e| ApiError::bad_request(format!("error decoding YAML: {e}")))?;
-    let value = tiphys_yaml::from_yaml(text).map_err(|e| {
-        ApiError::bad_request(format!("error decoding YAML: error converting YAML to JSON: {e}"))
+    let value = tiphys_yaml::from_yaml_within(text, &Budget::new(MAX_MEANT)).map_err(|error| match error
+        .kind()
+    {
+        ErrorKind::Budget => ApiError::too_large(format!("Request entity too large: {error}")),
+        _ => ApiError::bad_request(format!("error decoding YAML: error converting YAML to JSON: {error}")),
     })?;
     Ok((value, Vec::new()))
 }

@@ -3,7 +3,7 @@
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use hyper_util::{
-    rt::{TokioExecutor, TokioIo},
+    rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
     service::TowerToHyperService,
 };
@@ -18,6 +18,10 @@ use crate::{
 
 /// How long a client may take for the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long the head of a request may take.
+const HEAD: Duration = Duration::from_secs(10);
+/// Connections at one time; who comes beyond them is hung up on.
+const CONNECTIONS: usize = 4096;
 
 /// Why the server cannot listen.
 #[derive(Debug, thiserror::Error)]
@@ -82,6 +86,9 @@ impl Serving {
                         tokio::task::yield_now().await;
                         continue;
                     };
+                    if connections.len() >= CONNECTIONS {
+                        continue;
+                    }
                     connections.spawn(connection(acceptor.clone(), stream, self.server.clone()));
                 }
                 Some(_) = connections.join_next() => {}
@@ -95,7 +102,9 @@ async fn connection(acceptor: TlsAcceptor, stream: tokio::net::TcpStream, server
     let _ = stream.set_nodelay(true);
     let Ok(Ok(tls)) = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await else { return };
     let service = TowerToHyperService::new(server.authenticated_service());
-    let builder = auto::Builder::new(TokioExecutor::new());
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
+    builder.http2().timer(TokioTimer::new());
     // How a connection ends is for the client to notice.
     let _ = builder.serve_connection_with_upgrades(TokioIo::new(Stalling::new(tls)), service).await;
 }

@@ -1,4 +1,4 @@
-//! A connection whose client takes nothing is cut off: it must not hold what is meant for it for ever.
+//! A connection whose client takes nothing, or says nothing to begin with, is cut off: it must not be held for ever.
 
 use std::{
     io,
@@ -15,16 +15,29 @@ use tokio::{
 /// How long a client may take nothing of what it has been sent.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Fails writes that make no progress for [`PATIENCE`].
+/// How long a client may take to say which protocol it speaks, and in how many bytes it does.
+const GREETING: Duration = Duration::from_secs(10);
+const GREETING_BYTES: usize = 24;
+
+/// Fails writes that make no progress for [`PATIENCE`], and a beginning that takes longer than [`GREETING`].
 pub(super) struct Stalling<S> {
     stream: S,
     deadline: Pin<Box<Sleep>>,
     is_waiting: bool,
+    /// When the first bytes have to be there, until they are.
+    greeting: Option<Pin<Box<Sleep>>>,
+    heard: usize,
 }
 
 impl<S> Stalling<S> {
     pub fn new(stream: S) -> Self {
-        Self { stream, deadline: Box::pin(tokio::time::sleep(PATIENCE)), is_waiting: false }
+        Self {
+            stream,
+            deadline: Box::pin(tokio::time::sleep(PATIENCE)),
+            is_waiting: false,
+            greeting: Some(Box::pin(tokio::time::sleep(GREETING))),
+            heard: 0,
+        }
     }
 
     /// Passes on what came of a write; starts the clock if nothing did.
@@ -48,7 +61,18 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stalling<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
+        let before = buffer.filled().len();
+        let outcome = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        let Some(greeting) = &mut self.greeting else { return outcome };
+        if outcome.is_pending() {
+            ready!(greeting.as_mut().poll(cx));
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client says nothing")));
+        }
+        self.heard += buffer.filled().len() - before;
+        if self.heard >= GREETING_BYTES {
+            self.greeting = None;
+        }
+        outcome
     }
 }
 
@@ -87,6 +111,25 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_says_too_little_is_cut_off() {
+        let (near, mut far) = tokio::io::duplex(64);
+        let mut near = Stalling::new(near);
+        far.write_all(b"GET / HT").await.unwrap();
+        let cut = near.read_exact(&mut [0; 24]).await.unwrap_err();
+        assert_eq!(cut.kind(), io::ErrorKind::TimedOut);
+        let (near, mut far) = tokio::io::duplex(64);
+        let mut near = Stalling::new(near);
+        far.write_all(&[b'x'; 24]).await.unwrap();
+        near.read_exact(&mut [0; 24]).await.unwrap();
+        let later = tokio::spawn(async move {
+            tokio::time::sleep(GREETING * 3).await;
+            far.write_all(b"y").await
+        });
+        assert_eq!(near.read(&mut [0; 1]).await.unwrap(), 1, "later it may be silent");
+        later.await.unwrap().unwrap();
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_takes_nothing_is_cut_off() {

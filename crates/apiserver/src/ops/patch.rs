@@ -209,7 +209,7 @@ fn go_kind(value: &Value) -> &'static str {
 fn json_patch_error(error: JsonPatchError, body: &Value) -> ApiError {
     let message = error.to_string();
     match error {
-        JsonPatchError::TooMany(_) => ApiError::too_large(message),
+        JsonPatchError::TooMany(_) | JsonPatchError::TooLarge(_) => ApiError::too_large(message),
         JsonPatchError::Malformed(_) => {
             let items = body.as_array().into_iter().flatten();
             let (what, into) = match items.map(go_kind).find(|kind| *kind != "object") {

@@ -66,6 +66,22 @@ pub enum StateError {
         /// Why.
         source: serde_json::Error,
     },
+    /// The database is there and holds nothing, as after a crash or a full disk: a new cluster in its place would hide that.
+    #[error(
+        "the state file {} is empty: what was in it is lost. Take it out of the way to begin a new cluster", file.display()
+    )]
+    Empty {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The database is damaged.
+    #[error("the state folder {} is damaged: {why}. Put a copy in its place, or begin with another folder", folder.display())]
+    Damaged {
+        /// The folder.
+        folder: PathBuf,
+        /// What the database found.
+        why: String,
+    },
     /// The database failed.
     #[error("state database: {0}")]
     Database(Box<redb::Error>),
@@ -109,11 +125,23 @@ type Stored = Vec<(ResourceId, String, Object)>;
 impl Journal {
     /// Opens a folder, making it if need be, and reads everything in it.
     pub fn open(folder: &Path) -> Result<(Self, Stored), StateError> {
-        std::fs::create_dir_all(folder)
-            .map_err(|source| StateError::Folder { folder: folder.to_owned(), source })?;
+        let fail = |source| StateError::Folder { folder: folder.to_owned(), source };
+        private::make_folder(folder, FILE).map_err(fail)?;
         let file = folder.join(FILE);
-        refuse_newer(&file, folder)?;
-        Self::on(Database::create(file)?, folder)
+        match std::fs::metadata(&file) {
+            Ok(found) if found.len() == 0 => return Err(StateError::Empty { file }),
+            Ok(_) => private::keep_file(&file).map_err(fail)?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => begin(&file, folder)?,
+            Err(error) => return Err(fail(error)),
+        }
+        // The database's library panics at some damages.
+        let open = || {
+            refuse_newer(&file, folder)?;
+            Self::on(Database::open(&file)?, folder)
+        };
+        tiphys_diag::guarded("the state", open).unwrap_or_else(|panicked| {
+            Err(StateError::Damaged { folder: folder.to_owned(), why: panicked.reason })
+        })
     }
 
     /// Opens a database that stands for a folder.
@@ -160,6 +188,21 @@ impl Drop for Journal {
     }
 }
 
+/// Makes a database under another name first: whoever is killed meanwhile leaves no empty one behind.
+fn begin(file: &Path, folder: &Path) -> Result<(), StateError> {
+    let fail = |source| StateError::Folder { folder: folder.to_owned(), source };
+    let new = folder.join(format!("{FILE}.new"));
+    match std::fs::remove_file(&new) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(fail(error)),
+        _ => {}
+    }
+    let handle = private::create_file(&new).map_err(fail)?;
+    let database = Database::builder().create_file(handle)?;
+    prepare(&database, folder)?;
+    drop(database);
+    std::fs::rename(&new, file).map_err(fail)
+}
+
 /// Refuses a newer format before the file is opened for writing, which may already shorten it. What a write left unfinished
 /// cannot be read so; it is judged once it is repaired.
 fn refuse_newer(file: &Path, folder: &Path) -> Result<(), StateError> {
@@ -203,6 +246,10 @@ fn read_all(database: &Database) -> Result<Stored, StateError> {
         };
         let value: Value = serde_json::from_slice(bytes.value())
             .map_err(|source| StateError::Corrupt { key: key.value().to_owned(), source })?;
+        if !value.is_object() {
+            let source = serde::de::Error::custom("it is no object");
+            return Err(StateError::Corrupt { key: key.value().to_owned(), source });
+        }
         let revision =
             value["metadata"]["resourceVersion"].as_str().and_then(|r| r.parse().ok()).unwrap_or(0);
         stored.push((ResourceId::new(group, resource), name.to_owned(), Object::stamped(value, revision)));
@@ -245,5 +292,6 @@ fn write_batch(database: &Database, batch: &[Record], newest: u64) -> Result<(),
     Ok(())
 }
 
+mod private;
 #[cfg(test)]
 mod tests;

@@ -334,3 +334,159 @@ async fn malformed_bodies_are_refused_and_nothing_else() {
         }
     }
 }
+
+/// A server on which `ann` may write cluster roles, and holds nothing else.
+fn with_an_editor_of_roles() -> (ApiServer, Client) {
+    let (server, client) = cluster();
+    let rbac = "rbac.authorization.k8s.io/v1";
+    let role = json!({"metadata": {"name": "ed"}, "rules": [{"apiGroups": ["rbac.authorization.k8s.io"],
+        "resources": ["clusterroles"], "verbs": ["get", "list", "create", "update", "patch"]}]});
+    client.create(&gvr(rbac, "clusterroles"), "", role).unwrap();
+    let binding = json!({"metadata": {"name": "ed"}, "subjects": [{"kind": "User", "name": "ann"}],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "ed"}});
+    client.create(&gvr(rbac, "clusterrolebindings"), "", binding).unwrap();
+    (server, client)
+}
+
+#[tokio::test]
+async fn who_does_not_hold_everything_aggregates_nothing() {
+    let (server, client) = with_an_editor_of_roles();
+    let path = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    let mut own = send_as(&server, "ann", Method::GET, &format!("{path}/ed"), Value::Null).await.1;
+    own["aggregationRule"] = json!({"clusterRoleSelectors": [{}]});
+    let (code, body) = send_as(&server, "ann", Method::PUT, &format!("{path}/ed"), own.clone()).await;
+    assert_eq!(code, 403, "{body}");
+    let message = body["message"].as_str().unwrap();
+    assert!(message.ends_with("must have cluster-admin privileges to use the aggregationRule"), "{message}");
+    let fresh = json!({"metadata": {"name": "fresh"}, "aggregationRule": {"clusterRoleSelectors": [{}]}});
+    assert_eq!(send_as(&server, "ann", Method::POST, path, fresh).await.0, 403);
+    let secrets = "/api/v1/secrets";
+    assert_eq!(send_as(&server, "ann", Method::GET, secrets, Value::Null).await.0, 403);
+    // The administrator may, and nobody else may loosen it afterwards.
+    let rbac = gvr("rbac.authorization.k8s.io/v1", "clusterroles");
+    let gathered = json!({"metadata": {"name": "gathered"}, "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}});
+    client.create(&rbac, "", gathered).unwrap();
+    let path = format!("{path}/gathered");
+    let mut loose = send_as(&server, "ann", Method::GET, &path, Value::Null).await.1;
+    loose.as_object_mut().unwrap().remove("aggregationRule");
+    assert_eq!(send_as(&server, "ann", Method::PUT, &path, loose).await.0, 403);
+}
+
+#[tokio::test]
+async fn a_label_that_puts_a_role_into_another_grants_its_rules() {
+    let (server, client) = with_an_editor_of_roles();
+    let strong = json!({"metadata": {"name": "strong"}, "rules": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]});
+    client.create(&gvr("rbac.authorization.k8s.io/v1", "clusterroles"), "", strong).unwrap();
+    let path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/strong";
+    let mut labelled = send_as(&server, "ann", Method::GET, path, Value::Null).await.1;
+    labelled["metadata"]["labels"] = json!({"rbac.authorization.k8s.io/aggregate-to-view": "true"});
+    let (code, body) = send_as(&server, "ann", Method::PUT, path, labelled).await;
+    assert_eq!(code, 403, "{body}");
+}
+
+/// A request with a token; returns code and body.
+async fn send_with(server: &ApiServer, token: &str, path: &str) -> u16 {
+    let request = Request::builder().uri(path).header("authorization", format!("Bearer {token}"));
+    let request = request.body(Full::new(Bytes::new())).unwrap();
+    server.authenticated_service().oneshot(request).await.unwrap().status().as_u16()
+}
+
+/// A token of `default/default`.
+async fn token(server: &ApiServer, spec: Value) -> String {
+    let path = "/api/v1/namespaces/default/serviceaccounts/default/token";
+    let (code, body) = send_as(server, "kubernetes-admin", Method::POST, path, json!({"spec": spec})).await;
+    assert_eq!(code, 201, "{body}");
+    body["status"]["token"].as_str().unwrap().to_owned()
+}
+
+/// A server on which everybody may ask for tokens and reviews.
+fn with_tokens() -> (ApiServer, Client) {
+    let (server, client) = cluster();
+    let rbac = "rbac.authorization.k8s.io/v1";
+    let binding = json!({"metadata": {"name": "all"}, "subjects": [{"kind": "User", "name": "kubernetes-admin"}],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}});
+    client.create(&gvr(rbac, "clusterrolebindings"), "", binding).unwrap();
+    (server, client)
+}
+
+async fn reviewed(server: &ApiServer, token: &str, audiences: Value) -> Value {
+    let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
+        "spec": {"token": token, "audiences": audiences}});
+    let path = "/apis/authentication.k8s.io/v1/tokenreviews";
+    send_as(server, "kubernetes-admin", Method::POST, path, review).await.1["status"].clone()
+}
+
+#[tokio::test]
+async fn a_token_for_another_audience_opens_nothing_here() {
+    let (server, _client) = with_tokens();
+    let (ours, others) =
+        (token(&server, json!({})).await, token(&server, json!({"audiences": ["vault", "b"]})).await);
+    assert_eq!(send_with(&server, &ours, "/apis").await, 200);
+    assert_eq!(send_with(&server, &others, "/apis").await, 401);
+    let issuer = "https://kubernetes.default.svc";
+    let status = reviewed(&server, &ours, json!([])).await;
+    assert_eq!((&status["authenticated"], &status["audiences"]), (&json!(true), &json!([issuer])));
+    let status = reviewed(&server, &others, json!(["b", "c"])).await;
+    assert_eq!((&status["authenticated"], &status["audiences"]), (&json!(true), &json!(["b"])));
+    let status = reviewed(&server, &others, json!(null)).await;
+    assert_ne!(status["authenticated"], json!(true));
+    let why = status["error"].as_str().unwrap();
+    assert!(
+        why.contains(&format!("[\"vault\" \"b\"] is invalid for the target audiences [\"{issuer}\"]")),
+        "{why}"
+    );
+}
+
+#[tokio::test]
+async fn a_token_ends_with_the_pod_that_it_is_bound_to() {
+    let (server, client) = with_tokens();
+    create(&client, "pods", pod("p", json!({}))).unwrap();
+    let bound = json!({"boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": "p"}});
+    let token = token(&server, bound).await;
+    assert_eq!(send_with(&server, &token, "/apis").await, 200);
+    let path = "/api/v1/namespaces/default/pods/p?gracePeriodSeconds=0";
+    assert_eq!(send_as(&server, "kubernetes-admin", Method::DELETE, path, json!({})).await.0, 200);
+    assert_eq!(send_with(&server, &token, "/apis").await, 401);
+    // Another pod of that name is another pod.
+    create(&client, "pods", pod("p", json!({}))).unwrap();
+    assert_eq!(send_with(&server, &token, "/apis").await, 401);
+}
+
+#[tokio::test]
+async fn a_server_that_calls_nobody_outside_dials_no_webhook() {
+    let options = ApiServerOptions { seed: Some(1), outbound: false, ..ApiServerOptions::default() };
+    let server = ApiServer::new(options).unwrap();
+    let client = server.client("test");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let url = format!("https://{}/x", listener.local_addr().unwrap());
+    let hook = json!({"metadata": {"name": "h"}, "webhooks": [{"name": "a.example.com", "sideEffects": "None",
+        "admissionReviewVersions": ["v1"], "clientConfig": {"url": url},
+        "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}]}]});
+    client.create(&gvr(ADMISSION, "validatingwebhookconfigurations"), "", hook).unwrap();
+    let error = create(&client, "configmaps", json!({"metadata": {"name": "a"}})).unwrap_err();
+    assert!(error.contains("nothing outside of this cluster is called"), "{error}");
+    assert!(listener.accept().is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock));
+}
+
+#[tokio::test]
+async fn what_grows_out_of_a_small_body_is_too_large() {
+    let (server, client) = cluster();
+    create(&client, "configmaps", json!({"metadata": {"name": "a"}, "data": {"k": "x".repeat(100)}}))
+        .unwrap();
+    let send = async |kind: &str, body: String| {
+        let path = "/api/v1/namespaces/default/configmaps/a?fieldManager=m";
+        let request = Request::builder().method(Method::PATCH).uri(path).header("content-type", kind);
+        let request = request.body(Full::new(Bytes::from(body))).unwrap();
+        server.service().oneshot(request).await.unwrap().status().as_u16()
+    };
+    let copies: Vec<Value> =
+        (0..40).map(|at| json!({"op": "copy", "from": "/data", "path": format!("/data/a{at}")})).collect();
+    assert_eq!(send("application/json-patch+json", Value::from(copies).to_string()).await, 413);
+    let aliases = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\ns: &s \"{}\"\nd: [{}1]\n",
+        "x".repeat(100_000),
+        "*s,".repeat(20_000)
+    );
+    assert_eq!(send("application/apply-patch+yaml", aliases).await, 413);
+}

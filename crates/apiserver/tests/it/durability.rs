@@ -135,3 +135,85 @@ fn a_folder_of_a_newer_version_is_refused() {
     let error = open(folder.path()).err().unwrap().to_string();
     assert!(error.contains("has format 99") && error.contains("newer version"), "{error}");
 }
+
+/// A folder with some objects in it.
+fn filled() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let server = open(folder.path()).unwrap();
+        for number in 0..20 {
+            let map = json!({"metadata": {"name": format!("m{number}")}, "data": {"k": "v".repeat(500)}});
+            assert_eq!(send(&server, "POST", "/api/v1/namespaces/default/configmaps", &map).await, 201);
+        }
+    });
+    folder
+}
+
+const FILE: &str = "cluster.redb";
+
+#[cfg(unix)]
+#[test]
+fn nobody_else_reads_the_state() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let outer = tempfile::tempdir().unwrap();
+    let folder = outer.path().join("a/state");
+    drop(open(&folder).unwrap());
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&folder), 0o700);
+    assert_eq!(mode(&folder.join(FILE)), 0o600);
+    // What an earlier version left open is closed; a folder with other things in it stays as it is.
+    let open_to_all = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    open_to_all(&folder, 0o755);
+    open_to_all(&folder.join(FILE), 0o644);
+    drop(open(&folder).unwrap());
+    assert_eq!((mode(&folder), mode(&folder.join(FILE))), (0o700, 0o600));
+    open_to_all(&folder, 0o755);
+    std::fs::write(folder.join("other"), "x").unwrap();
+    drop(open(&folder).unwrap());
+    assert_eq!(mode(&folder), 0o755);
+}
+
+#[test]
+fn an_empty_file_is_no_new_cluster() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join(FILE), "").unwrap();
+    let error = open(folder.path()).err().unwrap();
+    assert!(matches!(error, StateError::Empty { .. }), "{error}");
+    assert!(error.to_string().contains("is empty: what was in it is lost"), "{error}");
+    // One that was killed while it made the first file begins again.
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("cluster.redb.new"), "half").unwrap();
+    assert!(open(folder.path()).is_ok());
+}
+
+#[test]
+fn a_damaged_file_is_an_error_and_no_panic() {
+    let folder = filled();
+    let whole = std::fs::read(folder.path().join(FILE)).unwrap();
+    let copy = tempfile::tempdir().unwrap();
+    let mut refused = 0;
+    // Every page has its first bytes changed once, and the file is cut once in each.
+    for at in (0..whole.len()).step_by(4096) {
+        for cut in [false, true] {
+            let mut damaged = whole.clone();
+            if cut {
+                damaged.truncate(at.max(1));
+            } else {
+                let end = (at + 64).min(damaged.len());
+                damaged[at..end].iter_mut().for_each(|byte| *byte = !*byte);
+            }
+            std::fs::write(copy.path().join(FILE), damaged).unwrap();
+            if let Err(error) = open(copy.path()) {
+                refused += 1;
+                assert!(!error.to_string().is_empty());
+            }
+        }
+    }
+    assert!(refused > 0, "some of these are seen");
+    std::fs::write(copy.path().join(FILE), "this is no database, whatever else it is").unwrap();
+    let error = open(copy.path()).err().unwrap();
+    assert!(matches!(error, StateError::Database(_) | StateError::Damaged { .. }), "{error}");
+}
