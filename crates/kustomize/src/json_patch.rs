@@ -2,7 +2,7 @@
 //! negative indices, `add` at any parent that exists, no error on unknown fields of an operation.
 
 use serde_json::Value;
-use tiphys_value::json_kind;
+use tiphys_value::{Budget, json_kind, json_within};
 
 use tiphys_gocompat::strconv::quote;
 
@@ -45,7 +45,7 @@ impl JsonPatch {
             return Err("empty json patch operations".to_owned());
         }
         let value = if text.starts_with('[') {
-            serde_json::from_str(text).map_err(|error| error.to_string())?
+            json_within(text.as_bytes(), &Budget::of_document()).map_err(|error| error.to_string())?
         } else {
             tiphys_yaml::from_yaml(text).map_err(|error| error.to_string())?
         };

@@ -49,7 +49,7 @@ impl Default for Limits {
             objects: 100_000,
             nodes_per_file: 4_000_000,
             kustomizations: 10_000,
-            memory: 1 << 30,
+            memory: 512 << 20,
         }
     }
 }

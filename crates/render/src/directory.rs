@@ -25,15 +25,16 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
         }
         if is_jsonnet {
             let text = jsonnet::evaluate(job, &path)?;
-            yielded.objects.extend(manifest::parse_values(&path, &text)?);
+            yielded.objects.extend(job.budget.count(manifest::parse_values(&path, &text)?, &path)?);
             continue;
         }
-        read_file(tree, &path, job.context.origins, &mut yielded)?;
+        read_file(job, &path, &mut yielded)?;
     }
     Ok(yielded)
 }
 
-fn read_file(tree: &dyn FileTree, path: &str, origins: bool, yielded: &mut Yield) -> Result<(), RenderError> {
+fn read_file(job: &Job<'_>, path: &str, yielded: &mut Yield) -> Result<(), RenderError> {
+    let (tree, origins) = (job.set.tree(job.index).as_ref(), job.context.origins);
     let text = manifest::read_text(tree, path)?;
     if text.contains(SKIP_MARK) {
         return Ok(());
@@ -45,7 +46,7 @@ fn read_file(tree: &dyn FileTree, path: &str, origins: bool, yielded: &mut Yield
                 |error: &RenderError| error.to_string().lines().next().unwrap_or_default().to_owned();
             let told = repeated.iter().map(|error| format!("{}: the last counts", first_line(error)));
             yielded.warnings.extend(told);
-            yielded.objects.extend(objects);
+            yielded.objects.extend(job.budget.count(objects, path)?);
         }
         Err(error) if manifest::looks_like_manifest(&text) || path.ends_with(".json") => return Err(error),
         Err(error) => {

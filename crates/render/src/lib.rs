@@ -5,6 +5,7 @@
 //! `.argocd-source*.yaml`, the choice of the tool, the tool, the expansion of lists; then the sources
 //! one after the other, namespaces, tracking.
 
+mod budget;
 mod build_flags;
 mod charts;
 mod directory;
@@ -33,6 +34,7 @@ pub use jsonnet::{EVALUATOR, evaluate_in, serve_evaluator};
 pub use plugin::Plugins;
 pub use sources::{SourceTree, Sources, open_source, refuse_missing};
 
+use budget::ObjectBudget;
 use env::BuildEnv;
 use sources::SourceSet;
 
@@ -103,8 +105,9 @@ pub fn render(app: &Application, context: &Context<'_>) -> Result<Rendered, Rend
             hydrator.sync_source.target_branch
         ));
     }
+    let budget = ObjectBudget::default();
     for (index, source) in declared.iter().enumerate() {
-        let one = render_source(app, source, index, &set, context)
+        let one = render_source(app, source, index, &set, context, &budget)
             .map_err(|error| lfs::explain(error, set.tree(index), &source.path))?;
         rendered.sources.push(RenderedSource {
             revision: set.revision(index).to_owned(),
@@ -129,9 +132,11 @@ pub fn render_given(
     context: &Context<'_>,
 ) -> Result<Rendered, RenderError> {
     let mut rendered = Rendered::default();
+    let budget = ObjectBudget::default();
     for (index, text) in manifests.iter().enumerate() {
         let name = format!("manifest {} of the operation", index + 1);
-        rendered.objects.extend(manifest::parse_objects(&name, text, context.origins)?);
+        let objects = manifest::parse_objects(&name, text, context.origins)?;
+        rendered.objects.extend(budget.count(objects, &name)?);
     }
     finish::expand_lists(&mut rendered.objects)?;
     finish::finish(&mut rendered, app, context)?;
@@ -157,6 +162,7 @@ pub(crate) struct Job<'a> {
     set: &'a SourceSet,
     context: &'a Context<'a>,
     env: BuildEnv,
+    budget: &'a ObjectBudget,
 }
 
 fn render_source(
@@ -165,6 +171,7 @@ fn render_source(
     index: usize,
     set: &SourceSet,
     context: &Context<'_>,
+    budget: &ObjectBudget,
 ) -> Result<Yield, RenderError> {
     if declared.is_reference_only() {
         return Ok(Yield::default());
@@ -174,7 +181,7 @@ fn render_source(
     let source = overrides::apply(declared, tree.as_ref(), &app.instance_name(context.engine_namespace))?;
     let names_revision = env::names_revision(&source);
     let env = BuildEnv::new(app, &source, set.revision(index), context)?;
-    let job = Job { app, source, index, set, context, env };
+    let job = Job { app, source, index, set, context, env, budget };
     if let Some(yielded) = plugin::render(&job)? {
         return Ok(yielded);
     }
@@ -187,6 +194,7 @@ fn render_source(
     yielded.source_type = Some(source_type);
     yielded.names_revision = names_revision;
     finish::expand_lists(&mut yielded.objects)?;
+    budget.count_objects(yielded.objects.len(), &job.source.path)?;
     Ok(yielded)
 }
 

@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 use serde_json::Value;
 use tiphys_diag::{Diagnostic, Span};
-use tiphys_value::{Location, ObjectExt, Origin, OriginKind, Origins, RenderedObject};
+use tiphys_value::{Budget, Location, ObjectExt, Origin, OriginKind, Origins, RenderedObject, json_within};
 use tiphys_vfs::{FileTree, is_lfs_pointer};
 use tiphys_yaml::{Content, Node, Position, Profile};
 
@@ -56,7 +56,7 @@ pub(crate) fn parse_values(file: &str, text: &str) -> Result<Vec<RenderedObject>
     let fail = |error: &dyn std::fmt::Display| {
         RenderError::new(format!("{file}: what it yields is no JSON: {error}"))
     };
-    let values = match serde_json::from_str(text).map_err(|error| fail(&error))? {
+    let values = match json_within(text.as_bytes(), &Budget::of_text()).map_err(|error| fail(&error))? {
         serde_json::Value::Array(values) => values,
         one => vec![one],
     };
@@ -112,8 +112,14 @@ fn parse_yaml(
     repeated: &mut Vec<RenderError>,
 ) -> Result<Vec<RenderedObject>, RenderError> {
     let whole_lines = with_whole_lines(text);
-    let documents = tiphys_yaml::parse_documents(&whole_lines, Profile::Go2)
+    let budget = Budget::of_text();
+    let documents = tiphys_yaml::parse_documents_within(&whole_lines, Profile::Go2, &budget)
         .map_err(|error| yaml_error(file, text, &error))?;
+    if origins {
+        // The place of a node takes about what the node does.
+        let places = budget.take(budget.used());
+        places.map_err(|fault| RenderError::new(format!("{file}: with the places of its fields {fault}")))?;
+    }
     let name: Arc<str> = file.into();
     let mut objects = Vec::new();
     for document in &documents {
@@ -122,8 +128,8 @@ fn parse_yaml(
             continue;
         }
         check_duplicates(file, text, root, 0, repeated)?;
-        let value =
-            tiphys_yaml::to_value(root, Profile::Go2).map_err(|error| yaml_error(file, text, &error))?;
+        let value = tiphys_yaml::to_value_within(root, Profile::Go2, &budget)
+            .map_err(|error| yaml_error(file, text, &error))?;
         if value.as_object().is_some_and(serde_json::Map::is_empty) {
             continue;
         }

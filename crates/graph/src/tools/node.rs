@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::Value;
 use tiphys_diag::Span;
+use tiphys_value::{Budget, json_within};
 use tiphys_vfs::parent;
 
 use super::Lines;
@@ -26,7 +27,7 @@ pub fn packages(files: &Files) -> BTreeMap<String, Package> {
         files.ending(&["package.json"]).filter(|path| path.rsplit('/').next() == Some("package.json"));
     found
         .filter_map(|path| {
-            let value: Value = serde_json::from_str(&files.text(path)?).ok()?;
+            let value = json_within(files.text(path)?.as_bytes(), &Budget::of_document()).ok()?;
             let folder = parent(path).unwrap_or_default().to_owned();
             Some((folder.clone(), Package { file: path.clone(), folder, value }))
         })

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::Span;
 use tiphys_model::ArgoSettings;
-use tiphys_value::{Location, Value};
+use tiphys_value::{Budget, Location, Value, json_within};
 
 use crate::{EnvironmentId, Files, Survey, survey::environment_of};
 
@@ -171,7 +171,7 @@ fn embedded(text: &str, found: &mut Vec<BTreeMap<String, String>>, depth: usize)
     for line in text.lines().filter(|line| MARKS.iter().any(|mark| line.contains(mark))) {
         let (Some(start), Some(end)) = (line.find('{'), line.rfind('}')) else { continue };
         if start < end
-            && let Ok(inner) = serde_json::from_str::<Value>(&line[start..=end])
+            && let Ok(inner) = json_within(line[start..=end].as_bytes(), &Budget::of_document())
         {
             walk(&inner, found, depth + 1);
         }

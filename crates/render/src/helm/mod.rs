@@ -24,7 +24,9 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
     // Versions that the source itself gives do not depend on the cluster.
     let asked_versions =
         if helm.api_versions.is_empty() { options.questions.asked() } else { Default::default() };
-    Ok(Yield { objects: output.objects(), warnings: output.warnings, asked_versions, ..Yield::default() })
+    let objects =
+        output.objects_within(&job.budget.memory).map_err(|_| job.budget.exceeded(&job.source.path))?;
+    Ok(Yield { objects, warnings: output.warnings, asked_versions, ..Yield::default() })
 }
 
 fn helm_error(error: HelmError) -> RenderError {

@@ -26,7 +26,7 @@ use evaluation::{Reader, Task};
 pub use process::{EVALUATOR, evaluate_in, serve_evaluator};
 
 /// How long one file may be evaluated.
-const TIME: Duration = Duration::from_secs(60);
+const TIME: Duration = Duration::from_secs(30);
 /// The stack of the thread that evaluates; the parser recurses into bodies.
 const STACK_BYTES: usize = 256 << 20;
 
