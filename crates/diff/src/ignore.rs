@@ -70,7 +70,7 @@ impl IgnoreRules {
         for program in &self.programs {
             match program.paths(value) {
                 Ok(paths) => all.extend(paths),
-                Err(ended) => warn_of(program, value, ended),
+                Err(ended) => warn_of(program, value, &ended),
             }
         }
         all.retain(|path| path.get(value).is_some());
@@ -86,7 +86,7 @@ impl IgnoreRules {
             match program.rewritten(value) {
                 Ok(Some(rewritten)) => *value = rewritten,
                 Ok(None) => {}
-                Err(ended) => warn_of(program, value, ended),
+                Err(ended) => warn_of(program, value, &ended),
             }
         }
     }
@@ -172,7 +172,7 @@ impl IgnoreRules {
 }
 
 /// As in Argo CD, an expression that takes too long ignores nothing.
-fn warn_of(program: &Program, value: &Value, ended: Ended) {
+fn warn_of(program: &Program, value: &Value, ended: &Ended) {
     tracing::warn!(
         kind = value.kind(),
         namespace = value.namespace(),

@@ -12,6 +12,7 @@ use std::{
 
 use mlua::{HookTriggers, Lua, LuaOptions, StdLib, VmState};
 use serde_json::Value;
+use tiphys_diag::guarded;
 use tiphys_model::{Clock, HealthCode, HealthStatus};
 
 /// How many instructions a script may execute.
@@ -24,6 +25,8 @@ const MAX_MEMORY: usize = 64 << 20;
 const EVERY: u32 = 1_000;
 /// How deep an object may be nested.
 const MAX_DEPTH: usize = 200;
+/// What errors call a script whose library fails.
+const WHAT: &str = "the Lua script";
 /// What Argo CD answers to a status that is none.
 const INVALID: &str = "Lua returned an invalid health status";
 
@@ -71,8 +74,11 @@ impl LuaError {
 /// # Errors
 /// With the syntax error and its line.
 pub fn check(script: &str) -> Result<(), LuaError> {
-    let lua = Lua::new_with(StdLib::NONE, LuaOptions::default()).map_err(|error| told(&error))?;
-    lua.load(script).set_name("=health.lua").into_function().map(|_| ()).map_err(|error| told(&error))
+    let load = || {
+        let lua = Lua::new_with(StdLib::NONE, LuaOptions::default()).map_err(|error| told(&error))?;
+        lua.load(script).set_name("=health.lua").into_function().map(|_| ()).map_err(|error| told(&error))
+    };
+    guarded(WHAT, load).unwrap_or_else(|panicked| Err(LuaError(panicked.to_string())))
 }
 
 /// Runs a script over an object. `None` if it returns nothing: the kind then has no health.
@@ -113,8 +119,9 @@ pub(crate) fn evaluate<T>(
     read: impl FnOnce(&mlua::Value) -> mlua::Result<T>,
 ) -> Result<T, LuaError> {
     let limits = Rc::new(Limits::default());
-    let result =
-        evaluate_within(script, object, params, clock, &limits).and_then(|(_lua, value)| read(&value));
+    let run =
+        || evaluate_within(script, object, params, clock, &limits).and_then(|(_lua, value)| read(&value));
+    let result = guarded(WHAT, run).map_err(|panicked| LuaError(panicked.to_string()))?;
     match limits.passed.get() {
         Some(limit) => Err(LuaError(limit.into())),
         None => result.map_err(|error| told(&error)),

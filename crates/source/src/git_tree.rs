@@ -7,6 +7,7 @@ use gix::{
     bstr::{BStr, ByteSlice},
     object::tree::EntryKind as GitKind,
 };
+use tiphys_diag::guarded;
 use tiphys_vfs::{Contents, Entry, ListedTree, MAX_FILE_BYTES, VfsErrorKind};
 
 use crate::{SourceError, objects};
@@ -32,7 +33,8 @@ impl Contents for Blobs {
 
     fn size(&self, id: &ObjectId) -> Result<u64, VfsErrorKind> {
         let local = self.0.to_thread_local();
-        let header = local.find_header(*id).map_err(|e| {
+        let find = || local.find_header(*id);
+        let header = guarded(OBJECT, find).map_err(|panicked| unreadable(&panicked))?.map_err(|e| {
             let is_partial = objects::is_partial(&local);
             unreadable(&format_args!("{e}{}", if is_partial { PARTIAL } else { "" }))
         })?;
@@ -45,10 +47,15 @@ impl Contents for Blobs {
             return Err(VfsErrorKind::TooLarge { size, limit: MAX_FILE_BYTES });
         }
         let local = self.0.to_thread_local();
-        let object = local.find_object(*id).map_err(|e| unreadable(&e))?.detach();
+        // Packs of a repository are made by anybody.
+        let find = || local.find_object(*id).map(gix::Object::detach).map_err(|e| unreadable(&e));
+        let object = guarded(OBJECT, find).map_err(|panicked| unreadable(&panicked))??;
         Ok(object.data.into())
     }
 }
+
+/// What errors call an object at which the library fails.
+const OBJECT: &str = "the Git object";
 
 fn unreadable(error: &dyn Display) -> VfsErrorKind {
     VfsErrorKind::Io(Arc::new(std::io::Error::other(error.to_string())))
@@ -70,7 +77,8 @@ pub(crate) fn open(
 ) -> Result<Commit, SourceError> {
     let fail = |error: &dyn Display| SourceError::Read { url: url.to_owned(), reason: error.to_string() };
     let local = repository.to_thread_local();
-    let root = objects::tree_of(&local, commit).map_err(|e| fail(&e))?;
+    let root = guarded(OBJECT, || objects::tree_of(&local, commit));
+    let root = root.map_err(|panicked| fail(&panicked))?.map_err(|e| fail(&e))?;
     let mut listed = Commit { tree: GitTree::new(Blobs(repository)), submodules: Vec::new() };
     // Level by level: too many are noticed before all the small folders at the bottom were read.
     let mut folders = VecDeque::from([(String::new(), root.id)]);

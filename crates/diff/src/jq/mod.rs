@@ -22,6 +22,7 @@ use jaq_core::{
 };
 use jaq_json::{Val, read};
 use serde_json::Value;
+use tiphys_diag::{Panicked, guarded};
 use tiphys_value::FieldPath;
 
 use meter::{Meter, Metered, Run};
@@ -38,6 +39,8 @@ const MAX_KEPT: usize = 512;
 const STACK: usize = 64 << 20;
 /// The name of the function that a path expression is made.
 const EXPRESSION: &str = "__expression";
+/// What errors call a program.
+const WHAT: &str = "the jq expression";
 /// What is said where the parser does not say more.
 const NO_JQ: &str = "it is not jq";
 /// What jaq means otherwise than jq and Argo CD's gojq, which writes the keys of an object in their order.
@@ -73,10 +76,16 @@ impl fmt::Debug for Program {
     }
 }
 
-/// A run that was ended: the program would have taken too much time, memory or stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it was ended, because it takes too much time or memory")]
-pub(crate) struct Ended;
+/// Why a run was ended.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Ended {
+    /// The program would have taken too much time, memory or stack.
+    #[error("it was ended, because it takes too much time or memory")]
+    Limit,
+    /// The library failed.
+    #[error(transparent)]
+    Library(#[from] Panicked),
+}
 
 impl Program {
     /// Reads a path expression, unless that was done before.
@@ -89,7 +98,8 @@ impl Program {
         if let Some(program) = kept().get(expression) {
             return Ok(program.clone());
         }
-        let (filter, rewrites) = stacker::maybe_grow(STACK, STACK, || compile(expression))?;
+        let compiled = guarded(WHAT, || stacker::maybe_grow(STACK, STACK, || compile(expression)));
+        let (filter, rewrites) = compiled.map_err(|panicked| panicked.to_string())??;
         let program = Self { text: expression.into(), filter: Arc::new(filter), rewrites };
         let mut kept = kept();
         if kept.len() >= MAX_KEPT {
@@ -131,21 +141,23 @@ impl Program {
 
     /// What the program yields for a value; `None` if it fails.
     fn run(&self, value: &Value, most: usize) -> Result<Option<Vec<Val>>, Ended> {
-        stacker::maybe_grow(STACK, STACK, || {
-            let Ok(input) = read::parse_single(value.to_string().as_bytes()) else { return Ok(None) };
-            let meter = Meter::default();
-            let run = Run { lut: &self.filter.lut, meter: &meter };
-            let context = Ctx::<Metered>::new(run, Vars::new([]));
-            let mut found = Vec::new();
-            for output in self.filter.id.run((context, input)) {
-                match output {
-                    Ok(_) if found.len() >= most => return Err(Ended),
-                    Ok(output) => found.push(output),
-                    Err(exception) => return exception.get_err().map(|_| None).map_err(|_| Ended),
-                }
+        guarded(WHAT, || stacker::maybe_grow(STACK, STACK, || self.run_unguarded(value, most)))?
+    }
+
+    fn run_unguarded(&self, value: &Value, most: usize) -> Result<Option<Vec<Val>>, Ended> {
+        let Ok(input) = read::parse_single(value.to_string().as_bytes()) else { return Ok(None) };
+        let meter = Meter::default();
+        let run = Run { lut: &self.filter.lut, meter: &meter };
+        let context = Ctx::<Metered>::new(run, Vars::new([]));
+        let mut found = Vec::new();
+        for output in self.filter.id.run((context, input)) {
+            match output {
+                Ok(_) if found.len() >= most => return Err(Ended::Limit),
+                Ok(output) => found.push(output),
+                Err(exception) => return exception.get_err().map(|_| None).map_err(|_| Ended::Limit),
             }
-            Ok(Some(found))
-        })
+        }
+        Ok(Some(found))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use tiphys_diag::show;
 use tiphys_value::{ObjectExt, Value, json};
 
 use super::{Drift, Plan, Row};
@@ -111,7 +112,7 @@ impl Shown<'_> {
     pub fn mermaid(&self) -> String {
         let mut text = String::from("flowchart LR\n");
         for row in &self.plan.rows {
-            line(&mut text, &format!("  a{}[{}]", row.app.0, quoted(&self.row(row))));
+            line(&mut text, &format!("  a{}[{}]", row.app.0, quoted(&self.row(row)).replace('<', "#lt;")));
         }
         for (above, below) in self.above() {
             line(&mut text, &format!("  a{} --> a{}", above.0, below.0));
@@ -156,5 +157,5 @@ fn line(text: &mut String, content: &str) {
 }
 
 fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "'"))
+    format!("\"{}\"", show::line(text).replace('\\', "\\\\").replace('"', "'"))
 }

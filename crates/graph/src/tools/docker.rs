@@ -2,6 +2,8 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use tiphys_diag::guarded;
+
 use parse_dockerfile::{Command, Dockerfile, Instruction, Source, parse};
 use tiphys_diag::Span;
 
@@ -74,10 +76,15 @@ pub fn is_dockerfile(path: &str) -> bool {
             && !base.ends_with(".tmpl"))
 }
 
+/// A Dockerfile that parses.
+fn parsed(text: &str) -> Option<Dockerfile<'_>> {
+    guarded("the Dockerfile", || parse(text).ok()).ok().flatten()
+}
+
 /// The last stage of a Dockerfile; `None` if it does not parse.
 pub fn image(files: &Files, path: &Arc<str>) -> Option<Image> {
     let text = files.text(path)?;
-    let dockerfile = parse(&text).ok()?;
+    let dockerfile = parsed(&text)?;
     let lines = Lines::of(path, &text);
     let mut image = Image::default();
     let chain = last_stage(&dockerfile);
@@ -91,7 +98,7 @@ pub fn image(files: &Files, path: &Arc<str>) -> Option<Image> {
 /// The shell text of every `RUN` of a Dockerfile, with its place.
 pub fn runs(files: &Files, path: &Arc<str>) -> Vec<(String, Span)> {
     let Some(text) = files.text(path) else { return Vec::new() };
-    let Ok(dockerfile) = parse(&text) else { return Vec::new() };
+    let Some(dockerfile) = parsed(&text) else { return Vec::new() };
     let lines = Lines::of(path, &text);
     let runs = dockerfile.instructions.iter().filter_map(|instruction| match instruction {
         Instruction::Run(run) => {
@@ -106,7 +113,7 @@ pub fn runs(files: &Files, path: &Arc<str>) -> Vec<(String, Span)> {
 /// instruction: no patterns, variables, addresses, or copies from other stages.
 pub fn sources(files: &Files, path: &Arc<str>) -> Vec<(String, Span)> {
     let Some(text) = files.text(path) else { return Vec::new() };
-    let Ok(dockerfile) = parse(&text) else { return Vec::new() };
+    let Some(dockerfile) = parsed(&text) else { return Vec::new() };
     let lines = Lines::of(path, &text);
     let mut found = Vec::new();
     for instruction in &dockerfile.instructions {
@@ -132,7 +139,7 @@ pub fn sources(files: &Files, path: &Arc<str>) -> Vec<(String, Span)> {
 /// The stages of a Dockerfile, in its order; none if it does not parse.
 pub fn stages(files: &Files, path: &Arc<str>) -> Vec<Stage> {
     let Some(text) = files.text(path) else { return Vec::new() };
-    let Ok(dockerfile) = parse(&text) else { return Vec::new() };
+    let Some(dockerfile) = parsed(&text) else { return Vec::new() };
     let lines = Lines::of(path, &text);
     let copied = |instruction: &Instruction<'_>| {
         let Instruction::Copy(copy) = instruction else { return None };
