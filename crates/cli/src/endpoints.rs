@@ -1,12 +1,18 @@
 //! The addresses at which the engine is asked for its measurements and its liveness, told of pushes, and answers in the place
 //! of Argo CD's programs.
 
-use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    net::{IpAddr, SocketAddr},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use anyhow::Context as _;
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, request::Parts};
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::{BodyExt as _, Full};
 use hyper::{
     body::{Body as _, Incoming},
     service::service_fn,
@@ -16,20 +22,26 @@ use tiphys_argocd::Programs;
 use tiphys_controller::{Controller, WebhookError};
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::Semaphore,
+    sync::{Semaphore, SemaphorePermit},
+    time::{Instant, timeout_at},
 };
 
 /// What is told of a push is no larger, in bytes (argocd-cm, `webhook.maxPayloadSizeMB`, has this default).
 const MAX_EVENT_BYTES: usize = 50 << 20;
-/// So many are read at once, lest they fill the memory.
-const EVENTS_AT_ONCE: usize = 4;
-/// How long whoever tells of one may take.
+/// What all that are being read together may take, in KiB. It is claimed as it comes, so that who sends nothing holds nothing.
+const EVENTS_KIB: usize = 3 * (MAX_EVENT_BYTES >> 10);
+/// How long whoever tells of one may take, and may be silent in between.
 const EVENT_LIMIT: Duration = Duration::from_secs(30);
+const SILENCE_LIMIT: Duration = Duration::from_secs(5);
+/// Connections at one time, and of one address. Who comes beyond them is hung up on at once.
+const CONNECTIONS: usize = 2048;
+const CONNECTIONS_OF_ONE: usize = 256;
 /// How long the head of a request may take.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
 
 struct Endpoints {
     controller: Arc<Controller>,
+    /// KiB that events may still take.
     events: Semaphore,
 }
 
@@ -38,7 +50,7 @@ struct Endpoints {
 /// # Errors
 /// The address cannot be listened on.
 pub async fn serve(address: SocketAddr, controller: Arc<Controller>) -> anyhow::Result<SocketAddr> {
-    let endpoints = Arc::new(Endpoints { controller, events: Semaphore::new(EVENTS_AT_ONCE) });
+    let endpoints = Arc::new(Endpoints { controller, events: Semaphore::new(EVENTS_KIB) });
     listen(address, move |stream| {
         let endpoints = endpoints.clone();
         async move {
@@ -89,11 +101,96 @@ async fn listen<F: Future<Output = ()> + Send + 'static>(
     let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     let bound = listener.local_addr()?;
     tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(serve(stream));
+        let open = Arc::new(Connections::default());
+        loop {
+            let Ok((stream, peer)) = listener.accept().await else {
+                // Such as too many open files: other connections go on, and some of them end.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            };
+            let Some(counted) = open.clone().enter(peer.ip()) else { continue };
+            let serving = serve(stream);
+            tokio::spawn(async move {
+                serving.await;
+                drop(counted);
+            });
         }
     });
     Ok(bound)
+}
+
+/// Connections that are open, by the address that they come from.
+#[derive(Default)]
+struct Connections(Mutex<HashMap<IpAddr, usize>>);
+
+impl Connections {
+    /// Counts a connection until what is returned is dropped; `None` if there are too many.
+    fn enter(self: Arc<Self>, from: IpAddr) -> Option<Connection> {
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.values().sum::<usize>() >= CONNECTIONS {
+            return None;
+        }
+        let own = open.entry(from).or_default();
+        if *own >= CONNECTIONS_OF_ONE {
+            return None;
+        }
+        *own += 1;
+        drop(open);
+        Some(Connection { all: self, from })
+    }
+}
+
+struct Connection {
+    all: Arc<Connections>,
+    from: IpAddr,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let mut open = self.all.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = open.get_mut(&self.from) {
+            *own -= 1;
+            if *own == 0 {
+                open.remove(&self.from);
+            }
+        }
+    }
+}
+
+/// Why an event could not be read.
+enum Unread {
+    TooLarge,
+    Broken,
+    Late,
+}
+
+/// Reads a body; the room that it takes is claimed as it comes, and given back when what is returned is dropped.
+async fn read_event<'s>(
+    mut body: Incoming,
+    room: &'s Semaphore,
+) -> Result<(Vec<u8>, Option<SemaphorePermit<'s>>), Unread> {
+    let until = Instant::now() + EVENT_LIMIT;
+    let (mut read, mut claimed): (Vec<u8>, Option<SemaphorePermit<'s>>) = (Vec::new(), None);
+    loop {
+        let next = until.min(Instant::now() + SILENCE_LIMIT);
+        let frame = match timeout_at(next, body.frame()).await {
+            Err(_) => return Err(Unread::Late),
+            Ok(None) => return Ok((read, claimed)),
+            Ok(Some(Err(_))) => return Err(Unread::Broken),
+            Ok(Some(Ok(frame))) => frame,
+        };
+        let Ok(data) = frame.into_data() else { continue };
+        if read.len() + data.len() > MAX_EVENT_BYTES {
+            return Err(Unread::TooLarge);
+        }
+        let kib = u32::try_from(data.len().div_ceil(1024)).unwrap_or(u32::MAX);
+        let Ok(Ok(more)) = timeout_at(until, room.acquire_many(kib)).await else { return Err(Unread::Late) };
+        match &mut claimed {
+            Some(claimed) => claimed.merge(more),
+            none => *none = Some(more),
+        }
+        read.extend_from_slice(&data);
+    }
 }
 
 impl Endpoints {
@@ -114,6 +211,11 @@ impl Endpoints {
 
     async fn hear(&self, request: Request<Incoming>) -> (StatusCode, String) {
         let (head, body) = request.into_parts();
+        let header = |name: &str| Some(head.headers.get(name)?.to_str().ok()?.to_owned());
+        // Before anything of the body is read, which anybody may make as long as they like.
+        if let Err(error) = self.controller.may_tell(&header) {
+            return refused(error);
+        }
         let too_large = || {
             let said = format!("an event has at most {} MiB\n", MAX_EVENT_BYTES >> 20);
             (StatusCode::PAYLOAD_TOO_LARGE, said)
@@ -121,18 +223,12 @@ impl Endpoints {
         if body.size_hint().lower() > MAX_EVENT_BYTES as u64 {
             return too_large();
         }
-        // It is closed by nobody.
-        let _permit = self.events.acquire().await;
-        let read = tokio::time::timeout(EVENT_LIMIT, Limited::new(body, MAX_EVENT_BYTES).collect());
-        let body = match read.await {
-            Ok(Ok(body)) => body.to_bytes(),
-            Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
-                return too_large();
-            }
-            Ok(Err(_)) => return (StatusCode::BAD_REQUEST, "the event breaks off\n".to_owned()),
-            Err(_) => return (StatusCode::REQUEST_TIMEOUT, "the event does not come\n".to_owned()),
-        };
-        self.told(&head, &body)
+        match read_event(body, &self.events).await {
+            Ok((body, _claimed)) => self.told(&head, &body),
+            Err(Unread::TooLarge) => too_large(),
+            Err(Unread::Broken) => (StatusCode::BAD_REQUEST, "the event breaks off\n".to_owned()),
+            Err(Unread::Late) => (StatusCode::REQUEST_TIMEOUT, "the event does not come\n".to_owned()),
+        }
     }
 
     fn told(&self, head: &Parts, body: &[u8]) -> (StatusCode, String) {
@@ -143,14 +239,33 @@ impl Endpoints {
                 tracing::info!(count, "a push was told of: Applications and ApplicationSets are looked at");
                 (StatusCode::OK, format!("{count} are looked at\n"))
             }
-            Err(error) => {
-                tracing::warn!(%error, "an event is not taken up");
-                let status = match error {
-                    WebhookError::Unproved => StatusCode::UNAUTHORIZED,
-                    WebhookError::Unknown | WebhookError::Malformed => StatusCode::BAD_REQUEST,
-                };
-                (status, format!("{error}\n"))
-            }
+            Err(error) => refused(error),
         }
+    }
+}
+
+fn refused(error: WebhookError) -> (StatusCode, String) {
+    tracing::warn!(%error, "an event is not taken up");
+    let status = match error {
+        WebhookError::Unproved => StatusCode::UNAUTHORIZED,
+        WebhookError::Unknown | WebhookError::Malformed => StatusCode::BAD_REQUEST,
+    };
+    (status, format!("{error}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_address_does_not_take_all_connections() {
+        let open = Arc::new(Connections::default());
+        let (one, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
+        let mut held: Vec<_> = (0..CONNECTIONS_OF_ONE).filter_map(|_| open.clone().enter(one)).collect();
+        assert_eq!(held.len(), CONNECTIONS_OF_ONE);
+        assert!(open.clone().enter(one).is_none());
+        assert!(open.clone().enter(other).is_some());
+        held.pop();
+        assert!(open.enter(one).is_some(), "who hangs up makes room");
     }
 }

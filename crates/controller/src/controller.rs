@@ -105,6 +105,14 @@ impl Controller {
         self.engine.exposition()
     }
 
+    /// Whether the body of a request that may tell of a push is worth reading, by its head alone.
+    ///
+    /// # Errors
+    /// No host that is known says so, or it cannot be proved.
+    pub fn may_tell(&self, header: &dyn Fn(&str) -> Option<String>) -> Result<(), WebhookError> {
+        self.engine.may_tell(header)
+    }
+
     /// Takes up what a Git host tells of a push: `header` gives the request's headers by their names in lower case. How
     /// many Applications and ApplicationSets are looked at for it.
     ///

@@ -1,5 +1,7 @@
 //! What Git hosts tell of pushes (Argo CD documentation, "Git Webhook Configuration"): who says so, and where.
 
+mod event;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use aws_lc_rs::{constant_time::verify_slices_are_equal, hmac};
@@ -32,8 +34,10 @@ pub enum WebhookError {
 
 /// What a host proves itself by.
 enum Secret {
-    /// Nothing: whoever comes is believed.
+    /// Nothing, as every other host: whoever comes is believed.
     Unset,
+    /// Nothing, while another host proves itself: nobody comes from there.
+    Closed,
     Set(String),
     /// It is said where it is, and it is not there.
     Lost,
@@ -88,6 +92,35 @@ impl Sender {
         header(name).is_some_and(|event| pushes.contains(&event.as_str()))
     }
 
+    /// Whether what the head of a request says may be a proof, or already is one: only then its body is read.
+    fn may_be_proved(self, header: &dyn Fn(&str) -> Option<String>, secret: &dyn Fn(&str) -> Secret) -> bool {
+        let signature = match self {
+            Self::Gogs => "x-gogs-signature",
+            Self::Github | Self::Ghcr => "x-hub-signature-256",
+            Self::BitbucketServer => "x-hub-signature",
+            Self::AzureDevops | Self::Gitlab | Self::Bitbucket => {
+                return self.is_proved(header, &[], secret);
+            }
+        };
+        match secret(self.key()) {
+            Secret::Unset => true,
+            Secret::Closed | Secret::Lost => false,
+            Secret::Set(_) => header(signature).is_some_and(|text| !text.is_empty()),
+        }
+    }
+
+    /// The field of `argocd-secret` that signatures are made with.
+    fn key(self) -> &'static str {
+        match self {
+            Self::AzureDevops => "webhook.azuredevops.password",
+            Self::Gogs => "webhook.gogs.secret",
+            Self::Github | Self::Ghcr => "webhook.github.secret",
+            Self::Gitlab => "webhook.gitlab.secret",
+            Self::Bitbucket => "webhook.bitbucket.uuid",
+            Self::BitbucketServer => "webhook.bitbucketserver.secret",
+        }
+    }
+
     /// Whether the event is of who knows the secret, or none is set.
     fn is_proved(
         self,
@@ -108,7 +141,7 @@ impl Sender {
         };
         let holds = |key: &str, proof: &dyn Fn(&str) -> bool| match secret(key) {
             Secret::Unset => true,
-            Secret::Lost => false,
+            Secret::Closed | Secret::Lost => false,
             Secret::Set(text) => proof(&text),
         };
         match self {
@@ -120,15 +153,11 @@ impl Sender {
                 holds("webhook.azuredevops.username", &|wanted| is_same(user, wanted))
                     && holds("webhook.azuredevops.password", &|wanted| is_same(password, wanted))
             }
-            Self::Gogs => holds("webhook.gogs.secret", &|key| signs("x-gogs-signature", key)),
-            Self::Github | Self::Ghcr => {
-                holds("webhook.github.secret", &|key| signs("x-hub-signature-256", key))
-            }
-            Self::Gitlab => holds("webhook.gitlab.secret", &|key| equals("x-gitlab-token", key)),
-            Self::Bitbucket => holds("webhook.bitbucket.uuid", &|uuid| equals("x-hook-uuid", uuid)),
-            Self::BitbucketServer => {
-                holds("webhook.bitbucketserver.secret", &|key| signs("x-hub-signature", key))
-            }
+            Self::Gogs => holds(self.key(), &|key| signs("x-gogs-signature", key)),
+            Self::Github | Self::Ghcr => holds(self.key(), &|key| signs("x-hub-signature-256", key)),
+            Self::Gitlab => holds(self.key(), &|key| equals("x-gitlab-token", key)),
+            Self::Bitbucket => holds(self.key(), &|uuid| equals("x-hook-uuid", uuid)),
+            Self::BitbucketServer => holds(self.key(), &|key| signs("x-hub-signature", key)),
         }
     }
 
@@ -181,6 +210,51 @@ fn publishes(event: &Value) -> bool {
         && !text("/package/package_version/container_metadata/tag/name").is_empty()
 }
 
+/// Whether the body of a request is worth reading.
+///
+/// # Errors
+/// See [`WebhookError`].
+fn may_tell(
+    header: &dyn Fn(&str) -> Option<String>,
+    secret: &dyn Fn(&str) -> Secret,
+) -> Result<(), WebhookError> {
+    let sender = Sender::of(header).ok_or(WebhookError::Unknown)?;
+    let is_ping =
+        sender == Sender::BitbucketServer && header("x-event-key").as_deref() == Some("diagnostics:ping");
+    if is_ping || sender.may_be_proved(header, secret) { Ok(()) } else { Err(WebhookError::Unproved) }
+}
+
+/// The fields of `argocd-secret` that hosts prove themselves by.
+const PROOFS: [&str; 7] = [
+    "webhook.azuredevops.password",
+    "webhook.azuredevops.username",
+    "webhook.bitbucket.uuid",
+    "webhook.bitbucketserver.secret",
+    "webhook.github.secret",
+    "webhook.gitlab.secret",
+    "webhook.gogs.secret",
+];
+
+/// What a host proves itself by, from the fields that there are. Where one host has to, no other one is believed without.
+fn required(field: &str, found: &dyn Fn(&str) -> Secret) -> Secret {
+    match found(field) {
+        Secret::Unset => {
+            // Azure DevOps may be asked for a user or a password alone.
+            let beside = match field {
+                "webhook.azuredevops.username" => Some("webhook.azuredevops.password"),
+                "webhook.azuredevops.password" => Some("webhook.azuredevops.username"),
+                _ => None,
+            };
+            let is_set = |field: &str| !matches!(found(field), Secret::Unset);
+            match beside.is_some_and(is_set) || !PROOFS.into_iter().any(is_set) {
+                true => Secret::Unset,
+                false => Secret::Closed,
+            }
+        }
+        found => found,
+    }
+}
+
 /// The addresses of the repository that was pushed to; none if the event tells something else. Nothing of the body is
 /// read before it is proved who sends it.
 ///
@@ -202,7 +276,7 @@ fn hear(
     if !sender.is_push(header) {
         return Ok(Vec::new());
     }
-    let event: Value = serde_json::from_slice(body).map_err(|_| WebhookError::Malformed)?;
+    let event = event::read(body).ok_or(WebhookError::Malformed)?;
     if !sender.tells_push(header, &event) {
         return Ok(Vec::new());
     }
@@ -220,20 +294,7 @@ impl Engine {
         header: &dyn Fn(&str) -> Option<String>,
         body: &[u8],
     ) -> Result<usize, WebhookError> {
-        let namespace = &self.settings.namespace;
-        let text = |name: &str, key: &str| {
-            let secret = self.cache.get(&ResourceKey::new("", "Secret", namespace, name));
-            secret.and_then(|secret| secret_text(&secret, key))
-        };
-        let secret = |key: &str| {
-            let own = text(ARGOCD_SECRET, key);
-            // A value may say where it is instead.
-            match own.as_deref().and_then(secret_reference) {
-                None => Secret::found(own, Secret::Unset),
-                Some((name, key)) => Secret::found(text(name, key), Secret::Lost),
-            }
-        };
-        let addresses = hear(header, body, &secret)?;
+        let addresses = hear(header, body, &|key| self.proof(key))?;
         let pushed = addresses.iter().filter_map(|url| RepoId::parse(url)).filter(|id| !id.is_folder());
         let readers = self.pushed(&pushed.collect());
         // Of repositories that nobody reads anybody could tell without end.
@@ -241,6 +302,32 @@ impl Engine {
             self.metrics.told_of(first);
         }
         Ok(readers)
+    }
+
+    /// Whether what a request tells is worth reading, by its head alone.
+    ///
+    /// # Errors
+    /// See [`WebhookError`].
+    pub(crate) fn may_tell(&self, header: &dyn Fn(&str) -> Option<String>) -> Result<(), WebhookError> {
+        may_tell(header, &|key| self.proof(key))
+    }
+
+    /// What `argocd-secret` has in a field that a host proves itself by.
+    fn proof(&self, key: &str) -> Secret {
+        let namespace = &self.settings.namespace;
+        let text = |name: &str, key: &str| {
+            let secret = self.cache.get(&ResourceKey::new("", "Secret", namespace, name));
+            secret.and_then(|secret| secret_text(&secret, key))
+        };
+        let found = |key: &str| {
+            let own = text(ARGOCD_SECRET, key);
+            // A value may say where it is instead.
+            match own.as_deref().and_then(secret_reference) {
+                None => Secret::found(own, Secret::Unset),
+                Some((name, key)) => Secret::found(text(name, key), Secret::Lost),
+            }
+        };
+        required(key, &found)
     }
 
     /// Lets those be looked at that read repositories whose branches may have moved; how many these are. What a plugin
@@ -297,9 +384,11 @@ mod tests {
         let found = |pairs: &[(&str, &str)], wanted: &str| {
             pairs.iter().find(|(name, _)| *name == wanted).map(|(_, value)| (*value).to_owned())
         };
-        hear(&|name| found(headers, name), body.to_string().as_bytes(), &|key| {
-            Secret::found(found(secrets, key), Secret::Unset)
-        })
+        let header = |name: &str| found(headers, name);
+        let set = |key: &str| Secret::found(found(secrets, key), Secret::Unset);
+        let secret = |key: &str| required(key, &set);
+        may_tell(&header, &secret)?;
+        hear(&header, body.to_string().as_bytes(), &secret)
     }
 
     fn signature(key: &str, body: &Value) -> String {
@@ -410,6 +499,51 @@ mod tests {
     }
 
     #[test]
+    fn a_host_without_a_secret_is_believed_only_if_no_other_has_one() {
+        let senders = [
+            vec![("x-github-event", "push")],
+            vec![("x-gogs-event", "push")],
+            vec![("x-gitlab-event", "Push Hook")],
+            vec![("x-event-key", "repo:push"), ("x-hook-uuid", "u")],
+            vec![("x-event-key", "repo:refs_changed")],
+            vec![("x-vss-activityid", "1")],
+        ];
+        let repository = json!({"html_url": "https://a/b", "remoteUrl": "https://a/b",
+            "links": {"html": {"href": "https://a/b"}, "clone": [{"href": "https://a/b"}]}});
+        let body = json!({"repository": repository, "resource": {"repository": repository},
+            "project": {"web_url": "https://a/b"}});
+        for (at, sender) in senders.iter().enumerate() {
+            assert!(told(sender, &body, &[]).is_ok(), "{sender:?}");
+            let another = if at == 0 { "webhook.gitlab.secret" } else { "webhook.github.secret" };
+            let answer = told(sender, &body, &[(another, "s3cret")]);
+            assert_eq!(answer, Err(WebhookError::Unproved), "{sender:?}");
+        }
+        let azure = [("x-vss-activityid", "1"), ("authorization", "Basic dTpw")];
+        assert!(told(&azure, &body, &[("webhook.azuredevops.password", "p")]).is_ok(), "a password alone");
+    }
+
+    #[test]
+    fn without_a_chance_of_a_proof_no_body_is_read() {
+        let set = |key: &str| match key {
+            "webhook.github.secret" | "webhook.gitlab.secret" => Secret::Set("s3cret".to_owned()),
+            _ => Secret::Unset,
+        };
+        let ask = |headers: &[(&str, &str)]| {
+            let header = |name: &str| {
+                headers.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+            };
+            may_tell(&header, &|key| required(key, &set))
+        };
+        let (unproved, event) = (Err(WebhookError::Unproved), ("x-github-event", "push"));
+        assert_eq!(ask(&[event]), unproved);
+        assert_eq!(ask(&[event, ("x-hub-signature-256", "sha256=00")]), Ok(()), "the body decides");
+        assert_eq!(ask(&[("x-gitlab-event", "Push Hook"), ("x-gitlab-token", "other")]), unproved);
+        assert_eq!(ask(&[("x-gitlab-event", "Push Hook"), ("x-gitlab-token", "s3cret")]), Ok(()));
+        assert_eq!(ask(&[("x-gogs-event", "push"), ("x-gogs-signature", "00")]), unproved);
+        assert_eq!(ask(&[]), Err(WebhookError::Unknown));
+    }
+
+    #[test]
     fn who_does_not_know_the_secret_is_not_listened_to() {
         let body = json!({"repository": {"html_url": "https://git.example.com/acme/shop"}});
         let github = [("webhook.github.secret", "s3cret")];
@@ -420,8 +554,9 @@ mod tests {
         assert!(signed("s3cret").is_ok());
         assert_eq!(signed("other"), Err(WebhookError::Unproved));
         assert_eq!(told(&[("x-github-event", "push")], &body, &github), Err(WebhookError::Unproved));
-        // Another host's secret proves nothing here, and a ping proves itself, too.
-        assert!(told(&[("x-github-event", "push")], &body, &[("webhook.gitlab.secret", "s3cret")]).is_ok());
+        // Where another host has a secret, nobody is believed without; a ping proves itself, too.
+        let other = [("webhook.gitlab.secret", "s3cret")];
+        assert_eq!(told(&[("x-github-event", "push")], &body, &other), Err(WebhookError::Unproved));
         assert_eq!(told(&[("x-github-event", "ping")], &body, &github), Err(WebhookError::Unproved));
         let gitlab = |token: &str| {
             let headers = [("x-gitlab-event", "Push Hook"), ("x-gitlab-token", token)];

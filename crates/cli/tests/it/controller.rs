@@ -151,6 +151,15 @@ fn send(line: &str, head: &str, body: &str) -> String {
     text
 }
 
+/// A connection on which an event of so many bytes has begun.
+fn begin(line: &str, head: &str, length: usize) -> TcpStream {
+    let address = line.split("address=").nth(1).unwrap().trim();
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "POST /api/webhook HTTP/1.1\r\n{head}Host: x\r\ncontent-length: {length}\r\n\r\n{{")
+        .unwrap();
+    stream
+}
+
 #[test]
 fn one_of_two_controllers_works_and_the_other_takes_over() {
     let twin = Twin::start("install");
@@ -192,6 +201,16 @@ fn one_of_two_controllers_works_and_the_other_takes_over() {
     // CVE-2024-40634: a body without end.
     let endless = "POST /api/webhook HTTP/1.1\r\nX-GitHub-Event: push\r\ncontent-length: 9000000000\r\n";
     assert!(send(&address, endless, "{").starts_with("HTTP/1.1 413"));
+    // Who sends slowly keeps nobody else waiting.
+    let slow: Vec<_> = (0..20).map(|_| begin(&address, "X-GitHub-Event: push\r\n", 1_000_000)).collect();
+    let after = told("POST", "X-GitHub-Event: push\r\n", push);
+    assert!(after.starts_with("HTTP/1.1 200"), "{after}");
+    for mut stream in slow {
+        stream.set_nonblocking(true).unwrap();
+        let waits =
+            stream.read(&mut [0; 1]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock);
+        assert!(waits, "it is still waited for");
+    }
     first.interrupt();
     second.until("holds the Lease");
     twin.repo.write("manifests/b.yaml", config_map("b", "1"));

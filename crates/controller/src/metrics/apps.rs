@@ -7,6 +7,7 @@ use std::{
 };
 
 use tiphys_appset::owner_of;
+use tiphys_diag::show::without_passwords;
 use tiphys_model::{Application, HealthCode};
 use tiphys_sync::SyncState;
 use tiphys_value::Value;
@@ -146,7 +147,7 @@ fn info_of(app: &Application) -> Vec<(&'static str, String)> {
     let operation = app.operation.as_ref().map_or("", |_| "sync");
     let more = vec![
         ("autosync_enabled", app.automated().is_some().to_string()),
-        ("repo", source.repo_url),
+        ("repo", without_passwords(&source.repo_url).into_owned()),
         ("dest_server", destination.server.clone()),
         ("dest_namespace", destination.namespace.clone()),
         ("sync_status", app.status.sync.status.as_str().to_owned()),

@@ -11,6 +11,7 @@ use std::{
 };
 
 use tiphys_cluster::LiveCache;
+use tiphys_diag::show::without_passwords;
 use tiphys_helm::generic_version;
 use tiphys_model::{Application, OperationState, time::elapsed};
 use tiphys_source::{GitRequests, Histogram};
@@ -111,7 +112,7 @@ impl Metrics {
     /// Notes an event of a Git host.
     pub fn told_of(&self, repository: &str) {
         let mut counters = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
-        *counters.events.entry(repository.to_owned()).or_default() += 1;
+        *counters.events.entry(without_passwords(repository).into_owned()).or_default() += 1;
     }
 
     /// Notes an operation that ended.
