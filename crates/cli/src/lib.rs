@@ -1,6 +1,9 @@
 //! The `tiphys` command as a library, so that manual pages and completions are made from the very
 //! definition that parses the command line.
 
+#[macro_use]
+mod output;
+
 mod app;
 mod check;
 mod clusters;
@@ -14,7 +17,6 @@ mod fetch;
 mod generators;
 mod local_clusters;
 mod local_repositories;
-mod output;
 mod plugins;
 pub mod reference;
 mod repository;

@@ -7,6 +7,7 @@ use std::{
 
 use clap::ValueEnum;
 use serde_json::Value;
+use tiphys_diag::show;
 
 /// The form of a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -20,12 +21,23 @@ pub enum Format {
     Yaml,
 }
 
-/// Writes a line to stdout. Unlike `println!` it does not panic when nobody reads any more.
+/// Stands for the standard library's macro in this program: what is said on stderr holds names and messages of repositories,
+/// and those must not command the terminal, or the runner of a workflow.
+macro_rules! eprintln {
+    ($($argument:tt)*) => { $crate::output::notice(format_args!($($argument)*)) };
+}
+
+/// Writes lines to stderr for people. That nobody reads them ends nobody's work.
+pub fn notice(text: impl Display) {
+    let _ = writeln!(io::stderr().lock(), "{}", show::terminal(&text.to_string()));
+}
+
+/// Writes a line to stdout, as a terminal may have it. Unlike `println!` it does not panic when nobody reads any more.
 ///
 /// # Errors
 /// stdout cannot be written.
 pub fn say(line: impl Display) -> io::Result<()> {
-    write(format!("{line}\n").as_bytes())
+    write(show::terminal(&format!("{line}\n")).as_bytes())
 }
 
 /// Prints text for people, or the value that says the same to programs.
@@ -34,10 +46,29 @@ pub fn say(line: impl Display) -> io::Result<()> {
 /// stdout cannot be written.
 pub fn print(format: Format, text: &str, value: &Value) -> io::Result<()> {
     match format {
+        Format::Text => write(show::terminal(text).as_bytes()),
+        Format::Json => write(json_text(value).as_bytes()),
+        Format::Yaml => write(show::without_passwords(&tiphys_yaml::to_yaml(value)).as_bytes()),
+    }
+}
+
+/// Prints manifests as they are, to be read by programs in every form.
+///
+/// # Errors
+/// stdout cannot be written.
+pub fn print_manifests(format: Format, text: &str, value: &Value) -> io::Result<()> {
+    match format {
         Format::Text => write(text.as_bytes()),
-        Format::Json => say(format_args!("{value:#}")),
+        Format::Json => write(show::json(&format!("{value:#}\n")).as_bytes()),
         Format::Yaml => write(tiphys_yaml::to_yaml(value).as_bytes()),
     }
+}
+
+/// A value as JSON text for programs, without passwords of addresses and without what commands a terminal.
+pub fn json_text(value: &Value) -> String {
+    let text = format!("{value:#}\n");
+    let text = show::without_passwords(&text);
+    show::json(&text).into_owned()
 }
 
 /// Writes to stdout, all of it before this returns: what is left for the end of the process fails unheard.
@@ -53,7 +84,9 @@ pub fn write(bytes: &[u8]) -> io::Result<()> {
 /// Rows under a header, columns aligned, the last one as wide as it likes.
 pub fn table<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
     let header = header.map(str::to_owned);
-    let lines: Vec<&[String; N]> = std::iter::once(&header).chain(rows).collect();
+    let rows: Vec<[String; N]> =
+        rows.iter().map(|row| row.each_ref().map(|cell| show::line(cell).into_owned())).collect();
+    let lines: Vec<&[String; N]> = std::iter::once(&header).chain(&rows).collect();
     let widths: Vec<usize> = (0..N)
         .map(|at| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or_default())
         .collect();
@@ -75,6 +108,15 @@ pub fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cell_is_one_line_and_commands_nothing() {
+        let rows = [["a\n::error::x\u{1b}[31m".into(), "b".into()]];
+        assert_eq!(
+            table(["NAME", "X"], &rows),
+            "NAME              X\na\u{240a}\u{2237}error::x\u{241b}[31m  b\n"
+        );
+    }
 
     #[test]
     fn columns_are_aligned() {

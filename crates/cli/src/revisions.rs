@@ -6,7 +6,7 @@ use std::{
 };
 
 use tiphys_appset::ClusterInfo;
-use tiphys_model::{hook, names};
+use tiphys_model::{ArgoSettings, hook, names};
 use tiphys_source::WorkingTree;
 use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value, json};
 use tiphys_vfs::is_below;
@@ -105,6 +105,8 @@ pub struct Opened {
     catalogue: Catalogue,
     /// The environments that stand side by side in it.
     pub environments: BTreeSet<String>,
+    /// The annotations whose values are shown nowhere, as any `argocd-cm` among its files says.
+    pub masked_annotations: BTreeSet<String>,
 }
 
 /// Opens a repository at a revision, or as its files are, with clusters that its own files may
@@ -122,7 +124,9 @@ pub fn open(given: &Given<'_>, clusters: &[ClusterInfo]) -> anyhow::Result<Opene
         Choice::Run(..) => BTreeSet::new(),
     };
     let faults = repository.scan.faults.iter().map(|fault| fault.trim_end().to_owned()).collect();
-    Ok(Opened { faults, repository, catalogue, environments })
+    let settings = repository.scan.settings.iter().map(|found| &found.object);
+    let masked_annotations = settings.flat_map(masked_by).collect();
+    Ok(Opened { faults, repository, catalogue, environments, masked_annotations })
 }
 
 const SCOPE: Scope = Scope { foreign: true, origins: false };
@@ -154,6 +158,19 @@ impl Opened {
         state.extend(build("").into_iter().filter(|(subject, _)| !led_to.contains(&subject.node)));
         state
     }
+}
+
+/// The annotations that an `argocd-cm` masks.
+fn masked_by(settings: &Value) -> Vec<String> {
+    ArgoSettings::from_objects(Some(settings), None).masked_annotations
+}
+
+/// The annotations that any `argocd-cm` masks which is rendered at a state.
+pub fn masked_annotations(state: &State) -> BTreeSet<String> {
+    let objects = state.values().filter_map(|rendering| rendering.objects.as_ref().ok()).flatten();
+    let settings =
+        objects.filter(|(key, _)| key.kind == "ConfigMap" && key.name == tiphys_model::settings::CONFIG_MAP);
+    settings.flat_map(|(_, object)| masked_by(object)).collect()
 }
 
 /// The environment that a file belongs to; empty if none.

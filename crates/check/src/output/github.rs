@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use tiphys_diag::Severity;
+use tiphys_diag::{
+    Severity,
+    show::{workflow_message, workflow_property},
+};
 
 use super::Shown;
 
@@ -19,38 +22,19 @@ pub fn github(shown: &Shown<'_>) -> String {
         let mut properties = Vec::new();
         if let Some(label) = &diagnostic.primary {
             let span = &label.span;
-            properties.push(format!("file={}", property(&span.file)));
+            properties.push(format!("file={}", workflow_property(&span.file)));
             properties.push(format!("line={}", span.start.line));
             properties.push(format!("endLine={}", span.end.line));
             properties.push(format!("col={}", span.start.column));
         }
-        properties.push(format!("title={}", property(&diagnostic.rule)));
+        properties.push(format!("title={}", workflow_property(&diagnostic.rule)));
         let mut message = diagnostic.message.clone();
         for more in std::iter::once(&diagnostic.mechanism).chain(&diagnostic.help).filter(|it| !it.is_empty())
         {
             // Writing to a String cannot fail.
             let _ = write!(message, "\n{more}");
         }
-        let _ = writeln!(out, "::{command} {}::{}", properties.join(","), escaped(&message));
+        let _ = writeln!(out, "::{command} {}::{}", properties.join(","), workflow_message(&message));
     }
     out
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
-}
-
-fn property(text: &str) -> String {
-    escaped(text).replace(':', "%3A").replace(',', "%2C")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_would_end_a_command_is_escaped() {
-        assert_eq!(escaped("a\nb%c"), "a%0Ab%25c");
-        assert_eq!(property("a:b,c"), "a%3Ab%2Cc");
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use tiphys_diag::render::full;
+use tiphys_diag::{render::full, show::xml};
 
 use super::{Shown, family};
 use crate::Finding;
@@ -40,28 +40,11 @@ fn case(out: &mut String, finding: &Finding, shown: &Shown<'_>) {
     let _ = write!(
         out,
         "    <testcase classname=\"{}\" name=\"{}\" file=\"{}\" line=\"{line}\">\n      <failure type=\"{}\" message=\"{}\">{}</failure>\n    </testcase>\n",
-        escaped(&diagnostic.rule),
-        escaped(&diagnostic.message),
-        escaped(file),
+        xml(&diagnostic.rule),
+        xml(&diagnostic.message),
+        xml(file),
         diagnostic.severity,
-        escaped(&diagnostic.message),
-        escaped(&full(diagnostic, shown.sources, false)),
+        xml(&diagnostic.message),
+        xml(&full(diagnostic, shown.sources, false)),
     );
-}
-
-/// XML 1.0 text: markup escaped, characters that it cannot hold replaced.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\n' | '\t' => out.push(c),
-            c if c < ' ' || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
 }

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use tiphys_diag::Diagnostic;
+use tiphys_diag::{
+    Diagnostic,
+    show::{code, fenced, html, markdown as markdown_text},
+};
 
 use super::{Shown, counted, family};
 use crate::{Finding, patch};
@@ -32,54 +35,49 @@ pub fn markdown(shown: &Shown<'_>) -> String {
     if !unseen.is_empty() {
         let _ = writeln!(out, "\n**Not seen**\n");
         for line in unseen {
-            let _ = writeln!(out, "- {}", escaped(&line));
+            let _ = writeln!(out, "- {}", markdown_text(&line));
         }
     }
     out
 }
 
 fn one(out: &mut String, diagnostic: &Diagnostic, finding: Option<&Finding>, shown: &Shown<'_>) {
-    let place = diagnostic.primary.as_ref().map(|label| format!(" – `{}`", label.span)).unwrap_or_default();
+    let place =
+        diagnostic.primary.as_ref().map(|label| format!(" – <code>{}</code>", html(&label.span.to_string())));
+    let place = place.unwrap_or_default();
     let _ = writeln!(
         out,
         "\n<details><summary><b>{}</b> <code>{}</code> {}{place}</summary>\n",
         diagnostic.severity,
-        diagnostic.rule,
-        escaped(&diagnostic.message)
+        html(&diagnostic.rule),
+        html(&diagnostic.message)
     );
     let primary = diagnostic.primary.iter().chain(&diagnostic.related);
     for label in primary {
         let line = shown.sources.line(&label.span).unwrap_or_default().trim_end();
-        let _ = writeln!(out, "`{}` {}\n{}", label.span, escaped(&label.text), fenced("yaml", line));
+        let _ = writeln!(
+            out,
+            "{} {}\n{}",
+            code(&label.span.to_string()),
+            markdown_text(&label.text),
+            fenced("yaml", line)
+        );
     }
     if !diagnostic.mechanism.is_empty() {
-        let _ = writeln!(out, "**Why:** {}\n", escaped(&diagnostic.mechanism));
+        let _ = writeln!(out, "**Why:** {}\n", markdown_text(&diagnostic.mechanism));
     }
     if finding.is_some_and(|finding| shown.is_unreached(finding)) {
         let _ = writeln!(out, "No Application reaches this.\n");
     }
     for help in &diagnostic.help {
-        let _ = writeln!(out, "**What to do:** {}\n", escaped(help));
+        let _ = writeln!(out, "**What to do:** {}\n", markdown_text(help));
     }
     if let Some(fix) = finding.and_then(|finding| finding.fix.as_ref()) {
-        let _ = writeln!(out, "**Fix:** {}\n", escaped(&fix.description));
+        let _ = writeln!(out, "**Fix:** {}\n", markdown_text(&fix.description));
         let diff = patch::unified(fix, shown.sources);
         if !diff.is_empty() {
             let _ = writeln!(out, "{}", fenced("diff", diff.trim_end()));
         }
     }
     let _ = writeln!(out, "</details>");
-}
-
-/// A code block whose fence is longer than any in the text.
-fn fenced(language: &str, text: &str) -> String {
-    let mut fence = String::from("```");
-    while text.contains(&fence) {
-        fence.push('`');
-    }
-    format!("{fence}{language}\n{text}\n{fence}\n")
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('|', "\\|")
 }

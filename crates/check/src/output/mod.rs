@@ -5,6 +5,7 @@ mod json;
 mod junit;
 mod markdown;
 mod sarif;
+mod secrets;
 mod summary;
 mod text;
 
@@ -18,6 +19,7 @@ pub use json::{JSON_VERSION, json};
 pub use junit::junit;
 pub use markdown::markdown;
 pub use sarif::sarif;
+pub use secrets::masked;
 pub use text::text;
 
 /// What is shown.

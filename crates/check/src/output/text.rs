@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tiphys_diag::{Severity, render::full};
+use tiphys_diag::{Severity, render::full, show::line};
 
 use super::{Shown, counted, family};
 use crate::{Confidence, Finding};
@@ -62,10 +62,11 @@ fn summary(out: &mut String, shown: &Shown<'_>) {
         }
     }
     for url in &shown.survey.adopted {
+        let url = line(&url.to_string()).into_owned();
         let _ =
             writeln!(out, "{url} is taken to be this repository: the paths that are named there are here");
     }
     for unseen in shown.unseen() {
-        let _ = writeln!(out, "not seen: {unseen}");
+        let _ = writeln!(out, "not seen: {}", line(&unseen));
     }
 }

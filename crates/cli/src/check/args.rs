@@ -56,6 +56,9 @@ pub struct Args {
     /// Stay, and check again whenever a file changes.
     #[arg(long, conflicts_with = "rev")]
     pub watch: bool,
+    /// Show the values of Secrets in the lines that are pointed at.
+    #[arg(long)]
+    pub show_secrets: bool,
     /// Print what a rule is about, and end.
     #[arg(long, value_name = "RULE")]
     pub explain: Option<String>,

@@ -6,7 +6,7 @@ mod progress;
 mod survey;
 mod watch;
 
-use std::{fs, io::IsTerminal as _, path::Path, sync::Arc};
+use std::{collections::HashSet, fs, io::IsTerminal as _, path::Path, sync::Arc};
 
 use anyhow::Context as _;
 use tiphys_check::{
@@ -35,6 +35,8 @@ struct Round {
     survey: Survey,
     kept: Kept,
     sources: SourceMap,
+    /// The same without the values of Secrets, if these are not to be shown.
+    shown: SourceMap,
     checked: Checked,
     threshold: Severity,
 }
@@ -85,14 +87,21 @@ impl<'a> Check<'a> {
             judged(&self.reader.survey(tree, &kept).0).findings
         };
         patch::prove(&mut checked.findings, &sources, self.reader.tree(), &again);
-        Ok(Round { survey, kept, sources, checked, threshold })
+        let shown = match self.args.show_secrets {
+            true => sources.clone(),
+            false => {
+                let pointed = pointed_into(&checked);
+                sources.map(|file, text| pointed.contains(file).then(|| output::masked(text)).flatten())
+            }
+        };
+        Ok(Round { survey, kept, sources, shown, checked, threshold })
     }
 
     fn shown<'r>(&self, round: &'r Round) -> Shown<'r> {
         Shown {
             checked: &round.checked,
             survey: &round.survey,
-            sources: &round.sources,
+            sources: &round.shown,
             threshold: round.threshold,
         }
     }
@@ -102,8 +111,8 @@ impl<'a> Check<'a> {
         let shown = self.shown(round);
         let text = match self.args.output {
             Output::Text => self.text(&shown),
-            Output::Json => format!("{:#}\n", output::json(&shown)),
-            Output::Sarif => format!("{:#}\n", output::sarif(&shown)),
+            Output::Json => crate::output::json_text(&output::json(&shown)),
+            Output::Sarif => crate::output::json_text(&output::sarif(&shown)),
             Output::Github => output::github(&shown),
             Output::Markdown => output::markdown(&shown),
             Output::Junit => output::junit(&shown),
@@ -152,6 +161,15 @@ impl<'a> Check<'a> {
         }
         Ok(())
     }
+}
+
+/// The files that something which was found points into.
+fn pointed_into(checked: &Checked) -> HashSet<Arc<str>> {
+    let findings = checked.findings.iter().map(|finding| &finding.diagnostic);
+    let all = findings.chain(&checked.faults);
+    let labels = all.flat_map(|diagnostic| diagnostic.primary.iter().chain(&diagnostic.related));
+    let edits = checked.findings.iter().filter_map(|finding| finding.fix.as_ref()).flat_map(|fix| &fix.patch);
+    labels.map(|label| label.span.file.clone()).chain(edits.map(|edit| edit.span.file.clone())).collect()
 }
 
 fn configuration(tree: &dyn FileTree) -> anyhow::Result<Config> {

@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use clap::ValueEnum;
 use tiphys_check::Survey;
 use tiphys_controller::Checkouts;
+use tiphys_diag::show;
 use tiphys_graph::{
     EnvironmentId, Input,
     edges::Edges,
@@ -103,13 +104,14 @@ fn print(shown: &[Shown<'_>], output: Output) -> anyhow::Result<()> {
     let text: String = match output {
         Output::Text => shown.map(|it| it.text() + "\n").collect(),
         Output::Json => {
-            format!("{:#}\n", serde_json::Value::from(shown.map(Shown::json).collect::<Vec<_>>()))
+            let all = serde_json::Value::from(shown.map(Shown::json).collect::<Vec<_>>());
+            return Ok(crate::output::write(crate::output::json_text(&all).as_bytes())?);
         }
         Output::Dot => shown.map(Shown::dot).collect(),
         Output::Mermaid => shown.map(Shown::mermaid).collect(),
         Output::Waves => shown.map(Shown::waves).collect(),
     };
-    Ok(crate::output::write(text.as_bytes())?)
+    Ok(crate::output::write(show::terminal(&text).as_bytes())?)
 }
 
 fn read(args: &Args) -> anyhow::Result<Survey> {

@@ -11,7 +11,7 @@ use tiphys_vfs::FileTree;
 use crate::{
     dump,
     exit::Reported,
-    output::{Format, print},
+    output::{Format, print_manifests},
     repository::{Given, Repository, render_one},
     templates,
 };
@@ -88,7 +88,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     let document = |object: &Value| format!("---\n{}", tiphys_yaml::to_yaml(object));
     let text = objects.iter().map(document).collect::<String>();
-    print(args.output, &text, &Value::Array(objects))?;
+    print_manifests(args.output, &text, &Value::Array(objects))?;
     if is_sound { Ok(()) } else { Err(Reported.into()) }
 }
 

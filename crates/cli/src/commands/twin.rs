@@ -47,6 +47,9 @@ pub struct Args {
     /// the standard input.
     #[arg(long, value_name = "DUMP", conflicts_with = "nodes")]
     from: Option<PathBuf>,
+    /// Call the webhooks outside of the cluster that a dump names. Each call carries an object, to wherever the dump says.
+    #[arg(long, requires = "from")]
+    outbound: bool,
 }
 
 /// Runs until interrupted.
@@ -68,6 +71,8 @@ async fn serve(args: &Args) -> anyhow::Result<()> {
         state_dir: args.state.clone(),
         kubernetes_version: args.kubernetes_version.unwrap_or_default(),
         service_network: args.service_cluster_ip_range,
+        // A dump is somebody else's: it may name any address.
+        outbound: args.from.is_none() || args.outbound,
         ..ApiServerOptions::default()
     })?;
     let serving = server.bind(args.listen).await.map_err(listen_error)?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context as _, bail};
+use tiphys_diff::mask_secret;
 use tiphys_value::{FieldPath, ObjectExt, Origin, OriginKind, RenderedObject, Value, json};
 
 use crate::{
@@ -28,6 +29,9 @@ pub struct Args {
     /// Fetch nothing.
     #[arg(long)]
     offline: bool,
+    /// Show the values of Secrets, which are masked otherwise.
+    #[arg(long)]
+    show_secrets: bool,
     /// How the result is written.
     #[arg(long, short, value_enum, default_value_t = Format::Text)]
     output: Format,
@@ -71,6 +75,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         let known = if known.is_empty() { "nothing".to_owned() } else { known.join(", ") };
         format!("Application {app} renders no {kind}/{name}; it renders {known}")
     })?;
+    let mut object = object.clone();
+    if !args.show_secrets {
+        mask_secret(&mut [&mut object.value], &[]);
+    }
+    let object = &object;
     let (text, fields) = match field {
         Some(field) => explain(object, &field)?,
         None => list(object),
@@ -165,7 +174,7 @@ fn told(path: &FieldPath, value: &Value, chain: &[Origin]) -> Value {
     json!({"path": path.to_string(), "value": value, "origins": chain})
 }
 
-/// A value on one line; Secret values are the business of who runs this on their own files.
+/// A value on one line.
 fn shown(value: &Value) -> String {
     const LONGEST: usize = 100;
     let text = value.to_string();

@@ -9,6 +9,7 @@ use std::{
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
+use tiphys_diag::show;
 
 use super::{rows::Row, table::table, waits};
 use crate::duration::shown;
@@ -213,7 +214,7 @@ impl Reporter {
         let since = row.doing_since();
         bar.set_message(format!(
             "{:<24} wave {:>3}  {:<9} {:<11} {since}",
-            row.title,
+            show::line(&row.title),
             row.wave,
             row.sync.as_str(),
             row.health_text()
@@ -225,7 +226,7 @@ impl Reporter {
         format!(
             "{:>7}  {:<24} wave {:>3}  {:<9}  {:<11}  {}",
             shown(self.started.elapsed()),
-            row.title,
+            show::line(&row.title),
             row.wave,
             row.sync.as_str(),
             row.health_text(),
@@ -237,11 +238,16 @@ impl Reporter {
 
     fn event(&self, mut event: Value) {
         event["time"] = jiff::Timestamp::now().to_string().into();
-        self.line(&event.to_string());
+        self.write_line(&show::json(&event.to_string()));
+    }
+
+    /// Text for people, as a terminal may have it.
+    fn line(&self, text: &str) {
+        self.write_line(&show::terminal(text));
     }
 
     /// One line. That stdout is closed ends nobody's work.
-    fn line(&self, text: &str) {
+    fn write_line(&self, text: &str) {
         match &self.live {
             Some(live) => {
                 let _ = live.all.println(text);

@@ -10,7 +10,7 @@ use crate::{
         desired::{self, Wanted},
         session::Session,
     },
-    output::{Format, print},
+    output::{Format, print_manifests},
 };
 
 /// Print the objects of an Application: as its sources describe them, or as they are.
@@ -72,5 +72,5 @@ pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
         }
         Format::Json | Format::Yaml => String::new(),
     };
-    Ok(print(args.output, &text, &Value::Array(objects))?)
+    Ok(print_manifests(args.output, &text, &Value::Array(objects))?)
 }

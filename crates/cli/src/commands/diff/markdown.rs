@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use tiphys_diag::show::{code, fenced, html, markdown};
+
 use super::{Found, diff, fate, faults, name, noise, object, shown, verb};
 use crate::revisions::AppChange;
 
@@ -11,13 +13,14 @@ const LIMIT: usize = 60_000;
 /// A table, and what differs folded up below.
 pub fn write(found: &Found, range: &str) -> String {
     // Writing to a String cannot fail.
-    let mut text = format!("### {} in `{range}`\n\n", found.differ());
+    let mut text = format!("### {} in {}\n\n", found.differ(), code(range));
     if !found.apps.is_empty() {
         text.push_str("| Application | | added | changed | removed |\n|---|---|---|---|---|\n");
     }
     for app in &found.apps {
         let [added, changed, removed] = ["added", "changed", "removed"].map(|word| count(app, word));
-        let _ = writeln!(text, "| {} | {} | {added} | {changed} | {removed} |", name(app), fate(app));
+        let _ =
+            writeln!(text, "| {} | {} | {added} | {changed} | {removed} |", markdown(&name(app)), fate(app));
     }
     text.push_str(&unknown(found));
     let mut left_out = 0;
@@ -30,8 +33,11 @@ pub fn write(found: &Found, range: &str) -> String {
         }
     }
     if left_out > 0 {
-        let _ =
-            writeln!(text, "\n{left_out} Applications are too large for this comment: `tiphys diff {range}`");
+        let _ = writeln!(
+            text,
+            "\n{left_out} Applications are too large for this comment: {}",
+            code(&format!("tiphys diff {range}"))
+        );
     }
     text
 }
@@ -56,31 +62,37 @@ fn unknown(found: &Found) -> String {
         return String::new();
     }
     let mut text = format!(
-        "\n<details><summary>nothing is known of {}, which render neither before nor after</summary>\n\n```text\n",
+        "\n<details><summary>nothing is known of {}, which render neither before nor after</summary>\n\n",
         found.unknown.len()
     );
+    let mut lines = String::new();
     for (why, names) in found.reasons() {
         let line = format!("{}: {why}\n", names.join(", "));
-        if text.len() + line.len() > LIMIT / 4 {
-            text.push_str("and more\n");
+        if lines.len() + line.len() > LIMIT / 4 {
+            lines.push_str("and more\n");
             break;
         }
-        text.push_str(&line);
+        lines.push_str(&line);
     }
-    text.push_str("```\n\n</details>\n");
+    text.push_str(&fenced("text", lines.trim_end()));
+    text.push_str("\n</details>\n");
     text
 }
 
 fn section(app: &AppChange) -> String {
-    let mut text = format!("\n<details><summary>{} ({})</summary>\n\n", name(app), fate(app));
+    let mut text = format!("\n<details><summary>{} ({})</summary>\n\n", html(&name(app)), fate(app));
     for fault in faults(app) {
-        let _ = writeln!(text, "```text\n{fault}\n```\n");
+        let _ = writeln!(text, "{}", fenced("text", &fault));
     }
     for change in shown(app) {
         let diff = diff(change);
-        // A fence must be longer than any in what it holds.
-        let fence = if diff.contains("```") { "````" } else { "```" };
-        let _ = writeln!(text, "**{}** {}\n\n{fence}diff\n{diff}{fence}\n", object(change), verb(change));
+        let _ = writeln!(
+            text,
+            "**{}** {}\n\n{}",
+            markdown(&object(change)),
+            verb(change),
+            fenced("diff", diff.trim_end_matches('\n'))
+        );
     }
     if noise(app) > 0 {
         let _ =

@@ -10,6 +10,7 @@ use std::{
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
+use tiphys_diag::show;
 use tiphys_diff::{mask_secret, readable, unified};
 use tiphys_source::WorkingTree;
 use tiphys_value::{ObjectExt, ResourceKey};
@@ -54,6 +55,9 @@ pub struct Args {
     /// Fetch nothing.
     #[arg(long)]
     offline: bool,
+    /// Show the values of Secrets, and of the annotations that `argocd-cm` masks.
+    #[arg(long)]
+    show_secrets: bool,
     /// Exit with 1 if something differs.
     #[arg(long)]
     exit_code: bool,
@@ -102,6 +106,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     faults.iter().for_each(|fault| eprintln!("note: {fault}"));
     // What stands side by side in one state is told apart in both.
     let environments = &old.environments | &new.environments;
+    let mut annotations: BTreeSet<String> = &old.masked_annotations | &new.masked_annotations;
     let (old, new) = std::thread::scope(|scope| {
         let old = scope.spawn(|| old.render(&environments));
         let new = new.render(&environments);
@@ -111,17 +116,21 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         let place = args.path.as_deref().unwrap_or("the repository");
         return Err(WrongUse(format!("no Application found in {place}")).into());
     }
+    annotations.extend([&old, &new].into_iter().flat_map(revisions::masked_annotations));
+    let annotations: Vec<String> = annotations.into_iter().collect();
     let gone = old.keys().filter(|subject| !new.contains_key(subject));
     let count = new.keys().chain(gone).filter(|subject| !subject.node.is_set).count();
     let (unknown, mut apps): (Vec<AppChange>, Vec<AppChange>) =
         revisions::compare(old, new).into_iter().partition(AppChange::is_unknown);
-    apps.iter_mut().flat_map(|app| &mut app.changes).for_each(mask);
+    if !args.show_secrets {
+        apps.iter_mut().flat_map(|app| &mut app.changes).for_each(|change| mask(change, &annotations));
+    }
     let found = Found { apps, unknown, count };
     let text = match args.output {
-        Output::Text => text::write(&found),
+        Output::Text => show::terminal(&text::write(&found)).into_owned(),
         Output::Json => {
             let all = found.apps.iter().chain(&found.unknown);
-            format!("{:#}\n", Value::Array(all.map(value).collect()))
+            crate::output::json_text(&Value::Array(all.map(value).collect()))
         }
         Output::Markdown => markdown::write(&found, &args.range),
     };
@@ -173,9 +182,9 @@ fn in_short(why: &str) -> &str {
         .fold(request, |text, end| text.split(end).next().unwrap_or(text))
 }
 
-fn mask(change: &mut Change) {
+fn mask(change: &mut Change, annotations: &[String]) {
     let mut sides: Vec<&mut Value> = change.old.iter_mut().chain(&mut change.new).collect();
-    mask_secret(&mut sides, &[]);
+    mask_secret(&mut sides, annotations);
 }
 
 fn name(app: &AppChange) -> String {
