@@ -182,6 +182,25 @@ impl<'a> Checkouts<'a> {
             .collect()
     }
 
+    /// A text that differs whenever what was read differs: of repositories the files count, not the commits. `None` if
+    /// something was fetched of which nothing is noted.
+    pub(crate) fn identity(&self) -> Option<String> {
+        if self.fetched.load(Ordering::Relaxed) {
+            return None;
+        }
+        let opened = self.lock();
+        let mut read: Vec<String> = opened
+            .iter()
+            .map(|opened| {
+                let chart = (String::new(), opened.checkout.revision.clone());
+                let (url, revision) = opened.asked.as_ref().unwrap_or(&chart);
+                format!("{url} {revision} {}", opened.recording.footprint().identity())
+            })
+            .collect();
+        read.sort();
+        Some(read.join("\n"))
+    }
+
     /// The revision to show for what was read at `revision`.
     pub fn describe(&self, revision: &str, footprint: &Footprint) -> String {
         let opened = self.lock();

@@ -12,7 +12,7 @@ use tiphys_sync::{SyncInput, SyncState, SyncStep, record, record_history, step, 
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
 use crate::{
-    AppKey,
+    AppKey, Level,
     engine::Engine,
     executor::execute,
     live::Kinds,
@@ -84,6 +84,7 @@ impl Engine {
                 // succeed of it changes no verdict.
                 let outcomes = execute(&compared.place.cache, acting, batch.clone()).await;
                 self.metrics.acted(app, &outcomes);
+                self.show_outcome(key, app, &compared).await;
             }
             if !self.persist(key, app, &state, &mut before).await {
                 // What is done without a trace would be done twice after a crash.
@@ -121,6 +122,17 @@ impl Engine {
         }
         self.persist(key, app, &state, &mut before).await;
         Next::at_once()
+    }
+
+    /// Puts into the status what an operation that ends has brought about. One of another revision is compared with what
+    /// the sources want now.
+    async fn show_outcome(&self, key: &AppKey, app: &mut Application, compared: &Compared) {
+        let Some(newest) = self.known_rendering(key).filter(|known| known.targets.is_ok()) else { return };
+        let again = match newest.has_the_targets_of(&compared.rendering) {
+            true => None,
+            false => self.compare(app, newest, &compared.place).await,
+        };
+        self.show(app, Some(again.as_ref().unwrap_or(compared)), Level::Live);
     }
 
     /// The state of the operation: a new one for a request, or the one under way.
@@ -243,6 +255,21 @@ impl Engine {
             self.fail_without_targets(key, app, &mut state);
             self.drop_operation_rendering(key);
         }
+    }
+
+    /// Whether an operation is asked for that is to bring about the newest desired state of the sources.
+    pub(crate) fn asks_for_newest(&self, app: &Application, in_force: Option<&Arc<Rendering>>) -> bool {
+        let Some(operation) = app.operation.as_ref().filter(|_| !is_running(app)) else { return false };
+        let sync = operation.sync.clone().unwrap_or_default();
+        if brings_its_own(&sync) {
+            return false;
+        }
+        let asked = if sync.revisions.is_empty() { vec![sync.revision] } else { sync.revisions };
+        if asked.iter().all(String::is_empty) {
+            return true;
+        }
+        // A working tree has nothing but its present under any other name than that of what is in force.
+        !self.can_render_at(app) && in_force.is_none_or(|in_force| in_force.revisions != asked)
     }
 
     /// Whether an older revision can be had at all: a working tree has only its present.
@@ -447,8 +474,9 @@ fn brings_its_own(sync: &SyncOperation) -> bool {
     sync.source.is_some() || !sync.sources.is_empty() || !sync.manifests.is_empty()
 }
 
-/// Names in the result what the revisions turned out to mean.
+/// Names in the result what the revisions turned out to mean, and notes what was read of them.
 fn note_revisions(state: &mut SyncState, rendering: &Rendering) {
+    state.extension.inputs.clone_from(&rendering.identity);
     let Some(result) = state.shown.sync_result.as_mut().filter(|_| rendering.targets.is_ok()) else { return };
     match result.sources.is_empty() {
         true => rendering.revision().clone_into(&mut result.revision),

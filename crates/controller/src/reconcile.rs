@@ -11,7 +11,7 @@ use tiphys_diff::Difference;
 use tiphys_model::{
     Application, Condition, ConditionType, HealthCode, SyncStatusCode, Time, Tracking, names, pause::Until,
 };
-use tiphys_sync::{AutoSync, CompareInput, Comparison, LiveObject, auto_sync, compare};
+use tiphys_sync::{AutoSync, CompareInput, Comparison, Inputs, LiveObject, auto_sync, compare, left_alone};
 use tiphys_value::{GroupKind, Map, ObjectExt, ResourceKey, Value};
 
 use crate::{
@@ -182,7 +182,10 @@ impl Engine {
         conditions.extend(blockers::conditions(&place.cache, &self.settings.tracking, state));
         set_conditions(app, conditions, self.now());
         if app.operation.is_some() || is_running(app) {
-            let worked = self.operate(key, app, compared, object, &place).await;
+            // What is in force is not what somebody means who asks for the newest.
+            let in_force = compared.as_ref().map(|compared| &compared.rendering);
+            let is_meant = rendering.targets.is_ok() || !self.asks_for_newest(app, in_force);
+            let worked = self.operate(key, app, compared.filter(|_| is_meant), object, &place).await;
             next.at = earliest(next.at, worked.at);
             next.again |= worked.again;
         }
@@ -278,7 +281,7 @@ impl Engine {
         auto_sync(
             app,
             &compared.comparison.without(&compared.left_alone()),
-            &compared.rendering.revisions,
+            Inputs { revisions: &compared.rendering.revisions, identity: &compared.rendering.identity },
             window_open,
             &self.installation().auto,
             self.now(),
@@ -326,7 +329,9 @@ impl Engine {
         if !self.settings.sync.compat {
             let key_of = |target: &Value| tiphys_sync::target_key(target, namespace, &kinds);
             let tracking = &self.settings.tracking;
-            comparison.claims = owners::claims(&place.cache, app, tracking, &comparison, &key_of);
+            owners::find_claims(&place.cache, app, tracking, &mut comparison, &key_of);
+            let (claims, shared) = (&comparison.claims, &comparison.shared);
+            comparison.left_alone = left_alone(claims, shared, &app.sync_options(), &installation.sync);
             let grounds = owners::grounds(&place.cache, &comparison.claims);
             if !grounds.is_empty() {
                 wanted.extend(grounds);

@@ -30,6 +30,8 @@ pub(crate) struct Rendering {
     pub targets: Result<Arc<Targets>, RenderError>,
     /// One for each source.
     pub revisions: Vec<String>,
+    /// A text that differs whenever what was read differs; empty if there are no objects.
+    pub identity: String,
     /// Tools of the sources.
     pub source_types: Vec<SourceType>,
     /// What is odd but no fault.
@@ -206,6 +208,7 @@ impl Engine {
             inputs: known.inputs.clone(),
             targets: Ok(targets.clone()),
             revisions: known.revisions.iter().map(renamed).collect(),
+            identity: known.identity.clone(),
             source_types: known.source_types.clone(),
             warnings: known.warnings.clone(),
             footprint: known.footprint.clone(),
@@ -274,6 +277,7 @@ impl Engine {
             inputs: inputs(app, &integrity),
             targets: Ok(Arc::default()),
             revisions: Vec::new(),
+            identity: String::new(),
             source_types: Vec::new(),
             warnings: Vec::new(),
             reads_remotes: checkouts.reads_remotes(),
@@ -296,8 +300,12 @@ impl Engine {
                     rendered.sources.iter().flat_map(|source| source.asked_versions.clone()).collect();
                 let names_revision = rendered.sources.iter().any(|source| source.names_revision);
                 made.reads = if names_revision { None } else { checkouts.reads() };
-                let objects = rendered.objects.into_iter().map(|object| object.value);
-                made.targets = Ok(Arc::new(Targets::new(objects)));
+                let objects: Vec<Value> = rendered.objects.into_iter().map(|object| object.value).collect();
+                // Of what was fetched beside the repositories only what came of it is known.
+                let read = checkouts.identity().unwrap_or_else(|| Value::from(objects.clone()).to_string());
+                let named = names_revision.then(|| made.revisions.join(" ")).unwrap_or_default();
+                made.identity = digest(&format!("{named}\n{read}"));
+                made.targets = Ok(Arc::new(Targets::new(objects.into_iter())));
             }
             Err(error) => made.targets = Err(error),
         }
@@ -306,12 +314,18 @@ impl Engine {
     }
 }
 
+fn digest(text: &str) -> String {
+    let hash = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text.as_bytes());
+    data_encoding::HEXLOWER.encode(&hash.as_ref()[..16])
+}
+
 /// What a thread rendered, or that it broke off.
 fn broken_off_or(made: Result<Rendering, tokio::task::JoinError>) -> Arc<Rendering> {
     Arc::new(made.unwrap_or_else(|error| Rendering {
         inputs: Value::Null,
         targets: Err(RenderError::new(format!("rendering broke off: {error}"))),
         revisions: Vec::new(),
+        identity: String::new(),
         source_types: Vec::new(),
         warnings: Vec::new(),
         footprint: Footprint::default(),

@@ -59,6 +59,15 @@ impl Footprint {
 
     /// A short text that differs whenever what was read differs: eight hexadecimal digits.
     pub fn digest(&self) -> String {
+        hexadecimal(&self.hash()[..4])
+    }
+
+    /// A text that no other footprint has.
+    pub fn identity(&self) -> String {
+        hexadecimal(&self.hash())
+    }
+
+    fn hash(&self) -> [u8; 20] {
         let mut hash = Sha1::new();
         for (path, seen) in &self.seen {
             hash.update(path.as_bytes());
@@ -70,7 +79,7 @@ impl Footprint {
             }
             hash.update([0]);
         }
-        hash.finalize().iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+        hash.finalize().into()
     }
 
     /// Adds what another footprint of the same tree saw.
@@ -85,6 +94,10 @@ impl Footprint {
         let led = self.links.iter().all(|(path, to)| tree.canonical(path).is_ok_and(|now| now == *to));
         led && self.seen.iter().all(|(path, seen)| stands(tree, path, seen))
     }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn stands(tree: &dyn FileTree, path: &str, seen: &Seen) -> bool {

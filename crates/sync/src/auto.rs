@@ -5,13 +5,18 @@ use std::time::Duration;
 
 use tiphys_model::{
     Application, Automated, Condition, ConditionType, Operation, OperationInitiator, OperationPhase,
-    RetryStrategy, RevisionHistory, SyncOperation, SyncOperationResource, SyncStatusCode, Time, Timestamp,
-    is_record_of, names,
+    ResourceStatus, RetryStrategy, RevisionHistory, SyncOperation, SyncOperationResource, SyncStatusCode,
+    Time, Timestamp, is_record_of, names,
     pause::Until,
     time::{after, elapsed},
 };
 
-use crate::{Comparison, Ending, SyncState, compare::differs};
+use tiphys_value::ResourceKey;
+
+use crate::{
+    Comparison, Ending, SyncState,
+    compare::{self, differs},
+};
 
 /// Attempts of an automated sync whose policy does not say how many.
 const DEFAULT_RETRIES: i64 = 5;
@@ -66,11 +71,20 @@ pub enum AutoSync {
     Start(Box<Operation>),
 }
 
-/// Decides about automated sync after a comparison at `revisions` (one for each source).
+/// What a desired state was made from.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Inputs<'a> {
+    /// One for each source.
+    pub revisions: &'a [String],
+    /// A text that differs whenever what was read of them differs; empty if that is not known.
+    pub identity: &'a str,
+}
+
+/// Decides about automated sync after a comparison with a desired state.
 pub fn auto_sync(
     app: &Application,
     comparison: &Comparison,
-    revisions: &[String],
+    inputs: Inputs<'_>,
     window_open: bool,
     settings: &AutoSettings,
     now: Timestamp,
@@ -106,8 +120,8 @@ pub fn auto_sync(
     if !automated.prunes() && only_extra && comparison.namespace_differs.is_empty() {
         return AutoSync::Left("only prunes are due, and automated sync does not prune".to_owned());
     }
-    let decision = weigh(app, *automated, comparison, revisions, settings, now);
-    let refused = || refuses_deletions(app, comparison, revisions, settings);
+    let decision = weigh(app, *automated, comparison, inputs, settings, now);
+    let refused = || refuses_deletions(app, comparison, inputs.revisions, settings);
     match decision {
         AutoSync::Start(operation) => refused().unwrap_or(AutoSync::Start(operation)),
         other => other,
@@ -119,46 +133,76 @@ fn weigh(
     app: &Application,
     automated: Automated,
     comparison: &Comparison,
-    revisions: &[String],
+    inputs: Inputs<'_>,
     settings: &AutoSettings,
     now: Timestamp,
 ) -> AutoSync {
-    let differing = || comparison.resources.iter().filter(|resource| differs(resource));
-    let mut operation = whole_sync(app, revisions, automated.prunes());
-    match last_attempt(app, revisions) {
+    let operation = whole_sync(app, inputs.revisions, automated.prunes());
+    match last_attempt(app, inputs) {
         None => AutoSync::Start(Box::new(operation)),
         Some(last) if last.phase.is_successful() => {
-            if !automated.heals() {
-                return AutoSync::Left(
-                    "this revision was synced, and automated sync does not heal itself".to_owned(),
-                );
-            }
-            let count = last.attempts;
-            // The first one comes at once: the pauses are those between self-heals.
-            let pause = match count {
-                ..=0 => Duration::ZERO,
-                _ => grown(settings.heal_delay, settings.heal_factor, count - 1, settings.heal_cap),
-            };
-            if let Some(at) = too_early(&last, pause, now) {
-                return AutoSync::Later(at, "self-heal back-off");
-            }
-            let sync = operation.sync.get_or_insert_default();
-            sync.auto_heal_attempts_count = count + 1;
-            sync.resources = differing()
-                .filter(|resource| automated.prunes() || !resource.requires_pruning)
-                .map(|resource| SyncOperationResource {
-                    group: resource.group.clone(),
-                    kind: resource.kind.clone(),
-                    name: resource.name.clone(),
-                    namespace: if settings.compat { String::new() } else { resource.namespace.clone() },
-                })
-                .collect();
-            AutoSync::Start(Box::new(operation))
+            after_success(operation, automated, comparison, &last, settings, now)
         }
-        Some(last) if last.ending == Some(Ending::Owned) && comparison.claims_are_gone() => {
+        Some(last) if last.ending == Some(Ending::Owned) && comparison.shared.is_empty() => {
             AutoSync::Start(Box::new(operation))
         }
         Some(last) => after_failure(operation, &last, settings, now),
+    }
+}
+
+/// After a sync of the same desired state: self-heal, and what other owners have let go since.
+fn after_success(
+    mut operation: Operation,
+    automated: Automated,
+    comparison: &Comparison,
+    last: &LastAttempt,
+    settings: &AutoSettings,
+    now: Timestamp,
+) -> AutoSync {
+    let free = |resource: &&ResourceStatus| {
+        differs(resource) && !comparison.left_alone.contains_key(&compare::key_of(resource))
+    };
+    let was_left = |resource: &&ResourceStatus| last.left_alone.contains(&compare::key_of(resource));
+    let is_due = |resource: &&ResourceStatus| {
+        (automated.heals() || was_left(resource)) && (automated.prunes() || !resource.requires_pruning)
+    };
+    let due: Vec<_> = comparison.resources.iter().filter(free).filter(is_due).collect();
+    let heals_namespace = automated.heals() && !comparison.namespace_differs.is_empty();
+    if due.is_empty() && !heals_namespace {
+        return AutoSync::Left(why_left(comparison));
+    }
+    let count = last.attempts;
+    // The first one comes at once: the pauses are those between self-heals.
+    let pause = match count {
+        ..=0 => Duration::ZERO,
+        _ => grown(settings.heal_delay, settings.heal_factor, count - 1, settings.heal_cap),
+    };
+    if let Some(at) = too_early(last, pause, now) {
+        return AutoSync::Later(at, "self-heal back-off");
+    }
+    let sync = operation.sync.get_or_insert_default();
+    sync.auto_heal_attempts_count = count + 1;
+    sync.resources = due
+        .into_iter()
+        .map(|resource| SyncOperationResource {
+            group: resource.group.clone(),
+            kind: resource.kind.clone(),
+            name: resource.name.clone(),
+            namespace: if settings.compat { String::new() } else { resource.namespace.clone() },
+        })
+        .collect();
+    AutoSync::Start(Box::new(operation))
+}
+
+/// Why what differs stays so after a sync that succeeded.
+fn why_left(comparison: &Comparison) -> String {
+    let owner = |resource| comparison.left_alone.get(&compare::key_of(resource));
+    let mut differing = comparison.resources.iter().filter(|resource| differs(resource)).peekable();
+    let owned =
+        differing.peek().and_then(|first| Some((first.kind.clone(), first.name.clone(), owner(first)?)));
+    match owned.filter(|_| differing.all(|resource| owner(resource).is_some())) {
+        Some((kind, name, owner)) => format!("{kind}/{name} belongs to {owner}"),
+        None => "this revision was synced, and automated sync does not heal itself".to_owned(),
     }
 }
 
@@ -171,30 +215,55 @@ struct LastAttempt {
     finished_at: Option<Time>,
     attempts: i64,
     ending: Option<Ending>,
+    /// Objects of other owners that it did not write.
+    left_alone: Vec<ResourceKey>,
 }
 
-fn last_attempt(app: &Application, revisions: &[String]) -> Option<LastAttempt> {
-    let state = app.status.operation_state.as_ref()?;
-    let attempted = match &state.sync_result {
+fn last_attempt(app: &Application, inputs: Inputs<'_>) -> Option<LastAttempt> {
+    let state = SyncState::from_operation_state(app.status.operation_state.clone()?);
+    let (shown, extension) = (&state.shown, &state.extension);
+    let attempted = match &shown.sync_result {
         // It ended before there was anything to say of it: whatever made it so would do so again at once.
-        None => state.phase.is_completed().then(Vec::new)?,
+        None => shown.phase.is_completed().then(Vec::new)?,
         Some(result) => {
-            let (synced, sources) = if result.revisions.is_empty() {
-                (vec![result.revision.clone()], result.source.clone().into_iter().collect::<Vec<_>>())
-            } else {
-                (result.revisions.clone(), result.sources.clone())
-            };
+            let multiple = !result.revisions.is_empty();
+            let synced = if multiple { result.revisions.clone() } else { vec![result.revision.clone()] };
+            if shown.phase.is_completed() && synced.iter().all(String::is_empty) {
+                return last_deployed(app, inputs.revisions);
+            }
+            let sources =
+                if multiple { result.sources.clone() } else { result.source.clone().into_iter().collect() };
             let same_source = sources.is_empty() || is_record_of(&sources, &app.spec.effective_sources());
-            (synced == revisions && same_source).then_some(synced)?
+            let same_inputs = !inputs.identity.is_empty() && extension.inputs == inputs.identity;
+            (same_source && (same_inputs || synced == inputs.revisions)).then_some(synced)?
         }
     };
     Some(LastAttempt {
         revisions: attempted,
-        phase: state.phase,
-        message: state.message.clone(),
-        finished_at: state.finished_at,
-        attempts: state.operation.sync.as_ref().map_or(0, |sync| sync.auto_heal_attempts_count),
-        ending: SyncState::from_operation_state(state.clone()).extension.ending,
+        phase: shown.phase,
+        message: shown.message.clone(),
+        finished_at: shown.finished_at,
+        attempts: shown.operation.sync.as_ref().map_or(0, |sync| sync.auto_heal_attempts_count),
+        ending: extension.ending,
+        left_alone: extension.left_alone.clone(),
+    })
+}
+
+/// The last operation that succeeded, if it was about the same revisions and sources. It is what counts where the last
+/// one ended before its desired state was known.
+fn last_deployed(app: &Application, revisions: &[String]) -> Option<LastAttempt> {
+    let last = app.status.history.last()?;
+    let multiple = !last.revisions.is_empty();
+    let synced = if multiple { last.revisions.clone() } else { vec![last.revision.clone()] };
+    let sources = if multiple { last.sources.clone() } else { last.source.clone().into_iter().collect() };
+    (synced == revisions && is_record_of(&sources, &app.spec.effective_sources())).then(|| LastAttempt {
+        revisions: synced,
+        phase: OperationPhase::Succeeded,
+        message: String::new(),
+        finished_at: Some(last.deployed_at),
+        attempts: 0,
+        ending: None,
+        left_alone: Vec::new(),
     })
 }
 
@@ -217,12 +286,11 @@ fn after_failure(
     settings: &AutoSettings,
     now: Timestamp,
 ) -> AutoSync {
-    let by_person = last.message.starts_with("Operation terminated");
-    if settings.compat || by_person {
+    if settings.compat || last.ending == Some(Ending::ByPerson) {
         let message = format!("Failed last sync attempt to [{}]: {}", last.revisions.join(" "), last.message);
         return AutoSync::Refused(Condition::new(ConditionType::SyncError, message));
     }
-    if last.ending.is_some() {
+    if matches!(last.ending, Some(Ending::Permanent | Ending::Owned)) {
         let at = after(last.finished_at.map_or(now, Time::timestamp), settings.failure_cap);
         if now < at {
             let message = format!(

@@ -68,27 +68,26 @@ pub struct Comparison {
     pub summary: Summary,
     /// Objects that somebody else looks after, see [`crate::SyncInput::claims`]; found by the caller.
     pub claims: BTreeMap<ResourceKey, Claim>,
+    /// Objects that no sync writes, see [`crate::left_alone`]; found by the caller.
+    pub left_alone: BTreeMap<ResourceKey, String>,
 }
 
 impl Comparison {
-    /// Whether no object is another owner's any more.
-    pub(crate) fn claims_are_gone(&self) -> bool {
-        self.shared.is_empty() && !self.claims.values().any(|claim| matches!(claim, Claim::Refused(_)))
-    }
-
     /// The comparison as automated sync is to see it: without what is left alone.
     pub fn without(&self, left_alone: &BTreeSet<ResourceKey>) -> Self {
         let mut seen = self.clone();
-        seen.resources.retain(|resource| {
-            let key = ResourceKey::new(&resource.group, &resource.kind, &resource.namespace, &resource.name);
-            !differs(resource) || !left_alone.contains(&key)
-        });
+        seen.resources.retain(|resource| !differs(resource) || !left_alone.contains(&key_of(resource)));
         let differs = seen.resources.iter().any(differs) || !seen.namespace_differs.is_empty();
         if seen.sync == SyncStatusCode::OutOfSync && !differs {
             seen.sync = SyncStatusCode::Synced;
         }
         seen
     }
+}
+
+/// The key of an entry of `status.resources`.
+pub(crate) fn key_of(resource: &ResourceStatus) -> ResourceKey {
+    ResourceKey::new(&resource.group, &resource.kind, &resource.namespace, &resource.name)
 }
 
 /// Whether an object is not as it should be; of one that the project does not permit nobody will say so.

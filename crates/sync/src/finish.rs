@@ -5,7 +5,7 @@ use std::time::Duration;
 use tiphys_model::{HookDeletePolicy, OperationPhase, ResultCode, RetryStrategy, Time, Timestamp};
 
 use crate::{
-    Ending, SyncSettings, WaitKind,
+    Ending, SyncSettings, WaitKind, owned,
     step::{Progress, action, remove_hook_finalizer, result_of},
     task::Task,
     wave,
@@ -40,6 +40,21 @@ pub(crate) fn end(progress: &mut Progress<'_, '_>, phase: OperationPhase, messag
     if matches!(phase, OperationPhase::Failed | OperationPhase::Error) {
         retry(progress);
     }
+    settle_applied(progress);
+}
+
+/// What was applied and is no hook is done when the operation has ended: nobody looks at it any more. Argo CD says for
+/// ever that it runs.
+fn settle_applied(progress: &mut Progress<'_, '_>) {
+    if !progress.state.is_completed() || progress.input.settings.compat {
+        return;
+    }
+    let result = progress.state.shown.sync_result.as_mut();
+    for one in result.into_iter().flat_map(|result| &mut result.resources) {
+        if one.hook_type.is_empty() && one.hook_phase == Some(OperationPhase::Running) {
+            one.hook_phase = Some(OperationPhase::Succeeded);
+        }
+    }
 }
 
 /// Ends the operation as failed, or begins another attempt.
@@ -59,7 +74,8 @@ pub(crate) fn fail_for_good(progress: &mut Progress<'_, '_>, message: &str, endi
 /// Ends the operation well.
 pub(crate) fn succeed(progress: &mut Progress<'_, '_>, message: &str) {
     delete_hooks(progress, HookDeletePolicy::HookSucceeded);
-    end(progress, OperationPhase::Succeeded, message.to_owned());
+    let message = format!("{message}{}", owned::summary(progress));
+    end(progress, OperationPhase::Succeeded, message);
 }
 
 /// Puts the operation back to work later, if attempts are left.
@@ -140,10 +156,11 @@ fn kitchen(time: Time) -> String {
     time.timestamp().strftime("%-I:%M%p").to_string()
 }
 
-/// Ends the operation on request; running hooks are deleted. No further attempt is made.
-pub(crate) fn terminate(progress: &mut Progress<'_, '_>, message: &str) {
+/// Ends the operation before it is done; running hooks are deleted. No further attempt is made.
+pub(crate) fn terminate(progress: &mut Progress<'_, '_>, message: &str, ending: Ending) {
     abandon_hooks(progress);
     end_without_retry(progress, message);
+    progress.state.extension.ending = Some(ending);
 }
 
 fn end_without_retry(progress: &mut Progress<'_, '_>, message: &str) {
@@ -154,6 +171,7 @@ fn end_without_retry(progress: &mut Progress<'_, '_>, message: &str) {
     progress.state.extension.not_before = None;
     progress.state.extension.held.clear();
     progress.waits.clear();
+    settle_applied(progress);
 }
 
 /// Ends hooks that run, but lets those that have just completed keep their verdict; lets go of all.

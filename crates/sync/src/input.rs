@@ -41,7 +41,7 @@ pub struct LiveObject {
 /// What an owner other than the Application means for the first apply of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// Nothing is written; who owns it.
+    /// The object is left alone; who owns it.
     Refused(String),
     /// Only fields that nobody else owns are set.
     Shared,
@@ -64,7 +64,7 @@ pub struct SyncSettings {
     pub deletion_deadline: Duration,
     /// Longest wait for what blocks an object; ignored with `compat`.
     pub blocked_deadline: Duration,
-    /// Unless `FailOnSharedResource` says otherwise, objects tracked by another Application are refused;
+    /// Unless `FailOnSharedResource` says otherwise, objects that another Application tracks are left alone;
     /// ignored with `compat`.
     pub refuse_shared: bool,
 }

@@ -9,7 +9,7 @@
 //! - what is pruned keeps its wave when other prunes are done;
 //! - custom resources wait until their definition is established;
 //! - an object whose health depends on the operation itself is applied, not awaited;
-//! - objects of other Applications are refused unless `FailOnSharedResource=false`;
+//! - objects of other owners are left alone: of other Applications unless `FailOnSharedResource` is set;
 //! - the dry run reaches admission, and only failures that can never pass count.
 
 mod action;
@@ -20,6 +20,7 @@ mod finish;
 mod input;
 mod links;
 mod order;
+mod owned;
 mod record;
 mod state;
 mod step;
@@ -28,12 +29,13 @@ mod wait;
 mod wave;
 
 pub use action::{Action, ApplyMethod, Batch, Done, Failure, Outcome, TaskId, Verb, images};
-pub use auto::{AutoSettings, AutoSync, auto_sync, record_history};
+pub use auto::{AutoSettings, AutoSync, Inputs, auto_sync, record_history};
 pub use classify::{Blocker, ErrorClass, classify};
 pub use compare::{CompareInput, Comparison, compare, target_key};
 pub use finish::{next_retry, retry_delay};
 pub use input::{Claim, KindCatalog, KindInfo, LiveObject, SyncInput, SyncSettings};
 pub use order::kind_rank;
+pub use owned::left_alone;
 pub use record::record;
 pub use state::{Ending, Extension, Held, SyncState, SyncStep};
 pub use step::step;

@@ -33,9 +33,15 @@ pub struct Extension {
     /// Tasks of this attempt that the API server refused for good.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub refused: BTreeSet<String>,
-    /// Why the operation was not tried again, if it failed and attempts were left.
+    /// Why the operation was not tried again, if it failed for a reason that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
+    /// What was read to know the desired state, as a text: another revision of the same inputs is no other attempt.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub inputs: String,
+    /// Objects of other owners that this attempt does not write.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_alone: Vec<ResourceKey>,
     /// The waves of what this attempt prunes, if there are several: what is gone would change how they are mirrored.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub prune_waves: BTreeSet<i64>,
@@ -44,13 +50,28 @@ pub struct Extension {
     pub dry_run_failures: BTreeMap<String, String>,
 }
 
-/// What has to change before an operation that failed can succeed.
+/// What Argo CD says of an operation that a person terminated. One that its sync timeout ended says more.
+const TERMINATED_BY_ARGO_CD: &str = "Operation terminated";
+
+impl Extension {
+    /// What the words of Argo CD tell of an operation that it ended.
+    fn of_argo_cd(shown: &OperationState) -> Self {
+        let by_person = shown.phase.is_completed() && shown.message == TERMINATED_BY_ARGO_CD;
+        Self { ending: by_person.then_some(Ending::ByPerson), ..Self::default() }
+    }
+}
+
+/// Why an operation ended without another attempt though attempts were left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ending {
-    /// The manifests, or what the API server makes of them.
+    /// The manifests, or what the API server makes of them, have to change first.
     Permanent,
-    /// The owner of an object.
+    /// The owner of an object has to change first.
     Owned,
+    /// A person terminated it.
+    ByPerson,
+    /// It took longer than the sync timeout of the settings.
+    Timeout,
 }
 
 /// A request that is repeated until it passes.
@@ -153,7 +174,8 @@ impl SyncState {
     /// Reads the state out of `status.operationState`. An unreadable extension counts as absent.
     pub fn from_operation_state(mut shown: OperationState) -> Self {
         let extension = shown.other.remove("tiphys");
-        let extension = extension.and_then(|value| serde_json::from_value(value).ok()).unwrap_or_default();
+        let extension = extension.and_then(|value| serde_json::from_value(value).ok());
+        let extension = extension.unwrap_or_else(|| Extension::of_argo_cd(&shown));
         let index = Index::of(shown.sync_result.as_ref().map_or(&[], |result| &result.resources));
         Self { shown, extension, index }
     }

@@ -8,8 +8,9 @@ use tiphys_model::{
 };
 
 use crate::{
-    Action, Batch, Claim, Ending, SyncInput, SyncState, SyncStep, Verb, Wait, WaitKind,
+    Action, Batch, Ending, SyncInput, SyncState, SyncStep, Verb, Wait, WaitKind,
     finish::{self, delete_hooks},
+    owned,
     task::{self, Task},
     wave,
 };
@@ -60,11 +61,12 @@ impl Progress<'_, '_> {
             tiphys_model::time::elapsed(self.state.shown.started_at.timestamp(), now) > limit
         });
         if self.input.terminate || self.state.shown.phase == OperationPhase::Terminating {
-            finish::terminate(self, "Operation terminated");
+            finish::terminate(self, "Operation terminated", Ending::ByPerson);
             return true;
         }
         if timed_out {
-            finish::terminate(self, "Operation terminated, triggered by controller sync timeout");
+            let message = "Operation terminated, triggered by controller sync timeout";
+            finish::terminate(self, message, Ending::Timeout);
             return true;
         }
         if self.waits_for_retry() {
@@ -80,7 +82,11 @@ impl Progress<'_, '_> {
             finish::superseded(self);
             return true;
         }
-        self.refuses_shared() || self.has_invalid_tasks() || self.refuses_claimed()
+        if owned::fails_on_shared(self) || self.has_invalid_tasks() {
+            return true;
+        }
+        owned::settle_left_alone(self);
+        false
     }
 
     /// Between two attempts; begins the next attempt when its time has come.
@@ -99,8 +105,9 @@ impl Progress<'_, '_> {
             result.resources.clear();
         }
         self.state.shown.finished_at = None;
+        let inputs = std::mem::take(&mut self.state.extension.inputs);
         self.state.extension =
-            crate::Extension { attempt_started_at: Some(now), ..crate::Extension::default() };
+            crate::Extension { attempt_started_at: Some(now), inputs, ..crate::Extension::default() };
         self.tasks = task::build(self.input, &mut self.state);
         false
     }
@@ -108,50 +115,6 @@ impl Progress<'_, '_> {
     /// An attempt has ended and another is to come: only then has a running operation an end time.
     fn between_attempts(&self) -> bool {
         self.state.shown.finished_at.is_some()
-    }
-
-    fn refuses_shared(&mut self) -> bool {
-        let option = self.input.options.get("FailOnSharedResource");
-        let settings = self.input.settings;
-        let refuses = option.map_or(settings.refuse_shared && !settings.compat, |value| value == "true");
-        let Some((key, owner)) = self.input.shared.iter().next().filter(|_| refuses) else { return false };
-        let message = format!(
-            "Shared resource found: {}/{} is part of applications {} and this one",
-            key.kind,
-            key.name,
-            owner.replace('_', "/")
-        );
-        finish::fail_for_good(self, &message, Ending::Owned);
-        true
-    }
-
-    /// Before anything is written: objects that somebody else looks after.
-    fn refuses_claimed(&mut self) -> bool {
-        let input = self.input;
-        let claimed = |task: &&Task<'_>| !task.is_prune() && input.claims.contains_key(&task.id.key);
-        let refused: Vec<String> = self
-            .tasks
-            .iter()
-            .filter(claimed)
-            .filter_map(|task| match &input.claims[&task.id.key] {
-                Claim::Refused(owner) => {
-                    let key = &task.id.key;
-                    Some(format!("{}/{} {} belongs to {owner}", key.group, key.kind, key.name))
-                }
-                Claim::Shared => None,
-            })
-            .collect();
-        if refused.is_empty() || input.settings.compat {
-            return false;
-        }
-        let message = format!(
-            "refused before anything was written: {}. To take it over, annotate the object or the Application with {}=adopt; to set only what nobody else owns, with {}=share",
-            refused.join("; "),
-            names::OWNERSHIP,
-            names::OWNERSHIP
-        );
-        finish::fail_for_good(self, &message, Ending::Owned);
-        true
     }
 
     fn has_invalid_tasks(&mut self) -> bool {

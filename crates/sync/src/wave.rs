@@ -72,7 +72,8 @@ pub(crate) fn dry_run(progress: &mut Progress<'_, '_>) -> bool {
     let actions: Vec<Action> = progress
         .tasks
         .iter()
-        .filter(|task| !task.unknown_kind && !progress.is_left_out(task) && !skips_dry_run(task, input))
+        .filter(|task| task.is_pending() && !task.unknown_kind)
+        .filter(|task| !progress.is_left_out(task) && !skips_dry_run(task, input))
         .filter(|task| {
             !task.is_prune()
                 || (prune_verdict(progress, task).is_ok() && !task.live.is_some_and(is_terminating))

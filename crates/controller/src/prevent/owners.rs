@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_cluster::LiveCache;
-use tiphys_model::{Application, Tracking, names};
+use tiphys_model::{Application, Condition, ConditionType, ObjectMeta, Tracking, names};
 use tiphys_sync::{Claim, Comparison};
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value};
 
@@ -20,15 +20,15 @@ const ACTIVE: [(&str, &str); 9] = [
     ("kapp-server", "kapp"),
 ];
 
-/// What other owners of the targets' live objects mean for the first apply. Objects that bear the
-/// Application's own mark are its own; those of other Applications are told of elsewhere.
-pub(crate) fn claims(
+/// Finds out what other owners of the targets' live objects mean for the first apply. Objects that bear the
+/// Application's own mark are its own.
+pub(crate) fn find_claims(
     cache: &LiveCache,
     app: &Application,
     tracking: &Tracking,
-    comparison: &Comparison,
+    comparison: &mut Comparison,
     key_of: &dyn Fn(&Value) -> ResourceKey,
-) -> BTreeMap<ResourceKey, Claim> {
+) {
     let mut claims = BTreeMap::new();
     for target in &comparison.targets {
         if target.name().is_empty() || tiphys_model::hook::is_hook(target) {
@@ -37,6 +37,9 @@ pub(crate) fn claims(
         let key = key_of(target);
         let Some(live) = cache.look(&key) else { continue };
         let policy = target.annotation(names::OWNERSHIP).or_else(|| app.annotation(names::OWNERSHIP));
+        if matches!(policy, Some("share" | "adopt")) {
+            comparison.shared.remove(&key);
+        }
         if policy == Some("share") {
             claims.insert(key, Claim::Shared);
             continue;
@@ -49,10 +52,14 @@ pub(crate) fn claims(
         let owner =
             owner(cache, &live).or_else(|| (policy == Some("refuse")).then(|| last_writer(&live)).flatten());
         if let Some(owner) = owner {
+            let ObjectMeta { namespace, name, .. } = &app.metadata;
+            let message =
+                format!("{}/{} of application {namespace}/{name} belongs to {owner}", key.kind, key.name);
+            comparison.conditions.push(Condition::new(ConditionType::SharedResourceWarning, message));
             claims.insert(key, Claim::Refused(owner));
         }
     }
-    claims
+    comparison.claims = claims;
 }
 
 /// The owner that will set its fields again, if there is one.

@@ -11,7 +11,9 @@ use tempfile::TempDir;
 use tiphys_controller::{RepositoryRequest, WebhookError};
 use tiphys_value::{Value, json};
 
-use crate::stage::{APPLICATION, CONFIG_MAP, ENGINE, Stage, application, condition, config_map};
+use crate::stage::{
+    APPLICATION, CONFIG_MAP, ENGINE, Stage, application, condition, config_map, message, phase,
+};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -423,4 +425,52 @@ async fn a_login_is_tried_before_it_is_declared() {
     let wrong = test(Some("wrong")).await.unwrap_err().to_string();
     assert!(wrong.contains(&http.url) && !wrong.contains("wrong"), "{wrong}");
     test(None).await.expect_err("what was tried is not declared");
+}
+
+/// Neither a commit nor the message of one is a reason to take back what somebody did in the cluster.
+#[tokio::test(start_paused = true)]
+async fn a_commit_that_leaves_alone_what_was_read_heals_nothing_without_self_heal() {
+    let host = Host::new().await;
+    let stage = &host.stage;
+    let no_heal = json!({"spec": {"syncPolicy": {"automated": {"prune": true, "selfHeal": false}}}});
+    stage.patch(APPLICATION, ENGINE, "app", no_heal).await;
+    let before = stage.until_green("app").await;
+    let revision = |app: &Value| app.pointer("/status/sync/revision").cloned();
+    stage.patch(CONFIG_MAP, "app", "a", json!({"data": {"key": "by hand"}})).await;
+    stage.until_app("app", |app| app["status"]["sync"]["status"] == "OutOfSync").await;
+    for (path, text) in [("other/readme.txt", "news"), ("other/deep/new.yaml", "a: 1")] {
+        host.commit(path, text, &[]);
+        stage.pass(HOUR).await;
+        let app = stage.get(APPLICATION, ENGINE, "app").await.unwrap();
+        assert_ne!(revision(&app), revision(&before), "the new commit is seen");
+        assert_eq!(app["status"]["sync"]["status"], "OutOfSync", "{path}");
+        let kept = stage.get(CONFIG_MAP, "app", "a").await.unwrap();
+        assert_eq!(kept["data"]["key"], "by hand", "{path}");
+    }
+    host.commit("app/b.yaml", &config_map("b", "1"), &[]);
+    stage.until_green("app").await;
+    assert_eq!(stage.get(CONFIG_MAP, "app", "a").await.unwrap()["data"]["key"], "1", "now it is concerned");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sync_of_a_commit_that_does_not_render_fails_with_its_reason() {
+    let host = Host::new().await;
+    let stage = &host.stage;
+    stage.patch(APPLICATION, ENGINE, "app", json!({"spec": {"syncPolicy": {"automated": null}}})).await;
+    let before = stage.until_green("app").await;
+    host.commit("app/kustomization.yaml", "resources: [none.yaml]\n", &[]);
+    stage.pass(HOUR).await;
+    let done = |app: &Value| app.get("operation").is_none() && phase(app) == "Error";
+    for asked in [json!({"sync": {}}), json!({"sync": {"revision": "main"}})] {
+        stage.patch(APPLICATION, ENGINE, "app", json!({"operation": asked})).await;
+        let failed = stage.until_app("app", done).await;
+        assert!(message(&failed).contains("none.yaml"), "{}", message(&failed));
+        assert_eq!(failed["status"]["history"], before["status"]["history"]);
+    }
+    // The commit before is there for who asks for it by name.
+    let revision = before["status"]["sync"]["revision"].clone();
+    stage.patch(CONFIG_MAP, "app", "a", json!({"data": {"key": "by hand"}})).await;
+    stage.patch(APPLICATION, ENGINE, "app", json!({"operation": {"sync": {"revision": revision}}})).await;
+    stage.until_app("app", |app| app.get("operation").is_none() && phase(app) == "Succeeded").await;
+    assert_eq!(stage.get(CONFIG_MAP, "app", "a").await.unwrap()["data"]["key"], "1");
 }

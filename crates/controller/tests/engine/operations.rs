@@ -84,6 +84,50 @@ async fn an_operation_brings_manifests_of_its_own_and_no_revision_that_cannot_be
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_sync_of_a_working_tree_that_does_not_render_fails_and_leaves_the_cluster_alone() {
+    let stage = Stage::new(&[("app/a.yaml", &config_map("a", "1"))]).await;
+    let mut app = application("app", "app");
+    app["spec"]["syncPolicy"]["automated"]["selfHeal"] = false.into();
+    stage.apply(app).await;
+    stage.until_green("app").await;
+    stage.write("app/kustomization.yaml", "resources: [none.yaml]\n");
+    stage.until_app("app", |app| condition(app, "ComparisonError").is_some()).await;
+    stage.patch(CONFIG_MAP, "app", "a", json!({"data": {"key": "by hand"}})).await;
+    for asked in
+        [json!({"sync": {}}), json!({"sync": {"revision": "HEAD"}}), json!({"sync": {"dryRun": true}})]
+    {
+        let failed = ask(&stage, asked).await;
+        assert_eq!(phase(&failed), "Error", "{}", message(&failed));
+        assert!(message(&failed).contains("none.yaml"), "{}", message(&failed));
+        stage.pass(Duration::from_secs(3600)).await;
+        assert_eq!(stage.get(CONFIG_MAP, "app", "a").await.unwrap()["data"]["key"], "by hand");
+    }
+    stage.remove("app/kustomization.yaml");
+    let done = ask(&stage, json!({"sync": {}})).await;
+    assert_eq!(phase(&done), "Succeeded", "{}", message(&done));
+    assert_eq!(stage.get(CONFIG_MAP, "app", "a").await.unwrap()["data"]["key"], "1");
+}
+
+/// Whoever waits for the end of an operation reads with it what the operation has brought about.
+#[tokio::test(start_paused = true)]
+async fn the_end_of_an_operation_comes_with_the_state_that_it_wrote() {
+    let stage = Stage::new(&[("app/a.yaml", &config_map("a", "1"))]).await;
+    // Between two writings of the status hours pass.
+    stage.faults.plan(|method, path, _| {
+        let is_status = method == "PATCH" && path.contains("/applications/app");
+        is_status.then_some(Fault::Late(Duration::from_secs(3600)))
+    });
+    stage.apply(application("app", "app")).await;
+    let app = stage.until_app("app", |app| phase(app) == "Succeeded").await;
+    assert_eq!(app["status"]["sync"]["status"], "Synced");
+    assert_eq!(app["status"]["health"]["status"], "Healthy");
+    assert_eq!(app["status"]["resources"][0]["status"], "Synced");
+    let results = app.pointer("/status/operationState/syncResult/resources").unwrap().as_array().unwrap();
+    assert_eq!(results.len(), 2, "the namespace and the object");
+    assert!(results.iter().all(|result| result["hookPhase"] == "Succeeded"), "{results:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_asked_for_while_an_operation_is_at_work_comes_after_it() {
     let stage = Stage::new(&[("app/a.yaml", &config_map("a", "1"))]).await;
     stage.apply(manual("app", "app")).await;

@@ -7,7 +7,7 @@ use tiphys_model::{
     Application, ConditionType, HealthCode, HealthStatus, SyncStatusCode, Timestamp, Tracking, TrackingMethod,
 };
 use tiphys_sync::{
-    AutoSettings, AutoSync, CompareInput, Comparison, LiveObject, auto_sync, compare, record_history,
+    AutoSettings, AutoSync, CompareInput, Comparison, Inputs, LiveObject, auto_sync, compare, record_history,
 };
 use tiphys_value::ObjectExt;
 
@@ -209,7 +209,7 @@ fn metadata_of_a_managed_namespace_counts() {
     let paths: Vec<String> = drifted.namespace_differs.iter().map(ToString::to_string).collect();
     assert_eq!(paths, [".metadata.labels.team"]);
     assert_eq!(drifted.without(&Default::default()).sync, SyncStatusCode::OutOfSync);
-    let decision = auto_sync(&on, &drifted, &["r".into()], true, &AutoSettings::default(), now(0));
+    let decision = auto_sync(&on, &drifted, inputs(&["r".into()]), true, &AutoSettings::default(), now(0));
     assert!(matches!(decision, AutoSync::Start(_)), "{decision:?}");
 }
 
@@ -295,8 +295,12 @@ fn out_of_sync(extras: usize, kept: usize) -> Comparison {
     compared(&app(json!({})), targets, live, &tracking)
 }
 
+fn inputs(revisions: &[String]) -> Inputs<'_> {
+    Inputs { revisions, identity: "" }
+}
+
 fn decide(app: &Application, comparison: &Comparison, at: i64) -> AutoSync {
-    auto_sync(app, comparison, &["v1".into()], true, &AutoSettings::default(), now(at))
+    auto_sync(app, comparison, inputs(&["v1".into()]), true, &AutoSettings::default(), now(at))
 }
 
 fn after_attempt(phase: &str, count: i64, heal: bool) -> Application {
@@ -369,14 +373,67 @@ fn v08_deleting_everything_needs_allow_empty() {
 fn v09_a_failed_revision_is_tried_again_later_and_never_with_compat() {
     let failed = after_attempt("Failed", 0, true);
     let compat = AutoSettings { compat: true, ..AutoSettings::default() };
-    let refused = auto_sync(&failed, &missing_one(), &["v1".into()], true, &compat, now(99_999));
+    let refused = auto_sync(&failed, &missing_one(), inputs(&["v1".into()]), true, &compat, now(99_999));
     assert!(
         matches!(&refused, AutoSync::Refused(c) if c.message.starts_with("Failed last sync attempt to [v1]: "))
     );
     assert!(matches!(decide(&failed, &missing_one(), 10), AutoSync::Later(..)));
     assert!(matches!(decide(&failed, &missing_one(), 60), AutoSync::Start(_)));
-    let newer = auto_sync(&failed, &missing_one(), &["v2".into()], true, &compat, now(0));
+    let newer = auto_sync(&failed, &missing_one(), inputs(&["v2".into()]), true, &compat, now(0));
     assert!(matches!(newer, AutoSync::Start(_)), "a new commit starts at once");
+}
+
+/// What a person ended stays ended; what a sync timeout ended is tried again. Argo CD has only words for it.
+#[test]
+fn a_termination_is_told_from_a_timeout() {
+    let ended = |message: &str, ours: Value| {
+        let mut app = after_attempt("Failed", 0, true);
+        let state = app.status.operation_state.as_mut().expect("there");
+        state.message = message.into();
+        if !ours.is_null() {
+            state.other.insert("tiphys".into(), ours);
+        }
+        decide(&app, &missing_one(), 3600)
+    };
+    let stays = |decision: &AutoSync| matches!(decision, AutoSync::Refused(_));
+    let is_repeated = |decision: &AutoSync| matches!(decision, AutoSync::Start(_));
+    let terminated = "Operation terminated";
+    let timeout = "Operation terminated, triggered by controller sync timeout";
+    assert!(stays(&ended(terminated, json!({"ending": "ByPerson"}))));
+    assert!(is_repeated(&ended(timeout, json!({"ending": "Timeout"}))));
+    assert!(stays(&ended(terminated, Value::Null)), "as Argo CD left it");
+    assert!(is_repeated(&ended(timeout, Value::Null)), "as Argo CD left it");
+    assert!(is_repeated(&ended(terminated, json!({"dryRunDone": true}))), "our own words decide nothing");
+}
+
+/// A commit that leaves alone what was read is no other attempt: what was changed in the cluster since is not healed.
+#[test]
+fn another_revision_of_the_same_inputs_is_the_same_attempt() {
+    let mut synced = after_attempt("Succeeded", 0, false);
+    let state = synced.status.operation_state.as_mut().expect("there");
+    state.other.insert("tiphys".into(), json!({"inputs": "abc"}));
+    let at = |identity: &str| {
+        let inputs = Inputs { revisions: &["v2".into()], identity };
+        auto_sync(&synced, &missing_one(), inputs, true, &AutoSettings::default(), now(60))
+    };
+    assert!(matches!(&at("abc"), AutoSync::Left(why) if why.contains("does not heal itself")));
+    assert!(matches!(at("abd"), AutoSync::Start(_)));
+    assert!(matches!(at(""), AutoSync::Start(_)), "not known");
+}
+
+/// Somebody asked for a sync of sources that do not render: what was deployed before is not healed because of that.
+#[test]
+fn an_operation_that_never_began_is_no_attempt() {
+    let mut app = after_attempt("Succeeded", 0, false);
+    record_history(&mut app);
+    let state = app.status.operation_state.as_mut().expect("there");
+    state.phase = tiphys_model::OperationPhase::Error;
+    state.sync_result.as_mut().expect("there").revision.clear();
+    let left = decide(&app, &missing_one(), 60);
+    assert!(matches!(&left, AutoSync::Left(why) if why.contains("does not heal itself")), "{left:?}");
+    let newer =
+        auto_sync(&app, &missing_one(), inputs(&["v2".into()]), true, &AutoSettings::default(), now(60));
+    assert!(matches!(newer, AutoSync::Start(_)));
 }
 
 #[test]
@@ -387,7 +444,8 @@ fn an_attempt_that_ended_before_it_had_a_result_counts() {
         app
     };
     let compat = AutoSettings { compat: true, ..AutoSettings::default() };
-    let refused = auto_sync(&ended("Error"), &missing_one(), &["v2".into()], true, &compat, now(99_999));
+    let refused =
+        auto_sync(&ended("Error"), &missing_one(), inputs(&["v2".into()]), true, &compat, now(99_999));
     assert!(
         matches!(&refused, AutoSync::Refused(c) if c.message == "Failed last sync attempt to []: broken"),
         "{refused:?}"

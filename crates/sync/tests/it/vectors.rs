@@ -154,6 +154,7 @@ fn v25_termination_deletes_a_running_hook_and_does_not_retry() {
     sim.terminate = true;
     sim.settle();
     assert_eq!((sim.state.shown.phase, sim.message()), (OperationPhase::Failed, "Operation terminated"));
+    assert_eq!(sim.state.extension.ending, Some(tiphys_sync::Ending::ByPerson));
     assert!(sim.live.is_empty(), "the hook is gone");
 }
 
@@ -416,13 +417,20 @@ fn an_api_server_that_does_not_answer_uses_up_no_attempt() {
 }
 
 #[test]
-fn what_another_tool_owns_is_refused_before_anything_is_written() {
-    let mut sim = Sim::new(vec![object("ConfigMap", "a", &[]), object("ConfigMap", "b", &[])]);
-    let key = object("ConfigMap", "b", &[]).resource_key();
+fn what_another_tool_owns_is_left_alone_and_the_rest_is_synced() {
+    let mut sim = Sim::new(vec![object("ConfigMap", "a", &[(WAVE, "1")]), object("Deployment", "b", &[])]);
+    let key = object("Deployment", "b", &[]).resource_key();
+    sim.existing(object("Deployment", "b", &[]), false);
+    sim.health.insert("b".into(), HealthCode::Degraded);
     sim.claims.insert(key.clone(), Claim::Refused("Helm release n/r".into()));
     sim.settle();
-    assert!(sim.message().contains("ConfigMap b belongs to Helm release n/r"), "{}", sim.message());
-    assert!(sim.log.is_empty());
+    assert_eq!(sim.state.shown.phase, OperationPhase::Succeeded);
+    assert!(sim.message().ends_with("; left alone: Deployment/b of Helm release n/r"), "{}", sim.message());
+    assert_eq!(sim.order(), ["a"]);
+    let left = sim.result("b");
+    assert_eq!(left.status, None, "nothing was done with it");
+    assert!(left.message.contains("it belongs to Helm release n/r"), "{}", left.message);
+    assert_eq!(sim.state.extension.left_alone, std::slice::from_ref(&key));
     let mut sim = Sim::new(vec![object("ConfigMap", "b", &[])]);
     sim.claims.insert(key, Claim::Shared);
     sim.settle();
@@ -448,11 +456,20 @@ fn selective_sync_leaves_hooks_and_others_alone() {
 }
 
 #[test]
-fn shared_objects_are_refused_unless_allowed() {
-    let mut sim = Sim::new(vec![object("ConfigMap", "a", &[])]);
+fn shared_objects_are_left_alone_unless_an_option_says_otherwise() {
+    let targets = vec![object("ConfigMap", "a", &[]), object("ConfigMap", "b", &[])];
+    let mut sim = Sim::new(targets.clone());
     sim.shared.insert(object("ConfigMap", "a", &[]).resource_key(), "other".into());
     sim.settle();
+    assert_eq!(sim.state.shown.phase, OperationPhase::Succeeded);
+    assert!(sim.message().ends_with("; left alone: ConfigMap/a of Application other"), "{}", sim.message());
+    assert_eq!(sim.order(), ["b"]);
+    let mut sim = Sim::new(targets);
+    sim.shared.insert(object("ConfigMap", "a", &[]).resource_key(), "other".into());
+    sim.options = SyncOptions::from_list(&["FailOnSharedResource=true".into()]);
+    sim.settle();
     assert!(sim.message().starts_with("Shared resource found"), "{}", sim.message());
+    assert!(sim.log.is_empty());
     let mut sim = Sim::new(vec![object("ConfigMap", "a", &[])]);
     sim.shared.insert(object("ConfigMap", "a", &[]).resource_key(), "other".into());
     sim.options = SyncOptions::from_list(&["FailOnSharedResource=false".into()]);

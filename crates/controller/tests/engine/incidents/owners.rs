@@ -15,12 +15,23 @@ on_embedded!(
     b1_another_tool_owns_the_object,
     b1_a_helm_release_owns_its_objects_while_it_is_there,
     b3_one_object_in_two_applications,
+    b3_one_object_in_two_applications_may_fail_the_second,
+    b3_an_application_of_a_set_that_a_parent_renders_too,
     b4_a_secret_that_bears_a_copied_label,
     b4_what_something_that_stays_needs_is_not_pruned,
     b5_a_repair_by_hand_is_taken_back_every_time,
     b5_a_repair_by_hand_is_told_of,
     b5_a_repair_by_hand_can_be_held,
 );
+
+/// The objects of an Application, with what the status says of each.
+fn statuses(app: &Value) -> Vec<(&str, &str)> {
+    let resources = app["status"]["resources"].as_array().unwrap();
+    resources
+        .iter()
+        .map(|one| (one.str_at(&["name"]).unwrap_or_default(), one.str_at(&["status"]).unwrap_or_default()))
+        .collect()
+}
 
 /// What somebody's playbook has made.
 fn playbook() -> Value {
@@ -41,9 +52,16 @@ pub async fn b1_another_tool_owns_the_object() {
     stage.namespace("app").await;
     stage.apply_as(playbook(), "ansible").await;
     stage.apply(application("app", "app")).await;
-    let app = stage.until_app("app", |app| phase(app) == "Failed").await;
-    assert!(message(&app).contains("ConfigMap a belongs to Ansible"), "{}", message(&app));
-    assert!(stage.get(CONFIG_MAP, "app", "b").await.is_none(), "nothing was written");
+    let app = stage.until_app("app", |app| phase(app) == "Succeeded").await;
+    assert!(message(&app).contains("left alone: ConfigMap/a of Ansible"), "{}", message(&app));
+    let warning = condition(&app, "SharedResourceWarning").unwrap();
+    assert!(warning.contains("ConfigMap/a of application argocd/app belongs to Ansible"), "{warning}");
+    stage.pass(5 * HOUR).await;
+    let app = stage.get(APPLICATION, ENGINE, "app").await.unwrap();
+    assert_eq!(statuses(&app), [("a", "OutOfSync"), ("b", "Synced")]);
+    let left = app.str_at(&["status", "tiphys", "leftOutOfSync"]).unwrap_or_default();
+    assert!(left.contains("ConfigMap/a belongs to Ansible"), "{left}");
+    assert!(stage.get(CONFIG_MAP, "app", "b").await.is_some(), "the rest was applied");
     assert_eq!(stage.get(CONFIG_MAP, "app", "a").await.unwrap()["data"]["key"], "playbook");
     stage
         .patch(
@@ -66,8 +84,9 @@ pub async fn b1_a_helm_release_owns_its_objects_while_it_is_there() {
     let record = json!({"apiVersion": "v1", "kind": "Secret", "type": "helm.sh/release.v1", "metadata": {"name": "sh.helm.release.v1.shop.v1", "namespace": "app"}});
     stage.apply_as(record, "helm").await;
     stage.apply(application("app", "app")).await;
-    let app = stage.until_app("app", |app| phase(app) == "Failed").await;
-    assert!(message(&app).contains("belongs to Helm release app/shop"), "{}", message(&app));
+    let app = stage.until_app("app", |app| phase(app) == "Succeeded").await;
+    assert!(message(&app).contains("left alone: ConfigMap/a of Helm release app/shop"), "{}", message(&app));
+    assert_eq!(stage.get(CONFIG_MAP, "app", "a").await.unwrap()["data"]["key"], "helm");
     stage.delete(SECRET, "app", "sh.helm.release.v1.shop.v1").await;
     stage.until_green("app").await;
 }
@@ -78,7 +97,11 @@ pub async fn b3_one_object_in_two_applications() {
     for app in [&mut first, &mut second] {
         app["spec"]["destination"]["namespace"] = "shared".into();
     }
-    let files = [("one/c.yaml", &*config_map("c", "1")), ("two/c.yaml", &*config_map("c", "2"))];
+    let files = [
+        ("one/c.yaml", &*config_map("c", "1")),
+        ("two/c.yaml", &*config_map("c", "2")),
+        ("two/own.yaml", &*config_map("own", "2")),
+    ];
     if !stage_is_real() {
         let flapping = Stage::with(&files, compat).await;
         for app in [&first, &second] {
@@ -94,8 +117,15 @@ pub async fn b3_one_object_in_two_applications() {
     stage.apply(first).await;
     stage.until_green("first").await;
     stage.apply(second).await;
-    let refused = stage.until_app("second", |app| phase(app) == "Failed").await;
-    assert!(message(&refused).contains("part of applications first"), "{}", message(&refused));
+    let synced = stage.until_app("second", |app| phase(app) == "Succeeded").await;
+    assert!(
+        message(&synced).contains("left alone: ConfigMap/c of Application first"),
+        "{}",
+        message(&synced)
+    );
+    let warning = condition(&synced, "SharedResourceWarning").unwrap();
+    assert_eq!(warning, "ConfigMap/c is part of applications argocd/second and first");
+    assert_eq!(stage.get(CONFIG_MAP, "shared", "own").await.unwrap()["data"]["key"], "2");
     let version = stage.get(CONFIG_MAP, "shared", "c").await.unwrap().resource_version().to_owned();
     stage.pass(5 * HOUR).await;
     assert_eq!(
@@ -103,10 +133,80 @@ pub async fn b3_one_object_in_two_applications() {
         version,
         "no flip-flop"
     );
+    let app = stage.get(APPLICATION, ENGINE, "second").await.unwrap();
+    assert_eq!(statuses(&app), [("c", "OutOfSync"), ("own", "Synced")]);
+    assert_eq!(app["status"]["health"]["status"], "Healthy");
     // When the first lets go, the second takes it.
     stage.delete(APPLICATION, ENGINE, "first").await;
     stage.until_green("second").await;
     assert_eq!(stage.get(CONFIG_MAP, "shared", "c").await.unwrap()["data"]["key"], "2");
+}
+
+/// With the option the operation fails as a whole, as in Argo CD.
+pub async fn b3_one_object_in_two_applications_may_fail_the_second() {
+    let files = [
+        ("one/c.yaml", &*config_map("c", "1")),
+        ("two/c.yaml", &*config_map("c", "2")),
+        ("two/own.yaml", &*config_map("own", "2")),
+    ];
+    let stage = Stage::new(&files).await;
+    for (name, options) in [("first", json!([])), ("second", json!(["FailOnSharedResource=true"]))] {
+        let mut app = application(name, if name == "first" { "one" } else { "two" });
+        app["spec"]["destination"]["namespace"] = "shared".into();
+        app["spec"]["syncPolicy"]["automated"]["selfHeal"] = false.into();
+        for option in options.as_array().unwrap() {
+            app["spec"]["syncPolicy"]["syncOptions"].as_array_mut().unwrap().push(option.clone());
+        }
+        stage.apply(app).await;
+        stage.until_app(name, |app| matches!(phase(app), "Succeeded" | "Failed")).await;
+    }
+    let failed = stage.until_app("second", |app| phase(app) == "Failed").await;
+    assert!(message(&failed).contains("Shared resource found: ConfigMap/c"), "{}", message(&failed));
+    assert!(stage.get(CONFIG_MAP, "shared", "own").await.is_none());
+    // Without self-heal what was left alone is taken up, too, once it is free; nothing else is healed.
+    let options = json!({"spec": {"syncPolicy": {"syncOptions": ["CreateNamespace=true"]}}});
+    stage.patch(APPLICATION, ENGINE, "second", options).await;
+    stage.patch(APPLICATION, ENGINE, "second", json!({"operation": {"sync": {}}})).await;
+    stage.until_app("second", |app| phase(app) == "Succeeded").await;
+    stage.patch(CONFIG_MAP, "shared", "own", json!({"data": {"key": "by hand"}})).await;
+    stage.delete(APPLICATION, ENGINE, "first").await;
+    stage.until_object(CONFIG_MAP, "shared", "c", |object| object["data"]["key"] == "2").await;
+    assert_eq!(stage.get(CONFIG_MAP, "shared", "own").await.unwrap()["data"]["key"], "by hand");
+}
+
+/// An Application that an ApplicationSet makes and that a parent renders too belongs to the set; what else the parent
+/// renders is created, and its waves go on.
+pub async fn b3_an_application_of_a_set_that_a_parent_renders_too() {
+    let child = |name: &str, wave: i64| {
+        let mut child = application(name, "leaf");
+        child["metadata"]["annotations"] = json!({"argocd.argoproj.io/sync-wave": wave.to_string()});
+        child.to_string()
+    };
+    let files = [
+        ("leaf/a.yaml", &*config_map("a", "1")),
+        ("apps/made.json", &*child("made", 0)),
+        ("apps/later.json", &*child("later", 1)),
+    ];
+    let stage = Stage::new(&files).await;
+    let mut template = application("made", "leaf");
+    template.as_object_mut().unwrap().retain(|key, _| matches!(key.as_str(), "metadata" | "spec"));
+    template["metadata"].as_object_mut().unwrap().remove("namespace");
+    let set = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet",
+        "metadata": {"name": "set", "namespace": ENGINE},
+        "spec": {"generators": [{"list": {"elements": [{}]}}], "template": template}});
+    stage.apply(set).await;
+    stage.until_green("made").await;
+    let mut parent = application("parent", "apps");
+    parent["spec"]["destination"]["namespace"] = ENGINE.into();
+    stage.apply(parent).await;
+    stage.until_green("later").await;
+    let parent = stage.until_app("parent", |app| phase(app) == "Succeeded").await;
+    assert!(
+        message(&parent).contains("left alone: Application/made of ApplicationSet set"),
+        "{}",
+        message(&parent)
+    );
+    assert_eq!(statuses(&parent), [("later", "Synced"), ("made", "OutOfSync")]);
 }
 
 pub async fn b4_a_secret_that_bears_a_copied_label() {
