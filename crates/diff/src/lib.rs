@@ -2,6 +2,8 @@
 //! the target would make of it: only fields that the target sets, or that an earlier apply of ours set and
 //! the target no longer does, can differ; lists and maps that are applied as a whole differ in anything but defaults. Pure: no IO, no clock.
 
+mod allocated;
+mod applied;
 mod fields;
 mod ignore;
 mod jq;
@@ -15,12 +17,13 @@ mod paths;
 mod predicted;
 mod show;
 
+pub use applied::{applied_form, exported_fields};
 pub use fields::Fields;
 pub use ignore::{IgnoreError, IgnoreRules};
 pub use known::{is_known_type, known_types};
 pub use mask::mask_secret;
 pub use normalize::encoded_secret;
-pub use once::{has_port_of_two_names, items_once, ports_once};
+pub use once::{has_repeats, has_rivals, items_once, last_only};
 pub use ownership::owns;
 pub use paths::difference;
 pub use predicted::compare_predicted;
@@ -89,6 +92,7 @@ pub fn compare(target: &Value, live: &Value, options: &DiffOptions<'_>) -> Diffe
             normalize::restore_defaults(&mut predicted, &filled, &live);
         }
     }
+    allocated::keep(&mut predicted, &live);
     let paths = difference(&live, &predicted);
     Difference { live, predicted, paths }
 }

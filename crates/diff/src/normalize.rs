@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 use tiphys_model::names::LAST_APPLIED;
 use tiphys_value::ObjectExt;
 
-use crate::{DiffOptions, once::items_once};
+use crate::{DiffOptions, Fields, once::items_once};
 
 /// Metadata that the API server sets.
-const SERVER_METADATA: [&str; 7] = [
+pub(crate) const SERVER_METADATA: [&str; 8] = [
     "creationTimestamp",
     "resourceVersion",
     "uid",
@@ -16,15 +16,28 @@ const SERVER_METADATA: [&str; 7] = [
     "selfLink",
     "managedFields",
     "deletionTimestamp",
+    "deletionGracePeriodSeconds",
 ];
 
 pub(crate) fn target(object: &Value, options: &DiffOptions<'_>) -> Value {
-    let mut object = items_once(object).unwrap_or_else(|| object.clone());
+    let mut object = once(object, options);
     common(&mut object, options);
     if is_secret(&object) {
         merge_string_data(&mut object);
     }
+    forget_silence(&mut object);
+    if let Some(Fields::Custom(schema)) = options.fields {
+        schema.remove_nulls(&mut object);
+    }
     object
+}
+
+/// A namespace that is not given is that of the request.
+fn forget_silence(object: &mut Value) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    if metadata.get("namespace").is_some_and(|value| value.as_str().unwrap_or_default().is_empty()) {
+        metadata.remove("namespace");
+    }
 }
 
 fn is_secret(object: &Value) -> bool {
@@ -43,9 +56,14 @@ pub fn encoded_secret(object: &Value) -> Option<Value> {
 }
 
 pub(crate) fn live(object: &Value, options: &DiffOptions<'_>) -> Value {
-    let mut object = items_once(object).unwrap_or_else(|| object.clone());
+    let mut object = once(object, options);
     common(&mut object, options);
     object
+}
+
+fn once(object: &Value, options: &DiffOptions<'_>) -> Value {
+    let once = options.fields.and_then(|fields| items_once(object, fields));
+    once.unwrap_or_else(|| object.clone())
 }
 
 fn common(object: &mut Value, options: &DiffOptions<'_>) {

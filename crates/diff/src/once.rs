@@ -1,97 +1,122 @@
-//! Lists whose items are told by a key and that an API server stores with one key twice: it takes them so by client-side
-//! apply, and of two the last counts. Server-side apply refuses the whole object.
+//! Items of a list that have one key. Server-side apply refuses an object that has them, though the API server stores them
+//! when it is created or updated: `kubectl apply` creates it.
+
+use std::collections::HashSet;
 
 use serde_json::Value;
-use tiphys_value::ObjectExt;
+use tiphys_schema::{ListKind, TypeRef};
 
-/// Where the specification of pods is, by kind.
-const POD_SPECS: [(&[&str], &[&str]); 3] = [
-    (&["Pod"], &["spec"]),
-    (
-        &["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job"],
-        &["spec", "template", "spec"],
-    ),
-    (&["CronJob"], &["spec", "jobTemplate", "spec", "template", "spec"]),
-];
+use crate::Fields;
 
-/// The object with each item once, the last in the place of the first; `None` if none stands there twice. Two ports of
-/// one number that have different names stay, for each name may be meant somewhere.
-pub fn items_once(object: &Value) -> Option<Value> {
-    once(object, &CONTAINER)
-}
+/// Deeper parts are left as they are.
+const MAX_DEPTH: usize = 100;
 
-/// The same with one port of each number, whatever they are called: what server-side apply takes.
-pub fn ports_once(object: &Value) -> Option<Value> {
-    once(object, &[CONTAINER[0], ("ports", PORT)])
-}
-
-fn once(object: &Value, container_lists: &[KeyedList]) -> Option<Value> {
-    let is_built_in = matches!(&*object.gvk().group, "" | "apps" | "batch");
-    let (_, path) = POD_SPECS.iter().find(|(kinds, _)| is_built_in && kinds.contains(&object.kind()))?;
-    if !lists(object.at(path)?, container_lists).any(|(list, keys)| has_twice(list, keys)) {
+/// The object with each item once of those that stand there several times and are the same; `None` if there are none.
+pub fn items_once(object: &Value, fields: Fields<'_>) -> Option<Value> {
+    if !has_repeats(object) {
         return None;
     }
-    let mut out = object.clone();
-    let pod = path.iter().try_fold(&mut out, |value, key| value.get_mut(*key))?;
-    for containers in ["initContainers", "containers"] {
-        let all = pod.get_mut(containers).and_then(Value::as_array_mut);
-        for container in all.into_iter().flatten() {
-            container_lists.iter().for_each(|(field, keys)| reduce(container.get_mut(*field), keys));
-        }
-    }
-    POD.iter().for_each(|(field, keys)| reduce(pod.get_mut(*field), keys));
-    Some(out)
-}
-
-/// Whether a container has two ports of one number and protocol that differ in their names. Server-side apply refuses the
-/// object, and neither can be left out; client-side apply stores both.
-pub fn has_port_of_two_names(object: &Value) -> bool {
-    ports_once(items_once(object).as_ref().unwrap_or(object)).is_some()
-}
-
-/// The fields that tell ports of a container from each other.
-const PORT: &[&str] = &["containerPort", "protocol"];
-
-/// Lists of containers and of pods that may hold a key twice, and the fields that are the key.
-const CONTAINER: [KeyedList; 2] = [("env", &["name"]), ("ports", &["containerPort", "protocol", "name"])];
-const POD: [KeyedList; 2] = [("imagePullSecrets", &["name"]), ("hostAliases", &["ip"])];
-
-/// A list, and the fields that tell its items from each other.
-type KeyedList = (&'static str, &'static [&'static str]);
-
-fn lists<'a>(
-    pod: &'a Value,
-    container_lists: &'a [KeyedList],
-) -> impl Iterator<Item = (&'a Value, &'static [&'static str])> {
-    let containers =
-        ["initContainers", "containers"].into_iter().filter_map(|field| pod.get(field)?.as_array());
-    let of_containers = containers.flatten().flat_map(move |container| {
-        container_lists.iter().filter_map(|(field, keys)| Some((container.get(*field)?, *keys)))
+    let mut once = object.clone();
+    let mut is_less = false;
+    each_list(&mut once, fields.types(), 0, &mut |items, _| {
+        let before = items.len();
+        let mut seen: Vec<Value> = Vec::new();
+        items.retain(|item| {
+            let is_new = !seen.contains(item) || refers(item);
+            if is_new {
+                seen.push(item.clone());
+            }
+            is_new
+        });
+        is_less |= items.len() < before;
     });
-    of_containers.chain(POD.iter().filter_map(|(field, keys)| Some((pod.get(*field)?, *keys))))
+    is_less.then_some(once)
 }
 
-fn is_same(one: &Value, other: &Value, keys: &[&str]) -> bool {
-    let of = |item: &Value, key: &str| match (item.get(key), key) {
-        (None | Some(Value::Null), "protocol") => Value::from("TCP"),
-        (value, _) => value.cloned().unwrap_or_default(),
-    };
-    one.is_object() && keys.iter().all(|key| of(one, key) == of(other, key))
+/// Whether two items of a list have one key and are not the same, so that each may be meant: a variable that adds to its
+/// earlier self, two names of one port.
+pub fn has_rivals(object: &Value, fields: Fields<'_>) -> bool {
+    let mut found = false;
+    each_list(&mut object.clone(), fields.types(), 0, &mut |items, keys| {
+        let mut seen = HashSet::new();
+        found |= items.iter().any(|item| !seen.insert(keys(item)));
+    });
+    found
 }
 
-fn has_twice(list: &Value, keys: &[&str]) -> bool {
-    let items = list.as_array().map_or(&[][..], Vec::as_slice);
-    items.iter().enumerate().any(|(at, item)| items[..at].iter().any(|before| is_same(before, item, keys)))
+/// The object with one item of each key, the last: what server-side apply takes.
+pub fn last_only(object: &Value, fields: Fields<'_>) -> Value {
+    let mut out = object.clone();
+    each_list(&mut out, fields.types(), 0, &mut |items, keys| {
+        let mut seen = HashSet::new();
+        let mut kept: Vec<Value> = items.drain(..).rev().filter(|item| seen.insert(keys(item))).collect();
+        kept.reverse();
+        *items = kept;
+    });
+    out
 }
 
-fn reduce(list: Option<&mut Value>, keys: &[&str]) {
-    let Some(items) = list.and_then(Value::as_array_mut) else { return };
-    let mut once: Vec<Value> = Vec::with_capacity(items.len());
-    for item in items.drain(..) {
-        match once.iter_mut().find(|before| is_same(before, &item, keys)) {
-            Some(before) => *before = item,
-            None => once.push(item),
-        }
+/// Whether a variable's value is made of others, so that it means something else in another place.
+fn refers(item: &Value) -> bool {
+    item.get("value").and_then(Value::as_str).is_some_and(|text| text.contains("$("))
+}
+
+/// Whether any list has two equal items; most have none, and no types have to be looked up then.
+pub fn has_repeats(value: &Value) -> bool {
+    has_repeats_below(value, 0)
+}
+
+fn has_repeats_below(value: &Value, depth: usize) -> bool {
+    if depth > MAX_DEPTH {
+        return false;
     }
-    *items = once;
+    match value {
+        Value::Object(map) => map.values().any(|value| has_repeats_below(value, depth + 1)),
+        Value::Array(items) => {
+            let is_twice = match items.len() {
+                0 | 1 => false,
+                2..=8 => items.iter().enumerate().any(|(at, item)| items[..at].contains(item)),
+                _ => items.iter().collect::<HashSet<_>>().len() < items.len(),
+            };
+            is_twice || items.iter().any(|item| has_repeats_below(item, depth + 1))
+        }
+        _ => false,
+    }
+}
+
+/// Shows every list whose items are told apart, with what tells them apart.
+fn each_list(
+    value: &mut Value,
+    ty: TypeRef<'_>,
+    depth: usize,
+    act: &mut dyn FnMut(&mut Vec<Value>, &dyn Fn(&Value) -> String),
+) {
+    if depth > MAX_DEPTH {
+        return;
+    }
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map.iter_mut().filter(|(_, value)| value.is_object() || value.is_array()) {
+                if let Some(field) = ty.field(key) {
+                    each_list(value, field, depth + 1, act);
+                }
+            }
+        }
+        Value::Array(items) => {
+            let item_type = ty.items();
+            match ty.list_kind() {
+                Some(ListKind::Map(keys)) => {
+                    act(items, &|item| crate::overlay::identity(item, keys, item_type));
+                }
+                Some(ListKind::Set) => act(items, &Value::to_string),
+                _ => {}
+            }
+            for item in items {
+                if let Some(ty) = item_type {
+                    each_list(item, ty, depth + 1, act);
+                }
+            }
+        }
+        _ => {}
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};
 use tiphys_merge::apply::{Place, interleaved};
-use tiphys_schema::{Catalog, Field, ListKind, Quantity, Type, TypeRef};
+use tiphys_schema::{Catalog, Field, ListKind, Quantity, Type, TypeRef, is_dropped};
 use tiphys_value::GroupVersionKind;
 
 use crate::Fields;
@@ -90,9 +90,13 @@ impl Merge {
         depth: usize,
     ) -> Map<String, Value> {
         let mut out = have.clone();
-        for (key, value) in wanted.iter().filter(|(_, value)| !value.is_null()) {
+        for (key, value) in wanted {
             let field = ty.and_then(|ty| ty.field(key));
-            match have.get(key) {
+            if is_hollow(value) && field.is_some() && self.is_dropped(value, ty, key) {
+                reset(&mut out, key, filled.get(key), (ty, field));
+                continue;
+            }
+            match have.get(key).filter(|_| !value.is_null()) {
                 Some(live) => {
                     let filled = filled.get(key).unwrap_or(value);
                     out.insert(key.clone(), self.value(value, filled, live, field, depth + 1));
@@ -191,9 +195,7 @@ impl Merge {
     fn is_dropped(&self, value: &Value, ty: Option<TypeRef<'_>>, key: &str) -> bool {
         value.is_null()
             || (self.drops_empty
-                && ty
-                    .and_then(|ty| ty.field_info(key))
-                    .is_some_and(|field| is_empty(value, field) && !field.kept))
+                && ty.and_then(|ty| ty.field_info(key)).is_some_and(|field| is_dropped(field, value)))
     }
 
     /// Whether the API server writes a value that no target gives.
@@ -235,6 +237,50 @@ impl Merge {
     }
 }
 
+/// Whether a value may be one that says no more than its absence.
+fn is_hollow(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(flag) => !flag,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(_) | Value::Object(_) => false,
+    }
+}
+
+/// A field that a target sets to nothing loses its value: what is stored then is its default, or in a map the zero of its
+/// type.
+fn reset(
+    out: &mut Map<String, Value>,
+    key: &str,
+    stored: Option<&Value>,
+    (ty, field): (Option<TypeRef<'_>>, Option<TypeRef<'_>>),
+) {
+    let is_map = ty.is_some_and(|ty| matches!(ty.ty, Type::Map(..)));
+    match (out.get(key), stored) {
+        (Some(live), _) if has_parts(live, field) => {}
+        (Some(live), Some(stored)) if stored == live => {}
+        (Some(_), Some(stored)) => drop(out.insert(key.to_owned(), stored.clone())),
+        (Some(_), None) => drop(out.remove(key)),
+        (None, Some(stored)) if is_map && !stored.is_null() => {
+            out.insert(key.to_owned(), stored.clone());
+        }
+        (None, _) => {}
+    }
+}
+
+/// Whether the parts of a live value have owners of their own, so that nothing said of the whole leaves them.
+fn has_parts(live: &Value, ty: Option<TypeRef<'_>>) -> bool {
+    let Some(ty) = ty.filter(|ty| !matches!(ty.ty, Type::Any | Type::Open)) else { return false };
+    match live {
+        Value::Object(map) => !map.is_empty() && !ty.is_atomic_object(),
+        Value::Array(items) => {
+            !items.is_empty() && matches!(ty.list_kind(), Some(ListKind::Map(_) | ListKind::Set))
+        }
+        _ => false,
+    }
+}
+
 /// Whether a value is what a field of its type is without being given.
 fn is_empty(value: &Value, field: &Field) -> bool {
     match value {
@@ -257,10 +303,10 @@ fn set(wanted: &[Value], have: &[Value]) -> Value {
 }
 
 /// The key fields of a list item, defaults filled in, as a text.
-fn identity(item: &Value, keys: &[String], items: Option<TypeRef<'_>>) -> String {
+pub(crate) fn identity(item: &Value, keys: &[String], items: Option<TypeRef<'_>>) -> String {
     let value = |key: &String| {
         let default = || items.and_then(|ty| ty.key_default(key)).cloned();
-        item.get(key).cloned().or_else(default).unwrap_or_default()
+        item.get(key).filter(|value| !value.is_null()).cloned().or_else(default).unwrap_or_default()
     };
     keys.iter().map(value).collect::<Value>().to_string()
 }

@@ -8,7 +8,7 @@ use tiphys_value::{ObjectExt, Segment};
 use crate::normalize::encoded_secret;
 
 /// Managers whose fields an apply of ours takes over: what they set and the target does not is removed.
-const OURS: [&str; 3] = [names::FIELD_MANAGER, "argocd-controller", names::CLIENT_SIDE_APPLY_MANAGER];
+const OURS: [&str; 3] = [names::FIELD_MANAGER, names::ARGO_CD_MANAGER, names::CLIENT_SIDE_APPLY_MANAGER];
 
 /// Deeper field sets are not followed.
 const MAX_DEPTH: usize = 100;
@@ -19,6 +19,8 @@ pub(crate) struct Managers {
     entries: Vec<(String, Value)>,
     /// The field sets that applies of ours left: what they hold was in a manifest.
     applied: Vec<Value>,
+    /// Those of them that managers before us left, and that become ours with the next apply.
+    before_us: Vec<Value>,
 }
 
 impl Managers {
@@ -27,7 +29,7 @@ impl Managers {
         let last = live.annotation(names::LAST_APPLIED);
         let last: Option<Value> = last.and_then(|text| serde_json::from_str(text).ok());
         let last = last.map(|last| encoded_secret(&last).unwrap_or(last));
-        let (mut entries, mut applied) = (Vec::new(), Vec::new());
+        let (mut entries, mut applied, mut before_us) = (Vec::new(), Vec::new(), Vec::new());
         for entry in list.into_iter().flatten() {
             let (Some(manager), Some(fields)) = (entry.str_at(&["manager"]), entry.get("fieldsV1")) else {
                 continue;
@@ -38,14 +40,23 @@ impl Managers {
             if !OURS.contains(&manager) || entry.get("subresource").is_some() {
                 continue;
             }
-            if entry.str_at(&["operation"]) == Some("Apply") {
-                applied.push(fields.clone());
-            } else if let Some(last) = &last {
+            let set = match (entry.str_at(&["operation"]), &last) {
+                (Some("Apply"), _) => fields.clone(),
                 // Creations and client-side applies own what the API server filled in, too.
-                applied.push(restricted(fields, last, 0));
+                (_, Some(last)) => restricted(fields, last, 0),
+                (_, None) => continue,
+            };
+            if manager != names::FIELD_MANAGER {
+                before_us.push(set.clone());
             }
+            applied.push(set);
         }
-        Self { entries, applied }
+        Self { entries, applied, before_us }
+    }
+
+    /// The field sets of managers before us, as far as they come from a manifest.
+    pub fn to_be_moved(&self) -> impl Iterator<Item = &Value> {
+        self.before_us.iter()
     }
 
     /// The field sets of one manager.
@@ -56,6 +67,15 @@ impl Managers {
 
 /// Removes what only we own and the target no longer sets; says whether there was anything.
 pub(crate) fn remove_abandoned(managers: &Managers, target: &Value, predicted: &mut Value) -> bool {
+    remove_all(managers, &managers.applied, target, predicted)
+}
+
+/// The same of what managers before us own.
+pub(crate) fn remove_moved(managers: &Managers, target: &Value, predicted: &mut Value) -> bool {
+    !managers.before_us.is_empty() && remove_all(managers, &managers.before_us, target, predicted)
+}
+
+fn remove_all(managers: &Managers, sets: &[Value], target: &Value, predicted: &mut Value) -> bool {
     let others: Vec<&Value> = managers
         .entries
         .iter()
@@ -63,7 +83,7 @@ pub(crate) fn remove_abandoned(managers: &Managers, target: &Value, predicted: &
         .map(|(_, fields)| fields)
         .collect();
     let mut is_less = false;
-    for fields in &managers.applied {
+    for fields in sets {
         is_less |= remove(fields, &others, Some(target), predicted, 0);
     }
     is_less

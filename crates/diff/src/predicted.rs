@@ -7,18 +7,29 @@ use tiphys_value::{FieldPath, ObjectExt};
 
 use crate::{DiffOptions, Difference, difference, normalize, ownership};
 
-/// Compares a live object with what a dry run made of it. What others than the apply itself changed, such as
-/// mutating webhooks, counts only if `mutations` do.
+/// Compares a live object with what a dry run made of it for a target. What others than the apply itself changed, such as
+/// mutating webhooks, counts only if `mutations` do. The dry run does not know that fields of managers before us become
+/// ours: those that the target does not set are taken out here.
 pub fn compare_predicted(
+    target: &Value,
     live: &Value,
     predicted: &Value,
     mutations: bool,
     options: &DiffOptions<'_>,
 ) -> Difference {
     let managers = ownership::Managers::read(live);
-    let sets = [applied(live), applied(predicted)];
+    let mut sets: Vec<Option<&Value>> = vec![applied(live), applied(predicted)];
+    sets.extend(managers.to_be_moved().map(Some));
     let mut before = normalize::live(live, options);
     let mut after = normalize::live(predicted, options);
+    let wanted = normalize::target(target, options);
+    if ownership::remove_moved(&managers, &wanted, &mut after) {
+        normalize::after_removal(&mut after, &before);
+        if let Some(fields) = options.fields {
+            let filled = fields.filled(&after);
+            normalize::restore_defaults(&mut after, &filled, &before);
+        }
+    }
     if let Some(ignore) = options.ignore {
         ignore.apply(&mut after, &mut before, &managers);
     }

@@ -302,8 +302,8 @@ pub(crate) fn quantity(value: &mut Value) -> Result<(), DecodeError> {
     Ok(())
 }
 
-/// Whether Go's encoder leaves a field out.
-fn is_dropped(field: &Field, value: &Value) -> bool {
+/// Whether Go's encoder leaves a field with a value out.
+pub fn is_dropped(field: &Field, value: &Value) -> bool {
     match value {
         Value::Null => true,
         _ if field.kept || field.ty == Type::Any => false,

@@ -19,7 +19,7 @@ mod types;
 pub(crate) mod validate;
 
 pub use catalog::{Catalog, Kind, Subresource};
-pub use decode::{DecodeError, Decoded, decode, forget_empty, prune_unknown, zero_value};
+pub use decode::{DecodeError, Decoded, decode, forget_empty, is_dropped, prune_unknown, zero_value};
 pub use defaults::apply_defaults;
 pub use error::{ErrorKind, ErrorList, FieldError, Path, quote};
 pub use quantity::{ParseQuantityError, Quantity};

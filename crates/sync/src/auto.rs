@@ -123,9 +123,34 @@ pub fn auto_sync(
     let decision = weigh(app, *automated, comparison, inputs, settings, now);
     let refused = || refuses_deletions(app, comparison, inputs.revisions, settings);
     match decision {
-        AutoSync::Start(operation) => refused().unwrap_or(AutoSync::Start(operation)),
+        AutoSync::Start(operation) => match refused() {
+            None => AutoSync::Start(operation),
+            Some(refusal) => without_prunes(*operation, comparison).unwrap_or(AutoSync::Refused(refusal)),
+        },
         other => other,
     }
+}
+
+/// The operation without its prunes, which need somebody's approval first; `None` if it has nothing else to do.
+fn without_prunes(mut operation: Operation, comparison: &Comparison) -> Option<AutoSync> {
+    let is_extra = |resource: &&ResourceStatus| resource.requires_pruning;
+    let rest = |resource: &&ResourceStatus| {
+        let key = compare::key_of(resource);
+        differs(resource) && !is_extra(resource) && !comparison.left_alone.contains_key(&key)
+    };
+    let has_rest = comparison.resources.iter().any(|resource| rest(&resource));
+    if !has_rest && comparison.namespace_differs.is_empty() {
+        return None;
+    }
+    let extras: Vec<_> = comparison.resources.iter().filter(is_extra).map(compare::key_of).collect();
+    let sync = operation.sync.get_or_insert_default();
+    sync.prune = false;
+    let is_selective = sync.is_selective();
+    let is_kept = |one: &SyncOperationResource| {
+        !extras.contains(&ResourceKey::new(&one.group, &one.kind, &one.namespace, &one.name))
+    };
+    sync.resources.retain(is_kept);
+    (!is_selective || sync.is_selective()).then(|| AutoSync::Start(Box::new(operation)))
 }
 
 /// What the last attempt leaves to be done.
@@ -160,11 +185,14 @@ fn after_success(
     now: Timestamp,
 ) -> AutoSync {
     let free = |resource: &&ResourceStatus| {
-        differs(resource) && !comparison.left_alone.contains_key(&compare::key_of(resource))
+        let key = compare::key_of(resource);
+        // What is made anew with each sync of the whole is no drift.
+        differs(resource) && !comparison.left_alone.contains_key(&key) && !comparison.generated.contains(&key)
     };
     let was_left = |resource: &&ResourceStatus| last.left_alone.contains(&compare::key_of(resource));
     let is_due = |resource: &&ResourceStatus| {
-        (automated.heals() || was_left(resource)) && (automated.prunes() || !resource.requires_pruning)
+        (automated.heals() || was_left(resource) || (last.held_prunes && resource.requires_pruning))
+            && (automated.prunes() || !resource.requires_pruning)
     };
     let due: Vec<_> = comparison.resources.iter().filter(free).filter(is_due).collect();
     let heals_namespace = automated.heals() && !comparison.namespace_differs.is_empty();
@@ -217,6 +245,8 @@ struct LastAttempt {
     ending: Option<Ending>,
     /// Objects of other owners that it did not write.
     left_alone: Vec<ResourceKey>,
+    /// It was automated and left out the prunes, which were not approved.
+    held_prunes: bool,
 }
 
 fn last_attempt(app: &Application, inputs: Inputs<'_>) -> Option<LastAttempt> {
@@ -228,7 +258,9 @@ fn last_attempt(app: &Application, inputs: Inputs<'_>) -> Option<LastAttempt> {
         Some(result) => {
             let multiple = !result.revisions.is_empty();
             let synced = if multiple { result.revisions.clone() } else { vec![result.revision.clone()] };
-            if shown.phase.is_completed() && synced.iter().all(String::is_empty) {
+            let is_by_person = !shown.operation.initiated_by.automated;
+            let is_unbegun = extension.ending == Some(Ending::Unbegun) && is_by_person;
+            if is_unbegun || shown.phase.is_completed() && synced.iter().all(String::is_empty) {
                 return last_deployed(app, inputs.revisions);
             }
             let sources =
@@ -246,6 +278,8 @@ fn last_attempt(app: &Application, inputs: Inputs<'_>) -> Option<LastAttempt> {
         attempts: shown.operation.sync.as_ref().map_or(0, |sync| sync.auto_heal_attempts_count),
         ending: extension.ending,
         left_alone: extension.left_alone.clone(),
+        held_prunes: shown.operation.initiated_by.automated
+            && shown.operation.sync.as_ref().is_some_and(|sync| !sync.prune),
     })
 }
 
@@ -264,6 +298,7 @@ fn last_deployed(app: &Application, revisions: &[String]) -> Option<LastAttempt>
         attempts: 0,
         ending: None,
         left_alone: Vec::new(),
+        held_prunes: false,
     })
 }
 
@@ -310,13 +345,13 @@ fn after_failure(
     AutoSync::Start(Box::new(operation))
 }
 
-/// Deleting everything, or most of a lot, needs more than a commit.
+/// Deleting everything, or most of a lot, needs more than a commit: why an operation may not prune.
 fn refuses_deletions(
     app: &Application,
     comparison: &Comparison,
     revisions: &[String],
     settings: &AutoSettings,
-) -> Option<AutoSync> {
+) -> Option<Condition> {
     let automated = app.automated()?;
     let counted = || comparison.resources.iter().filter(|resource| !resource.hook);
     let (all, pruned) = (counted().count(), counted().filter(|resource| resource.requires_pruning).count());
@@ -328,7 +363,7 @@ fn refuses_deletions(
             "Skipping sync attempt to [{}]: auto-sync will wipe out all resources",
             revisions.join(" ")
         );
-        return Some(AutoSync::Refused(Condition::new(ConditionType::SyncError, message)));
+        return Some(Condition::new(ConditionType::SyncError, message));
     }
     let last = app.status.operation_state.as_ref().and_then(|state| state.finished_at);
     let approved = app.annotation(names::DELETION_APPROVED).and_then(Time::parse);
@@ -337,10 +372,10 @@ fn refuses_deletions(
         return None;
     }
     let message = format!(
-        "Skipping sync attempt: it would delete {pruned} of {all} resources; approve it with the annotation {}",
+        "Skipping prunes: {pruned} of {all} resources would be deleted; approve it with the annotation {}",
         names::DELETION_APPROVED
     );
-    Some(AutoSync::Refused(Condition::new(ConditionType::SyncError, message)))
+    Some(Condition::new(ConditionType::SyncError, message))
 }
 
 fn whole_sync(app: &Application, revisions: &[String], prune: bool) -> Operation {

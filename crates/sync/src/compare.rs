@@ -15,7 +15,12 @@ use tiphys_model::{
 };
 use tiphys_value::{FieldPath, GroupKind, ObjectExt, ResourceKey};
 
-use crate::{Claim, KindCatalog, LiveObject, action::images, links};
+use crate::{
+    Claim, KindCatalog, LiveObject,
+    action::images,
+    generated::{self, generated_prefix},
+    links,
+};
 
 /// What is compared.
 pub struct CompareInput<'a> {
@@ -39,6 +44,8 @@ pub struct CompareInput<'a> {
     pub permit: &'a dyn Fn(&Value, bool) -> Result<(), String>,
     /// Whether the settings exclude a kind.
     pub excluded: &'a dyn Fn(&GroupKind) -> bool,
+    /// Whether a sync of this desired state has made the objects whose names are generated.
+    pub has_generated: bool,
 }
 
 /// The result of a comparison.
@@ -66,6 +73,8 @@ pub struct Comparison {
     pub namespace_differs: Vec<FieldPath>,
     /// `status.summary`.
     pub summary: Summary,
+    /// Objects whose names are generated, by the beginnings of their names: each sync of the whole makes new ones.
+    pub generated: BTreeSet<ResourceKey>,
     /// Objects that somebody else looks after, see [`crate::SyncInput::claims`]; found by the caller.
     pub claims: BTreeMap<ResourceKey, Claim>,
     /// Objects that no sync writes, see [`crate::left_alone`]; found by the caller.
@@ -172,7 +181,10 @@ fn distinct_targets(input: &CompareInput<'_>, out: &mut Comparison) -> BTreeMap<
             continue;
         }
         if key.name.is_empty() {
-            // A hook with a generated name: it never is the same object twice.
+            // With a generated name it never is the same object twice.
+            if let Some(prefix) = generated_prefix(target) {
+                list_generated(input, ResourceKey { name: prefix.to_owned(), ..key }, target, out);
+            }
             out.targets.push(Arc::clone(target));
             continue;
         }
@@ -190,6 +202,20 @@ fn distinct_targets(input: &CompareInput<'_>, out: &mut Comparison) -> BTreeMap<
     out.targets.extend(targets.values().cloned());
     targets.retain(|_, target| !hook::is_hook(target) || hook::is_skipped(target));
     targets
+}
+
+/// Lists an object whose name is generated: what was made before is none that could differ.
+fn list_generated(input: &CompareInput<'_>, key: ResourceKey, target: &Value, out: &mut Comparison) {
+    let mut status = status_of(&key, target, hook::wave(target));
+    let is_synced = input.has_generated;
+    status.status = Some(if is_synced { SyncStatusCode::Synced } else { SyncStatusCode::OutOfSync });
+    out.resources.push(status);
+    if !is_synced {
+        out.out_of_sync.insert(key.clone());
+        out.differences.insert(key.clone(), Vec::new());
+        worsen(out);
+    }
+    out.generated.insert(key);
 }
 
 /// An object that lives outside of namespaces without one: its author gave it one, or nobody knew its kind when it was
@@ -373,7 +399,8 @@ fn compare_extra(
     let target = out.targets.iter().find(|target| is_hook && is_target(target));
     let mut status = status_of(key, object, target.map_or(0, |target| hook::wave(target)));
     status.hook = is_hook;
-    status.requires_pruning = input.tracking.is_self_referencing(object);
+    let is_generated = generated::is_made_for(object, key, out.generated.iter().cloned());
+    status.requires_pruning = input.tracking.is_self_referencing(object) && !is_generated;
     status.requires_deletion_confirmation = needs_confirmation(input, object);
     if !is_hook {
         status.health.clone_from(&live.health);

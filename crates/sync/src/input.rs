@@ -45,6 +45,8 @@ pub enum Claim {
     Refused(String),
     /// Only fields that nobody else owns are set.
     Shared,
+    /// The object is taken over: with the first apply what these field managers own becomes ours.
+    Adopted(Vec<String>),
 }
 
 /// Settings of the planner.
@@ -129,7 +131,7 @@ pub struct SyncInput<'a> {
     pub window_open: bool,
     /// Value of the `deletion-approved` annotation.
     pub deletion_approved: Option<Time>,
-    /// Manager named by the migration annotation.
+    /// Managers named by the migration annotation, with commas between them.
     pub migration_manager: Option<&'a str>,
     /// Whether the project permits an object: its message if not. Called with the object and whether its
     /// kind is namespaced.

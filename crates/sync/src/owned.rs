@@ -27,7 +27,7 @@ pub fn left_alone(
     }
     let claimed = claims.iter().filter_map(|(key, claim)| match claim {
         Claim::Refused(owner) => Some((key.clone(), owner.clone())),
-        Claim::Shared => None,
+        Claim::Shared | Claim::Adopted(_) => None,
     });
     let is_undecided = options.get(SHARED_OPTION).is_none() && settings.refuse_shared;
     let shared = shared.iter().filter(|_| is_undecided);

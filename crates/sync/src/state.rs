@@ -72,6 +72,8 @@ pub enum Ending {
     ByPerson,
     /// It took longer than the sync timeout of the settings.
     Timeout,
+    /// It never began: its desired state was not known, or nobody might bring it about.
+    Unbegun,
 }
 
 /// A request that is repeated until it passes.

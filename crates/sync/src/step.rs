@@ -236,6 +236,7 @@ impl Progress<'_, '_> {
         self.input.options.is_on("ApplyOutOfSyncOnly")
             && !task.is_hook()
             && !task.is_prune()
+            && !task.is_generated
             && !self.is_made_up(task)
             && !self.input.out_of_sync.contains(&task.id.key)
     }

@@ -9,7 +9,11 @@ use tiphys_model::{
 };
 use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey};
 
-use crate::{LiveObject, SyncInput, SyncState, TaskId, order};
+use crate::{
+    LiveObject, SyncInput, SyncState, TaskId,
+    generated::{self, generated_prefix},
+    order,
+};
 
 /// One object in one phase.
 #[derive(Clone, Debug)]
@@ -22,6 +26,8 @@ pub(crate) struct Task<'a> {
     pub live: Option<&'a LiveObject>,
     pub hook: Option<HookType>,
     pub prune_last: bool,
+    /// Its name is one of this operation.
+    pub is_generated: bool,
     /// Why the task cannot be run at all.
     pub invalid: Option<String>,
     /// The cluster does not serve the kind (yet).
@@ -130,8 +136,13 @@ fn add_target<'a>(input: &SyncInput<'a>, state: &SyncState, target: &Arc<Value>,
     }
     let sync = input.operation.sync.as_ref();
     if !hook::is_hook(target) {
+        let resources = sync.map_or(&[][..], |sync| &sync.resources);
+        if let Some(prefix) = generated_prefix(target) {
+            add_generated(input, state, (target, prefix), resources, tasks);
+            return;
+        }
         let task = new_task(input, SyncPhase::Sync, Arc::clone(target), None);
-        if is_selected(sync.map_or(&[], |sync| &sync.resources), &task.id.key) {
+        if is_selected(resources, &task.id.key) {
             tasks.push(task);
         }
         return;
@@ -143,6 +154,29 @@ fn add_target<'a>(input: &SyncInput<'a>, state: &SyncState, target: &Arc<Value>,
         let Some(phase) = hook.phase() else { continue };
         let object = prepared_hook(input, state, target, phase);
         tasks.push(new_task(input, phase, Arc::new(object), Some(hook)));
+    }
+}
+
+/// Adds an object whose name is generated: it is asked for by the beginning of its name.
+fn add_generated<'a>(
+    input: &SyncInput<'a>,
+    state: &SyncState,
+    (target, prefix): (&Value, &str),
+    resources: &[SyncOperationResource],
+    tasks: &mut Vec<Task<'a>>,
+) {
+    let operation = format!("{}/{}", input.revision, state.shown.started_at);
+    for number in 0..=tasks.len() {
+        let object = generated::named(target, prefix, &operation, number);
+        let task = Task { is_generated: true, ..new_task(input, SyncPhase::Sync, Arc::new(object), None) };
+        if tasks.iter().any(|other| other.id == task.id) {
+            continue;
+        }
+        let asked = ResourceKey { name: prefix.to_owned(), ..task.id.key.clone() };
+        if is_selected(resources, &asked) {
+            tasks.push(task);
+        }
+        return;
     }
 }
 
@@ -203,6 +237,7 @@ fn new_task<'a>(
         gvk,
         hook,
         prune_last: false,
+        is_generated: false,
         invalid,
         unknown_kind,
         result: None,
@@ -282,6 +317,7 @@ fn add_prunes<'a>(input: &SyncInput<'a>, tasks: &mut Vec<Task<'a>>) {
             live: Some(live),
             hook: None,
             prune_last: last,
+            is_generated: false,
             invalid: None,
             unknown_kind: false,
             result: None,

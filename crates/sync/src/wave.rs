@@ -454,18 +454,22 @@ fn apply_verb(progress: &Progress<'_, '_>, task: &Task<'_>, object: &Arc<Value>)
         force: force && !keeps_identity,
         dry_run: false,
         share,
-        migrate_managers: migrated(
-            progress.input.migration_manager,
-            share || options.is_off("ClientSideApplyMigration"),
-        ),
+        migrate_managers: match share || options.is_off("ClientSideApplyMigration") {
+            true => Vec::new(),
+            false => migrated(progress.input, task),
+        },
     }
 }
 
-/// Managers whose fields are taken over: kubectl's and Argo CD's, and the one named by annotation.
-fn migrated(named: Option<&str>, off: bool) -> Vec<String> {
-    if off {
-        return Vec::new();
-    }
-    let known = [names::CLIENT_SIDE_APPLY_MANAGER, "argocd-controller"];
-    known.into_iter().chain(named).map(str::to_owned).collect()
+/// Managers whose fields are taken over: kubectl's and Argo CD's, those named by annotation, and those of a tool whose
+/// object is adopted.
+fn migrated(input: &SyncInput<'_>, task: &Task<'_>) -> Vec<String> {
+    let known = [names::CLIENT_SIDE_APPLY_MANAGER, names::ARGO_CD_MANAGER].map(str::to_owned);
+    let named = input.migration_manager.into_iter().flat_map(|list| list.split(','));
+    let named = named.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+    let adopted = match input.claims.get(&task.id.key) {
+        Some(Claim::Adopted(managers)) => managers.clone(),
+        _ => Vec::new(),
+    };
+    known.into_iter().chain(named).chain(adopted).collect()
 }

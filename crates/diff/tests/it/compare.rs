@@ -539,27 +539,71 @@ fn v12_known_types_of_custom_resources_count() {
     }
 }
 
-/// Client-side apply stores both, and the last counts; server-side apply takes one.
+/// The API server stores all of them, and each may have an effect: a variable adds to its earlier self, a port has two
+/// names. Server-side apply takes one of each key.
 #[test]
-fn an_item_that_stands_twice_counts_once() {
-    let env = |values: &[&str]| -> Value {
-        values.iter().map(|value| json!({"name": "LEVEL", "value": value})).collect()
-    };
-    let object = |values: &[&str]| deployment(json!({"name": "c", "image": "i", "env": env(values)}));
-    let once = tiphys_diff::items_once(&object(&["info", "debug"])).expect("one is too many");
-    assert_eq!(once, object(&["debug"]));
-    assert_eq!(tiphys_diff::items_once(&object(&["debug"])), None);
-    for live in [object(&["debug"]), object(&["info", "debug"])] {
-        assert_eq!(paths(&object(&["info", "debug"]), &live), [] as [&str; 0]);
-        assert_ne!(paths(&object(&["debug", "info"]), &live), [] as [&str; 0]);
-    }
-    let port = |name: &str| json!({"name": name, "containerPort": 80});
-    let named = deployment(json!({"name": "c", "image": "i", "ports": [port("a"), port("b")]}));
-    assert_eq!(tiphys_diff::items_once(&named), None, "each name may be meant");
-    assert!(tiphys_diff::has_port_of_two_names(&named));
-    let other = json!({"name": "c", "containerPort": 80, "protocol": "UDP"});
-    let apart = deployment(json!({"name": "c", "image": "i", "ports": [port("a"), port("a"), other]}));
-    assert!(!tiphys_diff::has_port_of_two_names(&apart), "one is there twice, one is of another protocol");
+fn items_of_one_key_all_count_unless_they_are_the_same() {
+    use tiphys_diff::{has_rivals, items_once, last_only};
+    let fields = Fields::built_in(&deployment(json!({})).gvk()).expect("known");
+    let variable = |name: &str, value: &str| json!({"name": name, "value": value});
+    let object = |env: &[Value]| deployment(json!({"name": "c", "image": "i", "env": env}));
+    let (info, debug) = (variable("LEVEL", "info"), variable("LEVEL", "debug"));
+    let (other, more) = (variable("OTHER", "a"), variable("LEVEL", "$(LEVEL) more"));
+    let both = object(&[info.clone(), other.clone(), more.clone()]);
+    assert!(has_rivals(&both, fields) && !has_rivals(&object(&[info.clone(), other.clone()]), fields));
+    assert_eq!(items_once(&both, fields), None);
+    assert_eq!(last_only(&both, fields), object(&[other.clone(), more.clone()]));
+    assert!(paths(&both, &both).is_empty());
+    assert_ne!(paths(&both, &object(&[more.clone(), other.clone()])), [] as [&str; 0]);
+    assert_ne!(
+        paths(&object(&[info.clone(), debug.clone()]), &object(&[debug, info.clone()])),
+        [] as [&str; 0]
+    );
+    // The same twice is one, unless it means something else in the second place.
+    let twice = object(&[info.clone(), other.clone(), info.clone()]);
+    assert_eq!(items_once(&twice, fields), Some(object(&[info.clone(), other.clone()])));
+    assert!(paths(&twice, &object(&[info.clone(), other.clone()])).is_empty());
+    assert!(paths(&object(&[info.clone(), other.clone()]), &twice).is_empty());
+    assert_eq!(items_once(&object(&[more.clone(), info, more]), fields), None);
+    let mut finalizers = object(&[]);
+    finalizers["metadata"]["finalizers"] = json!(["a.example/x", "a.example/x", "b.example/y"]);
+    let once = items_once(&finalizers, fields).expect("one stands twice");
+    assert_eq!(once["metadata"]["finalizers"], json!(["a.example/x", "b.example/y"]));
+    assert!(!has_rivals(&once, fields));
+}
+
+/// What was read from an API server is applied without what only that sets.
+#[test]
+fn an_exported_object_is_applied_without_what_the_api_server_sets() {
+    use tiphys_diff::{applied_form, exported_fields};
+    let exported = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "uid": "u",
+        "resourceVersion": "5", "creationTimestamp": "2026-01-01T00:00:00Z", "generation": 2, "selfLink": "/x",
+        "managedFields": [{"manager": "kubectl"}], "labels": {"a": "b"},
+        "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}", "note": "n"}}, "data": {"k": "v"}});
+    let fields = Fields::built_in(&exported.gvk());
+    let applied = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "a", "labels": {"a": "b"}, "annotations": {"note": "n"}}, "data": {"k": "v"}});
+    assert_eq!(*applied_form(&exported, fields), applied);
+    assert!(matches!(applied_form(&applied, fields), std::borrow::Cow::Borrowed(_)));
+    assert_eq!(exported_fields(&exported).len(), 6);
+    assert!(exported_fields(&applied).is_empty());
+    // kubectl writes it into whatever it makes.
+    assert!(exported_fields(&json!({"metadata": {"creationTimestamp": null}, "status": {}})).is_empty());
+}
+
+/// Before the first apply of ours what Argo CD applied counts as ours: what the target does not set will go.
+#[test]
+fn a_dry_run_does_not_know_what_is_to_be_moved() {
+    let live = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "managedFields": [
+        {"manager": "argocd-controller", "operation": "Apply", "fieldsV1": {"f:data": {"f:k": {}, "f:drop": {}}}},
+        {"manager": "somebody", "operation": "Update", "fieldsV1": {"f:data": {"f:theirs": {}}}}]},
+        "data": {"k": "1", "drop": "2", "theirs": "3"}});
+    let target =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "1"}});
+    let options = DiffOptions { fields: Fields::built_in(&target.gvk()), ..DiffOptions::default() };
+    let asked = tiphys_diff::compare_predicted(&target, &live, &live, false, &options);
+    assert_eq!(asked.paths.iter().map(ToString::to_string).collect::<Vec<_>>(), [".data.drop"]);
+    assert_eq!(paths(&target, &live), [".data.drop"]);
 }
 
 #[test]
@@ -571,7 +615,8 @@ fn of_a_dry_run_only_what_the_apply_changed_counts_unless_mutations_do() {
     };
     let live = object(json!({"k": "1"}), "x");
     let compared = |predicted: &serde_json::Value, mutations| {
-        tiphys_diff::compare_predicted(&live, predicted, mutations, &DiffOptions::default()).is_modified()
+        tiphys_diff::compare_predicted(&live, &live, predicted, mutations, &DiffOptions::default())
+            .is_modified()
     };
     assert!(!compared(&object(json!({"k": "1"}), "y"), false));
     assert!(compared(&object(json!({"k": "1"}), "y"), true));

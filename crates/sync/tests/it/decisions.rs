@@ -67,6 +67,7 @@ fn compared_under(
         },
         permit,
         excluded: &|_| false,
+        has_generated: false,
     })
 }
 
@@ -369,6 +370,35 @@ fn v08_deleting_everything_needs_allow_empty() {
     assert!(matches!(&many, AutoSync::Refused(c) if c.message.contains("30 of 35")), "{many:?}");
 }
 
+/// The rest of a commit that deletes much is synced; its prunes wait for their approval, also without self-heal.
+#[test]
+fn many_prunes_are_held_and_the_rest_is_synced() {
+    let mut comparison = out_of_sync(30, 5);
+    let at = comparison.resources.iter().position(|one| !one.requires_pruning).expect("five are kept");
+    comparison.resources[at].status = Some(SyncStatusCode::OutOfSync);
+    let changed = comparison.resources[at].name.clone();
+    for heals in [false, true] {
+        let policy = json!({"prune": true, "selfHeal": heals});
+        let mut app = app(json!({"spec": {"syncPolicy": {"automated": policy}}}));
+        let AutoSync::Start(operation) = decide(&app, &comparison, 0) else { panic!("{heals}") };
+        let sync = operation.sync.clone().expect("sync");
+        assert!(!sync.prune && sync.resources.is_empty(), "the whole, without prunes");
+        let mut done = after_attempt("Succeeded", 0, heals).status.operation_state.expect("there");
+        done.operation = *operation;
+        app.status.operation_state = Some(done);
+        let mut rest = comparison.clone();
+        rest.resources[at].status = Some(SyncStatusCode::Synced);
+        let held = decide(&app, &rest, 600);
+        assert!(matches!(&held, AutoSync::Refused(c) if c.message.contains("30 of 35")), "{held:?}");
+        let approved = tiphys_model::Time::from(now(700)).to_string();
+        app.metadata.annotations.insert("argocd.argoproj.io/deletion-approved".into(), approved);
+        let AutoSync::Start(operation) = decide(&app, &rest, 800) else { panic!("{heals}") };
+        let sync = operation.sync.expect("sync");
+        assert!(sync.prune && sync.resources.len() == 30, "{} of them", sync.resources.len());
+        assert!(sync.resources.iter().all(|one| one.name != changed));
+    }
+}
+
 #[test]
 fn v09_a_failed_revision_is_tried_again_later_and_never_with_compat() {
     let failed = after_attempt("Failed", 0, true);
@@ -431,6 +461,17 @@ fn an_operation_that_never_began_is_no_attempt() {
     state.sync_result.as_mut().expect("there").revision.clear();
     let left = decide(&app, &missing_one(), 60);
     assert!(matches!(&left, AutoSync::Left(why) if why.contains("does not heal itself")), "{left:?}");
+    // One that named a revision.
+    let state = app.status.operation_state.as_mut().expect("there");
+    state.sync_result.as_mut().expect("there").revision = "HEAD".into();
+    state.other.insert("tiphys".into(), json!({"ending": "Unbegun"}));
+    assert!(matches!(decide(&app, &missing_one(), 60), AutoSync::Left(_)));
+    // An automated one is not begun again at once.
+    let mut automated = app.clone();
+    let state = automated.status.operation_state.as_mut().expect("there");
+    state.operation.initiated_by.automated = true;
+    state.sync_result.as_mut().expect("there").revision = "v1".into();
+    assert!(matches!(decide(&automated, &missing_one(), 10), AutoSync::Later(..)));
     let newer =
         auto_sync(&app, &missing_one(), inputs(&["v2".into()]), true, &AutoSettings::default(), now(60));
     assert!(matches!(newer, AutoSync::Start(_)));
