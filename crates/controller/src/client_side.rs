@@ -1,15 +1,17 @@
 //! Client-side apply as `kubectl apply` does it, for the few objects that server-side apply refuses though an API server
-//! stores them: two ports of one number with two names. What was applied is in an annotation (Kubernetes docs, "Declarative
-//! Management of Kubernetes Objects", "How apply calculates differences"), so that what leaves the sources is removed.
+//! stores them: items of a list that have one key and each an effect. What was applied is in an annotation (Kubernetes docs,
+//! "Declarative Management of Kubernetes Objects", "How apply calculates differences"), so that what leaves the sources is
+//! removed.
 
 use tiphys_cluster::{ApplyOptions, Cluster, ClusterError};
-use tiphys_diff::{DiffOptions, Fields, compare, has_port_of_two_names, ports_once};
+use tiphys_diff::{DiffOptions, Fields, applied_form, compare, has_rivals, last_only};
 use tiphys_model::names::{CLIENT_SIDE_APPLY_MANAGER as MANAGER, LAST_APPLIED};
 use tiphys_value::{ObjectExt, Value};
 
-/// Whether an object cannot be applied otherwise.
+/// Whether an object cannot be applied otherwise. Of custom resources an API server stores none that have such items.
 pub(crate) fn is_needed(object: &Value) -> bool {
-    has_port_of_two_names(object)
+    let Some(fields) = Fields::built_in(&object.gvk()) else { return false };
+    has_rivals(&applied_form(object, Some(fields)), fields)
 }
 
 /// How often an object is written that others write at the same time.
@@ -18,7 +20,7 @@ const TRIES: usize = 5;
 /// Fails where the object has fields that its kind does not have: client-side apply would drop them.
 pub(crate) async fn validate(cluster: &Cluster, object: &Value) -> Result<(), ClusterError> {
     let options = ApplyOptions { field_manager: MANAGER.into(), force: true, dry_run: true, validate: true };
-    let once = ports_once(object);
+    let once = Fields::built_in(&object.gvk()).map(|fields| last_only(object, fields));
     cluster.apply(once.as_ref().unwrap_or(object), &options).await.map(drop)
 }
 

@@ -149,10 +149,11 @@ impl Write<'_> {
     }
 
     async fn client_side(&self, recreate: bool) -> Result<Done, ClusterError> {
+        let object = &*applicable(self.cache, self.object);
         if self.validate {
-            client_side::validate(self.cluster, self.object).await?;
+            client_side::validate(self.cluster, object).await?;
         }
-        match client_side::apply(self.cluster, self.object, self.dry_run).await {
+        match client_side::apply(self.cluster, object, self.dry_run).await {
             Ok((live, verb)) => Ok(self.done(live, verb)),
             Err(ClusterError::Api { code: 422, .. }) if recreate => self.recreate().await,
             Err(error) => Err(error),
@@ -160,7 +161,8 @@ impl Write<'_> {
     }
 
     async fn create(&self) -> Result<Done, ClusterError> {
-        let live = self.cluster.create(self.object, names::FIELD_MANAGER, self.dry_run).await?;
+        let object = applicable(self.cache, self.object);
+        let live = self.cluster.create(&object, names::FIELD_MANAGER, self.dry_run).await?;
         Ok(self.done(live, "created"))
     }
 
@@ -168,7 +170,7 @@ impl Write<'_> {
         let resource = self.cluster.resource(&self.object.gvk()).await?;
         let live = self.cluster.get(&resource, self.object.namespace(), self.object.name()).await?;
         let Some(live) = live else { return self.create().await };
-        let mut object = self.object.clone();
+        let mut object = applicable(self.cache, self.object).into_owned();
         if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
             metadata.insert("resourceVersion".into(), live.resource_version().into());
         }
@@ -203,7 +205,8 @@ impl Write<'_> {
                 });
             }
         }
-        let live = self.cluster.create(self.object, names::FIELD_MANAGER, false).await?;
+        let object = applicable(self.cache, self.object);
+        let live = self.cluster.create(&object, names::FIELD_MANAGER, false).await?;
         Ok(self.done(live, "recreated"))
     }
 }

@@ -159,13 +159,13 @@ impl Installation {
         schema: Option<&StructuralSchema>,
         predictions: &Predictions,
     ) -> Difference {
-        self.with_options(app, target, |options| match predictions.of(&live.resource_key()) {
-            Some(predicted) => {
-                tiphys_diff::compare_predicted(live, predicted, predictions.mutations, options)
-            }
-            None => {
-                let fields = Fields::of(&target.gvk(), schema);
-                tiphys_diff::compare(target, live, &DiffOptions { fields, ..*options })
+        self.with_options(app, target, |options| {
+            let options = &DiffOptions { fields: Fields::of(&target.gvk(), schema), ..*options };
+            match predictions.of(&live.resource_key()) {
+                Some(predicted) => {
+                    tiphys_diff::compare_predicted(target, live, predicted, predictions.mutations, options)
+                }
+                None => tiphys_diff::compare(target, live, options),
             }
         })
     }

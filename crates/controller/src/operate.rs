@@ -8,7 +8,7 @@ use tiphys_model::{
     Application, ApplicationSource, ConditionType, Operation, OperationPhase, SyncOperation, SyncOptions,
     SyncStatusCode, Time, names,
 };
-use tiphys_sync::{SyncInput, SyncState, SyncStep, record, record_history, step, target_key};
+use tiphys_sync::{Ending, SyncInput, SyncState, SyncStep, record, record_history, step, target_key};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
     live::Kinds,
     places::Place,
     prevent::awaits,
-    reconcile::{Compared, Next, is_running, own_key},
+    reconcile::{Compared, Next, is_running, note_generated, own_key},
     rendering::Rendering,
     status::{application_kind, application_resource, bounded},
     under_way::without_newer,
@@ -84,6 +84,7 @@ impl Engine {
                 // succeed of it changes no verdict.
                 let outcomes = execute(&compared.place.cache, acting, batch.clone()).await;
                 self.metrics.acted(app, &outcomes);
+                note_generated(app, &state, &compared.comparison);
                 self.show_outcome(key, app, &compared).await;
             }
             if !self.persist(key, app, &state, &mut before).await {
@@ -128,7 +129,8 @@ impl Engine {
     /// the sources want now.
     async fn show_outcome(&self, key: &AppKey, app: &mut Application, compared: &Compared) {
         let Some(newest) = self.known_rendering(key).filter(|known| known.targets.is_ok()) else { return };
-        let again = match newest.has_the_targets_of(&compared.rendering) {
+        let is_current = newest.has_the_targets_of(&compared.rendering);
+        let again = match is_current && compared.comparison.generated.is_empty() {
             true => None,
             false => self.compare(app, newest, &compared.place).await,
         };
@@ -441,6 +443,7 @@ impl Engine {
     fn end_unbegun(&self, app: &mut Application, state: &mut SyncState, message: String) {
         state.shown.message = bounded(message);
         state.shown.phase = OperationPhase::Error;
+        state.extension.ending = Some(Ending::Unbegun);
         state.shown.finished_at = Some(Time::from(self.now()));
         self.metrics.ended(app, &state.shown);
         app.status.operation_state = Some(state.to_operation_state());

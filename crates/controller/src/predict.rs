@@ -14,7 +14,8 @@ use tiphys_sync::{LiveObject, target_key};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
 use crate::{
-    AppKey, engine::Engine, installation::Installation, live::Kinds, places::Place, undeclared::applicable,
+    AppKey, client_side, engine::Engine, installation::Installation, live::Kinds, places::Place,
+    undeclared::applicable,
 };
 
 /// How many dry runs of one Application are under way at once.
@@ -87,8 +88,10 @@ impl Engine {
         let known = self.answers(&key);
         let kinds = Kinds(place.cache.cluster().discovery());
         let namespace = &app.spec.destination.namespace;
-        let wanted =
-            targets.iter().filter(|t| !t.name().is_empty() && !hook::is_hook(t) && !hook::is_ignored(t));
+        let wanted = targets
+            .iter()
+            .filter(|t| !t.name().is_empty() && !hook::is_hook(t) && !hook::is_ignored(t))
+            .filter(|target| !client_side::is_needed(target));
         let asked: Vec<_> = wanted
             .filter_map(|target| {
                 let at = target_key(target, namespace, &kinds);

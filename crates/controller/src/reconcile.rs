@@ -11,7 +11,9 @@ use tiphys_diff::Difference;
 use tiphys_model::{
     Application, Condition, ConditionType, HealthCode, SyncStatusCode, Time, Tracking, names, pause::Until,
 };
-use tiphys_sync::{AutoSync, CompareInput, Comparison, Inputs, LiveObject, auto_sync, compare, left_alone};
+use tiphys_sync::{
+    AutoSync, CompareInput, Comparison, Inputs, LiveObject, SyncState, auto_sync, compare, left_alone,
+};
 use tiphys_value::{GroupKind, Map, ObjectExt, ResourceKey, Value};
 
 use crate::{
@@ -318,6 +320,7 @@ impl Engine {
             differ: &|target, live| self.difference(app, (target, live), &predictions, place).paths,
             permit: &|object, namespaced| policy.permit(object, namespaced),
             excluded: &|kind| installation.excludes(kind, &place.server),
+            has_generated: generated_for(app).is_some_and(|inputs| inputs == rendering.identity),
         });
         comparison.conditions.extend(predictions.conditions());
         if let Some(fault) = installation.ignore_fault(app, &targets) {
@@ -439,6 +442,24 @@ fn is_at_rest(app: &Application) -> bool {
         && app.status.conditions.is_empty()
         && app.operation.is_none()
         && !is_running(app)
+}
+
+/// The desired state of which a sync has made the objects whose names are generated.
+fn generated_for(app: &Application) -> Option<&str> {
+    app.status.tiphys.as_ref()?.str_at(&[names::GENERATED_FOR])
+}
+
+/// Notes that an operation has made the objects whose names are generated.
+pub(crate) fn note_generated(app: &mut Application, state: &SyncState, comparison: &Comparison) {
+    let sync = state.shown.operation.sync.clone().unwrap_or_default();
+    let is_whole = !sync.dry_run && sync.resources.is_empty() && sync.manifests.is_empty();
+    if comparison.generated.is_empty() || !is_whole || !state.shown.phase.is_successful() {
+        return;
+    }
+    let mut ours =
+        app.status.tiphys.take().filter(Value::is_object).unwrap_or_else(|| Value::Object(Map::new()));
+    ours[names::GENERATED_FOR] = state.extension.inputs.as_str().into();
+    app.status.tiphys = Some(ours);
 }
 
 /// The last few self-heals stay in the status.

@@ -23,11 +23,10 @@ pub fn applied_form<'a>(object: &'a Value, fields: Option<Fields<'_>>) -> Cow<'a
     if let Some(once) = items_once(&form, fields) {
         form = Cow::Owned(once);
     }
-    if tiphys_model::has_null(&form) {
-        match fields {
-            Fields::BuiltIn(types) => remove_null_keys(form.to_mut(), types, 0),
-            Fields::Custom(schema) => schema.remove_nulls(form.to_mut()),
-        }
+    match fields {
+        Fields::BuiltIn(types) if has_hollow_item(&form, 0) => remove_hollow_keys(form.to_mut(), types, 0),
+        Fields::Custom(schema) if tiphys_model::has_null(&form) => schema.remove_nulls(form.to_mut()),
+        Fields::BuiltIn(_) | Fields::Custom(_) => {}
     }
     form
 }
@@ -58,8 +57,21 @@ fn strip(object: &mut Value) {
     }
 }
 
-/// A field that tells the items of a list apart and is null is one that is not given.
-fn remove_null_keys(value: &mut Value, ty: TypeRef<'_>, depth: usize) {
+/// Whether an item of a list has a field that is null or empty; most have none, and no types have to be looked up then.
+fn has_hollow_item(value: &Value, depth: usize) -> bool {
+    let is_hollow = |value: &Value| value.is_null() || value.as_str() == Some("");
+    let has_hollow = |item: &Value| item.as_object().is_some_and(|map| map.values().any(is_hollow));
+    match value {
+        _ if depth > MAX_DEPTH => false,
+        Value::Object(map) => map.values().any(|value| has_hollow_item(value, depth + 1)),
+        Value::Array(items) => items.iter().any(|item| has_hollow(item) || has_hollow_item(item, depth + 1)),
+        _ => false,
+    }
+}
+
+/// A field that tells the items of a list apart and says nothing is one that is not given: its default tells them apart
+/// (`protocol: ""` of a port is TCP).
+fn remove_hollow_keys(value: &mut Value, ty: TypeRef<'_>, depth: usize) {
     if depth > MAX_DEPTH {
         return;
     }
@@ -67,20 +79,27 @@ fn remove_null_keys(value: &mut Value, ty: TypeRef<'_>, depth: usize) {
         Value::Object(map) => {
             for (key, value) in map.iter_mut().filter(|(_, value)| value.is_object() || value.is_array()) {
                 if let Some(field) = ty.field(key) {
-                    remove_null_keys(value, field, depth + 1);
+                    remove_hollow_keys(value, field, depth + 1);
                 }
             }
         }
         Value::Array(items) => {
+            let item_type = ty.items();
             for item in items {
                 if let (Some(ListKind::Map(keys)), Value::Object(map)) = (ty.list_kind(), &mut *item) {
-                    map.retain(|key, value| !value.is_null() || !keys.contains(key));
+                    map.retain(|key, value| !keys.contains(key) || !is_hollow_key(key, value, item_type));
                 }
-                if let Some(ty) = ty.items() {
-                    remove_null_keys(item, ty, depth + 1);
+                if let Some(ty) = item_type {
+                    remove_hollow_keys(item, ty, depth + 1);
                 }
             }
         }
         _ => {}
     }
+}
+
+/// Whether a field that tells items apart says nothing: it is null, or empty where it has a default.
+pub(crate) fn is_hollow_key(key: &str, value: &Value, items: Option<TypeRef<'_>>) -> bool {
+    value.is_null()
+        || (value.as_str() == Some("") && items.is_some_and(|items| items.key_default(key).is_some()))
 }

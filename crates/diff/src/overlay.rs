@@ -8,7 +8,7 @@ use tiphys_merge::apply::{Place, interleaved};
 use tiphys_schema::{Catalog, Field, ListKind, Quantity, Type, TypeRef, is_dropped};
 use tiphys_value::GroupVersionKind;
 
-use crate::Fields;
+use crate::{Fields, applied::is_hollow_key};
 
 /// Deeper parts are taken from the target as they are.
 const MAX_DEPTH: usize = 100;
@@ -306,7 +306,11 @@ fn set(wanted: &[Value], have: &[Value]) -> Value {
 pub(crate) fn identity(item: &Value, keys: &[String], items: Option<TypeRef<'_>>) -> String {
     let value = |key: &String| {
         let default = || items.and_then(|ty| ty.key_default(key)).cloned();
-        item.get(key).filter(|value| !value.is_null()).cloned().or_else(default).unwrap_or_default()
+        item.get(key)
+            .filter(|value| !is_hollow_key(key, value, items))
+            .cloned()
+            .or_else(default)
+            .unwrap_or_default()
     };
     keys.iter().map(value).collect::<Value>().to_string()
 }

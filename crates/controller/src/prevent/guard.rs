@@ -15,7 +15,7 @@ use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value};
 use super::references;
 
 /// Managers whose objects an Application may prune.
-const OURS: [&str; 3] = [names::FIELD_MANAGER, "argocd-controller", "argocd-application-controller"];
+const OURS: [&str; 3] = [names::FIELD_MANAGER, names::ARGO_CD_MANAGER, "argocd-application-controller"];
 /// How long a confirmation of deletions holds.
 const APPROVAL: Duration = Duration::from_secs(3600);
 /// Objects that every namespace has.

@@ -44,6 +44,13 @@ pub(crate) fn find_claims(
             claims.insert(key, Claim::Shared);
             continue;
         }
+        if policy == Some("adopt") && !was_applied(&live) {
+            let managers = tools(&live);
+            if !managers.is_empty() {
+                claims.insert(key, Claim::Adopted(managers));
+            }
+            continue;
+        }
         // Another Application's mark is told of as a shared resource.
         let is_tracked = tracking.owner(&live).is_some();
         if policy == Some("adopt") || is_tracked {
@@ -118,6 +125,21 @@ fn managers(live: &Value) -> Vec<&str> {
     let list = live.at(&["metadata", "managedFields"]).and_then(Value::as_array).into_iter().flatten();
     let own = list.filter(|entry| entry.get("subresource").is_none());
     own.filter_map(|entry| entry.str_at(&["manager"])).collect()
+}
+
+/// Whether an apply of ours has met the object.
+fn was_applied(live: &Value) -> bool {
+    let list = live.at(&["metadata", "managedFields"]).and_then(Value::as_array).into_iter().flatten();
+    let mut ours = list.filter(|entry| entry.str_at(&["manager"]) == Some(names::FIELD_MANAGER));
+    ours.any(|entry| entry.str_at(&["operation"]) == Some("Apply"))
+}
+
+/// The field managers of an object that are other tools' than kubectl, with Helm, which owns nothing once its release is
+/// gone.
+fn tools(live: &Value) -> Vec<String> {
+    let is_tool =
+        |manager: &&str| *manager == "helm" || ACTIVE.iter().any(|(known, _)| manager.starts_with(known));
+    managers(live).into_iter().filter(is_tool).map(str::to_owned).collect()
 }
 
 fn active_manager(live: &Value) -> Option<String> {

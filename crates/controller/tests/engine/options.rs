@@ -312,14 +312,168 @@ async fn objects_are_marked_with_the_label_that_is_set() {
     assert!(stage.get(CONFIG_MAP, "app", "c").await.is_some(), "it has the usual label only");
 }
 
-/// Argo CD's client-side apply takes it, so that repositories hold it.
+/// Argo CD's client-side apply takes it, so that repositories hold it; all of them are stored.
 #[tokio::test(start_paused = true)]
-async fn a_variable_that_stands_twice_is_applied_once() {
+async fn a_variable_that_stands_twice_is_stored_as_kubectl_stores_it() {
     let deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    spec:\n      containers:\n      - name: web\n        image: web\n        env: [{name: LEVEL, value: info}, {name: OTHER, value: a}, {name: LEVEL, value: debug}]\n";
     let stage = Stage::new(&[("app/web.yaml", deployment)]).await;
     stage.apply(application("app", "app")).await;
     stage.until_green("app").await;
     let web = stage.get(("apps/v1", "Deployment"), "app", "web").await.unwrap();
     let env = web.pointer("/spec/template/spec/containers/0/env").unwrap();
-    assert_eq!(*env, json!([{"name": "LEVEL", "value": "debug"}, {"name": "OTHER", "value": "a"}]));
+    let level = |value: &str| json!({"name": "LEVEL", "value": value});
+    assert_eq!(*env, json!([level("info"), {"name": "OTHER", "value": "a"}, level("debug")]));
+    let two = deployment.replace("{name: LEVEL, value: info}", "{name: LEVEL, value: $(OTHER)}");
+    stage.write("app/web.yaml", &two);
+    stage
+        .until_object(("apps/v1", "Deployment"), "app", "web", |web| {
+            let env = web.pointer("/spec/template/spec/containers/0/env").unwrap();
+            *env == json!([level("$(OTHER)"), {"name": "OTHER", "value": "a"}, level("debug")])
+        })
+        .await;
+    // One that leaves goes, and with it the need for client-side apply.
+    stage.write("app/web.yaml", &deployment.replace("{name: LEVEL, value: info}, ", ""));
+    stage
+        .until_object(("apps/v1", "Deployment"), "app", "web", |web| {
+            let env = web.pointer("/spec/template/spec/containers/0/env").unwrap();
+            *env == json!([{"name": "OTHER", "value": "a"}, level("debug")])
+        })
+        .await;
+    stage.until_green("app").await;
+}
+
+/// What Argo CD left, by either way of apply, by Flux and by Helm: what leaves the sources goes with the first sync.
+#[tokio::test(start_paused = true)]
+async fn what_others_applied_before_is_ours_with_the_first_sync() {
+    let before = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "a", "namespace": "app", "labels": {"keep": "x", "drop": "x"}},
+        "data": {"key": "1", "drop": "x"}});
+    let ours =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: {keep: x}\ndata: {key: \"1\"}\n";
+    for (manager, policy) in [
+        ("argocd-controller", None),
+        ("kubectl-client-side-apply", None),
+        ("kustomize-controller", Some("adopt")),
+        ("helm", Some("adopt")),
+    ] {
+        for server_side_diff in ["ServerSideDiff=false", "ServerSideDiff=true"] {
+            let stage = Stage::new(&[("app/a.yaml", ours)]).await;
+            stage.namespace("app").await;
+            stage.apply_as(before.clone(), manager).await;
+            // Somebody else's fields stay somebody else's.
+            stage.patch_as(CONFIG_MAP, "app", "a", json!({"data": {"theirs": "x"}}), "operator").await;
+            let mut app = application("app", "app");
+            app["metadata"]["annotations"] = json!({"argocd.argoproj.io/compare-options": server_side_diff});
+            if let Some(policy) = policy {
+                app["metadata"]["annotations"]["tiphys.dev/ownership"] = policy.into();
+            }
+            stage.apply(app).await;
+            stage.until_green("app").await;
+            let now = stage.get(CONFIG_MAP, "app", "a").await.unwrap();
+            assert_eq!(now["data"], json!({"key": "1", "theirs": "x"}), "{manager}");
+            assert_eq!(now["metadata"]["labels"], json!({"keep": "x"}), "{manager}");
+            let managers = now["metadata"]["managedFields"].as_array().unwrap().iter();
+            assert!(managers.filter(|entry| entry["manager"] == manager).count() == 0, "{manager}");
+        }
+    }
+}
+
+/// An object that bears Argo CD's mark and is as the sources say is in no need of a sync; what leaves them later goes.
+#[tokio::test(start_paused = true)]
+async fn what_argo_cd_applied_on_the_servers_side_leaves_with_the_sources() {
+    for server_side_diff in ["ServerSideDiff=false", "ServerSideDiff=true"] {
+        let stage = Stage::new(&[("app/a.yaml", &config_map("a", "1"))]).await;
+        stage.namespace("app").await;
+        let marked = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "app",
+            "annotations": {"argocd.argoproj.io/tracking-id": "app:/ConfigMap:app/a"}}, "data": {"key": "1", "old": "x"}});
+        stage.apply_as(marked, "argocd-controller").await;
+        let mut app = application("app", "app");
+        app["metadata"]["annotations"] = json!({"argocd.argoproj.io/compare-options": server_side_diff});
+        stage.apply(app).await;
+        stage.until_object(CONFIG_MAP, "app", "a", |a| a["data"] == json!({"key": "1"})).await;
+        stage.until_green("app").await;
+    }
+}
+
+/// Objects as `kubectl get -o yaml` writes them, applied, created and replaced.
+#[tokio::test(start_paused = true)]
+async fn exported_objects_are_applied_without_what_the_api_server_sets() {
+    let exported = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  uid: 0b9b2f0e-3c5f-4d1c-9a6f-0d5d3c1b2a3f\n  resourceVersion: \"12345\"\n  creationTimestamp: \"2024-01-01T00:00:00Z\"\n  generation: 3\n  selfLink: /api/v1/x\n  managedFields:\n  - {manager: kubectl, operation: Update, apiVersion: v1, time: \"2024-01-01T00:00:00Z\", fieldsType: FieldsV1, fieldsV1: {\"f:data\": {}}}\ndata: {key: VALUE}\n";
+    for options in [&[][..], &["Replace=true"], &["ServerSideApply=true"]] {
+        let stage = Stage::new(&[("app/a.yaml", &exported.replace("VALUE", "one"))]).await;
+        let mut app = application("app", "app");
+        for option in options {
+            app["spec"]["syncPolicy"]["syncOptions"].as_array_mut().unwrap().push(json!(option));
+        }
+        stage.apply(app).await;
+        stage.until_green("app").await;
+        let made = stage.get(CONFIG_MAP, "app", "a").await.unwrap();
+        assert_ne!(made.uid(), "0b9b2f0e-3c5f-4d1c-9a6f-0d5d3c1b2a3f");
+        stage.write("app/a.yaml", &exported.replace("VALUE", "two"));
+        stage.until_object(CONFIG_MAP, "app", "a", |a| a["data"]["key"] == "two").await;
+        stage.until_green("app").await;
+    }
+}
+
+/// Each sync of the whole makes a new object; neither time, nor self-heal, nor a look makes one.
+#[tokio::test(start_paused = true)]
+async fn an_object_with_a_generated_name_is_made_with_each_sync() {
+    let made = "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: run-, labels: {made: \"yes\"}}\ndata: {key: one}\n";
+    let by_label = |settings: &mut tiphys_controller::Settings| {
+        let method = tiphys_model::TrackingMethod::Label;
+        settings.tracking = tiphys_model::Tracking { method, ..tiphys_model::Tracking::default() };
+    };
+    for change in [None, Some(by_label)] {
+        let files = [("app/a.yaml", &*config_map("a", "1")), ("app/run.yaml", made), ("app/too.yaml", made)];
+        let stage =
+            Stage::with(&files, |settings| change.into_iter().for_each(|change| change(settings))).await;
+        stage.apply(application("app", "app")).await;
+        let first = stage.until_green("app").await;
+        let runs = async || -> Vec<String> {
+            let all = stage.names(CONFIG_MAP, "app").await;
+            all.into_iter().filter(|name| name.starts_with("run-")).collect()
+        };
+        assert_eq!(runs().await.len(), 2, "one of each file");
+        assert_eq!(first["status"]["operationState"]["message"], "successfully synced (all tasks run)");
+        stage.pass(Duration::from_secs(7200)).await;
+        stage.delete(CONFIG_MAP, "app", "a").await;
+        stage.until_object(CONFIG_MAP, "app", "a", |_| true).await;
+        let gone = runs().await.remove(0);
+        stage.delete(CONFIG_MAP, "app", &gone).await;
+        stage.pass(Duration::from_secs(7200)).await;
+        assert_eq!(runs().await.len(), 1, "self-heal makes none");
+        stage.write("app/run.yaml", &made.replace("one", "two"));
+        stage.until("two more", async || (runs().await.len() == 3).then_some(())).await;
+        stage.until_green("app").await;
+        stage.pass(Duration::from_secs(60)).await;
+        assert_eq!(phase(&sync(&stage, json!({"prune": true})).await), "Succeeded");
+        stage.until_green("app").await;
+        assert_eq!(runs().await.len(), 5, "nothing of before is pruned");
+    }
+}
+
+/// What `kubectl apply` stores: each of two host aliases of one address and of two host ports of one port, a variable that
+/// adds to its earlier self; a finalizer that stands twice is one.
+#[tokio::test(start_paused = true)]
+async fn items_of_one_key_that_each_have_an_effect_are_all_stored() {
+    let web = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, finalizers: [example.com/a, example.com/a]}, spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {hostAliases: [{ip: 10.0.0.1, hostnames: [a]}, {ip: 10.0.0.1, hostnames: [b]}], containers: [{name: web, image: web, env: [{name: OPTS, value: -a}, {name: OPTS, value: $(OPTS) -b}], ports: [{containerPort: 80, hostPort: 8080}, {containerPort: 80, hostPort: 8081}]}]}}}}";
+    let map = "{apiVersion: v1, kind: ConfigMap, metadata: {name: map, finalizers: [example.com/a, example.com/b, example.com/a]}, data: {k: v}}";
+    let stage = Stage::new(&[("app/web.yaml", web), ("app/map.yaml", map)]).await;
+    stage.apply(application("app", "app")).await;
+    let first = stage.until_app("app", |app| phase(app) == "Succeeded").await;
+    stage.pass(Duration::from_secs(3600)).await;
+    let app = stage.get(APPLICATION, ENGINE, "app").await.unwrap();
+    assert_eq!(app["status"]["sync"]["status"], "Synced", "{:#}", app["status"]["resources"]);
+    let started = |app: &Value| app.pointer("/status/operationState/startedAt").cloned();
+    assert_eq!(started(&app), started(&first));
+    let web = stage.get(DEPLOYMENT, "app", "web").await.unwrap();
+    let pod = &web["spec"]["template"]["spec"];
+    assert_eq!(pod["hostAliases"].as_array().map(Vec::len), Some(2));
+    assert_eq!(pod["containers"][0]["env"][1]["value"], "$(OPTS) -b");
+    let ports: Vec<_> =
+        pod["containers"][0]["ports"].as_array().unwrap().iter().map(|port| &port["hostPort"]).collect();
+    assert_eq!(ports, [8080, 8081]);
+    assert_eq!(web["metadata"]["finalizers"], json!(["example.com/a"]));
+    let map = stage.get(CONFIG_MAP, "app", "map").await.unwrap();
+    assert_eq!(map["metadata"]["finalizers"], json!(["example.com/a", "example.com/b"]));
 }
