@@ -386,3 +386,45 @@ async fn nulls_of_values_are_recorded_as_they_are() {
     let a = stage.get(CONFIG_MAP, "child", "a").await.unwrap();
     assert_eq!(a["data"]["there"], "edited", "nobody asked for self-heal");
 }
+
+/// What charts render where a value is absent, in kinds of the API server's and in a custom one: what is stored of it is no
+/// difference, and nothing is healed for ever.
+const NOTHING: [&str; 11] = [
+    "{apiVersion: v1, kind: ConfigMap, metadata: {name: map, labels: {a: null}}, data: {a: null, b: x, c: ''}}",
+    "{apiVersion: v1, kind: Secret, metadata: {name: secret}, data: {a: null}, stringData: {b: null}}",
+    "{apiVersion: v1, kind: Service, metadata: {name: empty, annotations: {a: null}}, spec: {type: '', clusterIP: '', sessionAffinity: '', selector: {app: a, b: null}, ports: [{port: 80, protocol: '', targetPort: '', name: ''}]}}",
+    "{apiVersion: v1, kind: Service, metadata: {name: nulls}, spec: {type: null, clusterIP: null, ipFamilies: null, ipFamilyPolicy: null, internalTrafficPolicy: null, sessionAffinity: null, ports: [{port: 80, protocol: null, targetPort: null, name: null, appProtocol: null}]}}",
+    "{apiVersion: v1, kind: Service, metadata: {name: node-null}, spec: {type: NodePort, ports: [{name: a, port: 80, nodePort: null}, {name: b, port: 81, nodePort: 0}]}}",
+    "{apiVersion: v1, kind: Service, metadata: {name: balanced}, spec: {type: LoadBalancer, externalTrafficPolicy: '', healthCheckNodePort: 0, loadBalancerClass: null, ports: [{port: 80, nodePort: 0}]}}",
+    "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: null, revisionHistoryLimit: null, strategy: {type: '', rollingUpdate: null}, selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a, v: null}, annotations: null}, spec: {restartPolicy: '', nodeSelector: {}, tolerations: [], affinity: null, containers: [{name: c, image: 'example.org/a:1', imagePullPolicy: '', command: null, args: [], ports: [{containerPort: 80, protocol: null, name: null, hostPort: 0}], env: [{name: A, value: null}, {name: B, value: ''}], resources: {limits: {cpu: null}, requests: null}, livenessProbe: {httpGet: {port: 80, path: '', scheme: ''}, periodSeconds: 0}, volumeMounts: null}], volumes: [{name: s, secret: {secretName: x, defaultMode: null, optional: true}}]}}}}",
+    "{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: binding}, roleRef: {apiGroup: '', kind: Role, name: x}, subjects: [{kind: ServiceAccount, name: default, namespace: app, apiGroup: ''}, {kind: User, name: u}]}",
+    "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: role}, rules: null}",
+    "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: ingress}, spec: {ingressClassName: null, tls: null, rules: [{host: '', http: {paths: [{path: '', pathType: ImplementationSpecific, backend: {service: {name: s, port: {number: 80, name: ''}}, resource: null}}]}}]}}",
+    "{apiVersion: example.com/v1, kind: Widget, metadata: {name: widget}, spec: {size: null, color: null, note: null, list: [], empty: ''}}",
+];
+
+const WIDGET: &str = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: widgets.example.com}, spec: {group: example.com, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer, default: 3}, color: {type: string}, note: {type: string, nullable: true}, empty: {type: string}, list: {type: array, items: {type: string}}}}}}}}]}}";
+
+#[tokio::test(start_paused = true)]
+async fn what_says_nothing_is_synced_once_and_no_difference() {
+    for compare in ["ServerSideDiff=false", "ServerSideDiff=true"] {
+        let stage = Stage::new(&[("app/widget.yaml", WIDGET)]).await;
+        for (number, text) in NOTHING.iter().enumerate() {
+            stage.write(&format!("app/{number}.yaml"), text);
+        }
+        let mut app = application("app", "app");
+        app["metadata"]["annotations"] = json!({"argocd.argoproj.io/compare-options": compare});
+        stage.apply(app).await;
+        let first = stage.until_app("app", |app| phase(app) == "Succeeded").await;
+        stage.pass(Duration::from_secs(3600)).await;
+        let later = stage.get(APPLICATION, ENGINE, "app").await.unwrap();
+        let out: Vec<_> = later["status"]["resources"].as_array().unwrap().iter().collect();
+        let out: Vec<_> = out.iter().filter(|one| one["status"] != "Synced").collect();
+        assert!(out.is_empty(), "{compare}: {out:#?}");
+        let started = |app: &Value| app.pointer("/status/operationState/startedAt").cloned();
+        assert_eq!(started(&later), started(&first), "{compare}: nothing was healed");
+        // What is changed by hand where the target says nothing of it goes back to what it was, or stays somebody's.
+        stage.patch(CONFIG_MAP, "app", "map", json!({"data": {"a": "by hand"}})).await;
+        stage.until_object(CONFIG_MAP, "app", "map", |map| map["data"]["a"] == "").await;
+    }
+}
