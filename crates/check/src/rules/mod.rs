@@ -31,6 +31,7 @@ mod c2_argocd_policy;
 mod c2_binding_no_effect;
 mod c2_certificate_refused;
 mod c2_cilium_refused;
+mod c2_exported;
 mod c2_ignore_expression;
 mod c2_inline_manifest;
 mod c2_invalid;
@@ -177,6 +178,7 @@ pub const ALL: &[&Rule] = &[
     &c2_binding_no_effect::RULE,
     &c2_certificate_refused::RULE,
     &c2_cilium_refused::RULE,
+    &c2_exported::RULE,
     &c2_ignore_expression::RULE,
     &c2_inline_manifest::RULE,
     &c2_invalid::RULE,
