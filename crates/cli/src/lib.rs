@@ -73,6 +73,7 @@ enum Command {
     /// Tell which file, line and expression made a field of a rendered object.
     Why(commands::why::Args),
     Health(commands::health::Args),
+    Doctor(commands::doctor::Args),
     App(commands::app::Args),
     Appset(commands::appset::Args),
     Diff(commands::diff::Args),
@@ -108,6 +109,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Diff(args) => commands::diff::run(&args),
         Command::Controller(args) => commands::controller::run(&args),
         Command::Health(args) => commands::health::run(&args),
+        Command::Doctor(args) => commands::doctor::run(&args),
         Command::Version => commands::version::run(),
         Command::Completion(args) => commands::completion::run(&args, &mut Cli::command()),
     };

@@ -6,6 +6,7 @@ pub mod check;
 pub mod completion;
 pub mod controller;
 pub mod diff;
+pub mod doctor;
 pub mod graph;
 pub mod health;
 pub mod render;
