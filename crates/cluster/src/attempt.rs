@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::{Method, StatusCode, header::RETRY_AFTER};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kube::{client::Body, core::Status};
 
 use crate::ClusterError;
@@ -16,6 +16,21 @@ const PAUSE: Duration = Duration::from_millis(250);
 const LONGEST: Duration = Duration::from_secs(10);
 /// How long the answer to a request may take: API servers give up after 60 s themselves.
 const TIMEOUT: Duration = Duration::from_secs(90);
+
+/// What the answer to one request may take.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits {
+    /// How long one attempt may take.
+    pub timeout: Duration,
+    /// How many bytes the answer may have.
+    pub bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { timeout: TIMEOUT, bytes: usize::MAX }
+    }
+}
 
 /// Why an attempt failed.
 struct Failed {
@@ -47,13 +62,16 @@ impl Failed {
 pub(crate) async fn send(
     client: &kube::Client,
     request: &http::Request<Vec<u8>>,
+    limits: Limits,
 ) -> Result<Vec<u8>, ClusterError> {
     let mut attempt = 1;
     loop {
-        let failed = match tokio::time::timeout(TIMEOUT, once(client, request.clone())).await {
+        let failed = match tokio::time::timeout(limits.timeout, once(client, request.clone(), limits)).await {
             Ok(Ok(body)) => return Ok(body),
             Ok(Err(failed)) => failed,
-            Err(_) => return Err(ClusterError::Transport(format!("no answer within {TIMEOUT:?}"))),
+            Err(_) => {
+                return Err(ClusterError::Transport(format!("no answer within {:?}", limits.timeout)));
+            }
         };
         let Some(pause) = failed.pause(request.method(), attempt) else { return Err(failed.error) };
         tracing::debug!(uri = %request.uri(), error = %failed.error, ?pause, "asked again");
@@ -62,16 +80,32 @@ pub(crate) async fn send(
     }
 }
 
-async fn once(client: &kube::Client, request: http::Request<Vec<u8>>) -> Result<Vec<u8>, Failed> {
+async fn once(
+    client: &kube::Client,
+    request: http::Request<Vec<u8>>,
+    limits: Limits,
+) -> Result<Vec<u8>, Failed> {
     let plain = |error: kube::Error| Failed { error: error.into(), after: None };
     let answer = client.send(request.map(Body::from)).await.map_err(plain)?;
     let status = answer.status();
     let seconds = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-    let body = answer.into_body().collect().await.map_err(plain)?.to_bytes();
+    let body = Limited::new(answer.into_body(), limits.bytes).collect().await;
+    let body = body.map_err(|error| Failed { error: cut_short(error, limits), after: None })?.to_bytes();
     if status.is_client_error() || status.is_server_error() {
         return Err(Failed { error: failure(status, &body), after: seconds.map(Duration::from_secs) });
     }
     Ok(body.into())
+}
+
+/// Why the body of an answer was not read to its end.
+fn cut_short(error: Box<dyn std::error::Error + Send + Sync>, limits: Limits) -> ClusterError {
+    if error.is::<LengthLimitError>() {
+        return ClusterError::TooLong { bytes: limits.bytes };
+    }
+    match error.downcast::<kube::Error>() {
+        Ok(error) => (*error).into(),
+        Err(error) => ClusterError::Transport(error.to_string()),
+    }
 }
 
 /// What a failure's body says: a `Status`, or the text of whoever stands before the API server.
@@ -121,7 +155,7 @@ mod tests {
         let (client, count) = client(answers);
         let request = http::Request::builder().method(method).uri("/api").body(Vec::new()).expect("valid");
         let start = Instant::now();
-        let result = send(&client, &request).await;
+        let result = send(&client, &request, Limits::default()).await;
         let count = *count.lock().expect("no panic");
         (result, count, start.elapsed())
     }

@@ -11,13 +11,14 @@ use tiphys_value::{GroupVersionKind, ObjectExt, Value, json};
 use tower::{BoxError, Service};
 
 use crate::{
-    ClusterError, Discovery, Resource, attempt,
+    ClusterError, Discovery, Resource,
+    attempt::{self, Limits},
     discovery::{AGGREGATED, AggregatedList, CoreVersions, GroupList, ResourceList, escaped},
     object::Object,
 };
 
 /// How many objects one page of a list holds.
-const PAGE: usize = 500;
+pub(crate) const PAGE: usize = 500;
 
 /// A cluster. Cheap to clone.
 #[derive(Clone)]
@@ -89,19 +90,21 @@ pub struct List {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct RawList {
+pub(crate) struct RawList {
     #[serde(default)]
-    metadata: ListMeta,
+    pub metadata: ListMeta,
     #[serde(default)]
-    items: Option<Vec<Object>>,
+    pub items: Option<Vec<Object>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct ListMeta {
-    resource_version: String,
+pub(crate) struct ListMeta {
+    pub resource_version: String,
     #[serde(rename = "continue")]
-    more: String,
+    pub more: String,
+    /// How many objects follow this page; API servers do not tell it of lists with selectors.
+    pub remaining_item_count: Option<u64>,
 }
 
 impl Cluster {
@@ -178,6 +181,7 @@ impl Cluster {
             for (group, version) in answer.versions() {
                 if version.is_stale() {
                     tracing::warn!(%group, version = %version.version, "API group does not answer");
+                    discovery.add_unavailable(group, &version.version);
                     discovery.keep(known, group, &version.version);
                 } else {
                     discovery.add_aggregated(group, version);
@@ -204,6 +208,7 @@ impl Cluster {
                     Err(error) if error.is_not_found() => {}
                     Err(error) => {
                         tracing::warn!(group = %group.name, %version, %error, "API group does not answer");
+                        discovery.add_unavailable(&group.name, &version);
                         discovery.keep(known, &group.name, &version);
                     }
                 }
@@ -404,6 +409,20 @@ impl Cluster {
         if self.read_only && method != Method::GET && !path.contains("dryRun=All") {
             return Err(ClusterError::ReadOnly(format!("{method} {path}")));
         }
+        let request = self.request(accept, method, path, content_type, body)?;
+        let answer = attempt::send(&self.client, &request, Limits::default()).await?;
+        serde_json::from_slice(&answer).map_err(|error| unreadable(&error))
+    }
+
+    /// A request, counted as sent.
+    pub(crate) fn request(
+        &self,
+        accept: &str,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: Option<&Value>,
+    ) -> Result<Request<Vec<u8>>, ClusterError> {
         let fail = |error: &dyn std::fmt::Display| ClusterError::Transport(error.to_string());
         if let Some(at) = METHODS.iter().position(|known| *known == method) {
             self.sent[at].fetch_add(1, Ordering::Relaxed);
@@ -419,14 +438,12 @@ impl Cluster {
         if let Some(user) = &self.acting_as {
             request = request.header("impersonate-user", &**user);
         }
-        let request = request.body(bytes).map_err(|e| fail(&e))?;
-        let answer = attempt::send(&self.client, &request).await?;
-        serde_json::from_slice(&answer).map_err(|error| unreadable(&error))
+        request.body(bytes).map_err(|e| fail(&e))
     }
 }
 
 /// Why an answer is none, in words about the answer and not about its parser.
-fn unreadable(error: &serde_json::Error) -> ClusterError {
+pub(crate) fn unreadable(error: &serde_json::Error) -> ClusterError {
     let told = error.to_string();
     ClusterError::Answer(match told.starts_with("recursion limit exceeded") {
         true => "it is nested deeper than 127 levels".to_owned(),

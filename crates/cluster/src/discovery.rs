@@ -1,6 +1,6 @@
 //! What a cluster serves (Kubernetes API concepts, "API Discovery").
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use tiphys_value::{GroupKind, GroupVersionKind, GroupVersionResource, ResourceKey};
@@ -75,6 +75,8 @@ pub struct Discovery {
     by_gvk: BTreeMap<GroupVersionKind, Resource>,
     /// The preferred version of every kind.
     preferred: BTreeMap<GroupKind, Resource>,
+    /// `group/version` of what is listed and does not answer.
+    unavailable: BTreeSet<String>,
 }
 
 impl Discovery {
@@ -152,6 +154,16 @@ impl Discovery {
                 verbs: entry.verbs.clone().unwrap_or_default(),
             });
         }
+    }
+
+    /// `group/version` of what the cluster lists and cannot ask: the API server behind an APIService does not answer.
+    pub fn unavailable(&self) -> impl Iterator<Item = &str> {
+        self.unavailable.iter().map(String::as_str)
+    }
+
+    /// Notes that a group's version does not answer.
+    pub(crate) fn add_unavailable(&mut self, group: &str, version: &str) {
+        self.unavailable.insert(format!("{group}/{version}"));
     }
 
     /// Takes over what was known of a group's version.

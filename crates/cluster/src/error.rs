@@ -38,12 +38,23 @@ pub enum ClusterError {
     /// is nested too deep.
     #[error("cannot read the cluster's answer: {0}")]
     Answer(String),
+    /// The answer was longer than is read.
+    #[error("the cluster's answer is longer than {bytes} bytes")]
+    TooLong {
+        /// How many bytes were to be read at most.
+        bytes: usize,
+    },
 }
 
 impl ClusterError {
     /// Whether the object or resource is not there.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Api { code: 404, .. })
+    }
+
+    /// Whether whoever asks has no right to.
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Api { code: 403, .. })
     }
 
     /// Whether the object changed meanwhile, or exists already.
@@ -72,7 +83,11 @@ impl ClusterError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Api { code, .. } => matches!(code, 401 | 429 | 500 | 502 | 503 | 504),
-            Self::UnknownKind(_) | Self::Config(_) | Self::ReadOnly(_) | Self::Answer(_) => false,
+            Self::UnknownKind(_)
+            | Self::Config(_)
+            | Self::ReadOnly(_)
+            | Self::Answer(_)
+            | Self::TooLong { .. } => false,
             Self::Transport(_) => true,
         }
     }

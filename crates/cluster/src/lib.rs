@@ -14,6 +14,7 @@ mod discovery;
 mod error;
 mod index;
 mod object;
+mod read;
 mod watch;
 
 pub use access::Access;
@@ -22,4 +23,5 @@ pub use client::{ApplyOptions, Cluster, List, PatchType, Propagation};
 pub use connect::{Connection, context_namespace};
 pub use discovery::{Discovery, Resource};
 pub use error::ClusterError;
+pub use read::{Bounds, Cut, Extent, LogTail, Selection};
 pub use watch::Report;
