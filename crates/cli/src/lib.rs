@@ -73,7 +73,8 @@ enum Command {
     /// Tell which file, line and expression made a field of a rendered object.
     Why(commands::why::Args),
     Health(commands::health::Args),
-    Doctor(commands::doctor::Args),
+    Doctor(Box<commands::doctor::Args>),
+    Dump(commands::dump::Args),
     App(commands::app::Args),
     Appset(commands::appset::Args),
     Diff(commands::diff::Args),
@@ -110,6 +111,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Controller(args) => commands::controller::run(&args),
         Command::Health(args) => commands::health::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Dump(args) => commands::dump::run(&args),
         Command::Version => commands::version::run(),
         Command::Completion(args) => commands::completion::run(&args, &mut Cli::command()),
     };

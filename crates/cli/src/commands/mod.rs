@@ -7,6 +7,7 @@ pub mod completion;
 pub mod controller;
 pub mod diff;
 pub mod doctor;
+pub mod dump;
 pub mod graph;
 pub mod health;
 pub mod render;

@@ -1,0 +1,139 @@
+//! Unpacks an archive of a saved state into a folder that goes again.
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::{Component, Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+    time::SystemTime,
+};
+
+use anyhow::{Context as _, bail};
+
+use super::private::{new_file, new_folder};
+
+/// How many files, and how many bytes of them, are unpacked.
+const LIMITS: (usize, u64) = (200_000, 2 * 1024 * 1024 * 1024);
+
+/// A folder for this process alone, removed with what is in it when this goes.
+pub struct Unpacked {
+    folder: PathBuf,
+}
+
+impl Unpacked {
+    /// Unpacks the files of an archive; links and devices are left out.
+    ///
+    /// # Errors
+    /// It is no archive, is larger than a state may be, or there is no place for it.
+    pub fn from_archive(archive: &Path) -> anyhow::Result<Self> {
+        let shown = archive.display();
+        let file = File::open(archive).with_context(|| format!("cannot read {shown}"))?;
+        let unpacked = Self { folder: temporary_folder().context("cannot make a temporary folder")? };
+        let mut entries = tar::Archive::new(flate2::read::MultiGzDecoder::new(file));
+        let mut left = LIMITS.1;
+        for (count, entry) in entries.entries().with_context(|| format!("cannot unpack {shown}"))?.enumerate()
+        {
+            let mut entry = entry.with_context(|| format!("cannot unpack {shown}"))?;
+            if !entry.header().entry_type().is_file() {
+                continue;
+            }
+            if count >= LIMITS.0 || entry.size() > left {
+                bail!("{shown} holds more than {} files or {} bytes", LIMITS.0, LIMITS.1);
+            }
+            left -= entry.size();
+            let Some(place) = inside(&unpacked.folder, &entry.path()?) else { continue };
+            write(&mut entry, &place).with_context(|| format!("cannot unpack {shown}"))?;
+        }
+        Ok(unpacked)
+    }
+
+    /// Where the files are.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Drop for Unpacked {
+    fn drop(&mut self) {
+        // Nothing can be done about what stays in the system's own folder for it.
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A path of an archive below a folder; `None` if it leads out of it.
+fn inside(folder: &Path, path: &Path) -> Option<PathBuf> {
+    let mut place = folder.to_owned();
+    for step in path.components() {
+        match step {
+            Component::Normal(step) => place.push(step),
+            Component::CurDir => {}
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    (place != folder).then_some(place)
+}
+
+fn write(entry: &mut impl Read, place: &Path) -> io::Result<()> {
+    if let Some(parent) = place.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    // Of a path that comes twice the first counts.
+    match new_file(place) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        file => io::copy(entry, &mut file?).map(drop),
+    }
+}
+
+/// A new folder that nobody else can look into.
+fn temporary_folder() -> io::Result<PathBuf> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tiphys-{}-{}-{count}", std::process::id(), now.as_nanos());
+        let folder = std::env::temp_dir().join(name);
+        match new_folder(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|()| folder),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_that_lead_out_of_the_folder_are_left_out() {
+        let folder = Path::new("/x");
+        assert_eq!(inside(folder, Path::new("./a/b.json")), Some(PathBuf::from("/x/a/b.json")));
+        for path in ["../a", "/etc/passwd", "a/../../b", ".", ""] {
+            assert_eq!(inside(folder, Path::new(path)), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_folder_goes_with_its_content() {
+        let dir = tempfile::tempdir().unwrap();
+        let archive = dir.path().join("a.tar.gz");
+        let packed =
+            flate2::write::GzEncoder::new(File::create(&archive).unwrap(), flate2::Compression::fast());
+        let mut builder = tar::Builder::new(packed);
+        let mut header = tar::Header::new_gnu();
+        header.set_size(2);
+        builder.append_data(&mut header, "d/a.yaml", &b"{}"[..]).unwrap();
+        let mut link = tar::Header::new_gnu();
+        link.set_entry_type(tar::EntryType::Symlink);
+        link.set_size(0);
+        builder.append_link(&mut link, "d/link", "/etc/passwd").unwrap();
+        builder.into_inner().unwrap().finish().unwrap();
+        let unpacked = Unpacked::from_archive(&archive).unwrap();
+        let folder = unpacked.folder().to_owned();
+        assert_eq!(std::fs::read_to_string(folder.join("d/a.yaml")).unwrap(), "{}");
+        assert!(!folder.join("d/link").exists());
+        drop(unpacked);
+        assert!(!folder.exists());
+        std::fs::write(&archive, "no archive").unwrap();
+        assert!(Unpacked::from_archive(&archive).is_err());
+    }
+}
