@@ -1,5 +1,27 @@
-//! The vocabulary of causes: the mechanisms that break something in a cluster, with stable ids. Pure: no IO, no clock.
+//! The vocabulary of causes, and readers of what other programs say about them: kubelet, scheduler, API server,
+//! Argo CD, Flux, Helm, and the logs of containers. Pure: no IO, no clock.
 
+mod access;
+mod address;
+mod admission;
+mod delivery;
+mod image;
+mod kubelet;
+mod network;
+mod pattern;
+mod program;
+mod schedule;
 mod vocabulary;
 
+pub use access::{Forbidden, forbidden};
+pub use address::{Address, addresses};
+pub use admission::{Refusal, refusal};
+pub use delivery::{WaitsFor, delivery_fault, source_unreachable, unwrapped, waits_for};
+pub use image::{PullFault, image_parts, pull_fault};
+pub use kubelet::{
+    Absent, MountFault, ProbeFault, absent, mount_fault, probe_fault, sandbox_fault, start_fault,
+};
+pub use network::{FailedCall, Failure, failed_calls};
+pub use program::{Complaint, RefusedValue, complaints, refused_values};
+pub use schedule::{Obstacle, Placement, placement};
 pub use vocabulary::Cause;

@@ -1,0 +1,292 @@
+//! Why the API server does not take an object, in its own words and those of admission plugins and policies.
+
+use crate::{
+    Cause,
+    access::forbidden,
+    network::Failure,
+    pattern::{has_any, pattern},
+};
+
+/// A write that was refused.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refusal {
+    /// The mechanism.
+    pub cause: Option<Cause>,
+    /// The object that refuses: a quota, a LimitRange, a webhook, a policy; empty if it is not told.
+    pub by: String,
+    /// The Service of the webhook, as namespace and name.
+    pub service: Option<(String, String)>,
+    /// How the call of the webhook failed.
+    pub failure: Option<Failure>,
+    /// What was refused about: a resource, a field, a kind, an account, a manager.
+    pub subject: String,
+}
+
+pattern!(QUOTA, r"exceeded quota: ([^,\s]+)");
+pattern!(REQUIRED, r"failed quota: ([^:\s]+): must specify ([^;]+)");
+pattern!(LIMITS, r"((?:maximum|minimum|max|min) [a-z/.-]+ (?:usage|limit|ratio)?[^.,;\]]*)");
+pattern!(
+    ACCOUNT,
+    r#"serviceaccounts? \\?"([^"\\]+)\\?" not found|service account ([^:\s]+:?[^:\s]*) was not found|error looking up service account ([^:]+):"#
+);
+pattern!(WEBHOOK, r#"failed calling (?:admission )?webhook \\?"([^"\\]+)\\?""#);
+pattern!(WEBHOOK_URL, r#"https?://([a-z0-9-]+)\.([a-z0-9-]+)\.svc(?:\.[a-z.]+)?(?::\d+)?"#);
+pattern!(
+    WEBHOOK_SERVICE,
+    r#"service \\?"([a-z0-9.-]+)\\?" (?:in namespace|not found)|no endpoints available for service \\?"([a-z0-9.:-]+)\\?""#
+);
+pattern!(
+    DENIED,
+    r#"admission webhook \\?"([^"\\]+)\\?" denied the request|ValidatingAdmissionPolicy '([^']+)'"#
+);
+pattern!(
+    NO_KIND,
+    r#"no matches for kind \\?"([^"\\]+)\\?" in version \\?"([^"\\]+)\\?"|[Rr]esource mapping not found for name"#
+);
+pattern!(
+    NO_RESOURCE,
+    r"could not find the requested resource|[Tt]he Kubernetes API could not find ([^ ]+) for requested resource"
+);
+pattern!(MANAGER, r#"conflicts? with \\?"([^"\\]+)\\?""#);
+pattern!(
+    IMMUTABLE,
+    r"(?:([a-zA-Z.\[\]0-9]+): Invalid value: .{0,4000}?)?(?:field is immutable|updates to statefulset spec for fields other than|may not change once set|cannot be changed|is immutable)"
+);
+pattern!(PSS, r#"violates PodSecurity \\?"([^"\\]+)\\?": ([^\n]*)"#);
+pattern!(CONVERSION, r"conversion webhook for ([^,\s]+(?:, Kind=\w+)?),? failed");
+pattern!(NAMESPACE, r#"namespaces \\?"([^"\\]+)\\?" not found"#);
+pattern!(
+    FIELD,
+    r#"(?:unknown field|strict decoding error: unknown field|field not declared in schema|\.spec\.[a-zA-Z.]+: field not declared) ?\\?"?([^"\\,\s]*)|([a-zA-Z][a-zA-Z0-9.\[\]]+): (?:Required value|Unsupported value|Invalid value|Too many)"#
+);
+
+/// Reads why a write was refused; `cause` is empty if the words do not tell.
+#[must_use]
+pub fn refusal(message: &str) -> Refusal {
+    let low = message.to_ascii_lowercase();
+    webhook(message, &low).or_else(|| limit(message)).or_else(|| rule(message, &low)).unwrap_or_default()
+}
+
+/// A webhook that could not be asked, or that said no.
+fn webhook(message: &str, low: &str) -> Option<Refusal> {
+    if let Some(it) = CONVERSION.captures(message) {
+        let (failure, service) = (Failure::read(message), service(message));
+        let cause = Some(Cause::ApiConversionWebhook);
+        return Some(Refusal { cause, by: it[1].to_owned(), service, failure, subject: String::new() });
+    }
+    if let Some(it) = WEBHOOK.captures(message) {
+        let failure = Failure::read(message);
+        let is_tls = low.contains("x509")
+            || matches!(failure, Some(Failure::Untrusted | Failure::Expired | Failure::NotYetValid));
+        let cause = Some(if is_tls { Cause::AdmitWebhookTls } else { Cause::AdmitWebhookDown });
+        return Some(Refusal {
+            cause,
+            by: it[1].to_owned(),
+            service: service(message),
+            failure,
+            subject: String::new(),
+        });
+    }
+    if let Some(it) = DENIED.captures(message) {
+        let by = it.iter().skip(1).flatten().next().map(|by| by.as_str().to_owned()).unwrap_or_default();
+        return Some(Refusal { cause: Some(Cause::AdmitPolicy), by, ..Refusal::default() });
+    }
+    let words = ["denied request: ", "blocked due to the following policies", "policy violation"];
+    has_any(low, &words).then(|| Refusal { cause: Some(Cause::AdmitPolicy), ..Refusal::default() })
+}
+
+fn service(message: &str) -> Option<(String, String)> {
+    if let Some(it) = WEBHOOK_URL.captures(message) {
+        return Some((it[2].to_owned(), it[1].to_owned()));
+    }
+    let it = WEBHOOK_SERVICE.captures(message)?;
+    let name = it.iter().skip(1).flatten().next()?.as_str().split(':').next()?;
+    Some((String::new(), name.to_owned()))
+}
+
+/// A quota, a LimitRange, a pod security standard.
+fn limit(message: &str) -> Option<Refusal> {
+    let refusal = |cause, by: &str, subject: &str| {
+        Some(Refusal {
+            cause: Some(cause),
+            by: by.to_owned(),
+            subject: subject.to_owned(),
+            ..Refusal::default()
+        })
+    };
+    if let Some(it) = REQUIRED.captures(message) {
+        return refusal(Cause::AdmitRequestsRequired, &it[1], it[2].trim());
+    }
+    if let Some(it) = QUOTA.captures(message) {
+        return refusal(Cause::AdmitQuota, &it[1], "");
+    }
+    if let Some(it) = PSS.captures(message) {
+        return refusal(Cause::AdmitPodSecurity, &it[1], &it[2]);
+    }
+    if message.contains("unable to validate against any security context constraint") {
+        return refusal(Cause::AdmitPodSecurity, "", "no security context constraint allows it");
+    }
+    if message.contains(" per Container")
+        || message.contains(" per Pod")
+        || message.contains(" per PersistentVolumeClaim")
+    {
+        let subject = LIMITS.captures(message).map(|it| it[1].to_owned()).unwrap_or_default();
+        return refusal(Cause::AdmitLimitRange, "", &subject);
+    }
+    if let Some(it) = ACCOUNT.captures(message) {
+        let name = it.iter().skip(1).flatten().next().map_or("", |name| name.as_str());
+        let name = name.rsplit(['/', ':']).find(|part| !part.is_empty()).unwrap_or(name);
+        return refusal(Cause::AdmitServiceAccount, "", name);
+    }
+    None
+}
+
+/// A rule of the API itself.
+fn rule(message: &str, low: &str) -> Option<Refusal> {
+    let refusal = |cause, subject: &str| {
+        Some(Refusal { cause: Some(cause), subject: subject.to_owned(), ..Refusal::default() })
+    };
+    if let Some(it) = forbidden(message).first() {
+        return refusal(Cause::ApiRbac, &format!("{} {}", it.verb, it.resource));
+    }
+    if let Some(it) = NO_KIND.captures(message) {
+        let kind = it.get(1).map_or("", |kind| kind.as_str());
+        let version = it.get(2).map_or("", |version| version.as_str());
+        return refusal(Cause::ApiCrdMissing, format!("{kind} {version}").trim());
+    }
+    if let Some(it) = NO_RESOURCE.captures(message) {
+        return refusal(Cause::ApiCrdMissing, it.get(1).map_or("", |it| it.as_str()));
+    }
+    if has_any(
+        low,
+        &[
+            "metadata.annotations: too long",
+            "request entity too large",
+            "etcdserver: request is too large",
+            "entity too large",
+        ],
+    ) {
+        return refusal(Cause::AdmitTooLarge, "");
+    }
+    if let Some(it) = IMMUTABLE.captures(message) {
+        return refusal(Cause::AdmitImmutable, it.get(1).map_or("", |it| it.as_str()));
+    }
+    if low.contains("conflict with ") || low.contains("conflicts with ") {
+        let subject = MANAGER.captures(message).map(|it| it[1].to_owned()).unwrap_or_default();
+        return refusal(Cause::AdmitConflict, &subject);
+    }
+    if let Some(it) = NAMESPACE.captures(message) {
+        return refusal(Cause::GitopsNamespace, &it[1]);
+    }
+    if has_any(
+        low,
+        &[
+            "is invalid: ",
+            "must be of type",
+            "failed to create typed patch",
+            "unknown field",
+            "field not declared in schema",
+            "strict decoding error",
+            "cannot unmarshal",
+            "error validating data",
+            "is not valid under any",
+            "unsupported value",
+        ],
+    ) {
+        let subject = FIELD
+            .captures(message)
+            .and_then(|it| it.iter().skip(1).flatten().next().map(|it| it.as_str().to_owned()));
+        return refusal(Cause::AdmitSchema, &subject.unwrap_or_default());
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_the_api_server() {
+        for (words, cause, by, subject) in [
+            (
+                "pods \"a\" is forbidden: exceeded quota: team, requested: limits.memory=1Gi, used: limits.memory=4Gi, limited: limits.memory=4Gi",
+                Cause::AdmitQuota,
+                "team",
+                "",
+            ),
+            (
+                "pods \"a\" is forbidden: failed quota: team: must specify limits.memory for: app; requests.cpu for: app",
+                Cause::AdmitRequestsRequired,
+                "team",
+                "limits.memory for: app",
+            ),
+            (
+                "pods \"a\" is forbidden: violates PodSecurity \"restricted:latest\": runAsNonRoot != true",
+                Cause::AdmitPodSecurity,
+                "restricted:latest",
+                "runAsNonRoot != true",
+            ),
+            (
+                "pods \"a\" is forbidden: error looking up service account shop/web: serviceaccount \"web\" not found",
+                Cause::AdmitServiceAccount,
+                "",
+                "web",
+            ),
+            (
+                "admission webhook \"validate.kyverno.svc-fail\" denied the request: no",
+                Cause::AdmitPolicy,
+                "validate.kyverno.svc-fail",
+                "",
+            ),
+            (
+                "Deployment.apps \"a\" is invalid: spec.selector: Invalid value: v1.LabelSelector{}: field is immutable",
+                Cause::AdmitImmutable,
+                "",
+                "spec.selector",
+            ),
+            (
+                "no matches for kind \"ServiceMonitor\" in version \"monitoring.coreos.com/v1\"",
+                Cause::ApiCrdMissing,
+                "",
+                "ServiceMonitor monitoring.coreos.com/v1",
+            ),
+            (
+                "metadata.annotations: Too long: may not be more than 262144 bytes",
+                Cause::AdmitTooLarge,
+                "",
+                "",
+            ),
+            (
+                "Apply failed with 1 conflict: conflict with \"kubectl-edit\" using apps/v1: .spec.replicas",
+                Cause::AdmitConflict,
+                "",
+                "kubectl-edit",
+            ),
+            ("namespaces \"shop\" not found", Cause::GitopsNamespace, "", "shop"),
+        ] {
+            let read = refusal(words);
+            assert_eq!(
+                (read.cause, read.by.as_str(), read.subject.as_str()),
+                (Some(cause), by, subject),
+                "{words}"
+            );
+        }
+    }
+
+    #[test]
+    fn webhooks() {
+        let read = refusal(
+            "Internal error occurred: failed calling webhook \"m.example.io\": failed to call webhook: Post \"https://hook.sys.svc:443/m?timeout=10s\": dial tcp 10.1.1.1:443: connect: connection refused",
+        );
+        assert_eq!(read.cause, Some(Cause::AdmitWebhookDown));
+        assert_eq!(read.service, Some(("sys".into(), "hook".into())));
+        let read = refusal(
+            "failed calling webhook \"m.example.io\": failed to call webhook: Post \"https://hook.sys.svc:443/m\": tls: failed to verify certificate: x509: certificate signed by unknown authority",
+        );
+        assert_eq!(read.cause, Some(Cause::AdmitWebhookTls));
+        let read = refusal(
+            "conversion webhook for example.io/v1, Kind=Widget failed: Post \"https://conv.sys.svc:443/convert\": no endpoints available for service \"conv\"",
+        );
+        assert_eq!(read.cause, Some(Cause::ApiConversionWebhook));
+    }
+}

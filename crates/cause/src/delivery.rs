@@ -1,0 +1,231 @@
+//! What Argo CD, Flux and Helm say about a delivery that does not work.
+
+use crate::{
+    Cause,
+    admission::refusal,
+    network::Failure,
+    pattern::{has_any, pattern},
+};
+
+/// Words in lower case, and the mechanism that they tell of. The first row that fits counts.
+const WORDS: &[(Cause, &[&str])] = &[
+    (
+        Cause::GitopsSourceAuth,
+        &[
+            "authentication required",
+            "authentication failed",
+            "repository not accessible",
+            "could not read username",
+            "invalid username or password",
+            "permission denied (publickey)",
+            "unable to authenticate",
+            "ssh: handshake failed",
+            "could not read from remote repository",
+            "401 unauthorized",
+            "403 forbidden",
+            "unauthorized: authentication",
+            "unexpected status code 401",
+            "unexpected status code 403",
+            "unexpected http status code: 401",
+            "repository not found",
+            "knownhosts: key mismatch",
+            "host key verification failed",
+            "bad credentials",
+            "denied: denied",
+            "invalid credentials",
+            "authorization failed",
+            "basic auth",
+            "access token",
+        ],
+    ),
+    (
+        Cause::GitopsRevision,
+        &[
+            "unable to resolve",
+            "couldn't find remote ref",
+            "reference not found",
+            "unable to checkout",
+            "failed to checkout branch",
+            "failed to checkout tag",
+            "no chart version found",
+            "no matching version",
+            "improper constraint",
+            "no version matching",
+            "could not find version",
+            "version not found",
+            "is ambiguous or not found",
+            "unknown revision",
+            "revision not found",
+            "invalid revision",
+            "could not find protocol handler",
+            "no such version",
+            "chart version",
+        ],
+    ),
+    (
+        Cause::GitopsProject,
+        &[
+            "is not permitted in project",
+            "is not permitted to use project",
+            "not allowed in project",
+            "which does not exist",
+            "is not allowed to be managed by",
+            "application destination",
+            "do not match any of the allowed destinations",
+            "application repo",
+            "resource is not permitted",
+        ],
+    ),
+    (
+        Cause::GitopsHelmRelease,
+        &[
+            "another operation (install/upgrade/rollback) is in progress",
+            "has no deployed releases",
+            "upgrade retries exhausted",
+            "install retries exhausted",
+            "cannot re-use a name that is still in use",
+            "exhausted retries",
+            "missing target release for rollback",
+            "helm upgrade failed",
+            "helm install failed",
+            "pending-upgrade",
+            "pending-install",
+            "pending-rollback",
+        ],
+    ),
+    (
+        Cause::GitopsRender,
+        &[
+            "helm template",
+            "kustomize build",
+            "failed to generate manifest",
+            "manifest generation error",
+            "error converting yaml to json",
+            "parse error at",
+            "executing \"",
+            "failed to load target state",
+            "app path does not exist",
+            "kustomization.yaml",
+            "accumulating resources",
+            "values don't meet the specifications of the schema",
+            "template:",
+            "nil pointer evaluating",
+            "failed to unmarshal manifest",
+            "unable to build kustomize",
+            "config management plugin",
+            "could not parse",
+            "yaml: line",
+            "jsonnet",
+            "kustomize",
+            "missing in charts/ directory",
+            "found in chart.yaml, but missing",
+        ],
+    ),
+];
+
+/// The mechanism that a comparison, build or source error tells of.
+#[must_use]
+pub fn delivery_fault(message: &str) -> Option<Cause> {
+    let low = message.to_ascii_lowercase();
+    if let Some(cause) =
+        refusal(message).cause.filter(|cause| !matches!(cause, Cause::AdmitSchema | Cause::AdmitConflict))
+    {
+        return Some(cause);
+    }
+    let found = WORDS.iter().find(|(_, words)| has_any(&low, words)).map(|(cause, _)| *cause);
+    found.or_else(|| refusal(message).cause)
+}
+
+/// How a source could not be reached, if the network is at fault.
+#[must_use]
+pub fn source_unreachable(message: &str) -> Option<Failure> {
+    Failure::read(message).filter(|failure| !matches!(failure, Failure::Status(401 | 403 | 404)))
+}
+
+/// The object that an operation waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitsFor {
+    /// The kind.
+    pub kind: String,
+    /// The name.
+    pub name: String,
+    /// Whether it waits for the object's end.
+    pub deletion: bool,
+}
+
+pattern!(
+    WAIT,
+    r"waiting for (healthy state|completion|deletion|pruning|finalizing)[a-z ]* of (?:hook )?([\w.-]*)/?(\w+)/([\w.:-]+)"
+);
+
+/// Reads the objects that Argo CD's operation waits for.
+#[must_use]
+pub fn waits_for(message: &str) -> Option<WaitsFor> {
+    let it = WAIT.captures(message)?;
+    let deletion = matches!(&it[1], "deletion" | "pruning" | "finalizing");
+    Some(WaitsFor { kind: it[3].to_owned(), name: it[4].to_owned(), deletion })
+}
+
+pattern!(
+    WRAPPED,
+    r"^(?:one or more (?:objects|synchronization tasks)[^:]*?(?:failed to apply|are not valid|completed unsuccessfully)[^:]*?(?:, reason)?: ?|error when (?:creating|patching|replacing)[^:]*: |rpc error: code = \w+ desc = |ComparisonError: |Failed to load target state: |failed to generate manifest[^:]*: |Manifest generation error(?: \(cached\))?: )"
+);
+
+/// A message without what Argo CD and gRPC put around it.
+#[must_use]
+pub fn unwrapped(message: &str) -> &str {
+    let mut rest = message.trim();
+    while let Some(it) = WRAPPED.find(rest) {
+        if it.end() == 0 {
+            break;
+        }
+        rest = rest[it.end()..].trim_start();
+    }
+    rest.split(". Retrying attempt #").next().unwrap_or(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_deliveries() {
+        for (words, cause) in [
+            (
+                "rpc error: code = Unknown desc = authentication required: Repository not found",
+                Cause::GitopsSourceAuth,
+            ),
+            (
+                "rpc error: code = Unknown desc = unable to resolve 'v9' to a commit SHA",
+                Cause::GitopsRevision,
+            ),
+            (
+                "`helm template . --name-template web` failed exit status 1: Error: execution error at (web/templates/x.yaml:3:4)",
+                Cause::GitopsRender,
+            ),
+            (
+                "application destination server 'https://x' and namespace 'y' do not match any of the allowed destinations in project 'team'",
+                Cause::GitopsProject,
+            ),
+            (
+                "Helm upgrade failed: another operation (install/upgrade/rollback) is in progress",
+                Cause::GitopsHelmRelease,
+            ),
+        ] {
+            assert_eq!(delivery_fault(words), Some(cause), "{words}");
+        }
+    }
+
+    #[test]
+    fn waits_and_wrappers() {
+        let wait = waits_for("waiting for healthy state of argoproj.io/Application/apps-prod").unwrap();
+        assert_eq!(
+            (wait.kind.as_str(), wait.name.as_str(), wait.deletion),
+            ("Application", "apps-prod", false)
+        );
+        let wait = waits_for("waiting for completion of hook batch/Job/migrate").unwrap();
+        assert_eq!((wait.kind.as_str(), wait.name.as_str()), ("Job", "migrate"));
+        let text = "one or more objects failed to apply, reason: services \"a\" is invalid. Retrying attempt #3 at 8:00";
+        assert_eq!(unwrapped(text), "services \"a\" is invalid");
+    }
+}

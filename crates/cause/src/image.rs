@@ -1,0 +1,192 @@
+//! Why an image cannot be pulled, in the words of containerd, CRI-O, Docker and registries.
+
+use crate::{
+    Cause,
+    pattern::{has_any, pattern},
+};
+
+/// A pull that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PullFault {
+    /// The mechanism; `None` if the words do not tell.
+    pub cause: Option<Cause>,
+    /// Whether the registry hides whether the image exists.
+    pub is_ambiguous: bool,
+    /// The status of HTTP that the registry answered.
+    pub status: Option<u16>,
+}
+
+pattern!(
+    STATUS,
+    r"(?i)(?:status(?: code)?(?: from \w+ request)?:?|unexpected status)[^0-9]{0,60}\b(401|403|404|429|5\d\d)\b|\b(401|403|404|429|5\d\d) (?:Unauthorized|Forbidden|Not Found|Too Many Requests|Internal|Bad Gateway|Service Unavailable|Gateway)"
+);
+
+/// Reads the message of a waiting container or of the Event `Failed`.
+#[must_use]
+pub fn pull_fault(message: &str) -> PullFault {
+    let low = message.to_ascii_lowercase();
+    let status =
+        STATUS.captures(message).and_then(|it| it.iter().skip(1).flatten().next()?.as_str().parse().ok());
+    let denied = has_any(&low, &["pull access denied", "repository does not exist or may require"]);
+    let cause = if has_any(&low, &["toomanyrequests", "too many requests", "rate limit"])
+        || status == Some(429)
+    {
+        Some(Cause::ImageRateLimited)
+    } else if has_any(
+        &low,
+        &[
+            "no match for platform",
+            "no matching manifest",
+            "exec format error",
+            "does not match the specified platform",
+            "no image found in image index for architecture",
+        ],
+    ) {
+        Some(Cause::ImagePlatform)
+    } else if has_any(
+        &low,
+        &[
+            "invalid reference",
+            "couldn't parse image",
+            "failed to apply default image tag",
+            "invalidimagename",
+            "not present with pull policy of never",
+            "errimageneverpull",
+            "repository name must be lowercase",
+        ],
+    ) {
+        Some(Cause::ImageInvalid)
+    } else if has_any(
+        &low,
+        &[
+            "manifest unknown",
+            "manifest_unknown",
+            "name unknown",
+            "name_unknown",
+            "no such manifest",
+            "requested image not known",
+        ],
+    ) {
+        Some(Cause::ImageNotFound)
+    } else if status == Some(403)
+        || has_any(
+            &low,
+            &[
+                "403 forbidden",
+                "insufficient_scope",
+                "not authorized to perform: ecr",
+                "permission \"artifactregistry",
+                "permission 'artifactregistry",
+                "denied: permission",
+            ],
+        ) && !denied
+    {
+        Some(Cause::ImageForbidden)
+    } else if status == Some(401)
+        || has_any(
+            &low,
+            &[
+                "unauthorized",
+                "no basic auth",
+                "authentication required",
+                "failed to fetch anonymous token",
+                "failed to authorize",
+                "authorization failed",
+                "no valid credentials",
+                "incorrect username or password",
+                "invalid username/password",
+                "unable to retrieve auth token",
+            ],
+        ) && !denied
+    {
+        Some(Cause::ImageUnauthorized)
+    } else if denied || low.contains("denied:") || low.contains("requested access to the resource is denied")
+    {
+        Some(Cause::ImageUnauthorized)
+    } else if has_any(
+        &low,
+        &[
+            "no such host",
+            "i/o timeout",
+            "connection refused",
+            "connection reset",
+            "deadline exceeded",
+            "timed out",
+            "tls handshake timeout",
+            "x509",
+            "no route to host",
+            "network is unreachable",
+            "proxyconnect",
+            "server misbehaving",
+            "temporary failure in name",
+            "eof",
+            "server gave http response to https client",
+            "tls: ",
+        ],
+    ) || status.is_some_and(|it| it >= 500)
+    {
+        Some(Cause::ImageRegistryUnreachable)
+    } else if has_any(&low, &["not found", "does not exist", "404"]) {
+        Some(Cause::ImageNotFound)
+    } else {
+        None
+    };
+    PullFault { cause, is_ambiguous: denied, status }
+}
+
+/// The registry, the repository and the tag or digest of an image reference.
+#[must_use]
+pub fn image_parts(image: &str) -> (String, String, String) {
+    let (name, digest) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
+    let (name, tag) = match name.rsplit_once(':') {
+        Some((name, tag)) if !tag.contains('/') => (name, Some(tag)),
+        _ => (name, None),
+    };
+    let (registry, repository) = match name.split_once('/') {
+        Some((first, rest)) if first.contains(['.', ':']) || first == "localhost" => (first, rest.to_owned()),
+        Some(_) => ("docker.io", name.to_owned()),
+        None => ("docker.io", format!("library/{name}")),
+    };
+    (registry.to_owned(), repository, digest.or(tag).unwrap_or("latest").to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_runtimes_and_registries() {
+        for (words, cause) in [
+            (
+                "failed to resolve reference \"ghcr.io/a/b:1\": failed to authorize: failed to fetch anonymous token: unexpected status from GET request to https://ghcr.io/token: 401 Unauthorized",
+                Cause::ImageUnauthorized,
+            ),
+            (
+                "failed to pull and unpack image: failed to resolve reference: ghcr.io/a/b:1: not found",
+                Cause::ImageNotFound,
+            ),
+            ("rpc error: code = NotFound desc = manifest unknown: manifest unknown", Cause::ImageNotFound),
+            (
+                "pull access denied, repository does not exist or may require authorization: server message: insufficient_scope: authorization failed",
+                Cause::ImageUnauthorized,
+            ),
+            (
+                "unexpected status from HEAD request to https://r.example.org/v2/a/manifests/1: 403 Forbidden",
+                Cause::ImageForbidden,
+            ),
+            ("dial tcp: lookup r.example.org on 10.0.0.2:53: no such host", Cause::ImageRegistryUnreachable),
+            ("toomanyrequests: You have reached your pull rate limit", Cause::ImageRateLimited),
+            ("no match for platform in manifest: not found", Cause::ImagePlatform),
+            ("couldn't parse image name \"Web:1\": invalid reference format", Cause::ImageInvalid),
+        ] {
+            assert_eq!(pull_fault(words).cause, Some(cause), "{words}");
+        }
+        assert_eq!(pull_fault("Back-off pulling image \"x\"").cause, None);
+    }
+
+    #[test]
+    fn parts_of_references() {
+        assert_eq!(image_parts("nginx"), ("docker.io".into(), "library/nginx".into(), "latest".into()));
+        assert_eq!(image_parts("r.io:5000/a/b:2"), ("r.io:5000".into(), "a/b".into(), "2".into()));
+    }
+}

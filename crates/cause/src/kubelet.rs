@@ -1,0 +1,249 @@
+//! What kubelets say about the pods that they start: volumes, sandboxes, probes, configuration, containers.
+
+use crate::{
+    Cause,
+    network::Failure,
+    pattern::{has_any, pattern},
+};
+
+pattern!(MISSING, r#"(secret|configmap)s? \\?"?([a-z0-9]([a-z0-9._-]*[a-z0-9])?)\\?"? not found"#);
+pattern!(NOT_REGISTERED, r#"object "([^"/]+)"/"([^"]+)" not registered"#);
+pattern!(KEY, r"couldn't find key (\S+) in (Secret|ConfigMap) (?:([^/\s]+)/)?(\S+)");
+pattern!(KEY_VOLUME, r"references non-existent (secret|config) key: (\S+)");
+pattern!(VOLUME, r#"(?:for volume|volume) \\?"([^"\\]+)\\?""#);
+pattern!(CLAIM, r#"persistentvolumeclaim \\?"([^"\\]+)\\?" not found"#);
+
+/// Something that a pod's configuration names and that is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Absent {
+    /// `Secret` or `ConfigMap`.
+    pub kind: &'static str,
+    /// Its name; empty if it is not told.
+    pub name: String,
+    /// The key that it lacks, if it is there itself.
+    pub key: Option<String>,
+}
+
+/// Reads which ConfigMap, Secret or key a pod cannot have.
+#[must_use]
+pub fn absent(message: &str) -> Option<Absent> {
+    let kind = |word: &str| if word.eq_ignore_ascii_case("secret") { "Secret" } else { "ConfigMap" };
+    if let Some(it) = KEY.captures(message) {
+        let key = Some(it[1].to_owned());
+        return Some(Absent { kind: kind(&it[2]), name: it[4].trim_end_matches([',', '.']).to_owned(), key });
+    }
+    if let Some(it) = KEY_VOLUME.captures(message) {
+        return Some(Absent { kind: kind(&it[1]), name: String::new(), key: Some(it[2].to_owned()) });
+    }
+    let it = MISSING.captures(message)?;
+    Some(Absent { kind: kind(&it[1]), name: it[2].to_owned(), key: None })
+}
+
+/// A volume that cannot be attached or mounted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MountFault {
+    /// The mechanism.
+    pub cause: Cause,
+    /// The volume's name, as the pod or the cluster calls it.
+    pub volume: String,
+}
+
+/// Reads `FailedMount` and `FailedAttachVolume`; `None` for timeouts that only repeat an earlier word.
+#[must_use]
+pub fn mount_fault(message: &str) -> Option<MountFault> {
+    let low = message.to_ascii_lowercase();
+    let volume = VOLUME.captures(message).map(|it| it[1].to_owned()).unwrap_or_default();
+    if let Some(it) = CLAIM.captures(message) {
+        return Some(MountFault { cause: Cause::VolumeClaimMissing, volume: it[1].to_owned() });
+    }
+    let cause = if has_any(
+        &low,
+        &[
+            "multi-attach",
+            "volume is already exclusively attached",
+            "already attached to another node",
+            "is in use by another node",
+            "volumeinuse",
+            "is currently attached to",
+        ],
+    ) {
+        Cause::VolumeAttach
+    } else if NOT_REGISTERED.is_match(message) || absent(message).is_some() {
+        return None;
+    } else if has_any(&low, &["no space left"]) {
+        Cause::RunDiskFull
+    } else if has_any(&low, &["attachvolume.attach failed", "failedattachvolume"]) {
+        if has_any(&low, &["unauthorizedoperation", "accessdenied", "403", "not authorized"]) {
+            Cause::OperatorCloudCredentials
+        } else {
+            Cause::VolumeAttach
+        }
+    } else if low.contains("mountvolume")
+        || low.contains("mount failed")
+        || low.contains("mapvolume")
+        || low.contains("hostpath type check failed")
+    {
+        Cause::VolumeMount
+    } else if low.contains("timed out waiting for the condition")
+        || low.contains("unable to attach or mount volumes")
+    {
+        return None;
+    } else {
+        return None;
+    };
+    Some(MountFault { cause, volume })
+}
+
+/// Reads `FailedCreatePodSandBox`.
+#[must_use]
+pub fn sandbox_fault(message: &str) -> Option<Cause> {
+    let low = message.to_ascii_lowercase();
+    if has_any(
+        &low,
+        &[
+            "no ip addresses available",
+            "failed to assign an ip",
+            "no available ip",
+            "no more free ips",
+            "failed to allocate for range",
+            "insufficient cidr",
+            "all ips are in use",
+            "insufficientfreeaddressesinsubnet",
+            "pool exhausted",
+            "no free addresses",
+            "no podcidrs allocated",
+            "ipam: no addresses",
+            "exhausted",
+            "range is full",
+            "no ips available",
+            "unable to allocate ip",
+        ],
+    ) {
+        return Some(Cause::NetIpExhausted);
+    }
+    if has_any(
+        &low,
+        &[
+            "cni",
+            "network plugin",
+            "networkplugin",
+            "plugin type=",
+            "calico",
+            "cilium",
+            "flannel",
+            "weave",
+            "antrea",
+            "ovn",
+            "aws-cni",
+            "multus",
+            "kube-router",
+            "subnet.env",
+            "setup network for sandbox",
+        ],
+    ) {
+        return Some(Cause::NetCniDown);
+    }
+    has_any(&low, &["containerd", "crio", "docker", "runc", "shim", "runtime"]).then_some(Cause::NodeRuntime)
+}
+
+/// A probe that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProbeFault {
+    /// `Liveness`, `Readiness` or `Startup`.
+    pub probe: &'static str,
+    /// How it failed; `None` for a command.
+    pub failure: Option<Failure>,
+    /// A command ran, or could not run.
+    pub is_command: bool,
+}
+
+/// Reads `Unhealthy`.
+#[must_use]
+pub fn probe_fault(message: &str) -> Option<ProbeFault> {
+    let low = message.to_ascii_lowercase();
+    let probe = match () {
+        () if low.starts_with("liveness") => "Liveness",
+        () if low.starts_with("startup") => "Startup",
+        () if low.starts_with("readiness") => "Readiness",
+        () => return None,
+    };
+    let code = low.split_once("statuscode: ").and_then(|(_, rest)| {
+        rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse::<u16>().ok()
+    });
+    let failure = match code {
+        Some(code) => Some(Failure::Status(code)),
+        None => Failure::read(message),
+    };
+    let is_grpc = low.contains("grpc") || low.contains("service unhealthy");
+    let is_command =
+        failure.is_none() && !is_grpc || low.contains("command timed out") || low.contains("exec");
+    Some(ProbeFault { probe, failure, is_command })
+}
+
+/// Words by which a runtime says that a command cannot be started.
+const NO_COMMAND: &[&str] = &[
+    "executable file not found",
+    "no such file or directory",
+    "exec: \"",
+    "starterror",
+    "containercannotrun",
+    "not a directory",
+    "error during container init",
+    "unable to start container process",
+];
+
+/// Reads why a container could not be started at all: state `StartError`, `RunContainerError`, `ContainerCannotRun`.
+#[must_use]
+pub fn start_fault(message: &str) -> Option<Cause> {
+    let low = message.to_ascii_lowercase();
+    if low.contains("exec format error") {
+        Some(Cause::ImagePlatform)
+    } else if low.contains("permission denied") || low.contains("operation not permitted") {
+        Some(Cause::RunPermission)
+    } else if low.contains("address already in use") || low.contains("port is already allocated") {
+        Some(Cause::RunPortConflict)
+    } else if low.contains("no space left") {
+        Some(Cause::RunDiskFull)
+    } else if low.contains("mount")
+        && has_any(&low, &["not a directory", "no such file", "are you trying to mount"])
+    {
+        Some(Cause::VolumeMount)
+    } else {
+        has_any(&low, NO_COMMAND).then_some(Cause::RunCommand)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_absent() {
+        let read = absent("secret \"db-creds\" not found").unwrap();
+        assert_eq!((read.kind, read.name.as_str(), read.key), ("Secret", "db-creds", None));
+        let read = absent("couldn't find key password in Secret shop/db-creds").unwrap();
+        assert_eq!(
+            (read.kind, read.name.as_str(), read.key.as_deref()),
+            ("Secret", "db-creds", Some("password"))
+        );
+        let read =
+            absent("MountVolume.SetUp failed for volume \"cfg\" : configmap \"web\" not found").unwrap();
+        assert_eq!((read.kind, read.name.as_str()), ("ConfigMap", "web"));
+        let read = absent("MountVolume.SetUp failed for volume \"x\" : configmap references non-existent config key: app.yaml").unwrap();
+        assert_eq!((read.kind, read.key.as_deref()), ("ConfigMap", Some("app.yaml")));
+    }
+
+    #[test]
+    fn volumes_sandboxes_and_probes() {
+        let multi = "Multi-Attach error for volume \"pvc-1\" Volume is already used by pod(s) db-0";
+        assert_eq!(mount_fault(multi).unwrap().cause, Cause::VolumeAttach);
+        let nfs = "MountVolume.SetUp failed for volume \"data\" : mount failed: exit status 32";
+        assert_eq!(mount_fault(nfs).unwrap().cause, Cause::VolumeMount);
+        let full = "plugin type=\"aws-cni\" name=\"aws-cni\" failed (add): add cmd: failed to assign an IP address to container";
+        assert_eq!(sandbox_fault(full), Some(Cause::NetIpExhausted));
+        let probe = probe_fault("Readiness probe failed: HTTP probe failed with statuscode: 404").unwrap();
+        assert_eq!((probe.probe, probe.failure), ("Readiness", Some(Failure::Status(404))));
+        let probe = probe_fault("Liveness probe failed: Get \"http://10.1.1.1:80/\": dial tcp 10.1.1.1:80: connect: connection refused").unwrap();
+        assert_eq!(probe.failure, Some(Failure::Refused));
+    }
+}

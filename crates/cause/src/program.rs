@@ -1,0 +1,326 @@
+//! What programs say about themselves in their last lines.
+
+use crate::{
+    Cause,
+    network::clipped,
+    pattern::{has_any, pattern},
+};
+
+/// Something that a program says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Complaint {
+    /// The mechanism.
+    pub cause: Cause,
+    /// What it is about: a module, a flag, a path, a port, a word; empty if it is not told.
+    pub subject: String,
+    /// The line.
+    pub line: String,
+}
+
+/// Words of a line, in lower case, and the mechanism that they tell of. The first row that fits counts.
+const WORDS: &[(Cause, &[&str])] = &[
+    (Cause::ImagePlatform, &["exec format error"]),
+    (
+        Cause::RunCommand,
+        &[
+            "could not import module",
+            "unknown command",
+            "unknown flag",
+            "unknown shorthand flag",
+            "unrecognized option",
+            "unrecognized arguments",
+            "flag provided but not defined",
+            "executable file not found",
+            "command not found",
+            "can't open file '",
+            "cannot find module",
+            "no module named",
+            "modulenotfounderror",
+            "could not find or load main class",
+            "unable to access jarfile",
+            "invalid option --",
+            "illegal option",
+            "unexpected argument",
+            "is not recognized as an option",
+            "unknown option",
+            "no such option",
+            "no such command",
+            "failed to find attribute",
+            "err_module_not_found",
+            "found argument '",
+            "error: unexpected argument",
+            "unrecognised option",
+            "required flag(s)",
+            "the following arguments are required",
+            "can't find main class",
+            "missing script:",
+            "could not open input file",
+            "error loading asgi app",
+            "error loading wsgi app",
+            "failed to parse module",
+            "no main manifest attribute",
+        ],
+    ),
+    (
+        Cause::RunPortConflict,
+        &[
+            "address already in use",
+            "eaddrinuse",
+            "port is already allocated",
+            "only one usage of each socket address",
+            "bind: address in use",
+            "port already in use",
+        ],
+    ),
+    (
+        Cause::RunDiskFull,
+        &[
+            "no space left on device",
+            "enospc",
+            "disk quota exceeded",
+            "could not extend file",
+            "disk is full",
+            "not enough disk space",
+            "out of disk space",
+        ],
+    ),
+    (
+        Cause::ControlEtcd,
+        &[
+            "mvcc: database space exceeded",
+            "etcdserver: no space",
+            "alarm:nospace",
+            "nospace alarm",
+            "etcdserver: mvcc: database space",
+        ],
+    ),
+    (
+        Cause::AppBackendState,
+        &[
+            "too many connections",
+            "too many clients already",
+            "remaining connection slots are reserved",
+            "max number of clients reached",
+            "read-only transaction",
+            "read only replica",
+            "--read-only option",
+            "readonly you can't write",
+            "vault is sealed",
+            "error: sealed",
+            "is sealed",
+            "not_leader_for_partition",
+            "no leader",
+            "not the leader",
+            "leader not available",
+            "leader_not_available",
+            "not master",
+            "notprimary",
+            "not primary",
+            "no primary",
+            "the database system is starting up",
+            "the database system is in recovery mode",
+            "the database system is shutting down",
+            "misconf redis is configured",
+            "oom command not allowed",
+            "loading redis is loading",
+            "clusterdown",
+            "cluster_block_exception",
+            "resource_alarm",
+            "memory alarm",
+            "memory resource limit alarm",
+            "disk alarm",
+            "not enough replicas",
+            "not_enough_replicas",
+            "deadlock detected",
+            "replica set has no primary",
+            "masterdown",
+            "no quorum",
+            "quorum lost",
+            "cluster is unavailable",
+            "index read-only",
+            "flood stage",
+            "database is locked",
+            "database is read-only",
+            "lost quorum",
+        ],
+    ),
+    (
+        Cause::OperatorCloudCredentials,
+        &[
+            "accessdenied:",
+            "is not authorized to perform",
+            "unauthorizedoperation",
+            "expiredtoken",
+            "invalidclienttokenid",
+            "authorizationfailed",
+            "error 403: permission",
+            "googleapi: error 403",
+            "googleapi: error 401",
+            "no ec2 imds role found",
+            "webidentityerr",
+            "invalididentitytoken",
+            "could not find default credentials",
+            "nocredentialproviders",
+            "failed to refresh cached credentials",
+            "aadsts",
+            "assumerolewithwebidentity",
+        ],
+    ),
+    (
+        Cause::ConfigCredentials,
+        &[
+            "password authentication failed",
+            "access denied for user",
+            "wrongpass",
+            "noauth authentication required",
+            "invalid username-password pair",
+            "authentication failed",
+            "access_refused",
+            "login was refused using authentication mechanism",
+            "err invalid password",
+            "sasl authentication failed",
+            "saslauthenticationexception",
+            "invalid credentials",
+            "bad credentials",
+            "login failed for user",
+            "no pg_hba.conf entry",
+            "auth failed",
+            "authentication failure",
+            "authenticationfailed",
+            "invalid_client",
+            "invalid api key",
+            "invalidaccesskeyid",
+            "signaturedoesnotmatch",
+            "permission denied for database",
+            "role \"",
+            "unable to authenticate",
+            "535 5.7.8",
+            "unauthorized: invalid token",
+            "client sent auth, but no password is set",
+        ],
+    ),
+    (
+        Cause::RunPermission,
+        &[
+            "permission denied",
+            "operation not permitted",
+            "eacces",
+            "read-only file system",
+            "erofs",
+            "permissionerror",
+            "accessdeniedexception",
+            "not permitted to run as root",
+            "eperm",
+        ],
+    ),
+];
+
+/// Words that make a complaint of the API or the network out of what else looks like one of the program.
+const OF_OTHERS: &[&str] =
+    &["is forbidden", "cannot list resource", "cannot get resource", "cannot watch resource", "x509"];
+
+pattern!(
+    SUBJECT,
+    r#"(?ix)
+    (?: import \s module | no \s module \s named | cannot \s find \s (?:module|package) | jarfile | main \s class | command | flag | option | argument | role | user ) :? \s* ['"`]? (-{0,2}[\w./@:-]+)
+    | ['"`](/[^'"`]+)['"`]
+    | \s(/[\w./-]+)
+    | (?: address | port | listen | bind ) .{0,40}? :(\d{2,5})
+    "#
+);
+
+/// The complaints of a log, the last ones first, each mechanism once.
+#[must_use]
+pub fn complaints(log: &str) -> Vec<Complaint> {
+    let mut found: Vec<Complaint> = Vec::new();
+    for line in log.lines().rev() {
+        let line = clipped(line);
+        let low = line.to_ascii_lowercase();
+        if has_any(&low, OF_OTHERS) {
+            continue;
+        }
+        let Some((cause, _)) = WORDS.iter().find(|(_, words)| has_any(&low, words)) else { continue };
+        let is_role = low.contains("role \"") && !low.contains("does not exist");
+        if found.iter().any(|it| it.cause == *cause) || *cause == Cause::ConfigCredentials && is_role {
+            continue;
+        }
+        let subject = SUBJECT
+            .captures(line)
+            .and_then(|it| it.iter().skip(1).flatten().next().map(|it| it.as_str().to_owned()));
+        found.push(Complaint { cause: *cause, subject: subject.unwrap_or_default(), line: line.to_owned() });
+    }
+    found
+}
+
+pattern!(
+    VALUE,
+    r#"(?ix)
+    (?: invalid | unsupported | unknown | unrecogni[sz]ed | bad | illegal | unexpected ) \s+ (?: value | level | log \s? level | mode | (?:\w+\s)? (?:setting|config(?:uration)?|parameter|driver|backend|provider|environment|profile|region|scheme|dialect|format|storage|engine|url|port|loglevel|protocol|codec|type|option|key)) (?: \s for \s ([\w.-]+) )? :? \s* =? \s* ['"`]?([^\s'"`,;)]+)
+    | (?: could \s not \s parse | cannot \s parse | failed \s to \s parse | unable \s to \s parse | failed \s parsing | error \s parsing | parse \s error \s in | malformed ) [^'"`]{0,40} ['"`]([^'"`]+)['"`]
+    | (?: not \s a \s valid | is \s not \s a \s supported | is \s not \s supported | is \s not \s one \s of ) ()
+    | ([A-Z][A-Z0-9_]{2,}) \s? [:=]? \s? (?: is \s (?:required|not \s set|missing|empty|invalid) | must \s be | not \s set | environment \s variable \s (?:is \s)? (?:required|missing|not \s set) )
+    | (?: missing | required ) \s (?: required \s)? (?: environment \s variable | env(?:ironment)? (?:\s var)? | setting | configuration ) s? :? \s* ['"`]? ([A-Z][A-Z0-9_]{2,})
+    | KeyError: \s ['"] ([A-Z][A-Z0-9_]{2,}) ['"]
+    "#
+);
+
+/// A value of the configuration that a program refuses, in its own words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedValue {
+    /// The words that it quotes: a value, a variable; some may be empty.
+    pub words: Vec<String>,
+    /// The line.
+    pub line: String,
+}
+
+/// The last values that a program refuses.
+#[must_use]
+pub fn refused_values(log: &str) -> Vec<RefusedValue> {
+    let lines = log.lines().rev().map(clipped);
+    let found = lines.filter_map(|line| {
+        let it = VALUE.captures(line)?;
+        let words: Vec<String> = it
+            .iter()
+            .skip(1)
+            .flatten()
+            .map(|it| it.as_str().to_owned())
+            .filter(|it| !it.is_empty())
+            .collect();
+        Some(RefusedValue { words, line: line.to_owned() })
+    });
+    found.take(3).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complaints_of_programs() {
+        for (line, cause, subject) in [
+            ("ERROR: Error loading ASGI app. Could not import module \"main\".", Cause::RunCommand, "main"),
+            ("Error: unknown command \"/bin/x\" for \"x\"", Cause::RunCommand, "/bin/x"),
+            ("ModuleNotFoundError: No module named 'app'", Cause::RunCommand, "app"),
+            ("Error: listen EADDRINUSE: address already in use 0.0.0.0:8080", Cause::RunPortConflict, "8080"),
+            ("mkdir: cannot create directory '/data/x': Permission denied", Cause::RunPermission, "/data/x"),
+            ("write /data/wal: no space left on device", Cause::RunDiskFull, "/data/wal"),
+            ("FATAL: password authentication failed for user \"shop\"", Cause::ConfigCredentials, "shop"),
+            ("FATAL: sorry, too many clients already", Cause::AppBackendState, ""),
+        ] {
+            let read = complaints(line);
+            assert_eq!(read.len(), 1, "{line}");
+            assert_eq!((read[0].cause, read[0].subject.as_str()), (cause, subject), "{line}");
+        }
+        assert!(
+            complaints("pods is forbidden: User \"x\" cannot list resource \"pods\": permission denied")
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn refused_values_are_quoted() {
+        assert_eq!(refused_values("panic: invalid log level: \"verbose\"")[0].words, ["verbose"]);
+        assert_eq!(refused_values("DATABASE_URL is required")[0].words, ["DATABASE_URL"]);
+        assert!(refused_values("started").is_empty());
+    }
+}
