@@ -83,6 +83,7 @@ enum Command {
     Version,
     /// Print a completion script for a shell.
     Completion(commands::completion::Args),
+    Man(commands::man::Args),
 }
 
 impl Cli {
@@ -114,6 +115,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Dump(args) => commands::dump::run(&args),
         Command::Version => commands::version::run(),
         Command::Completion(args) => commands::completion::run(&args, &mut Cli::command()),
+        Command::Man(args) => commands::man::run(&args, Cli::command()),
     };
     exit::code(result)
 }

@@ -10,6 +10,7 @@ pub mod doctor;
 pub mod dump;
 pub mod graph;
 pub mod health;
+pub mod man;
 pub mod render;
 pub mod render_app;
 pub mod render_helm;
