@@ -32,7 +32,7 @@ pub const RULE: Rule = Rule {
     incident: "C2",
     severity: Severity::Info,
     title: "a manifest that was read from a cluster",
-    source: include_str!("c2_exported.rs"),
+    page: page!("c2_exported.rs"),
     check,
 };
 
