@@ -6,8 +6,10 @@ mod conformance;
 mod docs;
 mod fidelity;
 mod https;
+mod image;
 mod merge_keys;
 mod oracles;
+mod release;
 mod schema;
 mod tidy;
 
@@ -34,10 +36,14 @@ enum Command {
     /// Compare with the real tools on many inputs.
     #[command(subcommand)]
     Fidelity(fidelity::Suite),
+    /// Make a container image from static programs, as an OCI image layout.
+    Image(image::Args),
     /// Write the table of lists that a strategic merge merges, for kustomize.
     MergeKeys(merge_keys::Args),
     /// Install the pinned real helm, kustomize, kubectl, etcd and kube-apiserver.
     Oracles(oracles::Args),
+    /// Make the files of a release: archive, checksums, bill of materials, manifests of package managers.
+    Release(release::Args),
     /// Derive the table of built-in kinds from the real kube-apiserver.
     Schema(schema::Args),
     /// Check what the compiler does not: which crate may depend on which.
@@ -50,8 +56,10 @@ fn main() -> anyhow::Result<()> {
         Command::Conformance(suite) => conformance::run(&suite),
         Command::Docs => docs::run(),
         Command::Fidelity(suite) => fidelity::run(&suite),
+        Command::Image(args) => image::run(&args),
         Command::MergeKeys(args) => merge_keys::run(&args),
         Command::Oracles(args) => oracles::run(&args),
+        Command::Release(args) => release::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Tidy => tidy::run(),
     }
