@@ -179,10 +179,7 @@ mod tests {
         );
         assert_eq!(shown("HTTPConnectionPool(host='api', port=8080): Max retries"), ["api:8080"]);
         assert_eq!(shown("Error 111 connecting to redis:6379. Connection refused."), ["redis:6379"]);
-        assert_eq!(
-            shown("Connection to node -1 (kafka/10.0.0.7:9092) could not"),
-            ["kafka:9092"]
-        );
+        assert_eq!(shown("Connection to node -1 (kafka/10.0.0.7:9092) could not"), ["kafka:9092"]);
         assert_eq!(shown("getaddrinfo ENOTFOUND mongo.data"), ["mongo.data"]);
         assert_eq!(
             shown("dial tcp: lookup db.shop.svc on 10.96.0.10:53: no such host"),

@@ -6,9 +6,11 @@ mod check;
 mod common;
 mod controller;
 mod docs;
+mod doctor;
 mod functions;
 mod git_credentials;
 mod health;
+mod hostile;
 mod jsonnet;
 #[cfg(unix)]
 mod local_clusters;

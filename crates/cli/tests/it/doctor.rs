@@ -1,5 +1,4 @@
 //! `tiphys doctor` and `tiphys dump` as people run them: on what was saved, and on a running embedded cluster.
-#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 use std::{
     fs,

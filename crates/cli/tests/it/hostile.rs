@@ -1,10 +1,7 @@
 //! What a stranger's repository may not do to whoever looks at it: command the terminal or the runner of a workflow, fill the
 //! memory, hang, end the program, or have Secrets shown.
-#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
-mod common;
-
-use common::{Repo, Run, application};
+use crate::common::{Repo, Run, URL, application};
 use tiphys_diag::show;
 
 /// Escapes, marks of direction, line breaks with workflow commands, markup: as YAML writes it between double quotes.
@@ -32,7 +29,7 @@ fn evil_names() -> Repo {
             ),
         ),
         ("apps/a.yaml", &application("a", "w")),
-        ("apps/b.yaml", &app(&name, &format!("w{EVIL}"), &format!("r{EVIL}"), common::URL)),
+        ("apps/b.yaml", &app(&name, &format!("w{EVIL}"), &format!("r{EVIL}"), URL)),
         ("apps/c.yaml", &app("c", "w", "HEAD", &other)),
         ("apps/h.yaml", &application("h", "h")),
         ("h/Chart.yaml", "apiVersion: v2\nname: ch\nversion: 1.0.0\n"),
@@ -123,7 +120,7 @@ const SECRET: &str = "apiVersion: v1\nkind: Secret\nmetadata: {name: s, annotati
 #[test]
 fn values_of_secrets_are_shown_only_where_that_is_asked_for() {
     let settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm, namespace: argocd}\ndata: {resource.sensitive.mask.annotations: secret.example/token}\n";
-    let url = application("u", "w").replace(common::URL, "https://user:CANARYurl@git.invalid/x.git");
+    let url = application("u", "w").replace(URL, "https://user:CANARYurl@git.invalid/x.git");
     let good = SECRET.replace("a: {b: CANARYsnippet}, ", "");
     let repo = Repo::with(&[
         ("w/s.yaml", SECRET),
