@@ -147,7 +147,7 @@ pub fn markdown(text: &str) -> String {
     let mut parts: Vec<&str> =
         text.split('`').filter(|part| !part.is_empty() || !text.contains("``")).collect();
     // Of an odd number of backticks the last one stands for itself.
-    let rest = if parts.len() % 2 == 0 { parts.pop() } else { None };
+    let rest = if parts.len().is_multiple_of(2) { parts.pop() } else { None };
     let mut out = String::with_capacity(text.len() + 16);
     for (at, part) in parts.iter().enumerate() {
         match at % 2 {

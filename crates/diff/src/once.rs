@@ -84,12 +84,15 @@ fn has_repeats_below(value: &Value, depth: usize) -> bool {
     }
 }
 
+/// What is done with a list and with what tells its items apart.
+type Act<'a> = &'a mut dyn FnMut(&mut Vec<Value>, &dyn Fn(&Value) -> String);
+
 /// Shows every list whose items are told apart, with what tells them apart.
 fn each_list(
     value: &mut Value,
     ty: TypeRef<'_>,
     depth: usize,
-    act: &mut dyn FnMut(&mut Vec<Value>, &dyn Fn(&Value) -> String),
+    act: Act<'_>,
 ) {
     if depth > MAX_DEPTH {
         return;

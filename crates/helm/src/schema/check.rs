@@ -457,10 +457,10 @@ impl<'a> Visit<'a, '_> {
         if let Some(want) = schema.count("maxItems").filter(|want| got > *want) {
             self.fail(format!("maxItems: got {}, want {}", number::count(got), number::count(want)));
         }
-        if schema.is_set("uniqueItems") {
-            if let Some((i, j)) = number::first_equal(items) {
-                self.fail(format!("items at {} and {} are equal", number::count(i), number::count(j)));
-            }
+        if schema.is_set("uniqueItems")
+            && let Some((i, j)) = number::first_equal(items)
+        {
+            self.fail(format!("items at {} and {} are equal", number::count(i), number::count(j)));
         }
         let first = schema.lists.get("items").or_else(|| schema.lists.get("prefixItems"));
         let first: &[Id] = first.map_or(&[], Vec::as_slice);
