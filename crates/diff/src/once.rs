@@ -88,12 +88,7 @@ fn has_repeats_below(value: &Value, depth: usize) -> bool {
 type Act<'a> = &'a mut dyn FnMut(&mut Vec<Value>, &dyn Fn(&Value) -> String);
 
 /// Shows every list whose items are told apart, with what tells them apart.
-fn each_list(
-    value: &mut Value,
-    ty: TypeRef<'_>,
-    depth: usize,
-    act: Act<'_>,
-) {
+fn each_list(value: &mut Value, ty: TypeRef<'_>, depth: usize, act: Act<'_>) {
     if depth > MAX_DEPTH {
         return;
     }

@@ -7,7 +7,7 @@ use tiphys_cluster::{Cluster, ClusterError, PatchType, Report, Resource};
 use tiphys_model::{Application, names};
 use tiphys_value::{GroupVersionKind, ObjectExt, Value, json};
 
-use super::{similar::similar, target::Target};
+use super::{consent::NamedBy, similar::similar, target::Target};
 use crate::{exit::WrongUse, local_clusters::Served};
 
 /// The name under which the commands write.
@@ -21,6 +21,8 @@ pub struct Session {
     pub cluster: Cluster,
     /// Address of its API server.
     pub address: String,
+    /// How it was named.
+    pub named_by: NamedBy,
     /// Namespace of Applications that are named without one.
     pub namespace: String,
     /// The repository that a `tiphys up` serves, if the cluster is one's.
@@ -69,8 +71,8 @@ impl Session {
         let kind = GroupVersionKind::from_api_version(names::API_VERSION, "Application");
         let apps = cluster.resource(&kind).await.with_context(|| format!("the cluster at {address}"))?;
         let namespace = target.app_namespace.clone();
-        let (repository, twin) = (chosen.repository, chosen.twin);
-        Ok(Self { cluster, address, namespace, repository, twin, apps })
+        let (named_by, repository, twin) = (chosen.named_by, chosen.repository, chosen.twin);
+        Ok(Self { cluster, address, named_by, namespace, repository, twin, apps })
     }
 
     /// The Application that a word of the command line means: `name` or `namespace/name`.

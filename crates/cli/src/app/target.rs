@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tiphys_cluster::{Cluster, Connection};
 
+use super::consent::NamedBy;
 use crate::{
     exit::WrongUse,
     local_clusters::{LocalCluster, Served},
@@ -29,6 +30,8 @@ pub struct Target {
 pub struct Chosen {
     /// The connection.
     pub connection: Connection,
+    /// How it was named.
+    pub named_by: NamedBy,
     /// The repository that a `tiphys up` serves, if the cluster is one's.
     pub repository: Option<Served>,
     /// The kubeconfig, if the cluster is a `tiphys up`'s.
@@ -46,11 +49,18 @@ impl Target {
         let file = self.kubeconfig.as_deref().or(found.as_deref());
         let connection = Cluster::connect(file, self.context.as_deref()).await;
         let connection = connection.map_err(|error| WrongUse(format!("{error}{}", self.advice(file))))?;
+        let from_environment = std::env::var_os("KUBECONFIG").is_some_and(|files| !files.is_empty());
+        let named_by = match &local {
+            _ if self.kubeconfig.is_some() || self.context.is_some() => NamedBy::Flag,
+            Some(_) => NamedBy::LocalCluster,
+            None if from_environment => NamedBy::Environment,
+            None => NamedBy::Nothing,
+        };
         // However its kubeconfig was named: by its address it is one that was started here.
         let local = local.or_else(|| LocalCluster::at_server(&connection.address));
         let repository = local.as_ref().and_then(LocalCluster::served).cloned();
         let twin = local.as_ref().map(LocalCluster::kubeconfig);
-        Ok(Chosen { connection, repository, twin })
+        Ok(Chosen { connection, named_by, repository, twin })
     }
 
     /// What somebody may do who named no cluster, and for whom none was found.

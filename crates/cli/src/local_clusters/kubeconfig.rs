@@ -120,7 +120,7 @@ mod tests {
             ("", "auth-provider: {name: gcp}", "auth-provider"),
             ("", "tokenFile: /etc/passwd", "tokenFile"),
             ("", "client-key: /root/.ssh/id_rsa", "client-key"),
-            ("", "username: a, password: b", "username"),
+            ("", "username: a", "username"),
             (", proxy-url: 'http://10.0.0.1'", "token: a", "proxy-url"),
             (", certificate-authority: /etc/passwd", "token: a", "certificate-authority"),
             (", insecure-skip-tls-verify: true", "token: a", "insecure-skip-tls-verify"),

@@ -127,3 +127,29 @@ fn a_kubeconfig_of_somebody_else_is_not_written_over() {
     repo.once(&["--kubeconfig", "mine"]).expect(2, &["holds something else"]);
     assert_eq!(fs::read_to_string(repo.run_dir().join("mine")).unwrap(), "current-context: work\n");
 }
+
+#[test]
+fn a_cluster_that_nobody_named_is_not_changed_without_consent() {
+    let repo = shop();
+    let mut up = repo.start(&["--kubeconfig", "config"]);
+    up.until_green();
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::create_dir(elsewhere.path().join(".kube")).unwrap();
+    fs::copy(repo.run_dir().join("config"), elsewhere.path().join(".kube/config")).unwrap();
+    let run = |args: &[&str], variable: Option<&Path>| {
+        let mut command = repo.command(args);
+        command.current_dir(elsewhere.path()).env("HOME", elsewhere.path());
+        variable.map(|file| command.env("KUBECONFIG", file));
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, said) = run(&["app", "pause", "shop"], None);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("no cluster was named") && said.contains("--yes"), "{said}");
+    // Reading changes nothing, and who names a cluster or agrees is not asked.
+    assert_eq!(run(&["app", "list"], None).0, Some(0));
+    let (code, said) = run(&["app", "pause", "shop", "--yes"], None);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("the cluster at https://127.0.0.1:"), "{said}");
+    assert_eq!(run(&["app", "resume", "shop"], Some(&repo.run_dir().join("config"))).0, Some(0));
+}

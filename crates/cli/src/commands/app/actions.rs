@@ -29,6 +29,13 @@ pub struct Args {
     command: Command,
 }
 
+impl Args {
+    /// Whether an action is run, and not only listed.
+    pub fn runs_one(&self) -> bool {
+        matches!(self.command, Command::Run(_))
+    }
+}
+
 #[derive(Clone, Debug, Subcommand)]
 enum Command {
     List(ListArgs),

@@ -1,9 +1,6 @@
 //! `tiphys app delete`.
 
-use std::{
-    io::{BufRead as _, IsTerminal as _, Write as _},
-    time::Duration,
-};
+use std::{io::IsTerminal as _, time::Duration};
 
 use anyhow::bail;
 use tiphys_model::{Application, Cascade, names};
@@ -11,6 +8,7 @@ use tiphys_value::json;
 
 use crate::{
     app::{
+        consent::ask,
         selection::Selection,
         session::{AppId, Session},
     },
@@ -39,9 +37,6 @@ pub struct Args {
     /// How what the objects own is deleted.
     #[arg(long, short = 'P', value_parser = ["foreground", "background"], default_value = "foreground", value_name = "POLICY")]
     propagation_policy: String,
-    /// Do not ask.
-    #[arg(long, short)]
-    yes: bool,
     /// Wait until they are gone.
     #[arg(long)]
     wait: bool,
@@ -57,14 +52,14 @@ pub struct Args {
 ///
 /// # Errors
 /// Nobody agreed, or the cluster does not answer.
-pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
+pub async fn run(session: &Session, args: &Args, agreed: bool) -> anyhow::Result<()> {
     let ids = args.selection.resolve(session).await?;
     let mut apps = Vec::new();
     for id in &ids {
         apps.push(Application::from_value(&session.get(id).await?)?);
     }
-    if !args.yes {
-        agree(args, &apps)?;
+    if !agreed {
+        agree(session, args, &apps)?;
     }
     for id in &ids {
         session.change(id, |app, _| Ok(json!({"metadata": {"finalizers": finalizers(args, app)}}))).await?;
@@ -120,7 +115,7 @@ fn finalizers(args: &Args, app: &Application) -> Vec<String> {
     all
 }
 
-fn agree(args: &Args, apps: &[Application]) -> anyhow::Result<()> {
+fn agree(session: &Session, args: &Args, apps: &[Application]) -> anyhow::Result<()> {
     for app in apps {
         let count = app.status.resources.iter().filter(|resource| !resource.hook).count();
         let was = if app.cascade() == Cascade::Orphan { " (it had no finalizer for that)" } else { "" };
@@ -130,15 +125,10 @@ fn agree(args: &Args, apps: &[Application]) -> anyhow::Result<()> {
         };
         eprintln!("{}/{} {what} would be deleted", app.metadata.namespace, app.metadata.name);
     }
-    let mut stdin = std::io::stdin().lock();
     if !std::io::stdin().is_terminal() {
         return Err(WrongUse("nobody can be asked here; --yes deletes without asking".into()).into());
     }
-    eprint!("Delete? [y/N] ");
-    std::io::stderr().flush()?;
-    let mut answer = String::new();
-    stdin.read_line(&mut answer)?;
-    if matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") {
+    if ask(&format!("Delete from the cluster at {}?", session.address))? {
         Ok(())
     } else {
         bail!("nothing was deleted")

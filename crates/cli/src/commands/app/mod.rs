@@ -20,7 +20,7 @@ mod wait;
 
 use clap::Subcommand;
 
-use crate::app::{session::Session, target::Target};
+use crate::app::{consent::before_change, session::Session, target::Target};
 
 /// Applications of a cluster: list, compare, sync and change them.
 ///
@@ -33,6 +33,9 @@ use crate::app::{session::Session, target::Target};
 pub struct Args {
     #[command(flatten)]
     target: Target,
+    /// Change the cluster without asking: one that was not named, and what `delete` would delete.
+    #[arg(long, short, global = true)]
+    yes: bool,
     #[command(subcommand)]
     command: App,
 }
@@ -68,8 +71,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(async {
         let session = Session::open(&args.target).await?;
+        if args.command.changes_the_cluster() {
+            before_change(&session.address, session.named_by, args.yes)?;
+        }
         tokio::select! {
-            result = dispatch(&session, &args.command) => result,
+            result = dispatch(&session, args) => result,
             () = interrupted() => anyhow::bail!("interrupted"),
         }
     });
@@ -84,8 +90,34 @@ async fn interrupted() {
     }
 }
 
-async fn dispatch(session: &Session, command: &App) -> anyhow::Result<()> {
-    match command {
+impl App {
+    /// Whether it writes. Deleting asks by itself, with what would be deleted.
+    fn changes_the_cluster(&self) -> bool {
+        match self {
+            Self::List(_)
+            | Self::Get(_)
+            | Self::Diff(_)
+            | Self::Wait(_)
+            | Self::History(_)
+            | Self::Resources(_)
+            | Self::Manifests(_)
+            | Self::Delete(_) => false,
+            Self::Sync(args) => !args.dry_run,
+            Self::Undo(args) => !args.dry_run,
+            Self::Actions(args) => args.runs_one(),
+            Self::Rollback(_)
+            | Self::Terminate(_)
+            | Self::Create(_)
+            | Self::Set(_)
+            | Self::Pause(_)
+            | Self::Resume(_)
+            | Self::Adopt(_) => true,
+        }
+    }
+}
+
+async fn dispatch(session: &Session, args: &Args) -> anyhow::Result<()> {
+    match &args.command {
         App::List(args) => list::run(session, args).await,
         App::Get(args) => get::run(session, args).await,
         App::Diff(args) => diff::run(session, args).await,
@@ -96,7 +128,7 @@ async fn dispatch(session: &Session, command: &App) -> anyhow::Result<()> {
         App::Terminate(args) => terminate::run(session, args).await,
         App::Resources(args) => resources::run(session, args).await,
         App::Manifests(args) => manifests::run(session, args).await,
-        App::Delete(args) => delete::run(session, args).await,
+        App::Delete(delete) => delete::run(session, delete, args.yes).await,
         App::Create(args) => create::run(session, args).await,
         App::Set(args) => set::run(session, args).await,
         App::Pause(args) => pause::pause(session, args).await,

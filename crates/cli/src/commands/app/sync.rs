@@ -42,7 +42,7 @@ pub struct Args {
     prune: bool,
     /// Change nothing: only see whether it would be accepted.
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
     /// Delete and create again where an update is refused.
     #[arg(long)]
     force: bool,

@@ -38,7 +38,7 @@ pub struct Args {
     list: bool,
     /// Ask the cluster whether it would take the objects, and change nothing.
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
     /// How the result is written.
     #[arg(long, short, value_enum, default_value_t = Format::Text)]
     output: Format,
