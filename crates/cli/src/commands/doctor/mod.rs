@@ -155,13 +155,7 @@ struct View {
 
 impl View {
     fn new(args: &Args, state: &State) -> Self {
-        let mut diagnosis = diagnose(&state.case).narrowed_to(args.namespace.as_deref(), args.app.as_deref());
-        for unreadable in &state.case.unreadable {
-            let line = format!("{}: {}", unreadable.what, unreadable.why);
-            if !diagnosis.not_seen.contains(&line) {
-                diagnosis.not_seen.push(line);
-            }
-        }
+        let diagnosis = diagnose(&state.case).narrowed_to(args.namespace.as_deref(), args.app.as_deref());
         let report = Report::new(&diagnosis, &state.case, &state.place);
         Self { diagnosis, report }
     }

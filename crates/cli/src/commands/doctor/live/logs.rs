@@ -12,7 +12,7 @@ use tiphys_cluster::{Cluster, ClusterError, LogTail};
 use tiphys_doctor::{Case, Log, Unreadable};
 use tokio::time::{Instant, timeout_at};
 
-use super::{Logs, denied::Denied, log_choice, progress::Progress};
+use super::{Logs, denied::Denied, log_choice, progress::Progress, refusal};
 
 /// How many requests for logs are under way at a time.
 const AT_ONCE: usize = 4;
@@ -99,7 +99,7 @@ async fn read_one(
         error => {
             if trouble.nodes.insert(node.clone()) {
                 let what = format!("log of Pod {namespace}/{pod}, container {container}, on node {node}");
-                trouble.unreadable.push(Unreadable { what, why: error.to_string() });
+                trouble.unreadable.push(Unreadable { what, why: refusal(error) });
             }
         }
     }

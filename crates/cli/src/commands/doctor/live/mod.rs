@@ -100,10 +100,26 @@ struct Reader<'a> {
     denied: Denied,
 }
 
+/// Objects as they come. An event takes a tenth of the memory once it is read.
+#[derive(Default)]
+struct Objects {
+    objects: Vec<Value>,
+    events: Vec<Event>,
+}
+
+impl Objects {
+    fn add(&mut self, object: Value) {
+        match Event::from_live(&object) {
+            Some(event) => self.events.push(event),
+            None => self.objects.push(trim::trimmed(object)),
+        }
+    }
+}
+
 /// What came of one kind.
 struct KindReading {
     resource: Resource,
-    objects: Vec<Value>,
+    read: Objects,
     result: Result<Extent, ClusterError>,
 }
 
@@ -142,16 +158,16 @@ impl<'a> Reader<'a> {
     }
 
     async fn read_kind(&self, resource: Resource) -> KindReading {
-        let mut objects = Vec::new();
-        let mut result = self.read_selected(&resource, Selection::default(), &mut objects).await;
+        let mut read = Objects::default();
+        let mut result = self.read_selected(&resource, Selection::default(), &mut read).await;
         let namespace = self.options.namespace.filter(|_| resource.namespaced);
         if let (Err(error), Some(namespace)) = (&result, namespace)
             && error.is_forbidden()
         {
             let selection = Selection { namespace, ..Selection::default() };
-            result = self.read_selected(&resource, selection, &mut objects).await;
+            result = self.read_selected(&resource, selection, &mut read).await;
         }
-        KindReading { resource, objects, result }
+        KindReading { resource, read, result }
     }
 
     /// Reads what is selected of a kind. Releases of Helm are large, and only their labels are of use.
@@ -159,23 +175,23 @@ impl<'a> Reader<'a> {
         &self,
         resource: &Resource,
         selection: Selection<'_>,
-        objects: &mut Vec<Value>,
+        read: &mut Objects,
     ) -> Result<Extent, ClusterError> {
         if !trim::is_secret(resource) {
-            return self.read_list(resource, selection, objects).await;
+            return self.read_list(resource, selection, read).await;
         }
         let others = Selection { fields: "type!=helm.sh/release.v1", ..selection };
         let releases = Selection { fields: "type=helm.sh/release.v1", metadata_only: true, ..selection };
-        let extent = match self.read_list(resource, others, objects).await {
+        let extent = match self.read_list(resource, others, read).await {
             // A server that does not know the field cannot leave them out.
             Err(ClusterError::Api { code: 400, .. }) => {
-                return self.read_list(resource, selection, objects).await;
+                return self.read_list(resource, selection, read).await;
             }
             extent => extent?,
         };
-        let before = objects.len();
-        let more = self.read_list(resource, releases, objects).await?;
-        objects[before..].iter_mut().for_each(trim::mark_release);
+        let before = read.objects.len();
+        let more = self.read_list(resource, releases, read).await?;
+        read.objects[before..].iter_mut().for_each(trim::mark_release);
         Ok(Extent { objects: extent.objects + more.objects, bytes: 0, cut: extent.cut.or(more.cut) })
     }
 
@@ -183,22 +199,22 @@ impl<'a> Reader<'a> {
         &self,
         resource: &Resource,
         selection: Selection<'_>,
-        objects: &mut Vec<Value>,
+        read: &mut Objects,
     ) -> Result<Extent, ClusterError> {
         let left = BYTES.1.saturating_sub(self.bytes.load(Ordering::Relaxed));
         let bounds = Bounds { objects: OBJECTS_OF_A_KIND, bytes: BYTES.0.min(left), timeout: REQUEST };
-        let take = |object| objects.push(trim::trimmed(object));
-        let read = timeout_at(self.deadline, self.cluster.read_list(resource, selection, bounds, take));
-        let Ok(read) = read.await else {
+        let take = |object| read.add(object);
+        let list = timeout_at(self.deadline, self.cluster.read_list(resource, selection, bounds, take));
+        let Ok(list) = list.await else {
             return Err(ClusterError::Transport(format!("{LISTS:?}, the time for all lists, are over")));
         };
-        let extent = read?;
+        let extent = list?;
         self.bytes.fetch_add(extent.bytes, Ordering::Relaxed);
         Ok(extent)
     }
 
     fn keep(&mut self, reading: KindReading) {
-        let KindReading { resource, objects, result } = reading;
+        let KindReading { resource, read, result } = reading;
         let path = || format!("GET {}", resource.path("", ""));
         match result {
             Ok(Extent { objects, cut: Some(cut), .. }) => {
@@ -208,14 +224,18 @@ impl<'a> Reader<'a> {
             Err(error) if error.is_forbidden() => self.denied.add(&resource, "list"),
             // The kind went meanwhile, or a server of old lists what it cannot list.
             Err(error) if error.is_not_found() => {}
-            Err(error) => self.case.unreadable.push(Unreadable { what: path(), why: error.to_string() }),
+            Err(error) => self.case.unreadable.push(Unreadable { what: path(), why: refusal(&error) }),
         }
-        for object in objects {
-            match Event::from_live(&object) {
-                Some(event) => self.case.events.push(event),
-                None => self.case.objects.push(object),
-            }
-        }
+        self.case.objects.extend(read.objects);
+        self.case.events.extend(read.events);
+    }
+}
+
+/// Why a request failed, with the code that the API server gave.
+fn refusal(error: &ClusterError) -> String {
+    match error {
+        ClusterError::Api { code, message, .. } => format!("{message} (HTTP {code})"),
+        error => error.to_string(),
     }
 }
 

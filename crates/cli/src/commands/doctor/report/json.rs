@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tiphys_doctor::Diagnosis;
 
 use super::{Level, Place, Report, words::is_obeyed};
-use crate::commands::doctor::mask::mask_text;
+use crate::commands::doctor::mask::{mask_object, mask_text};
 
 /// The version of the form: raised when a field goes or changes its meaning.
 const VERSION: u32 = 1;
@@ -17,7 +17,7 @@ const VERSION: u32 = 1;
 /// The diagnosis holds something that JSON has no form for.
 pub fn json(diagnosis: &Diagnosis, report: &Report, place: &Place) -> serde_json::Result<Value> {
     let mut value = serde_json::to_value(diagnosis)?;
-    mask_strings(&mut value);
+    mask_object(&mut value);
     if let Some(root) = value.as_object_mut() {
         root.insert("version".to_owned(), VERSION.into());
         root.insert("tool".to_owned(), json!({"name": "tiphys", "version": env!("CARGO_PKG_VERSION")}));
@@ -33,19 +33,6 @@ pub fn json(diagnosis: &Diagnosis, report: &Report, place: &Place) -> serde_json
         root.insert("verdict".to_owned(), verdict.into());
     }
     Ok(value)
-}
-
-fn mask_strings(value: &mut Value) {
-    match value {
-        Value::String(text) => {
-            if let std::borrow::Cow::Owned(masked) = mask_text(text) {
-                *text = masked;
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(mask_strings),
-        Value::Object(map) => map.values_mut().for_each(mask_strings),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
 }
 
 /// JSON in which characters that a terminal would obey are written as escapes; for programs it is the same.

@@ -82,7 +82,7 @@ pub struct CauseView {
     /// Whether it is asserted, or only possible.
     pub is_asserted: bool,
     /// In per cent.
-    pub confidence: u32,
+    pub confidence: String,
     /// What is wrong.
     pub summary: String,
     pub field: Option<String>,
@@ -226,7 +226,7 @@ impl CauseView {
             clippy::cast_sign_loss,
             reason = "it is between 0 and 100"
         )]
-        let confidence = (root.confidence.clamp(0.0, 1.0) * 100.0).round() as u32;
+        let confidence = format!("{:.0}", root.confidence.clamp(0.0, 1.0) * 100.0);
         Self {
             id: root.cause.id(),
             meaning: root.cause.summary(),
