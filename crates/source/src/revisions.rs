@@ -24,6 +24,30 @@ pub(crate) fn resolve(
     named(&repository.to_thread_local(), url, revision).map(|named| named.commit)
 }
 
+/// The commit that a revision means to who works in a repository: `HEAD`, and what is counted from it, is what is checked
+/// out there. In a copy of a host's repository it is the host's default branch.
+///
+/// # Errors
+/// There is no such.
+pub(crate) fn resolve_locally(
+    repository: &ThreadSafeRepository,
+    url: &str,
+    revision: &str,
+) -> Result<ObjectId, SourceError> {
+    let name = if revision.is_empty() { "HEAD" } else { revision };
+    let local = repository.to_thread_local();
+    let after = name.strip_prefix("HEAD");
+    if !after.is_some_and(|after| after.is_empty() || after.starts_with(['~', '^', '@'])) {
+        return named(&local, url, name).map(|named| named.commit);
+    }
+    let found = local.rev_parse_single(name).ok().and_then(|id| objects::commit_of(&local, id.detach()).ok());
+    found.ok_or_else(|| SourceError::UnknownRevision {
+        url: url.to_owned(),
+        revision: name.to_owned(),
+        hint: hint(&local, name),
+    })
+}
+
 /// What a revision means.
 pub(crate) struct Named {
     /// The revision, or the tag that a SemVer range chose.

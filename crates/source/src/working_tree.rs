@@ -107,7 +107,7 @@ impl WorkingTree {
             url: url.to_owned(),
             reason: format!("{} is no Git repository", self.root().display()),
         })?;
-        let commit = revisions::resolve(repository, url, revision)?;
+        let commit = revisions::resolve_locally(repository, url, revision)?;
         let whole: Arc<dyn FileTree> = Arc::new(git_tree::open(repository.clone(), commit, url)?.tree);
         let tree = if self.below.is_empty() { whole } else { Arc::new(SubTree::new(whole, &self.below)?) };
         Ok(Checkout { tree, revision: commit.to_string(), is_working_tree: false })
@@ -150,7 +150,10 @@ impl WorkingTree {
         let url = self.root().display().to_string();
         let fail = |reason: String| SourceError::Read { url: url.clone(), reason };
         let repository = self.repository.as_ref().ok_or_else(|| fail("it is no Git repository".into()))?;
-        let (a, b) = (revisions::resolve(repository, &url, one)?, revisions::resolve(repository, &url, two)?);
+        let (a, b) = (
+            revisions::resolve_locally(repository, &url, one)?,
+            revisions::resolve_locally(repository, &url, two)?,
+        );
         let local = repository.to_thread_local();
         let base = local.merge_base(a, b).ok().flatten();
         base.map(|id| id.to_string()).ok_or_else(|| {

@@ -273,3 +273,19 @@ fn a_commit_of_more_files_than_memory_holds_is_refused() {
     let (first, second) = (refused(), refused());
     assert!(second < first / 4, "{first:?}, then {second:?}");
 }
+
+#[test]
+fn head_of_a_working_tree_is_what_is_checked_out_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let repo = Repo::init(folder.path());
+    let first = repo.commit(&[("a", "1")], &[]);
+    let second = repo.commit(&[("a", "2")], &[]);
+    repo.point("refs/remotes/origin/main", first);
+    repo.point("refs/remotes/origin/HEAD", first);
+    let tree = WorkingTree::open(folder.path()).expect("a folder");
+    let commit = |revision: &str| tree.checkout(&repo.url, revision).map(|found| found.revision);
+    assert_eq!(commit("HEAD").expect("it has one"), second.to_string());
+    assert_eq!(commit("HEAD~1").expect("it has one"), first.to_string());
+    assert_eq!(tree.merge_base("HEAD", "origin/main").expect("they have one"), first.to_string());
+    assert!(commit("HEAD~7").is_err() && commit("HEADS").is_err());
+}
