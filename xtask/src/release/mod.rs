@@ -294,6 +294,10 @@ mod tests {
         for (file, pin) in pins {
             let text = fs::read_to_string(workspace_root().join(file)).unwrap();
             assert!(text.contains(&pin), "{file} does not pin {VERSION}");
+            let is_yaml = !file.ends_with(".sh");
+            for document in text.split("\n---\n").filter(|_| is_yaml) {
+                tiphys_yaml::from_yaml_strict(document).unwrap_or_else(|error| panic!("{file}: {error}"));
+            }
         }
     }
 
