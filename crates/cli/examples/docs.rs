@@ -6,9 +6,11 @@ fn main() -> std::io::Result<()> {
     let docs: PathBuf = env::args_os().nth(1).map_or_else(|| "docs".into(), Into::into);
     let man = docs.join("man");
     fs::create_dir_all(&man)?;
-    let deploy = docs.join("../deploy/install");
-    fs::create_dir_all(&deploy)?;
-    fs::write(deploy.join("crds.yaml"), tiphys_cli::reference::definitions())?;
+    for folder in ["../deploy/install", "../deploy/chart/tiphys/files"] {
+        let folder = docs.join(folder);
+        fs::create_dir_all(&folder)?;
+        fs::write(folder.join("crds.yaml"), tiphys_cli::reference::definitions())?;
+    }
     let command = tiphys_cli::command();
     fs::write(docs.join("cli.md"), tiphys_cli::reference::markdown(&command))?;
     let rules = docs.join("rules");

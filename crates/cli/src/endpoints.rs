@@ -5,7 +5,7 @@ use std::{
     collections::HashMap,
     convert::Infallible,
     net::{IpAddr, SocketAddr},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -39,18 +39,23 @@ const CONNECTIONS_OF_ONE: usize = 256;
 /// How long the head of a request may take.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
 
+/// The engine, once it works: a replica that waits for the Lease has none.
+pub type Engine = Arc<OnceLock<Arc<Controller>>>;
+
 struct Endpoints {
-    controller: Arc<Controller>,
+    engine: Engine,
     /// KiB that events may still take.
     events: Semaphore,
 }
 
 /// Serves `/metrics`, `/healthz` and `/api/webhook` until the runtime ends; returns the address that it listens on.
 ///
+/// Without an engine it is well, has nothing measured, and takes up no event.
+///
 /// # Errors
 /// The address cannot be listened on.
-pub async fn serve(address: SocketAddr, controller: Arc<Controller>) -> anyhow::Result<SocketAddr> {
-    let endpoints = Arc::new(Endpoints { controller, events: Semaphore::new(EVENTS_KIB) });
+pub async fn serve(address: SocketAddr, engine: Engine) -> anyhow::Result<SocketAddr> {
+    let endpoints = Arc::new(Endpoints { engine, events: Semaphore::new(EVENTS_KIB) });
     listen(address, move |stream| {
         let endpoints = endpoints.clone();
         async move {
@@ -196,7 +201,9 @@ async fn read_event<'s>(
 impl Endpoints {
     async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let (status, body) = match (request.uri().path(), request.method()) {
-            ("/metrics", _) => (StatusCode::OK, self.controller.metrics()),
+            ("/metrics", _) => {
+                (StatusCode::OK, self.engine.get().map(|engine| engine.metrics()).unwrap_or_default())
+            }
             ("/healthz", _) => (StatusCode::OK, "ok\n".to_owned()),
             ("/api/webhook", &Method::POST) => self.hear(request).await,
             ("/api/webhook", _) => (StatusCode::METHOD_NOT_ALLOWED, "events come by POST\n".to_owned()),
@@ -212,8 +219,12 @@ impl Endpoints {
     async fn hear(&self, request: Request<Incoming>) -> (StatusCode, String) {
         let (head, body) = request.into_parts();
         let header = |name: &str| Some(head.headers.get(name)?.to_str().ok()?.to_owned());
+        let Some(controller) = self.engine.get() else {
+            let why = "this replica waits for the Lease: another one takes up events\n";
+            return (StatusCode::SERVICE_UNAVAILABLE, why.to_owned());
+        };
         // Before anything of the body is read, which anybody may make as long as they like.
-        if let Err(error) = self.controller.may_tell(&header) {
+        if let Err(error) = controller.may_tell(&header) {
             return refused(error);
         }
         let too_large = || {
@@ -224,23 +235,23 @@ impl Endpoints {
             return too_large();
         }
         match read_event(body, &self.events).await {
-            Ok((body, _claimed)) => self.told(&head, &body),
+            Ok((body, _claimed)) => told(controller, &head, &body),
             Err(Unread::TooLarge) => too_large(),
             Err(Unread::Broken) => (StatusCode::BAD_REQUEST, "the event breaks off\n".to_owned()),
             Err(Unread::Late) => (StatusCode::REQUEST_TIMEOUT, "the event does not come\n".to_owned()),
         }
     }
+}
 
-    fn told(&self, head: &Parts, body: &[u8]) -> (StatusCode, String) {
-        let header = |name: &str| Some(head.headers.get(name)?.to_str().ok()?.to_owned());
-        match self.controller.heard(&header, body) {
-            Ok(0) => (StatusCode::OK, "nothing here reads it\n".to_owned()),
-            Ok(count) => {
-                tracing::info!(count, "a push was told of: Applications and ApplicationSets are looked at");
-                (StatusCode::OK, format!("{count} are looked at\n"))
-            }
-            Err(error) => refused(error),
+fn told(controller: &Controller, head: &Parts, body: &[u8]) -> (StatusCode, String) {
+    let header = |name: &str| Some(head.headers.get(name)?.to_str().ok()?.to_owned());
+    match controller.heard(&header, body) {
+        Ok(0) => (StatusCode::OK, "nothing here reads it\n".to_owned()),
+        Ok(count) => {
+            tracing::info!(count, "a push was told of: Applications and ApplicationSets are looked at");
+            (StatusCode::OK, format!("{count} are looked at\n"))
         }
+        Err(error) => refused(error),
     }
 }
 

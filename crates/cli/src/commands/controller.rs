@@ -118,6 +118,9 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     tracing::info!(cluster = %address, namespace = %args.namespace, shadow = args.shadow, "connected");
     let lease =
         Lease { namespace: args.namespace.clone(), name: "tiphys-controller".into(), identity: identity() };
+    let engine = endpoints::Engine::default();
+    let bound = endpoints::serve(args.metrics, engine.clone()).await?;
+    tracing::info!(address = %bound, "listens");
     // A shadow writes nothing, not even a Lease, and disturbs no other.
     let elects = args.leader_elect && !args.shadow;
     if elects {
@@ -128,7 +131,8 @@ async fn work(args: &Args) -> anyhow::Result<()> {
         tracing::info!(identity = %lease.identity, "holds the Lease");
     }
     let controller = Arc::new(start(args, cluster.clone()).await?);
-    let bound = endpoints::serve(args.metrics, controller.clone()).await?;
+    // It is set once, here.
+    let _ = engine.set(controller.clone());
     tracing::info!(address = %bound, "serves /metrics, /healthz and /api/webhook");
     programs(args, &controller).await?;
     let mut signals = Signals::new()?;

@@ -60,17 +60,23 @@ impl Repo {
 
     /// Makes it a Git repository whose remote is [`URL`], with everything committed on `main`.
     pub fn git_init(&self) {
-        let git = |args: &[&str]| {
-            let identity =
-                ["-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"];
-            let output = Command::new("git").args(identity).args(args).current_dir(self.path("")).output();
-            let output = output.expect("git is installed");
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        };
-        git(&["init", "-q", "-b", "main"]);
-        git(&["remote", "add", "origin", "git@git.example.com:acme/shop"]);
-        git(&["add", "-A"]);
-        git(&["commit", "-q", "-m", "all"]);
+        self.git(&["init", "-q", "-b", "main"]);
+        self.git(&["remote", "add", "origin", "git@git.example.com:acme/shop"]);
+        self.commit();
+    }
+
+    /// Commits everything as it is.
+    pub fn commit(&self) {
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "-m", "all"]);
+    }
+
+    fn git(&self, args: &[&str]) {
+        let identity =
+            ["-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"];
+        let output = Command::new("git").args(identity).args(args).current_dir(self.path("")).output();
+        let output = output.expect("git is installed");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
     /// `tiphys` with arguments, to be run beside the repository `repo`.

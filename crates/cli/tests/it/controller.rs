@@ -4,13 +4,13 @@
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::mpsc,
     time::Duration,
 };
 
-use tiphys_cluster::{ApplyOptions, Cluster};
+use tiphys_cluster::{ApplyOptions, Cluster, Propagation};
 use tiphys_value::{GroupVersionKind, ObjectExt, Value, json};
 
 use crate::common::{Repo, config_map};
@@ -78,7 +78,15 @@ struct Twin {
 }
 
 impl Twin {
+    /// One with what an overlay of `deploy/` installs.
     fn start(overlay: &str) -> Self {
+        let twin = Self::bare();
+        twin.install(overlay);
+        twin
+    }
+
+    /// One with nothing but the engine's namespace.
+    fn bare() -> Self {
         let repo = Repo::with(&[("manifests/a.yaml", &config_map("a", "1"))]);
         repo.git_init();
         let process = Process::start(repo.command(&["twin"]));
@@ -88,7 +96,6 @@ impl Twin {
         let cluster = runtime.block_on(Cluster::connect(Some(&kubeconfig), None)).unwrap().cluster;
         let twin = Self { repo, runtime, cluster, _process: process };
         twin.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "argocd"}}));
-        twin.install(overlay);
         twin
     }
 
@@ -104,10 +111,58 @@ impl Twin {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(overlay);
         let run = self.repo.run(&["render", "kustomize", folder.to_str().unwrap()]);
         run.expect(0, &["kind: Deployment"]);
-        for document in run.stdout().split("\n---\n") {
+        self.apply_all(&run.stdout());
+    }
+
+    fn apply_all(&self, documents: &str) {
+        for document in documents.split("\n---\n") {
             self.apply(&tiphys_yaml::from_yaml(document).unwrap());
         }
         self.runtime.block_on(self.cluster.discover()).unwrap();
+    }
+
+    /// Applies what the chart renders to, and starts the program of its Deployment as its service account.
+    fn run_chart(&self, values: &[&str]) -> Process {
+        let chart = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/chart/tiphys");
+        let mut args = vec!["render", "helm", "tiphys", chart.to_str().unwrap(), "--namespace", "argocd"];
+        args.extend(values);
+        let run = self.repo.run(&args);
+        run.expect(0, &["kind: Deployment"]);
+        self.apply_all(run.stdout().trim_start_matches("---\n"));
+        let deployment = self.get(("apps", "v1", "Deployment"), "argocd", "tiphys-controller").unwrap();
+        let container = deployment.pointer("/spec/template/spec/containers/0/args").unwrap();
+        let account = self.service_account("tiphys-controller");
+        let mut args: Vec<String> = Vec::new();
+        for arg in container.as_array().unwrap().iter().filter_map(Value::as_str) {
+            args.push(match arg.split_once('=') {
+                // Other controllers run on this machine.
+                Some((flag @ ("--metrics" | "--repo-server" | "--redis"), _)) => {
+                    format!("{flag}=127.0.0.1:0")
+                }
+                _ if arg == "--in-cluster" => format!("--kubeconfig={}", account.display()),
+                _ => arg.to_owned(),
+            });
+        }
+        args.push("--local-repositories=repo".to_owned());
+        Process::start(self.repo.command(&args.iter().map(String::as_str).collect::<Vec<_>>()))
+    }
+
+    /// A kubeconfig by which requests are made as a service account of the engine's namespace.
+    fn service_account(&self, name: &str) -> PathBuf {
+        let text = std::fs::read_to_string(self.repo.kubeconfig()).unwrap();
+        let mut config: Value = tiphys_yaml::from_yaml(&text).unwrap();
+        config["users"][0]["user"]["as"] = format!("system:serviceaccount:argocd:{name}").into();
+        let file = self.repo.run_dir().join("service-account");
+        std::fs::write(&file, tiphys_yaml::to_yaml(&config)).unwrap();
+        file
+    }
+
+    fn eventually(&self, what: &str, is_so: impl Fn() -> bool) {
+        let start = std::time::Instant::now();
+        while !is_so() {
+            assert!(start.elapsed() < PATIENCE, "it did not come to this: {what}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 
     fn application(&self) {
@@ -124,6 +179,25 @@ impl Twin {
         self.runtime.block_on(async {
             let resource = self.cluster.resource(&kind).await.unwrap();
             self.cluster.get(&resource, namespace, name).await.unwrap()
+        })
+    }
+
+    fn delete(&self, api: (&str, &str, &str), name: &str) {
+        let (group, version, kind) = api;
+        let kind = GroupVersionKind::new(group, version, kind);
+        self.runtime.block_on(async {
+            let resource = self.cluster.resource(&kind).await.unwrap();
+            let name = ("argocd", name);
+            self.cluster.delete(&resource, name, Propagation::Background, "", false).await.unwrap();
+        });
+    }
+
+    fn list(&self, api: (&str, &str, &str), namespace: &str) -> Vec<Value> {
+        let (group, version, kind) = api;
+        let kind = GroupVersionKind::new(group, version, kind);
+        self.runtime.block_on(async {
+            let resource = self.cluster.resource(&kind).await.unwrap();
+            self.cluster.list(&resource, namespace).await.unwrap().items
         })
     }
 
@@ -167,7 +241,12 @@ fn one_of_two_controllers_works_and_the_other_takes_over() {
     first.until("holds the Lease");
     let address = first.until("serves /metrics");
     let second = twin.controller(&[]);
+    let standby = second.until("listens");
     second.until("waiting for the Lease");
+    assert!(fetch(&standby, "/healthz").starts_with("HTTP/1.1 200"), "one that waits is well");
+    assert!(!fetch(&standby, "/metrics").contains("tiphys_build_info"), "it does not work yet");
+    let event = "POST /api/webhook HTTP/1.1\r\nX-GitHub-Event: push\r\ncontent-length: 2\r\n";
+    assert!(send(&standby, event, "{}").starts_with("HTTP/1.1 503"));
     twin.application();
     twin.repo.run(&["app", "wait", "shop", "--timeout", "60s"]).expect(0, &["as it should be"]);
     assert!(twin.get(("", "v1", "ConfigMap"), "shop", "a").is_some());
@@ -245,6 +324,104 @@ fn the_shadow_installation_is_accepted_and_may_read_only() {
     let deployment = twin.get(("apps", "v1", "Deployment"), "argocd", "tiphys-controller").unwrap();
     let args = deployment.pointer("/spec/template/spec/containers/0/args").unwrap().to_string();
     assert!(args.contains("--shadow"), "{args}");
+}
+
+/// An automated Application of a folder of the twin's repository.
+fn application_of(twin: &Twin, name: &str, folder: &str) -> Value {
+    json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+        "metadata": {"name": name, "namespace": "argocd"},
+        "spec": {"project": "default", "destination": {"name": "in-cluster", "namespace": name},
+            "source": {"repoURL": format!("file://{}", twin.repo.path("").display()), "path": folder},
+            "syncPolicy": {"automated": {"prune": true}, "syncOptions": ["CreateNamespace=true"]}}})
+}
+
+const APPLICATION: (&str, &str, &str) = ("argoproj.io", "v1alpha1", "Application");
+const CONFIG_MAP: (&str, &str, &str) = ("", "v1", "ConfigMap");
+
+/// Each right that the chart gives with `rbac.rules` is needed here, and what no rule allows is refused.
+#[test]
+fn the_chart_runs_a_controller_that_its_rights_suffice() {
+    let twin = Twin::bare();
+    let account = "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: other\n";
+    twin.repo.write("manifests/b.yaml", config_map("b", "1"));
+    twin.repo.write("denied/a.yaml", account);
+    twin.repo.commit();
+    let rules = r#"rbac.rules=[{"apiGroups": [""], "resources": ["namespaces", "configmaps"], "verbs": ["create", "patch", "delete"]}]"#;
+    let controller = twin.run_chart(&["--set-json", rules]);
+    controller.until("holds the Lease");
+    controller.until("in the place of Argo CD's Redis");
+
+    twin.apply(&application_of(&twin, "shop", "manifests"));
+    twin.repo.run(&["app", "wait", "shop", "--timeout", "60s"]).expect(0, &["as it should be"]);
+    assert!(twin.get(CONFIG_MAP, "shop", "b").is_some());
+    std::fs::remove_file(twin.repo.path("manifests/b.yaml")).unwrap();
+    twin.repo.commit();
+    twin.repo.run(&["app", "sync", "shop", "--prune", "--timeout", "60s"]).expect(0, &[]);
+    assert!(twin.get(CONFIG_MAP, "shop", "b").is_none());
+    twin.repo.run(&["app", "undo", "shop", "--list"]).expect(0, &["b"]);
+
+    let mut template = application_of(&twin, "one", "manifests");
+    template["metadata"] = json!({"name": "{{.name}}"});
+    let set = |names: &[&str]| {
+        let elements: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
+        json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet",
+            "metadata": {"name": "all", "namespace": "argocd"},
+            "spec": {"goTemplate": true, "generators": [{"list": {"elements": elements}}],
+                "template": {"metadata": template["metadata"], "spec": template["spec"]}}})
+    };
+    twin.apply(&set(&["one", "two"]));
+    twin.eventually("the set has made Applications", || twin.get(APPLICATION, "argocd", "two").is_some());
+    twin.apply(&set(&["one"]));
+    twin.eventually("the set has deleted one", || twin.get(APPLICATION, "argocd", "two").is_none());
+    twin.eventually("the set says what it made", || {
+        let kind = ("argoproj.io", "v1alpha1", "ApplicationSet");
+        let set = twin.get(kind, "argocd", "all").unwrap();
+        set.pointer("/status/resources/0/name") == Some(&json!("one"))
+    });
+
+    twin.apply(&json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject",
+        "metadata": {"name": "team", "namespace": "argocd", "finalizers": ["resources-finalizer.argocd.argoproj.io"]},
+        "spec": {}}));
+    let project = ("argoproj.io", "v1alpha1", "AppProject");
+    twin.delete(project, "team");
+    twin.eventually("the project is let go", || twin.get(project, "argocd", "team").is_none());
+
+    twin.apply(&application_of(&twin, "denied", "denied"));
+    twin.eventually("what no rule allows fails", || {
+        let app = twin.get(APPLICATION, "argocd", "denied").unwrap();
+        app.pointer("/status/operationState").is_some_and(|state| state.to_string().contains("is forbidden"))
+    });
+    let mut gone = application_of(&twin, "gone", "manifests");
+    gone["metadata"]["finalizers"] = json!(["resources-finalizer.argocd.argoproj.io"]);
+    gone["spec"]["destination"] = json!({"server": "https://gone.example.com", "namespace": "gone"});
+    twin.apply(&gone);
+    twin.delete(APPLICATION, "gone");
+    twin.eventually("what is left behind is told", || {
+        let events = twin.list(("", "v1", "Event"), "argocd");
+        events.iter().any(|event| event["reason"] == "ResourcesOrphaned")
+    });
+}
+
+#[test]
+fn the_chart_runs_a_shadow_that_may_read_only() {
+    let twin = Twin::bare();
+    let definitions = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/install/crds.yaml");
+    let definitions = std::fs::read_to_string(definitions).unwrap();
+    twin.apply_all(definitions.split_once("---\n").unwrap().1);
+    twin.application();
+    let shadow = twin.run_chart(&["--set", "mode=shadow"]);
+    let line = shadow.until("\"name\":\"shop\"");
+    let decision: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(decision["action"], "sync", "{decision}");
+    let account = twin.service_account("tiphys-controller");
+    let options = ApplyOptions { field_manager: "test".into(), force: false, dry_run: false, validate: true };
+    let refused = twin.runtime.block_on(async {
+        let cluster = Cluster::connect(Some(&account), None).await.unwrap().cluster;
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "argocd"}});
+        assert!(cluster.resource(&map.gvk()).await.is_ok(), "it may read");
+        cluster.apply(&map, &options).await.unwrap_err()
+    });
+    assert!(refused.to_string().contains("forbidden"), "{refused}");
 }
 
 #[test]

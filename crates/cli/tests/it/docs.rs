@@ -12,7 +12,9 @@ fn the_reference_is_up_to_date() {
 
 #[test]
 fn the_definitions_to_install_are_up_to_date() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/install/crds.yaml");
-    let committed = fs::read_to_string(file).expect("deploy/install/crds.yaml is committed");
-    assert!(committed == tiphys_cli::reference::definitions(), "run `cargo xtask docs`");
+    for folder in ["install", "chart/tiphys/files"] {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(folder).join("crds.yaml");
+        let committed = fs::read_to_string(file).expect("crds.yaml is committed");
+        assert!(committed == tiphys_cli::reference::definitions(), "run `cargo xtask docs`");
+    }
 }
