@@ -55,7 +55,7 @@ fn has_loader(content: &[u8]) -> anyhow::Result<bool> {
 fn number<const N: usize>(content: &[u8], at: u64) -> anyhow::Result<u64> {
     let at = usize::try_from(at)?;
     let Some(bytes) = at.checked_add(N).and_then(|end| content.get(at..end)) else { bail!("it breaks off") };
-    Ok(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    Ok(bytes.iter().rev().fold(0, |number, byte| (number << 8) | u64::from(*byte)))
 }
 
 /// An executable of Linux with nothing in it, for tests.

@@ -5,11 +5,14 @@ pub mod executable;
 mod manifests;
 mod sbom;
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod ci_scripts;
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod installer;
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod loopback;
 
 use std::{
@@ -99,7 +102,7 @@ fn build(target: &str) -> anyhow::Result<PathBuf> {
         false => "release",
     };
     let mut command = Command::new(env!("CARGO"));
-    command.current_dir(&root).args(["build", "--locked", "--package", "tiphys-cli", "--bin", "tiphys"]);
+    command.current_dir(root).args(["build", "--locked", "--package", "tiphys-cli", "--bin", "tiphys"]);
     command.args(["--profile", profile, "--target", target]);
     ensure!(command.status().context("cannot run cargo")?.success(), "tiphys cannot be built for {target}");
     let folder = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);

@@ -1,4 +1,5 @@
-//! The bill of materials of the binary in CycloneDX's JSON form: every crate that is compiled into it, from `cargo metadata`.
+//! The bill of materials of the binaries in CycloneDX's JSON form: every crate that is compiled into one of them on some
+//! platform, from `cargo metadata`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -64,7 +65,7 @@ fn bill(metadata: &Value, checksums: &BTreeMap<(String, String), String>) -> any
         })
         .collect();
     dependencies.sort_by_key(|dependency| dependency["ref"].to_string());
-    let mut subject = component(&packages[root], checksums);
+    let mut subject = component(packages[root], checksums);
     subject["type"] = "application".into();
     subject["name"] = "tiphys".into();
     let content = json!({"components": components, "dependencies": dependencies, "subject": subject});
