@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use tiphys_value::{Budget, Location, Origins, OverBudget, RenderedObject, Value};
+use tiphys_value::{Budget, Location, Origins, OverBudget, RenderedObject, Value, origin_bytes};
 use tiphys_yaml::ErrorKind;
 
 use crate::origins::{self, Trace};
@@ -180,7 +180,11 @@ impl TemplateOutput {
             }
         }
         for manifest in self.manifests.iter().chain(self.hooks.iter().map(|hook| &hook.manifest)) {
-            if manifest.value_within(budget)?.is_object() {
+            let value = manifest.value_within(budget)?;
+            if self.trace.is_some() {
+                budget.take(origin_bytes(value))?;
+            }
+            if value.is_object() {
                 objects.push(origins::object(manifest, self.trace.as_ref()));
             }
         }

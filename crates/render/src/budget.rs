@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use tiphys_value::{Budget, RenderedObject};
+use tiphys_value::{Budget, RenderedObject, origin_bytes, value_bytes};
 
 use crate::RenderError;
 
@@ -15,16 +15,17 @@ const MAX_OBJECTS: usize = 16_000;
 pub(crate) struct ObjectBudget {
     /// The memory of the objects.
     pub memory: Budget,
+    /// Whether it is noted where each field came from.
+    origins: bool,
     objects: Cell<usize>,
 }
 
-impl Default for ObjectBudget {
-    fn default() -> Self {
-        Self { memory: Budget::new(MAX_BYTES), objects: Cell::new(0) }
-    }
-}
-
 impl ObjectBudget {
+    /// A budget for objects with or without origins.
+    pub fn new(origins: bool) -> Self {
+        Self { memory: Budget::new(MAX_BYTES), origins, objects: Cell::new(0) }
+    }
+
     /// Counts the memory of objects, and hands them on.
     ///
     /// # Errors
@@ -35,7 +36,9 @@ impl ObjectBudget {
         file: &str,
     ) -> Result<Vec<RenderedObject>, RenderError> {
         for object in &objects {
-            self.memory.take_value(&object.value).map_err(|_| self.exceeded(file))?;
+            let places = if self.origins { origin_bytes(&object.value) } else { 0 };
+            let bytes = value_bytes(&object.value).saturating_add(places);
+            self.memory.take(bytes).map_err(|_| self.exceeded(file))?;
         }
         Ok(objects)
     }
@@ -73,7 +76,7 @@ mod tests {
 
     #[test]
     fn memory_is_counted_over_all_files_and_objects_over_all_sources() {
-        let budget = ObjectBudget::default();
+        let budget = ObjectBudget::new(false);
         let large = format!(
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\ndata: {{k: {}}}\n",
             "x".repeat(30 << 20)

@@ -105,7 +105,7 @@ pub fn render(app: &Application, context: &Context<'_>) -> Result<Rendered, Rend
             hydrator.sync_source.target_branch
         ));
     }
-    let budget = ObjectBudget::default();
+    let budget = ObjectBudget::new(context.origins);
     for (index, source) in declared.iter().enumerate() {
         let one = render_source(app, source, index, &set, context, &budget)
             .map_err(|error| lfs::explain(error, set.tree(index), &source.path))?;
@@ -132,7 +132,7 @@ pub fn render_given(
     context: &Context<'_>,
 ) -> Result<Rendered, RenderError> {
     let mut rendered = Rendered::default();
-    let budget = ObjectBudget::default();
+    let budget = ObjectBudget::new(context.origins);
     for (index, text) in manifests.iter().enumerate() {
         let name = format!("manifest {} of the operation", index + 1);
         let objects = manifest::parse_objects(&name, text, context.origins)?;

@@ -27,6 +27,7 @@ pub const VALUE_BYTES: u64 = size_of::<Value>() as u64;
 /// What the first entry of a map takes, which makes room for eleven, and each of all entries, about.
 const MAP_BYTES: u64 = 640;
 const ENTRY_BYTES: u64 = 64;
+const ORIGIN_BYTES: u64 = 128;
 
 impl Budget {
     /// What a text of many documents may make: four times what the largest bundle of definitions in use (a few MiB of YAML)
@@ -131,6 +132,21 @@ pub fn value_bytes(value: &Value) -> u64 {
         }
     }
     below(value, 0)
+}
+
+/// What the places of a value's parts take, where it is noted for each where it came from, in bytes, about.
+#[must_use]
+pub fn origin_bytes(value: &Value) -> u64 {
+    fn nodes(value: &Value, depth: usize) -> u64 {
+        const MAX_DEPTH: usize = 10_000;
+        match value {
+            _ if depth > MAX_DEPTH => 1,
+            Value::Array(items) => 1 + items.iter().map(|item| nodes(item, depth + 1)).sum::<u64>(),
+            Value::Object(map) => 1 + map.values().map(|value| nodes(value, depth + 1)).sum::<u64>(),
+            _ => 1,
+        }
+    }
+    ORIGIN_BYTES.saturating_mul(nodes(value, 0))
 }
 
 impl fmt::Display for OverBudget {

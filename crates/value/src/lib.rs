@@ -15,7 +15,7 @@ mod reading;
 mod resting;
 
 pub use bounded_json::{JsonError, json_within};
-pub use budget::{Budget, OverBudget, VALUE_BYTES, map_bytes, value_bytes};
+pub use budget::{Budget, OverBudget, VALUE_BYTES, map_bytes, origin_bytes, value_bytes};
 pub use field_path::{FieldPath, ParseFieldPathError, Segment, pointer_step};
 pub use go::{go_type, json_kind};
 pub use names::{GroupKind, GroupVersionKind, GroupVersionResource, ResourceKey};

@@ -54,7 +54,7 @@ pub(super) fn register(f: &mut Functions) {
 fn claim_json(ctx: &Context<'_>, text: &str) -> Result<(), CallError> {
     let count = |byte| memchr::memchr_iter(byte, text.as_bytes()).count() as u64;
     let values = (count(b',') + 1) * 2 * VALUE_BYTES;
-    ctx.claim(values + (count(b'{') + count(b'[')) * map_bytes(1) / 4 + text.len() as u64)
+    ctx.claim(values + (count(b'{') + count(b'[')) * map_bytes(1) / 2 + text.len() as u64)
 }
 
 fn to_json(f: &mut Functions) {
