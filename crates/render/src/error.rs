@@ -5,6 +5,8 @@ use std::fmt;
 use tiphys_diag::{Diagnostic, SourceMap, render::full};
 use tiphys_value::Location;
 
+use crate::secrets;
+
 /// Why an Application could not be rendered: a sentence, and where a file is to blame, the place.
 #[derive(Clone, Debug)]
 pub struct RenderError {
@@ -46,7 +48,8 @@ impl RenderError {
     /// A fault at a place of a file, whose text is shown.
     pub fn at(diagnostic: Diagnostic, file: &str, text: &str) -> Self {
         let mut sources = SourceMap::default();
-        sources.insert(file, text);
+        // Errors are posted and logged: who wants the line as it is has the file.
+        sources.insert(file, secrets::masked(text).unwrap_or_else(|| text.to_owned()));
         let place = diagnostic.primary.as_ref().map(|label| format!("{}: ", label.span));
         let message = format!("{}{}", place.unwrap_or_default(), diagnostic.message);
         Self { shown: Some(Box::new(Shown { diagnostic, sources })), ..Self::new(message) }

@@ -19,6 +19,7 @@ mod lfs;
 pub mod manifest;
 mod overrides;
 mod plugin;
+mod secrets;
 mod sources;
 mod tool;
 
@@ -32,6 +33,7 @@ pub use charts::HelmCharts;
 pub use error::{Cause, RenderError};
 pub use jsonnet::{EVALUATOR, evaluate_in, serve_evaluator};
 pub use plugin::Plugins;
+pub use secrets::masked;
 pub use sources::{SourceTree, Sources, open_source, refuse_missing};
 
 use budget::ObjectBudget;

@@ -5,7 +5,6 @@ mod json;
 mod junit;
 mod markdown;
 mod sarif;
-mod secrets;
 mod summary;
 mod text;
 
@@ -19,8 +18,8 @@ pub use json::{JSON_VERSION, json};
 pub use junit::junit;
 pub use markdown::markdown;
 pub use sarif::sarif;
-pub use secrets::masked;
 pub use text::text;
+pub use tiphys_render::masked;
 
 /// What is shown.
 pub struct Shown<'a> {
