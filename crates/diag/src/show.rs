@@ -203,6 +203,7 @@ pub fn fenced(language: &str, text: &str) -> String {
 /// The message of a workflow command (GitHub docs, "Workflow commands"). Line breaks are shown as such.
 #[must_use]
 pub fn workflow_message(text: &str) -> String {
+    let text = without_passwords(text);
     let shown: String =
         text.chars().map(|c| if c == '\r' { c } else { replacement(c).unwrap_or(c) }).collect();
     shown.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
