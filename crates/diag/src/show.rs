@@ -66,15 +66,12 @@ pub fn without_passwords(text: &str) -> Cow<'_, str> {
 /// runner of a workflow.
 #[must_use]
 pub fn terminal(text: &str) -> Cow<'_, str> {
-    let shown = match is_plain(text) {
-        true => Cow::Borrowed(text),
-        false => {
-            // A line break of Windows is one.
-            let text =
-                if text.contains("\r\n") { text.replace("\r\n", "\n").into() } else { Cow::Borrowed(text) };
-            Cow::Owned(text.chars().map(|c| replacement(c).unwrap_or(c)).collect())
-        }
-    };
+    let mut shown = without_passwords(text);
+    if !is_plain(&shown) {
+        // A line break of Windows is one.
+        let text = shown.replace("\r\n", "\n");
+        shown = Cow::Owned(text.chars().map(|c| replacement(c).unwrap_or(c)).collect());
+    }
     if commands(&shown) { Cow::Owned(without_commands(&shown)) } else { shown }
 }
 
