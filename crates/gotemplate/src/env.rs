@@ -164,7 +164,7 @@ impl Default for Limits {
             output: 64 << 20,
             steps: 200_000_000,
             deadline: None,
-            memory: 512 << 20,
+            memory: 640 << 20,
             values: 2_000_000,
             work: 15_000,
         }

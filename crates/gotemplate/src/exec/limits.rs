@@ -13,6 +13,9 @@ const CALLS_PER_LOOK: u64 = 16;
 /// What the result of a call takes beside what it holds, and each item of it, in bytes, about.
 const RESULT: u64 = 64;
 const ITEM: u64 = 24;
+/// What a list or map takes beside its items, and each entry of a map, in bytes, about.
+const COLLECTION: u64 = 100;
+const ENTRY: u64 = 72;
 /// Values nested deeper are left to what goes through them, which has its own words for that.
 const MAX_DEPTH: usize = 1000;
 
@@ -81,7 +84,7 @@ impl Context<'_> {
 
     /// Fails if there is too much to go through in a value, and counts it if it is going to be copied.
     pub(super) fn weigh(&self, frame: &Frame<'_>, value: &Value, copies: bool) -> Run<()> {
-        let mut weight = Weight { left: self.env.limits.values, text: 0, made: 0 };
+        let mut weight = Weight { left: self.env.limits.values, text: 0, made: 0, copied: 0 };
         if !weight.add(value, 0) {
             let limit = self.env.limits.values;
             return self.limit_error(
@@ -104,7 +107,7 @@ impl Context<'_> {
                 format!("a value of {} MiB, with what it shares", weight.made >> 20),
             );
         }
-        if copies { self.take(frame, weight.made) } else { Ok(()) }
+        if copies { self.take(frame, weight.copied) } else { Ok(()) }
     }
 
     /// Counts bytes that a function is about to make beside its result.
@@ -122,6 +125,19 @@ impl Context<'_> {
             message: format!("what the templates make takes more than the limit of {limit} bytes of memory"),
             limit: Some(Limit::Memory),
         })
+    }
+
+    /// Counts a map of so many entries that a function is about to make of others.
+    pub(crate) fn claim_entries(&self, entries: usize) -> Result<(), CallError> {
+        self.claim(entries as u64 * ENTRY)
+    }
+
+    /// Counts the value that is made of one of JSON.
+    ///
+    /// # Errors
+    /// The limit.
+    pub fn claim_json(&self, value: &serde_json::Value) -> Result<(), CallError> {
+        self.claim(of_json(value, 0))
     }
 
     /// Counts a list of so many items and bytes of text that a function is about to make.
@@ -197,8 +213,10 @@ struct Weight {
     left: u64,
     /// Bytes of its texts, and of the indentation that YAML gives them.
     text: u64,
-    /// Bytes of memory of a copy.
+    /// Bytes of memory that it takes as JSON, which what prints it makes of it.
     made: u64,
+    /// Bytes of memory of a copy.
+    copied: u64,
 }
 
 impl Weight {
@@ -213,10 +231,12 @@ impl Weight {
         self.made = self.made.saturating_add(text);
         match value {
             Value::List(list) => {
+                self.copied = self.copied.saturating_add(COLLECTION + list.len() as u64 * ITEM);
                 self.made = self.made.saturating_add(list.len() as u64 * VALUE_BYTES);
                 list.items().iter().all(|item| self.add_below(item, depth))
             }
             Value::Map(map) => {
+                self.copied = self.copied.saturating_add(COLLECTION + map.len() as u64 * ENTRY);
                 self.made = self.made.saturating_add(map_bytes(map.len()));
                 map.entries().iter().all(|entry| {
                     self.text = self.text.saturating_add(entry.key.len() as u64);
@@ -230,5 +250,24 @@ impl Weight {
     fn add_below(&mut self, value: &Value, depth: usize) -> bool {
         self.left = self.left.saturating_sub(1);
         self.left > 0 && (depth >= MAX_DEPTH || self.add(value, depth + 1))
+    }
+}
+
+/// The bytes that the value takes which is made of one of JSON.
+fn of_json(value: &serde_json::Value, depth: usize) -> u64 {
+    use serde_json::Value as Json;
+    match value {
+        _ if depth > MAX_DEPTH => 0,
+        Json::String(text) => text.len() as u64,
+        Json::Array(items) => {
+            let inside: u64 = items.iter().map(|item| of_json(item, depth + 1)).sum();
+            COLLECTION + items.len() as u64 * ITEM + inside
+        }
+        Json::Object(map) => {
+            let inside: u64 =
+                map.iter().map(|(key, value)| key.len() as u64 + of_json(value, depth + 1)).sum();
+            COLLECTION + map.len() as u64 * ENTRY + inside
+        }
+        Json::Null | Json::Bool(_) | Json::Number(_) => 0,
     }
 }

@@ -73,12 +73,14 @@ fn access(f: &mut Functions) {
 
 fn making(f: &mut Functions) {
     add_variadic(f, &["dict"], &[Type::Any], |ctx, args| Ok(dict(ctx, args)));
-    add_variadic(f, &["pick"], MAP_KEY, |_, args| {
+    add_variadic(f, &["pick"], MAP_KEY, |ctx, args| {
         let from = map(args, 0);
+        ctx.claim_entries(from.len().min(args.len()))?;
         Ok(subset(&from, |key| args[1..].iter().any(|wanted| wanted.as_str() == Some(key))))
     });
-    add_variadic(f, &["omit"], MAP_KEY, |_, args| {
+    add_variadic(f, &["omit"], MAP_KEY, |ctx, args| {
         let from = map(args, 0);
+        ctx.claim_entries(from.len())?;
         Ok(subset(&from, |key| !args[1..].iter().any(|omitted| omitted.as_str() == Some(key))))
     });
     add(f, &["deepCopy", "mustDeepCopy"], &[Type::Any], |_, args| {
@@ -122,6 +124,7 @@ fn merge_all(ctx: &mut Context<'_>, args: &[Value], overwrite: bool) -> CallResu
     let mut target = map(args, 0);
     for at in 1..args.len() {
         let source = map(args, at);
+        ctx.claim_entries(source.len())?;
         if target.is_nil() && !source.is_nil() {
             target = Map::new();
         }

@@ -40,18 +40,21 @@ pub(crate) fn register(functions: &mut Functions) {
 }
 
 /// Functions that copy whatever their arguments hold.
-const COPYING: [&str; 6] =
-    ["deepCopy", "merge", "mergeOverwrite", "mustDeepCopy", "mustMerge", "mustMergeOverwrite"];
+const COPYING: [&str; 2] = ["deepCopy", "mustDeepCopy"];
 
 /// Functions that print or compare whatever their arguments hold.
-const WALKING: [&str; 22] = [
+const WALKING: [&str; 26] = [
     "cat",
     "compact",
     "deepEqual",
     "has",
     "join",
+    "merge",
+    "mergeOverwrite",
     "mustCompact",
     "mustHas",
+    "mustMerge",
+    "mustMergeOverwrite",
     "mustToJson",
     "mustToPrettyJson",
     "mustToRawJson",

@@ -214,7 +214,7 @@ fn what_yaml_indents_counts() {
 fn copies_are_counted_with_all_that_they_hold() {
     let made =
         "{{ $d := dict }}{{ range $i := until 1000 }}{{ $_ := set $d (print $i) (dict \"a\" 1) }}{{ end }}";
-    let copied = format!("{made}{{{{ range until 100 }}}}{{{{ $c := deepCopy $d }}}}{{{{ end }}}}");
+    let copied = format!("{made}{{{{ range until 400 }}}}{{{{ $c := deepCopy $d }}}}{{{{ end }}}}");
     assert_eq!(run(&copied, limits()).unwrap_err(), Some(Limit::Memory));
 }
 

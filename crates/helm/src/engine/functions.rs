@@ -7,7 +7,7 @@ use tiphys_gotemplate::{
     CallError, CallResult, Context, Function, Functions, Limit, List, ListType, Map, MapType, Numbers,
     TemplateSet, Type, Value, json,
 };
-use tiphys_value::{Budget, JsonError, Value as Json, json_kind, json_within, value_bytes};
+use tiphys_value::{Budget, JsonError, Value as Json, json_kind, json_within};
 use tiphys_yaml::ErrorKind;
 
 use crate::chart::decoded;
@@ -171,30 +171,29 @@ fn from_yaml(ctx: &Context<'_>, source: &str) -> Reading {
         Ok(source) => source,
         Err(error) => return Ok(Err(format!("error converting YAML to JSON: {error}"))),
     };
-    let budget = Budget::new(ctx.memory_left());
+    let budget = Budget::new(ctx.memory_left().min(Budget::OF_DOCUMENT));
     let read = tiphys_yaml::from_yaml_within(&source, &budget);
     if let Err(error) = &read
         && error.kind() == ErrorKind::Budget
     {
         return Err(over_memory(error));
     }
-    count_read(ctx, &budget, read.as_ref().ok())?;
+    if let Ok(value) = &read {
+        ctx.claim_json(value)?;
+    }
     Ok(read.map_err(|error| format!("error converting YAML to JSON: {error}")))
 }
 
 fn from_json(ctx: &Context<'_>, source: &str) -> Reading {
-    let budget = Budget::new(ctx.memory_left());
+    let budget = Budget::new(ctx.memory_left().min(Budget::OF_DOCUMENT));
     let read = json_within(source.as_bytes(), &budget);
     if let Err(JsonError::Budget(error)) = &read {
         return Err(over_memory(error));
     }
-    count_read(ctx, &budget, read.as_ref().ok())?;
+    if let Ok(value) = &read {
+        ctx.claim_json(value)?;
+    }
     Ok(read.map_err(|error| tiphys_gocompat::json::check(source).err().unwrap_or(error.to_string())))
-}
-
-/// Counts what was read, and the value that is made of it.
-fn count_read(ctx: &Context<'_>, budget: &Budget, read: Option<&Json>) -> Result<(), CallError> {
-    ctx.claim(budget.used().saturating_add(read.map_or(0, value_bytes)))
 }
 
 fn over_memory(error: &dyn std::fmt::Display) -> CallError {
