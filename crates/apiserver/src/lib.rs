@@ -30,7 +30,7 @@ pub use error::{ApiError, ApiResult, Cause, Named};
 pub use http::{ApiService, ResponseBody, ServeError, Serving, write_kubeconfig};
 pub use import::Imported;
 pub use ops::Propagation;
-pub use server::{ApiServer, ApiServerOptions, PodBackend, WebhookBackend, WebhookCall};
+pub use server::{ApiServer, ApiServerOptions, Outbound, PodBackend, WebhookBackend, WebhookCall};
 pub use store::{
     Change, ChangeKind, Object, ResourceId, ServiceNetwork, ServiceNetworkError, Snapshot, StateError, TooOld,
 };

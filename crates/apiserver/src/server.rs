@@ -30,9 +30,21 @@ pub struct ApiServerOptions {
     pub kubernetes_version: KubernetesVersion,
     /// Where Services get their addresses from; if not given, as the state folder says, or from 10.96.0.0/16.
     pub service_network: Option<ServiceNetwork>,
-    /// Whether webhooks outside of the cluster are called: those of a URL, and of Services with addresses outside. Whoever
-    /// serves somebody else's objects does not want that: the calls carry objects, to wherever these say.
-    pub outbound: bool,
+    /// What becomes of calls to webhooks outside of the cluster: those of a URL, and of Services with addresses outside.
+    pub outbound: Outbound,
+}
+
+/// What becomes of calls to webhooks outside of the cluster. The calls carry objects, to wherever other objects say: who
+/// serves somebody else's objects makes none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Outbound {
+    /// They are made.
+    #[default]
+    Call,
+    /// They fail.
+    Refuse,
+    /// They are not made, and the webhook is taken to have no objection.
+    Assume,
 }
 
 impl Default for ApiServerOptions {
@@ -44,7 +56,7 @@ impl Default for ApiServerOptions {
             token: None,
             kubernetes_version: KubernetesVersion::default(),
             service_network: None,
-            outbound: true,
+            outbound: Outbound::Call,
         }
     }
 }
@@ -86,7 +98,7 @@ pub(crate) struct Inner {
     pub pods: RwLock<Option<Arc<dyn PodBackend>>>,
     pub version: KubernetesVersion,
     /// See [`ApiServerOptions::outbound`].
-    pub outbound: bool,
+    pub outbound: Outbound,
 }
 
 /// The network of a cluster that may exist already: its Services keep their addresses.
@@ -135,7 +147,7 @@ impl ApiServer {
         entropy: Entropy,
         token: OnceLock<String>,
         version: KubernetesVersion,
-        outbound: bool,
+        outbound: Outbound,
     ) -> Self {
         let registry = RwLock::new(Arc::new(Registry::build(&store.snapshot(), version, None)));
         let inner = Inner {

@@ -70,6 +70,7 @@ impl WebhookBackend for Webhooks {
                 json!({"uid": uid, "allowed": true, "patchType": "JSONPatch", "patch": patch})
             }
             Some(WebhookAnswer::Timeout {}) => return Err(format!("{quoted}: context deadline exceeded")),
+            Some(WebhookAnswer::Refuse {}) => return Err(format!("{quoted}: {REFUSED}")),
             Some(WebhookAnswer::UnknownAuthority {}) => {
                 return Err(format!("{quoted}: {UNKNOWN_AUTHORITY}"));
             }
@@ -93,10 +94,14 @@ fn converted(review: &Value, answer: Option<&WebhookAnswer>, quoted: &str) -> Re
             json!({"uid": uid, "result": {"status": "Failure", "message": message}, "convertedObjects": []})
         }
         Some(WebhookAnswer::Timeout {}) => return Err(format!("{quoted}: context deadline exceeded")),
+        Some(WebhookAnswer::Refuse {}) => return Err(format!("{quoted}: {REFUSED}")),
         Some(WebhookAnswer::UnknownAuthority {}) => return Err(format!("{quoted}: {UNKNOWN_AUTHORITY}")),
     };
     Ok(json!({"apiVersion": review["apiVersion"], "kind": "ConversionReview", "response": response}))
 }
+
+/// What is said where nobody listens.
+const REFUSED: &str = "dial tcp: connect: connection refused";
 
 /// What TLS says of a certificate that nobody vouches for.
 const UNKNOWN_AUTHORITY: &str =

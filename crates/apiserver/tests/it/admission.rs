@@ -5,7 +5,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
-use tiphys_apiserver::{ApiServer, ApiServerOptions, Client, Patch};
+use tiphys_apiserver::{ApiServer, ApiServerOptions, Client, Outbound, Patch};
 use tiphys_value::{GroupVersionResource, ObjectExt, Value, json};
 use tower::ServiceExt;
 
@@ -454,7 +454,7 @@ async fn a_token_ends_with_the_pod_that_it_is_bound_to() {
 
 #[tokio::test]
 async fn a_server_that_calls_nobody_outside_dials_no_webhook() {
-    let options = ApiServerOptions { seed: Some(1), outbound: false, ..ApiServerOptions::default() };
+    let options = ApiServerOptions { seed: Some(1), outbound: Outbound::Refuse, ..ApiServerOptions::default() };
     let server = ApiServer::new(options).unwrap();
     let client = server.client("test");
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

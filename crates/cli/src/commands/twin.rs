@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Instant};
 
-use tiphys_apiserver::{ApiServer, ApiServerOptions, KubernetesVersion, ServiceNetwork, Serving};
+use tiphys_apiserver::{ApiServer, ApiServerOptions, KubernetesVersion, Outbound, ServiceNetwork, Serving};
 use tiphys_world::{Driver, Settings};
 
 use crate::{
@@ -72,7 +72,10 @@ async fn serve(args: &Args) -> anyhow::Result<()> {
         kubernetes_version: args.kubernetes_version.unwrap_or_default(),
         service_network: args.service_cluster_ip_range,
         // A dump is somebody else's: it may name any address.
-        outbound: args.from.is_none() || args.outbound,
+        outbound: match args.from.is_none() || args.outbound {
+            true => Outbound::Call,
+            false => Outbound::Refuse,
+        },
         ..ApiServerOptions::default()
     })?;
     let serving = server.bind(args.listen).await.map_err(listen_error)?;

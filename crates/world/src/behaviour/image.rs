@@ -30,6 +30,8 @@ pub enum Pull {
     Works,
     /// The image to whoever has a pull secret for this registry; 401 to others.
     NeedsSecret,
+    /// The image to whoever names a pull secret, whatever is in it; 401 to others.
+    NamesSecret,
     /// 401, whatever the credentials.
     Unauthorized,
     /// 403: the credentials do not suffice.
@@ -41,6 +43,11 @@ pub enum Pull {
 }
 
 impl ImageRule {
+    /// A rule that takes the usual time.
+    pub fn new(image: &str, pull: Pull) -> Self {
+        Self { image: image.into(), pull, takes: None }
+    }
+
     /// Whether the rule is about an image.
     pub fn is_about(&self, image: &str) -> bool {
         self.image.matches(image) || self.image.matches(&full_name(image))
@@ -52,7 +59,8 @@ impl ImageRule {
         match self.pull {
             Pull::Works => None,
             Pull::NeedsSecret if has_credentials(pod, split(&image).0, view) => None,
-            Pull::NeedsSecret | Pull::Unauthorized => Some(Cause::Unauthorized { image }),
+            Pull::NamesSecret if names_secret(pod) => None,
+            Pull::NeedsSecret | Pull::NamesSecret | Pull::Unauthorized => Some(Cause::Unauthorized { image }),
             Pull::Forbidden => Some(Cause::Forbidden { image }),
             Pull::NotFound => Some(Cause::ImageNotFound { image }),
             Pull::Timeout => Some(Cause::RegistryTimeout { image }),
@@ -75,11 +83,20 @@ pub fn split(image: &str) -> (&str, String, &str) {
     (host, repository, tag)
 }
 
+/// The registry that an image comes from.
+pub fn host(image: &str) -> &str {
+    split(image).0
+}
+
 /// An image with host and tag in full.
 pub fn full_name(image: &str) -> String {
     let (host, repository, tag) = split(image);
     let separator = if tag.contains(':') { '@' } else { ':' };
     format!("{host}/{repository}{separator}{tag}")
+}
+
+fn names_secret(pod: &Value) -> bool {
+    pod.at(&["spec", "imagePullSecrets"]).and_then(Value::as_array).is_some_and(|secrets| !secrets.is_empty())
 }
 
 /// Whether one of the pod's pull secrets has something for a host. What it is stays unread.

@@ -91,6 +91,8 @@ pub enum WebhookAnswer {
     },
     /// None before the time is up.
     Timeout {},
+    /// None: the connection is refused.
+    Refuse {},
     /// None, because its certificate is signed by nobody that the API server trusts.
     UnknownAuthority {},
 }
