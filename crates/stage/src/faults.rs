@@ -1,4 +1,4 @@
-//! What goes wrong between the engine and the API server, by a plan that a test sets.
+//! What goes wrong between the engine and the API server, by a plan.
 
 use std::{
     convert::Infallible,
@@ -11,7 +11,7 @@ use std::{
 
 use bytes::Bytes;
 use futures::FutureExt;
-use http::{Request, Response, StatusCode};
+use http::{HeaderValue, Request, Response, StatusCode};
 use http_body::{Body, Frame};
 use tiphys_apiserver::ApiService;
 use tiphys_value::json;
@@ -46,6 +46,8 @@ struct State {
     /// Told when all watches are to break off. Who waits is woken in order; those of a `watch` channel are in a random
     /// one.
     cut: Arc<Notify>,
+    /// Whether requests are written down.
+    is_logging: bool,
     /// Told when the engine dies.
     death: Notify,
 }
@@ -56,6 +58,12 @@ pub struct Faults(Arc<State>);
 
 impl Default for Faults {
     fn default() -> Self {
+        Self::new(false)
+    }
+}
+
+impl Faults {
+    fn new(is_logging: bool) -> Self {
         let state = State {
             began: Instant::now(),
             plan: Mutex::default(),
@@ -63,6 +71,7 @@ impl Default for Faults {
             log: Mutex::default(),
             requests: Mutex::default(),
             cut: Arc::default(),
+            is_logging,
             death: Notify::new(),
         };
         Self(Arc::new(state))
@@ -74,6 +83,11 @@ fn lock<T: ?Sized>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Faults {
+    /// Faults that write down every request.
+    pub fn logging() -> Self {
+        Self::new(true)
+    }
+
     /// Goes by a plan from now on.
     pub fn plan(&self, plan: impl Fn(&str, &str, u64) -> Option<Fault> + Send + Sync + 'static) {
         *lock(&self.0.plan) = Some(Arc::new(plan));
@@ -109,13 +123,19 @@ impl Faults {
         Faulty { inner, faults: self.clone() }
     }
 
-    fn fault(&self, method: &str, path: &str) -> Option<Fault> {
-        let mut count = lock(&self.0.count);
-        *count += 1;
+    fn note(&self, method: &str, path: &str) {
         let at = self.0.began.elapsed();
         lock(&self.0.requests).push(format!("{at:?} {method} {path}"));
         if method != "GET" && !path.contains("dryRun=All") {
             lock(&self.0.log).push(format!("{method} {}", path.split('?').next().unwrap_or_default()));
+        }
+    }
+
+    fn fault(&self, method: &str, path: &str) -> Option<Fault> {
+        let mut count = lock(&self.0.count);
+        *count += 1;
+        if self.0.is_logging {
+            self.note(method, path);
         }
         let plan = lock(&self.0.plan).clone()?;
         plan(method, path, *count)
@@ -183,19 +203,22 @@ fn refusal(code: u16) -> Response<FaultyBody> {
         _ => "ServiceUnavailable",
     };
     let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason,
-        "message": format!("the test says {code}"), "code": code});
+        "message": format!("a fault answers {code} here"), "code": code});
     let body = FaultyBody::Text(Some(status.to_string().into()));
     let mut response = Response::new(body);
-    *response.status_mut() = StatusCode::from_u16(code).unwrap();
-    response.headers_mut().insert("content-type", "application/json".parse().unwrap());
+    *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
+    response.headers_mut().insert("content-type", HeaderValue::from_static("application/json"));
     response
 }
 
-type Cut = Pin<Box<dyn Future<Output = ()> + Send>>;
-type Inner = Pin<Box<dyn Body<Data = Bytes, Error = Infallible> + Send>>;
+/// Comes when an answer is to be broken off.
+pub type Cut = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// The body of an answer of the server.
+pub type Inner = Pin<Box<dyn Body<Data = Bytes, Error = Infallible> + Send>>;
 
 /// Puts the answer of the server behind what may break it off.
 pub trait IntoAnswer {
+    /// The answer, until `cut` comes.
     fn into_answer(self, cut: Cut) -> Response<FaultyBody>;
 }
 
@@ -207,7 +230,9 @@ impl<T: Body<Data = Bytes, Error = Infallible> + Send + 'static> IntoAnswer for 
 
 /// The body of an answer.
 pub enum FaultyBody {
+    /// A text of ours.
     Text(Option<Bytes>),
+    /// What the server answers, until it is cut off.
     Server(Inner, Cut),
 }
 

@@ -12,10 +12,9 @@ use proptest::{prelude::*, test_runner::RngSeed};
 use tiphys_controller::Settings;
 use tiphys_value::{ObjectExt, Value, json};
 
-use crate::{
-    faults::Fault,
-    stage::{APPLICATION, CONFIG_MAP, ENGINE, Stage, application, config_map, phase},
-};
+use tiphys_stage::faults::Fault;
+
+use crate::stage::{APPLICATION, CONFIG_MAP, ENGINE, Stage, application, config_map, phase};
 
 /// The most Applications of a graph.
 const MOST_APPS: usize = 6;

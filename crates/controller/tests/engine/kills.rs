@@ -12,8 +12,9 @@ use std::{
 
 use tiphys_value::{ObjectExt, Value, json};
 
+use tiphys_stage::faults::Fault;
+
 use crate::{
-    faults::Fault,
     incidents::{in_wave, parent, yaml},
     stage::{APPLICATION, CONFIG_MAP, ENGINE, Stage, application, config_map, is_green},
 };

@@ -12,7 +12,6 @@ mod clusters;
 mod comparing;
 mod definitions;
 mod deletion;
-mod faults;
 mod graphs;
 mod hosts;
 mod identity;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use tiphys_value::{ObjectExt, Value, json};
 
-use crate::faults::Fault;
 use crate::stage::{
     APPLICATION, CONFIG_MAP, ENGINE, Stage, application, condition, config_map, message, phase,
 };
+use tiphys_stage::faults::Fault;
 
 const JOB: (&str, &str) = ("batch/v1", "Job");
 

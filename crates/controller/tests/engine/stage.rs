@@ -5,15 +5,14 @@ use std::{cell::Cell, fs, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use tempfile::TempDir;
-use tiphys_apiserver::{ApiServer, ApiServerOptions, SharedClock, TokioClock};
 use tiphys_cluster::{ApplyOptions, Cluster, PatchType, Propagation, Resource};
 use tiphys_controller::{Controller, Settings, crds};
 use tiphys_source::{Fetcher, Repositories, WorkingTree};
+use tiphys_stage::{Site, SiteOptions, faults::Faults};
 use tiphys_value::{GroupVersionKind, ObjectExt, Value, json};
-use tiphys_world::Driver;
 use tokio::{task::JoinHandle, time::Instant};
 
-use crate::{clear, faults::Faults};
+use crate::clear;
 
 /// The address under which manifests of the tests name their repository.
 pub const URL: &str = "https://git.example.com/acme/shop.git";
@@ -57,7 +56,7 @@ pub fn stage_is_real() -> bool {
 
 /// What a stage stands on.
 enum Ground {
-    Embedded { server: ApiServer, world: JoinHandle<()> },
+    Embedded(Site),
     Real { collector: JoinHandle<()> },
 }
 
@@ -78,9 +77,8 @@ pub struct Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        match &self.ground {
-            Ground::Embedded { world, .. } => world.abort(),
-            Ground::Real { collector } => collector.abort(),
+        if let Ground::Real { collector } = &self.ground {
+            collector.abort();
         }
     }
 }
@@ -120,7 +118,7 @@ impl Stage {
     ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let repositories = Arc::new(Repositories::new(fetcher, false));
-        let faults = Faults::default();
+        let faults = Faults::logging();
         // All that is tested holds for what has rested, too.
         let mut settings = Settings { rest_after: Some(Duration::from_secs(5)), ..Settings::default() };
         let (ground, cluster, reached) = match REAL.try_with(Clone::clone) {
@@ -130,19 +128,11 @@ impl Stage {
                 (Ground::Real { collector }, people, engine)
             }
             Err(_) => {
-                // Begun in the midst of a second, two runs of one seed would differ in which times are equal.
-                let clock = TokioClock::starting_at(Timestamp::from_second(1_767_600_000).unwrap());
-                let clock: SharedClock = Arc::new(clock);
-                let options =
-                    ApiServerOptions { seed: Some(7), clock: Some(clock), ..ApiServerOptions::default() };
-                let server = ApiServer::new(options).unwrap();
-                let driver = Driver::new(&server, tiphys_world::Settings::default()).unwrap();
-                let world = tokio::spawn(driver.run());
-                let clock = server.clone();
-                settings.clock = tiphys_model::Clock::new(move || clock.now());
-                let reached = Cluster::new(faults.before(server.service()));
-                let cluster = Cluster::new(server.service());
-                (Ground::Embedded { server, world }, cluster, reached)
+                let site = Site::fresh(SiteOptions { seed: 7, ..SiteOptions::default() }).unwrap();
+                settings.clock = site.clock();
+                let reached = Cluster::new(faults.before(site.server().service()));
+                let cluster = site.cluster();
+                (Ground::Embedded(site), cluster, reached)
             }
         };
         change(&mut settings);
@@ -239,7 +229,7 @@ impl Stage {
     /// The present, by the clock of the cluster.
     pub fn now(&self) -> Timestamp {
         match &self.ground {
-            Ground::Embedded { server, .. } => server.now(),
+            Ground::Embedded(site) => site.now(),
             Ground::Real { .. } => Timestamp::now(),
         }
     }
@@ -351,7 +341,7 @@ impl Stage {
     /// Returns when the cluster may have changed since this was called.
     fn changed(&self) -> impl Future<Output = ()> + use<> {
         let server = match &self.ground {
-            Ground::Embedded { server, .. } => Some((server.clone(), server.revision())),
+            Ground::Embedded(site) => Some((site.server().clone(), site.server().revision())),
             Ground::Real { .. } => None,
         };
         async move {

@@ -12,9 +12,10 @@ use std::{
 use tiphys_model::{Clock, time::after};
 use tiphys_value::{ObjectExt, Value, json};
 
-use crate::{
-    faults::Fault,
-    stage::{APPLICATION, CONFIG_MAP, ENGINE, Stage, application, condition, config_map, message, phase},
+use tiphys_stage::faults::Fault;
+
+use crate::stage::{
+    APPLICATION, CONFIG_MAP, ENGINE, Stage, application, condition, config_map, message, phase,
 };
 
 const MINUTE: Duration = Duration::from_secs(60);

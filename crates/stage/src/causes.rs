@@ -1,0 +1,174 @@
+//! From what is not as it should be to what it comes from.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use tiphys_model::names;
+use tiphys_value::ResourceKey;
+
+use crate::symptoms::Symptom;
+
+/// Something that is wrong and no consequence of anything else that is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Cause {
+    /// What is wrong, in the words of the component that says it.
+    pub text: String,
+    /// The state of the objects in a word.
+    pub state: String,
+    /// The objects that it is wrong with.
+    pub objects: Vec<ResourceKey>,
+    /// The objects from Git that they are or come from.
+    pub sources: BTreeSet<ResourceKey>,
+    /// Their Applications.
+    pub applications: BTreeSet<String>,
+    /// Where the objects, or what made them, are written: file and line.
+    pub places: Vec<String>,
+    /// What comes of it.
+    pub consequences: Vec<ResourceKey>,
+}
+
+impl Cause {
+    /// The Applications among the consequences.
+    pub fn hit_applications(&self) -> impl Iterator<Item = &str> {
+        let hit = self.consequences.iter().filter(|key| is_application(key));
+        hit.map(|key| key.name.as_str())
+    }
+}
+
+fn is_application(key: &ResourceKey) -> bool {
+    key.group == names::GROUP && key.kind == "Application"
+}
+
+/// The causes of symptoms: those that show no other one, together where they say the same. What comes first hits most.
+pub fn causes(symptoms: &[Symptom]) -> Vec<Cause> {
+    let known: BTreeMap<&ResourceKey, usize> =
+        symptoms.iter().enumerate().map(|(at, symptom)| (&symptom.object, at)).collect();
+    // Each symptom shows those below it; only those that are symptoms count.
+    let mut below: Vec<BTreeSet<usize>> = symptoms
+        .iter()
+        .enumerate()
+        .map(|(at, symptom)| {
+            symptom.shows.iter().filter_map(|key| known.get(key).copied()).filter(|it| *it != at).collect()
+        })
+        .collect();
+    // An object that the API server refuses is known to its Application only.
+    let owners: BTreeMap<&str, usize> =
+        symptoms.iter().enumerate().filter_map(|(at, it)| Some((it.instance.as_deref()?, at))).collect();
+    for (at, symptom) in symptoms.iter().enumerate().filter(|(_, symptom)| symptom.uid.is_empty()) {
+        if let Some(owner) = symptom.application.as_deref().and_then(|name| owners.get(name)) {
+            below[*owner].insert(at);
+        }
+    }
+    let mut grouped: BTreeMap<(String, String), BTreeSet<usize>> = BTreeMap::new();
+    for at in leaves(&below) {
+        let symptom = &symptoms[at];
+        let text = if symptom.because.is_empty() {
+            format!("{} {}", symptom.object.kind, symptom.object.name)
+        } else {
+            symptom.because.clone()
+        };
+        grouped.entry((text, symptom.state.clone())).or_default().insert(at);
+    }
+    let mut all: Vec<Cause> = grouped
+        .into_iter()
+        .map(|((text, state), members)| cause(symptoms, &below, text, state, &members))
+        .collect();
+    all.sort_by_key(|cause| (std::cmp::Reverse(cause.consequences.len()), cause.text.clone()));
+    all
+}
+
+/// Those with nothing below them. Of those that only show each other, all.
+fn leaves(below: &[BTreeSet<usize>]) -> Vec<usize> {
+    let reach: Vec<BTreeSet<usize>> = (0..below.len()).map(|at| reached(below, at)).collect();
+    let is_leaf = |at: usize| reach[at].iter().all(|other| reach[*other].contains(&at));
+    (0..below.len()).filter(|at| is_leaf(*at)).collect()
+}
+
+fn reached(below: &[BTreeSet<usize>], from: usize) -> BTreeSet<usize> {
+    let mut reached = BTreeSet::new();
+    let mut open: Vec<usize> = below[from].iter().copied().collect();
+    while let Some(at) = open.pop() {
+        if reached.insert(at) {
+            open.extend(below[at].iter().copied());
+        }
+    }
+    reached
+}
+
+fn cause(
+    symptoms: &[Symptom],
+    below: &[BTreeSet<usize>],
+    text: String,
+    state: String,
+    members: &BTreeSet<usize>,
+) -> Cause {
+    let above =
+        (0..below.len()).filter(|at| !members.contains(at) && !reached(below, *at).is_disjoint(members));
+    let keys = |all: &mut dyn Iterator<Item = usize>| {
+        let keys: BTreeSet<ResourceKey> = all.map(|at| symptoms[at].object.clone()).collect();
+        keys.into_iter().collect::<Vec<_>>()
+    };
+    Cause {
+        text,
+        state,
+        objects: keys(&mut members.iter().copied()),
+        sources: members
+            .iter()
+            .map(|at| symptoms[*at].made_by.clone().unwrap_or_else(|| symptoms[*at].object.clone()))
+            .collect(),
+        applications: members.iter().filter_map(|at| symptoms[*at].application.clone()).collect(),
+        places: Vec::new(),
+        consequences: keys(&mut above.into_iter()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn symptom(kind: &str, name: &str, because: &str, shows: &[(&str, &str)]) -> Symptom {
+        let group = if kind == "Application" { names::GROUP } else { "" };
+        let key = |kind: &str, name: &str| {
+            ResourceKey::new(if kind == "Application" { names::GROUP } else { "" }, kind, "shop", name)
+        };
+        Symptom {
+            cluster: 0,
+            object: ResourceKey::new(group, kind, "shop", name),
+            application: None,
+            state: "bad".into(),
+            because: because.into(),
+            shows: shows.iter().map(|(kind, name)| key(kind, name)).collect(),
+            made_by: None,
+            uid: name.into(),
+            instance: None,
+        }
+    }
+
+    #[test]
+    fn what_shows_something_else_is_a_consequence() {
+        let all = [
+            symptom("Pod", "a", "secret \"x\" not found", &[]),
+            symptom("Pod", "b", "secret \"x\" not found", &[]),
+            symptom("Deployment", "web", "", &[("Pod", "a"), ("Pod", "b"), ("Pod", "healthy")]),
+            symptom("Application", "web", "", &[("Deployment", "web")]),
+            symptom("Application", "root", "", &[("Application", "web")]),
+        ];
+        let causes = causes(&all);
+        assert_eq!(causes.len(), 1);
+        assert_eq!((causes[0].objects.len(), causes[0].consequences.len()), (2, 3));
+        assert_eq!(causes[0].hit_applications().collect::<Vec<_>>(), ["root", "web"]);
+    }
+
+    #[test]
+    fn who_wait_for_each_other_are_causes_together() {
+        let all = [
+            symptom("Application", "a", "waiting", &[("Application", "b")]),
+            symptom("Application", "b", "waiting", &[("Application", "a")]),
+            symptom("Application", "c", "", &[("Application", "a")]),
+        ];
+        let causes = causes(&all);
+        assert_eq!(causes.len(), 1);
+        assert_eq!((causes[0].objects.len(), causes[0].consequences.len()), (2, 1));
+    }
+}

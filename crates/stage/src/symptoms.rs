@@ -1,0 +1,187 @@
+//! What is not as it should be in a cluster.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde::Serialize;
+use tiphys_apiserver::Snapshot;
+use tiphys_model::{Application, HealthCode, ResultCode, names};
+use tiphys_sync::{SyncState, WaitKind};
+use tiphys_value::{ObjectExt, ResourceKey, Value};
+
+use crate::{
+    Record,
+    gather::REFUSED,
+    state::{is_syncing, state_of},
+};
+
+/// An object that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Symptom {
+    /// The number of its cluster.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cluster: usize,
+    /// Which object. It need not be there: the API server may have refused it.
+    pub object: ResourceKey,
+    /// The Application that it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub application: Option<String>,
+    /// Its state in a word.
+    pub state: String,
+    /// Why, in the words of the component that says it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub because: String,
+    /// The objects whose state it only shows: what it made, refers to, contains or waits for.
+    #[serde(skip)]
+    pub shows: BTreeSet<ResourceKey>,
+    /// What made it in the end, if it was made by another object.
+    #[serde(skip)]
+    pub made_by: Option<ResourceKey>,
+    /// The uid, if it is there.
+    #[serde(skip)]
+    pub uid: String,
+    /// Of an Application its name in the marks of its objects.
+    #[serde(skip)]
+    pub instance: Option<String>,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+/// Everything in a cluster that is not as it should be. `namespace` is the one of the engine.
+pub fn symptoms(snapshot: &Snapshot, cluster: usize, record: &Record, namespace: &str) -> Vec<Symptom> {
+    let mut found = Vec::new();
+    for id in snapshot.resources() {
+        for object in snapshot.list(id, None) {
+            let object = object.value();
+            let state = state_of(object, record.rules());
+            if state.is_good || object.kind() == "Event" {
+                continue;
+            }
+            let key = object.resource_key();
+            let is_application = key.group == names::GROUP && key.kind == "Application";
+            // Of a ReplicaSet that makes pods, and they fail, the pods tell.
+            let warning = record.warning(cluster, &key).filter(|_| !is_application);
+            let because = match (state.because.is_empty(), warning) {
+                (true, Some(warning)) => warning.to_owned(),
+                _ => state.because,
+            };
+            let mut symptom = Symptom {
+                cluster,
+                application: record.application(object.uid()).map(str::to_owned),
+                state: state.word,
+                because,
+                shows: refers_to(object),
+                made_by: record.maker(object.uid()).cloned(),
+                uid: object.uid().to_owned(),
+                instance: None,
+                object: key,
+            };
+            if is_application && let Ok(app) = Application::from_value(object) {
+                found.extend(refused(&app, namespace));
+                symptom.instance = Some(app.instance_name(namespace));
+                symptom.shows.extend(contained(&app));
+            }
+            found.push(symptom);
+        }
+    }
+    show_makers(&mut found, snapshot);
+    found.dedup_by(|a, b| a.object == b.object && a.because == b.because);
+    found
+}
+
+/// Whoever made something that is not well shows it, over whatever is between them.
+fn show_makers(found: &mut [Symptom], snapshot: &Snapshot) {
+    let mut owners_of: HashMap<&str, Vec<&str>> = HashMap::new();
+    for object in snapshot.resources().flat_map(|id| snapshot.list(id, None)) {
+        owners_of.insert(object.value().uid(), owners(object.value()));
+    }
+    let mut shown: BTreeMap<String, BTreeSet<ResourceKey>> = BTreeMap::new();
+    for symptom in found.iter().filter(|symptom| !symptom.uid.is_empty()) {
+        let mut open = owners_of.get(symptom.uid.as_str()).cloned().unwrap_or_default();
+        let mut seen = BTreeSet::new();
+        while let Some(owner) = open.pop() {
+            if seen.insert(owner) {
+                shown.entry(owner.to_owned()).or_default().insert(symptom.object.clone());
+                open.extend(owners_of.get(owner).into_iter().flatten());
+            }
+        }
+    }
+    for symptom in found.iter_mut() {
+        symptom.shows.extend(shown.remove(&symptom.uid).unwrap_or_default());
+    }
+}
+
+fn owners(object: &Value) -> Vec<&str> {
+    let owners = object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
+    owners.into_iter().flatten().filter_map(|owner| owner.str_at(&["uid"])).collect()
+}
+
+/// The claims that a pod waits for.
+fn refers_to(object: &Value) -> BTreeSet<ResourceKey> {
+    if object.kind() != "Pod" {
+        return BTreeSet::new();
+    }
+    let volumes = object.at(&["spec", "volumes"]).and_then(Value::as_array).into_iter().flatten();
+    let names = volumes.filter_map(|volume| volume.str_at(&["persistentVolumeClaim", "claimName"]));
+    names.map(|name| ResourceKey::new("", "PersistentVolumeClaim", object.namespace(), name)).collect()
+}
+
+/// The objects of an Application that are not healthy, or that it waits for.
+fn contained(app: &Application) -> BTreeSet<ResourceKey> {
+    let own = (app.metadata.namespace.as_str(), app.metadata.name.as_str());
+    let bad = app.status.resources.iter().filter(|resource| {
+        resource
+            .health
+            .as_ref()
+            .is_some_and(|health| !matches!(health.status, HealthCode::Healthy | HealthCode::Suspended))
+    });
+    let bad = bad.map(|it| ResourceKey::new(&it.group, &it.kind, &it.namespace, &it.name));
+    let waits = waits_of(app).into_iter().filter_map(|wait| wait.object);
+    let is_itself = |key: &ResourceKey| {
+        key.group == names::GROUP
+            && key.kind == "Application"
+            && (key.namespace.as_str(), key.name.as_str()) == own
+    };
+    bad.chain(waits).filter(|key| !is_itself(key)).collect()
+}
+
+/// What the operation of an Application waits for.
+pub fn waits_of(app: &Application) -> Vec<tiphys_sync::Wait> {
+    let state = app.status.operation_state.clone().filter(|_| is_syncing(app));
+    state.map(SyncState::from_operation_state).map(|state| state.waits().to_vec()).unwrap_or_default()
+}
+
+/// The objects of an Application that the API server does not take, or that something else holds up.
+fn refused(app: &Application, engine_namespace: &str) -> Vec<Symptom> {
+    let name = app.instance_name(engine_namespace);
+    let symptom = |object: ResourceKey, state: &str, because: &str| Symptom {
+        cluster: 0,
+        object,
+        application: Some(name.clone()),
+        state: state.to_owned(),
+        because: because.to_owned(),
+        shows: BTreeSet::new(),
+        made_by: None,
+        uid: String::new(),
+        instance: None,
+    };
+    let waits =
+        waits_of(app).into_iter().filter(|wait| matches!(wait.kind, WaitKind::Blocked | WaitKind::Retry));
+    let held = waits.filter_map(|wait| Some(symptom(wait.object?, REFUSED, &wait.cause)));
+    let results =
+        app.status.operation_state.iter().flat_map(|state| &state.sync_result).flat_map(|it| &it.resources);
+    let failed = results.filter(|it| it.status == Some(ResultCode::SyncFailed)).map(|it| {
+        let object = ResourceKey::new(&it.group, &it.kind, &it.namespace, &it.name);
+        symptom(object, REFUSED, &it.message)
+    });
+    let mut all: Vec<Symptom> = held.collect();
+    // What failed and is being tried again is told of once.
+    for one in failed {
+        if !all.iter().any(|known| known.object == one.object) {
+            all.push(one);
+        }
+    }
+    all
+}
