@@ -74,6 +74,37 @@ fn read(line: &'static str) -> Option<Withdrawal> {
     Some(Withdrawal { prefix, severity, kept_tag: parts.next()?, what: parts.next()?, instead })
 }
 
+/// A part of a registry, and whether what is in it can be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Supply {
+    /// Images with registry and tag in full; `*` stands for anything.
+    pub pattern: String,
+    /// Whether they can be pulled.
+    pub is_served: bool,
+}
+
+/// The images that can no longer be pulled, for whoever plays registries: of several that fit the first one counts.
+pub fn withdrawn_images() -> Vec<Supply> {
+    let mut all = Vec::new();
+    for withdrawal in WITHDRAWN.iter() {
+        let Withdrawal { prefix, severity, kept_tag, .. } = withdrawal;
+        let mut add = |pattern, is_served| all.push(Supply { pattern, is_served });
+        match severity {
+            None => add(format!("{prefix}*"), true),
+            Some(Severity::Error) => {
+                // What a digest stands for may outlive its tags for a while.
+                add(format!("{prefix}*@*"), true);
+                if *kept_tag != "-" {
+                    add(format!("{prefix}*:{kept_tag}"), true);
+                }
+                add(format!("{prefix}*"), false);
+            }
+            Some(_) => {}
+        }
+    }
+    all
+}
+
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for object in &context.survey.objects {

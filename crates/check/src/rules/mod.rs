@@ -148,6 +148,8 @@ mod g6_node_build;
 mod g7_order_drift;
 mod reach;
 
+pub use e3_withdrawn_image::{Supply, withdrawn_images};
+
 use crate::Rule;
 
 /// Every rule, in the order of the ids.
