@@ -19,6 +19,7 @@ mod local_clusters;
 mod local_repositories;
 mod plugins;
 pub mod reference;
+mod rehearse;
 mod repository;
 mod revisions;
 mod scope;
@@ -66,6 +67,7 @@ enum Command {
     Up(Box<commands::up::Args>),
     Twin(commands::twin::Args),
     Check(Box<commands::check::Args>),
+    Rehearse(Box<commands::rehearse::Args>),
     Graph(commands::graph::Args),
     /// Print what a chart, a kustomization or an Application renders to.
     #[command(subcommand)]
@@ -103,6 +105,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Up(args) => commands::up::run(&args),
         Command::Twin(args) => commands::twin::run(&args),
         Command::Check(args) => commands::check::run(&args),
+        Command::Rehearse(args) => commands::rehearse::run(&args),
         Command::Graph(args) => commands::graph::run(&args),
         Command::Render(render) => commands::render::run(render),
         Command::Why(args) => commands::why::run(&args),

@@ -52,22 +52,57 @@ impl Clusters {
         home: &Cluster,
         destination: &Destination,
     ) -> anyhow::Result<Option<String>> {
-        let cluster = cluster_of(destination);
-        if cluster == HOME || !self.known.insert((cluster.0.to_owned(), cluster.1.to_owned())) {
+        let Some(beside) = Beside::of(destination) else { return Ok(None) };
+        if !self.known.insert((beside.server.clone(), beside.name.clone())) {
             return Ok(None);
         }
-        let name = name_of(cluster);
+        let file = file_name(&beside.name);
+        let twin = Twin::start_beside(args, &file).await?;
+        self.opened
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(beside.server.clone(), twin.cluster.clone());
+        self.twins.push(twin);
+        beside.declare(home).await?;
+        let kubeconfig = kubeconfig_beside(&args.kubeconfig, &file);
+        Ok(Some(format!("{}; its kubeconfig is {}", beside.told(), kubeconfig.display())))
+    }
+}
+
+/// A cluster beside the engine's own.
+pub struct Beside {
+    /// What it is called.
+    pub name: String,
+    /// The address that stands for it.
+    pub server: String,
+}
+
+impl Beside {
+    /// The cluster of a destination, if it is not the engine's own.
+    pub fn of(destination: &Destination) -> Option<Self> {
+        let cluster = Some(cluster_of(destination)).filter(|cluster| *cluster != HOME)?;
         let server = match cluster {
             ("", name) => format!("https://{name}"),
             (server, _) => server.to_owned(),
         };
-        let file = file_name(&name);
-        let twin = Twin::start_beside(args, &self.registration, &file).await?;
-        self.opened
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(server.clone(), twin.cluster.clone());
-        self.twins.push(twin);
+        Some(Self { name: name_of(cluster), server })
+    }
+
+    /// What is to be told of it.
+    pub fn told(&self) -> String {
+        format!(
+            "{} is a cluster of its own, as Applications for several clusters have the same objects",
+            self.name
+        )
+    }
+
+    /// Declares it to the engine.
+    ///
+    /// # Errors
+    /// The engine's cluster does not take the Secret.
+    pub async fn declare(&self, home: &Cluster) -> anyhow::Result<()> {
+        let Self { name, server } = self;
+        let file = file_name(name);
         let secret = json!({
             "apiVersion": "v1",
             "kind": "Secret",
@@ -79,11 +114,7 @@ impl Clusters {
             "stringData": {"name": name, "server": server, "config": "{}"},
         });
         home.apply(&secret, &apply_options()).await?;
-        let kubeconfig = kubeconfig_beside(&self.registration.kubeconfig(), &file);
-        Ok(Some(format!(
-            "{name} is a cluster of its own, as Applications for several clusters have the same objects; its kubeconfig is {}",
-            kubeconfig.display()
-        )))
+        Ok(())
     }
 }
 

@@ -4,23 +4,25 @@ mod argocd;
 mod args;
 mod by_hand;
 mod causes;
-mod clusters;
+pub mod clusters;
 mod follow;
-mod install;
+pub mod install;
 mod issuers;
-mod network;
+pub mod network;
 mod nodes;
+pub mod plan;
 mod presupposed;
+pub mod progress;
 mod report;
 mod rollouts;
-mod rows;
-mod settle;
+pub mod rows;
+pub mod settle;
 mod signals;
-mod stand_ins;
-mod standing;
-mod sync;
+pub mod stand_ins;
+pub mod standing;
+pub mod sync;
 mod table;
-mod twin;
+pub mod twin;
 mod waits;
 
 use std::{
@@ -29,13 +31,12 @@ use std::{
     time::Duration,
 };
 
-use tiphys_cluster::ApplyOptions;
-use tiphys_controller::{AppKey, Controller, Destinations, Settings};
+use jiff::Timestamp;
+use tiphys_cluster::{ApplyOptions, Cluster, LiveCache};
+use tiphys_controller::{Controller, Destinations, Settings};
 use tiphys_health::HealthSettings;
-use tiphys_model::Destination;
 use tiphys_source::Checkout;
-use tiphys_value::{GroupKind, ObjectExt as _, ResourceKey, Value};
-use tiphys_vfs::is_below;
+use tiphys_value::{GroupKind, ObjectExt as _, Value};
 use tokio::{
     sync::broadcast::error::RecvError,
     task::block_in_place,
@@ -44,20 +45,22 @@ use tokio::{
 
 use crate::{
     ENGINE_NAMESPACE,
-    exit::{Reported, WrongUse},
-    local_clusters::{Purpose, Registration, Served},
-    repository::{Catalogue, Choice, Found, Given, Repository, Scope, choose},
+    app::target::{Served, note_in_cluster, note_served},
+    exit::Reported,
+    repository::{Catalogue, Choice, Found, Repository, Scope, choose},
 };
 pub use args::Args;
 use args::Output;
 use clusters::Clusters;
 pub use clusters::kubeconfig_for;
 use follow::{Commits, Edits};
-use presupposed::Presupposed;
+use plan::{Plan, Request, installed, is_led_to, prepare, undeclared};
+use progress::{Progress, rows_of};
 use report::Reporter;
 use rows::Row;
 use settle::Stillness;
 pub(crate) use signals::Signals;
+use standing::Placeholders;
 use twin::Twin;
 pub(crate) use twin::listen_error;
 
@@ -87,15 +90,16 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
     let mut reporter = Reporter::new(args.output == Output::Json, started.into_std());
     let opened = tokio::task::spawn_blocking({
         let args = args.clone();
-        move || prepare(&args)
+        move || prepare(&request(&args))
     });
     let mut signals = Signals::new()?;
-    let Plan { repository, roots, projects, argo_settings, notices, apart, rendered_classes } = tokio::select! {
+    let Plan { repository, roots, projects, argo_settings, notices, apart, catalogue: _ } = tokio::select! {
         plan = opened => plan??,
         () = signals.wait() => return Ok(()),
     };
     notices.iter().for_each(|notice| reporter.notice(notice));
-    let network = network::chosen(args, repository.tree.as_ref());
+    let exists = args.state.as_ref().is_some_and(|folder| folder.exists());
+    let network = network::chosen(args.service_cluster_ip_range, exists, repository.tree.as_ref());
     network.told.iter().for_each(|told| reporter.notice(told));
     let folder = repository.root.clone();
     let purpose = Purpose {
@@ -155,140 +159,10 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         was_green: false,
         stuck_since: None,
         stillness: Stillness::new(),
-        stood_in: BTreeSet::new(),
-        stood_in_namespaces: BTreeSet::new(),
-        stood_in_projects: BTreeSet::new(),
-        stood_in_issuers: BTreeSet::new(),
-        has_argo_kinds: BTreeSet::new(),
-        presupposed: Vec::new(),
-        rendered_classes,
-        has_said_why: false,
-        passed: BTreeSet::new(),
+        placeholders: Placeholders::new(args.stand_ins),
         unattended: BTreeSet::new(),
     };
     session.stay(&mut signals).await
-}
-
-/// What is to be run.
-struct Plan {
-    repository: Repository,
-    roots: Vec<Found>,
-    projects: Vec<Found>,
-    /// Argo CD's settings, if no Application brings them.
-    argo_settings: Option<Value>,
-    notices: Vec<String>,
-    /// Clusters that cannot be one with the engine's own.
-    apart: Vec<Destination>,
-    rendered_classes: BTreeSet<(String, String)>,
-}
-
-/// Opens the repository and decides what to run.
-fn prepare(args: &Args) -> anyhow::Result<Plan> {
-    let mut repository = Repository::open(&Given {
-        place: &args.place,
-        revision: args.revision.as_deref(),
-        path: args.path.as_deref(),
-        respect_revisions: args.respect_revisions,
-        offline: args.offline,
-    })
-    .map_err(|error| WrongUse(format!("{error:#}")))?;
-    if let Some(file) = &args.clusters {
-        repository.scan.more_clusters = crate::clusters::read(file)?;
-    }
-    repository.look_into_units();
-    let catalogue = Catalogue::build(&repository.scan, &repository.repositories, Scope::default());
-    let roots = catalogue.roots(&repository.scan);
-    if roots.is_empty() {
-        return Err(WrongUse(nothing_found(&repository)).into());
-    }
-    let mut clashes = Vec::new();
-    let roots: Vec<Found> = match choose(roots, &catalogue) {
-        Choice::Run(roots, passed_over) => {
-            clashes.extend(passed_over.iter().map(|(first, second)| clash(first, second)));
-            roots.into_iter().cloned().collect()
-        }
-        Choice::Ask(environments) => return Err(WrongUse(ask(&environments)).into()),
-    };
-    let mut projects = catalogue.unrendered_others(&repository.scan);
-    projects.extend(repository.scan.more_clusters.iter().map(install::cluster_secret));
-    let undeclared = undeclared(&catalogue, &repository);
-    let argo_settings = install::settings(&repository.scan, &catalogue);
-    let mut notices = repository.notices.clone();
-    notices.extend(repository.told_left_out());
-    notices.extend(clashes);
-    notices.extend(repository.scan.faults.iter().map(|fault| fault.trim_end().to_owned()));
-    notices.extend(ignored_revisions(args, &repository));
-    if !undeclared.is_empty() {
-        let names: Vec<&str> = undeclared.iter().map(|found| found.object.name()).collect();
-        notices.push(format!(
-            "the repository declares no AppProject; these are taken to allow everything: {}",
-            names.join(", ")
-        ));
-    }
-    projects.extend(undeclared);
-    let apart = if args.respect_destinations { Vec::new() } else { catalogue.clusters_apart() };
-    let rendered_classes = catalogue.rendered_classes();
-    Ok(Plan { repository, roots, projects, argo_settings, notices, apart, rendered_classes })
-}
-
-/// The projects that somebody has to have made by other means.
-fn undeclared(catalogue: &Catalogue, repository: &Repository) -> Vec<Found> {
-    let names = catalogue.undeclared_projects(&repository.scan).into_iter();
-    let found = |name| Found { file: "AppProject".to_owned(), line: 1, object: install::open_project(name) };
-    names.map(found).collect()
-}
-
-/// What is told of two Applications of one name, of which one runs.
-fn clash(first: &Found, second: &Found) -> String {
-    format!(
-        "two {}s are named {:?}: {} runs, {} does not; rename one, or narrow the search with {}",
-        first.object.kind(),
-        first.object.name(),
-        first.place(),
-        second.place(),
-        narrower(&first.file, &second.file),
-    )
-}
-
-/// The flags that tell two files apart.
-fn narrower(first: &str, second: &str) -> String {
-    let ways = [(first, second), (second, first)];
-    let parting =
-        ways.iter().filter_map(|(one, other)| tiphys_graph::survey::environment_parting(one, other));
-    // A folder that holds both does not tell them apart.
-    let parting = parting.filter(|folder| ![first, second].iter().all(|file| is_below(file, folder)));
-    let flags: Vec<String> = parting.map(|folder| format!("--path {folder}")).collect();
-    if flags.is_empty() { "--path".to_owned() } else { flags.join(" or ") }
-}
-
-fn nothing_found(repository: &Repository) -> String {
-    let place =
-        if repository.folder.is_empty() { "the repository".to_owned() } else { repository.folder.clone() };
-    let mut text = format!(
-        "no Application found in {place}: looked through {} YAML and JSON files for kind: Application and ApplicationSet of argoproj.io/v1alpha1",
-        repository.scan.files
-    );
-    for (engine, count) in repository.of_other_engines() {
-        let (files, hold) = if count == 1 { ("file", "holds") } else { ("files", "hold") };
-        text.push_str(&format!(
-            "\n{count} {files} {hold} objects of {engine}, which is another engine: tiphys runs Argo CD's Applications"
-        ));
-    }
-    for fault in &repository.scan.faults {
-        text.push_str("\n\n");
-        text.push_str(fault.trim_end());
-    }
-    text
-}
-
-fn ask(environments: &std::collections::BTreeMap<String, Vec<&Found>>) -> String {
-    let mut text = String::from("there are several environments side by side; choose one:");
-    for (folder, roots) in environments {
-        let names: BTreeSet<&str> = roots.iter().map(|root| root.object.name()).collect();
-        let names: Vec<&str> = names.into_iter().collect();
-        text.push_str(&format!("\n  --path {folder}   ({})", some_of(&names)));
-    }
-    text
 }
 
 /// Names of a list, the first of it if it is long.
@@ -300,25 +174,18 @@ fn some_of<T: std::borrow::Borrow<str>>(names: &[T]) -> String {
     }
 }
 
-/// Says once that target revisions of this repository do not count.
-fn ignored_revisions(args: &Args, repository: &Repository) -> Option<String> {
-    if args.respect_revisions {
-        return None;
+/// What the command line asks for.
+fn request(args: &Args) -> Request<'_> {
+    Request {
+        place: &args.place,
+        revision: args.revision.as_deref(),
+        path: args.path.as_deref(),
+        environment: None,
+        respect_revisions: args.respect_revisions,
+        respect_destinations: args.respect_destinations,
+        clusters: args.clusters.as_deref(),
+        offline: args.offline,
     }
-    let mut revisions = repository.scan.target_revisions(&repository.repositories);
-    revisions.retain(|revision| !revision.is_empty() && revision != "HEAD");
-    if revisions.is_empty() {
-        return None;
-    }
-    let shown: Vec<String> = revisions.into_iter().collect();
-    let what = args
-        .revision
-        .as_deref()
-        .map_or_else(|| "the files as they are".to_owned(), |rev| format!("revision {rev}"));
-    Some(format!(
-        "this repository is served from {what}, whatever targetRevision says ({}); --respect-revisions takes the commits",
-        shown.join(", ")
-    ))
 }
 
 /// Everything that runs.
@@ -344,24 +211,8 @@ struct Session<'a> {
     was_green: bool,
     stuck_since: Option<Instant>,
     stillness: Stillness,
-    /// The kinds for which definitions stand in.
-    stood_in: BTreeSet<GroupKind>,
-    /// The namespaces that stand in.
-    stood_in_namespaces: BTreeSet<String>,
-    /// The projects that stand in.
-    stood_in_projects: BTreeSet<String>,
-    /// The issuers that stand in, with the number of their cluster.
-    stood_in_issuers: BTreeSet<(usize, ResourceKey)>,
-    /// The numbers of the clusters beside the engine's own that were given Argo CD's kinds.
-    has_argo_kinds: BTreeSet<usize>,
-    /// Classes, volumes and accounts that Applications of the repository render, by kind and name.
-    rendered_classes: BTreeSet<(String, String)>,
-    /// Whether it was said why nothing moves any more, since something moved.
-    has_said_why: bool,
-    /// What of real clusters was put in place, in each cluster.
-    presupposed: Vec<Presupposed>,
-    /// The Applications of which it was told that nobody waits for them.
-    passed: BTreeSet<String>,
+    /// What stands in for what is missing.
+    placeholders: Placeholders,
     /// The kinds of which it was told that nobody attends to them.
     unattended: BTreeSet<GroupKind>,
 }
@@ -414,7 +265,7 @@ impl Session<'_> {
 
     /// Whether it is over: with `--once`, when all is green or nothing can become green any more.
     async fn judge(&mut self, rows: &[Row], stale: &mut bool) -> Option<anyhow::Result<()>> {
-        if self.is_green(rows) {
+        if self.progress(rows).is_green() {
             self.stuck_since = None;
             self.tell_of_unattended();
             if self.args.once {
@@ -428,26 +279,21 @@ impl Session<'_> {
         }
         self.was_green = false;
         // The engine may still be about to look at the last of them.
-        *stale |= rows.iter().any(|row| !self.has_seen(row));
-        let is_over =
-            self.has_seen_all(rows) && self.stillness.is_quiet(&self.controller.caches(), self.quiet_for());
-        if is_over && self.args.once {
+        *stale |= rows.iter().any(|row| !self.progress(rows).has_seen(row));
+        if self.args.once
+            && self.progress(rows).has_seen_all()
+            && self.stillness.is_quiet(&self.controller.caches())
+        {
             return Some(Err(self.give_up(rows.to_vec()).await));
         }
-        if !self.args.once {
-            if is_over && !std::mem::replace(&mut self.has_said_why, true) {
-                self.say_why(rows.to_vec()).await;
-            }
-            self.has_said_why &= self.stillness.is_settled();
-        }
-        if !self.args.once || !self.is_stuck(rows) {
+        if !self.args.once || !self.progress(rows).is_stuck() {
             self.stuck_since = None;
             return None;
         }
         *stale = true;
         let is_over = self.stuck_since.get_or_insert_with(Instant::now).elapsed() >= STUCK;
         // What stands in for something out of reach is put in place once nothing moves, and moves things again.
-        if !is_over || self.is_anything_out_of_reach(rows) && !self.stillness.is_settled() {
+        if !is_over || self.progress(rows).is_anything_out_of_reach() && !self.stillness.is_settled() {
             return None;
         }
         Some(Err(self.give_up(rows.to_vec()).await))
@@ -466,8 +312,10 @@ impl Session<'_> {
     }
 
     /// Tells of what is not green, and why.
-    async fn say_why(&mut self, mut rows: Vec<Row>) {
-        rows.iter_mut().filter(|row| !self.has_seen(row)).for_each(Row::tell_of_sources);
+    async fn give_up(&mut self, mut rows: Vec<Row>) -> anyhow::Error {
+        let unseen: Vec<bool> = rows.iter().map(|row| !self.progress(&rows).has_seen(row)).collect();
+        let unseen = rows.iter_mut().zip(unseen).filter(|(_, unseen)| *unseen);
+        unseen.for_each(|(row, _)| row.tell_of_sources());
         causes::add(&mut rows, &self.sites()).await;
         self.reporter.end(&rows, false);
         if self.args.stand_ins == stand_ins::When::Auto && rows.iter().any(Row::lacks_what_people_make) {
@@ -499,46 +347,27 @@ impl Session<'_> {
         ));
     }
 
-    fn is_anything_out_of_reach(&self, rows: &[Row]) -> bool {
-        rows.iter().any(|row| match row.is_set {
-            true => row.is_invalid,
-            false => row.is_out_of_reach,
-        })
-    }
-
-    fn has_seen_all(&self, rows: &[Row]) -> bool {
-        rows.iter().all(|row| self.has_seen(row))
-    }
-
-    /// Whether everything that is not green cannot become green by itself: it does not render, its sources cannot be had
-    /// (hosts are asked again after minutes), its spec is invalid, only a person would sync it, its sync has failed
-    /// several times, or it waits for such an Application.
-    fn is_stuck(&self, rows: &[Row]) -> bool {
-        let broken = |row: &Row| {
-            row.is_invalid
-                || row.is_out_of_reach
-                || row.fails_again_and_again()
-                || (row.waits_for_a_person() && (!self.args.sync_all || row.phase.is_some()))
-                || (!row.is_set && self.controller.is_broken(&key_of(row)))
-        };
-        let waits_for_broken = |row: &Row| {
-            let names: Vec<&str> =
-                rows.iter().filter(|row| broken(row)).map(|row| row.name.as_str()).collect();
-            let awaited: Vec<_> = row.awaited_applications().collect();
-            !awaited.is_empty() && awaited.iter().all(|name| names.contains(name))
-        };
-        !rows.is_empty()
-            && rows.iter().all(|row| self.has_seen(row))
-            && rows.iter().filter(|row| !row.is_green()).all(|row| broken(row) || waits_for_broken(row))
-    }
-
     fn rows(&self) -> Vec<Row> {
-        let mut rows = rows::of(self.controller.cache());
-        for row in rows.iter_mut().filter(|row| !row.is_set) {
-            row.is_out_of_reach = self.controller.is_out_of_reach(&key_of(row));
-        }
-        rows.extend(self.refused.iter().cloned());
-        rows
+        rows_of(&self.controller, &self.refused)
+    }
+
+    fn progress<'r>(&'r self, rows: &'r [Row]) -> Progress<'r> {
+        let syncs_all = self.args.sync_all;
+        Progress { controller: &self.controller, rows, now: Timestamp::now(), syncs_all }
+    }
+
+    /// Puts things in the place of those that are out of reach, once nothing else moves.
+    async fn stand_in(&mut self, rows: &[Row]) {
+        let now = Timestamp::now();
+        self.stillness.look(rows, now);
+        let progress = Progress { controller: &self.controller, rows, now, syncs_all: self.args.sync_all };
+        let told = self.placeholders.stand_in(progress, &mut self.stillness).await;
+        told.iter().for_each(|text| self.reporter.notice(text));
+    }
+
+    /// Every cluster with its live state, the engine's own first.
+    fn sites(&self) -> Vec<(Cluster, LiveCache)> {
+        standing::sites(&self.controller)
     }
 
     /// Starts the clusters of destinations that were not known before.
@@ -562,14 +391,6 @@ impl Session<'_> {
                 self.reporter.notice(&format!("{} cannot be synced: {error:#}", row.name));
             }
         }
-    }
-
-    fn has_seen(&self, row: &Row) -> bool {
-        row.is_set || row.is_refused || self.controller.has_seen(&key_of(row))
-    }
-
-    fn is_green(&self, rows: &[Row]) -> bool {
-        !rows.is_empty() && rows.iter().all(|row| row.is_green() && self.has_seen(row))
     }
 
     /// Takes up edits: changed Applications are installed anew, everything else is the engine's.
@@ -641,26 +462,4 @@ impl Session<'_> {
         }
         Ok(())
     }
-}
-
-/// What is installed, by kind, namespace and name.
-fn installed(roots: &[Found], others: &[Found]) -> BTreeMap<(String, String, String), Found> {
-    let all = roots.iter().chain(others);
-    all.map(|found| {
-        let (namespace, name) = found.id();
-        ((found.object.kind().to_owned(), namespace, name), found.clone())
-    })
-    .collect()
-}
-
-/// Whether something that is no root any more is rendered by an Application now.
-fn is_led_to(found: &Found, catalogue: &Catalogue) -> bool {
-    match found.object.kind() {
-        "Application" | "ApplicationSet" => catalogue.knows(&found.node()),
-        _ => catalogue.renders(found),
-    }
-}
-
-fn key_of(row: &Row) -> AppKey {
-    AppKey { namespace: row.namespace.clone(), name: row.name.clone() }
 }

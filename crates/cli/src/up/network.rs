@@ -6,8 +6,6 @@ use std::net::IpAddr;
 use tiphys_apiserver::ServiceNetwork;
 use tiphys_vfs::FileTree;
 
-use super::args::Args;
-
 /// What common distributions use beside the default.
 const COMMON: [(&str, &str); 7] = [
     ("k3s", "10.43.0.0/16"),
@@ -20,7 +18,7 @@ const COMMON: [(&str, &str); 7] = [
 ];
 
 /// The range, and what is to be said of it.
-pub(super) struct Chosen {
+pub struct Chosen {
     /// `None` is that of the state folder, or the default.
     pub range: Option<ServiceNetwork>,
     /// Why it is not the default, if nobody asked for it.
@@ -28,10 +26,9 @@ pub(super) struct Chosen {
 }
 
 /// The range that was asked for, or the one that the repository's fixed addresses need. A cluster that exists has one.
-pub(super) fn chosen(args: &Args, tree: &dyn FileTree) -> Chosen {
-    let exists = args.state.as_ref().is_some_and(|folder| folder.exists());
-    if args.service_cluster_ip_range.is_some() || exists {
-        return Chosen { range: args.service_cluster_ip_range, told: None };
+pub fn chosen(asked: Option<ServiceNetwork>, exists: bool, tree: &dyn FileTree) -> Chosen {
+    if asked.is_some() || exists {
+        return Chosen { range: asked, told: None };
     }
     let fixed = fixed_addresses(tree);
     let Some((name, range)) = fitting(&fixed.iter().map(|(_, address)| *address).collect::<Vec<_>>()) else {

@@ -211,7 +211,7 @@ impl Reporter {
             }
             bar
         });
-        let since = row.doing_since();
+        let since = row.doing_since(jiff::Timestamp::now());
         bar.set_message(format!(
             "{:<24} wave {:>3}  {:<9} {:<11} {since}",
             show::line(&row.title),

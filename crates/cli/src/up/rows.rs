@@ -445,16 +445,16 @@ impl Row {
 
     /// Whether its operation fails again and again: nothing but another attempt is to come, of the whole or of single
     /// objects, and there were several.
-    pub fn fails_again_and_again(&self) -> bool {
-        !self.waits.is_empty() && self.keeps_failing()
+    pub fn fails_again_and_again(&self, now: Timestamp) -> bool {
+        !self.waits.is_empty() && self.keeps_failing(now)
     }
 
     /// The same, or another attempt is being made.
-    pub fn keeps_failing(&self) -> bool {
+    pub fn keeps_failing(&self, now: Timestamp) -> bool {
         const ENOUGH: i64 = 3;
         const LONG: Duration = Duration::from_secs(30);
         let is_running = self.phase.is_some_and(|phase| !phase.is_completed());
-        let lasts = |since: Time| elapsed(since.timestamp(), Timestamp::now()) >= LONG;
+        let lasts = |since: Time| elapsed(since.timestamp(), now) >= LONG;
         is_running
             && self.waits.iter().all(|wait| wait.kind == WaitKind::Retry)
             && (self.retries >= ENOUGH || self.failing_since.is_some_and(lasts))
@@ -462,8 +462,8 @@ impl Row {
 
     /// What of it is looked at to tell whether anything moves: that the same attempt is made again and again is no
     /// move.
-    pub fn at_rest(&self) -> Self {
-        if !self.keeps_failing() {
+    pub fn at_rest(&self, now: Timestamp) -> Self {
+        if !self.keeps_failing(now) {
             return self.clone();
         }
         Self {
@@ -498,14 +498,14 @@ impl Row {
     }
 
     /// Since when the first wait lasts.
-    pub fn waiting_for(&self) -> Option<Duration> {
+    pub fn waiting_for(&self, now: Timestamp) -> Option<Duration> {
         let wait = self.waits.first()?;
-        Some(elapsed(wait.since.timestamp(), Timestamp::now()))
+        Some(elapsed(wait.since.timestamp(), now))
     }
 
     /// What it does, with how long it has been waiting.
-    pub fn doing_since(&self) -> String {
-        match self.waiting_for() {
+    pub fn doing_since(&self, now: Timestamp) -> String {
+        match self.waiting_for(now) {
             Some(since) if since.as_secs() > 0 => format!("{} for {}", self.doing, shown(since)),
             _ => self.doing.clone(),
         }
@@ -535,18 +535,18 @@ mod tests {
 
     #[test]
     fn requests_that_have_failed_for_long_are_told_from_those_that_just_began() {
-        assert!(repeating(40, 0, retry_that_began_now()).fails_again_and_again());
-        assert!(!repeating(5, 0, retry_that_began_now()).fails_again_and_again());
-        assert!(repeating(5, 3, retry_that_began_now()).fails_again_and_again());
+        assert!(repeating(40, 0, retry_that_began_now()).fails_again_and_again(Timestamp::now()));
+        assert!(!repeating(5, 0, retry_that_began_now()).fails_again_and_again(Timestamp::now()));
+        assert!(repeating(5, 3, retry_that_began_now()).fails_again_and_again(Timestamp::now()));
     }
 
     #[test]
     fn one_more_attempt_of_the_same_is_no_move() {
         let (waiting, trying) = (repeating(40, 0, retry_that_began_now()), repeating(40, 0, json!([])));
-        assert!(!trying.fails_again_and_again() && waiting != trying);
-        assert_eq!(waiting.at_rest(), trying.at_rest());
+        assert!(!trying.fails_again_and_again(Timestamp::now()) && waiting != trying);
+        assert_eq!(waiting.at_rest(Timestamp::now()), trying.at_rest(Timestamp::now()));
         let (waiting, trying) = (repeating(5, 0, retry_that_began_now()), repeating(5, 0, json!([])));
-        assert_ne!(waiting.at_rest(), trying.at_rest());
+        assert_ne!(waiting.at_rest(Timestamp::now()), trying.at_rest(Timestamp::now()));
     }
 
     #[test]

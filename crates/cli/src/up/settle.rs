@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
+use jiff::Timestamp;
 use tiphys_cluster::LiveCache;
 use tiphys_sync::WaitKind;
 use tiphys_value::{GroupKind, ObjectExt, Value};
@@ -24,18 +25,34 @@ pub struct Stillness {
     seen: Vec<Row>,
     since: Instant,
     still_for: Duration,
+    /// How long a rest is the end.
+    quiet: Duration,
+    /// The time on the cluster's clock at the last look.
+    now: Timestamp,
 }
 
 impl Stillness {
     /// From now on.
     pub fn new() -> Self {
-        Self { seen: Vec::new(), since: Instant::now(), still_for: Duration::ZERO }
+        Self::with_quiet(QUIET)
     }
 
-    /// Takes up what is to be told now.
-    pub fn look(&mut self, rows: &[Row]) {
+    /// The same, where so long a rest is the end.
+    pub fn with_quiet(quiet: Duration) -> Self {
+        Self {
+            quiet,
+            seen: Vec::new(),
+            since: Instant::now(),
+            still_for: Duration::ZERO,
+            now: Timestamp::UNIX_EPOCH,
+        }
+    }
+
+    /// Takes up what is to be told now; `now` is the time on the cluster's clock.
+    pub fn look(&mut self, rows: &[Row], now: Timestamp) {
+        self.now = now;
         let same = self.seen.len() == rows.len()
-            && self.seen.iter().zip(rows).all(|(seen, row)| seen.at_rest() == row.at_rest());
+            && self.seen.iter().zip(rows).all(|(seen, row)| seen.at_rest(now) == row.at_rest(now));
         if !same {
             self.since = Instant::now();
         }
@@ -47,6 +64,16 @@ impl Stillness {
     pub fn stir(&mut self) {
         self.since = Instant::now();
         self.still_for = Duration::ZERO;
+    }
+
+    /// How long nothing had moved at the last look.
+    pub fn still_for(&self) -> Duration {
+        self.still_for
+    }
+
+    /// How long until things count as settled, and how long until that counts as the end, if nothing moves until then.
+    pub fn next_look(&self) -> Option<Duration> {
+        [SETTLED, self.quiet].into_iter().find(|at| self.still_for < *at).map(|at| at - self.still_for)
     }
 
     /// Whether things have come to rest for the moment.
@@ -62,8 +89,8 @@ impl Stillness {
             let kind = GroupKind::new(group, kind);
             caches.iter().flat_map(|cache| cache.of_kind(&kind)).collect::<Vec<_>>()
         };
-        self.still_for >= least
-            && !self.seen.iter().any(is_moving)
+        self.still_for >= self.quiet
+            && !self.seen.iter().any(|row| is_moving(row, self.now))
             && !all("", "Pod").iter().any(|pod| is_busy(pod))
             && !["Deployment", "StatefulSet", "DaemonSet"]
                 .iter()
@@ -72,10 +99,10 @@ impl Stillness {
 }
 
 /// Whether an operation is at work, or waits for nothing but time.
-fn is_moving(row: &Row) -> bool {
+fn is_moving(row: &Row, now: Timestamp) -> bool {
     let is_at_work = row.phase.is_some_and(|phase| !phase.is_completed()) && row.waits.is_empty();
     let is_due = row.waits.iter().any(|wait| matches!(wait.kind, WaitKind::Retry | WaitKind::WaveDelay));
-    is_at_work || is_due && !row.fails_again_and_again()
+    is_at_work || is_due && !row.fails_again_and_again(now)
 }
 
 /// Whether a pod's program runs and is not where it should be: not ready yet, or to end one day.
@@ -113,14 +140,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn rest_begins_with_a_look() {
         let mut stillness = Stillness::new();
-        stillness.look(&[]);
+        stillness.look(&[], Timestamp::UNIX_EPOCH);
         tokio::time::advance(SETTLED).await;
         assert!(!stillness.is_settled(), "nobody has looked since");
-        stillness.look(&[]);
-        assert!(stillness.is_settled() && !stillness.is_quiet(&[], QUIET));
+        stillness.look(&[], Timestamp::UNIX_EPOCH);
+        assert!(stillness.is_settled() && !stillness.is_quiet(&[]));
         tokio::time::advance(QUIET).await;
-        stillness.look(&[]);
-        assert!(stillness.is_quiet(&[], QUIET));
+        stillness.look(&[], Timestamp::UNIX_EPOCH);
+        assert!(stillness.is_quiet(&[]));
         stillness.stir();
         assert!(!stillness.is_settled());
     }

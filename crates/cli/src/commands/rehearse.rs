@@ -1,0 +1,3 @@
+//! `tiphys rehearse`.
+
+pub use crate::rehearse::{Args, run};

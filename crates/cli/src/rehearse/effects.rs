@@ -1,0 +1,240 @@
+//! What a change does: told of the objects that came from Git, by Application.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use tiphys_stage::story::{Moment, Story, What};
+use tiphys_value::ResourceKey;
+
+/// What becomes of an object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "what")]
+pub enum Effect {
+    /// It is new.
+    Created,
+    /// It was deleted and made anew.
+    Replaced,
+    /// It is gone.
+    Deleted,
+    /// Fields of it changed.
+    Changed {
+        /// Which.
+        fields: Vec<String>,
+    },
+}
+
+/// What becomes of an Application.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AppEffects {
+    /// Its objects.
+    pub objects: Vec<ObjectEffect>,
+    /// Workloads of it whose pods are others afterwards, and how many new ones were made.
+    pub restarted: Vec<Restart>,
+    /// What its operations waited for that they had not waited for before, in milliseconds.
+    pub waits: Vec<Waited>,
+}
+
+/// An object, and what becomes of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectEffect {
+    /// Which.
+    pub object: ResourceKey,
+    /// What.
+    #[serde(flatten)]
+    pub effect: Effect,
+    /// When, in milliseconds since the beginning.
+    pub at_ms: u64,
+}
+
+/// A workload with new pods in place of old ones.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Restart {
+    /// The workload.
+    pub workload: ResourceKey,
+    /// How many pods were made.
+    pub pods: usize,
+}
+
+/// Something that an operation waited for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Waited {
+    /// For what, in the words of the engine.
+    pub wait: String,
+    /// How long.
+    pub ms: u64,
+}
+
+/// What a change does.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Effects {
+    /// By Application; those without effects are left out.
+    pub applications: BTreeMap<String, AppEffects>,
+    /// Applications that were green and are not any more.
+    pub turned_red: Vec<String>,
+    /// Applications that were not green and still are not.
+    pub still_red: Vec<String>,
+}
+
+impl Effects {
+    /// Of a story that follows another one.
+    pub fn of(before: &Story, story: &Story) -> Self {
+        let mut effects = Self::default();
+        let mut by_object: BTreeMap<(&str, &ResourceKey), Vec<&Moment>> = BTreeMap::new();
+        let mut pods: BTreeMap<(&str, &ResourceKey), (usize, usize)> = BTreeMap::new();
+        for moment in &story.moments {
+            let Some(app) = moment.application.as_deref() else { continue };
+            if moment.from_git && moment.what != What::State {
+                by_object.entry((app, &moment.object)).or_default().push(moment);
+            } else if let Some(workload) = moment.made_by.as_ref().filter(|_| moment.object.kind == "Pod") {
+                let count = pods.entry((app, workload)).or_default();
+                match moment.what {
+                    What::Created => count.0 += 1,
+                    What::Deleted => count.1 += 1,
+                    _ => {}
+                }
+            }
+        }
+        for ((app, object), moments) in by_object {
+            let effect = effect(&moments);
+            let at_ms = moments[0].at_ms;
+            let to = effects.applications.entry(app.to_owned()).or_default();
+            to.objects.push(ObjectEffect { object: object.clone(), effect, at_ms });
+        }
+        for ((app, workload), (made, gone)) in pods {
+            if made > 0 && gone > 0 && is_restarted(workload) {
+                let to = effects.applications.entry(app.to_owned()).or_default();
+                to.restarted.push(Restart { workload: workload.clone(), pods: made });
+            }
+        }
+        for (app, waits) in new_waits(before, story) {
+            effects.applications.entry(app).or_default().waits = waits;
+        }
+        let was_green: BTreeSet<(&str, &str)> = before
+            .applications
+            .iter()
+            .filter(|app| app.is_green)
+            .map(|app| (app.namespace.as_str(), app.name.as_str()))
+            .collect();
+        let red = story.applications.iter().filter(|app| !app.is_green);
+        let (turned, still): (Vec<_>, Vec<_>) =
+            red.partition(|app| was_green.contains(&(app.namespace.as_str(), app.name.as_str())));
+        effects.turned_red = turned.into_iter().map(|app| app.name.clone()).collect();
+        effects.still_red = still.into_iter().map(|app| app.name.clone()).collect();
+        effects
+    }
+
+    /// Whether nothing at all comes of the change.
+    pub fn is_nothing(&self) -> bool {
+        self.touched() == 0 && self.turned_red.is_empty()
+    }
+
+    /// How many Applications have objects that change.
+    pub fn touched(&self) -> usize {
+        self.applications.values().filter(|app| !app.objects.is_empty() || !app.restarted.is_empty()).count()
+    }
+}
+
+/// Pods of Jobs come and go by themselves.
+fn is_restarted(workload: &ResourceKey) -> bool {
+    matches!(workload.kind.as_str(), "Deployment" | "StatefulSet" | "DaemonSet")
+}
+
+fn effect(moments: &[&Moment]) -> Effect {
+    let created = moments.iter().any(|moment| moment.what == What::Created);
+    let deleted = moments.iter().any(|moment| moment.what == What::Deleted);
+    let ends_deleted = moments
+        .iter()
+        .rev()
+        .find(|moment| moment.what != What::Changed)
+        .is_some_and(|moment| moment.what == What::Deleted);
+    match (created, deleted) {
+        (_, true) if ends_deleted => Effect::Deleted,
+        (true, true) => Effect::Replaced,
+        (true, false) => Effect::Created,
+        _ => {
+            let fields: BTreeSet<&String> = moments.iter().flat_map(|moment| &moment.fields).collect();
+            Effect::Changed { fields: fields.into_iter().cloned().collect() }
+        }
+    }
+}
+
+/// How long a wait has to last to be told.
+const WORTH_TELLING: u64 = 5_000;
+
+/// What each Application waited for, the longest first.
+pub fn waits(story: &Story) -> BTreeMap<String, Vec<Waited>> {
+    let mut open: BTreeMap<&ResourceKey, (&str, u64)> = BTreeMap::new();
+    let mut all: BTreeMap<String, BTreeMap<&str, u64>> = BTreeMap::new();
+    let is_application =
+        |key: &ResourceKey| key.kind == "Application" && key.group == tiphys_model::names::GROUP;
+    let end = story.moments.last().map_or(0, |moment| moment.at_ms).max(story.took_ms);
+    let told =
+        story.moments.iter().filter(|moment| is_application(&moment.object) && moment.what != What::Changed);
+    for moment in told {
+        if let Some((wait, since)) = open.remove(&moment.object) {
+            *all.entry(moment.object.name.clone()).or_default().entry(wait).or_default() +=
+                moment.at_ms - since;
+        }
+        if !moment.because.is_empty() && moment.what != What::Deleted {
+            open.insert(&moment.object, (&moment.because, moment.at_ms));
+        }
+    }
+    for (key, (wait, since)) in open {
+        *all.entry(key.name.clone()).or_default().entry(wait).or_default() += end.saturating_sub(since);
+    }
+    let worth = |waits: BTreeMap<&str, u64>| {
+        let waits = waits.into_iter().filter(|(_, ms)| *ms >= WORTH_TELLING);
+        let mut waits: Vec<Waited> = waits.map(|(wait, ms)| Waited { wait: wait.to_owned(), ms }).collect();
+        waits.sort_by(|a, b| (b.ms, &a.wait).cmp(&(a.ms, &b.wait)));
+        waits
+    };
+    all.into_iter().map(|(app, waits)| (app, worth(waits))).filter(|(_, waits)| !waits.is_empty()).collect()
+}
+
+fn new_waits(before: &Story, story: &Story) -> BTreeMap<String, Vec<Waited>> {
+    let known = waits(before);
+    let mut all = waits(story);
+    for (app, waits) in &mut all {
+        let old = known.get(app).map(Vec::as_slice).unwrap_or_default();
+        waits.retain(|new| !old.iter().any(|old| old.wait == new.wait));
+    }
+    all.retain(|_, waits| !waits.is_empty());
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moment(what: What, fields: &[&str]) -> Moment {
+        Moment {
+            at_ms: 0,
+            cluster: 0,
+            object: ResourceKey::new("apps", "Deployment", "shop", "web"),
+            application: Some("shop".into()),
+            made_by: None,
+            what,
+            from: String::new(),
+            to: String::new(),
+            fields: fields.iter().map(|field| (*field).to_owned()).collect(),
+            because: String::new(),
+            from_git: true,
+        }
+    }
+
+    #[test]
+    fn what_is_made_anew_is_replaced() {
+        let of = |all: &[Moment]| effect(&all.iter().collect::<Vec<_>>());
+        let (created, deleted) = (moment(What::Created, &[]), moment(What::Deleted, &[]));
+        assert_eq!(of(&[deleted.clone(), created.clone()]), Effect::Replaced);
+        assert_eq!(of(&[created.clone(), deleted.clone()]), Effect::Deleted);
+        assert_eq!(of(std::slice::from_ref(&created)), Effect::Created);
+        let changed = of(&[moment(What::Changed, &["b"]), moment(What::Changed, &["a", "b"])]);
+        assert_eq!(changed, Effect::Changed { fields: vec!["a".into(), "b".into()] });
+    }
+}

@@ -1,0 +1,59 @@
+//! Where what a story tells of is written.
+
+use std::collections::BTreeMap;
+
+use tiphys_stage::story::Story;
+use tiphys_value::{ObjectExt, ResourceKey};
+
+use crate::up::plan::Plan;
+
+/// How many places of a cause are told.
+const MOST: usize = 20;
+
+/// Adds to each cause where its objects, or what made them, are written: file and line.
+pub fn add(story: &mut Story, plan: &Plan) {
+    if story.causes.is_empty() {
+        return;
+    }
+    let places = of_objects(plan);
+    let applications = of_applications(plan);
+    for cause in &mut story.causes {
+        let own = cause.sources.iter().filter_map(|key| places.get(key));
+        cause.places = own.take(MOST).cloned().collect();
+        if cause.places.is_empty() {
+            let of_apps = cause.applications.iter().filter_map(|name| applications.get(name));
+            cause.places = of_apps.take(MOST).cloned().collect();
+        }
+        cause.places.sort();
+        cause.places.dedup();
+    }
+}
+
+/// Where every rendered object, root Application and project is written.
+fn of_objects(plan: &Plan) -> BTreeMap<ResourceKey, String> {
+    let mut places = BTreeMap::new();
+    for entry in plan.catalogue.entries.values() {
+        let objects = entry.rendered.iter().flat_map(|rendered| &rendered.objects);
+        for object in objects.filter(|object| !object.location.file.is_empty()) {
+            places.insert(object.value.resource_key(), object.location.to_string());
+        }
+    }
+    for found in plan.roots.iter().chain(&plan.projects) {
+        let (namespace, name) = found.id();
+        let gvk = found.object.gvk();
+        places.entry(ResourceKey::new(gvk.group, gvk.kind, namespace, name)).or_insert_with(|| found.place());
+    }
+    places
+}
+
+/// Where every Application is written, by the name in the marks of its objects.
+pub fn of_applications(plan: &Plan) -> BTreeMap<String, String> {
+    let places = of_objects(plan).into_iter();
+    let own = |key: &ResourceKey| match key.namespace.as_str() {
+        "" | crate::ENGINE_NAMESPACE => key.name.clone(),
+        namespace => format!("{namespace}_{}", key.name),
+    };
+    let applications =
+        places.filter(|(key, _)| key.group == tiphys_model::names::GROUP && key.kind == "Application");
+    applications.map(|(key, place)| (own(&key), place)).collect()
+}

@@ -1,0 +1,288 @@
+//! Plays a plan on a stage.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use tiphys_cluster::Cluster;
+use tiphys_controller::{Destinations, Settings};
+use tiphys_health::HealthSettings;
+use tiphys_model::names;
+use tiphys_stage::{
+    Ending, Next, Recorder, Site, SiteOptions, Stage, Still, Watcher,
+    fault::{Injector, Timed},
+    story::{Outcome, Story},
+};
+use tiphys_sync::{AutoSettings, SyncSettings};
+use tiphys_value::ResourceKey;
+
+use super::strict;
+use crate::{
+    ENGINE_NAMESPACE,
+    up::{
+        clusters::Beside,
+        install::{Install, without_settings},
+        network,
+        plan::{Plan, installed, is_led_to},
+        progress::{Progress, rows_of},
+        rows::{self, Row},
+        settle::Stillness,
+        stand_ins::When,
+        standing::Placeholders,
+        sync, twin,
+    },
+};
+
+/// How long nothing may move before that is the end: longer than the longest pause of a kubelet or of the engine. It costs
+/// nothing where time is virtual.
+const QUIET: Duration = Duration::from_secs(6 * 60);
+/// How long after the last fault is over that may begin.
+const RECOVERY: Duration = Duration::from_secs(10 * 60);
+/// How long all has to be well before that is the end: what the engine is about to look at is not green yet.
+const STEADY: Duration = Duration::from_secs(3);
+
+/// How it is played.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// By Argo CD's rules.
+    pub argo_cd: bool,
+    /// Draws uids and names.
+    pub seed: u64,
+    /// How much virtual time passes at most.
+    pub until: Duration,
+    /// What stands in.
+    pub stand_ins: When,
+    /// Whether somebody syncs what nobody else would.
+    pub sync_all: bool,
+}
+
+/// How a play ended: its story, and the clusters as they are then.
+pub struct Played {
+    /// What happened.
+    pub story: Story,
+    /// The engine's own cluster.
+    pub home: Still,
+    /// Those beside it, by the address that stands for each.
+    pub beside: Vec<(String, Still)>,
+    placeholders: Placeholders,
+}
+
+/// Brings a repository up from nothing. Must be called on a runtime of virtual time.
+///
+/// # Errors
+/// The cluster cannot be set up.
+pub async fn bring_up(plan: &Plan, rules: Rules, faults: Vec<Timed>) -> anyhow::Result<Played> {
+    let chosen = network::chosen(None, false, plan.repository.tree.as_ref());
+    let mut world = tiphys_world::Settings::default();
+    let mut known = strict::registries(plan);
+    known.extend(std::mem::take(&mut world.behaviours));
+    world.behaviours = known;
+    let options = SiteOptions { seed: rules.seed, service_network: chosen.range, is_isolated: true, world };
+    let site = Site::fresh(options.clone())?;
+    let mut placeholders = Vec::from_iter(chosen.told);
+    let mut stage = Stage::new(site, plan.repository.repositories.clone(), settings(plan, rules));
+    let mut recorder = stage.recorder();
+    let home = stage.site().cluster();
+    Install { cluster: &home, projects: &plan.projects, settings: plan.argo_settings.as_ref() }
+        .definitions()
+        .await?;
+    for beside in plan.apart.iter().filter_map(Beside::of) {
+        let options = SiteOptions { seed: rules.seed.wrapping_add(1), ..options.clone() };
+        placeholders.push(add_beside(&mut stage, &mut recorder, &beside, options).await?);
+    }
+    play(stage, &recorder, plan, rules, Placeholders::new(rules.stand_ins), faults, placeholders).await
+}
+
+/// Puts a cluster beside the engine's own, and returns what is to be told of it.
+async fn add_beside(
+    stage: &mut Stage,
+    recorder: &mut Recorder,
+    beside: &Beside,
+    options: SiteOptions,
+) -> anyhow::Result<String> {
+    let site = Site::fresh(options)?;
+    recorder.also(site.server().clone());
+    stage.put_beside(&beside.server, site);
+    beside.declare(&stage.site().cluster()).await?;
+    Ok(beside.told())
+}
+
+/// Plays another state of the repository on clusters as they are. Must be called on a runtime of virtual time.
+///
+/// # Errors
+/// The cluster cannot be set up.
+pub async fn go_on(
+    before: &Played,
+    was: &Plan,
+    plan: &Plan,
+    rules: Rules,
+    faults: Vec<Timed>,
+) -> anyhow::Result<Played> {
+    let mut known = strict::registries(plan);
+    known.extend(strict::networks(&before.home.server().snapshot()));
+    let site = before.home.with_rules(known).resume()?;
+    let mut stage = Stage::new(site, plan.repository.repositories.clone(), settings(plan, rules));
+    for (server, still) in &before.beside {
+        stage.put_beside(server, still.resume()?);
+    }
+    let mut recorder = stage.recorder();
+    let mut notices = Vec::new();
+    let is_new = |beside: &Beside| !before.beside.iter().any(|(server, _)| *server == beside.server);
+    for beside in plan.apart.iter().filter_map(Beside::of).filter(is_new) {
+        let options =
+            SiteOptions { seed: rules.seed.wrapping_add(1), is_isolated: true, ..SiteOptions::default() };
+        notices.push(add_beside(&mut stage, &mut recorder, &beside, options).await?);
+    }
+    remove_what_is_gone(&stage.site().cluster(), was, plan).await?;
+    // Settings that nothing states any more are those of nobody.
+    let had = was.argo_settings.clone().filter(|_| plan.argo_settings.is_none());
+    if let Some(had) = had.filter(|_| !plan.catalogue.brings_settings()) {
+        let cluster = stage.site().cluster();
+        let install = Install { cluster: &cluster, projects: &[], settings: Some(&without_settings(had)) };
+        install.applications(&[]).await?;
+    }
+    play(stage, &recorder, plan, rules, before.placeholders.clone(), faults, notices).await
+}
+
+/// Deletes roots and projects that are in the repository no more.
+async fn remove_what_is_gone(cluster: &Cluster, was: &Plan, plan: &Plan) -> anyhow::Result<()> {
+    let install = Install { cluster, projects: &plan.projects, settings: plan.argo_settings.as_ref() };
+    let present = installed(&plan.roots, &plan.projects);
+    for (key, gone) in installed(&was.roots, &was.projects) {
+        if !present.contains_key(&key) && !is_led_to(&gone, &plan.catalogue) {
+            install.remove(&gone).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn play(
+    mut stage: Stage,
+    recorder: &Recorder,
+    plan: &Plan,
+    rules: Rules,
+    placeholders: Placeholders,
+    faults: Vec<Timed>,
+    notices: Vec<String>,
+) -> anyhow::Result<Played> {
+    let home = stage.site().cluster();
+    let install = Install { cluster: &home, projects: &plan.projects, settings: plan.argo_settings.as_ref() };
+    let refused = rows::refused(&install.applications(&plan.roots).await?);
+    let mut director = Director {
+        rules,
+        refused,
+        placeholders,
+        stillness: Stillness::with_quiet(QUIET),
+        injector: Injector::new(faults),
+        notices,
+        asked: BTreeSet::new(),
+        outcome: Outcome::TimeUp,
+        fault: None,
+    };
+    stage.start().await?;
+    stage.play(rules.until, &mut director).await;
+    if let Some(fault) = director.fault {
+        return Err(fault);
+    }
+    let still_for = director.stillness.still_for();
+    let ending = Ending {
+        outcome: director.outcome,
+        still_since_ms: millis(stage.elapsed().saturating_sub(still_for)),
+        placeholders: director.notices,
+        namespace: ENGINE_NAMESPACE.to_owned(),
+        refused: director.refused.iter().map(refusal).collect(),
+    };
+    let story = stage.story(&recorder.record(), ending);
+    stage.kill();
+    let beside = stage.beside().map(|(server, site)| (server.to_owned(), site.still())).collect();
+    Ok(Played { story, home: stage.site().still(), beside, placeholders: director.placeholders })
+}
+
+/// What the cluster did not take, and why.
+fn refusal(row: &Row) -> (ResourceKey, String) {
+    let kind = if row.is_set { "ApplicationSet" } else { "Application" };
+    let key = ResourceKey::new(names::GROUP, kind, &row.namespace, &row.name);
+    (key, row.reasons.first().cloned().unwrap_or_default())
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn settings(plan: &Plan, rules: Rules) -> Settings {
+    let attended = Some(twin::attended());
+    Settings {
+        namespace: ENGINE_NAMESPACE.into(),
+        sync: if rules.argo_cd { SyncSettings::compat() } else { SyncSettings::default() },
+        auto: AutoSettings { compat: rules.argo_cd, ..AutoSettings::default() },
+        health: HealthSettings { compat: rules.argo_cd, attended },
+        destinations: if plan.apart.is_empty() { Destinations::AllHere } else { Destinations::Apart },
+        pass_out_of_reach: rules.stand_ins != When::Never,
+        ..Settings::default()
+    }
+}
+
+/// Puts placeholders and faults on the stage, and says when it is over.
+struct Director {
+    rules: Rules,
+    refused: Vec<Row>,
+    placeholders: Placeholders,
+    stillness: Stillness,
+    injector: Injector,
+    notices: Vec<String>,
+    /// What was asked to be synced: namespace, name and revision.
+    asked: BTreeSet<(String, String, String)>,
+    outcome: Outcome,
+    fault: Option<anyhow::Error>,
+}
+
+impl Watcher for Director {
+    async fn look(&mut self, stage: &mut Stage) -> Next {
+        match self.step(stage).await {
+            Ok(next) => next,
+            Err(error) => {
+                self.fault = Some(error);
+                Next::End
+            }
+        }
+    }
+}
+
+impl Director {
+    async fn step(&mut self, stage: &mut Stage) -> anyhow::Result<Next> {
+        self.injector.apply(stage).await?;
+        let elapsed = stage.elapsed();
+        let next_fault = self.injector.next_after(elapsed).map(|at| at.saturating_sub(elapsed));
+        // A dead engine says nothing, and comes back with the end of its fault.
+        let Some(controller) = stage.engine() else { return Ok(Next::Wait(next_fault)) };
+        let now = stage.site().now();
+        let rows = rows_of(controller, &self.refused);
+        self.stillness.look(&rows, now);
+        if self.rules.sync_all {
+            self.sync_all(&rows, &stage.site().cluster()).await?;
+        }
+        let progress = Progress { controller, rows: &rows, now, syncs_all: self.rules.sync_all };
+        let told = self.placeholders.stand_in(progress, &mut self.stillness).await;
+        self.notices.extend(told);
+        if next_fault.is_none() {
+            if progress.is_green() && self.stillness.still_for() >= STEADY {
+                self.outcome = Outcome::Green;
+                return Ok(Next::End);
+            }
+            let has_recovered = self.injector.last_end().is_none_or(|end| elapsed >= end + RECOVERY);
+            if has_recovered && progress.has_seen_all() && self.stillness.is_quiet(&controller.caches()) {
+                self.outcome = Outcome::Standstill;
+                return Ok(Next::End);
+            }
+        }
+        let due = [next_fault, self.stillness.next_look()].into_iter().flatten().min();
+        Ok(Next::Wait(Some(due.unwrap_or(QUIET))))
+    }
+
+    async fn sync_all(&mut self, rows: &[Row], cluster: &Cluster) -> anyhow::Result<()> {
+        for row in rows.iter().filter(|row| row.waits_for_a_person()) {
+            if self.asked.insert((row.namespace.clone(), row.name.clone(), row.revision.clone())) {
+                sync::ask(cluster, row).await?;
+            }
+        }
+        Ok(())
+    }
+}

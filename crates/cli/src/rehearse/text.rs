@@ -1,0 +1,386 @@
+//! A rehearsal for people.
+
+use std::fmt::Write as _;
+
+use tiphys_stage::{
+    causes::Cause,
+    story::{AppEnd, Outcome, Story},
+};
+use tiphys_value::ResourceKey;
+
+use super::{
+    effects::{AppEffects, Effect, Effects, waits},
+    report::{Change, Ended, Exploration, Report},
+};
+use crate::output::one_line;
+
+/// How many names a line has.
+const NAMED: usize = 6;
+/// How many objects of an Application are told of.
+const OBJECTS: usize = 12;
+/// How many causes are told.
+const CAUSES: usize = 12;
+/// How long a reason is.
+const LONG: usize = 400;
+
+/// Virtual time: `0s`, `48s`, `3m12s`, `2h05m`.
+pub fn time(ms: u64) -> String {
+    let seconds = ms / 1000;
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h{:02}m", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// Names, the first of many.
+pub fn some_of(names: &[String], most: usize) -> String {
+    match names.len().saturating_sub(most) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names[..most].join(", ")),
+    }
+}
+
+/// An object: `Deployment shop/web`.
+pub fn shown(key: &ResourceKey) -> String {
+    let place = if key.namespace.is_empty() { String::new() } else { format!("{}/", key.namespace) };
+    format!("{} {place}{}", key.kind, key.name)
+}
+
+/// The same with the namespace left out where all the world is in one.
+fn named(key: &ResourceKey) -> String {
+    if is_application(key) { format!("Application {}", key.name) } else { shown(key) }
+}
+
+fn is_application(key: &ResourceKey) -> bool {
+    key.kind == "Application" && key.group == tiphys_model::names::GROUP
+}
+
+/// The first line of all: how it ends.
+pub fn verdict(report: &Report) -> String {
+    let end = ended(&Ended::of(&report.story));
+    match &report.change {
+        None => end,
+        Some(change) if change.effects.is_nothing() && report.story.is_green() => {
+            format!(
+                "this change does nothing: no object of any Application is created, changed or deleted ({end})"
+            )
+        }
+        Some(change) if !change.effects.turned_red.is_empty() => {
+            format!("this change turns {} red: {end}", some_of(&change.effects.turned_red, NAMED))
+        }
+        Some(change) => {
+            let count = change.effects.touched();
+            let what = if count == 1 { "1 Application".to_owned() } else { format!("{count} Applications") };
+            format!("this change touches {what}: {end}")
+        }
+    }
+}
+
+/// How a play ended, in words.
+pub fn ended(ended: &Ended) -> String {
+    let all = ended.applications;
+    let red = ended.red.len();
+    let took = time(ended.took_ms);
+    match ended.outcome {
+        Outcome::Green if all == 1 => {
+            format!("ends green after {took}: the Application is Synced and Healthy")
+        }
+        Outcome::Green => format!("ends green after {took}: all {all} Applications are Synced and Healthy"),
+        Outcome::Standstill => format!(
+            "does not end green: nothing moves after {took}, and {red} of {all} Applications are not Synced and Healthy"
+        ),
+        Outcome::TimeUp => format!(
+            "does not end green: {red} of {all} Applications are not Synced and Healthy when time is up, and something still moves"
+        ),
+    }
+}
+
+/// Everything that a person needs.
+pub fn write(report: &Report) -> String {
+    let mut text = format!("{}\n", verdict(report));
+    summary(report, &mut text);
+    if let Some(change) = &report.change {
+        effects(change, &mut text);
+    } else {
+        timeline(&report.story, &mut text);
+    }
+    outages(&report.story, &mut text);
+    causes(report, &mut text);
+    assumed(report, &mut text);
+    text
+}
+
+fn summary(report: &Report, text: &mut String) {
+    let mut line = |told: String| {
+        let _ = writeln!(text, "{told}");
+    };
+    if report.rules == "argo-cd" {
+        line("by Argo CD's rules".to_owned());
+    }
+    if !report.faults.is_empty() {
+        line(format!("with {}", report.faults.join(", ")));
+    }
+    if let Some(without) = &report.without_faults {
+        line(format!("without: {}", ended(without)));
+    }
+    for difference in report.differences.iter().flatten() {
+        line(format!(
+            "{}: by Argo CD's rules {}; by Tiphys' rules {}",
+            difference.application, difference.argo_cd, difference.tiphys
+        ));
+    }
+    if let Some(change) = &report.change {
+        line(format!("{} → {}; before: {}", change.base, change.head, ended(&change.before)));
+    }
+}
+
+/// The Applications by waves: those of one wave that are green in one line.
+fn timeline(story: &Story, text: &mut String) {
+    let waits = waits(story);
+    let _ = writeln!(text, "\nwhat happens:");
+    let mut at = 0;
+    while at < story.applications.len() {
+        let first = &story.applications[at];
+        let is_alike = |app: &AppEnd| {
+            (app.depth, app.wave, app.is_green) == (first.depth, first.wave, true)
+                && app.began_ms / 1000 == first.began_ms / 1000
+        };
+        let alike = story.applications[at..].iter().take_while(|app| is_alike(app)).count().max(1);
+        let group = &story.applications[at..at + alike];
+        at += alike;
+        let names: Vec<String> = group.iter().map(|app| app.name.clone()).collect();
+        let objects: usize = group.iter().map(|app| app.objects).sum();
+        let state = match group.iter().map(|app| app.green_ms).max().flatten() {
+            Some(green) if first.is_green => format!("green at {}", time(green)),
+            _ => first.state.clone(),
+        };
+        let _ = writeln!(
+            text,
+            "  {:>6}  wave {:>3}  {}{} ({objects} objects): {state}",
+            time(first.began_ms),
+            first.wave,
+            "  ".repeat(first.depth),
+            some_of(&names, NAMED),
+        );
+        for app in group {
+            if let Some(wait) = waits.get(&app.name).and_then(|all| all.first()) {
+                let whose = if group.len() > 1 { format!("{} ", app.name) } else { String::new() };
+                let _ = writeln!(
+                    text,
+                    "                      {}{whose}{} ({})",
+                    "  ".repeat(first.depth),
+                    short(&wait.wait),
+                    time(wait.ms)
+                );
+            }
+        }
+    }
+}
+
+/// A text on one line, not too long.
+fn short(text: &str) -> String {
+    let line = one_line(text);
+    match line.char_indices().nth(LONG) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}
+
+fn effects(change: &Change, text: &mut String) {
+    let Effects { applications, turned_red, still_red } = &change.effects;
+    if !applications.is_empty() {
+        let _ = writeln!(text, "\nwhat the change does:");
+    }
+    for (name, app) in applications {
+        let mark = if turned_red.contains(name) {
+            ": turns red"
+        } else if still_red.contains(name) {
+            ": is not green"
+        } else {
+            ""
+        };
+        let _ = writeln!(text, "  {name}{mark}");
+        for line in effect_lines(app) {
+            let _ = writeln!(text, "    {line}");
+        }
+    }
+    let before: Vec<String> =
+        still_red.iter().filter(|name| change.before.red.contains(name)).cloned().collect();
+    if !before.is_empty() {
+        let _ = writeln!(text, "\nnot green before either: {}", some_of(&before, NAMED));
+    }
+}
+
+/// What becomes of an Application, a line each.
+pub fn effect_lines(app: &AppEffects) -> Vec<String> {
+    let mut lines = Vec::new();
+    for one in app.objects.iter().take(OBJECTS) {
+        let object = named(&one.object);
+        lines.push(match &one.effect {
+            Effect::Created => format!("+ {object}"),
+            Effect::Deleted => format!("- {object}"),
+            Effect::Replaced => format!("± {object}: deleted and made anew"),
+            Effect::Changed { fields } => format!("~ {object}: {}", some_of(fields, NAMED)),
+        });
+    }
+    if app.objects.len() > OBJECTS {
+        lines.push(format!("and {} objects more (--output json names them)", app.objects.len() - OBJECTS));
+    }
+    lines.extend(app.restarted.iter().map(|one| {
+        let pods = if one.pods == 1 { "1 new pod".to_owned() } else { format!("{} new pods", one.pods) };
+        format!("{} is rolled out: {pods}", named(&one.workload))
+    }));
+    lines.extend(app.waits.iter().take(2).map(|wait| format!("{} ({})", short(&wait.wait), time(wait.ms))));
+    lines
+}
+
+fn outages(story: &Story, text: &mut String) {
+    let worth: Vec<_> =
+        story.outages.iter().filter(|one| one.to_ms.is_none_or(|to| to - one.from_ms >= 1000)).collect();
+    if worth.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\nunavailable after it was there:");
+    for one in worth.iter().take(OBJECTS) {
+        let until = match one.to_ms {
+            Some(to) => format!("to {} ({})", time(to), time(to - one.from_ms)),
+            None => "to the end".to_owned(),
+        };
+        let _ = writeln!(text, "  {}: from {} {until}", shown(&one.object), time(one.from_ms));
+    }
+    if worth.len() > OBJECTS {
+        let _ = writeln!(text, "  and {} more", worth.len() - OBJECTS);
+    }
+}
+
+fn causes(report: &Report, text: &mut String) {
+    let all = &report.story.causes;
+    if all.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\nwhy:");
+    for (at, cause) in all.iter().enumerate().take(CAUSES) {
+        let lines = cause_lines(cause);
+        let _ = writeln!(text, "  {}. {}", at + 1, lines[0]);
+        for line in &lines[1..] {
+            let _ = writeln!(text, "     {line}");
+        }
+    }
+    if all.len() > CAUSES {
+        let _ = writeln!(text, "  and {} causes more (--output json tells them)", all.len() - CAUSES);
+    }
+}
+
+/// What is wrong, with what, where that is written, and what comes of it.
+pub fn cause_lines(cause: &Cause) -> Vec<String> {
+    let objects: Vec<String> = cause.objects.iter().map(named).collect();
+    let mut lines = vec![short(&cause.text)];
+    let place = match cause.places.first() {
+        Some(place) => format!("   {place}"),
+        None => String::new(),
+    };
+    let state = if cause.state.is_empty() { String::new() } else { format!("{}: ", cause.state) };
+    lines.push(format!("{state}{}{place}", some_of(&objects, 3)));
+    lines.extend(cause.places.iter().skip(1).take(2).cloned());
+    let (apps, others): (Vec<&ResourceKey>, Vec<&ResourceKey>) =
+        cause.consequences.iter().partition(|key| is_application(key));
+    let mut hits = Vec::new();
+    if !others.is_empty() {
+        hits.push(some_of(&others.iter().map(|key| named(key)).collect::<Vec<_>>(), 3));
+    }
+    if !apps.is_empty() {
+        let names: Vec<String> = apps.iter().map(|key| key.name.clone()).collect();
+        let what = if names.len() == 1 { "Application" } else { "Applications" };
+        hits.push(format!("{what} {}", some_of(&names, NAMED)));
+    }
+    if !hits.is_empty() {
+        lines.push(format!("so not: {}", hits.join("; ")));
+    }
+    lines
+}
+
+/// What is not known, a line each.
+pub fn assumed_lines(report: &Report) -> Vec<String> {
+    let assumed = &report.story.assumed;
+    let mut lines = Vec::new();
+    let images = assumed.images.len();
+    if images > 0 {
+        let what = if images == 1 { "1 image".to_owned() } else { format!("{images} images") };
+        lines.push(format!("assumed to exist, to be public and to start: {what} (--output json names them)"));
+    }
+    if !assumed.unattended.is_empty() {
+        let kinds: Vec<String> =
+            assumed.unattended.iter().map(|(kind, count)| format!("{kind} ({count})")).collect();
+        lines.push(format!("no operator is known for {}: they count as done", some_of(&kinds, NAMED)));
+    }
+    if !assumed.outside_webhooks.is_empty() {
+        lines.push(format!(
+            "webhooks outside of the cluster, assumed to allow everything: {}",
+            some_of(&assumed.outside_webhooks, NAMED)
+        ));
+    }
+    lines.extend(report.story.placeholders.iter().chain(&report.notices).map(|told| short(told)));
+    lines
+}
+
+fn assumed(report: &Report, text: &mut String) {
+    let lines = assumed_lines(report);
+    if lines.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "\nnot known:");
+    for line in lines {
+        let _ = writeln!(text, "  {line}");
+    }
+}
+
+/// What every single fault leads to.
+pub fn write_exploration(exploration: &Exploration) -> String {
+    let mut text = format!("without a fault: {}\n", ended(&exploration.without_faults));
+    let lasts = time(exploration.lasts_ms);
+    let (lost, survived): (Vec<_>, Vec<_>) =
+        exploration.ranking.iter().partition(|one| one.ended.outcome != Outcome::Green);
+    if !lost.is_empty() {
+        let _ = writeln!(text, "\nnot survived, though each lasts {lasts} only:");
+    }
+    for one in lost {
+        let _ = writeln!(text, "  {}: not green are {}", one.fault, some_of(&one.ended.red, NAMED));
+        if let Some(cause) = &one.cause {
+            let _ = writeln!(text, "      {}", short(cause));
+        }
+    }
+    if !survived.is_empty() {
+        let _ = writeln!(text, "\nsurvived:");
+    }
+    for one in survived {
+        let away = if one.unavailable_ms >= 1000 {
+            format!(", unavailable for {}", time(one.unavailable_ms))
+        } else {
+            String::new()
+        };
+        let _ = writeln!(text, "  {}: green {} later{away}", one.fault, time(one.later_ms));
+    }
+    if exploration.left_out > 0 {
+        let _ = writeln!(text, "\nleft out: {} faults; --explore N takes more", exploration.left_out);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_short() {
+        let all = [0, 900, 48_000, 192_000, 7_500_000].map(time);
+        assert_eq!(all, ["0s", "0s", "48s", "3m12s", "2h05m"]);
+    }
+
+    #[test]
+    fn of_many_names_the_first_are_told() {
+        let names: Vec<String> = (0..4).map(|n| format!("a{n}")).collect();
+        assert_eq!(some_of(&names, 4), "a0, a1, a2, a3");
+        assert_eq!(some_of(&names, 2), "a0, a1 and 2 more");
+    }
+}
