@@ -14,6 +14,8 @@ mod operator;
 mod pattern;
 mod template;
 
+use std::time::Duration;
+
 use serde::Deserialize;
 use serde_json::Value;
 use tiphys_value::ObjectExt;
@@ -108,10 +110,7 @@ impl Behaviours {
     /// # Panics
     /// Never: the list is part of the program and a test reads it.
     pub fn operators_without_pods(is_wanted: impl Fn(&str, &str) -> bool) -> Option<Value> {
-        let known: Value = tiphys_yaml::from_yaml(KNOWN[0].1).expect("the list is part of the program");
-        let mut operators = known.at(&["operators"]).and_then(Value::as_array).cloned().unwrap_or_default();
-        let text = |operator: &Value, key: &str| operator.str_at(&[key]).unwrap_or_default().to_owned();
-        operators.retain(|operator| is_wanted(&text(operator, "group"), &text(operator, "kind")));
+        let mut operators = known_operators(is_wanted);
         for operator in operators.iter_mut().filter_map(Value::as_object_mut) {
             operator.remove("image");
         }
@@ -120,6 +119,19 @@ impl Behaviours {
         let map = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"namespace": namespace, "name": name}, "data": {"stand-ins.yaml": rules}});
         (!operators.is_empty()).then_some(map)
+    }
+
+    /// Rules by which the known operators of some kinds, told by group and kind, take so long over each object. `None` if
+    /// no operator of them is known.
+    ///
+    /// # Panics
+    /// Never: the list is part of the program and a test reads it.
+    pub fn operators_that_take(is_wanted: impl Fn(&str, &str) -> bool, takes: Duration) -> Option<Value> {
+        let mut operators = known_operators(is_wanted);
+        for operator in operators.iter_mut().filter_map(Value::as_object_mut) {
+            operator.insert("takes".into(), format!("{}ms", takes.as_millis()).into());
+        }
+        (!operators.is_empty()).then(|| serde_json::json!({"operators": operators}))
     }
 
     /// These rules, and after them others.
@@ -131,6 +143,15 @@ impl Behaviours {
         self.nodes.extend(others.nodes);
         self.network.extend(others.network);
     }
+}
+
+/// The known operators of some kinds, as they are written.
+fn known_operators(is_wanted: impl Fn(&str, &str) -> bool) -> Vec<Value> {
+    let known: Value = tiphys_yaml::from_yaml(KNOWN[0].1).expect("the list is part of the program");
+    let mut operators = known.at(&["operators"]).and_then(Value::as_array).cloned().unwrap_or_default();
+    let text = |operator: &Value, key: &str| operator.str_at(&[key]).unwrap_or_default().to_owned();
+    operators.retain(|operator| is_wanted(&text(operator, "group"), &text(operator, "kind")));
+    operators
 }
 
 #[cfg(test)]
@@ -150,6 +171,15 @@ mod tests {
         assert_eq!(rules.operators.len(), 1);
         assert!(rules.operators[0].image.is_none() && !rules.operators[0].status.is_empty());
         assert!(Behaviours::operators_without_pods(|_, kind| kind == "Nothing").is_none());
+    }
+
+    #[test]
+    fn operators_can_be_slow() {
+        let rules =
+            Behaviours::operators_that_take(|_, kind| kind == "Certificate", Duration::from_secs(300));
+        let rules = Behaviours::from_yaml("slow", &rules.unwrap().to_string()).unwrap();
+        assert_eq!(rules.operators[0].takes, Span(Duration::from_secs(300)));
+        assert!(!rules.operators[0].produces.is_empty(), "it still makes what it makes");
     }
 
     #[test]

@@ -83,20 +83,12 @@ fn conditions(
     has_network: Option<bool>,
     context: &Context<'_>,
 ) {
+    // What took the network away may be over, and nothing in particular brings it.
+    let is_over = has_network.is_none() && lacks_network(status);
     let mut set = |kind: &str, state: &str, reason: &str, message: &str| {
-        let known = status
-            .get("conditions")
-            .and_then(Value::as_array)
-            .and_then(|all| all.iter().find(|c| c["type"] == kind));
-        let is_same = known.is_some_and(|c| c["status"] == state && c["message"] == message);
-        let heartbeat = known.map(|c| c["lastHeartbeatTime"].clone()).filter(|_| is_same);
-        let condition = json!({
-            "type": kind, "status": state, "reason": reason, "message": message,
-            "lastHeartbeatTime": heartbeat.unwrap_or_else(|| time(context.now)),
-        });
-        set_condition(status, condition, context.now);
+        set_if_other(status, (kind, state, reason, message), context);
     };
-    if let Some(has_network) = has_network {
+    if let Some(has_network) = has_network.or(is_over.then_some(true)) {
         let (state, reason, message) = match has_network {
             true => ("False", "CalicoIsUp", "Calico is running on this node"),
             false => ("True", "NoRouteCreated", "Node created without a route"),
@@ -122,6 +114,30 @@ fn conditions(
         Some(NodeState::NotReady { message }) => set("Ready", "False", "KubeletNotReady", message),
         _ => set("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
     }
+}
+
+fn lacks_network(status: &Map<String, Value>) -> bool {
+    let conditions = status.get("conditions").and_then(Value::as_array);
+    conditions.into_iter().flatten().any(|c| c["type"] == "NetworkUnavailable" && c["status"] == "True")
+}
+
+/// Sets a condition: type, status, reason, message. One that says the same keeps its heartbeat.
+fn set_if_other(
+    status: &mut Map<String, Value>,
+    (kind, state, reason, message): (&str, &str, &str, &str),
+    context: &Context<'_>,
+) {
+    let known = status
+        .get("conditions")
+        .and_then(Value::as_array)
+        .and_then(|all| all.iter().find(|c| c["type"] == kind));
+    let is_same = known.is_some_and(|c| c["status"] == state && c["message"] == message);
+    let heartbeat = known.map(|c| c["lastHeartbeatTime"].clone()).filter(|_| is_same);
+    let condition = json!({
+        "type": kind, "status": state, "reason": reason, "message": message,
+        "lastHeartbeatTime": heartbeat.unwrap_or_else(|| time(context.now)),
+    });
+    set_condition(status, condition, context.now);
 }
 
 fn told(node: &Value, was: Option<&Value>, is: Option<&Value>) -> Option<Write> {
