@@ -66,6 +66,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
+/// Whether Cilium is told not to mark the node's own packets, for whoever plays probes.
+pub fn takes_nodes_for_strangers(files: &Files) -> bool {
+    switched_off(files).is_some()
+}
+
 /// The place where Cilium is told not to install its iptables rules.
 fn switched_off(files: &Files) -> Option<Span> {
     static SWITCH: LazyLock<Regex> = LazyLock::new(|| {

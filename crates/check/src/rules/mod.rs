@@ -149,6 +149,7 @@ mod g7_order_drift;
 mod reach;
 
 pub use e3_withdrawn_image::{Supply, withdrawn_images};
+pub use f2_probes_blocked::takes_nodes_for_strangers;
 
 use crate::Rule;
 
