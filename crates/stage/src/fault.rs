@@ -9,7 +9,7 @@ pub use inject::Injector;
 pub use targets::Targets;
 
 /// The kinds of faults, each as it is written and what it does.
-pub const KINDS: [(&str, &str); 12] = [
+pub const KINDS: [(&str, &str); 13] = [
     ("node=NAME", "the node's kubelet stops answering"),
     ("image=IMAGE[:notFound|401|403|timeout]", "the image cannot be pulled"),
     ("registry=HOST[:timeout|401|403|404]", "no image of the registry can be pulled"),
@@ -18,7 +18,8 @@ pub const KINDS: [(&str, &str); 12] = [
         "pod=NAMESPACE/NAME[:crash|unready]",
         "the containers of the pods of this name, or of this workload, crash or never are ready",
     ),
-    ("operator=KIND[:down]", "nobody attends to the objects of the kind"),
+    ("operator=KIND[:down|late=DURATION]", "nobody attends to the objects of the kind, or late"),
+    ("cert=late:DURATION", "certificates are issued late"),
     ("dns", "no name of a Service can be resolved in pods"),
     ("cni", "pods get no network, and every node is tainted"),
     ("quota=NAMESPACE", "no further pod may be made in the namespace"),
@@ -85,8 +86,8 @@ pub enum Fault {
         /// Whether they crash; otherwise they never are ready.
         crashes: bool,
     },
-    /// Nobody attends to a kind.
-    Operator(String),
+    /// Nobody attends to a kind; or its operator takes so long over each object.
+    Operator(String, Option<Duration>),
     /// Names of Services are not resolved.
     Dns,
     /// Pods get no network.
@@ -156,50 +157,16 @@ fn read(text: &str, duration: &impl Fn(&str) -> Result<Duration, String>) -> Res
             .filter(|target| !target.is_empty())
             .ok_or_else(|| format!("{kind} needs a {what}: {kind}={}", what.to_uppercase()))
     };
-    let unknown = |how: &str, all: &str| format!("{kind} does not know {how:?}; write one of {all}");
     match kind {
         "node" => Ok(Fault::Node(wanted("name")?.to_owned())),
-        "image" => {
-            let (image, how) = split_how(wanted("image")?);
-            Ok(match how.and_then(pull) {
-                Some(pull) => Fault::Image(image.to_owned(), pull),
-                // The colon was the one before the tag.
-                None => Fault::Image(wanted("image")?.to_owned(), Pull::NotFound),
-            })
-        }
-        "registry" => {
-            let (host, how) = split_how(wanted("host")?);
-            match how {
-                None => Ok(Fault::Registry(host.to_owned(), Pull::Timeout)),
-                Some(how) => match pull(how) {
-                    Some(pull) => Ok(Fault::Registry(host.to_owned(), pull)),
-                    None => Err(unknown(how, "timeout, 401, 403, 404")),
-                },
-            }
-        }
-        "webhook" => {
-            let (name, how) = split_how(wanted("name")?);
-            let hook = match how.unwrap_or("down") {
-                "down" => Hook::Down,
-                "timeout" => Hook::Timeout,
-                "deny" => Hook::Deny,
-                how => return Err(unknown(how, "down, timeout, deny")),
-            };
-            Ok(Fault::Webhook(name.to_owned(), hook))
-        }
-        "pod" => {
-            let (pod, how) = split_how(wanted("namespace/name")?);
-            let (namespace, name) = pod.split_once('/').ok_or("write pod=NAMESPACE/NAME")?;
-            let crashes = match how.unwrap_or("crash") {
-                "crash" => true,
-                "unready" => false,
-                how => return Err(unknown(how, "crash, unready")),
-            };
-            Ok(Fault::Pod { namespace: namespace.to_owned(), name: name.to_owned(), crashes })
-        }
-        "operator" => match split_how(wanted("kind")?) {
-            (kind, None | Some("down")) => Ok(Fault::Operator(kind.to_owned())),
-            (_, Some(how)) => Err(unknown(how, "down")),
+        "image" => wanted("image").map(image),
+        "registry" => registry(wanted("host")?),
+        "webhook" => webhook(wanted("name")?),
+        "pod" => pod(wanted("namespace/name")?),
+        "operator" => operator(wanted("kind")?, duration),
+        "cert" => match target.and_then(|target| target.strip_prefix("late:")) {
+            Some(takes) => Ok(Fault::Operator("Certificate".to_owned(), Some(duration(takes)?))),
+            None => Err("write cert=late:DURATION".to_owned()),
         },
         "quota" => Ok(Fault::Quota(wanted("namespace")?.to_owned())),
         "dns" | "cni" if !rest.is_empty() => Err(format!("{kind} takes no target")),
@@ -207,9 +174,63 @@ fn read(text: &str, duration: &impl Fn(&str) -> Result<Duration, String>) -> Res
         "cni" => Ok(Fault::Cni),
         "api" => api(rest, duration).map(Fault::Api),
         "engine" if matches!(rest, "" | ":kill" | "=kill") => Ok(Fault::Kill),
-        "engine" => Err(unknown(rest.trim_start_matches([':', '=']), "kill")),
+        "engine" => Err(unknown("engine", rest.trim_start_matches([':', '=']), "kill")),
         _ => Err(format!("there is no kind of fault {kind:?}; there are{}", kinds())),
     }
+}
+
+fn unknown(kind: &str, how: &str, all: &str) -> String {
+    format!("{kind} does not know {how:?}; write one of {all}")
+}
+
+fn image(text: &str) -> Fault {
+    let (image, how) = split_how(text);
+    match how.and_then(pull) {
+        Some(pull) => Fault::Image(image.to_owned(), pull),
+        // The colon was the one before the tag.
+        None => Fault::Image(text.to_owned(), Pull::NotFound),
+    }
+}
+
+fn registry(text: &str) -> Result<Fault, String> {
+    let (host, how) = split_how(text);
+    let how = how.unwrap_or("timeout");
+    let pull = pull(how).ok_or_else(|| unknown("registry", how, "timeout, 401, 403, 404"))?;
+    Ok(Fault::Registry(host.to_owned(), pull))
+}
+
+fn webhook(text: &str) -> Result<Fault, String> {
+    let (name, how) = split_how(text);
+    let hook = match how.unwrap_or("down") {
+        "down" => Hook::Down,
+        "timeout" => Hook::Timeout,
+        "deny" => Hook::Deny,
+        how => return Err(unknown("webhook", how, "down, timeout, deny")),
+    };
+    Ok(Fault::Webhook(name.to_owned(), hook))
+}
+
+fn pod(text: &str) -> Result<Fault, String> {
+    let (pod, how) = split_how(text);
+    let (namespace, name) = pod.split_once('/').ok_or("write pod=NAMESPACE/NAME")?;
+    let crashes = match how.unwrap_or("crash") {
+        "crash" => true,
+        "unready" => false,
+        how => return Err(unknown("pod", how, "crash, unready")),
+    };
+    Ok(Fault::Pod { namespace: namespace.to_owned(), name: name.to_owned(), crashes })
+}
+
+fn operator(text: &str, duration: &impl Fn(&str) -> Result<Duration, String>) -> Result<Fault, String> {
+    let (kind, how) = split_how(text);
+    let takes = match how.unwrap_or("down") {
+        "down" => None,
+        how => match how.strip_prefix("late=") {
+            Some(takes) => Some(duration(takes)?),
+            None => return Err(unknown("operator", how, "down, late=DURATION")),
+        },
+    };
+    Ok(Fault::Operator(kind.to_owned(), takes))
 }
 
 /// A target and how it fails: what stands behind the last colon.
@@ -274,6 +295,10 @@ mod tests {
         assert_eq!(image("api:latency=2s"), Fault::Api(Api::Late(Duration::from_secs(2))));
         assert_eq!(image("api:429@1s+30s"), Fault::Api(Api::Refuse(429)));
         assert_eq!(image("webhook=a.b.c"), Fault::Webhook("a.b.c".into(), Hook::Down));
+        let late = Some(Duration::from_secs(300));
+        assert_eq!(image("cert=late:300s"), Fault::Operator("Certificate".into(), late));
+        assert_eq!(image("operator=Kafka:late=300s@1s"), Fault::Operator("Kafka".into(), late));
+        assert_eq!(image("operator=Kafka"), Fault::Operator("Kafka".into(), None));
         assert_eq!(parse("engine:kill@90s").unwrap().duration, Some(RESTART));
     }
 

@@ -124,6 +124,7 @@ impl Record {
         for _ in 0..3 {
             all().for_each(|object| {
                 self.application_of(object.value());
+                self.makers.remove(object.value().uid());
                 self.maker_of(object.value());
             });
         }
@@ -177,9 +178,11 @@ impl Record {
         if UNTOLD.contains(&object.kind()) || is_rules {
             return;
         }
-        let from_git = self.tracking.owner(object).is_some();
         let application = self.application_of(object);
         let made_by = self.maker_of(object);
+        // Controllers copy marks to what they make.
+        let is_marked = self.tracking.owner(object).is_some() && self.tracking.is_self_referencing(object);
+        let from_git = is_marked && made_by.is_none();
         let before = change.previous.as_ref().map(|previous| previous.value());
         let state = |object: &Value| state_of(object, &self.rules);
         let was = before.map(state);

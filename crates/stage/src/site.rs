@@ -124,11 +124,10 @@ impl Still {
         Site::start(self.server.fork_with_clock(clock_from(self.at)), self.settings.clone())
     }
 
-    /// The same cluster in a world of which more is known: what was known counts after it.
+    /// The same cluster in a world with other rules.
     #[must_use]
-    pub fn with_rules(&self, mut rules: Behaviours) -> Self {
+    pub fn with_rules(&self, rules: Behaviours) -> Self {
         let mut still = self.clone();
-        rules.extend(std::mem::take(&mut still.settings.behaviours));
         still.settings.behaviours = rules;
         still
     }

@@ -93,9 +93,13 @@ fn of_set(object: &Value) -> State {
 
 fn of_node(object: &Value) -> State {
     match condition(object, "Ready") {
-        Some(ready) if is_true(ready) => State::new("Ready", true, ""),
-        Some(ready) => State::new("NotReady", false, text(ready, "message")),
-        None => State::new("NotReady", false, ""),
+        Some(ready) if !is_true(ready) => return State::new("NotReady", false, text(ready, "message")),
+        None => return State::new("NotReady", false, ""),
+        Some(_) => {}
+    }
+    match condition(object, "NetworkUnavailable").filter(|condition| is_true(condition)) {
+        Some(_) => State::new("NetworkUnavailable", false, "the node has no network for pods"),
+        None => State::new("Ready", true, ""),
     }
 }
 

@@ -87,8 +87,18 @@ pub fn symptoms(snapshot: &Snapshot, cluster: usize, record: &Record, namespace:
         }
     }
     show_makers(&mut found, snapshot);
+    show_nodes(&mut found);
     found.dedup_by(|a, b| a.object == b.object && a.because == b.because);
     found
+}
+
+/// Pods that no node takes because of taints show the nodes that are not well.
+fn show_nodes(found: &mut [Symptom]) {
+    let nodes: Vec<ResourceKey> =
+        found.iter().filter(|it| it.object.kind == "Node").map(|it| it.object.clone()).collect();
+    let kept_away =
+        |symptom: &&mut Symptom| symptom.object.kind == "Pod" && symptom.because.contains("taint");
+    found.iter_mut().filter(kept_away).for_each(|symptom| symptom.shows.extend(nodes.iter().cloned()));
 }
 
 /// Whoever made something that is not well shows it, over whatever is between them.
@@ -118,14 +128,16 @@ fn owners(object: &Value) -> Vec<&str> {
     owners.into_iter().flatten().filter_map(|owner| owner.str_at(&["uid"])).collect()
 }
 
-/// The claims that a pod waits for.
+/// The claims that a pod waits for, and its node.
 fn refers_to(object: &Value) -> BTreeSet<ResourceKey> {
     if object.kind() != "Pod" {
         return BTreeSet::new();
     }
     let volumes = object.at(&["spec", "volumes"]).and_then(Value::as_array).into_iter().flatten();
     let names = volumes.filter_map(|volume| volume.str_at(&["persistentVolumeClaim", "claimName"]));
-    names.map(|name| ResourceKey::new("", "PersistentVolumeClaim", object.namespace(), name)).collect()
+    let claims = names.map(|name| ResourceKey::new("", "PersistentVolumeClaim", object.namespace(), name));
+    let node = object.str_at(&["spec", "nodeName"]).map(|name| ResourceKey::new("", "Node", "", name));
+    claims.chain(node).collect()
 }
 
 /// The objects of an Application that are not healthy, or that it waits for.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tiphys_apiserver::{ApiError, ApiServer, DeleteOptions, Patch};
 use tiphys_value::{GroupVersionResource, Value, json};
+use tiphys_world::Behaviours;
 
 use super::{Api, Fault, Hook, Pull, Timed, targets::operator_groups};
 use crate::{Stage, faults};
@@ -167,10 +168,13 @@ fn rules(fault: &Fault) -> String {
             };
             json!({"containers": [rule(name.clone()), rule(format!("{name}-*"))]})
         }
-        Fault::Operator(kind) => {
+        Fault::Operator(kind, None) => {
             let operator =
                 |group| json!({"name": "nobody", "group": group, "kind": kind, "image": "nobody/runs-this:"});
             json!({"operators": operator_groups(kind).map(operator).collect::<Vec<_>>()})
+        }
+        Fault::Operator(kind, Some(takes)) => {
+            Behaviours::operators_that_take(|_, known| known == kind, *takes).unwrap_or_default()
         }
         Fault::Dns => json!({"network": [{"to": {"service": {"namespace": "*", "name": "*"}}}]}),
         Fault::Cni => json!({"nodes": [{"node": "*", "networkBy": {"name": "no-cni-runs"}}]}),

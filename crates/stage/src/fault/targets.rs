@@ -100,7 +100,7 @@ impl Targets {
             Fault::Pod { namespace, name, .. } => {
                 (format!("{namespace}/{name}"), "pod or workload", &self.pods)
             }
-            Fault::Operator(kind) => {
+            Fault::Operator(kind, _) => {
                 (kind.clone(), "object of a kind with a known operator", &self.operators)
             }
             Fault::Quota(namespace) => (namespace.clone(), "namespace", &self.namespaces),
@@ -134,7 +134,7 @@ impl Targets {
             add(format!("webhook={webhook}"), Fault::Webhook(webhook.clone(), Hook::Down));
         }
         for kind in &self.operators {
-            add(format!("operator={kind}"), Fault::Operator(kind.clone()));
+            add(format!("operator={kind}"), Fault::Operator(kind.clone(), None));
         }
         add("dns".to_owned(), Fault::Dns);
         add("cni".to_owned(), Fault::Cni);
