@@ -6,7 +6,7 @@ mod common;
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Output,
+    process::{Command, Output},
 };
 
 use common::{Repo, application, config_map};
@@ -286,9 +286,18 @@ fn copy(from: &Path, to: &Path) {
         if entry.path().is_dir() {
             copy(&entry.path(), &target)
         } else {
-            drop(fs::copy(entry.path(), &target).unwrap())
+            assert!(fs::copy(entry.path(), &target).is_ok())
         }
     }
+}
+
+/// Gives the commit a date, so that its name, which stories tell, is always the same.
+fn date_commit(repo: &Repo) {
+    const DATE: &str = "2026-01-01T00:00:00Z";
+    let mut git = Command::new("git");
+    git.args(["-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"]);
+    git.args(["commit", "-q", "--amend", "--no-edit", "--date", DATE]).env("GIT_COMMITTER_DATE", DATE);
+    assert!(git.current_dir(repo.path("")).status().unwrap().success());
 }
 
 /// The incidents that unfold: each folder holds `bad` and `good`, or `base` and both as its changes, and the stories.
@@ -308,6 +317,7 @@ fn incidents_unfold_from_bad_repositories_and_stay_away_from_good_ones() {
                 true => {
                     let repo = incident(&folder.join("base"));
                     repo.git_init();
+                    date_commit(&repo);
                     for entry in fs::read_dir(repo.path(""))
                         .unwrap()
                         .map(Result::unwrap)

@@ -46,7 +46,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub clusters: Option<PathBuf>,
     /// What goes wrong: kind=target[:how][@start][+duration], as in node=node-2@5m+10m, registry=ghcr.io:401,
-    /// webhook=NAME:down, operator=Certificate, pod=NAMESPACE/NAME:crash, api:429@1m+30s, engine:kill@90s. May be
+    /// webhook=NAME:down, operator=KIND, cert=late:5m, pod=NAMESPACE/NAME:crash, api:429@1m+30s, engine:kill@90s. May be
     /// repeated.
     #[arg(long = "fault", value_name = "SPEC", value_parser = fault)]
     pub faults: Vec<Timed>,
@@ -57,7 +57,10 @@ pub struct Args {
     /// How much virtual time passes at most.
     #[arg(long, default_value = "2h", value_parser = duration::parse, value_name = "DURATION")]
     pub until: Duration,
-    /// Draws the uids and generated names of the cluster.
+    /// Fail also if a workload or Service that was there is unavailable for longer.
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, conflicts_with = "explore")]
+    pub max_unavailable: Option<Duration>,
+    /// Draws uids, generated names, and how long images take to be pulled.
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub seed: u64,
     /// Go by Argo CD's rules in place of Tiphys' safer ones: health of Applications counts only if a script gives them

@@ -16,6 +16,8 @@ pub enum Effect {
     Replaced,
     /// It is gone.
     Deleted,
+    /// It was deleted, and is not gone.
+    Terminating,
     /// Fields of it changed.
     Changed {
         /// Which.
@@ -46,6 +48,9 @@ pub struct ObjectEffect {
     pub effect: Effect,
     /// When, in milliseconds since the beginning.
     pub at_ms: u64,
+    /// Where it is written, or was: file and line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
 }
 
 /// A workload with new pods in place of old ones.
@@ -66,6 +71,8 @@ pub struct Waited {
     pub wait: String,
     /// How long.
     pub ms: u64,
+    /// Whether it still does at the end.
+    pub is_open: bool,
 }
 
 /// What a change does.
@@ -88,7 +95,8 @@ impl Effects {
         let mut pods: BTreeMap<(&str, &ResourceKey), (usize, usize)> = BTreeMap::new();
         for moment in &story.moments {
             let Some(app) = moment.application.as_deref() else { continue };
-            if moment.from_git && moment.what != What::State {
+            let is_told = moment.what != What::State || moment.to == TERMINATING;
+            if moment.from_git && is_told {
                 by_object.entry((app, &moment.object)).or_default().push(moment);
             } else if let Some(workload) = moment.made_by.as_ref().filter(|_| moment.object.kind == "Pod") {
                 let count = pods.entry((app, workload)).or_default();
@@ -103,7 +111,7 @@ impl Effects {
             let effect = effect(&moments);
             let at_ms = moments[0].at_ms;
             let to = effects.applications.entry(app.to_owned()).or_default();
-            to.objects.push(ObjectEffect { object: object.clone(), effect, at_ms });
+            to.objects.push(ObjectEffect { object: object.clone(), effect, at_ms, place: None });
         }
         for ((app, workload), (made, gone)) in pods {
             if made > 0 && gone > 0 && is_restarted(workload) {
@@ -144,6 +152,9 @@ fn is_restarted(workload: &ResourceKey) -> bool {
     matches!(workload.kind.as_str(), "Deployment" | "StatefulSet" | "DaemonSet")
 }
 
+/// The state of an object that is being deleted.
+const TERMINATING: &str = "Terminating";
+
 fn effect(moments: &[&Moment]) -> Effect {
     let created = moments.iter().any(|moment| moment.what == What::Created);
     let deleted = moments.iter().any(|moment| moment.what == What::Deleted);
@@ -156,6 +167,7 @@ fn effect(moments: &[&Moment]) -> Effect {
         (_, true) if ends_deleted => Effect::Deleted,
         (true, true) => Effect::Replaced,
         (true, false) => Effect::Created,
+        (false, false) if moments.iter().any(|moment| moment.to == TERMINATING) => Effect::Terminating,
         _ => {
             let fields: BTreeSet<&String> = moments.iter().flat_map(|moment| &moment.fields).collect();
             Effect::Changed { fields: fields.into_iter().cloned().collect() }
@@ -169,28 +181,30 @@ const WORTH_TELLING: u64 = 5_000;
 /// What each Application waited for, the longest first.
 pub fn waits(story: &Story) -> BTreeMap<String, Vec<Waited>> {
     let mut open: BTreeMap<&ResourceKey, (&str, u64)> = BTreeMap::new();
-    let mut all: BTreeMap<String, BTreeMap<&str, u64>> = BTreeMap::new();
+    let mut all: BTreeMap<String, BTreeMap<&str, (u64, bool)>> = BTreeMap::new();
     let is_application =
         |key: &ResourceKey| key.kind == "Application" && key.group == tiphys_model::names::GROUP;
     let end = story.moments.last().map_or(0, |moment| moment.at_ms).max(story.took_ms);
-    let told =
-        story.moments.iter().filter(|moment| is_application(&moment.object) && moment.what != What::Changed);
+    let told = story.moments.iter();
+    let told = told.filter(|moment| is_application(&moment.object) && moment.what != What::Changed);
     for moment in told {
         if let Some((wait, since)) = open.remove(&moment.object) {
-            *all.entry(moment.object.name.clone()).or_default().entry(wait).or_default() +=
-                moment.at_ms - since;
+            let waits = all.entry(moment.object.name.clone()).or_default();
+            waits.entry(wait).or_default().0 += moment.at_ms - since;
         }
         if !moment.because.is_empty() && moment.what != What::Deleted {
             open.insert(&moment.object, (&moment.because, moment.at_ms));
         }
     }
     for (key, (wait, since)) in open {
-        *all.entry(key.name.clone()).or_default().entry(wait).or_default() += end.saturating_sub(since);
+        let known = all.entry(key.name.clone()).or_default().entry(wait).or_default();
+        *known = (known.0 + end.saturating_sub(since), !story.is_green());
     }
-    let worth = |waits: BTreeMap<&str, u64>| {
-        let waits = waits.into_iter().filter(|(_, ms)| *ms >= WORTH_TELLING);
-        let mut waits: Vec<Waited> = waits.map(|(wait, ms)| Waited { wait: wait.to_owned(), ms }).collect();
-        waits.sort_by(|a, b| (b.ms, &a.wait).cmp(&(a.ms, &b.wait)));
+    let worth = |waits: BTreeMap<&str, (u64, bool)>| {
+        let waits = waits.into_iter().filter(|(_, (ms, is_open))| *is_open || *ms >= WORTH_TELLING);
+        let waits = waits.map(|(wait, (ms, is_open))| Waited { wait: wait.to_owned(), ms, is_open });
+        let mut waits: Vec<Waited> = waits.collect();
+        waits.sort_by(|a, b| (b.is_open, b.ms, &a.wait).cmp(&(a.is_open, a.ms, &b.wait)));
         waits
     };
     all.into_iter().map(|(app, waits)| (app, worth(waits))).filter(|(_, waits)| !waits.is_empty()).collect()

@@ -49,7 +49,7 @@ pub fn explore(subject: &Subject, rules: Rules, most: usize) -> anyhow::Result<E
     Ok(Exploration { version: VERSION, without_faults, lasts_ms, ranking, left_out })
 }
 
-/// A fault from the beginning on. The engine dies in the midst of its work.
+/// A fault from the beginning on. Nodes are lost, and the engine dies, in the midst of the work.
 fn timed(text: String, fault: Fault, without: &Ended) -> Timed {
     match fault {
         Fault::Kill => Timed {
@@ -58,6 +58,10 @@ fn timed(text: String, fault: Fault, without: &Ended) -> Timed {
             start: Duration::from_millis(without.took_ms / 2),
             duration: Some(Duration::from_secs(10)),
         },
+        Fault::Node(_) => {
+            let start = Duration::from_millis(without.took_ms / 2);
+            Timed { text, fault, start, duration: Some(LASTS) }
+        }
         _ => Timed { text, fault, start: Duration::ZERO, duration: Some(LASTS) },
     }
 }

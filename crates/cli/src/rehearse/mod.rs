@@ -6,16 +6,19 @@ mod explore;
 mod markdown;
 mod places;
 mod play;
+mod reach;
 mod report;
 mod strict;
 mod text;
 
-use std::{collections::BTreeMap, future::Future};
+use std::{collections::BTreeMap, future::Future, path::Path, time::Duration};
 
 use tiphys_stage::{
     fault::{Targets, Timed},
+    story::Story,
     virtual_runtime,
 };
+use tiphys_world::Behaviours;
 
 use crate::{
     exit::{Reported, WrongUse},
@@ -24,7 +27,7 @@ use crate::{
 pub use args::Args;
 use args::Output;
 use effects::Effects;
-use play::{Played, Rules, bring_up, go_on};
+use play::{Played, Rules, bring_up, go_on, known_of};
 use report::{Change, Difference, Ended, Report, VERSION};
 
 /// Plays and tells.
@@ -80,6 +83,8 @@ struct Subject {
     plan: Plan,
     /// What the two are called.
     names: (String, String),
+    /// What of the world the states tell: the one before, and the one that is played in the end.
+    known: (Behaviours, Behaviours),
 }
 
 impl Subject {
@@ -95,21 +100,25 @@ impl Subject {
             offline: args.offline,
         };
         let Some(range) = &args.diff else {
-            return Ok(Self { before: None, plan: prepare(&request)?, names: Default::default() });
+            let plan = bounded(prepare(&request)?)?;
+            let known = (Behaviours::default(), known_of(&plan, rules(args)));
+            return Ok(Self { before: None, plan, names: Default::default(), known });
         };
         let base = range.before(&args.place)?;
-        let before = prepare(&Request { revision: Some(&base), ..request })?;
-        let plan = prepare(&Request { revision: range.new.as_deref(), ..request })?;
-        let head = range.new.clone().unwrap_or_else(|| "the files as they are".to_owned());
-        Ok(Self { before: Some(before), plan, names: (base, head) })
+        let before = bounded(prepare(&Request { revision: Some(&base), ..request })?)?;
+        let plan = bounded(prepare(&Request { revision: range.new.as_deref(), ..request })?)?;
+        let present = if Path::new(&args.place).exists() { "the files as they are" } else { "HEAD" };
+        let head = range.new.clone().unwrap_or_else(|| present.to_owned());
+        let known = (known_of(&before, rules(args)), known_of(&plan, rules(args)));
+        Ok(Self { before: Some(before), plan, names: (base, head), known })
     }
 
     /// Brings it up, and plays the change if there is one. Returns both ends, that of the change last.
     fn play(&self, rules: Rules, faults: &[Timed]) -> anyhow::Result<(Option<Played>, Played)> {
         let Some(before) = &self.before else {
-            return Ok((None, on_virtual_time(bring_up(&self.plan, rules, faults.to_vec()))?));
+            return Ok((None, on_virtual_time(bring_up(&self.plan, &self.known.1, rules, faults.to_vec()))?));
         };
-        let brought = on_virtual_time(bring_up(before, rules, Vec::new()))?;
+        let brought = on_virtual_time(bring_up(before, &self.known.0, rules, Vec::new()))?;
         let changed = self.change(&brought, rules, faults)?;
         Ok((Some(brought), changed))
     }
@@ -118,13 +127,26 @@ impl Subject {
     fn again(&self, brought: Option<&Played>, rules: Rules, faults: &[Timed]) -> anyhow::Result<Played> {
         match brought {
             Some(brought) => self.change(brought, rules, faults),
-            None => on_virtual_time(bring_up(&self.plan, rules, faults.to_vec())),
+            None => on_virtual_time(bring_up(&self.plan, &self.known.1, rules, faults.to_vec())),
         }
     }
 
     fn change(&self, brought: &Played, rules: Rules, faults: &[Timed]) -> anyhow::Result<Played> {
         let before = self.before.as_ref().unwrap_or(&self.plan);
-        on_virtual_time(go_on(brought, before, &self.plan, rules, faults.to_vec()))
+        on_virtual_time(go_on(brought, before, (&self.plan, &self.known.1), rules, faults.to_vec()))
+    }
+}
+
+/// How many Applications are played at most: more take minutes.
+const MOST: usize = 2000;
+
+/// A plan, unless it is too large.
+fn bounded(plan: Plan) -> Result<Plan, WrongUse> {
+    match plan.catalogue.entries.len() {
+        0..=MOST => Ok(plan),
+        count => Err(WrongUse(format!(
+            "the repository has {count} Applications, and a rehearsal takes {MOST} at most; narrow it with --path or --environment"
+        ))),
     }
 }
 
@@ -162,18 +184,19 @@ fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
         true => Some(differences(subject, rules, &args.faults, &played)?),
         false => None,
     };
-    let change = brought.map(|brought| Change {
-        base: subject.names.0.clone(),
-        head: subject.names.1.clone(),
-        before: Ended::of(&brought.story),
-        effects: Effects::of(&brought.story, &played.story),
+    let change = brought.map(|brought| {
+        let mut effects = Effects::of(&brought.story, &played.story);
+        places::add_to_effects(&mut effects, subject.before.as_ref().unwrap_or(&subject.plan), &subject.plan);
+        let (base, head) = subject.names.clone();
+        Change { base, head, before: Ended::of(&brought.story), effects }
     });
     let mut story = played.story;
     places::add(&mut story, &subject.plan);
     Ok(Report {
         version: VERSION,
         is_green: story.is_green()
-            && change.as_ref().is_none_or(|change| change.effects.turned_red.is_empty()),
+            && change.as_ref().is_none_or(|change| change.effects.turned_red.is_empty())
+            && args.max_unavailable.is_none_or(|most| !is_away_for_longer(&story, most)),
         rules: if args.argo_cd { "argo-cd" } else { "tiphys" },
         seed: args.seed,
         faults: args.faults.iter().map(|fault| fault.text.clone()).collect(),
@@ -184,6 +207,12 @@ fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
         places: places::of_applications(&subject.plan),
         story,
     })
+}
+
+/// Whether anything that had been there was away for longer.
+fn is_away_for_longer(story: &Story, most: Duration) -> bool {
+    let most = u64::try_from(most.as_millis()).unwrap_or(u64::MAX);
+    story.outages.iter().any(|one| one.to_ms.is_none_or(|to| to - one.from_ms > most))
 }
 
 /// The Applications that end otherwise by Tiphys' own rules.

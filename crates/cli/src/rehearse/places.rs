@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use tiphys_stage::story::Story;
-use tiphys_value::{ObjectExt, ResourceKey};
+use tiphys_value::{Location, ObjectExt, ResourceKey};
 
+use super::effects::Effects;
 use crate::up::plan::Plan;
 
 /// How many places of a cause are told.
@@ -29,13 +30,23 @@ pub fn add(story: &mut Story, plan: &Plan) {
     }
 }
 
+/// Adds to what a change does where the objects are written: as they are, or as they were if they are gone.
+pub fn add_to_effects(effects: &mut Effects, before: &Plan, after: &Plan) {
+    let (before, after) = (of_objects(before), of_objects(after));
+    for one in effects.applications.values_mut().flat_map(|app| &mut app.objects) {
+        one.place = after.get(&one.object).or_else(|| before.get(&one.object)).cloned();
+    }
+}
+
 /// Where every rendered object, root Application and project is written.
 fn of_objects(plan: &Plan) -> BTreeMap<ResourceKey, String> {
     let mut places = BTreeMap::new();
     for entry in plan.catalogue.entries.values() {
         let objects = entry.rendered.iter().flat_map(|rendered| &rendered.objects);
         for object in objects.filter(|object| !object.location.file.is_empty()) {
-            places.insert(object.value.resource_key(), object.location.to_string());
+            let Location { file, line, .. } = &object.location;
+            let place = if *line == 0 { file.to_string() } else { format!("{file}:{line}") };
+            places.insert(object.value.resource_key(), place);
         }
     }
     for found in plan.roots.iter().chain(&plan.projects) {

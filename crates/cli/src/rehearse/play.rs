@@ -13,8 +13,9 @@ use tiphys_stage::{
 };
 use tiphys_sync::{AutoSettings, SyncSettings};
 use tiphys_value::ResourceKey;
+use tiphys_world::Behaviours;
 
-use super::strict;
+use super::{reach, strict};
 use crate::{
     ENGINE_NAMESPACE,
     up::{
@@ -34,10 +35,14 @@ use crate::{
 /// How long nothing may move before that is the end: longer than the longest pause of a kubelet or of the engine. It costs
 /// nothing where time is virtual.
 const QUIET: Duration = Duration::from_secs(6 * 60);
+/// How long a pod takes to start whose image is known to nobody, and how long a Job runs: about what they take on a real
+/// cluster, since time is virtual.
+const POD_START: Duration = Duration::from_secs(2);
+const JOB_RUN: Duration = Duration::from_secs(5);
 /// How long after the last fault is over that may begin.
 const RECOVERY: Duration = Duration::from_secs(10 * 60);
-/// How long all has to be well before that is the end: what the engine is about to look at is not green yet.
-const STEADY: Duration = Duration::from_secs(3);
+/// How long all has to be well before that is the end: a program may give up after a while.
+const STEADY: Duration = Duration::from_secs(2 * 60);
 
 /// How it is played.
 #[derive(Clone, Copy, Debug)]
@@ -65,16 +70,31 @@ pub struct Played {
     placeholders: Placeholders,
 }
 
+/// What of the world a repository tells: registries, and what network policies cut off.
+pub fn known_of(plan: &Plan, rules: Rules) -> Behaviours {
+    let mut known = strict::registries(plan, rules.seed);
+    known.extend(reach::cut_off(plan));
+    known.extend(Behaviours::builtin());
+    known
+}
+
 /// Brings a repository up from nothing. Must be called on a runtime of virtual time.
 ///
 /// # Errors
 /// The cluster cannot be set up.
-pub async fn bring_up(plan: &Plan, rules: Rules, faults: Vec<Timed>) -> anyhow::Result<Played> {
+pub async fn bring_up(
+    plan: &Plan,
+    known: &Behaviours,
+    rules: Rules,
+    faults: Vec<Timed>,
+) -> anyhow::Result<Played> {
     let chosen = network::chosen(None, false, plan.repository.tree.as_ref());
-    let mut world = tiphys_world::Settings::default();
-    let mut known = strict::registries(plan);
-    known.extend(std::mem::take(&mut world.behaviours));
-    world.behaviours = known;
+    let world = tiphys_world::Settings {
+        pod_start: POD_START,
+        job_run: JOB_RUN,
+        behaviours: known.clone(),
+        ..Default::default()
+    };
     let options = SiteOptions { seed: rules.seed, service_network: chosen.range, is_isolated: true, world };
     let site = Site::fresh(options.clone())?;
     let mut placeholders = Vec::from_iter(chosen.told);
@@ -112,13 +132,13 @@ async fn add_beside(
 pub async fn go_on(
     before: &Played,
     was: &Plan,
-    plan: &Plan,
+    (plan, known): (&Plan, &Behaviours),
     rules: Rules,
     faults: Vec<Timed>,
 ) -> anyhow::Result<Played> {
-    let mut known = strict::registries(plan);
-    known.extend(strict::networks(&before.home.server().snapshot()));
-    let site = before.home.with_rules(known).resume()?;
+    let mut world = strict::networks(&before.home.server().snapshot());
+    world.extend(known.clone());
+    let site = before.home.with_rules(world).resume()?;
     let mut stage = Stage::new(site, plan.repository.repositories.clone(), settings(plan, rules));
     for (server, still) in &before.beside {
         stage.put_beside(server, still.resume()?);
@@ -273,7 +293,8 @@ impl Director {
                 return Ok(Next::End);
             }
         }
-        let due = [next_fault, self.stillness.next_look()].into_iter().flatten().min();
+        let steady = STEADY.checked_sub(self.stillness.still_for()).filter(|left| !left.is_zero());
+        let due = [next_fault, steady, self.stillness.next_look()].into_iter().flatten().min();
         Ok(Next::Wait(Some(due.unwrap_or(QUIET))))
     }
 

@@ -1,6 +1,9 @@
 //! Where facts decide what a world would otherwise take to be well: registries and networks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use tiphys_apiserver::{ResourceId, Snapshot};
 use tiphys_check::rules::withdrawn_images;
@@ -8,7 +11,7 @@ use tiphys_graph::tools::Component;
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 use tiphys_world::{
     Behaviours,
-    behaviour::{ImageRule, NodeRule, NodeState, Pods, Pull, image_host},
+    behaviour::{ImageRule, NodeRule, NodeState, Pods, Pull, Span, image_host},
 };
 
 use crate::up::plan::Plan;
@@ -18,14 +21,40 @@ const NETWORKS: [&str; 4] = ["aws-vpc-cni", "calico", "cilium", "flannel"];
 
 /// What registries answer: images that are known as withdrawn, and publishers from whom most workloads of the repository
 /// pull with a Secret.
-pub fn registries(plan: &Plan) -> Behaviours {
+pub fn registries(plan: &Plan, seed: u64) -> Behaviours {
     let known = withdrawn_images().into_iter().map(|supply| {
         let pull = if supply.is_served { Pull::Works } else { Pull::NotFound };
         ImageRule::new(&supply.pattern, pull)
     });
     let private = private_publishers(plan).into_iter();
     let private = private.map(|publisher| ImageRule::new(&format!("{publisher}/*"), Pull::NamesSecret));
-    Behaviours { images: known.chain(private).collect(), ..Behaviours::default() }
+    let mut images: Vec<ImageRule> = known.chain(private).collect();
+    let pulled = all_images(plan).into_iter().filter(|image| !images.iter().any(|rule| rule.is_about(image)));
+    let pulled: Vec<ImageRule> = pulled
+        .map(|image| ImageRule {
+            takes: Some(Span(pull_time(image, seed))),
+            ..ImageRule::new(image, Pull::Works)
+        })
+        .collect();
+    images.extend(pulled);
+    Behaviours { images, ..Behaviours::default() }
+}
+
+/// The images of all workloads.
+fn all_images(plan: &Plan) -> BTreeSet<&str> {
+    let objects = plan.catalogue.entries.values().flat_map(|entry| &entry.rendered);
+    let objects = objects.flat_map(|rendered| &rendered.objects).map(|object| &object.value);
+    objects.filter_map(pod_spec).flat_map(images).collect()
+}
+
+/// How long it takes to pull an image: a few seconds, drawn from the seed.
+fn pull_time(image: &str, seed: u64) -> Duration {
+    // FNV-1a: the same on every machine.
+    let bytes = seed.to_le_bytes().into_iter().chain(image.bytes());
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    Duration::from_millis(1000 + (hash >> 20) % 4000)
 }
 
 /// Host and publisher of images that at least two workloads pull with a Secret, and of three at most one without.
@@ -125,6 +154,14 @@ mod tests {
             all,
             [Some("ghcr.io/acme".into()), Some("docker.io/acme".into()), None, Some("r.io:5000/team".into())]
         );
+    }
+
+    #[test]
+    fn seeds_draw_how_long_pulls_take() {
+        let all: BTreeSet<Duration> = (0..20).map(|seed| pull_time("web:1", seed)).collect();
+        assert!(all.len() > 10, "{all:?}");
+        assert!(all.iter().all(|time| (1..5).contains(&time.as_secs())), "{all:?}");
+        assert_eq!(pull_time("web:1", 3), pull_time("web:1", 3));
     }
 
     #[test]

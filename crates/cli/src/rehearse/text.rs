@@ -9,7 +9,7 @@ use tiphys_stage::{
 use tiphys_value::ResourceKey;
 
 use super::{
-    effects::{AppEffects, Effect, Effects, waits},
+    effects::{AppEffects, Effect, Effects, Waited, waits},
     report::{Change, Ended, Exploration, Report},
 };
 use crate::output::one_line;
@@ -23,10 +23,11 @@ const CAUSES: usize = 12;
 /// How long a reason is.
 const LONG: usize = 400;
 
-/// Virtual time: `0s`, `48s`, `3m12s`, `2h05m`.
+/// Virtual time: `0.3s`, `48s`, `3m12s`, `2h05m`.
 pub fn time(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {
+        0..10 if ms % 1000 >= 100 => format!("{seconds}.{}s", ms % 1000 / 100),
         0..60 => format!("{seconds}s"),
         60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
         _ => format!("{}h{:02}m", seconds / 3600, seconds % 3600 / 60),
@@ -166,16 +167,17 @@ fn timeline(story: &Story, text: &mut String) {
         for app in group {
             if let Some(wait) = waits.get(&app.name).and_then(|all| all.first()) {
                 let whose = if group.len() > 1 { format!("{} ", app.name) } else { String::new() };
-                let _ = writeln!(
-                    text,
-                    "                      {}{whose}{} ({})",
-                    "  ".repeat(first.depth),
-                    short(&wait.wait),
-                    time(wait.ms)
-                );
+                let indent = "  ".repeat(first.depth);
+                let _ = writeln!(text, "                      {indent}{whose}{}", waited(wait));
             }
         }
     }
+}
+
+/// A wait, and how long it lasted.
+fn waited(wait: &Waited) -> String {
+    let lasts = if wait.is_open { "to the end".to_owned() } else { time(wait.ms) };
+    format!("{} ({lasts})", short(&wait.wait))
 }
 
 /// A text on one line, not too long.
@@ -217,12 +219,14 @@ pub fn effect_lines(app: &AppEffects) -> Vec<String> {
     let mut lines = Vec::new();
     for one in app.objects.iter().take(OBJECTS) {
         let object = named(&one.object);
-        lines.push(match &one.effect {
+        let line = match &one.effect {
             Effect::Created => format!("+ {object}"),
             Effect::Deleted => format!("- {object}"),
+            Effect::Terminating => format!("- {object}: deleted, and does not go"),
             Effect::Replaced => format!("± {object}: deleted and made anew"),
             Effect::Changed { fields } => format!("~ {object}: {}", some_of(fields, NAMED)),
-        });
+        };
+        lines.push(one.place.as_ref().map_or_else(|| line.clone(), |place| format!("{line}   {place}")));
     }
     if app.objects.len() > OBJECTS {
         lines.push(format!("and {} objects more (--output json names them)", app.objects.len() - OBJECTS));
@@ -231,7 +235,7 @@ pub fn effect_lines(app: &AppEffects) -> Vec<String> {
         let pods = if one.pods == 1 { "1 new pod".to_owned() } else { format!("{} new pods", one.pods) };
         format!("{} is rolled out: {pods}", named(&one.workload))
     }));
-    lines.extend(app.waits.iter().take(2).map(|wait| format!("{} ({})", short(&wait.wait), time(wait.ms))));
+    lines.extend(app.waits.iter().take(2).map(waited));
     lines
 }
 
@@ -283,8 +287,9 @@ pub fn cause_lines(cause: &Cause) -> Vec<String> {
     let state = if cause.state.is_empty() { String::new() } else { format!("{}: ", cause.state) };
     lines.push(format!("{state}{}{place}", some_of(&objects, 3)));
     lines.extend(cause.places.iter().skip(1).take(2).cloned());
-    let (apps, others): (Vec<&ResourceKey>, Vec<&ResourceKey>) =
-        cause.consequences.iter().partition(|key| is_application(key));
+    // A ReplicaSet says nothing that its Deployment does not.
+    let told = cause.consequences.iter().filter(|key| key.kind != "ReplicaSet");
+    let (apps, others): (Vec<&ResourceKey>, Vec<&ResourceKey>) = told.partition(|key| is_application(key));
     let mut hits = Vec::new();
     if !others.is_empty() {
         hits.push(some_of(&others.iter().map(|key| named(key)).collect::<Vec<_>>(), 3));
@@ -373,8 +378,8 @@ mod tests {
 
     #[test]
     fn times_are_short() {
-        let all = [0, 900, 48_000, 192_000, 7_500_000].map(time);
-        assert_eq!(all, ["0s", "0s", "48s", "3m12s", "2h05m"]);
+        let all = [0, 940, 48_500, 192_000, 7_500_000].map(time);
+        assert_eq!(all, ["0s", "0.9s", "48s", "3m12s", "2h05m"]);
     }
 
     #[test]

@@ -36,7 +36,7 @@ use tiphys_cluster::{ApplyOptions, Cluster, LiveCache};
 use tiphys_controller::{Controller, Destinations, Settings};
 use tiphys_health::HealthSettings;
 use tiphys_source::Checkout;
-use tiphys_value::{GroupKind, ObjectExt as _, Value};
+use tiphys_value::{GroupKind, Value};
 use tokio::{
     sync::broadcast::error::RecvError,
     task::block_in_place,

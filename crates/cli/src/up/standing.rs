@@ -1,6 +1,6 @@
 //! When something stands in for what is missing: once nothing else moves.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use tiphys_cluster::{Cluster, LiveCache};
 use tiphys_controller::Controller;
@@ -14,6 +14,9 @@ use super::{
 
 /// The kinds of Argo CD's API.
 const ARGO_KINDS: [&str; 3] = ["Application", "ApplicationSet", "AppProject"];
+
+/// How long Applications are waited for that may bring what is missing: those of later waves may wait for just that.
+const TO_COME: Duration = Duration::from_secs(10);
 
 /// What stands in for what is missing, and what did so far.
 #[derive(Clone)]
@@ -227,7 +230,9 @@ impl Placeholders {
     /// Puts in place what clusters have and repositories do not bring; where Applications are to come that may, only what
     /// comes with Argo CD itself, which these may wait for.
     async fn stand_in_for_what_clusters_have(&mut self, look: &mut Look<'_>, unreachable: bool) {
-        let is_early = !unreachable && look.rows.iter().any(Row::is_missing_applications);
+        let is_early = !unreachable
+            && look.rows.iter().any(Row::is_missing_applications)
+            && look.stillness.still_for() < TO_COME;
         for (at, (cluster, cache)) in look.sites().into_iter().enumerate() {
             if self.presupposed.len() <= at {
                 self.presupposed.push(Presupposed::default());
