@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use tiphys_apiserver::{
-    ApiError, ApiServer, ApiServerOptions, ServiceNetwork, SharedClock, StateError, TokioClock,
+    ApiError, ApiServer, ApiServerOptions, Outbound, ServiceNetwork, SharedClock, StateError, TokioClock,
 };
 use tiphys_cluster::Cluster;
 use tiphys_world::{Behaviours, Driver, Settings};
@@ -68,7 +68,7 @@ impl Site {
             seed: Some(options.seed),
             clock: Some(clock_from(now)),
             service_network: options.service_network,
-            is_isolated: options.is_isolated,
+            outbound: if options.is_isolated { Outbound::Assume } else { Outbound::Call },
             ..ApiServerOptions::default()
         })?;
         Self::start(server, options.world)

@@ -454,7 +454,8 @@ async fn a_token_ends_with_the_pod_that_it_is_bound_to() {
 
 #[tokio::test]
 async fn a_server_that_calls_nobody_outside_dials_no_webhook() {
-    let options = ApiServerOptions { seed: Some(1), outbound: Outbound::Refuse, ..ApiServerOptions::default() };
+    let options =
+        ApiServerOptions { seed: Some(1), outbound: Outbound::Refuse, ..ApiServerOptions::default() };
     let server = ApiServer::new(options).unwrap();
     let client = server.client("test");
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -108,7 +108,16 @@ pub async fn bring_up(
         let options = SiteOptions { seed: rules.seed.wrapping_add(1), ..options.clone() };
         placeholders.push(add_beside(&mut stage, &mut recorder, &beside, options).await?);
     }
-    play(stage, &recorder, plan, rules, Placeholders::new(rules.stand_ins), faults, placeholders).await
+    play(
+        stage,
+        &recorder,
+        plan,
+        rules,
+        Placeholders::new(rules.stand_ins, plan.catalogue.rendered_classes()),
+        faults,
+        placeholders,
+    )
+    .await
 }
 
 /// Puts a cluster beside the engine's own, and returns what is to be told of it.

@@ -57,14 +57,14 @@ impl Clusters {
             return Ok(None);
         }
         let file = file_name(&beside.name);
-        let twin = Twin::start_beside(args, &file).await?;
+        let twin = Twin::start_beside(args, &self.registration, &file).await?;
         self.opened
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(beside.server.clone(), twin.cluster.clone());
         self.twins.push(twin);
         beside.declare(home).await?;
-        let kubeconfig = kubeconfig_beside(&args.kubeconfig, &file);
+        let kubeconfig = kubeconfig_beside(&self.registration.kubeconfig(), &file);
         Ok(Some(format!("{}; its kubeconfig is {}", beside.told(), kubeconfig.display())))
     }
 }

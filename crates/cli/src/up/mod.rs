@@ -45,8 +45,8 @@ use tokio::{
 
 use crate::{
     ENGINE_NAMESPACE,
-    app::target::{Served, note_in_cluster, note_served},
     exit::Reported,
+    local_clusters::{Purpose, Registration, Served},
     repository::{Catalogue, Choice, Found, Repository, Scope, choose},
 };
 pub use args::Args;
@@ -93,7 +93,7 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         move || prepare(&request(&args))
     });
     let mut signals = Signals::new()?;
-    let Plan { repository, roots, projects, argo_settings, notices, apart, catalogue: _ } = tokio::select! {
+    let Plan { repository, roots, projects, argo_settings, notices, apart, catalogue } = tokio::select! {
         plan = opened => plan??,
         () = signals.wait() => return Ok(()),
     };
@@ -158,8 +158,9 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         started,
         was_green: false,
         stuck_since: None,
-        stillness: Stillness::new(),
-        placeholders: Placeholders::new(args.stand_ins),
+        stillness: Stillness::with_quiet(if args.once { settle::QUIET } else { settle::QUIET_FOR_A_PERSON }),
+        has_said_why: false,
+        placeholders: Placeholders::new(args.stand_ins, catalogue.rendered_classes()),
         unattended: BTreeSet::new(),
     };
     session.stay(&mut signals).await
@@ -211,6 +212,8 @@ struct Session<'a> {
     was_green: bool,
     stuck_since: Option<Instant>,
     stillness: Stillness,
+    /// Whether it was said why nothing moves any more, since something moved.
+    has_said_why: bool,
     /// What stands in for what is missing.
     placeholders: Placeholders,
     /// The kinds of which it was told that nobody attends to them.
@@ -280,11 +283,16 @@ impl Session<'_> {
         self.was_green = false;
         // The engine may still be about to look at the last of them.
         *stale |= rows.iter().any(|row| !self.progress(rows).has_seen(row));
-        if self.args.once
-            && self.progress(rows).has_seen_all()
-            && self.stillness.is_quiet(&self.controller.caches())
-        {
+        let is_over =
+            self.progress(rows).has_seen_all() && self.stillness.is_quiet(&self.controller.caches());
+        if is_over && self.args.once {
             return Some(Err(self.give_up(rows.to_vec()).await));
+        }
+        if !self.args.once {
+            if is_over && !std::mem::replace(&mut self.has_said_why, true) {
+                self.say_why(rows.to_vec()).await;
+            }
+            self.has_said_why &= self.stillness.is_settled();
         }
         if !self.args.once || !self.progress(rows).is_stuck() {
             self.stuck_since = None;
@@ -299,12 +307,6 @@ impl Session<'_> {
         Some(Err(self.give_up(rows.to_vec()).await))
     }
 
-    /// How long nothing may move until it is said why: a person who watches hears it soon and sees what comes after; with
-    /// `--once` it is the end.
-    fn quiet_for(&self) -> Duration {
-        if self.args.once { settle::QUIET } else { settle::QUIET_FOR_A_PERSON }
-    }
-
     /// Tells of what is not green, and why; there is nothing more to wait for.
     async fn give_up(&mut self, rows: Vec<Row>) -> anyhow::Error {
         self.say_why(rows).await;
@@ -312,7 +314,7 @@ impl Session<'_> {
     }
 
     /// Tells of what is not green, and why.
-    async fn give_up(&mut self, mut rows: Vec<Row>) -> anyhow::Error {
+    async fn say_why(&mut self, mut rows: Vec<Row>) {
         let unseen: Vec<bool> = rows.iter().map(|row| !self.progress(&rows).has_seen(row)).collect();
         let unseen = rows.iter_mut().zip(unseen).filter(|(_, unseen)| *unseen);
         unseen.for_each(|(row, _)| row.tell_of_sources());
@@ -430,7 +432,7 @@ impl Session<'_> {
         for fault in &self.repository.scan.faults {
             self.reporter.notice(fault.trim_end());
         }
-        self.rendered_classes = catalogue.rendered_classes();
+        self.placeholders.set_rendered_classes(catalogue.rendered_classes());
         let Choice::Run(roots, _) = choose(catalogue.roots(&self.repository.scan), &catalogue) else {
             return Ok(());
         };

@@ -32,12 +32,7 @@ pub struct Stillness {
 }
 
 impl Stillness {
-    /// From now on.
-    pub fn new() -> Self {
-        Self::with_quiet(QUIET)
-    }
-
-    /// The same, where so long a rest is the end.
+    /// From now on, where so long a rest is the end.
     pub fn with_quiet(quiet: Duration) -> Self {
         Self {
             quiet,
@@ -81,10 +76,10 @@ impl Stillness {
         self.still_for >= SETTLED
     }
 
-    /// Whether nothing has moved for at least so long, and nothing is known to be on its way: no attempt is to be repeated that has
+    /// Whether nothing has moved for long, and nothing is known to be on its way: no attempt is to be repeated that has
     /// not failed again and again, no program is starting or at work on something that ends, or has still to run for a
     /// while to count, in any of the clusters.
-    pub fn is_quiet(&self, caches: &[LiveCache], least: Duration) -> bool {
+    pub fn is_quiet(&self, caches: &[LiveCache]) -> bool {
         let all = |group: &str, kind: &str| {
             let kind = GroupKind::new(group, kind);
             caches.iter().flat_map(|cache| cache.of_kind(&kind)).collect::<Vec<_>>()
@@ -139,7 +134,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn rest_begins_with_a_look() {
-        let mut stillness = Stillness::new();
+        let mut stillness = Stillness::with_quiet(QUIET);
         stillness.look(&[], Timestamp::UNIX_EPOCH);
         tokio::time::advance(SETTLED).await;
         assert!(!stillness.is_settled(), "nobody has looked since");

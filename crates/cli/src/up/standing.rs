@@ -15,13 +15,12 @@ use super::{
 /// The kinds of Argo CD's API.
 const ARGO_KINDS: [&str; 3] = ["Application", "ApplicationSet", "AppProject"];
 
-/// How long Applications are waited for that may bring what is missing: those of later waves may wait for just that.
-const TO_COME: Duration = Duration::from_secs(10);
-
 /// What stands in for what is missing, and what did so far.
 #[derive(Clone)]
 pub struct Placeholders {
     when: stand_ins::When,
+    /// Classes, volumes and accounts that Applications of the repository render, by kind and name.
+    rendered_classes: BTreeSet<(String, String)>,
     /// The kinds for which definitions stand in.
     kinds: BTreeSet<GroupKind>,
     /// The namespaces that stand in.
@@ -46,10 +45,16 @@ pub fn sites(controller: &Controller) -> Vec<(Cluster, LiveCache)> {
 }
 
 impl Placeholders {
+    /// Takes up what a changed repository renders.
+    pub fn set_rendered_classes(&mut self, rendered: BTreeSet<(String, String)>) {
+        self.rendered_classes = rendered;
+    }
+
     /// Nothing stands in so far.
-    pub fn new(when: stand_ins::When) -> Self {
+    pub fn new(when: stand_ins::When, rendered_classes: BTreeSet<(String, String)>) -> Self {
         Self {
             when,
+            rendered_classes,
             kinds: BTreeSet::new(),
             namespaces: BTreeSet::new(),
             projects: BTreeSet::new(),
@@ -73,7 +78,7 @@ impl Placeholders {
         let always = self.when == stand_ins::When::Always;
         let mut look = Look { controller, rows, stillness };
         self.stand_in_for_namespaces_and_projects(&mut look, unreachable || always).await;
-        self.stand_in_for_what_clusters_have(&mut look, unreachable).await;
+        self.stand_in_for_what_clusters_have(&mut look).await;
         self.provide_argo_kinds(&mut look).await;
         if always {
             self.stand_in_for_what_people_make(&mut look).await;
@@ -227,12 +232,9 @@ impl Placeholders {
         }
     }
 
-    /// Puts in place what clusters have and repositories do not bring; where Applications are to come that may, only what
-    /// comes with Argo CD itself, which these may wait for.
-    async fn stand_in_for_what_clusters_have(&mut self, look: &mut Look<'_>, unreachable: bool) {
-        let is_early = !unreachable
-            && look.rows.iter().any(Row::is_missing_applications)
-            && look.stillness.still_for() < TO_COME;
+    /// Puts in place what clusters have and the repository does not bring. Nothing else moves by now, so Applications of
+    /// later waves, which may wait for just this, are no reason to wait for them.
+    async fn stand_in_for_what_clusters_have(&mut self, look: &mut Look<'_>) {
         for (at, (cluster, cache)) in look.sites().into_iter().enumerate() {
             if self.presupposed.len() <= at {
                 self.presupposed.push(Presupposed::default());

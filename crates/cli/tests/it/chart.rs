@@ -1,6 +1,5 @@
 //! The chart `deploy/chart/tiphys`, rendered and checked by Tiphys itself. How it runs is in `controller.rs`.
 
-
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use crate::common::{Repo, Run};

@@ -15,6 +15,7 @@ mod hostile;
 mod jsonnet;
 #[cfg(unix)]
 mod local_clusters;
+mod rehearse;
 mod render_helm;
 mod render_kustomize;
 mod render_live;

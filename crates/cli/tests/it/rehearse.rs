@@ -1,7 +1,4 @@
 //! `tiphys rehearse` as a user runs it.
-#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
-
-mod common;
 
 use std::{
     fs,
@@ -9,7 +6,7 @@ use std::{
     process::{Command, Output},
 };
 
-use common::{Repo, application, config_map};
+use crate::common::{Repo, application, config_map};
 use serde_json::Value;
 
 fn rehearse(repo: &Repo, args: &[&str]) -> (i32, String) {
