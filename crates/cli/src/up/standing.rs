@@ -1,6 +1,6 @@
 //! When something stands in for what is missing: once nothing else moves.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 
 use tiphys_cluster::{Cluster, LiveCache};
 use tiphys_controller::Controller;
