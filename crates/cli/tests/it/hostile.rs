@@ -57,7 +57,10 @@ fn assert_clean(command: &[&str], run: &Run) {
     let raw: Vec<char> = text.chars().filter(|c| show::replacement(*c).is_some()).collect();
     assert!(raw.is_empty(), "{command:?} writes {raw:?}:\n{text:?}");
     let is_github = command.contains(&"github");
-    let obeyed = text.lines().find(|line| line.trim_start().starts_with("::"));
+    // What stands before another file is no command.
+    let is_command =
+        |line: &&str| line.trim_start().starts_with("::") && !line.trim_start().starts_with("::: ");
+    let obeyed = text.lines().find(is_command);
     let is_ours = |line: &str| {
         is_github && ["::error ", "::warning ", "::notice "].iter().any(|it| line.starts_with(it))
     };
