@@ -45,10 +45,8 @@ fn a_budget_is_shared_by_all_who_are_given_it() {
         .try_for_each(|document| to_value_within(&document.root, Profile::Go2, &budget).map(drop));
     all.expect("fits");
     assert!(budget.used() > after);
-    assert_eq!(
-        parse_documents_within(&text, Profile::Go2, &budget).expect_err("is used up").kind(),
-        ErrorKind::Budget
-    );
+    let more = (0..20).find_map(|_| parse_documents_within(&text, Profile::Go2, &budget).err());
+    assert_eq!(more.map(|error| error.kind()), Some(ErrorKind::Budget), "it is used up");
 }
 
 #[test]
