@@ -31,22 +31,11 @@ pub fn applied_form<'a>(object: &'a Value, fields: Option<Fields<'_>>) -> Cow<'a
     form
 }
 
-/// Metadata that the API server sets, which an object has that was read from one.
-fn server_set(object: &Value) -> impl Iterator<Item = &'static str> {
-    let metadata = object.get("metadata");
-    SERVER_METADATA.into_iter().filter(move |field| metadata.is_some_and(|all| all.get(field).is_some()))
-}
-
+/// Whether an object has what only an API server, or `kubectl apply`, writes into one.
 fn is_exported(object: &Value) -> bool {
-    server_set(object).next().is_some() || object.annotation(LAST_APPLIED).is_some()
-}
-
-/// The fields of an object that only an API server sets, such as `metadata.uid`: whoever applies the object drops them.
-pub fn exported_fields(object: &Value) -> Vec<String> {
-    let status =
-        object.get("status").is_some_and(|status| status.as_object().is_some_and(|map| !map.is_empty()));
-    let metadata = server_set(object).filter(|field| !object["metadata"][field].is_null());
-    metadata.map(|field| format!("metadata.{field}")).chain(status.then(|| "status".to_owned())).collect()
+    let metadata = object.get("metadata");
+    SERVER_METADATA.iter().any(|field| metadata.is_some_and(|all| all.get(field).is_some()))
+        || object.annotation(LAST_APPLIED).is_some()
 }
 
 fn strip(object: &mut Value) {

@@ -17,7 +17,7 @@ mod paths;
 mod predicted;
 mod show;
 
-pub use applied::{applied_form, exported_fields};
+pub use applied::applied_form;
 pub use fields::Fields;
 pub use ignore::{IgnoreError, IgnoreRules};
 pub use known::{is_known_type, known_types};

@@ -575,7 +575,7 @@ fn items_of_one_key_all_count_unless_they_are_the_same() {
 /// What was read from an API server is applied without what only that sets.
 #[test]
 fn an_exported_object_is_applied_without_what_the_api_server_sets() {
-    use tiphys_diff::{applied_form, exported_fields};
+    use tiphys_diff::applied_form;
     let exported = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "uid": "u",
         "resourceVersion": "5", "creationTimestamp": "2026-01-01T00:00:00Z", "generation": 2, "selfLink": "/x",
         "managedFields": [{"manager": "kubectl"}], "labels": {"a": "b"},
@@ -585,10 +585,59 @@ fn an_exported_object_is_applied_without_what_the_api_server_sets() {
         "metadata": {"name": "a", "labels": {"a": "b"}, "annotations": {"note": "n"}}, "data": {"k": "v"}});
     assert_eq!(*applied_form(&exported, fields), applied);
     assert!(matches!(applied_form(&applied, fields), std::borrow::Cow::Borrowed(_)));
-    assert_eq!(exported_fields(&exported).len(), 6);
-    assert!(exported_fields(&applied).is_empty());
-    // kubectl writes it into whatever it makes.
-    assert!(exported_fields(&json!({"metadata": {"creationTimestamp": null}, "status": {}})).is_empty());
+}
+
+/// A key that says nothing is one that is not given: server-side apply would tell the item from the live one.
+#[test]
+fn a_key_that_is_null_or_empty_is_not_sent() {
+    use tiphys_diff::applied_form;
+    let service = |ports: Value| json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": ports}});
+    let fields = Fields::built_in(&service(json!([])).gvk());
+    let stored = service(json!([{"port": 80, "protocol": "TCP", "targetPort": 80}]));
+    for protocol in [json!(""), Value::Null] {
+        let target = service(json!([{"port": 80, "protocol": protocol, "name": ""}]));
+        assert_eq!(*applied_form(&target, fields), service(json!([{"port": 80, "name": ""}])));
+        assert!(paths(&target, &stored).is_empty());
+    }
+}
+
+/// What an API server gives a Service stays where a target sets it to nothing.
+#[test]
+fn addresses_and_ports_that_were_given_are_no_difference() {
+    let service =
+        |spec: Value| json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": spec});
+    let live = service(json!({"type": "NodePort", "clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1"],
+        "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack", "sessionAffinity": "None", "internalTrafficPolicy": "Cluster",
+        "externalTrafficPolicy": "Cluster", "ports": [{"port": 80, "protocol": "TCP", "targetPort": 80, "nodePort": 30080}]}));
+    for nothing in [json!(""), Value::Null] {
+        let target = service(
+            json!({"type": "NodePort", "clusterIP": nothing, "ipFamilies": null, "ipFamilyPolicy": nothing,
+            "sessionAffinity": nothing, "ports": [{"port": 80, "nodePort": null}]}),
+        );
+        assert_eq!(paths(&target, &live), [] as [&str; 0]);
+    }
+    let zero = service(
+        json!({"type": "NodePort", "healthCheckNodePort": 0, "ports": [{"port": 80, "nodePort": 0}]}),
+    );
+    assert!(paths(&zero, &live).is_empty());
+    let other = service(json!({"type": "NodePort", "ports": [{"port": 80, "nodePort": 30081}]}));
+    assert_eq!(paths(&other, &live), [".spec.ports[0].nodePort"]);
+}
+
+/// In a map a null is the zero of its values.
+#[test]
+fn a_null_in_a_map_is_an_empty_value() {
+    let map = |data: Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m", "labels": {"a": data["a"]}}, "data": data});
+    let target = map(json!({"a": null, "b": "x"}));
+    assert!(paths(&target, &map(json!({"a": "", "b": "x"}))).is_empty());
+    assert_eq!(paths(&target, &map(json!({"a": "y", "b": "x"}))), [".data.a", ".metadata.labels.a"]);
+    assert_eq!(
+        paths(
+            &target,
+            &json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m", "labels": {"a": ""}}, "data": {"b": "x"}})
+        ),
+        [".data.a"]
+    );
 }
 
 /// Before the first apply of ours what Argo CD applied counts as ours: what the target does not set will go.
