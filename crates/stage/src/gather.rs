@@ -57,11 +57,19 @@ impl Stage {
             applications,
             outages: record.outages(),
             causes: if is_green { Vec::new() } else { causes(&all) },
-            placeholders: ending.placeholders,
+            placeholders: with_gaps(ending.placeholders, record),
             assumed,
             moments: record.moments().to_vec(),
         }
     }
+}
+
+/// Says beside the placeholders where the story is not whole.
+fn with_gaps(mut placeholders: Vec<String>, record: &Record) -> Vec<String> {
+    if record.has_gaps() {
+        placeholders.push("so much happened at once that some of it is missing in this story".to_owned());
+    }
+    placeholders
 }
 
 fn refused_symptom(key: &ResourceKey, why: &str) -> Symptom {
