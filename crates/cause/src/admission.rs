@@ -18,6 +18,8 @@ pub struct Refusal {
     pub service: Option<(String, String)>,
     /// How the call of the webhook failed.
     pub failure: Option<Failure>,
+    /// Kind and name of the object that was refused, if the words name it.
+    pub object: Option<(String, String)>,
     /// What was refused about: a resource, a field, a kind, an account, a manager.
     pub subject: String,
 }
@@ -55,6 +57,7 @@ pattern!(
 pattern!(PSS, r#"violates PodSecurity \\?"([^"\\]+)\\?": ([^\n]*)"#);
 pattern!(CONVERSION, r"conversion webhook for ([^,\s]+(?:, Kind=\w+)?),? failed");
 pattern!(NAMESPACE, r#"namespaces \\?"([^"\\]+)\\?" not found"#);
+pattern!(WRITTEN, r#"\b([A-Z][A-Za-z]+)(?:\.[a-z0-9.-]+)? \\?"([^"\\]+)\\?" is (?:invalid|forbidden)"#);
 pattern!(
     FIELD,
     r#"(?:unknown field|strict decoding error: unknown field|field not declared in schema|\.spec\.[a-zA-Z.]+: field not declared) ?\\?"?([^"\\,\s]*)|([a-zA-Z][a-zA-Z0-9.\[\]]+): (?:Required value|Unsupported value|Invalid value|Too many)"#
@@ -64,7 +67,9 @@ pattern!(
 #[must_use]
 pub fn refusal(message: &str) -> Refusal {
     let low = message.to_ascii_lowercase();
-    webhook(message, &low).or_else(|| limit(message)).or_else(|| rule(message, &low)).unwrap_or_default()
+    let read = webhook(message, &low).or_else(|| limit(message)).or_else(|| rule(message, &low));
+    let object = WRITTEN.captures(message).map(|it| (it[1].to_owned(), it[2].to_owned()));
+    read.map(|read| Refusal { object, ..read }).unwrap_or_default()
 }
 
 /// A webhook that could not be asked, or that said no.
@@ -72,7 +77,7 @@ fn webhook(message: &str, low: &str) -> Option<Refusal> {
     if let Some(it) = CONVERSION.captures(message) {
         let (failure, service) = (Failure::read(message), service(message));
         let cause = Some(Cause::ApiConversionWebhook);
-        return Some(Refusal { cause, by: it[1].to_owned(), service, failure, subject: String::new() });
+        return Some(Refusal { cause, by: it[1].to_owned(), service, failure, ..Refusal::default() });
     }
     if let Some(it) = WEBHOOK.captures(message) {
         let failure = Failure::read(message);
@@ -84,7 +89,7 @@ fn webhook(message: &str, low: &str) -> Option<Refusal> {
             by: it[1].to_owned(),
             service: service(message),
             failure,
-            subject: String::new(),
+            ..Refusal::default()
         });
     }
     if let Some(it) = DENIED.captures(message) {

@@ -21,19 +21,12 @@ pattern!(
     r"(?i)(?:status(?: code)?(?: from \w+ request)?:?|unexpected status)[^0-9]{0,60}\b(401|403|404|429|5\d\d)\b|\b(401|403|404|429|5\d\d) (?:Unauthorized|Forbidden|Not Found|Too Many Requests|Internal|Bad Gateway|Service Unavailable|Gateway)"
 );
 
-/// Reads the message of a waiting container or of the Event `Failed`.
-#[must_use]
-pub fn pull_fault(message: &str) -> PullFault {
-    let low = message.to_ascii_lowercase();
-    let status =
-        STATUS.captures(message).and_then(|it| it.iter().skip(1).flatten().next()?.as_str().parse().ok());
-    let denied = has_any(&low, &["pull access denied", "repository does not exist or may require"]);
-    let cause = if has_any(&low, &["toomanyrequests", "too many requests", "rate limit"])
-        || status == Some(429)
-    {
-        Some(Cause::ImageRateLimited)
-    } else if has_any(
-        &low,
+/// Mechanisms, the statuses of HTTP and the words in lower case that tell of them. The first row that fits counts.
+const WORDS: &[(Cause, &[u16], &[&str])] = &[
+    (Cause::ImageRateLimited, &[429], &["toomanyrequests", "too many requests", "rate limit"]),
+    (
+        Cause::ImagePlatform,
+        &[],
         &[
             "no match for platform",
             "no matching manifest",
@@ -41,10 +34,10 @@ pub fn pull_fault(message: &str) -> PullFault {
             "does not match the specified platform",
             "no image found in image index for architecture",
         ],
-    ) {
-        Some(Cause::ImagePlatform)
-    } else if has_any(
-        &low,
+    ),
+    (
+        Cause::ImageInvalid,
+        &[],
         &[
             "invalid reference",
             "couldn't parse image",
@@ -54,10 +47,10 @@ pub fn pull_fault(message: &str) -> PullFault {
             "errimageneverpull",
             "repository name must be lowercase",
         ],
-    ) {
-        Some(Cause::ImageInvalid)
-    } else if has_any(
-        &low,
+    ),
+    (
+        Cause::ImageNotFound,
+        &[],
         &[
             "manifest unknown",
             "manifest_unknown",
@@ -66,45 +59,10 @@ pub fn pull_fault(message: &str) -> PullFault {
             "no such manifest",
             "requested image not known",
         ],
-    ) {
-        Some(Cause::ImageNotFound)
-    } else if status == Some(403)
-        || has_any(
-            &low,
-            &[
-                "403 forbidden",
-                "insufficient_scope",
-                "not authorized to perform: ecr",
-                "permission \"artifactregistry",
-                "permission 'artifactregistry",
-                "denied: permission",
-            ],
-        ) && !denied
-    {
-        Some(Cause::ImageForbidden)
-    } else if status == Some(401)
-        || has_any(
-            &low,
-            &[
-                "unauthorized",
-                "no basic auth",
-                "authentication required",
-                "failed to fetch anonymous token",
-                "failed to authorize",
-                "authorization failed",
-                "no valid credentials",
-                "incorrect username or password",
-                "invalid username/password",
-                "unable to retrieve auth token",
-            ],
-        ) && !denied
-    {
-        Some(Cause::ImageUnauthorized)
-    } else if denied || low.contains("denied:") || low.contains("requested access to the resource is denied")
-    {
-        Some(Cause::ImageUnauthorized)
-    } else if has_any(
-        &low,
+    ),
+    (
+        Cause::ImageRegistryUnreachable,
+        &[500, 502, 503, 504],
         &[
             "no such host",
             "i/o timeout",
@@ -119,19 +77,59 @@ pub fn pull_fault(message: &str) -> PullFault {
             "proxyconnect",
             "server misbehaving",
             "temporary failure in name",
-            "eof",
+            ": eof",
             "server gave http response to https client",
             "tls: ",
         ],
-    ) || status.is_some_and(|it| it >= 500)
-    {
-        Some(Cause::ImageRegistryUnreachable)
-    } else if has_any(&low, &["not found", "does not exist", "404"]) {
-        Some(Cause::ImageNotFound)
-    } else {
-        None
+    ),
+    // A registry that hides what is private answers the same for what does not exist.
+    (Cause::ImageUnauthorized, &[], HIDDEN),
+    (
+        Cause::ImageForbidden,
+        &[403],
+        &[
+            "403 forbidden",
+            "insufficient_scope",
+            "not authorized to perform: ecr",
+            "permission \"artifactregistry",
+            "permission 'artifactregistry",
+            "denied: permission",
+        ],
+    ),
+    (
+        Cause::ImageUnauthorized,
+        &[401],
+        &[
+            "unauthorized",
+            "no basic auth",
+            "authentication required",
+            "failed to fetch anonymous token",
+            "failed to authorize",
+            "authorization failed",
+            "no valid credentials",
+            "incorrect username or password",
+            "invalid username/password",
+            "unable to retrieve auth token",
+            "denied:",
+            "requested access to the resource is denied",
+        ],
+    ),
+    (Cause::ImageNotFound, &[404], &["not found", "does not exist"]),
+];
+/// Words of registries that do not tell whether the image exists.
+const HIDDEN: &[&str] = &["pull access denied", "repository does not exist or may require"];
+
+/// Reads the message of a waiting container or of the Event `Failed`.
+#[must_use]
+pub fn pull_fault(message: &str) -> PullFault {
+    let low = message.to_ascii_lowercase();
+    let captured = STATUS.captures(message);
+    let status = captured.and_then(|it| it.iter().skip(1).flatten().next()?.as_str().parse().ok());
+    let fits = |(_, statuses, words): &&(Cause, &[u16], &[&str])| {
+        status.is_some_and(|status| statuses.contains(&status)) || has_any(&low, words)
     };
-    PullFault { cause, is_ambiguous: denied, status }
+    let cause = WORDS.iter().find(fits).map(|(cause, ..)| *cause);
+    PullFault { cause, is_ambiguous: has_any(&low, HIDDEN), status }
 }
 
 /// The registry, the repository and the tag or digest of an image reference.

@@ -95,6 +95,14 @@ const WORDS: &[(Cause, &[&str])] = &[
         ],
     ),
     (
+        Cause::ApiOverload,
+        &[
+            "too many requests and has asked us to try again later",
+            "leader election lost",
+            "leaderelection lost",
+        ],
+    ),
+    (
         Cause::AppBackendState,
         &[
             "too many connections",
@@ -108,6 +116,9 @@ const WORDS: &[(Cause, &[&str])] = &[
             "vault is sealed",
             "error: sealed",
             "is sealed",
+            "sealed true",
+            "rejecting connections",
+            "node is not in primary or recovering state",
             "not_leader_for_partition",
             "no leader",
             "not the leader",
@@ -229,17 +240,26 @@ pattern!(
     "#
 );
 
+/// Whether a shell says that what it should run is not there.
+fn is_no_command(low: &str) -> bool {
+    let is_of_shell = has_any(low, &["sh: ", "exec ", "/scripts/", "entrypoint", "exec: "]);
+    is_of_shell && has_any(low, &["no such file or directory", ": not found"])
+}
+
 /// The complaints of a log, the last ones first, each mechanism once.
 #[must_use]
 pub fn complaints(log: &str) -> Vec<Complaint> {
     let mut found: Vec<Complaint> = Vec::new();
     for line in log.lines().rev() {
         let line = clipped(line);
-        let low = line.to_ascii_lowercase();
+        let low = line.split_whitespace().collect::<Vec<_>>().join(" ").to_ascii_lowercase();
         if has_any(&low, OF_OTHERS) {
             continue;
         }
-        let Some((cause, _)) = WORDS.iter().find(|(_, words)| has_any(&low, words)) else { continue };
+        let known = WORDS.iter().find(|(_, words)| has_any(&low, words)).map(|(cause, _)| cause);
+        let Some(cause) = known.or_else(|| is_no_command(&low).then_some(&Cause::RunCommand)) else {
+            continue;
+        };
         let is_role = low.contains("role \"") && !low.contains("does not exist");
         if found.iter().any(|it| it.cause == *cause) || *cause == Cause::ConfigCredentials && is_role {
             continue;

@@ -1,8 +1,21 @@
 //! Root causes of a broken cluster, found in what was saved of it: objects, events, logs. Text and objects in, a
 //! diagnosis out: no network, no clock.
 
+mod calls;
 mod case;
+mod causes;
+mod cluster;
 mod diagnosis;
+mod facts;
+mod finding;
+mod graph;
+mod look;
+mod policy;
+mod resolve;
+mod symptoms;
+mod target;
+mod unseen;
+mod wiring;
 
 pub use case::{Case, Event, HostNote, Log, ReadError, Unreadable};
 pub use diagnosis::{Consequence, Diagnosis, Evidence, Object, Remedy, Root, RuledOut, Unexplained};
@@ -11,5 +24,11 @@ pub use tiphys_cause::Cause;
 /// What is wrong in a case, the surest root first.
 #[must_use]
 pub fn diagnose(case: &Case) -> Diagnosis {
-    Diagnosis { now: case.now(), ..Diagnosis::default() }
+    let cluster = cluster::Cluster::new(case);
+    let red = symptoms::symptoms(&cluster);
+    let look = look::Look::new(&cluster, &red);
+    let findings = causes::findings(&look);
+    let mut diagnosis = resolve::resolve(&cluster, &red, findings);
+    diagnosis.not_seen = unseen::not_seen(&look);
+    diagnosis
 }

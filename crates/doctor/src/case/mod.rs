@@ -2,6 +2,8 @@
 
 mod event;
 mod folder;
+mod objects;
+mod place;
 
 pub use event::Event;
 pub use folder::ReadError;

@@ -1,0 +1,171 @@
+//! Why a call fails: the address is followed to what it names, and each thing on the way is evaluated.
+
+mod outside;
+mod service;
+
+use outside::{absent_fault, api_server_fault, outside_fault};
+use service::{pod_fault, service_fault};
+use tiphys_cause::{Address, Cause, FailedCall, Failure};
+use tiphys_value::Value;
+
+use crate::{
+    Object,
+    cluster::Cluster,
+    finding::Finding,
+    look::{Ill, Look},
+    policy::End,
+    target::Target,
+    wiring::{Setting, settings, wires},
+};
+
+pub(crate) use outside::api_server;
+pub(crate) use service::empty_service;
+
+/// Who calls.
+pub(crate) struct Caller<'a> {
+    pub(crate) workload: Object,
+    pub(crate) pods: Vec<&'a Value>,
+    pub(crate) settings: Vec<Setting>,
+}
+
+impl<'a> Caller<'a> {
+    pub(crate) fn of_ill(look: &Look<'a>, ill: &Ill<'a>) -> Self {
+        let settings = settings(look.cluster, ill.spec(), ill.namespace());
+        Self { workload: ill.workload.clone(), pods: ill.pods.clone(), settings }
+    }
+
+    fn namespace(&self) -> &str {
+        &self.workload.namespace
+    }
+
+    fn end(&self) -> End<'a> {
+        self.pods.first().map(|pod| End::of_pod(pod)).unwrap_or_default()
+    }
+
+    /// Names the caller, and its pods, as who suffers.
+    pub(crate) fn suffers(&self, finding: Finding, symptom: &str) -> Finding {
+        let finding = finding.suffers(self.workload.clone(), symptom);
+        self.pods.iter().fold(finding, |finding, pod| finding.suffers(Object::from_live(pod), symptom))
+    }
+}
+
+/// The addresses that a call may have been for, the likeliest first.
+fn candidates(cluster: &Cluster<'_>, call: &FailedCall, caller: &Caller<'_>) -> Vec<Address> {
+    let is_vague = |address: &Address| matches!(cluster.target(address, caller.namespace()), Target::Unknown);
+    // A name tells more than an address, and what is known more than what is not.
+    let named = call.targets.iter().filter(|it| !it.is_ip());
+    let known = call.targets.iter().filter(|it| it.is_ip() && !is_vague(it));
+    let mut found: Vec<Address> = named.chain(known).cloned().collect();
+    if found.is_empty() {
+        let wires = wires(&caller.settings);
+        let ports: Vec<u16> = call.targets.iter().filter_map(|it| it.port).collect();
+        let is_meant = |it: &&Address| ports.is_empty() || it.port.is_some_and(|port| ports.contains(&port));
+        found.extend(call.context.iter().filter(|it| !it.is_ip()).filter(is_meant).cloned());
+        found.extend(wires.iter().map(|(address, _)| address).filter(is_meant).cloned());
+        found.extend(call.targets.iter().cloned());
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    found.retain(|address| seen.insert(address.clone()));
+    found
+}
+
+/// Why a call fails; `None` if the call does not tell.
+pub(crate) fn explain<'a>(
+    look: &Look<'a>,
+    caller: &Caller<'a>,
+    call: &FailedCall,
+    source: &str,
+) -> Option<Finding> {
+    let cluster = look.cluster;
+    let candidates = candidates(cluster, call, caller);
+    let mut best: Option<Finding> = None;
+    for address in &candidates {
+        let target = cluster.target(address, caller.namespace());
+        let Some(finding) = explain_target(look, caller, call, address, &target) else { continue };
+        // Where the line names no address, one of the configuration is a guess, unless it is the only one.
+        let is_told = call.targets.contains(address) || call.context.contains(address);
+        let finding = match finding.cause {
+            Cause::ExternalDown | Cause::ConfigCredentials if !is_told => {
+                let confidence = if candidates.len() == 1 { 0.6 } else { 0.45 };
+                Finding { confidence, ..finding }
+            }
+            _ => finding,
+        };
+        let finding =
+            caller.suffers(finding.evidence(source, &call.line), &format!("calls {address} in vain"));
+        if best.as_ref().is_none_or(|known| finding.confidence > known.confidence) {
+            best = Some(finding);
+        }
+    }
+    best
+}
+
+fn explain_target<'a>(
+    look: &Look<'a>,
+    caller: &Caller<'a>,
+    call: &FailedCall,
+    address: &Address,
+    target: &Target<'a>,
+) -> Option<Finding> {
+    let is_lookup = matches!(call.failure, Failure::NoSuchHost | Failure::LookupTimeout);
+    if is_lookup && !matches!(target, Target::Absent { .. }) || call.failure == Failure::LookupTimeout {
+        if let Some(finding) = crate::causes::dns::lookup_fault(look, caller, call) {
+            return Some(finding);
+        }
+    }
+    match target {
+        Target::Service(service) => Some(service_fault(look, caller, call, address, service)),
+        // A name that does not exist cannot refuse: the words only look like an address.
+        Target::Absent { .. } if !is_lookup && !is_configured(caller, address) => None,
+        Target::Absent { namespace, name } => absent_fault(look, caller, call, address, namespace, name),
+        Target::Pod(pod) => Some(pod_fault(look, caller, call, address, pod)),
+        Target::ApiServer => api_server_fault(look, caller, call),
+        Target::Node(node) => Some(guess(caller, call, address).below(Object::from_live(node))),
+        Target::Own => None,
+        Target::Outside => outside_fault(look, caller, call, address),
+        Target::Unknown => Some(guess(caller, call, address)),
+    }
+}
+
+/// Whether the caller's configuration names a host.
+fn is_configured(caller: &Caller<'_>, address: &Address) -> bool {
+    wires(&caller.settings).iter().any(|(wire, _)| wire.host == address.host)
+}
+
+/// What is said where a call fails and the reason is not known: the caller is red, and why lies elsewhere.
+pub(super) fn guess(caller: &Caller<'_>, call: &FailedCall, address: &Address) -> Finding {
+    let summary =
+        format!("{} calls {address} in vain ({:?}); why is not known", caller.workload, call.failure);
+    let cause = match call.failure {
+        Failure::Timeout | Failure::Unreachable | Failure::Reset => Cause::NetDegraded,
+        _ => Cause::RunExits,
+    };
+    Finding::new(cause, caller.workload.clone(), 0.3, summary).shallow()
+}
+
+/// A value of the configuration that is wrong, told where it stands.
+pub(crate) fn wrong_value(
+    caller: &Caller<'_>,
+    address: &Address,
+    summary: String,
+    confidence: f64,
+) -> Finding {
+    let wires = wires(&caller.settings);
+    let setting = wires
+        .iter()
+        .find(|(wire, _)| wire == address)
+        .or_else(|| wires.iter().find(|(wire, _)| wire.host == address.host));
+    let (object, field) = match setting {
+        Some((_, setting)) if !setting.source.kind.is_empty() => {
+            (setting.source.clone(), setting.field.clone())
+        }
+        Some((_, setting)) => (caller.workload.clone(), setting.field.clone()),
+        None => (caller.workload.clone(), String::new()),
+    };
+    let mut finding = Finding::new(Cause::ConfigWrongValue, object.clone(), confidence, summary);
+    if let Some((_, setting)) = setting {
+        finding =
+            finding.field(field).evidence(object.to_string(), format!("{}={}", setting.key, setting.value));
+    }
+    finding.remedy(format!("Correct the address in {object}, and restart {}.", caller.workload), &[])
+}

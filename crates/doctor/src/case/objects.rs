@@ -1,0 +1,231 @@
+//! Objects out of texts: Lists and single objects, YAML and JSON, streams of both, whole or cut off.
+
+use std::collections::HashMap;
+
+use tiphys_value::{ObjectExt as _, Value};
+
+use super::{Case, Event, Log};
+
+/// Lists nested deeper than this are no dump.
+const MAX_DEPTH: usize = 32;
+/// What `kubectl cluster-info dump` puts around the logs of a container.
+const LOG_START: &str = "==== START logs for container ";
+const LOG_END: &str = "==== END logs for";
+
+/// Text in UTF-8, or in UTF-16 as shells on Windows redirect it; bytes that are no text are replaced.
+pub(super) fn decoded(bytes: &[u8]) -> String {
+    let units = |of: fn([u8; 2]) -> u16| -> String {
+        let units: Vec<u16> = bytes[2..].chunks_exact(2).map(|pair| of([pair[0], pair[1]])).collect();
+        String::from_utf16_lossy(&units)
+    };
+    let text = match bytes {
+        [0xff, 0xfe, ..] => units(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => units(u16::from_be_bytes),
+        _ => String::from_utf8_lossy(bytes).into_owned(),
+    };
+    if text.contains("\r\n") { text.replace("\r\n", "\n") } else { text }
+}
+
+/// Adds the objects, events and logs of a text to a case; returns what is wrong with the rest.
+pub(super) fn parse(text: &str, case: &mut Case) -> Vec<String> {
+    let text = text.trim_start_matches('\u{feff}');
+    let text = if text.contains(LOG_START) { parse_marked_logs(text, case) } else { text.to_owned() };
+    let is_json =
+        text.trim_start().starts_with(['{', '[']) && !text.lines().any(|line| line.starts_with("---"));
+    if is_json { parse_json(&text, case) } else { parse_yaml(&text, case) }
+}
+
+fn parse_json(text: &str, case: &mut Case) -> Vec<String> {
+    for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
+        match value {
+            Ok(value) => take_apart(value, 0, case),
+            Err(error) if error.is_eof() => return vec!["the JSON is cut off".to_owned()],
+            // YAML in flow style is no JSON.
+            Err(error) => match tiphys_yaml::from_yaml(text) {
+                Ok(value) => take_apart(value, 0, case),
+                Err(_) => return vec![format!("no valid JSON: {error}")],
+            },
+        }
+    }
+    Vec::new()
+}
+
+fn parse_yaml(text: &str, case: &mut Case) -> Vec<String> {
+    let mut faults = Vec::new();
+    for document in documents(text) {
+        match tiphys_yaml::from_yaml(&document) {
+            Ok(Value::Null) => {}
+            Ok(value) => take_apart(value, 0, case),
+            Err(error) => match until_the_cut(&document) {
+                Some(value) => {
+                    take_apart(value, 0, case);
+                    faults.push(format!("a part is no valid YAML: {error}"));
+                }
+                None => faults.push(format!("no valid YAML: {error}")),
+            },
+        }
+    }
+    faults
+}
+
+/// The documents of a stream, without what kubectl says before them.
+fn documents(text: &str) -> Vec<String> {
+    const SAID: [&str; 4] = ["Warning: ", "Error from server", "error: ", "No resources found"];
+    let mut found = vec![String::new()];
+    for line in text.split_inclusive('\n') {
+        if line.starts_with("---") {
+            found.push(String::new());
+        } else if !SAID.iter().any(|start| line.starts_with(start))
+            && let Some(last) = found.last_mut()
+        {
+            last.push_str(line);
+        }
+    }
+    found.retain(|document| !document.trim().is_empty());
+    found
+}
+
+/// A list that is cut off in the middle, up to its last whole item.
+fn until_the_cut(document: &str) -> Option<Value> {
+    let (mut end, mut tries) = (document.len(), 0);
+    while tries < 3 {
+        end = document[..end].rfind("\n- ")? + 1;
+        tries += 1;
+        if let Ok(value @ Value::Object(_)) = tiphys_yaml::from_yaml(&document[..end]) {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// Adds an object, or the items of a list, which may be lists.
+fn take_apart(mut value: Value, depth: usize, case: &mut Case) {
+    if depth > MAX_DEPTH {
+        return;
+    }
+    if let Value::Array(items) = value {
+        return items.into_iter().for_each(|item| take_apart(item, depth + 1, case));
+    }
+    let (kind, api_version) = (value.kind().to_owned(), value.api_version().to_owned());
+    match value.get_mut("items") {
+        Some(Value::Array(items)) if kind.ends_with("List") || kind.is_empty() => {
+            let of = kind.strip_suffix("List").unwrap_or_default().to_owned();
+            for mut item in std::mem::take(items) {
+                if let (Some(root), false) = (item.as_object_mut(), of.is_empty()) {
+                    root.entry("apiVersion").or_insert_with(|| api_version.as_str().into());
+                    root.entry("kind").or_insert_with(|| of.as_str().into());
+                }
+                take_apart(item, depth + 1, case);
+            }
+        }
+        _ if kind.is_empty() || api_version.is_empty() || kind.ends_with("List") => {}
+        _ => match Event::from_live(&value) {
+            Some(event) => case.events.push(event),
+            None if value.name().is_empty() => {}
+            None => case.objects.push(value),
+        },
+    }
+}
+
+/// Takes the logs out of the output of `kubectl cluster-info dump`; returns the rest.
+pub(super) fn parse_marked_logs(text: &str, case: &mut Case) -> String {
+    let mut rest = String::new();
+    let mut log: Option<Log> = None;
+    for line in text.split_inclusive('\n') {
+        if let Some(title) = line.strip_prefix(LOG_START) {
+            log = title.trim_end_matches(['=', ' ', '\n']).split_once(" of pod ").and_then(
+                |(container, pod)| {
+                    let (namespace, pod) = pod.split_once('/')?;
+                    let [namespace, pod, container] = [namespace, pod, container].map(str::to_owned);
+                    Some(Log { namespace, pod, container, ..Log::default() })
+                },
+            );
+        } else if line.starts_with(LOG_END) {
+            case.logs.extend(log.take().map(clipped));
+        } else if let Some(log) = &mut log {
+            log.text.push_str(line);
+        } else {
+            rest.push_str(line);
+        }
+    }
+    case.logs.extend(log.take().map(clipped));
+    rest
+}
+
+/// A log with no more than its end.
+fn clipped(mut log: Log) -> Log {
+    let limit = usize::try_from(super::folder::TAIL).unwrap_or(usize::MAX);
+    if log.text.len() > limit {
+        let mut start = log.text.len() - limit;
+        while !log.text.is_char_boundary(start) {
+            start += 1;
+        }
+        log.text.drain(..start);
+    }
+    log
+}
+
+impl Case {
+    /// Keeps the newest of the objects, and one of the events and logs, that stand there more than once.
+    pub(super) fn drop_repeated(&mut self) {
+        let version = |object: &Value| object.resource_version().parse::<u64>().unwrap_or(0);
+        let mut newest: HashMap<_, usize> = HashMap::new();
+        let mut kept = vec![true; self.objects.len()];
+        for (at, object) in self.objects.iter().enumerate() {
+            if let Some(before) = newest.insert(object.resource_key(), at) {
+                let older = if version(&self.objects[before]) > version(object) { at } else { before };
+                kept[older] = false;
+                if older == at {
+                    newest.insert(object.resource_key(), before);
+                }
+            }
+        }
+        let mut kept = kept.into_iter();
+        self.objects.retain(|_| kept.next().unwrap_or(true));
+        let mut seen = std::collections::HashSet::new();
+        self.events.retain(|event| {
+            seen.insert((event.object.clone(), event.reason.clone(), event.message.clone(), event.last))
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Vec<String> {
+        let mut case = Case::default();
+        parse(text, &mut case);
+        case.objects.iter().map(|object| format!("{}/{}", object.kind(), object.name())).collect()
+    }
+
+    #[test]
+    fn lists_streams_and_logs_between_them() {
+        assert_eq!(
+            names("apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Pod, metadata: {name: a}}\n"),
+            ["Pod/a"]
+        );
+        let dump = "{\"kind\":\"NodeList\",\"apiVersion\":\"v1\",\"items\":[{\"metadata\":{\"name\":\"n\"}}]}\n==== START logs for container c of pod a/b ====\nhello\n==== END logs for container c of pod a/b ====\n{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"items\":[]}\n";
+        let mut case = Case::default();
+        assert!(parse(dump, &mut case).is_empty());
+        assert_eq!((case.objects.len(), case.logs.len()), (1, 1));
+        assert_eq!((case.logs[0].pod.as_str(), case.logs[0].text.as_str()), ("b", "hello\n"));
+    }
+
+    #[test]
+    fn what_is_cut_off_is_read_up_to_there() {
+        let text = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata:\n    name: a\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: \"b";
+        let mut case = Case::default();
+        assert_eq!(parse(text, &mut case).len(), 1);
+        assert_eq!(case.objects.len(), 1);
+    }
+
+    #[test]
+    fn events_of_both_apis() {
+        let text = "apiVersion: events.k8s.io/v1\nkind: Event\nmetadata: {name: e, namespace: a}\nregarding: {kind: Pod, name: p, namespace: a}\nreason: BackOff\nnote: again\ntype: Warning\nseries: {count: 7, lastObservedTime: '2026-01-02T03:04:05.000000Z'}\n";
+        let mut case = Case::default();
+        parse(text, &mut case);
+        assert_eq!((case.events[0].message.as_str(), case.events[0].count), ("again", 7));
+        assert_eq!(case.events[0].last, Some("2026-01-02T03:04:05Z".parse().unwrap()));
+    }
+}

@@ -1,0 +1,391 @@
+//! The API: rights, kinds that are not installed, conversion, aggregated APIs, overload.
+
+use tiphys_cause::{Cause, Forbidden, Refusal, refusal};
+use tiphys_value::{ObjectExt as _, Value};
+
+use crate::{
+    Object,
+    calls::Caller,
+    cluster::{
+        condition,
+        rights::{Answer, Request},
+        said,
+    },
+    facts::Fact,
+    finding::Finding,
+    look::Look,
+};
+
+pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
+    let mut found = aggregated(look);
+    found.extend(unreadable(look));
+    found.extend(ready_but_forbidden(look));
+    found.extend(definitions(look));
+    found
+}
+
+/// The role that lacks what a program asks for, in its log.
+pub(crate) fn forbidden_fault(
+    look: &Look<'_>,
+    caller: &Caller<'_>,
+    forbidden: &Forbidden,
+    source: &str,
+) -> Option<Finding> {
+    let finding = rights_fault(look, &caller.workload, forbidden)?;
+    Some(caller.suffers(finding.evidence(source, &forbidden.line), "is not allowed to do its work"))
+}
+
+/// The role that lacks a right; `None` if the roles allow it by now.
+pub(crate) fn rights_fault(look: &Look<'_>, asker: &Object, forbidden: &Forbidden) -> Option<Finding> {
+    let request = Request {
+        user: &forbidden.user,
+        verb: &forbidden.verb,
+        resource: &forbidden.resource,
+        group: &forbidden.group,
+        namespace: forbidden.namespace.as_deref(),
+    };
+    let scope = forbidden
+        .namespace
+        .as_ref()
+        .map_or_else(|| "in the whole cluster".to_owned(), |namespace| format!("in namespace {namespace}"));
+    let group = if forbidden.group.is_empty() { String::new() } else { format!(".{}", forbidden.group) };
+    let what = format!("{} {}{group} {scope}", forbidden.verb, forbidden.resource);
+    let check = format!(
+        "kubectl auth can-i {} {}{group} --as={}",
+        forbidden.verb, forbidden.resource, forbidden.user
+    );
+    let new = |object: Object, confidence, summary: String| {
+        Finding::new(Cause::ApiRbac, object, confidence, summary)
+    };
+    let finding = match look.cluster.rights(&request) {
+        Answer::Allowed => return None,
+        Answer::Lacking { role, binding } => {
+            new(role.clone(), 0.95, format!("{role} does not let {asker} {what}"))
+                .field("rules")
+                .evidence(binding.to_string(), format!("binds {} to {role}", forbidden.user))
+                .evidence(
+                    role.to_string(),
+                    look.cluster
+                        .live(&role)
+                        .and_then(|role| role.get("rules"))
+                        .map(ToString::to_string)
+                        .unwrap_or_default(),
+                )
+                .remedy(
+                    format!("Add the verb {} on {} to {role}.", forbidden.verb, forbidden.resource),
+                    &[check],
+                )
+        }
+        Answer::RoleAbsent { role, binding } => new(
+            role.clone(),
+            0.93,
+            format!("{binding} binds {role}, which does not exist: {asker} may not {what}"),
+        )
+        .evidence(binding.to_string(), format!("roleRef: {role}"))
+        .remedy(format!("Make {role}, or correct {binding}."), &[check]),
+        Answer::OtherScope { role, binding } => new(
+            binding.clone(),
+            0.92,
+            format!("{binding} gives {role} in its own namespace only: {asker} may not {what}"),
+        )
+        .evidence(role.to_string(), "its rules would allow it")
+        .remedy("Bind the role where it is needed, or with a ClusterRoleBinding.", &[check]),
+        Answer::Unbound => {
+            let object = forbidden.service_account().map_or_else(
+                || asker.clone(),
+                |(namespace, name)| Object::new("ServiceAccount", namespace, name),
+            );
+            new(object.clone(), 0.9, format!("no role is bound to {object}: {asker} may not {what}"))
+                .evidence(object.to_string(), "no binding names it")
+                .remedy("Bind a role to it.", &[check])
+        }
+        Answer::Unknown => {
+            let object = forbidden.service_account().map_or_else(
+                || asker.clone(),
+                |(namespace, name)| Object::new("ServiceAccount", namespace, name),
+            );
+            new(object, 0.8, format!("{asker} may not {what}"))
+                .remedy("Add the right to a role that is bound to it.", &[check])
+        }
+    };
+    Some(finding)
+}
+
+/// Programs that are ready and may not do their work, while what they should care for is red.
+fn ready_but_forbidden(look: &Look<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (pod, facts) in look.green() {
+        for fact in facts {
+            let Fact::Forbidden(forbidden) = &fact.fact else { continue };
+            let base = forbidden.resource.split('/').next().unwrap_or_default();
+            let is_missed = look.red.keys().any(|object| {
+                let kind = object.kind.to_ascii_lowercase();
+                base == format!("{kind}s")
+                    || base == format!("{kind}es")
+                    || kind.strip_suffix('y').is_some_and(|stem| base == format!("{stem}ies"))
+            });
+            let workload = look.cluster.workload(pod);
+            let served: Vec<&Object> = look
+                .red
+                .keys()
+                .filter(|object| crate::causes::operator::is_cared_for_by(look, object, &workload))
+                .collect();
+            if !is_missed && served.is_empty() {
+                continue;
+            }
+            if let Some(finding) = rights_fault(look, &workload, forbidden) {
+                let finding = finding
+                    .evidence(fact.source.clone(), fact.line.clone())
+                    .suffers(workload.clone(), "is not allowed to do its work");
+                found.push(
+                    served
+                        .into_iter()
+                        .fold(finding, |finding, object| finding.suffers(object.clone(), "is not cared for")),
+                );
+            }
+        }
+    }
+    found
+}
+
+/// Aggregated APIs that do not answer.
+fn aggregated(look: &Look<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for live in look.cluster.all("APIService") {
+        let object = Object::from_live(live);
+        let Some(available) =
+            condition(live, "Available").filter(|it| it.str_at(&["status"]) == Some("False"))
+        else {
+            continue;
+        };
+        let reference = |key| live.str_at(&["spec", "service", key]).unwrap_or_default();
+        let service = Object::new("Service", reference("namespace"), reference("name"));
+        let is_metrics = object.name.ends_with("metrics.k8s.io");
+        let scalers: Vec<&Object> =
+            look.red.keys().filter(|it| it.kind == "HorizontalPodAutoscaler").collect();
+        let cause = if is_metrics && !scalers.is_empty() {
+            Cause::ScaleMetricsDown
+        } else {
+            Cause::ApiAggregatedDown
+        };
+        let mut finding = Finding::new(
+            cause,
+            object.clone(),
+            0.9,
+            format!("the aggregated API {} does not answer", object.name),
+        )
+        .evidence(object.to_string(), said(available))
+        .since(crate::cluster::time(available, &["lastTransitionTime"]))
+        .remedy(
+            format!("Bring {service} back, or delete the APIService if its server is gone for good."),
+            &[format!("kubectl get apiservice {}", object.name)],
+        );
+        if let Some(live) = look.cluster.live(&service) {
+            finding = finding.below(service.clone());
+            // Why its server is ill is the cause; while that is not known, little is.
+            if look.is_ill_behind(live) {
+                finding.confidence = 0.6;
+            }
+            if let Some(below) = crate::calls::empty_service(look.cluster, live) {
+                finding = below.suffers(object.clone(), "does not answer");
+            }
+        } else if look.cluster.knows_services() {
+            finding = finding.evidence(service.to_string(), "it does not exist");
+        }
+        for object in scalers.into_iter().filter(|_| is_metrics) {
+            finding = finding.suffers(object.clone(), "has no metrics");
+        }
+        found.push(finding);
+    }
+    found
+}
+
+/// A kind whose objects cannot be converted.
+pub(crate) fn conversion(look: &Look<'_>, read: &Refusal) -> Finding {
+    let kind = read.by.split("Kind=").nth(1).unwrap_or_default();
+    let group = read.by.split('/').next().unwrap_or_default();
+    let live = look.cluster.all("CustomResourceDefinition").iter().find(|it| {
+        it.str_at(&["spec", "names", "kind"]) == Some(kind)
+            && (group.is_empty() || it.str_at(&["spec", "group"]) == Some(group))
+    });
+    let object = live.map_or_else(
+        || Object::new("CustomResourceDefinition", "", &definition_name(kind, group)),
+        |live| Object::from_live(live),
+    );
+    let finding = Finding::new(
+        Cause::ApiConversionWebhook,
+        object.clone(),
+        0.9,
+        format!(
+            "the conversion webhook of {} does not answer: no object of the kind can be read",
+            object.name
+        ),
+    )
+    .field("spec.conversion.webhook")
+    .remedy("Bring the webhook's Service back.", &[]);
+    match &read.service {
+        Some((namespace, name)) if !namespace.is_empty() => {
+            let service = Object::new("Service", namespace, name);
+            match look.cluster.live(&service).and_then(|live| crate::calls::empty_service(look.cluster, live))
+            {
+                Some(below) => below.suffers(object, "cannot be converted"),
+                None => finding.below(service),
+            }
+        }
+        _ => finding,
+    }
+}
+
+/// The usual name of a definition.
+fn definition_name(kind: &str, group: &str) -> String {
+    let kind = kind.to_ascii_lowercase();
+    let plural = match kind.strip_suffix('y') {
+        Some(stem) if !kind.ends_with("ay") && !kind.ends_with("ey") => format!("{stem}ies"),
+        _ if kind.ends_with('s') || kind.ends_with('x') => format!("{kind}es"),
+        _ => format!("{kind}s"),
+    };
+    if group.is_empty() { plural } else { format!("{plural}.{group}") }
+}
+
+/// A kind that is not installed.
+pub(crate) fn crd_missing(writer: &Object, read: &Refusal) -> Finding {
+    let (kind, version) = read.subject.split_once(' ').unwrap_or((&read.subject, ""));
+    let (group, version) = version.split_once('/').unwrap_or(("", version));
+    if kind.is_empty() {
+        return Finding::new(
+            Cause::ApiCrdMissing,
+            writer.clone(),
+            0.85,
+            format!("{writer} uses a kind that is not installed"),
+        )
+        .remedy("Install its CustomResourceDefinition first.", &[]);
+    }
+    let object = Object::new("CustomResourceDefinition", "", &definition_name(kind, group));
+    Finding::new(
+        Cause::ApiCrdMissing,
+        object,
+        0.92,
+        format!("the kind {kind} ({group}/{version}) is not installed, and {writer} uses it"),
+    )
+    .remedy(
+        format!("Install the CustomResourceDefinition of {kind} before what uses it."),
+        &["kubectl get crd".to_owned()],
+    )
+}
+
+/// Requests that failed while the state was saved.
+fn unreadable(look: &Look<'_>) -> Vec<Finding> {
+    let told = look.cluster.case.unreadable.iter().filter_map(|it| {
+        let read = refusal(&it.why);
+        (read.cause == Some(Cause::ApiConversionWebhook))
+            .then(|| conversion(look, &read).evidence(it.what.clone(), it.why.clone()))
+    });
+    told.collect()
+}
+
+/// Definitions whose own status tells that they do not work.
+fn definitions(look: &Look<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for live in look.cluster.all("CustomResourceDefinition") {
+        if live.str_at(&["spec", "conversion", "strategy"]) != Some("Webhook") {
+            continue;
+        }
+        let reference = |key| {
+            live.str_at(&["spec", "conversion", "webhook", "clientConfig", "service", key])
+                .unwrap_or_default()
+        };
+        let service = Object::new("Service", reference("namespace"), reference("name"));
+        let group = live.str_at(&["spec", "group"]).unwrap_or_default();
+        let kind = live.str_at(&["spec", "names", "kind"]).unwrap_or_default();
+        let words = format!("conversion webhook for {group}/");
+        let teller = look
+            .cluster
+            .case
+            .events
+            .iter()
+            .find(|event| event.message.contains(&words))
+            .map(|event| (event.object.clone(), event.message.clone()));
+        let teller = teller.or_else(|| {
+            look.red
+                .iter()
+                .find(|(_, symptom)| symptom.contains(&words))
+                .map(|(object, symptom)| (object.clone(), symptom.clone()))
+        });
+        let Some((object, message)) = teller.filter(|(_, message)| message.contains(kind)) else { continue };
+        let read = Refusal {
+            cause: Some(Cause::ApiConversionWebhook),
+            by: format!("{group}/v1, Kind={kind}"),
+            service: Some((service.namespace, service.name)),
+            ..Refusal::default()
+        };
+        found.push(
+            conversion(look, &read)
+                .evidence(object.to_string(), message)
+                .suffers(object, "cannot read the kind"),
+        );
+    }
+    found
+}
+
+/// An API server that cannot keep up.
+pub(crate) fn overload(look: &Look<'_>, caller: &Caller<'_>, line: &str) -> Option<Finding> {
+    let mut count = 0;
+    let mut sufferers = Vec::new();
+    for ill in &look.ill {
+        let is_hit = ill.facts.iter().any(|fact| {
+            let low = fact.line.to_ascii_lowercase();
+            low.contains("429 too many")
+                || low.contains("status code 429")
+                || low.contains("too many requests")
+                || low.contains("leader election lost")
+                || low.contains("leaderelection lost")
+        });
+        if is_hit {
+            count += 1;
+            sufferers.push(ill.workload.clone());
+        }
+    }
+    let chatty = chatty_client(look);
+    let object = chatty.clone().unwrap_or_else(|| caller.workload.clone());
+    // One client that is turned away proves nothing about the API server.
+    if chatty.is_none() && count < 2 {
+        return None;
+    }
+    let confidence = 0.85;
+    let finding = Finding::new(
+        Cause::ApiOverload,
+        object,
+        confidence,
+        "the API server is overloaded: it turns requests away",
+    )
+    .evidence(caller.workload.to_string(), line)
+    .remedy(
+        "Slow the client down that asks most, or give it a FlowSchema of its own.",
+        &["kubectl get --raw /metrics | grep apiserver_request_total".to_owned()],
+    );
+    Some(sufferers.into_iter().fold(finding, |finding, object| finding.suffers(object, "is turned away")))
+}
+
+/// The client that the API server's own log names most often.
+fn chatty_client(look: &Look<'_>) -> Option<Object> {
+    let mut counts: std::collections::BTreeMap<&str, usize> = std::collections::BTreeMap::new();
+    let logs = look.cluster.case.logs.iter().filter(|log| log.pod.starts_with("kube-apiserver"));
+    for line in logs.flat_map(|log| log.text.lines()) {
+        for word in ["userAgent=\"", "user-agent:", "userAgent:"] {
+            if let Some(agent) = line.split(word).nth(1) {
+                let agent = agent.split(['/', '"', ' ', ',']).next().unwrap_or_default();
+                *counts.entry(agent).or_default() += 1;
+            }
+        }
+    }
+    let (agent, _) = counts
+        .into_iter()
+        .filter(|(agent, count)| *count >= 2 && !agent.starts_with("kube-"))
+        .max_by_key(|(_, count)| *count)?;
+    let kinds = ["Deployment", "DaemonSet", "StatefulSet"];
+    let workload = kinds
+        .iter()
+        .flat_map(|kind| look.cluster.all(kind).iter())
+        .find(|it| it.name() == agent || it.name().contains(agent));
+    workload.map(|it: &&Value| Object::from_live(it))
+}

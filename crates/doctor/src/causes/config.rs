@@ -1,0 +1,291 @@
+//! ConfigMaps and Secrets: absent, without a key, with a wrong value, or changed after the pod started.
+
+use jiff::Timestamp;
+use tiphys_cause::{Address, Cause, Complaint, RefusedValue, absent};
+use tiphys_value::{ObjectExt as _, Value};
+
+use crate::{
+    Object,
+    calls::Caller,
+    cluster::{items, pods, time},
+    finding::Finding,
+    graph,
+    look::{Ill, Look},
+    wiring::wires,
+};
+
+pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
+    look.ill.iter().flat_map(|ill| missing(look, ill)).collect()
+}
+
+/// What a container cannot be configured with.
+fn missing(look: &Look<'_>, ill: &Ill<'_>) -> Vec<Finding> {
+    let mut words = Vec::new();
+    for pod in &ill.pods {
+        let object = Object::from_live(pod);
+        for status in pods::statuses(pod) {
+            if let Some((reason, message)) = pods::waiting(status)
+                && matches!(reason, "CreateContainerConfigError" | "CreateContainerError")
+            {
+                words.push((format!("{object}, waiting: {reason}"), message.to_owned()));
+            }
+        }
+        let waits = pods::statuses(pod).any(|status| pods::waiting(status).is_some())
+            || items(pod, &["status", "containerStatuses"]).next().is_none();
+        let events = look
+            .cluster
+            .events(&object)
+            .filter(|event| waits && matches!(event.reason.as_str(), "FailedMount" | "Failed"));
+        words.extend(events.map(|event| (format!("Event of {object}"), event.message.clone())));
+    }
+    let mut found: Vec<Finding> = Vec::new();
+    for (source, message) in words {
+        let Some(absent) = absent(&message) else { continue };
+        let name = if absent.name.is_empty() {
+            named_by_volume(ill, &message, absent.kind)
+        } else {
+            Some(absent.name.clone())
+        };
+        let Some(name) = name else { continue };
+        let object = Object::new(absent.kind, ill.namespace(), &name);
+        let live = look.cluster.live(&object);
+        let has_key = absent.key.as_ref().is_some_and(|key| live.is_some_and(|live| has_key(live, key)));
+        // What is there by now was late, no more.
+        if live.is_some() && (absent.key.is_none() || has_key) {
+            continue;
+        }
+        let finding = match &absent.key {
+            Some(key) => Finding::new(
+                Cause::ConfigKeyMissing,
+                object.clone(),
+                0.95,
+                format!("{object} has no key {key}, which {} asks for", ill.workload),
+            )
+            .field(format!("data.{key}"))
+            .remedy(
+                format!("Add the key {key}, or correct the reference."),
+                &[format!(
+                    "kubectl -n {} get {} {name} -o jsonpath='{{.data}}'",
+                    object.namespace,
+                    object.kind.to_lowercase()
+                )],
+            ),
+            None => Finding::new(
+                Cause::ConfigMissing,
+                object.clone(),
+                0.95,
+                format!("{object} does not exist, and {} needs it", ill.workload),
+            )
+            .remedy(format!("Make {object}, or correct the reference in {}.", ill.workload), &[]),
+        };
+        let finding = graph::upstream(look.cluster, &object).into_iter().fold(finding, Finding::below);
+        let finding = ill.pods.iter().fold(finding, |finding, pod| {
+            finding.suffers(Object::from_live(pod), "its container is not configured")
+        });
+        found.push(
+            finding
+                .suffers(ill.workload.clone(), "its pods are not configured")
+                .evidence(source, message)
+                .since(ill.since),
+        );
+    }
+    found
+}
+
+fn has_key(live: &Value, key: &str) -> bool {
+    // A dump may leave the values of Secrets out, and their keys with them.
+    let fields =
+        ["data", "binaryData", "stringData"].map(|field| live.at(&[field]).and_then(Value::as_object));
+    let is_told = fields.iter().any(Option::is_some);
+    is_told && fields.into_iter().flatten().any(|data| data.contains_key(key))
+}
+
+/// The ConfigMap or Secret of the volume that a message is about.
+fn named_by_volume(ill: &Ill<'_>, message: &str, kind: &str) -> Option<String> {
+    let path: &[&str] = if kind == "Secret" { &["secret", "secretName"] } else { &["configMap", "name"] };
+    let volumes: Vec<&Value> =
+        items(ill.spec(), &["volumes"]).filter(|volume| volume.str_at(path).is_some()).collect();
+    let told = volumes
+        .iter()
+        .find(|volume| message.contains(&format!("\"{}\"", volume.str_at(&["name"]).unwrap_or_default())));
+    told.or(volumes.first()).and_then(|volume| volume.str_at(path)).map(str::to_owned)
+}
+
+/// When the values of a ConfigMap or Secret were changed last.
+fn changed(live: &Value) -> Option<Timestamp> {
+    let touches = |entry: &&Value| {
+        entry.at(&["fieldsV1", "f:data"]).is_some() || entry.at(&["fieldsV1", "f:stringData"]).is_some()
+    };
+    items(live, &["metadata", "managedFields"])
+        .filter(touches)
+        .filter_map(|entry| time(entry, &["time"]))
+        .max()
+}
+
+/// When the newest container of the pods was started.
+fn started(pods: &[&Value]) -> Option<Timestamp> {
+    let running = pods
+        .iter()
+        .flat_map(|pod| pods::statuses(pod))
+        .filter_map(|status| time(status, &["state", "running", "startedAt"]));
+    running.max()
+}
+
+/// The objects that a pod reads once, when it starts, and that were changed after it did.
+fn changed_since_start<'a>(look: &Look<'a>, caller: &Caller<'a>) -> Vec<(Object, Timestamp)> {
+    let Some(started) = started(&caller.pods) else { return Vec::new() };
+    let spec = caller.pods.first().and_then(|pod| pod.get("spec")).unwrap_or(&Value::Null);
+    let mut names = Vec::new();
+    graph::configuration(spec, &caller.workload.namespace, &mut names);
+    let changed = names
+        .into_iter()
+        .filter(|object| matches!(object.kind.as_str(), "ConfigMap" | "Secret"))
+        .filter_map(|object| {
+            let at = changed(look.cluster.live(&object)?)?;
+            (at > started).then_some((object, at))
+        });
+    changed.collect()
+}
+
+/// The pod still uses an address that its configuration no longer names.
+pub(crate) fn stale_address<'a>(look: &Look<'a>, caller: &Caller<'a>, address: &Address) -> Option<Finding> {
+    let is_current = wires(&caller.settings).iter().any(|(wire, _)| wire.host == address.host);
+    if is_current {
+        return None;
+    }
+    let Some((object, at)) = changed_since_start(look, caller).into_iter().next() else {
+        return renamed(caller, address);
+    };
+    Some(stale(caller, object, at, &format!("it still calls {address}")))
+}
+
+/// The configuration names a sibling of the address that is called: it was changed, although nothing tells when.
+fn renamed(caller: &Caller<'_>, address: &Address) -> Option<Finding> {
+    let domain =
+        |host: &str| host.split_once('.').map(|(_, domain)| domain.to_owned()).filter(|it| it.contains('.'));
+    let wires = wires(&caller.settings);
+    let (wire, setting) = wires.iter().find(|(wire, setting)| {
+        setting.source.kind == "ConfigMap"
+            && setting.is_read_once
+            && wire.host != address.host
+            && domain(&wire.host).is_some()
+            && domain(&wire.host) == domain(&address.host)
+    })?;
+    let kind = caller.workload.kind.to_lowercase();
+    let what = format!("{} names {wire}, and {} still calls {address}", setting.source, caller.workload);
+    Some(
+        Finding::new(Cause::ConfigStale, setting.source.clone(), 0.65, what)
+            .field(setting.field.clone())
+            .evidence(setting.source.to_string(), format!("{}={}", setting.key, setting.value))
+            .remedy(
+                "Restart the pods, so that they read the new values.",
+                &[format!(
+                    "kubectl -n {} rollout restart {kind} {}",
+                    caller.workload.namespace, caller.workload.name
+                )],
+            ),
+    )
+}
+
+fn stale(caller: &Caller<'_>, object: Object, at: Timestamp, how: &str) -> Finding {
+    let summary =
+        format!("{object} was changed at {at}, after the pods of {} started: {how}", caller.workload);
+    let kind = caller.workload.kind.to_lowercase();
+    let command =
+        format!("kubectl -n {} rollout restart {kind} {}", caller.workload.namespace, caller.workload.name);
+    let finding = Finding::new(Cause::ConfigStale, object.clone(), 0.92, summary)
+        .since(Some(at))
+        .evidence(format!("{object}, managedFields"), format!("changed at {at}"))
+        .remedy("Restart the pods, so that they read the new values.", &[command]);
+    match started(&caller.pods) {
+        Some(started) => {
+            finding.evidence(caller.workload.to_string(), format!("its containers run since {started}"))
+        }
+        None => finding,
+    }
+}
+
+/// Credentials that the other side refuses.
+pub(crate) fn credentials<'a>(
+    look: &Look<'a>,
+    ill: &Ill<'a>,
+    complaint: &Complaint,
+    source: &str,
+) -> Finding {
+    let caller = Caller::of_ill(look, ill);
+    if let Some((object, at)) =
+        changed_since_start(look, &caller).into_iter().find(|(object, _)| object.kind == "Secret")
+    {
+        return caller.suffers(
+            stale(&caller, object, at, "it still sends the old credentials")
+                .evidence(source, &complaint.line),
+            "its credentials are refused",
+        );
+    }
+    let mut names = Vec::new();
+    graph::configuration(ill.spec(), ill.namespace(), &mut names);
+    let word = |name: &str| {
+        ["pass", "cred", "auth", "db", "user", "postgres", "mysql", "redis", "mongo", "rabbit", "token"]
+            .iter()
+            .any(|word| name.contains(word))
+    };
+    let pulls: Vec<&str> =
+        items(ill.spec(), &["imagePullSecrets"]).filter_map(|it| it.str_at(&["name"])).collect();
+    let secrets: Vec<&Object> =
+        names.iter().filter(|it| it.kind == "Secret" && !pulls.contains(&it.name.as_str())).collect();
+    let secret = secrets.iter().find(|it| word(&it.name)).or(secrets.first());
+    let object = secret.map_or_else(|| ill.workload.clone(), |secret| (*secret).clone());
+    let summary = format!(
+        "the credentials that {} sends are refused{}",
+        ill.workload,
+        if complaint.subject.is_empty() { String::new() } else { format!(" (user {})", complaint.subject) }
+    );
+    let mut finding = Finding::new(Cause::ConfigCredentials, object.clone(), 0.85, summary)
+        .evidence(source, &complaint.line)
+        .remedy("Make the Secrets of both sides equal, and restart who read the old one.", &[]);
+    if let Some(secret) = secret {
+        finding = finding.evidence(ill.workload.to_string(), format!("takes its credentials from {secret}"));
+        finding = graph::upstream(look.cluster, secret).into_iter().fold(finding, Finding::below);
+    }
+    caller.suffers(finding, "its credentials are refused")
+}
+
+/// A value that the program refuses, led back to where it is set.
+pub(crate) fn refused_value<'a>(
+    look: &Look<'a>,
+    ill: &Ill<'a>,
+    refused: &RefusedValue,
+    source: &str,
+) -> Finding {
+    let caller = Caller::of_ill(look, ill);
+    let word = |value: &str| {
+        refused.words.iter().any(|word| !word.is_empty() && (value == word || value.trim() == word))
+    };
+    let by_value = caller.settings.iter().find(|setting| word(&setting.value) || word(&setting.key));
+    let setting = by_value.or_else(|| {
+        caller.settings.iter().find(|setting| {
+            refused.words.iter().any(|word| word.len() >= 4 && setting.value.contains(word.as_str()))
+        })
+    });
+    let (object, confidence) = match setting {
+        Some(setting) if !setting.source.kind.is_empty() => (setting.source.clone(), 0.88),
+        Some(_) => (ill.workload.clone(), 0.88),
+        None => (ill.workload.clone(), 0.6),
+    };
+    let what = if refused.words.is_empty() { "a value".to_owned() } else { refused.words.join(", ") };
+    let mut finding = Finding::new(
+        Cause::ConfigWrongValue,
+        object.clone(),
+        confidence,
+        format!("{} refuses {what}", ill.workload),
+    )
+    .evidence(source, &refused.line)
+    .since(ill.since)
+    .remedy(format!("Correct the value in {object}, and restart {}.", ill.workload), &[]);
+    if let Some(setting) = setting {
+        finding = finding
+            .field(setting.field.clone())
+            .evidence(object.to_string(), format!("{}={}", setting.key, setting.value));
+    }
+    caller.suffers(finding, "refuses its configuration")
+}

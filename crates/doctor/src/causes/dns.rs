@@ -1,0 +1,240 @@
+//! The cluster's DNS: its pods, its configuration, the way to it, and pods that ask elsewhere.
+
+use tiphys_cause::{Cause, FailedCall, Failure};
+use tiphys_value::{ObjectExt as _, Value, json};
+
+use crate::{
+    Object,
+    calls::Caller,
+    cluster::{items, pods},
+    finding::Finding,
+    look::Look,
+    policy::{End, Port, Way, blocking, newest_change},
+};
+
+pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
+    let Some(service) = service(look) else { return Vec::new() };
+    let object = Object::from_live(service);
+    let mut found = Vec::new();
+    let workloads = look.cluster.workloads_of(service);
+    let workload = workloads.first().map(|live| Object::from_live(live));
+    found.extend(configuration(look, service, workload.as_ref()));
+    let is_saved = look.cluster.has_kind("Pod") || look.cluster.has_kind("EndpointSlice");
+    if look.cluster.is_served(service) || !is_saved {
+        return found;
+    }
+    let at = workload.clone().unwrap_or_else(|| object.clone());
+    let scaled = workloads.first().is_some_and(|live| pods::replicas(live) == 0);
+    let mut finding =
+        Finding::new(Cause::DnsDown, at.clone(), 0.9, format!("the cluster's DNS has no endpoints: {at}"))
+            .evidence(
+                object.to_string(),
+                if scaled { "its workload is scaled to zero" } else { "none of its pods is ready" },
+            )
+            .remedy(
+                "Bring the DNS pods back.",
+                &[format!("kubectl -n {} get pods -l k8s-app=kube-dns", object.namespace)],
+            )
+            .suffers(object.clone(), "has no endpoints");
+    for pod in look.cluster.pods_of(service) {
+        finding = finding.below(Object::from_live(pod)).suffers(Object::from_live(pod), "not ready");
+        if let Some(node) = pod.str_at(&["spec", "nodeName"]) {
+            finding = finding.below(Object::new("Node", "", node));
+        }
+    }
+    for live in workloads {
+        finding = finding.below(Object::from_live(live));
+    }
+    if workload.is_none()
+        && let Some(below) = crate::calls::empty_service(look.cluster, service)
+    {
+        finding = below.suffers(object, "has no endpoints");
+    }
+    found.push(finding);
+    found
+}
+
+/// The Service of the cluster's DNS.
+pub(crate) fn service<'a>(look: &Look<'a>) -> Option<&'a Value> {
+    let all = look
+        .cluster
+        .all("Service")
+        .iter()
+        .copied()
+        .filter(|it| matches!(it.namespace(), "kube-system" | "openshift-dns"));
+    all.clone()
+        .find(|it| matches!(it.name(), "kube-dns" | "coredns" | "dns-default" | "rke2-coredns-rke2-coredns"))
+        .or_else(|| {
+            let mut all = all;
+            all.find(|it| it.at(&["spec", "selector", "k8s-app"]).and_then(Value::as_str) == Some("kube-dns"))
+        })
+}
+
+/// What is wrong with the configuration of CoreDNS, told by its log.
+fn configuration(look: &Look<'_>, service: &Value, workload: Option<&Object>) -> Option<Finding> {
+    let pods = look.cluster.pods_of(service);
+    let config = look
+        .cluster
+        .all("ConfigMap")
+        .iter()
+        .find(|it| it.namespace() == service.namespace() && it.at(&["data", "Corefile"]).is_some());
+    let corefile = config.and_then(|it| it.str_at(&["data", "Corefile"])).unwrap_or_default();
+    let object = config
+        .map_or_else(|| Object::new("ConfigMap", service.namespace(), "coredns"), |it| Object::from_live(it));
+    for pod in &pods {
+        for log in look.cluster.logs(pod.namespace(), pod.name()) {
+            let line = log
+                .text
+                .lines()
+                .rev()
+                .take(180)
+                .find_map(|line| Some((line, what_is_wrong(line, corefile)?)));
+            let Some((line, what)) = line else { continue };
+            let is_broken = look.is_red(&Object::from_live(pod)) || look.ill.iter().any(|ill| ill.facts.iter().any(|fact| matches!(&fact.fact, crate::facts::Fact::Call(call) if matches!(call.failure, Failure::NoSuchHost | Failure::LookupTimeout))));
+            if !is_broken {
+                continue;
+            }
+            let mut finding = Finding::new(
+                Cause::DnsConfig,
+                object.clone(),
+                0.93,
+                format!("the configuration of the cluster's DNS is wrong: {what}"),
+            )
+            .field("data.Corefile")
+            .evidence(format!("log {}/{}", log.namespace, log.pod), line)
+            .remedy(
+                "Correct the Corefile.",
+                &[format!("kubectl -n {} get configmap {} -o yaml", object.namespace, object.name)],
+            )
+            .suffers(Object::from_live(pod), "does not answer")
+            .suffers(Object::from_live(service), "does not answer");
+            if let Some(forward) = corefile.lines().find(|line| line.trim_start().starts_with("forward")) {
+                finding = finding.evidence(object.to_string(), forward.trim());
+            }
+            if let Some(workload) = workload {
+                finding = finding.suffers(workload.clone(), "does not answer");
+            }
+            for ill in &look.ill {
+                if ill.facts.iter().any(|fact| matches!(&fact.fact, crate::facts::Fact::Call(call) if matches!(call.failure, Failure::NoSuchHost | Failure::LookupTimeout))) {
+                    finding = finding.suffers(ill.workload.clone(), "cannot look names up");
+                }
+            }
+            return Some(finding);
+        }
+    }
+    None
+}
+
+fn what_is_wrong(line: &str, corefile: &str) -> Option<String> {
+    let low = line.to_ascii_lowercase();
+    if low.contains("plugin/loop: loop") || low.contains("loop (127.0.0.1") {
+        return Some("it forwards to itself".to_owned());
+    }
+    if low.contains("corefile:") || low.contains("error during parsing") || low.contains("unknown directive")
+    {
+        return Some(format!("it cannot be read ({})", line.trim()));
+    }
+    let forward = corefile.lines().find(|line| line.trim_start().starts_with("forward"))?;
+    let upstreams: Vec<&str> = forward
+        .split_whitespace()
+        .skip(2)
+        .filter(|word| word.starts_with(|c: char| c.is_ascii_digit()))
+        .collect();
+    let is_upstream = upstreams.iter().any(|upstream| line.contains(*upstream));
+    (is_upstream && low.contains("[error]"))
+        .then(|| format!("it forwards to {}, which does not answer", upstreams.join(", ")))
+}
+
+/// The pods of the DNS, as a policy sees them; as they usually are if they were not saved.
+fn end<'a>(look: &Look<'a>, usual: &'a Value) -> (End<'a>, u16) {
+    let Some(service) = service(look) else { return (End::of_pod(usual), 53) };
+    let port = items(service, &["spec", "ports"])
+        .next()
+        .and_then(|port| port.int_at(&["targetPort"]))
+        .and_then(|port| u16::try_from(port).ok())
+        .unwrap_or(53);
+    let pod = look.cluster.pods_of(service).into_iter().next();
+    (pod.map_or_else(|| End::of_pod(usual), End::of_pod), port)
+}
+
+/// Why a caller cannot look a name up.
+pub(crate) fn lookup_fault<'a>(look: &Look<'a>, caller: &Caller<'a>, call: &FailedCall) -> Option<Finding> {
+    let pod = caller.pods.first()?;
+    let policy = pod.str_at(&["spec", "dnsPolicy"]).unwrap_or("ClusterFirst");
+    let is_host = pod.at(&["spec", "hostNetwork"]).and_then(Value::as_bool) == Some(true);
+    let servers: Vec<&str> =
+        items(pod, &["spec", "dnsConfig", "nameservers"]).filter_map(Value::as_str).collect();
+    let dns = service(look).and_then(|it| it.str_at(&["spec", "clusterIP"])).unwrap_or_default();
+    let asks_elsewhere = matches!(policy, "None") && !servers.contains(&dns)
+        || policy == "Default"
+        || is_host && policy == "ClusterFirst";
+    let is_local = call.targets.iter().any(|address| {
+        address.host.contains(".svc")
+            || !address.host.contains('.')
+            || !matches!(
+                look.cluster.target(address, &caller.workload.namespace),
+                crate::target::Target::Outside
+            )
+    });
+    if asks_elsewhere && (is_local || policy == "None") {
+        let text = format!("dnsPolicy {policy}, nameservers {}", servers.join(", "));
+        return Some(
+            Finding::new(Cause::DnsPolicy, caller.workload.clone(), 0.9, format!("{} does not ask the cluster's DNS", caller.workload))
+                .field("spec.template.spec.dnsPolicy")
+                .evidence(caller.workload.to_string(), text)
+                .remedy("Set dnsPolicy: ClusterFirst (ClusterFirstWithHostNet on the node's network), or the right name server.", &[]),
+        );
+    }
+    if call.failure != Failure::LookupTimeout {
+        return None;
+    }
+    let usual = json!({"metadata": {"namespace": "kube-system", "labels": {"k8s-app": "kube-dns"}}});
+    let (to, number) = end(look, &usual);
+    let from = End::of_pod(pod);
+    for (way, protocol) in [(Way::Egress, "UDP"), (Way::Ingress, "UDP")] {
+        let policies = blocking(look.cluster, way, &from, &to, Port { number, protocol });
+        // A rule may name port 53 although the pods listen on another.
+        if let Some(policy) = policies.first() {
+            let object = Object::from_live(policy);
+            let rules = if way == Way::Egress { "egress" } else { "ingress" };
+            return Some(
+                Finding::new(
+                    Cause::NetPolicyDns,
+                    object.clone(),
+                    0.94,
+                    format!(
+                        "{object} cuts {} off from the cluster's DNS: no rule of {rules} allows UDP {number}",
+                        caller.workload
+                    ),
+                )
+                .field(format!("spec.{rules}"))
+                .since(newest_change(policy))
+                .evidence(
+                    object.to_string(),
+                    policy
+                        .at(&["spec", rules])
+                        .map_or_else(|| format!("no rule of {rules}"), ToString::to_string),
+                )
+                .remedy("Allow UDP and TCP 53 to the DNS pods.", &[]),
+            );
+        }
+    }
+    let plain = Finding::new(
+        Cause::DnsDown,
+        caller.workload.clone(),
+        0.35,
+        format!("{} gets no answer from the cluster's DNS", caller.workload),
+    )
+    .shallow();
+    let plain = match service(look) {
+        Some(service) => plain.below(Object::from_live(service)),
+        None => plain,
+    };
+    Some(
+        caller
+            .pods
+            .iter()
+            .filter_map(|pod| pod.str_at(&["spec", "nodeName"]))
+            .fold(plain, |finding, node| finding.below(Object::new("Node", "", node))),
+    )
+}

@@ -1,0 +1,426 @@
+//! Applications of Argo CD: waits, errors, failed syncs, hooks, fights.
+
+use std::collections::BTreeMap;
+
+use tiphys_cause::{Cause, refusal, unwrapped, waits_for};
+use tiphys_value::{ObjectExt as _, Value};
+
+use super::delivery::{delivery, stale};
+use crate::{
+    Object,
+    causes::admit::{self, Refused},
+    cluster::{conditions, has_condition, items, time},
+    finding::Finding,
+    look::Look,
+};
+
+/// An operation that waits for what it cannot finish.
+pub(super) fn waiting(look: &Look<'_>, app: &Value) -> Option<Finding> {
+    let object = Object::from_live(app);
+    let operation = app.at(&["status", "operationState"])?;
+    if operation.str_at(&["phase"]) != Some("Running") {
+        return None;
+    }
+    let message = operation.str_at(&["message"]).unwrap_or_default();
+    let since = time(operation, &["startedAt"]);
+    let evidence =
+        |finding: Finding| finding.evidence(format!("{object}, status.operationState"), message).since(since);
+    let wait = waits_for(message)?;
+    let is_old = since.and_then(|since| look.cluster.seconds_since(since)).is_none_or(|age| age > 300);
+    if wait.kind == "Application" && is_old {
+        let circle = circle(look, &object, &wait.name);
+        if let Some(circle) = circle {
+            let finding = Finding::new(Cause::GitopsSelfWait, object.clone(), 0.95, format!("the operation of {object} waits for {circle}, which cannot become healthy before the operation ends"))
+                .remedy("End the operation, take the Application out of its own source, or do not judge its sync status as health.", &[format!("argocd app terminate-op {}", object.name)]);
+            let later = items(app, &["status", "resources"]).filter(|it| {
+                it.str_at(&["status"]) == Some("OutOfSync")
+                    && it.str_at(&["name"]) != Some(object.name.as_str())
+            });
+            let later: Vec<Object> = later
+                .map(|it| {
+                    Object::new(
+                        it.str_at(&["kind"]).unwrap_or_default(),
+                        it.str_at(&["namespace"]).unwrap_or_default(),
+                        it.str_at(&["name"]).unwrap_or_default(),
+                    )
+                })
+                .collect();
+            return Some(evidence(
+                later.into_iter().fold(finding, |finding, it| finding.suffers(it, "its wave never comes")),
+            ));
+        }
+    }
+    let targets: Vec<Object> = look
+        .cluster
+        .case
+        .objects
+        .iter()
+        .filter(|it| it.kind() == wait.kind && it.name() == wait.name)
+        .map(Object::from_live)
+        .collect();
+    if targets.is_empty()
+        && let Some(finding) = gone(look, app, &wait, is_old)
+    {
+        return Some(evidence(finding));
+    }
+    if wait.kind == "Job" && is_old {
+        let job = targets.first().cloned().unwrap_or_else(|| {
+            Object::new(
+                "Job",
+                app.str_at(&["spec", "destination", "namespace"]).unwrap_or_default(),
+                &wait.name,
+            )
+        });
+        let live = look.cluster.live(&job);
+        let is_hook = message.contains("hook")
+            || live.is_some_and(|it| {
+                it.annotation("argocd.argoproj.io/hook").is_some() || it.annotation("helm.sh/hook").is_some()
+            });
+        if is_hook && live.is_none_or(|live| !has_condition(live, "Complete", "True")) {
+            let mut finding = Finding::new(
+                Cause::GitopsHookFailed,
+                job.clone(),
+                0.8,
+                format!("the hook {job} of {object} does not end"),
+            )
+            .suffers(object.clone(), "waits for its hook")
+            .remedy("See what the hook waits for; what comes in a later phase cannot be there yet.", &[]);
+            for pod in crate::cluster::pods::of_workload(look.cluster, &job) {
+                finding = finding.below(Object::from_live(pod));
+            }
+            return Some(evidence(finding));
+        }
+    }
+    None
+}
+
+/// An operation that waits for something that is no longer there.
+fn gone(look: &Look<'_>, app: &Value, wait: &tiphys_cause::WaitsFor, is_old: bool) -> Option<Finding> {
+    if !is_old || wait.kind == "Job" {
+        return None;
+    }
+    let object = Object::from_live(app);
+    // That a kind was not saved proves nothing; that its definition is gone does.
+    let definitions = look.cluster.all("CustomResourceDefinition");
+    let is_defined =
+        definitions.iter().any(|it| it.str_at(&["spec", "names", "kind"]) == Some(wait.kind.as_str()));
+    let proves = look.cluster.has_kind(&wait.kind) || !definitions.is_empty() && !is_defined;
+    let confidence = if proves { 0.85 } else { 0.45 };
+    let what =
+        format!("the operation of {object} waits for {} {}, which no longer exists", wait.kind, wait.name);
+    Some(
+        Finding::new(Cause::GitopsStaleOperation, object.clone(), confidence, what)
+            .field("status.operationState")
+            .remedy(
+                "End the operation, and sync again.",
+                &[format!("argocd app terminate-op {}", object.name)],
+            ),
+    )
+}
+
+/// What an Application waits for in the end, if that is the Application itself.
+fn circle(look: &Look<'_>, start: &Object, first: &str) -> Option<String> {
+    let mut name = first.to_owned();
+    for _ in 0..8 {
+        if name == start.name {
+            return Some(if first == start.name {
+                "itself".to_owned()
+            } else {
+                format!("{first}, which waits for it")
+            });
+        }
+        let next = look.cluster.all("Application").iter().find(|it| it.name() == name)?;
+        let contains = items(next, &["status", "resources"]).any(|it| {
+            it.str_at(&["kind"]) == Some("Application") && it.str_at(&["name"]) == Some(start.name.as_str())
+        });
+        let message = next.str_at(&["status", "operationState", "message"]).unwrap_or_default();
+        let is_running = next.str_at(&["status", "operationState", "phase"]) == Some("Running");
+        match waits_for(message).filter(|wait| wait.kind == "Application" && is_running) {
+            Some(wait) => name = wait.name,
+            None if contains => return Some(format!("{name}, which holds it")),
+            None => return None,
+        }
+    }
+    None
+}
+
+/// The errors in an Application's conditions.
+pub(super) fn errors(look: &Look<'_>, app: &Value) -> Vec<Finding> {
+    let object = Object::from_live(app);
+    let mut found = Vec::new();
+    for told in conditions(app) {
+        let name = told.str_at(&["type"]).unwrap_or_default();
+        let message = told.str_at(&["message"]).unwrap_or_default();
+        let source = format!("{object}, condition {name}");
+        if name == "SharedResourceWarning" {
+            found.push(
+                Finding::new(
+                    Cause::GitopsTwoOwners,
+                    object.clone(),
+                    0.88,
+                    format!("{object} shares an object with another Application: {message}"),
+                )
+                .evidence(source, message)
+                .remedy("Let one Application own the object.", &[]),
+            );
+            continue;
+        }
+        if !matches!(
+            name,
+            "ComparisonError" | "InvalidSpecError" | "SyncError" | "DeletionError" | "UnknownError"
+        ) {
+            continue;
+        }
+        let since = time(told, &["lastTransitionTime"]);
+        if let Some(finding) = delivery(look, &object, app, message, &source, name) {
+            found.push(finding.since(since));
+        }
+    }
+    found
+}
+
+/// A sync that failed: whose words are they, and do they still hold?
+pub(super) fn failed_operation(look: &Look<'_>, app: &Value) -> Vec<Finding> {
+    let object = Object::from_live(app);
+    let Some(operation) = app.at(&["status", "operationState"]) else { return Vec::new() };
+    let phase = operation.str_at(&["phase"]).unwrap_or_default();
+    let message = operation.str_at(&["message"]).unwrap_or_default();
+    let is_synced = app.str_at(&["status", "sync", "status"]) == Some("Synced");
+    let retries = phase == "Running"
+        && (message.contains("Retrying attempt") || operation.int_at(&["retryCount"]).unwrap_or(0) > 0);
+    if !matches!(phase, "Failed" | "Error") && !retries || is_synced && phase != "Running" {
+        return Vec::new();
+    }
+    let mut refusals: Vec<Refused> = Vec::new();
+    for result in items(operation, &["syncResult", "resources"])
+        .filter(|it| it.str_at(&["status"]) == Some("SyncFailed"))
+    {
+        let text = |key| result.str_at(&[key]).unwrap_or_default();
+        let written = Object::new(text("kind"), text("namespace"), text("name"));
+        refusals.push(Refused {
+            writer: object.clone(),
+            written: Some(written),
+            source: format!("{object}, status.operationState.syncResult"),
+            message: text("message").to_owned(),
+        });
+    }
+    if refusals.is_empty() {
+        refusals.push(Refused {
+            writer: object.clone(),
+            written: None,
+            source: format!("{object}, status.operationState"),
+            message: message.to_owned(),
+        });
+    }
+    let mut found = Vec::new();
+    let mut cleared = Vec::new();
+    for refused in refusals {
+        let text = unwrapped(&refused.message);
+        let read = refusal(text);
+        match read.cause {
+            Some(_) if !admit::still_holds(look, &refused, &read) => cleared.push(refused),
+            Some(_) => {
+                let written = refused.written.clone();
+                let finding = admit::fault(look, &refused);
+                found.extend(finding.map(|finding| match written {
+                    Some(written) => finding.suffers(written, "is not written"),
+                    None => finding,
+                }));
+            }
+            None => {
+                found.extend(delivery(look, &object, app, &refused.message, &refused.source, "SyncError"))
+            }
+        }
+    }
+    if found.is_empty()
+        && let Some(refused) = cleared.first()
+    {
+        found.push(stale(app, refused));
+    }
+    if found.is_empty() && retries {
+        let (asked, now) = (
+            operation
+                .str_at(&["operation", "sync", "revision"])
+                .or_else(|| operation.str_at(&["syncResult", "revision"])),
+            app.str_at(&["status", "sync", "revision"]),
+        );
+        let is_other = matches!((asked, now), (Some(asked), Some(now)) if asked.len() == 40 && now.len() == 40 && asked != now);
+        if is_other {
+            let refused = Refused {
+                writer: object.clone(),
+                written: None,
+                source: format!("{object}, status.operationState"),
+                message: message.to_owned(),
+            };
+            found.push(stale(app, &refused));
+        }
+    }
+    found
+}
+
+/// Hooks that failed.
+pub(super) fn hooks(look: &Look<'_>, app: &Value) -> Vec<Finding> {
+    let object = Object::from_live(app);
+    let is_failed = matches!(app.str_at(&["status", "operationState", "phase"]), Some("Failed" | "Error"));
+    let results = items(app, &["status", "operationState", "syncResult", "resources"]).filter(|it| {
+        is_failed
+            && matches!(it.str_at(&["hookPhase"]), Some("Failed" | "Error"))
+            && it.str_at(&["hookType"]).is_some_and(|hook| !hook.is_empty())
+    });
+    let found = results.map(|result| {
+        let text = |key| result.str_at(&[key]).unwrap_or_default();
+        let hook = Object::new(text("kind"), text("namespace"), text("name"));
+        let finding = Finding::new(
+            Cause::GitopsHookFailed,
+            hook.clone(),
+            0.9,
+            format!("the {} hook {hook} of {object} failed", text("hookType")),
+        )
+        .evidence(format!("{object}, status.operationState.syncResult"), text("message"))
+        .suffers(object.clone(), "its hook failed")
+        .remedy(
+            "Read the hook's log, correct it, and sync again.",
+            &[format!("kubectl -n {} logs job/{}", hook.namespace, hook.name)],
+        );
+        let pods = crate::cluster::pods::of_workload(look.cluster, &hook);
+        let finding = pods.into_iter().fold(finding, |finding, pod| finding.below(Object::from_live(pod)));
+        with_log(look, finding, &hook)
+    });
+    found.collect()
+}
+
+fn with_log(look: &Look<'_>, finding: Finding, job: &Object) -> Finding {
+    let log = look
+        .cluster
+        .case
+        .logs
+        .iter()
+        .find(|log| log.namespace == job.namespace && log.pod.starts_with(&job.name));
+    match log.and_then(|log| Some((log, log.text.lines().rev().find(|line| !line.trim().is_empty())?))) {
+        Some((log, line)) => finding.evidence(format!("log {}/{}", log.namespace, log.pod), line),
+        None => finding,
+    }
+}
+
+/// Self-heal against another writer of the same field.
+pub(super) fn fights(look: &Look<'_>, app: &Value) -> Vec<Finding> {
+    let object = Object::from_live(app);
+    if app.at(&["spec", "syncPolicy", "automated", "selfHeal"]).and_then(Value::as_bool) != Some(true) {
+        return Vec::new();
+    }
+    let attempts =
+        app.int_at(&["status", "operationState", "operation", "sync", "selfHealAttemptsCount"]).unwrap_or(0);
+    let out_of_sync: Vec<Object> = items(app, &["status", "resources"])
+        .filter(|it| it.str_at(&["status"]) == Some("OutOfSync"))
+        .map(|it| {
+            Object::new(
+                it.str_at(&["kind"]).unwrap_or_default(),
+                it.str_at(&["namespace"]).unwrap_or_default(),
+                it.str_at(&["name"]).unwrap_or_default(),
+            )
+        })
+        .collect();
+    let mut rival: Option<(Object, String)> = None;
+    for target in &out_of_sync {
+        let scaler = look.cluster.all("HorizontalPodAutoscaler").iter().find(|it| {
+            it.namespace() == target.namespace
+                && it.str_at(&["spec", "scaleTargetRef", "name"]) == Some(target.name.as_str())
+                && it.str_at(&["spec", "scaleTargetRef", "kind"]) == Some(&target.kind)
+        });
+        let live = look.cluster.live(target);
+        let owns = |manager: &str, field: &str| {
+            live.is_some_and(|live| {
+                items(live, &["metadata", "managedFields"]).any(|it| {
+                    it.str_at(&["manager"]).is_some_and(|name| name.contains(manager))
+                        && it.get("fieldsV1").is_some_and(|it| it.to_string().contains(field))
+                })
+            })
+        };
+        if let Some(scaler) = scaler
+            && (owns("argocd", "f:replicas") || attempts >= 3)
+        {
+            rival = Some((target.clone(), Object::from_live(scaler).to_string()));
+            break;
+        }
+        if attempts >= 3
+            && let Some(live) = live
+        {
+            let other = items(live, &["metadata", "managedFields"])
+                .filter(|it| {
+                    it.str_at(&["manager"])
+                        .is_some_and(|name| !name.contains("argocd") && name != "kube-controller-manager")
+                        && it.str_at(&["subresource"]) != Some("status")
+                })
+                .max_by_key(|it| time(it, &["time"]));
+            if let Some(other) = other {
+                rival = Some((target.clone(), other.str_at(&["manager"]).unwrap_or_default().to_owned()));
+                break;
+            }
+        }
+    }
+    if rival.is_none() && attempts < 3 {
+        return Vec::new();
+    }
+    let (target, writer) = rival.unwrap_or_else(|| {
+        (out_of_sync.first().cloned().unwrap_or_else(|| object.clone()), "another writer".to_owned())
+    });
+    vec![
+        Finding::new(
+            Cause::GitopsDriftFight,
+            object.clone(),
+            0.88,
+            format!("self-heal of {object} and {writer} change {target} in turn"),
+        )
+        .field("spec.ignoreDifferences")
+        .evidence(format!("{object}, status.operationState"), format!("selfHealAttemptsCount {attempts}"))
+        .evidence(target.to_string(), format!("also written by {writer}"))
+        .suffers(target, "is changed in turn")
+        .remedy("Leave the field to one writer: take it out of Git, or ignore its difference.", &[]),
+    ]
+}
+
+/// Objects that one Application prunes and another writer makes: an Application, or an operator.
+pub(super) fn prune_fights(look: &Look<'_>) -> Vec<Finding> {
+    let mut pruned: BTreeMap<Object, &Value> = BTreeMap::new();
+    let mut made: BTreeMap<Object, Object> = BTreeMap::new();
+    for app in look.cluster.all("Application") {
+        for result in items(app, &["status", "operationState", "syncResult", "resources"]) {
+            let text = |key| result.str_at(&[key]).unwrap_or_default();
+            let object = Object::new(text("kind"), text("namespace"), text("name"));
+            match text("status") {
+                "Pruned" => {
+                    pruned.insert(object, app);
+                }
+                "Synced" => {
+                    made.insert(object, Object::from_live(app));
+                }
+                _ => {}
+            }
+        }
+    }
+    let both = pruned.into_iter().filter_map(|(object, app)| {
+        let pruner = Object::from_live(app);
+        let other = made.get(&object).filter(|maker| **maker != pruner).cloned();
+        let operator = || {
+            let makers = crate::graph::upstream(look.cluster, &object);
+            let finished = time(app, &["status", "operationState", "finishedAt"]);
+            let is_back = look.cluster.live(&object).is_none_or(|live| time(live, &["metadata", "creationTimestamp"]) >= finished);
+            makers.into_iter().find(|maker| is_back && matches!(maker.kind.as_str(), "ExternalSecret" | "Certificate" | "SealedSecret"))
+        };
+        let maker = other.or_else(operator)?;
+        Some(
+            Finding::new(
+                Cause::GitopsPruneFight,
+                pruner.clone(),
+                0.88,
+                format!("{pruner} prunes {object}, which {maker} makes"),
+            )
+            .evidence(pruner.to_string(), format!("pruned {object}"))
+            .evidence(maker.to_string(), format!("makes {object}"))
+            .suffers(maker, "its object is pruned")
+            .suffers(object, "is made and pruned in turn")
+            .remedy("Let one of them own the object; track by annotation, so that a copied label does not make it prunable.", &[]),
+        )
+    });
+    both.collect()
+}

@@ -1,0 +1,195 @@
+//! The fault behind a message of a comparison, a build or a sync.
+
+use tiphys_cause::{Cause, addresses, delivery_fault, source_unreachable, unwrapped};
+use tiphys_value::{ObjectExt as _, Value};
+
+use super::helm::release;
+use crate::{
+    Object,
+    causes::admit::{self, Refused},
+    cluster::{items, time},
+    finding::Finding,
+    look::Look,
+};
+
+/// The secret that holds the credentials of a repository.
+fn credentials(look: &Look<'_>, url: &str) -> Option<Object> {
+    use base64::Engine as _;
+    let is_of_argo = |secret: &&&Value| {
+        secret.label("argocd.argoproj.io/secret-type").is_some_and(|it| it.starts_with("repo"))
+    };
+    let fits = |secret: &&&Value| {
+        let encoded = secret
+            .str_at(&["data", "url"])
+            .and_then(|it| base64::engine::general_purpose::STANDARD.decode(it).ok());
+        let held = encoded
+            .map(|it| String::from_utf8_lossy(&it).into_owned())
+            .or_else(|| secret.str_at(&["stringData", "url"]).map(str::to_owned));
+        held.is_some_and(|held| {
+            !held.is_empty() && url.trim_end_matches(".git").starts_with(held.trim_end_matches(".git"))
+        })
+    };
+    look.cluster.all("Secret").iter().filter(is_of_argo).find(fits).map(|secret| Object::from_live(secret))
+}
+
+/// The fault behind a message of a comparison, a build or a sync.
+pub(super) fn delivery(
+    look: &Look<'_>,
+    object: &Object,
+    live: &Value,
+    message: &str,
+    source: &str,
+    kind: &str,
+) -> Option<Finding> {
+    let text = unwrapped(message);
+    let repository = source_url(live);
+    // The repo-server or the repository itself does not answer.
+    if let Some(failure) = source_unreachable(text)
+        && !text.contains("failed calling webhook")
+        && !text.contains("conversion webhook")
+    {
+        let named = addresses(text);
+        let services: Vec<Object> = named
+            .iter()
+            .filter_map(|address| match look.cluster.target(address, &object.namespace) {
+                crate::target::Target::Service(service) => Some(Object::from_live(service)),
+                _ => None,
+            })
+            .collect();
+        let is_server = text.contains("8081")
+            || text.contains("repo-server")
+            || kind == "ComparisonError" && text.contains("code = Unavailable");
+        if !services.is_empty() || is_server {
+            let finding = Finding::new(
+                Cause::GitopsRender,
+                object.clone(),
+                0.35,
+                format!("{object} cannot be compared: the repo-server does not answer"),
+            )
+            .shallow()
+            .evidence(source, message);
+            let finding = services.into_iter().fold(finding, Finding::below);
+            let servers = look
+                .cluster
+                .all("Deployment")
+                .iter()
+                .filter(|it| it.name().contains("repo-server") && it.namespace() == object.namespace);
+            return Some(servers.fold(finding, |finding, it| finding.below(Object::from_live(it))));
+        }
+        if delivery_fault(text).is_none_or(|cause| cause == Cause::GitopsRender)
+            && named.iter().any(|address| {
+                matches!(look.cluster.target(address, &object.namespace), crate::target::Target::Outside)
+            })
+        {
+            let host = named
+                .iter()
+                .find(|address| {
+                    matches!(look.cluster.target(address, &object.namespace), crate::target::Target::Outside)
+                })
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            return Some(
+                Finding::new(
+                    Cause::ExternalDown,
+                    object.clone(),
+                    0.75,
+                    format!("{host}, the source of {object}, does not answer ({failure:?})"),
+                )
+                .evidence(source, message)
+                .remedy("Ask who runs the repository; this cannot be proved from here.", &[]),
+            );
+        }
+    }
+    let cause = delivery_fault(text)?;
+    let new = |cause, at: Object, confidence, what: String, remedy: &str| {
+        Finding::new(cause, at, confidence, what).evidence(source, message).remedy(remedy, &[])
+    };
+    let finding = match cause {
+        Cause::GitopsSourceAuth => {
+            let secret = credentials(look, &repository);
+            let at = secret.unwrap_or_else(|| object.clone());
+            new(
+                cause,
+                at,
+                0.92,
+                format!("{repository} refuses the credentials of {object}"),
+                "Renew the credentials of the repository.",
+            )
+            .field(repository.clone())
+            .suffers(object.clone(), "cannot read its source")
+        }
+        Cause::GitopsRevision => new(
+            cause,
+            object.clone(),
+            0.92,
+            format!("{object} asks for a revision that {repository} does not have: {text}"),
+            "Correct targetRevision.",
+        )
+        .field("spec.source.targetRevision"),
+        Cause::GitopsProject => new(
+            cause,
+            object.clone(),
+            0.92,
+            format!("its project does not permit {object}: {text}"),
+            "Extend the AppProject, or correct the Application.",
+        )
+        .field("spec.project"),
+        Cause::GitopsRender => new(
+            cause,
+            object.clone(),
+            0.92,
+            format!("{object} cannot be rendered: {text}"),
+            "Correct the file that the message names.",
+        ),
+        Cause::GitopsHelmRelease => release(look, object, live, text, source),
+        Cause::GitopsNamespace if kind == "InvalidSpecError" => new(
+            cause,
+            object.clone(),
+            0.9,
+            format!("the destination of {object} does not exist: {text}"),
+            "Correct the destination.",
+        ),
+        _ => {
+            let written = None;
+            let refused = Refused {
+                writer: object.clone(),
+                written,
+                source: source.to_owned(),
+                message: message.to_owned(),
+            };
+            return admit::fault(look, &refused);
+        }
+    };
+    Some(finding)
+}
+
+pub(super) fn source_url(live: &Value) -> String {
+    let paths: [&[&str]; 3] = [&["spec", "source", "repoURL"], &["spec", "url"], &["spec", "endpoint"]];
+    let first = paths.iter().find_map(|path| live.str_at(path));
+    first
+        .or_else(|| items(live, &["spec", "sources"]).find_map(|it| it.str_at(&["repoURL"])))
+        .unwrap_or("its source")
+        .to_owned()
+}
+
+pub(super) fn stale(app: &Value, refused: &Refused) -> Finding {
+    let object = Object::from_live(app);
+    let retries = app.int_at(&["status", "operationState", "retryCount"]).unwrap_or(0);
+    Finding::new(
+        Cause::GitopsStaleOperation,
+        object.clone(),
+        0.9,
+        format!("the last operation of {object} failed for a reason that is gone, and it is not tried again"),
+    )
+    .field("status.operationState")
+    .since(
+        time(app, &["status", "operationState", "finishedAt"])
+            .or_else(|| time(app, &["status", "operationState", "startedAt"])),
+    )
+    .evidence(refused.source.clone(), refused.message.clone())
+    .evidence(object.to_string(), format!("tried {} times", retries + 1))
+    .remedy(
+        "Sync it again.",
+        &[format!("argocd app terminate-op {}", object.name), format!("argocd app sync {}", object.name)],
+    )
+}

@@ -1,0 +1,235 @@
+//! Sources, Kustomizations and HelmReleases of Flux.
+
+use tiphys_cause::{Cause, refusal, unwrapped};
+use tiphys_value::{ObjectExt as _, Value};
+
+use super::{
+    delivery::{delivery, source_url},
+    helm::release,
+};
+use crate::{
+    Object,
+    cluster::{conditions, items, said, time},
+    finding::Finding,
+    look::Look,
+};
+
+/// What a source, a Kustomization or a HelmRelease of Flux says.
+pub(super) fn flux(look: &Look<'_>, live: &Value) -> Option<Finding> {
+    let object = Object::from_live(live);
+    let bad = conditions(live).find(|it| {
+        matches!(it.str_at(&["type"]), Some("Ready" | "Released" | "FetchFailed"))
+            && it.str_at(&["status"])
+                != Some(if it.str_at(&["type"]) == Some("FetchFailed") { "False" } else { "True" })
+    })?;
+    let (reason, message) =
+        (bad.str_at(&["reason"]).unwrap_or_default(), bad.str_at(&["message"]).unwrap_or_default());
+    let source = format!("{object}, condition {}", bad.str_at(&["type"]).unwrap_or_default());
+    let low = message.to_ascii_lowercase();
+    let since = time(bad, &["lastTransitionTime"]);
+    let below = crate::graph::upstream(look.cluster, &object);
+    if reason == "DependencyNotReady" || low.contains("dependency") && low.contains("not ready") {
+        return Some(dependency(look, live, message, &source).since(since));
+    }
+    // Health checks that do not pass tell of the objects that they check.
+    if reason == "HealthCheckFailed"
+        || low.contains("timeout waiting for")
+        || low.contains("health check failed")
+    {
+        let named: Vec<Object> = look
+            .cluster
+            .case
+            .objects
+            .iter()
+            .filter(|it| {
+                !it.name().is_empty()
+                    && low.contains(
+                        &format!(
+                            "{}/{}",
+                            it.kind(),
+                            if it.namespace().is_empty() {
+                                it.name().to_owned()
+                            } else {
+                                format!("{}/{}", it.namespace(), it.name())
+                            }
+                        )
+                        .to_ascii_lowercase(),
+                    )
+            })
+            .map(Object::from_live)
+            .collect();
+        if named.contains(&object) || waits_for_own_source(live, &named) {
+            return Some(
+                Finding::new(
+                    Cause::GitopsSelfWait,
+                    object.clone(),
+                    0.9,
+                    format!("{object} waits for itself to become ready"),
+                )
+                .evidence(source, message)
+                .since(since)
+                .remedy("Do not wait for the object that applies (spec.wait, healthChecks).", &[]),
+            );
+        }
+        let finding = Finding::new(
+            Cause::GitopsDependency,
+            object.clone(),
+            0.35,
+            format!("{object} waits for what it applied"),
+        )
+        .shallow()
+        .evidence(source, message);
+        return Some(named.into_iter().chain(below).fold(finding, Finding::below));
+    }
+    if matches!(object.kind.as_str(), "HelmRelease")
+        && (low.contains("context deadline exceeded")
+            || low.contains("timed out waiting")
+            || low.contains("not ready"))
+    {
+        let finding = release(look, &object, live, message, &source).since(since);
+        let mut finding = Finding { confidence: 0.55, ..finding }.shallow();
+        for it in look.cluster.case.objects.iter().filter(|it| {
+            it.annotation("meta.helm.sh/release-name") == Some(object.name.as_str())
+                || it.label("app.kubernetes.io/instance") == Some(object.name.as_str())
+        }) {
+            finding = finding.below(Object::from_live(it));
+        }
+        return Some(finding);
+    }
+    if matches!(reason, "ArtifactFailed" | "SourceNotReady" | "NoSource")
+        || low.contains("source is not ready")
+        || low.contains("artifact not found")
+        || low.contains("source artifact not found")
+        || low.contains("not found") && low.contains("source")
+    {
+        let absent = below.iter().find(|it| {
+            look.cluster.live(it).is_none()
+                && look.cluster.has_kind(&it.kind)
+                && it.kind.ends_with("Repository")
+        });
+        let (confidence, what) = match absent {
+            Some(it) => (0.85, format!("{object} names {it}, which does not exist")),
+            None => (0.35, format!("{object} waits for its source")),
+        };
+        let finding = Finding::new(Cause::GitopsDependency, object.clone(), confidence, what)
+            .evidence(source, message)
+            .since(since);
+        let finding = if absent.is_none() { finding.shallow() } else { finding };
+        return Some(below.into_iter().fold(finding, Finding::below));
+    }
+    let finding = match reason {
+        "BuildFailed" => Finding::new(
+            Cause::GitopsRender,
+            object.clone(),
+            0.92,
+            format!("{object} cannot be built: {message}"),
+        )
+        .evidence(source.clone(), message)
+        .remedy("Correct the file that the message names.", &[]),
+        "InstallFailed" | "UpgradeFailed" | "RollbackFailed" | "UninstallFailed" | "RetriesExceeded"
+            if refusal(unwrapped(message)).cause.is_none()
+                && !low.contains("template")
+                && !low.contains("yaml") =>
+        {
+            release(look, &object, live, message, &source)
+        }
+        "AuthenticationFailed" => auth(&object, live, &source, message),
+        _ => match delivery(look, &object, live, message, &source, "ReconciliationFailed") {
+            Some(finding) if finding.cause == Cause::GitopsSourceAuth => {
+                auth(&object, live, &source, message)
+            }
+            Some(finding) => finding,
+            None => Finding::new(
+                Cause::GitopsDependency,
+                object.clone(),
+                0.35,
+                format!("{object} is not ready: {}", said(bad)),
+            )
+            .shallow()
+            .evidence(source, message),
+        },
+    };
+    Some(below.into_iter().fold(finding.since(since), Finding::below))
+}
+
+fn auth(object: &Object, live: &Value, source: &str, message: &str) -> Finding {
+    let url = source_url(live);
+    let finding = Finding::new(
+        Cause::GitopsSourceAuth,
+        object.clone(),
+        0.93,
+        format!("{url} refuses the credentials of {object}"),
+    )
+    .evidence(source, message)
+    .remedy("Renew the credentials in its secretRef.", &[]);
+    match live.str_at(&["spec", "secretRef", "name"]) {
+        Some(name) => finding.evidence(object.to_string(), format!("secretRef: {name}")).below(Object::new(
+            "Secret",
+            &object.namespace,
+            name,
+        )),
+        None => finding.evidence(object.to_string(), "it has no secretRef"),
+    }
+}
+
+/// Whether what is waited for makes the source that is waited with.
+fn waits_for_own_source(live: &Value, named: &[Object]) -> bool {
+    let reference = |key| live.str_at(&["spec", "sourceRef", key]).unwrap_or_default();
+    named.iter().any(|it| it.kind == reference("kind") && it.name == reference("name"))
+}
+
+/// A dependency that is not ready: a circle, an absent one, or one with a fault of its own.
+fn dependency(look: &Look<'_>, live: &Value, message: &str, source: &str) -> Finding {
+    let object = Object::from_live(live);
+    let on = |live: &Value| -> Vec<Object> {
+        items(live, &["spec", "dependsOn"])
+            .map(|it| {
+                Object::new(
+                    live.kind(),
+                    it.str_at(&["namespace"]).unwrap_or(live.namespace()),
+                    it.str_at(&["name"]).unwrap_or_default(),
+                )
+            })
+            .collect()
+    };
+    let mut open = on(live);
+    let mut path = vec![object.clone()];
+    while let Some(next) = open.pop() {
+        if next == object {
+            let shown: Vec<String> = path.iter().map(ToString::to_string).collect();
+            let finding = Finding::new(
+                Cause::GitopsDependency,
+                path.iter().min().cloned().unwrap_or(object),
+                0.94,
+                format!("dependsOn is a circle: {}", shown.join(", ")),
+            )
+            .field("spec.dependsOn")
+            .evidence(source, message)
+            .remedy("Break the circle.", &[]);
+            return path.into_iter().fold(finding, |finding, it| finding.suffers(it, "waits in a circle"));
+        }
+        if path.contains(&next) {
+            continue;
+        }
+        match look.cluster.live(&next) {
+            Some(it) => open.extend(on(it)),
+            None if look.cluster.has_kind(&next.kind) => {
+                return Finding::new(
+                    Cause::GitopsDependency,
+                    object.clone(),
+                    0.9,
+                    format!("{object} depends on {next}, which does not exist"),
+                )
+                .field("spec.dependsOn")
+                .evidence(source, message)
+                .remedy("Correct dependsOn.", &[]);
+            }
+            None => {}
+        }
+        path.push(next);
+    }
+    let finding = Finding::new(Cause::GitopsDependency, object, 0.4, "a dependency is not ready")
+        .shallow()
+        .evidence(source, message);
+    on(live).into_iter().fold(finding, Finding::below)
+}

@@ -1,0 +1,218 @@
+//! Images that cannot be pulled. Faults of one registry that several workloads share are one.
+
+use std::collections::BTreeMap;
+
+use tiphys_cause::{Cause, PullFault, image_parts, pull_fault};
+use tiphys_value::{ObjectExt as _, Value};
+
+use crate::{
+    Object,
+    cluster::{items, pods},
+    finding::Finding,
+    look::{Ill, Look},
+};
+
+/// Reasons by which a container waits for its image.
+const REASONS: &[&str] = &[
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "InvalidImageName",
+    "ErrImageNeverPull",
+    "ImageInspectError",
+    "RegistryUnavailable",
+    "SignatureValidationFailed",
+];
+
+pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
+    let mut shared: BTreeMap<(Cause, String), Finding> = BTreeMap::new();
+    let mut found = Vec::new();
+    for ill in &look.ill {
+        if crate::causes::run::mutated(look, ill).is_some() {
+            continue;
+        }
+        let Some((finding, registry)) = pull(look, ill) else { continue };
+        let is_shared = matches!(
+            finding.cause,
+            Cause::ImageUnauthorized
+                | Cause::ImageForbidden
+                | Cause::ImageRegistryUnreachable
+                | Cause::ImageRateLimited
+        );
+        if !is_shared {
+            found.push(finding);
+            continue;
+        }
+        match shared.get_mut(&(finding.cause, registry.clone())) {
+            Some(known) => {
+                let object = finding.object.clone();
+                let summary = finding.summary.clone();
+                known.merge(finding);
+                *known = known.clone().suffers(object, summary);
+            }
+            None => {
+                shared.insert((finding.cause, registry), finding);
+            }
+        }
+    }
+    found.extend(shared.into_values());
+    found
+}
+
+/// Why the image of a workload cannot be pulled, and from which registry.
+fn pull(look: &Look<'_>, ill: &Ill<'_>) -> Option<(Finding, String)> {
+    let waits = |pod: &Value| -> Option<(String, String, String)> {
+        pods::statuses(pod).find_map(|status| {
+            let (reason, message) = pods::waiting(status)?;
+            let name = status.str_at(&["name"]).unwrap_or_default().to_owned();
+            REASONS.contains(&reason).then(|| (name, reason.to_owned(), message.to_owned()))
+        })
+    };
+    let (pod, (container, reason, message)) = ill.pods.iter().find_map(|pod| Some((*pod, waits(pod)?)))?;
+    let image = pod
+        .get("spec")
+        .into_iter()
+        .flat_map(pods::containers)
+        .find(|it| it.str_at(&["name"]) == Some(container.as_str()))?
+        .str_at(&["image"])?;
+    let (registry, repository, tag) = image_parts(image);
+    let mut words = vec![(format!("{}, container {container}", Object::from_live(pod)), message)];
+    for pod in &ill.pods {
+        let object = Object::from_live(pod);
+        let events = look.cluster.events(&object).rev().filter(|event| {
+            matches!(
+                event.reason.as_str(),
+                "Failed" | "FailedPull" | "InspectFailed" | "ErrImageNeverPull" | "BackOff"
+            )
+        });
+        words.extend(events.map(|event| (format!("Event of {object}"), event.message.clone())));
+    }
+    let read: Option<(PullFault, &(String, String))> =
+        words.iter().map(|told| (pull_fault(&told.1), told)).find(|(fault, _)| fault.cause.is_some());
+    let (fault, told) = match &read {
+        Some((fault, told)) => (fault.clone(), (*told).clone()),
+        None => (PullFault { cause: None, is_ambiguous: false, status: None }, words[0].clone()),
+    };
+    let by_reason = match reason.as_str() {
+        "InvalidImageName" | "ErrImageNeverPull" => Some(Cause::ImageInvalid),
+        _ => None,
+    };
+    let cause = by_reason.or(fault.cause);
+    let confidence = match cause {
+        Some(_) if fault.is_ambiguous => 0.7,
+        Some(_) => 0.95,
+        None => 0.4,
+    };
+    let cause = cause.unwrap_or(Cause::ImageNotFound);
+    let what = match cause {
+        Cause::ImageNotFound => format!("{registry} has no {repository}:{tag}"),
+        Cause::ImageUnauthorized if fault.is_ambiguous => {
+            format!("{registry} has no {repository}, or serves it with credentials only")
+        }
+        Cause::ImageUnauthorized => {
+            format!("{registry} does not serve {repository} without valid credentials (401)")
+        }
+        Cause::ImageForbidden => format!("{registry} refuses {repository} to these credentials (403)"),
+        Cause::ImageRegistryUnreachable => format!("{registry} cannot be reached"),
+        Cause::ImageRateLimited => format!("{registry} limits the rate of pulls (429)"),
+        Cause::ImagePlatform => format!("{image} is not built for the node's platform"),
+        _ => format!("{image} is no image reference that can be used"),
+    };
+    let mut finding = Finding::new(cause, ill.workload.clone(), confidence, what)
+        .field(format!("spec.template.spec.containers[{container}].image"))
+        .since(ill.since)
+        .evidence(told.0, told.1)
+        .evidence(ill.workload.to_string(), format!("image: {image}"));
+    for pod in &ill.pods {
+        finding = finding.suffers(Object::from_live(pod), reason.clone());
+    }
+    if matches!(cause, Cause::ImageUnauthorized | Cause::ImageForbidden) {
+        finding = secrets(look, pod, finding, &registry);
+    }
+    if cause == Cause::ImageRegistryUnreachable {
+        finding = one_node(ill, finding);
+    }
+    let text = match cause {
+        Cause::ImageNotFound => "Push the tag, or correct the image's name and tag.",
+        Cause::ImageUnauthorized | Cause::ImageForbidden => {
+            "Give the pod a pull secret for this registry that may read the repository."
+        }
+        Cause::ImageRegistryUnreachable => {
+            "Check the name, the proxy and the way from the nodes to the registry."
+        }
+        Cause::ImageRateLimited => "Pull with credentials, or through a cache.",
+        Cause::ImagePlatform => {
+            "Build the image for the platform of the nodes, or select nodes of its platform."
+        }
+        _ => "Correct the image reference.",
+    };
+    let commands = [format!("kubectl -n {} describe pod {}", pod.namespace(), pod.name())];
+    Some((finding.remedy(text, &commands), registry))
+}
+
+/// The pull secrets that a pod has or has not.
+fn secrets(look: &Look<'_>, pod: &Value, mut finding: Finding, registry: &str) -> Finding {
+    let account = pod.str_at(&["spec", "serviceAccountName"]).unwrap_or("default");
+    let account = look.cluster.get("ServiceAccount", pod.namespace(), account);
+    let own = items(pod, &["spec", "imagePullSecrets"]);
+    let names: Vec<&str> = own
+        .chain(account.into_iter().flat_map(|it| items(it, &["imagePullSecrets"])))
+        .filter_map(|it| it.str_at(&["name"]))
+        .collect();
+    if names.is_empty() {
+        return finding.evidence(
+            Object::from_live(pod).to_string(),
+            "neither the pod nor its service account has a pull secret",
+        );
+    }
+    for name in names {
+        let object = Object::new("Secret", pod.namespace(), name);
+        finding = finding.below(object.clone());
+        match look.cluster.live(&object) {
+            None if look.cluster.has_kind("Secret") => {
+                finding = finding.evidence(object.to_string(), "the pull secret does not exist");
+            }
+            None => {}
+            Some(secret) => {
+                let hosts = hosts(secret);
+                if !hosts.is_empty() {
+                    let fits = hosts.iter().any(|host| {
+                        host.contains(registry) || registry == "docker.io" && host.contains("docker.io")
+                    });
+                    let text = if fits { "it is for this registry" } else { "it is for another registry" };
+                    finding =
+                        finding.evidence(object.to_string(), format!("hosts: {}; {text}", hosts.join(", ")));
+                }
+            }
+        }
+    }
+    finding
+}
+
+/// The registries that a pull secret is for; its credentials are not looked at.
+fn hosts(secret: &Value) -> Vec<String> {
+    use base64::Engine as _;
+    let Some(text) = secret.str_at(&["data", ".dockerconfigjson"]) else { return Vec::new() };
+    let decoded = base64::engine::general_purpose::STANDARD.decode(text).unwrap_or_default();
+    let config: Value = serde_json::from_slice(&decoded).unwrap_or_default();
+    config
+        .get("auths")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .map(|(host, _)| host.clone())
+        .collect()
+}
+
+/// If only the pods of one node cannot reach any registry, the node is to blame.
+fn one_node(ill: &Ill<'_>, finding: Finding) -> Finding {
+    let nodes: std::collections::BTreeSet<&str> =
+        ill.pods.iter().filter_map(|pod| pod.str_at(&["spec", "nodeName"])).collect();
+    match nodes.len() {
+        1 => nodes.iter().fold(finding, |finding, node| {
+            finding
+                .below(Object::new("Node", "", node))
+                .evidence(format!("Node {node}"), "all pods that cannot pull run here")
+        }),
+        _ => finding,
+    }
+}

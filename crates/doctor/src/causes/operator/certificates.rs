@@ -1,0 +1,109 @@
+//! Certificates and synchronized secrets, and who should make them.
+
+use tiphys_cause::Cause;
+use tiphys_value::{ObjectExt as _, Value};
+
+use super::{
+    fault::{complaint, told},
+    lookup::operators,
+};
+use crate::{Object, cluster::said, finding::Finding, graph, look::Look};
+
+/// The reason of a challenge or an order that does not end.
+pub(super) fn challenge(look: &Look<'_>, live: &Value) -> Option<Finding> {
+    let state = live.str_at(&["status", "state"]).unwrap_or_default();
+    let reason = live.str_at(&["status", "reason"]).unwrap_or_default();
+    if matches!(state, "valid" | "ready") || reason.is_empty() || look.cluster.age(live) < 300 {
+        return None;
+    }
+    let object = Object::from_live(live);
+    let reference = |key| live.str_at(&["spec", "issuerRef", key]);
+    let kind = reference("kind").unwrap_or("Issuer");
+    let issuer = Object::new(
+        kind,
+        if kind == "ClusterIssuer" { "" } else { live.namespace() },
+        reference("name").unwrap_or_default(),
+    );
+    let certificate = top(look, live);
+    let at = if certificate == object { issuer.clone() } else { certificate.clone() };
+    let host = live.str_at(&["spec", "dnsName"]).unwrap_or_default();
+    Some(
+        Finding::new(Cause::OperatorIssuer, at.clone(), 0.9, format!("{issuer} does not issue {at}: the challenge for {host} is not passed"))
+            .evidence(object.to_string(), format!("{state}: {reason}"))
+            .below(issuer)
+            .suffers(object, "not passed")
+            .suffers(certificate, "not issued")
+            .remedy("Let the challenge pass: the record of the name, the way to the solver, the solver's credentials.", &[format!("kubectl -n {} describe challenge", live.namespace())]),
+    )
+}
+
+/// The resource that owns another in the end.
+fn top(look: &Look<'_>, live: &Value) -> Object {
+    let mut object = Object::from_live(live);
+    for _ in 0..4 {
+        let Some(owner) = look.cluster.live(&object).and_then(crate::cluster::controller) else { break };
+        object = owner;
+    }
+    object
+}
+
+/// A certificate or a synchronized secret: who should make it comes first.
+pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
+    let object = Object::from_live(live);
+    let references = graph::upstream(look.cluster, &object);
+    let maker = references.iter().find(|it| it.kind.ends_with("Issuer") || it.kind.ends_with("SecretStore"));
+    let words = complaint(live).map(said).unwrap_or_default();
+    let low = words.to_ascii_lowercase();
+    if let Some(maker) = maker
+        && look.cluster.live(maker).is_none()
+        && (look.cluster.has_kind(&maker.kind) || low.contains("not found"))
+        && !look.cluster.case.objects.iter().any(|it| it.kind() == maker.kind && it.name() == maker.name)
+    {
+        return Some(
+            told(
+                live,
+                Cause::OperatorReference,
+                0.92,
+                &format!("names {maker}, which does not exist"),
+                "Make it, or correct the reference.",
+            )
+            .suffers(maker.clone(), "does not exist"),
+        );
+    }
+    let is_secret = object.kind.ends_with("Secret");
+    let denied =
+        ["accessdenied", "403", "not authorized", "permission denied"].iter().any(|word| low.contains(word));
+    let finding = if is_secret && denied {
+        told(
+            live,
+            Cause::OperatorCloudCredentials,
+            0.75,
+            "may not be read by the store's identity",
+            "Give the store's identity the right to read this secret.",
+        )
+    } else if is_secret {
+        told(
+            live,
+            Cause::OperatorReference,
+            0.7,
+            "cannot be read from its store",
+            "Make the entry in the store, or correct remoteRef.",
+        )
+    } else {
+        told(
+            live,
+            Cause::OperatorIssuer,
+            0.6,
+            "is not issued",
+            "Read its CertificateRequest, Order and Challenge.",
+        )
+        .shallow()
+    };
+    let finding = references.into_iter().fold(finding, Finding::below);
+    let finding = look
+        .cluster
+        .owned(&object)
+        .iter()
+        .fold(finding, |finding, child| finding.below(Object::from_live(child)));
+    Some(operators(look, live).into_iter().fold(finding, Finding::below))
+}

@@ -1,0 +1,162 @@
+//! Which operator cares for a custom resource.
+
+use tiphys_value::{ObjectExt as _, Value};
+
+use super::is_custom;
+use crate::{Object, cluster::pods, look::Look};
+
+/// The parts of a name that tell an operator apart.
+pub(crate) fn words(name: &str) -> Vec<String> {
+    const COMMON: &[&str] = &[
+        "io",
+        "com",
+        "org",
+        "dev",
+        "net",
+        "k8s",
+        "x-k8s",
+        "kubernetes",
+        "operator",
+        "operators",
+        "finalizer",
+        "finalizers",
+        "cleanup",
+        "resources",
+        "cloud",
+        "sh",
+        "svc",
+        "app",
+        "apps",
+        "api",
+        "www",
+        "core",
+        "example",
+        "v1",
+        "v1alpha1",
+        "v1beta1",
+        "controller",
+        "cluster",
+        "protection",
+        "resource",
+    ];
+    const SHORT: &[(&str, &str)] = &[
+        ("cnpg", "cloudnative-pg"),
+        ("coreos", "prometheus-operator"),
+        ("tigera", "tigera-operator"),
+        ("argocd", "argocd-application-controller"),
+        ("argoproj", "argo"),
+        ("toolkit", "flux"),
+        ("zalan", "postgres-operator"),
+        ("banzaicloud", "logging-operator"),
+        ("elbv2", "aws-load-balancer-controller"),
+        ("keda", "keda-operator"),
+        ("karpenter", "karpenter"),
+        ("service", "cloud-controller"),
+        ("secrets-store", "secrets-store"),
+    ];
+    let parts = name.split(['/', '.']).filter(|part| part.len() >= 4 && !COMMON.contains(part));
+    parts
+        .map(|part| {
+            SHORT
+                .iter()
+                .find(|(short, _)| *short == part)
+                .map_or_else(|| part.to_owned(), |(_, long)| (*long).to_owned())
+        })
+        .collect()
+}
+
+/// The workloads whose names hold one of some words, an operator before others.
+pub(crate) fn by_words(look: &Look<'_>, words: &[String]) -> Vec<Object> {
+    let kinds = ["Deployment", "StatefulSet", "DaemonSet"];
+    let all = kinds.iter().flat_map(|kind| look.cluster.all(kind).iter());
+    let fits = |live: &&&Value| {
+        let name = live.name();
+        words.iter().any(|word| {
+            name == word
+                || name.starts_with(&format!("{word}-"))
+                || name.ends_with(&format!("-{word}"))
+                || name.contains(&format!("-{word}-"))
+                || word.starts_with(&format!("{name}-")) && name.len() >= 5
+        })
+    };
+    let mut found: Vec<&Value> = all.filter(fits).copied().collect();
+    let rank = |live: &Value| {
+        let name = live.name();
+        let is_helper =
+            ["webhook", "cainjector", "ui", "server", "exporter", "cert-controller", "repo", "redis", "dex"]
+                .iter()
+                .any(|word| name.contains(word))
+                && !words.iter().any(|known| known == name);
+        let is_controller =
+            name.contains("operator") || name.contains("controller") || words.iter().any(|word| word == name);
+        (is_helper, !is_controller)
+    };
+    found.sort_by_key(|live| rank(live));
+    let best = found.first().map(|live| rank(live));
+    found.into_iter().filter(|live| Some(rank(live)) == best).map(Object::from_live).collect()
+}
+
+/// The operator that cares for a custom resource.
+pub(super) fn operators(look: &Look<'_>, live: &Value) -> Vec<Object> {
+    by_words(look, &words(&live.gvk().group))
+}
+
+/// Whether a workload cares for an object.
+pub(crate) fn is_cared_for_by(look: &Look<'_>, object: &Object, workload: &Object) -> bool {
+    look.cluster.live(object).is_some_and(|live| is_custom(live) && operators(look, live).contains(workload))
+}
+
+/// The operator of a resource that nobody cares for, since it is scaled to zero.
+pub(super) fn scaled_to_zero(look: &Look<'_>, live: &Value) -> Option<Object> {
+    let operators = operators(look, live);
+    let state = look.cluster.live(operators.first()?)?;
+    let is_zero = state.kind() != "DaemonSet" && pods::replicas(state) == 0;
+    (is_zero && is_waiting(look, live)).then(|| operators[0].clone())
+}
+
+/// Whether a resource waits for its operator: red, never looked at, or changed since.
+pub(super) fn is_waiting(look: &Look<'_>, live: &Value) -> bool {
+    let observed = live.int_at(&["status", "observedGeneration"]);
+    let behind = observed.is_some_and(|observed| observed < live.generation());
+    let untouched = live.get("status").is_none()
+        && look.cluster.age(live) > 300
+        && live.get("spec").is_some()
+        && has_status(live.kind());
+    look.is_red(&Object::from_live(live)) || behind || untouched
+}
+
+/// Kinds that never get a status.
+fn has_status(kind: &str) -> bool {
+    !matches!(
+        kind,
+        "PrometheusRule"
+            | "ServiceMonitor"
+            | "PodMonitor"
+            | "EnvoyFilter"
+            | "PeerAuthentication"
+            | "DestinationRule"
+            | "Sidecar"
+            | "AuthorizationPolicy"
+            | "RequestAuthentication"
+            | "Middleware"
+            | "IngressRoute"
+            | "TriggerAuthentication"
+            | "VirtualService"
+            | "ClusterTriggerAuthentication"
+            | "AlertmanagerConfig"
+            | "Probe"
+            | "ServersTransport"
+            | "CiliumNetworkPolicy"
+            | "ResourceFlavor"
+            | "NetworkAttachmentDefinition"
+            | "ENIConfig"
+            | "NetworkPolicy"
+            | "GlobalNetworkPolicy"
+            | "IPPool"
+            | "FelixConfiguration"
+            | "BGPPeer"
+            | "BGPConfiguration"
+            | "L2Advertisement"
+            | "SecretProviderClass"
+    )
+}

@@ -1,0 +1,73 @@
+//! Custom resources that are not ready: their operator, what they name, issuers, secret stores, the cloud's rights.
+
+mod certificates;
+mod doubled;
+mod fault;
+mod lookup;
+
+use std::collections::BTreeMap;
+
+use doubled::two_owners;
+use fault::fault;
+use lookup::scaled_to_zero;
+use tiphys_cause::Cause;
+use tiphys_value::{ObjectExt as _, Value};
+
+use crate::{Object, finding::Finding, look::Look};
+
+pub(crate) use lookup::by_words;
+pub(crate) use lookup::is_cared_for_by;
+pub(crate) use lookup::words;
+
+pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut unattended: BTreeMap<Object, Vec<Object>> = BTreeMap::new();
+    for live in &look.cluster.case.objects {
+        if !is_custom(live) || live.is_terminating() {
+            continue;
+        }
+        if let Some(operator) = scaled_to_zero(look, live) {
+            unattended.entry(operator).or_default().push(Object::from_live(live));
+            continue;
+        }
+        found.extend(fault(look, live));
+    }
+    found.extend(unattended.into_iter().map(|(operator, resources)| down(operator, &resources)));
+    found.extend(two_owners(look));
+    found
+}
+
+/// Groups whose objects are not judged here: those of Kubernetes itself, of delivery, and of routes.
+const OTHER_GROUPS: &[&str] = &["k8s.io", "argoproj.io", "fluxcd.io", "gateway.networking.k8s.io"];
+
+pub(super) fn is_custom(live: &Value) -> bool {
+    let group = live.gvk().group;
+    group.contains('.')
+        && (!OTHER_GROUPS.iter().any(|other| group.ends_with(other))
+            || group.ends_with("x-k8s.io")
+            || group == "metal3.io")
+        && live.kind() != "CustomResourceDefinition"
+}
+
+fn down(operator: Object, resources: &[Object]) -> Finding {
+    let finding = Finding::new(
+        Cause::OperatorDown,
+        operator.clone(),
+        0.92,
+        format!("{operator} is scaled to zero, and {} resources wait for it", resources.len()),
+    )
+    .field("spec.replicas")
+    .evidence(operator.to_string(), "spec.replicas: 0")
+    .remedy(
+        "Scale the operator up.",
+        &[format!(
+            "kubectl -n {} scale {} {} --replicas=1",
+            operator.namespace,
+            operator.kind.to_lowercase(),
+            operator.name
+        )],
+    );
+    resources
+        .iter()
+        .fold(finding, |finding, object| finding.suffers(object.clone(), "waits for its operator"))
+}

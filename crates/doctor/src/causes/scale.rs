@@ -1,0 +1,284 @@
+//! Autoscalers, disruption budgets and rollouts.
+
+use tiphys_cause::Cause;
+use tiphys_value::{ObjectExt as _, Value};
+
+use crate::{
+    Object,
+    cluster::{condition, conditions, items, pods, said},
+    finding::Finding,
+    look::{Ill, Look},
+};
+
+pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
+    let mut found: Vec<Finding> =
+        look.cluster.all("HorizontalPodAutoscaler").iter().filter_map(|it| autoscaler(look, it)).collect();
+    found.extend(look.cluster.all("HorizontalPodAutoscaler").iter().filter_map(|it| at_maximum(look, it)));
+    found.extend(budgets(look));
+    found.extend(look.cluster.all("Deployment").iter().filter_map(|it| paused(look, it)));
+    found
+}
+
+/// An autoscaler that does not scale.
+fn autoscaler(look: &Look<'_>, live: &Value) -> Option<Finding> {
+    let object = Object::from_live(live);
+    let bad = conditions(live).find(|it| {
+        matches!(it.str_at(&["type"]), Some("ScalingActive" | "AbleToScale"))
+            && it.str_at(&["status"]) == Some("False")
+    })?;
+    let message = bad.str_at(&["message"]).unwrap_or_default();
+    let (reason, low) = (bad.str_at(&["reason"]).unwrap_or_default(), message.to_ascii_lowercase());
+    let reference = |key| live.str_at(&["spec", "scaleTargetRef", key]).unwrap_or_default();
+    let target = Object::new(reference("kind"), live.namespace(), reference("name"));
+    let finding = if reason == "FailedGetScale" {
+        if look.cluster.live(&target).is_some()
+            && !low.contains("not found")
+            && !low.contains("could not find")
+        {
+            return None;
+        }
+        Finding::new(
+            Cause::ScaleTarget,
+            object.clone(),
+            0.94,
+            format!("{object} scales {target}, which does not exist"),
+        )
+        .field("spec.scaleTargetRef")
+        .remedy("Correct the target's kind, name or apiVersion.", &[])
+    } else if low.contains("missing request for") {
+        let resource = low
+            .split("missing request for ")
+            .nth(1)
+            .and_then(|it| it.split_whitespace().next())
+            .unwrap_or("cpu")
+            .to_owned();
+        Finding::new(
+            Cause::ScaleNoRequests,
+            object.clone(),
+            0.94,
+            format!("{object} scales by {resource}, and a container of {target} requests none"),
+        )
+        .field("spec.metrics")
+        .remedy(format!("Set resources.requests.{resource} on every container of {target}."), &[])
+    } else if reason.starts_with("FailedGet") || reason == "InvalidMetricSourceType" {
+        let group = if reason.contains("External") {
+            "v1beta1.external.metrics.k8s.io"
+        } else if reason.contains("Resource") {
+            "v1beta1.metrics.k8s.io"
+        } else {
+            "v1beta1.custom.metrics.k8s.io"
+        };
+        let service = Object::new("APIService", "", group);
+        let of_pods = low.contains("no metrics known for pod")
+            || low.contains("did not receive metrics")
+            || low.contains("no recommendation");
+        let server = look.cluster.all("Deployment").iter().find(|it| {
+            it.name().contains("metrics-server")
+                || it.name().contains("metrics-apiserver")
+                || it.name().contains("prometheus-adapter")
+        });
+        let is_down = look.cluster.live(&service).is_none_or(|it| {
+            condition(it, "Available").is_some_and(|it| it.str_at(&["status"]) == Some("False"))
+        });
+        if of_pods && look.ill.iter().any(|ill| ill.workload == target) {
+            return None;
+        }
+        let at = match (look.cluster.live(&service), server) {
+            (Some(_), _) if is_down => service.clone(),
+            (_, Some(server)) => Object::from_live(server),
+            _ => service.clone(),
+        };
+        let absent = look.cluster.has_kind("APIService") && look.cluster.live(&service).is_none();
+        let mut finding = Finding::new(
+            Cause::ScaleMetricsDown,
+            at.clone(),
+            if is_down { 0.9 } else { 0.6 },
+            format!(
+                "{object} gets no metrics: {service} {}",
+                if absent { "does not exist" } else { "does not answer" }
+            ),
+        )
+        .suffers(object.clone(), "has no metrics")
+        .remedy("Install or repair the metrics server.", &[format!("kubectl get apiservice {group}")]);
+        if let Some(server) = server {
+            let named = Object::from_live(server);
+            if pods::replicas(server) == 0 {
+                finding = finding.evidence(named.to_string(), "spec.replicas: 0");
+            }
+            if named != at {
+                finding = finding.below(named);
+            } else {
+                finding = pods::of_workload(look.cluster, &named)
+                    .into_iter()
+                    .fold(finding, |finding, pod| finding.below(Object::from_live(pod)));
+            }
+        }
+        finding
+    } else {
+        return None;
+    };
+    Some(
+        finding.evidence(
+            format!("{object}, condition {}", bad.str_at(&["type"]).unwrap_or_default()),
+            said(bad),
+        ),
+    )
+}
+
+/// An autoscaler at its maximum while its pods fail.
+fn at_maximum(look: &Look<'_>, live: &Value) -> Option<Finding> {
+    let limited = condition(live, "ScalingLimited").filter(|it| {
+        it.str_at(&["status"]) == Some("True") && it.str_at(&["reason"]) == Some("TooManyReplicas")
+    })?;
+    let object = Object::from_live(live);
+    let reference = |key| live.str_at(&["spec", "scaleTargetRef", key]).unwrap_or_default();
+    let target = Object::new(reference("kind"), live.namespace(), reference("name"));
+    let ill = look.ill.iter().find(|ill| ill.workload == target)?;
+    let is_slow = ill.pods.iter().any(|pod| {
+        look.cluster.events(&Object::from_live(pod)).any(|event| {
+            event.reason == "Unhealthy"
+                && tiphys_cause::probe_fault(&event.message).is_some_and(|it| {
+                    matches!(
+                        it.failure,
+                        Some(tiphys_cause::Failure::Timeout | tiphys_cause::Failure::Status(500..=599))
+                    )
+                })
+        })
+    });
+    if !is_slow {
+        return None;
+    }
+    let finding = Finding::new(
+        Cause::ScaleMax,
+        object.clone(),
+        0.8,
+        format!(
+            "{object} is at its maximum of {}, and the pods of {target} do not keep up",
+            live.int_at(&["spec", "maxReplicas"]).unwrap_or_default()
+        ),
+    )
+    .field("spec.maxReplicas")
+    .evidence(format!("{object}, condition ScalingLimited"), said(limited))
+    .evidence(
+        object.to_string(),
+        live.at(&["status", "currentMetrics"]).map(ToString::to_string).unwrap_or_default(),
+    )
+    .remedy("Raise maxReplicas, or what each pod may use.", &[]);
+    let finding = ill
+        .pods
+        .iter()
+        .fold(finding, |finding, pod| finding.suffers(Object::from_live(pod), "does not keep up"));
+    Some(finding.suffers(target, "does not keep up"))
+}
+
+/// A budget that forbids an eviction that somebody asked for.
+fn budgets(look: &Look<'_>) -> Vec<Finding> {
+    let refused = look.cluster.case.events.iter().filter(|event| {
+        let low = event.message.to_ascii_lowercase();
+        let recent =
+            event.last.and_then(|time| look.cluster.seconds_since(time)).is_none_or(|age| age < 3600);
+        recent
+            && (low.contains("violate the pod's disruption budget")
+                || low.contains("disruption budget")
+                    && (low.contains("cannot evict")
+                        || low.contains("not allowed")
+                        || low.contains("prevent")))
+    });
+    let mut found = Vec::new();
+    for event in refused {
+        let budget = look.cluster.all("PodDisruptionBudget").iter().find(|budget| {
+            let allowed = budget.int_at(&["status", "disruptionsAllowed"]) == Some(0);
+            let names = event.message.contains(budget.name());
+            let pod = look
+                .cluster
+                .live(&event.object)
+                .filter(|it| it.kind() == "Pod" && it.namespace() == budget.namespace());
+            let selects = pod.is_some_and(|pod| {
+                budget.at(&["spec", "selector"]).is_some_and(|it| {
+                    crate::cluster::selector::matches(it, crate::cluster::selector::labels(pod))
+                })
+            });
+            allowed && (names || selects || look.cluster.all("PodDisruptionBudget").len() == 1)
+        });
+        let Some(budget) = budget else { continue };
+        let object = Object::from_live(budget);
+        let mut finding = Finding::new(
+            Cause::ScaleBudget,
+            object.clone(),
+            0.9,
+            format!("{object} allows no disruption, so no pod can be evicted"),
+        )
+        .field("spec")
+        .evidence(format!("Event of {}", event.object), event.message.clone())
+        .evidence(
+            object.to_string(),
+            format!(
+                "{}, disruptionsAllowed 0",
+                budget.get("spec").map(ToString::to_string).unwrap_or_default()
+            ),
+        )
+        .suffers(event.object.clone(), "cannot be evicted")
+        .remedy("Run one more replica than the budget demands, or relax the budget.", &[]);
+        // A budget has no room while its pods are ill: they come first.
+        let wanted = budget.at(&["spec", "selector"]).cloned().unwrap_or_default();
+        for pod in look.cluster.all("Pod").iter().filter(|pod| {
+            pod.namespace() == object.namespace
+                && crate::cluster::selector::matches(&wanted, crate::cluster::selector::labels(pod))
+                && look.is_red(&Object::from_live(pod))
+        }) {
+            finding = finding.below(Object::from_live(pod));
+        }
+        found.push(finding);
+    }
+    found
+}
+
+/// Whether the pods that get no node are those of a rollout that may take no old pod away, and ask for no more than they.
+pub(crate) fn is_blocked_rollout(look: &Look<'_>, ill: &Ill<'_>) -> bool {
+    let Some(live) = look.cluster.live(&ill.workload).filter(|it| it.kind() == "Deployment") else {
+        return false;
+    };
+    let unavailable = live.at(&["spec", "strategy", "rollingUpdate", "maxUnavailable"]);
+    let is_none =
+        unavailable.is_some_and(|it| it.as_i64() == Some(0) || matches!(it.as_str(), Some("0" | "0%")));
+    let old: Vec<&Value> = pods::of_workload(look.cluster, &ill.workload)
+        .into_iter()
+        .filter(|pod| pods::is_ready(pod))
+        .collect();
+    let hash = |pod: &Value| pod.label("pod-template-hash").map(str::to_owned);
+    let Some(new) = ill.pods.first() else { return false };
+    let asks =
+        |pod: &Value, resource| pod.get("spec").map_or(0, |spec| super::schedule::requested(spec, resource));
+    let fits = old.first().is_some_and(|old| {
+        asks(new, "cpu") <= asks(old, "cpu")
+            && asks(new, "memory") <= asks(old, "memory")
+            && hash(new) != hash(old)
+    });
+    is_none && i64::try_from(old.len()).is_ok_and(|count| count >= pods::replicas(live)) && fits
+}
+
+/// A rollout that somebody paused, with a newer template waiting.
+fn paused(look: &Look<'_>, live: &Value) -> Option<Finding> {
+    let object = Object::from_live(live);
+    let is_paused = live.at(&["spec", "paused"]).and_then(Value::as_bool) == Some(true);
+    let updated = live.int_at(&["status", "updatedReplicas"]).unwrap_or(0);
+    (is_paused && updated < pods::replicas(live) && look.is_red(&object))
+        .then(|| {
+            Finding::new(
+                Cause::ScaleRollout,
+                object.clone(),
+                0.85,
+                format!("the rollout of {object} is paused"),
+            )
+            .field("spec.paused")
+            .evidence(
+                object.to_string(),
+                format!("paused: true, {updated} of {} pods are updated", pods::replicas(live)),
+            )
+            .remedy(
+                "Resume it.",
+                &[format!("kubectl -n {} rollout resume deployment {}", object.namespace, object.name)],
+            )
+        })
+        .filter(|_| items(live, &["status", "conditions"]).next().is_some())
+}

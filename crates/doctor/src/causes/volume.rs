@@ -1,0 +1,511 @@
+//! Claims and volumes: no class, no volume, a driver that does not work, volumes that hang on another node.
+
+use tiphys_cause::{Cause, absent, mount_fault};
+use tiphys_value::{ObjectExt as _, Value};
+
+use crate::{
+    Event, Object,
+    cluster::{Cluster, items, pods, quantity, selector},
+    finding::Finding,
+    graph::drivers,
+    look::{Ill, Look},
+    symptoms::mounts,
+};
+
+pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
+    let mut found: Vec<Finding> = look
+        .cluster
+        .all("PersistentVolumeClaim")
+        .iter()
+        .filter_map(|claim| claim_fault(look, claim))
+        .collect();
+    found.extend(look.ill.iter().filter_map(|ill| mount(look, ill)));
+    found.extend(look.ill.iter().filter_map(|ill| foreign(look, ill)));
+    found
+}
+
+/// A claim that pods name and that does not exist.
+pub(crate) fn missing(look: &Look<'_>, claim: Object, workload: &Object) -> Finding {
+    let near = look
+        .cluster
+        .all("PersistentVolumeClaim")
+        .iter()
+        .filter(|it| it.namespace() == claim.namespace && crate::target::is_near(it.name(), &claim.name));
+    let near: Vec<&str> = near.map(|it| it.name()).collect();
+    let finding = Finding::new(
+        Cause::VolumeClaimMissing,
+        claim.clone(),
+        0.94,
+        format!("{claim} does not exist, and {workload} mounts it"),
+    )
+    .field("spec.template.spec.volumes.persistentVolumeClaim.claimName")
+    .remedy("Make the claim, or correct its name.", &[format!("kubectl -n {} get pvc", claim.namespace)]);
+    if near.is_empty() { finding } else { finding.evidence("near names", near.join(", ")) }
+}
+
+/// Why a claim is not bound, or does not grow.
+fn claim_fault(look: &Look<'_>, claim: &Value) -> Option<Finding> {
+    let cluster = look.cluster;
+    let object = Object::from_live(claim);
+    if claim.str_at(&["status", "phase"]) == Some("Bound") {
+        return resize(cluster, claim);
+    }
+    if !look.is_red(&object) || claim.is_terminating() {
+        return None;
+    }
+    let event = |reason: &str| cluster.events(&object).rfind(|event| event.reason == reason);
+    let failed = event("ProvisioningFailed");
+    let name = claim.str_at(&["spec", "storageClassName"]);
+    let class = name.and_then(|name| cluster.get("StorageClass", "", name));
+    let users = cluster
+        .all("Pod")
+        .iter()
+        .filter(|pod| pod.namespace() == claim.namespace() && mounts(pod, claim.name()));
+    let with_users = |finding: Finding| {
+        users
+            .clone()
+            .fold(finding, |finding, pod| finding.suffers(Object::from_live(pod), "waits for its claim"))
+            .suffers(object.clone(), "Pending")
+    };
+    let told = failed.map(|event| event.message.clone()).unwrap_or_default();
+    if let Some(name) = name.filter(|name| {
+        !name.is_empty()
+            && class.is_none()
+            && (cluster.has_kind("StorageClass") || told.contains("not found"))
+    }) {
+        let has_volumes = cluster
+            .all("PersistentVolume")
+            .iter()
+            .any(|volume| volume.str_at(&["spec", "storageClassName"]) == Some(name));
+        if !has_volumes {
+            let missing = Object::new("StorageClass", "", name);
+            let mut finding = Finding::new(
+                Cause::VolumeNoClass,
+                missing.clone(),
+                0.95,
+                format!("the storage class {name} that {object} asks for does not exist"),
+            )
+            .field("spec.storageClassName")
+            .evidence(object.to_string(), format!("storageClassName: {name}"))
+            .remedy(
+                "Make the storage class, or make the claim anew with one that exists.",
+                &["kubectl get storageclass".to_owned()],
+            );
+            if let Some(event) = failed {
+                finding = finding.evidence(format!("Event of {object}"), event.message.clone());
+            }
+            return Some(with_users(finding));
+        }
+    }
+    if let Some(finding) = by_volumes(look, claim, class) {
+        return Some(with_users(finding));
+    }
+    if name.is_none() && cluster.has_kind("StorageClass") && !has_default(cluster) {
+        let finding = Finding::new(
+            Cause::VolumeNoClass,
+            object.clone(),
+            0.93,
+            format!("{object} names no storage class, and none is the default"),
+        )
+        .field("spec.storageClassName")
+        .evidence(
+            object.to_string(),
+            "storageClassName is not set; no StorageClass has the annotation is-default-class",
+        )
+        .remedy("Mark one class as the default, or name one.", &["kubectl get storageclass".to_owned()]);
+        return Some(with_users(finding));
+    }
+    if let Some(event) = event("FailedBinding") {
+        let finding =
+            Finding::new(Cause::VolumeNoMatch, object.clone(), 0.88, format!("no volume fits {object}"))
+                .evidence(format!("Event of {object}"), event.message.clone())
+                .remedy(
+                    "Make a volume that fits, or name a storage class that makes one.",
+                    &["kubectl get pv".to_owned()],
+                );
+        return Some(with_users(finding));
+    }
+    provisioner(look, claim, class, failed, event("ExternalProvisioning")).map(with_users)
+}
+
+fn has_default(cluster: &Cluster<'_>) -> bool {
+    let keys =
+        ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];
+    cluster
+        .all("StorageClass")
+        .iter()
+        .any(|class| keys.iter().any(|key| class.annotation(key) == Some("true")))
+}
+
+/// A claim for volumes that somebody makes by hand.
+fn by_volumes(look: &Look<'_>, claim: &Value, class: Option<&Value>) -> Option<Finding> {
+    let cluster = look.cluster;
+    let object = Object::from_live(claim);
+    let name = claim.str_at(&["spec", "storageClassName"]);
+    let by_hand =
+        class.is_none_or(|class| class.str_at(&["provisioner"]) == Some("kubernetes.io/no-provisioner"));
+    let named = claim.str_at(&["spec", "volumeName"]);
+    if !by_hand && named.is_none()
+        || name.is_none() && named.is_none() && has_default(cluster)
+        || !cluster.has_kind("PersistentVolume")
+    {
+        return None;
+    }
+    let of_class = |volume: &&&Value| {
+        volume.str_at(&["spec", "storageClassName"]).unwrap_or_default() == name.unwrap_or_default()
+    };
+    let volumes: Vec<&Value> = cluster
+        .all("PersistentVolume")
+        .iter()
+        .filter(|volume| named.map_or_else(|| of_class(volume), |named| volume.name() == named))
+        .copied()
+        .collect();
+    let reasons: Vec<(&Value, String)> =
+        volumes.iter().filter_map(|volume| Some((*volume, mismatch(volume, claim)?))).collect();
+    if reasons.len() < volumes.len() {
+        return None;
+    }
+    let fits_but_taken = reasons.iter().find(|(_, why)| why.starts_with("it is"));
+    if let Some((volume, why)) = fits_but_taken {
+        let taken = Object::from_live(volume);
+        return Some(
+            Finding::new(Cause::VolumeTaken, taken.clone(), 0.92, format!("{taken} would fit {object}, and {why}"))
+                .field("spec.claimRef")
+                .evidence(taken.to_string(), why.clone())
+                .suffers(object.clone(), "Pending")
+                .remedy("Save what is on it, then take claimRef off, so that the volume is available again.", &[format!("kubectl patch pv {} --type=json -p '[{{\"op\":\"remove\",\"path\":\"/spec/claimRef\"}}]'", taken.name)]),
+        );
+    }
+    let mut finding =
+        Finding::new(Cause::VolumeNoMatch, object.clone(), 0.92, format!("no volume fits {object}"))
+            .field("spec")
+            .evidence(object.to_string(), claim.get("spec").map(ToString::to_string).unwrap_or_default())
+            .remedy("Make a volume that fits, or ask for what is there.", &["kubectl get pv".to_owned()]);
+    for (volume, why) in reasons.iter().take(4) {
+        finding = finding.evidence(Object::from_live(volume).to_string(), why.clone());
+    }
+    Some(finding)
+}
+
+/// Why a volume does not fit a claim; what starts with `it is` fits but is taken.
+fn mismatch(volume: &Value, claim: &Value) -> Option<String> {
+    let size = |value: Option<&Value>| value.and_then(quantity::milli).unwrap_or(0);
+    let (has, wants) = (
+        size(volume.at(&["spec", "capacity", "storage"])),
+        size(claim.at(&["spec", "resources", "requests", "storage"])),
+    );
+    if has < wants {
+        let text = |value: Option<&Value>| value.map(ToString::to_string).unwrap_or_default();
+        return Some(format!(
+            "too small: {} of {}",
+            text(volume.at(&["spec", "capacity", "storage"])),
+            text(claim.at(&["spec", "resources", "requests", "storage"]))
+        ));
+    }
+    let modes: Vec<&Value> = items(volume, &["spec", "accessModes"]).collect();
+    if let Some(mode) = items(claim, &["spec", "accessModes"]).find(|mode| !modes.contains(mode)) {
+        return Some(format!("it lacks the access mode {mode}").replace("it lacks", "lacks"));
+    }
+    let mode = |value: &Value| value.str_at(&["spec", "volumeMode"]).unwrap_or("Filesystem").to_owned();
+    if mode(volume) != mode(claim) {
+        return Some(format!("volumeMode {}", mode(volume)));
+    }
+    if let Some(wanted) = claim.at(&["spec", "selector"])
+        && !selector::matches(wanted, selector::labels(volume))
+    {
+        return Some("its labels do not match the selector".to_owned());
+    }
+    let owner = volume.at(&["spec", "claimRef"]).map(|it| {
+        (
+            it.str_at(&["namespace"]).unwrap_or_default(),
+            it.str_at(&["name"]).unwrap_or_default(),
+            it.str_at(&["uid"]).unwrap_or_default(),
+        )
+    });
+    match (volume.str_at(&["status", "phase"]), owner) {
+        (Some("Released"), owner) => {
+            let (namespace, name, _) = owner.unwrap_or_default();
+            Some(format!("it is Released: it belonged to {namespace}/{name}"))
+        }
+        (_, Some((namespace, name, _))) if (namespace, name) != (claim.namespace(), claim.name()) => {
+            Some(format!("it is claimed by {namespace}/{name}"))
+        }
+        _ => None,
+    }
+}
+
+/// A driver that does not make the volume.
+fn provisioner(
+    look: &Look<'_>,
+    claim: &Value,
+    class: Option<&Value>,
+    failed: Option<&Event>,
+    waits: Option<&Event>,
+) -> Option<Finding> {
+    let object = Object::from_live(claim);
+    let driver = class.and_then(|class| class.str_at(&["provisioner"])).unwrap_or_default();
+    let event = failed.or(waits)?;
+    // A claim that waits for its pod has said so before.
+    let low = event.message.to_ascii_lowercase();
+    let workloads = drivers(look.cluster, driver);
+    let quota = tiphys_cause::refusal(&event.message);
+    if quota.cause == Some(Cause::AdmitQuota) {
+        return None;
+    }
+    let denied = ["403", "accessdenied", "unauthorizedoperation", "not authorized", "permission", "401"]
+        .iter()
+        .any(|word| low.contains(word));
+    let what = match (failed.is_some(), denied) {
+        (true, true) => format!("the driver {driver} may not make volumes"),
+        (true, false) => format!("the driver {driver} fails to make the volume"),
+        _ => format!("the driver {driver} does not answer"),
+    };
+    let mut finding =
+        Finding::new(Cause::VolumeProvisioner, object.clone(), 0.9, format!("{object} is not bound: {what}"))
+            .evidence(format!("Event of {object}"), event.message.clone())
+            .remedy(
+                "Look at the driver's controller and its rights.",
+                &["kubectl get pods -A | grep csi".to_owned()],
+            );
+    if let Some(class) = class {
+        finding = finding.evidence(Object::from_live(class).to_string(), format!("provisioner: {driver}"));
+    }
+    for workload in &workloads {
+        let live = look.cluster.live(workload);
+        if live.is_some_and(|live| pods::replicas(live) == 0 && live.kind() != "DaemonSet") {
+            finding = finding.evidence(workload.to_string(), "spec.replicas: 0");
+            finding.object = workload.clone();
+        }
+        finding = finding.below(workload.clone());
+    }
+    finding.upstream.retain(|below| *below != finding.object);
+    Some(finding)
+}
+
+/// A claim that asks for more than it has.
+fn resize(cluster: &Cluster<'_>, claim: &Value) -> Option<Finding> {
+    let size = |path: &[&str]| claim.at(path).and_then(quantity::milli);
+    let (wants, has) =
+        (size(&["spec", "resources", "requests", "storage"])?, size(&["status", "capacity", "storage"])?);
+    if wants <= has {
+        return None;
+    }
+    let object = Object::from_live(claim);
+    let event = cluster
+        .events(&object)
+        .rfind(|event| event.reason.contains("Resize") || event.reason.contains("Expan"));
+    let condition = crate::cluster::conditions(claim)
+        .find(|it| it.str_at(&["type"]).is_some_and(|name| name.contains("Resiz")));
+    let class =
+        claim.str_at(&["spec", "storageClassName"]).and_then(|name| cluster.get("StorageClass", "", name));
+    let forbids =
+        class.is_some_and(|class| class.get("allowVolumeExpansion").and_then(Value::as_bool) != Some(true));
+    if event.is_none() && condition.is_none() && !forbids {
+        return None;
+    }
+    let what = if forbids { "its storage class does not allow it" } else { "the driver has not done it" };
+    let mut finding = Finding::new(
+        Cause::VolumeResize,
+        object.clone(),
+        0.9,
+        format!("{object} does not grow: {what}"),
+    )
+    .field("spec.resources.requests.storage")
+    .evidence(
+        object.to_string(),
+        format!(
+            "asks for {}, has {}",
+            claim.at(&["spec", "resources", "requests", "storage"]).unwrap_or(&Value::Null),
+            claim.at(&["status", "capacity", "storage"]).unwrap_or(&Value::Null)
+        ),
+    )
+    .remedy(
+        "Set allowVolumeExpansion: true on the class, or restart the pod so that the file system grows.",
+        &[],
+    );
+    if let Some(event) = event {
+        finding = finding.evidence(format!("Event of {object}"), event.message.clone());
+    }
+    if let Some(condition) = condition {
+        finding = finding.evidence(object.to_string(), crate::cluster::said(condition));
+    }
+    Some(finding)
+}
+
+/// Volumes that cannot be attached or mounted.
+fn mount(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
+    for pod in &ill.pods {
+        let object = Object::from_live(pod);
+        let is_waiting = pod.str_at(&["status", "phase"]) != Some("Running");
+        let events = look.cluster.events(&object).rev().filter(|event| {
+            is_waiting
+                && matches!(event.reason.as_str(), "FailedMount" | "FailedAttachVolume" | "FailedMapVolume")
+        });
+        for event in events {
+            if absent(&event.message).is_some() {
+                continue;
+            }
+            let Some(fault) = mount_fault(&event.message) else { continue };
+            let claim = claim_of(look.cluster, pod, &fault.volume);
+            let at = claim.clone().unwrap_or_else(|| ill.workload.clone());
+            let mut finding = match fault.cause {
+                Cause::VolumeClaimMissing => missing(
+                    look,
+                    Object::new("PersistentVolumeClaim", pod.namespace(), &fault.volume),
+                    &ill.workload,
+                ),
+                Cause::VolumeAttach => attach(look, pod, &at),
+                Cause::OperatorCloudCredentials => Finding::new(
+                    fault.cause,
+                    at,
+                    0.85,
+                    format!("the cloud does not let the driver attach the volume of {}", ill.workload),
+                )
+                .remedy("Give the driver's identity the right.", &[]),
+                Cause::RunDiskFull => Finding::new(
+                    fault.cause,
+                    at,
+                    0.85,
+                    format!("there is no space for the volumes of {}", ill.workload),
+                )
+                .remedy("Free space on the node.", &[]),
+                _ => Finding::new(
+                    Cause::VolumeMount,
+                    at,
+                    0.9,
+                    format!("a volume of {} cannot be mounted", ill.workload),
+                )
+                .remedy("Check the driver on the node, the file system, the path and the options.", &[]),
+            };
+            if matches!(fault.cause, Cause::VolumeMount | Cause::VolumeAttach)
+                && let Some(claim) = claim.as_ref().and_then(|claim| look.cluster.live(claim))
+            {
+                let class = claim
+                    .str_at(&["spec", "storageClassName"])
+                    .and_then(|name| look.cluster.get("StorageClass", "", name));
+                let driver = class.and_then(|class| class.str_at(&["provisioner"])).unwrap_or_default();
+                finding = drivers(look.cluster, driver).into_iter().fold(finding, Finding::below);
+            }
+            if let Some(node) = pod.str_at(&["spec", "nodeName"]) {
+                finding = finding.below(Object::new("Node", "", node));
+            }
+            let finding =
+                finding.evidence(format!("Event of {object}"), event.message.clone()).since(event.first);
+            return Some(
+                finding
+                    .suffers(object.clone(), "waits for its volume")
+                    .suffers(ill.workload.clone(), "its pods wait for a volume"),
+            );
+        }
+    }
+    None
+}
+
+/// The claim behind a volume that a kubelet or the cluster names.
+fn claim_of(cluster: &Cluster<'_>, pod: &Value, volume: &str) -> Option<Object> {
+    let claims: Vec<(&str, &str)> = items(pod, &["spec", "volumes"])
+        .filter_map(|it| Some((it.str_at(&["name"])?, it.str_at(&["persistentVolumeClaim", "claimName"])?)))
+        .collect();
+    let by_name = claims.iter().find(|(name, _)| *name == volume);
+    let by_volume = claims.iter().find(|(_, claim)| {
+        let live = cluster.get("PersistentVolumeClaim", pod.namespace(), claim);
+        live.is_some_and(|live| {
+            live.str_at(&["spec", "volumeName"]) == Some(volume)
+                || volume.ends_with(live.uid()) && !live.uid().is_empty()
+        })
+    });
+    let alone =
+        claims.first().filter(|_| claims.len() == 1 && (volume.starts_with("pvc-") || volume.is_empty()));
+    by_name
+        .or(by_volume)
+        .or(alone)
+        .map(|(_, claim)| Object::new("PersistentVolumeClaim", pod.namespace(), claim))
+}
+
+/// A volume that hangs on another node, and who holds it there.
+fn attach(look: &Look<'_>, pod: &Value, at: &Object) -> Finding {
+    let node = pod.str_at(&["spec", "nodeName"]).unwrap_or_default();
+    let holders = look.cluster.all("Pod").iter().filter(|other| {
+        other.namespace() == pod.namespace()
+            && other.name() != pod.name()
+            && at.kind == "PersistentVolumeClaim"
+            && mounts(other, &at.name)
+    });
+    let holder =
+        holders.clone().find(|other| other.str_at(&["spec", "nodeName"]).is_some_and(|other| other != node));
+    let mut finding = Finding::new(
+        Cause::VolumeAttach,
+        at.clone(),
+        0.93,
+        format!("the volume of {at} is attached to another node, and may be on one only"),
+    )
+    .remedy(
+        "End the pod that holds it; for a Deployment on such a volume use strategy Recreate.",
+        &["kubectl get volumeattachments".to_owned()],
+    );
+    if let Some(holder) = holder {
+        let other = holder.str_at(&["spec", "nodeName"]).unwrap_or_default();
+        finding = finding
+            .evidence(Object::from_live(holder).to_string(), format!("holds it on {other}"))
+            .below(Object::new("Node", "", other));
+    }
+    let volume = look.cluster.live(at).and_then(|claim| claim.str_at(&["spec", "volumeName"]));
+    let attachment = look.cluster.all("VolumeAttachment").iter().find(|it| {
+        volume.is_some()
+            && it.str_at(&["spec", "source", "persistentVolumeName"]) == volume
+            && it.str_at(&["spec", "nodeName"]) != Some(node)
+    });
+    if let Some(attachment) = attachment {
+        let other = attachment.str_at(&["spec", "nodeName"]).unwrap_or_default();
+        finding = finding
+            .evidence(Object::from_live(attachment).to_string(), format!("attached to {other}"))
+            .below(Object::new("Node", "", other));
+    }
+    finding
+}
+
+/// A pod that mounts a claim made for another workload.
+fn foreign(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
+    let names: Vec<&str> = items(ill.spec(), &["volumes"])
+        .filter_map(|it| it.str_at(&["persistentVolumeClaim", "claimName"]))
+        .collect();
+    for name in names {
+        let claim = look.cluster.get("PersistentVolumeClaim", ill.namespace(), name)?;
+        let other = look.cluster.all("Pod").iter().find(|pod| {
+            pod.namespace() == ill.namespace()
+                && mounts(pod, name)
+                && look.cluster.workload(pod) != ill.workload
+                && pods::is_ready(pod)
+        })?;
+        let owner = look.cluster.workload(other);
+        let own = look.cluster.all("PersistentVolumeClaim").iter().find(|it| {
+            it.namespace() == ill.namespace()
+                && it.name().contains(&ill.workload.name)
+                && !look
+                    .cluster
+                    .all("Pod")
+                    .iter()
+                    .any(|pod| pod.namespace() == ill.namespace() && mounts(pod, it.name()))
+        });
+        let is_other = name.contains(&owner.name) && !name.contains(&ill.workload.name)
+            || claim.label("app") == Some(owner.name.as_str());
+        if is_other && let Some(own) = own {
+            return Some(
+                Finding::new(
+                    Cause::VolumeClaimWrong,
+                    ill.workload.clone(),
+                    0.75,
+                    format!(
+                        "{} mounts {name}, which is {owner}'s; {} is its own and not mounted",
+                        ill.workload,
+                        own.name()
+                    ),
+                )
+                .field("spec.template.spec.volumes.persistentVolumeClaim.claimName")
+                .evidence(Object::from_live(claim).to_string(), format!("mounted by {owner}"))
+                .remedy(format!("Mount {}.", own.name()), &[]),
+            );
+        }
+    }
+    None
+}

@@ -1,0 +1,232 @@
+//! The state of a cluster, indexed: objects by name, kind and owner, events and logs by what they are about.
+
+pub(crate) mod certificate;
+pub(crate) mod pods;
+pub(crate) mod quantity;
+pub(crate) mod rights;
+pub(crate) mod selector;
+pub(crate) mod services;
+
+use std::collections::{BTreeMap, HashMap};
+
+use jiff::Timestamp;
+use tiphys_value::{ObjectExt as _, Value};
+
+use crate::{Case, Event, Log, Object};
+
+/// An indexed case.
+pub(crate) struct Cluster<'a> {
+    pub(crate) case: &'a Case,
+    pub(crate) now: Option<Timestamp>,
+    by_name: HashMap<Object, &'a Value>,
+    by_kind: BTreeMap<String, Vec<&'a Value>>,
+    owned: HashMap<Object, Vec<&'a Value>>,
+    events: HashMap<Object, Vec<&'a Event>>,
+    logs: HashMap<(&'a str, &'a str), Vec<&'a Log>>,
+}
+
+/// Kinds whose name several groups use, with the groups that are meant.
+const SHARED_NAMES: &[(&str, &[&str])] = &[
+    ("Service", &[""]),
+    ("NetworkPolicy", &["networking.k8s.io", "extensions"]),
+    ("Ingress", &["networking.k8s.io", "extensions"]),
+    ("Certificate", &["cert-manager.io"]),
+    ("Application", &["argoproj.io"]),
+    ("Gateway", &["gateway.networking.k8s.io"]),
+    ("Node", &[""]),
+    ("Namespace", &[""]),
+    ("Job", &["batch"]),
+    ("Role", &["rbac.authorization.k8s.io"]),
+    ("Deployment", &["apps", "extensions"]),
+    ("Secret", &[""]),
+    ("Pod", &[""]),
+    ("ConfigMap", &[""]),
+    ("Subscription", &["operators.coreos.com"]),
+    ("Cluster", &[]),
+];
+
+/// The kind under which an object is found: with its group where another group's kind is meant.
+fn kind_of(object: &Value) -> String {
+    let (kind, group) = (object.kind(), object.gvk().group);
+    let meant = SHARED_NAMES.iter().find(|(name, _)| *name == kind);
+    match meant {
+        Some((_, groups)) if !groups.is_empty() && !groups.contains(&group.as_str()) => {
+            format!("{kind}.{group}")
+        }
+        _ => kind.to_owned(),
+    }
+}
+
+impl<'a> Cluster<'a> {
+    pub(crate) fn new(case: &'a Case) -> Self {
+        let mut cluster = Self {
+            case,
+            now: case.now(),
+            by_name: HashMap::new(),
+            by_kind: BTreeMap::new(),
+            owned: HashMap::new(),
+            events: HashMap::new(),
+            logs: HashMap::new(),
+        };
+        for object in &case.objects {
+            let kind = kind_of(object);
+            cluster.by_name.insert(Object::new(&kind, object.namespace(), object.name()), object);
+            for owner in owners(object) {
+                cluster.owned.entry(owner).or_default().push(object);
+            }
+            cluster.by_kind.entry(kind).or_default().push(object);
+        }
+        for event in &case.events {
+            cluster.events.entry(event.object.clone()).or_default().push(event);
+        }
+        for events in cluster.events.values_mut() {
+            events.sort_by_key(|event| event.last);
+        }
+        for log in &case.logs {
+            cluster.logs.entry((&log.namespace, &log.pod)).or_default().push(log);
+        }
+        cluster
+    }
+
+    /// An object by its names.
+    pub(crate) fn get(&self, kind: &str, namespace: &str, name: &str) -> Option<&'a Value> {
+        self.by_name.get(&Object::new(kind, namespace, name)).copied()
+    }
+
+    /// A live object.
+    pub(crate) fn live(&self, object: &Object) -> Option<&'a Value> {
+        self.by_name.get(object).copied()
+    }
+
+    /// All objects of a kind.
+    pub(crate) fn all(&self, kind: &str) -> &[&'a Value] {
+        self.by_kind.get(kind).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether objects of a kind were saved at all: otherwise one that is absent proves nothing.
+    pub(crate) fn has_kind(&self, kind: &str) -> bool {
+        self.by_kind.contains_key(kind)
+    }
+
+    /// The objects that name this one as their owner.
+    pub(crate) fn owned(&self, owner: &Object) -> &[&'a Value] {
+        self.owned.get(owner).map_or(&[], Vec::as_slice)
+    }
+
+    /// The events about an object, the newest last, without those of an earlier object of the same name.
+    pub(crate) fn events(&self, object: &Object) -> impl DoubleEndedIterator<Item = &'a Event> {
+        let uid = self.live(object).map(|live| live.uid()).unwrap_or_default();
+        let events = self.events.get(object).map_or(&[][..], Vec::as_slice);
+        events.iter().copied().filter(move |event| uid.is_empty() || event.uid.is_empty() || event.uid == uid)
+    }
+
+    /// The logs of a pod, those of instances before first.
+    pub(crate) fn logs(&self, namespace: &'a str, pod: &'a str) -> Vec<&'a Log> {
+        let mut logs = self.logs.get(&(namespace, pod)).cloned().unwrap_or_default();
+        logs.sort_by_key(|log| !log.previous);
+        logs
+    }
+
+    /// The seconds between a time and now.
+    pub(crate) fn seconds_since(&self, time: Timestamp) -> Option<i64> {
+        Some(self.now?.as_second() - time.as_second())
+    }
+
+    /// The age of an object in seconds; without a clock it counts as old.
+    pub(crate) fn age(&self, object: &Value) -> i64 {
+        let created = time(object, &["metadata", "creationTimestamp"]);
+        created.and_then(|time| self.seconds_since(time)).unwrap_or(i64::MAX)
+    }
+
+    /// The workload that a pod belongs to in the end, or the object itself.
+    pub(crate) fn workload(&self, object: &Value) -> Object {
+        let mut top = Object::from_live(object);
+        for _ in 0..8 {
+            let Some(live) = self.live(&top) else { break };
+            let Some(owner) = controller(live) else { break };
+            if !is_workload(&owner.kind) {
+                break;
+            }
+            // An owner that was not saved is told by the name that its child got.
+            top = owner;
+        }
+        if top.kind == "ReplicaSet" && self.live(&top).is_none() {
+            let hash = object.label("pod-template-hash").unwrap_or_default();
+            let name = top.name.strip_suffix(hash).map(|name| name.trim_end_matches('-'));
+            if let Some(name) =
+                name.filter(|name| !hash.is_empty() && self.get("Deployment", &top.namespace, name).is_some())
+            {
+                return Object::new("Deployment", &top.namespace, name);
+            }
+        }
+        top
+    }
+}
+
+/// Kinds that make pods.
+pub(crate) fn is_workload(kind: &str) -> bool {
+    matches!(
+        kind,
+        "Deployment"
+            | "ReplicaSet"
+            | "StatefulSet"
+            | "DaemonSet"
+            | "Job"
+            | "CronJob"
+            | "ReplicationController"
+            | "Rollout"
+            | "DeploymentConfig"
+    )
+}
+
+/// The owners of an object.
+pub(crate) fn owners(object: &Value) -> Vec<Object> {
+    let owners = object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array).into_iter().flatten();
+    let named = owners.filter_map(|owner| {
+        let kind = owner.str_at(&["kind"])?;
+        let namespace = if kind == "Node" { "" } else { object.namespace() };
+        Some(Object::new(kind, namespace, owner.str_at(&["name"])?))
+    });
+    named.collect()
+}
+
+/// The owner that controls an object.
+pub(crate) fn controller(object: &Value) -> Option<Object> {
+    owners(object).into_iter().next()
+}
+
+/// A time at a path.
+pub(crate) fn time(object: &Value, path: &[&str]) -> Option<Timestamp> {
+    object.str_at(path)?.parse().ok()
+}
+
+/// The conditions of a status.
+pub(crate) fn conditions(object: &Value) -> impl Iterator<Item = &Value> {
+    object.at(&["status", "conditions"]).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// One condition.
+pub(crate) fn condition<'a>(object: &'a Value, name: &str) -> Option<&'a Value> {
+    conditions(object).find(|condition| condition.str_at(&["type"]) == Some(name))
+}
+
+/// Whether a condition has this status.
+pub(crate) fn has_condition(object: &Value, name: &str, status: &str) -> bool {
+    condition(object, name).is_some_and(|condition| condition.str_at(&["status"]) == Some(status))
+}
+
+/// The message of a condition, with its reason.
+pub(crate) fn said(condition: &Value) -> String {
+    let reason = condition.str_at(&["reason"]).unwrap_or_default();
+    let message = condition.str_at(&["message"]).unwrap_or_default();
+    match (reason, message) {
+        ("", message) => message.to_owned(),
+        (reason, "") => reason.to_owned(),
+        (reason, message) => format!("{reason}: {message}"),
+    }
+}
+
+/// The items of an array at a path.
+pub(crate) fn items<'a>(value: &'a Value, path: &[&str]) -> impl Iterator<Item = &'a Value> + use<'a> {
+    value.at(path).and_then(Value::as_array).into_iter().flatten()
+}

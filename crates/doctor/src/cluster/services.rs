@@ -1,0 +1,76 @@
+//! Services: what they select, and which ports lead where.
+
+use tiphys_value::{Map, ObjectExt as _, Value};
+
+use super::{Cluster, items, pods, selector};
+
+/// The selector of a Service, if it has one.
+pub(crate) fn selector(service: &Value) -> Option<&Map<String, Value>> {
+    service.at(&["spec", "selector"])?.as_object().filter(|selector| !selector.is_empty())
+}
+
+/// A port of a Service.
+pub(crate) fn port(service: &Value, number: u16) -> Option<&Value> {
+    items(service, &["spec", "ports"]).find(|port| port.int_at(&["port"]) == Some(i64::from(number)))
+}
+
+/// The container port that a Service's port leads to in a pod; `None` if the pod names no such port.
+pub(crate) fn target_port(service_port: &Value, spec: &Value) -> Option<i64> {
+    match service_port.get("targetPort") {
+        Some(Value::String(name)) => match name.parse::<i64>() {
+            Ok(number) => Some(number),
+            Err(_) => pods::ports(spec)
+                .find(|port| port.str_at(&["name"]) == Some(name))?
+                .int_at(&["containerPort"]),
+        },
+        Some(Value::Number(number)) if number.as_i64() != Some(0) => number.as_i64(),
+        _ => service_port.int_at(&["port"]),
+    }
+}
+
+impl<'a> Cluster<'a> {
+    /// The pods that a Service selects.
+    pub(crate) fn pods_of(&self, service: &Value) -> Vec<&'a Value> {
+        let Some(wanted) = selector(service) else { return Vec::new() };
+        let pods = self.all("Pod").iter().copied().filter(|pod| pod.namespace() == service.namespace());
+        pods.filter(|pod| selector::has_all(selector::labels(pod), wanted) && !pods::has_ended(pod)).collect()
+    }
+
+    /// The workloads whose pods a Service selects or would select.
+    pub(crate) fn workloads_of(&self, service: &Value) -> Vec<&'a Value> {
+        let Some(wanted) = selector(service) else { return Vec::new() };
+        let kinds = ["Deployment", "StatefulSet", "DaemonSet", "Rollout"];
+        let all = kinds.iter().flat_map(|kind| self.all(kind).iter().copied());
+        let near = all.filter(|workload| workload.namespace() == service.namespace());
+        let selected = near.filter(|workload| {
+            let labels = workload.at(&["spec", "template", "metadata", "labels"]).and_then(Value::as_object);
+            selector::has_all(labels, wanted)
+        });
+        selected.collect()
+    }
+
+    /// The Services that select a pod.
+    pub(crate) fn services_of(&self, pod: &Value) -> Vec<&'a Value> {
+        let labels = selector::labels(pod);
+        let near =
+            self.all("Service").iter().copied().filter(|service| service.namespace() == pod.namespace());
+        near.filter(|service| selector(service).is_some_and(|wanted| selector::has_all(labels, wanted)))
+            .collect()
+    }
+
+    /// Whether a Service has an endpoint that serves.
+    pub(crate) fn is_served(&self, service: &Value) -> bool {
+        let slices = self.all("EndpointSlice").iter().filter(|slice| {
+            slice.namespace() == service.namespace()
+                && slice.label("kubernetes.io/service-name") == Some(service.name())
+        });
+        let ready = slices
+            .flat_map(|slice| items(slice, &["endpoints"]))
+            .any(|endpoint| endpoint.at(&["conditions", "ready"]).and_then(Value::as_bool) != Some(false));
+        let endpoints = self.get("Endpoints", service.namespace(), service.name());
+        let listed = endpoints.is_some_and(|endpoints| {
+            items(endpoints, &["subsets"]).any(|set| items(set, &["addresses"]).next().is_some())
+        });
+        ready || listed || self.pods_of(service).iter().any(|pod| pods::is_ready(pod))
+    }
+}

@@ -1,0 +1,276 @@
+//! What an object depends on: the edges along which faults travel, upstream.
+
+use tiphys_value::{ObjectExt as _, Value};
+
+use crate::{
+    Object,
+    cluster::{Cluster, is_workload, items, pods, services},
+};
+
+/// The objects that this one depends on, missing ones too.
+pub(crate) fn upstream(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
+    let Some(live) = cluster.live(object) else { return maker(cluster, object) };
+    let named = |kind: &str, name: Option<&str>| name.map(|name| Object::new(kind, live.namespace(), name));
+    let mut found = Vec::new();
+    match object.kind.as_str() {
+        "Service" => {
+            found.extend(cluster.pods_of(live).into_iter().map(Object::from_live));
+            found.extend(cluster.workloads_of(live).into_iter().map(Object::from_live));
+        }
+        "EndpointSlice" | "Endpoints" => {
+            found.extend(named("Service", live.label("kubernetes.io/service-name").or(Some(live.name()))));
+        }
+        "Pod" => pod(live, &mut found),
+        "PersistentVolumeClaim" => {
+            found.extend(
+                live.str_at(&["spec", "storageClassName"])
+                    .map(|class| Object::new("StorageClass", "", class)),
+            );
+            found.extend(
+                live.str_at(&["spec", "volumeName"])
+                    .map(|volume| Object::new("PersistentVolume", "", volume)),
+            );
+        }
+        "StorageClass" => found.extend(drivers(cluster, live.str_at(&["provisioner"]).unwrap_or_default())),
+        "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => {
+            for hook in items(live, &["webhooks"]) {
+                found.extend(service_of(hook.at(&["clientConfig", "service"])));
+            }
+        }
+        "APIService" => found.extend(service_of(live.at(&["spec", "service"]))),
+        "CustomResourceDefinition" => {
+            found.extend(service_of(live.at(&["spec", "conversion", "webhook", "clientConfig", "service"])));
+        }
+        "Ingress" => ingress(live, &mut found),
+        "HorizontalPodAutoscaler" => {
+            let target = |key| live.str_at(&["spec", "scaleTargetRef", key]).unwrap_or_default();
+            found.push(Object::new(target("kind"), live.namespace(), target("name")));
+            found.push(Object::new("APIService", "", "v1beta1.metrics.k8s.io"));
+        }
+        "Application" => application(cluster, live, &mut found),
+        "Namespace" => {}
+        _ => references(live, &mut found),
+    }
+    if is_workload(&object.kind) {
+        found.extend(cluster.owned(object).iter().map(|child| Object::from_live(child)));
+        if let Some(spec) = pods::spec(live) {
+            configuration(spec, live.namespace(), &mut found);
+        }
+        let claims = items(live, &["spec", "volumeClaimTemplates"]);
+        for claim in claims.filter_map(|claim| claim.str_at(&["metadata", "name"])) {
+            found.push(Object::new(
+                "PersistentVolumeClaim",
+                live.namespace(),
+                &format!("{claim}-{}-0", live.name()),
+            ));
+        }
+    }
+    found.extend(maker(cluster, object));
+    found
+}
+
+fn pod(live: &Value, found: &mut Vec<Object>) {
+    if let Some(node) = live.str_at(&["spec", "nodeName"]) {
+        found.push(Object::new("Node", "", node));
+    }
+    if let Some(spec) = live.get("spec") {
+        configuration(spec, live.namespace(), found);
+    }
+}
+
+/// The claims, ConfigMaps, Secrets and the account that a pod's specification names.
+pub(crate) fn configuration(spec: &Value, namespace: &str, found: &mut Vec<Object>) {
+    let mut add = |kind: &str, name: Option<&str>| {
+        if let Some(name) = name {
+            let object = Object::new(kind, namespace, name);
+            if !found.contains(&object) {
+                found.push(object);
+            }
+        }
+    };
+    for volume in items(spec, &["volumes"]) {
+        add("PersistentVolumeClaim", volume.str_at(&["persistentVolumeClaim", "claimName"]));
+        add("ConfigMap", volume.str_at(&["configMap", "name"]));
+        add("Secret", volume.str_at(&["secret", "secretName"]));
+        for source in items(volume, &["projected", "sources"]) {
+            add("ConfigMap", source.str_at(&["configMap", "name"]));
+            add("Secret", source.str_at(&["secret", "name"]));
+        }
+    }
+    for container in pods::containers(spec) {
+        for from in items(container, &["envFrom"]) {
+            add("ConfigMap", from.str_at(&["configMapRef", "name"]));
+            add("Secret", from.str_at(&["secretRef", "name"]));
+        }
+        for variable in items(container, &["env"]) {
+            add("ConfigMap", variable.str_at(&["valueFrom", "configMapKeyRef", "name"]));
+            add("Secret", variable.str_at(&["valueFrom", "secretKeyRef", "name"]));
+        }
+    }
+    for secret in items(spec, &["imagePullSecrets"]) {
+        add("Secret", secret.str_at(&["name"]));
+    }
+    add("ServiceAccount", spec.str_at(&["serviceAccountName"]));
+}
+
+fn service_of(reference: Option<&Value>) -> Option<Object> {
+    let reference = reference?;
+    Some(Object::new("Service", reference.str_at(&["namespace"])?, reference.str_at(&["name"])?))
+}
+
+fn ingress(live: &Value, found: &mut Vec<Object>) {
+    let rules = items(live, &["spec", "rules"]).flat_map(|rule| items(rule, &["http", "paths"]));
+    let backends = rules.filter_map(|path| path.get("backend")).chain(live.at(&["spec", "defaultBackend"]));
+    for name in backends.filter_map(|backend| backend.str_at(&["service", "name"])) {
+        found.push(Object::new("Service", live.namespace(), name));
+    }
+    for name in items(live, &["spec", "tls"]).filter_map(|tls| tls.str_at(&["secretName"])) {
+        found.push(Object::new("Secret", live.namespace(), name));
+    }
+    if let Some(class) = live.str_at(&["spec", "ingressClassName"]) {
+        found.push(Object::new("IngressClass", "", class));
+    }
+}
+
+/// The objects of an Application: those of its status, those that bear its mark, and what lies in its destination if
+/// neither tells.
+fn application(cluster: &Cluster<'_>, live: &Value, found: &mut Vec<Object>) {
+    let text = |value: &Value, key: &str| value.str_at(&[key]).unwrap_or_default().to_owned();
+    for resource in items(live, &["status", "resources"]) {
+        found.push(Object {
+            kind: text(resource, "kind"),
+            namespace: text(resource, "namespace"),
+            name: text(resource, "name"),
+        });
+    }
+    for resource in items(live, &["status", "operationState", "syncResult", "resources"]) {
+        found.push(Object {
+            kind: text(resource, "kind"),
+            namespace: text(resource, "namespace"),
+            name: text(resource, "name"),
+        });
+    }
+    let mark = format!("{}:", live.name());
+    for object in &cluster.case.objects {
+        let tracked =
+            object.annotation("argocd.argoproj.io/tracking-id").is_some_and(|id| id.starts_with(&mark));
+        let labelled = object.label("app.kubernetes.io/instance") == Some(live.name())
+            || object.label("argocd.argoproj.io/instance") == Some(live.name());
+        if (tracked || labelled) && !std::ptr::eq(object, live) {
+            found.push(Object::from_live(object));
+        }
+    }
+    found.push(Object::new(
+        "AppProject",
+        live.namespace(),
+        live.str_at(&["spec", "project"]).unwrap_or_default(),
+    ));
+}
+
+/// The workloads of a storage driver, by the name that its pods are given.
+pub(crate) fn drivers(cluster: &Cluster<'_>, provisioner: &str) -> Vec<Object> {
+    let short: Vec<&str> = provisioner
+        .split('.')
+        .filter(|part| {
+            part.len() > 2
+                && !matches!(
+                    *part,
+                    "csi" | "com" | "aws" | "io" | "amazonaws" | "azure" | "gke" | "kubernetes" | "storage"
+                )
+        })
+        .collect();
+    let kinds = ["Deployment", "StatefulSet", "DaemonSet"];
+    let all = kinds.iter().flat_map(|kind| cluster.all(kind).iter());
+    let of_driver = all.filter(|workload| {
+        let name = workload.name();
+        name.contains("csi") && (short.iter().any(|part| name.contains(part)))
+            || name.contains("provisioner") && short.iter().any(|part| name.contains(part))
+    });
+    of_driver.map(|workload| Object::from_live(workload)).collect()
+}
+
+/// Fields of custom resources that name others, as path and kind; an empty kind is told beside the name.
+const REFERENCES: &[(&[&str], &str)] = &[
+    (&["spec", "secretStoreRef"], "SecretStore"),
+    (&["spec", "issuerRef"], "Issuer"),
+    (&["spec", "sourceRef"], ""),
+    (&["spec", "chart", "spec", "sourceRef"], ""),
+    (&["spec", "chartRef"], ""),
+    (&["spec", "gatewayClassName"], "GatewayClass"),
+    (&["spec", "storageClassName"], "StorageClass"),
+];
+
+fn references(live: &Value, found: &mut Vec<Object>) {
+    for (path, kind) in REFERENCES {
+        let Some(reference) = live.at(path) else { continue };
+        if let Some(name) = reference.as_str() {
+            found.push(Object::new(kind, "", name));
+            continue;
+        }
+        let kind = reference.str_at(&["kind"]).unwrap_or(kind);
+        let namespace = if kind.starts_with("Cluster") {
+            ""
+        } else {
+            reference.str_at(&["namespace"]).unwrap_or(live.namespace())
+        };
+        found.push(Object::new(kind, namespace, reference.str_at(&["name"]).unwrap_or_default()));
+    }
+    for parent in items(live, &["spec", "parentRefs"]) {
+        let namespace = parent.str_at(&["namespace"]).unwrap_or(live.namespace());
+        found.push(Object::new("Gateway", namespace, parent.str_at(&["name"]).unwrap_or_default()));
+    }
+    for backend in items(live, &["spec", "rules"]).flat_map(|rule| items(rule, &["backendRefs"])) {
+        let namespace = backend.str_at(&["namespace"]).unwrap_or(live.namespace());
+        found.push(Object::new("Service", namespace, backend.str_at(&["name"]).unwrap_or_default()));
+    }
+    for dependency in items(live, &["spec", "dependsOn"]) {
+        let namespace = dependency.str_at(&["namespace"]).unwrap_or(live.namespace());
+        found.push(Object::new(live.kind(), namespace, dependency.str_at(&["name"]).unwrap_or_default()));
+    }
+    for entry in items(live, &["status", "inventory", "entries"]) {
+        // NAMESPACE_NAME_GROUP_KIND
+        if let Some([namespace, name, _, kind]) = entry
+            .str_at(&["id"])
+            .map(|id| id.split('_').collect::<Vec<_>>())
+            .as_deref()
+            .and_then(|parts| <[&str; 4]>::try_from(parts).ok())
+        {
+            found.push(Object::new(kind, namespace, name));
+        }
+    }
+}
+
+/// What should have made an object: an ExternalSecret, a Certificate, an owner that is a custom resource.
+fn maker(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
+    let mut found = Vec::new();
+    if object.kind == "Secret" {
+        let makers: [(&str, &[&str]); 3] = [
+            ("ExternalSecret", &["spec", "target", "name"]),
+            ("Certificate", &["spec", "secretName"]),
+            ("SealedSecret", &["spec", "template", "metadata", "name"]),
+        ];
+        for (kind, path) in makers {
+            let all = cluster.all(kind).iter().filter(|maker| maker.namespace() == object.namespace);
+            let of_object = all.filter(|maker| maker.str_at(path).unwrap_or(maker.name()) == object.name);
+            found.extend(of_object.map(|maker| Object::from_live(maker)));
+        }
+        for class in cluster.all("VaultStaticSecret").iter().chain(cluster.all("OnePasswordItem")) {
+            let name = class.str_at(&["spec", "destination", "name"]).unwrap_or(class.name());
+            if class.namespace() == object.namespace && name == object.name {
+                found.push(Object::from_live(class));
+            }
+        }
+    }
+    if let Some(live) = cluster.live(object)
+        && let Some(owner) = crate::cluster::controller(live)
+        && !is_workload(&owner.kind)
+    {
+        found.push(owner);
+    }
+    found
+}
+
+/// Whether a Service is one that others would be served by; a headless one without a selector is not.
+pub(crate) fn is_backend(service: &Value) -> bool {
+    services::selector(service).is_some()
+}

@@ -1,0 +1,266 @@
+//! What is red in a cluster: objects whose own status says so, after the noise rule. History, what rests on purpose,
+//! and what has succeeded since are not red.
+
+use std::collections::BTreeMap;
+
+use tiphys_value::{ObjectExt as _, Value};
+
+use crate::{
+    Object,
+    cluster::{Cluster, condition, conditions, has_condition, pods, said, time},
+};
+
+/// Everything that is red, with a clause that says what is.
+pub(crate) type Symptoms = BTreeMap<Object, String>;
+
+/// Finds what is red.
+pub(crate) fn symptoms(cluster: &Cluster<'_>) -> Symptoms {
+    let mut red = Symptoms::new();
+    for object in &cluster.case.objects {
+        if let Some(symptom) = symptom(cluster, object) {
+            red.insert(Object::from_live(object), symptom);
+        }
+    }
+    red
+}
+
+/// Seconds after which a deletion hangs.
+pub(crate) const SLOW_DELETION: i64 = 5 * 60;
+
+/// What is red about one object.
+fn symptom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
+    let deleted =
+        time(object, &["metadata", "deletionTimestamp"]).and_then(|time| cluster.seconds_since(time));
+    if let Some(seconds) = deleted.filter(|seconds| *seconds > SLOW_DELETION) {
+        return Some(format!("being deleted for {}", duration(seconds)));
+    }
+    match object.kind() {
+        "Pod" => pod(cluster, object),
+        "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" | "ReplicationController" | "Rollout" => {
+            workload(cluster, object)
+        }
+        "Job" => job(cluster, object),
+        "Node" => node(object),
+        "PersistentVolumeClaim" => claim(cluster, object),
+        "PersistentVolume" => {
+            (object.str_at(&["status", "phase"]) == Some("Failed")).then(|| "Failed".to_owned())
+        }
+        "Application" => application(cluster, object),
+        "APIService" => condition(object, "Available")
+            .filter(|it| it.str_at(&["status"]) == Some("False"))
+            .map(|it| format!("not available: {}", said(it))),
+        "HorizontalPodAutoscaler" => autoscaler(object),
+        "CertificateSigningRequest" => {
+            let is_open = conditions(object).next().is_none();
+            (is_open && cluster.age(object) > SLOW_DELETION).then(|| "not approved".to_owned())
+        }
+        "Lease" | "Event" | "Secret" | "ConfigMap" | "Endpoints" | "EndpointSlice" | "CronJob" => None,
+        _ => custom(cluster, object),
+    }
+}
+
+fn pod(cluster: &Cluster<'_>, pod: &Value) -> Option<String> {
+    let trouble = pods::trouble(cluster, pod)?;
+    // Pods that have ended and whose workload is whole are history.
+    if pods::has_ended(pod) {
+        let owner = cluster.live(&cluster.workload(pod));
+        let is_whole = owner.is_some_and(|owner| match owner.kind() {
+            "Job" => job(cluster, owner).is_none(),
+            "CronJob" => !has_failed_since(cluster, owner, pod),
+            "Pod" => cluster.age(pod) > 24 * 3600,
+            _ => pods::shortage(owner).is_none(),
+        });
+        if is_whole {
+            return None;
+        }
+    }
+    Some(trouble)
+}
+
+/// Whether a CronJob has not succeeded since one of its pods was made.
+fn has_failed_since(cluster: &Cluster<'_>, cron: &Value, pod: &Value) -> bool {
+    let success = time(cron, &["status", "lastSuccessfulTime"]);
+    let made = time(pod, &["metadata", "creationTimestamp"]);
+    let later = cluster.owned(&Object::from_live(cron)).iter().any(|job| {
+        has_condition(job, "Complete", "True") && time(job, &["metadata", "creationTimestamp"]) > made
+    });
+    !later && success.is_none_or(|success| made.is_none_or(|made| success < made))
+}
+
+fn workload(cluster: &Cluster<'_>, workload: &Value) -> Option<String> {
+    if pods::replicas(workload) == 0 && workload.kind() != "DaemonSet" {
+        return None;
+    }
+    let failure = condition(workload, "ReplicaFailure").filter(|it| it.str_at(&["status"]) == Some("True"));
+    if let Some(failure) = failure {
+        return Some(said(failure));
+    }
+    let stuck = condition(workload, "Progressing").filter(|it| {
+        it.str_at(&["status"]) == Some("False") && it.str_at(&["reason"]) == Some("ProgressDeadlineExceeded")
+    });
+    if let Some(stuck) = stuck {
+        return Some(said(stuck));
+    }
+    let (wanted, has) = pods::shortage(workload)?;
+    let owned = pods::of_workload(cluster, &Object::from_live(workload));
+    let is_starting = !owned.is_empty()
+        && owned.len() >= usize::try_from(wanted).unwrap_or(0)
+        && owned.iter().all(|pod| pods::trouble(cluster, pod).is_none());
+    (!is_starting && cluster.age(workload) > 60).then(|| format!("{has} of {wanted} pods are available"))
+}
+
+fn job(cluster: &Cluster<'_>, job: &Value) -> Option<String> {
+    if job.at(&["spec", "suspend"]).and_then(Value::as_bool) == Some(true)
+        || has_condition(job, "Complete", "True")
+    {
+        return None;
+    }
+    let failed = condition(job, "Failed").filter(|it| it.str_at(&["status"]) == Some("True"))?;
+    let cron = crate::cluster::controller(job).and_then(|owner| cluster.live(&owner));
+    if cron.is_some_and(|cron| !has_failed_since(cluster, cron, job)) {
+        return None;
+    }
+    Some(said(failed))
+}
+
+fn node(node: &Value) -> Option<String> {
+    let ready = condition(node, "Ready")?;
+    if ready.str_at(&["status"]) != Some("True") {
+        return Some(format!("not ready: {}", said(ready)));
+    }
+    let pressure = conditions(node).find(|it| {
+        let name = it.str_at(&["type"]).unwrap_or_default();
+        (name.ends_with("Pressure") || name == "NetworkUnavailable") && it.str_at(&["status"]) == Some("True")
+    });
+    pressure.map(|it| format!("{}: {}", it.str_at(&["type"]).unwrap_or_default(), said(it)))
+}
+
+fn claim(cluster: &Cluster<'_>, claim: &Value) -> Option<String> {
+    match claim.str_at(&["status", "phase"]) {
+        Some("Pending") if cluster.age(claim) > 60 => {
+            // A claim that waits for its first pod is not red while nobody mounts it.
+            let is_mounted = cluster
+                .all("Pod")
+                .iter()
+                .any(|pod| pod.namespace() == claim.namespace() && mounts(pod, claim.name()));
+            let class = claim
+                .str_at(&["spec", "storageClassName"])
+                .and_then(|class| cluster.get("StorageClass", "", class));
+            let waits = class
+                .is_some_and(|class| class.str_at(&["volumeBindingMode"]) == Some("WaitForFirstConsumer"));
+            (is_mounted || !waits).then(|| "Pending".to_owned())
+        }
+        Some("Lost") => Some("Lost".to_owned()),
+        _ => {
+            let failed = conditions(claim).find(|it| {
+                let name = it.str_at(&["type"]).unwrap_or_default();
+                (name.contains("ResizeError") || name == "ModifyVolumeError")
+                    && it.str_at(&["status"]) == Some("True")
+            });
+            failed.map(said)
+        }
+    }
+}
+
+/// Whether a pod mounts a claim.
+pub(crate) fn mounts(pod: &Value, claim: &str) -> bool {
+    crate::cluster::items(pod, &["spec", "volumes"])
+        .any(|volume| volume.str_at(&["persistentVolumeClaim", "claimName"]) == Some(claim))
+}
+
+fn application(cluster: &Cluster<'_>, app: &Value) -> Option<String> {
+    let health = app.str_at(&["status", "health", "status"]).unwrap_or_default();
+    let sync = app.str_at(&["status", "sync", "status"]).unwrap_or_default();
+    let phase = app.str_at(&["status", "operationState", "phase"]).unwrap_or_default();
+    let error = conditions(app).find(|it| it.str_at(&["type"]).is_some_and(|name| name.ends_with("Error")));
+    let started =
+        time(app, &["status", "operationState", "startedAt"]).and_then(|time| cluster.seconds_since(time));
+    if let Some(error) = error {
+        return Some(format!(
+            "{}: {}",
+            error.str_at(&["type"]).unwrap_or_default(),
+            error.str_at(&["message"]).unwrap_or_default()
+        ));
+    }
+    if matches!(health, "Degraded" | "Missing" | "Progressing" | "Unknown") {
+        return Some(format!("health {health}"));
+    }
+    if matches!(phase, "Failed" | "Error") && sync != "Synced" {
+        return Some(format!("sync {phase}"));
+    }
+    if phase == "Running" && started.is_none_or(|started| started > 600) {
+        return Some("its operation does not end".to_owned());
+    }
+    match sync {
+        "Unknown" => Some("sync Unknown".to_owned()),
+        "OutOfSync" if app.at(&["spec", "syncPolicy", "automated"]).is_some() => Some("OutOfSync".to_owned()),
+        _ => None,
+    }
+}
+
+fn autoscaler(autoscaler: &Value) -> Option<String> {
+    let failed = conditions(autoscaler).find(|it| {
+        matches!(it.str_at(&["type"]), Some("ScalingActive" | "AbleToScale"))
+            && it.str_at(&["status"]) == Some("False")
+            && it.str_at(&["reason"]) != Some("ScalingDisabled")
+    });
+    failed.map(said)
+}
+
+/// Kinds of custom resources whose conditions tell of others, or that rest where others would be red.
+const NOT_JUDGED: &[&str] = &[
+    "CustomResourceDefinition",
+    "FlowSchema",
+    "PriorityLevelConfiguration",
+    "PodDisruptionBudget",
+    "Service",
+    "Namespace",
+    "Ingress",
+    "ClusterServiceVersion",
+    "NodePool",
+];
+
+/// What a custom resource says of itself, by the usual conditions.
+fn custom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
+    if NOT_JUDGED.contains(&object.kind())
+        || object.at(&["spec", "suspend"]).and_then(Value::as_bool) == Some(true)
+    {
+        return None;
+    }
+    let bad = conditions(object).find(|it| {
+        let (name, status) =
+            (it.str_at(&["type"]).unwrap_or_default(), it.str_at(&["status"]).unwrap_or_default());
+        match name {
+            "Ready" | "Available" | "Synced" | "Accepted" | "Programmed" | "ResolvedRefs" | "Healthy"
+            | "Reconciled" | "Succeeded" => status == "False",
+            "Degraded" | "Stalled" | "InvalidRequest" | "ResolutionFailed" | "ReconcileError" | "Failure" => {
+                status == "True"
+            }
+            _ => false,
+        }
+    });
+    let since =
+        bad.and_then(|it| time(it, &["lastTransitionTime"])).and_then(|time| cluster.seconds_since(time));
+    if let Some(bad) = bad.filter(|_| since.is_none_or(|since| since > 60)) {
+        return Some(format!(
+            "{} {}: {}",
+            bad.str_at(&["type"]).unwrap_or_default(),
+            bad.str_at(&["status"]).unwrap_or_default(),
+            said(bad)
+        ));
+    }
+    let phase = ["phase", "state", "status"].iter().find_map(|key| object.str_at(&["status", key]));
+    phase
+        .filter(|phase| matches!(*phase, "Failed" | "Error" | "Degraded" | "errored" | "invalid"))
+        .map(|phase| format!("phase {phase}"))
+}
+
+/// A number of seconds for people.
+pub(crate) fn duration(seconds: i64) -> String {
+    match seconds {
+        ..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}

@@ -1,0 +1,132 @@
+//! Every folder of `tests/cases` holds a saved state and what its diagnosis must be.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
+use tiphys_doctor::{Case, Diagnosis, Root, diagnose};
+
+/// A root that is asserted.
+const ASSERTED: f64 = 0.5;
+
+fn folders() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let mut folders: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    folders.sort();
+    folders
+}
+
+fn words(value: &Value) -> Vec<String> {
+    let items = value.as_array().into_iter().flatten();
+    items.map(|item| item.as_str().unwrap().to_owned()).collect()
+}
+
+/// Whether a root is the expected one; `A|B` allows either object.
+fn is_expected(root: &Root, expected: &Value) -> bool {
+    let objects = expected["object"].as_str().unwrap();
+    root.cause.id() == expected["cause"].as_str().unwrap()
+        && objects.split('|').any(|object| root.object.to_string() == object)
+}
+
+/// What is wrong with a diagnosis.
+fn faults(diagnosis: &Diagnosis, expected: &Value) -> Vec<String> {
+    let mut faults = Vec::new();
+    let asserted: Vec<&Root> = diagnosis.causes.iter().filter(|root| root.confidence >= ASSERTED).collect();
+    let wanted = expected["roots"].as_array().cloned().unwrap_or_default();
+    for root in &asserted {
+        if !wanted.iter().any(|wanted| is_expected(root, wanted)) {
+            faults.push(format!("false root {} {}: {}", root.cause, root.object, root.summary));
+        }
+    }
+    for wanted in &wanted {
+        let Some(root) = asserted.iter().find(|root| is_expected(root, wanted)) else {
+            faults.push(format!("missing root {wanted}"));
+            continue;
+        };
+        let text = serde_json::to_string(root).unwrap();
+        faults.extend(
+            words(&wanted["says"])
+                .iter()
+                .filter(|word| !text.contains(*word))
+                .map(|word| format!("it does not say {word}: {text}")),
+        );
+        if root.evidence.is_empty() || root.remedy.text.is_empty() {
+            faults.push(format!("no evidence or no remedy: {text}"));
+        }
+    }
+    let below: BTreeSet<String> =
+        asserted.iter().flat_map(|root| &root.consequences).map(|it| it.object.to_string()).collect();
+    faults.extend(
+        words(&expected["consequences"])
+            .iter()
+            .filter(|it| !below.contains(*it))
+            .map(|it| format!("{it} is no consequence")),
+    );
+    for object in words(&expected["not_roots"]) {
+        if diagnosis.causes.iter().take(3).any(|root| root.object.to_string() == object) {
+            faults.push(format!("{object} is named as a root"));
+        }
+    }
+    faults
+}
+
+#[test]
+fn every_case_has_its_roots_and_no_others() {
+    let mut failed = Vec::new();
+    for folder in folders() {
+        let case = Case::read(&[folder.join("dump")]).unwrap();
+        let text = std::fs::read_to_string(folder.join("expect.yaml")).unwrap();
+        let expected = tiphys_yaml::from_yaml(&text).unwrap();
+        let faults = faults(&diagnose(&case), &expected);
+        if !faults.is_empty() {
+            let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+            failed.push(format!(
+                "{name} ({}):\n  {}",
+                expected["why"].as_str().unwrap(),
+                faults.join("\n  ")
+            ));
+        }
+    }
+    assert!(failed.is_empty(), "{} cases:\n{}", failed.len(), failed.join("\n"));
+}
+
+/// What is left out of a dump leads to no wrong root: at worst to none.
+#[test]
+fn a_case_without_events_and_logs_names_no_object_that_is_well() {
+    for folder in folders() {
+        let mut case = Case::read(&[folder.join("dump")]).unwrap();
+        let text = std::fs::read_to_string(folder.join("expect.yaml")).unwrap();
+        let expected = tiphys_yaml::from_yaml(&text).unwrap();
+        if !expected["roots"].as_array().is_some_and(Vec::is_empty) {
+            continue;
+        }
+        case.logs.clear();
+        case.events.clear();
+        let diagnosis = diagnose(&case);
+        let false_roots: Vec<&Root> = diagnosis
+            .causes
+            .iter()
+            .filter(|root| root.confidence >= ASSERTED && root.cause.id() != "run/exits")
+            .collect();
+        assert!(false_roots.is_empty(), "{}: {false_roots:?}", folder.display());
+    }
+}
+
+/// The bytes of a dump may be anything.
+#[test]
+fn hostile_files_are_read_without_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
+    write("a.yaml", b"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: [x]}\nstatus: {conditions: 7, phase: {}}\n");
+    write("b.json", b"{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"items\":[null,7,{\"metadata\":{\"name\":\"\\u001b[31mx\"}}]}");
+    write("c.yaml", &[0xff, 0xfe, 0x00]);
+    write("d.yaml", b"a: b: c");
+    write("e_f_g.log", &[0xff; 4096]);
+    let case = Case::read(&[folder.path().to_owned()]).unwrap();
+    assert!(!case.unreadable.is_empty());
+    let text = serde_json::to_string(&diagnose(&case)).unwrap();
+    assert!(!text.contains("\\u001b"), "{text}");
+}

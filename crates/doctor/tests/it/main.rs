@@ -1,0 +1,3 @@
+//! Tests of the diagnosis, in one binary.
+
+mod cases;
