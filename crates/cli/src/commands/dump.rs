@@ -7,11 +7,12 @@ use crate::app::target::Target;
 
 /// Save the state of a cluster for `tiphys doctor --from`, without credentials
 ///
-/// Writes objects of every kind, events, and the logs of what is not ready into a new folder, or into an archive.
-/// Of Secrets only the keys are kept, and the public certificates; everything that looks like a credential is
-/// masked, in logs too. Reads only. Look at it before you attach it: what your programs log is your own.
+/// Writes objects of every kind, events, and the logs of what is not ready into a new folder, or
+/// into an archive. Of Secrets only the keys are kept, and the public certificates; everything that
+/// looks like a credential is masked, in logs too. Reads only. Look at it before you attach it: what
+/// your programs log is your own.
 ///
-/// Exit codes: 0 saved; 2 the cluster could not be read, or the folder not be written.
+/// Exit codes: 0 saved; 2 the cluster cannot be read, or the folder cannot be written.
 ///
 /// Examples:
 ///   tiphys dump --output-folder state

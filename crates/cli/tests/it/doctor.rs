@@ -2,7 +2,8 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Write as _},
+    net::TcpListener,
     path::Path,
     process::{Child, Command, Output, Stdio},
     time::Duration,
@@ -174,6 +175,78 @@ async fn a_running_cluster_is_looked_at_saved_and_looked_at_again() {
     }
 }
 
+/// Serves these answers, each to the paths that end so, and empty lists to all others, until the test ends.
+fn api(answers: &'static [(&'static str, u16, &'static str)]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            let Some(request) = lines.next() else { continue };
+            let _ = lines.take_while(|line| !line.is_empty()).count();
+            let path = request.split([' ', '?']).nth(1).unwrap_or_default();
+            let known = answers.iter().find(|(end, ..)| path.ends_with(end));
+            let (code, body) = known.map_or((200, r#"{"items": []}"#), |(_, code, body)| (*code, *body));
+            let head =
+                format!("HTTP/1.1 {code} x\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+        }
+    });
+    format!("http://{address}")
+}
+
+const CORE: &str = r#"{"kind": "APIGroupDiscoveryList", "items": [{"metadata": {}, "versions": [{"version": "v1", "resources": [
+    {"resource": "pods", "responseKind": {"kind": "Pod"}, "scope": "Namespaced", "verbs": ["list"]},
+    {"resource": "secrets", "responseKind": {"kind": "Secret"}, "scope": "Namespaced", "verbs": ["list"]}]}]}]}"#;
+const GROUPS: &str = r#"{"kind": "APIGroupDiscoveryList", "items": [
+    {"metadata": {"name": "w.example"}, "versions": [{"version": "v1", "resources": [
+        {"resource": "widgets", "responseKind": {"kind": "Widget"}, "scope": "Namespaced", "verbs": ["list"]}]}]},
+    {"metadata": {"name": "metrics.k8s.io"}, "versions": [{"version": "v1beta1", "freshness": "Stale", "resources": []}]}]}"#;
+const FORBIDDEN: &str =
+    r#"{"kind": "Status", "code": 403, "reason": "Forbidden", "message": "secrets is forbidden"}"#;
+const CONVERSION: &str = r#"{"kind": "Status", "code": 422, "reason": "Invalid", "message": "conversion webhook for w.example/v1beta1, Kind=Widget failed: refused"}"#;
+const LOG: &str = r#"{"kind": "Status", "code": 501, "reason": "InternalError", "message": "Get \"https://10.0.0.5:10250/containerLogs\": tls: internal error"}"#;
+const PODS: &str = r#"{"items": [{"metadata": {"namespace": "shop", "name": "web"}, "spec": {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]},
+    "status": {"phase": "Running", "containerStatuses": [{"name": "c", "ready": false, "restartCount": 1, "state": {"terminated": {"exitCode": 1}}}]}}]}"#;
+
+#[test]
+fn requests_that_fail_are_facts_and_stop_nothing() {
+    let folder = TempDir::new().unwrap();
+    let server = api(&[
+        ("/api", 200, CORE),
+        ("/apis", 200, GROUPS),
+        ("/version", 200, r#"{"gitVersion": "v1.30.0"}"#),
+        ("/secrets", 403, FORBIDDEN),
+        ("/widgets", 422, CONVERSION),
+        ("/log", 501, LOG),
+        ("/pods", 200, PODS),
+    ]);
+    let config = json!({"apiVersion": "v1", "kind": "Config", "current-context": "x",
+        "clusters": [{"name": "x", "cluster": {"server": server}}], "users": [{"name": "x", "user": {"token": "t"}}],
+        "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}]});
+    fs::write(folder.path().join("config"), config.to_string()).unwrap();
+    let output = tiphys(folder.path(), &["doctor", "--kubeconfig", "config", "--output", "json"]);
+    let found: Value =
+        serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let not_seen: Vec<&str> =
+        found["not_seen"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    for (what, why) in [
+        (
+            "GET /apis/w.example/v1/widgets",
+            "conversion webhook for w.example/v1beta1, Kind=Widget failed: refused",
+        ),
+        ("GET /apis/metrics.k8s.io/v1beta1", "APIService"),
+        ("list secrets", "{apiGroups: [\"\"], resources: [secrets], verbs: [list]}"),
+        ("log of Pod shop/web, container c, on node n1", "tls: internal error"),
+    ] {
+        assert!(
+            not_seen.iter().any(|line| line.contains(what) && line.contains(why)),
+            "{what}: {not_seen:#?}"
+        );
+    }
+}
+
 const WELL: &str = "apiVersion: v1
 kind: List
 items:
@@ -193,7 +266,6 @@ fn exit_codes_tell_well_from_wrong_and_from_blind() {
     assert_eq!(well.status.code(), Some(0), "{}{}", stdout(&well), stderr(&well));
     assert!(stdout(&well).starts_with("Nothing is wrong in well.yaml\n"), "{}", stdout(&well));
     fs::write(folder.path().join("no.tar.gz"), "no archive").unwrap();
-    fs::write(folder.path().join("gone"), "server: https://127.0.0.1:1\n").unwrap();
     for args in [
         &["doctor", "--from", "absent"][..],
         &["doctor", "--from", "no.tar.gz"],
@@ -206,6 +278,84 @@ fn exit_codes_tell_well_from_wrong_and_from_blind() {
         let output = tiphys(folder.path(), args);
         assert_eq!(output.status.code(), Some(2), "{args:?}: {}{}", stdout(&output), stderr(&output));
     }
+}
+
+/// A Deployment whose image is gone, as `kubectl get -o yaml` shows it.
+const BROKEN: &str = r#"apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Node
+  metadata: {name: n1}
+  status: {conditions: [{type: Ready, status: 'True'}]}
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {namespace: shop, name: web, uid: d1, creationTimestamp: '2026-03-10T07:00:00Z', annotations: {'argocd.argoproj.io/tracking-id': 'shop:apps/Deployment:shop/web'}}
+  spec: {replicas: 1, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: 'registry.example/web:9'}]}}}
+  status: {replicas: 1, unavailableReplicas: 1, conditions: [{type: Available, status: 'False', reason: MinimumReplicasUnavailable, lastTransitionTime: '2026-03-10T07:01:00Z'}]}
+- apiVersion: apps/v1
+  kind: ReplicaSet
+  metadata: {namespace: shop, name: web-1, uid: r1, ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, uid: d1, controller: true}]}
+  spec: {replicas: 1}
+  status: {replicas: 1}
+- apiVersion: v1
+  kind: Pod
+  metadata: {namespace: shop, name: web-1-a, uid: p1, labels: {app: web}, creationTimestamp: '2026-03-10T07:00:10Z', ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web-1, uid: r1, controller: true}]}
+  spec: {nodeName: n1, containers: [{name: web, image: 'registry.example/web:9'}]}
+  status:
+    phase: Pending
+    conditions: [{type: Ready, status: 'False', lastTransitionTime: '2026-03-10T07:00:10Z'}]
+    containerStatuses:
+    - name: web
+      ready: false
+      restartCount: 0
+      state: {waiting: {reason: ImagePullBackOff, message: 'Back-off pulling image "registry.example/web:9"'}}
+- apiVersion: v1
+  kind: Event
+  metadata: {namespace: shop, name: e1}
+  involvedObject: {apiVersion: v1, kind: Pod, namespace: shop, name: web-1-a, uid: p1}
+  type: Warning
+  reason: Failed
+  message: 'Failed to pull image "registry.example/web:9": failed to resolve reference "registry.example/web:9": registry.example/web:9: not found'
+  count: 20
+  firstTimestamp: '2026-03-10T07:00:20Z'
+  lastTimestamp: '2026-03-10T08:59:00Z'
+"#;
+
+#[test]
+fn every_form_says_what_is_broken_where_why_and_what_to_do() {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("broken.yaml"), BROKEN).unwrap();
+    let printed = |form: &str| {
+        let output = tiphys(folder.path(), &["doctor", "--from", "broken.yaml", "--output", form]);
+        assert_eq!(output.status.code(), Some(1), "{form}: {}{}", stdout(&output), stderr(&output));
+        stdout(&output)
+    };
+    let found: Value = serde_json::from_str(&printed("json")).unwrap();
+    let cause = &found["causes"][0];
+    assert_eq!(
+        (&cause["cause"], &found["now"]),
+        (&json!("image/not-found"), &json!("2026-03-10T08:59:00Z")),
+        "{found:#}"
+    );
+    let object = cause["object"]["name"].as_str().unwrap();
+    let text = printed("text");
+    assert!(text.starts_with("1 cause found in broken.yaml\n"), "{text}");
+    let mut rest = text.as_str();
+    for part in
+        [object, "image/not-found", "what ", "evidence ", "registry.example/web:9: not found", "remedy "]
+    {
+        let at = rest
+            .find(part)
+            .unwrap_or_else(|| panic!("{part:?} is missing, or not in its place, in:\n{text}"));
+        rest = &rest[at + part.len()..];
+    }
+    let (markdown, page) = (printed("markdown"), printed("html"));
+    assert!(
+        markdown.starts_with("## 1 cause found in broken.yaml\n") && markdown.contains("`image/not-found`"),
+        "{markdown}"
+    );
+    assert!(page.contains("<code>image/not-found</code>") && page.contains("</html>"), "{page}");
 }
 
 #[test]

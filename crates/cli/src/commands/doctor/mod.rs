@@ -31,11 +31,12 @@ use report::{Level, Report};
 
 /// Find the root cause of what is broken in a cluster
 ///
-/// Looks at a running cluster, or at what was saved of one with --from. Reads only: objects of every kind,
-/// events, and the logs of what is not ready. Secrets are read without their values. What may not or cannot be
-/// read is told. Nothing leaves this machine but the requests to the cluster.
+/// Looks at a running cluster, or at what was saved of one with --from. Reads only: objects of
+/// every kind, events, and the logs of what is not ready. Secrets are read without their values.
+/// What may not or cannot be read is told. Nothing leaves this machine but the requests to the
+/// cluster.
 ///
-/// Exit codes: 0 nothing is wrong; 1 causes, or symptoms without one, were found; 2 it could not look.
+/// Exit codes: 0 nothing is wrong; 1 causes, or symptoms without one, were found; 2 it cannot look.
 ///
 /// Examples:
 ///   tiphys doctor

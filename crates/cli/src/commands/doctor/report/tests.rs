@@ -141,7 +141,7 @@ fn nothing_hostile_reaches_a_terminal_a_page_or_a_channel() {
 
     let markdown = markdown(&report);
     let outside_of_code: String = markdown.split("```").step_by(2).collect();
-    assert!(!outside_of_code.contains("<script") && !outside_of_code.contains("](http"), "{markdown}");
+    assert!(!outside_of_code.contains("<script") && !outside_of_code.contains("](http:"), "{markdown}");
     assert!(!outside_of_code.contains("@all") && !markdown.contains('\x1b'), "{markdown}");
 
     let value = json(&diagnosis(HOSTILE), &report, &Place::default()).unwrap();
