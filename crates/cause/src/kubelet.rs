@@ -84,10 +84,6 @@ pub fn mount_fault(message: &str) -> Option<MountFault> {
         || low.contains("hostpath type check failed")
     {
         Cause::VolumeMount
-    } else if low.contains("timed out waiting for the condition")
-        || low.contains("unable to attach or mount volumes")
-    {
-        return None;
     } else {
         return None;
     };

@@ -303,7 +303,7 @@ impl Engine {
                 let objects: Vec<Value> = rendered.objects.into_iter().map(|object| object.value).collect();
                 // Of what was fetched beside the repositories only what came of it is known.
                 let read = checkouts.identity().unwrap_or_else(|| Value::from(objects.clone()).to_string());
-                let named = names_revision.then(|| made.revisions.join(" ")).unwrap_or_default();
+                let named = if names_revision { made.revisions.join(" ") } else { String::new() };
                 made.identity = digest(&format!("{named}\n{read}"));
                 made.targets = Ok(Arc::new(Targets::new(objects.into_iter())));
             }

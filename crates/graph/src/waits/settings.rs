@@ -171,7 +171,7 @@ fn embedded(text: &str, found: &mut Vec<BTreeMap<String, String>>, depth: usize)
     for line in text.lines().filter(|line| MARKS.iter().any(|mark| line.contains(mark))) {
         let (Some(start), Some(end)) = (line.find('{'), line.rfind('}')) else { continue };
         if start < end
-            && let Ok(inner) = json_within(line[start..=end].as_bytes(), &Budget::of_document())
+            && let Ok(inner) = json_within(&line.as_bytes()[start..=end], &Budget::of_document())
         {
             walk(&inner, found, depth + 1);
         }
