@@ -111,11 +111,12 @@ impl Injector {
     /// Has the engine's requests meet what is present.
     fn plan_requests(&self, stage: &Stage) {
         let present = self.faults.iter().filter(|(_, phase)| *phase == Phase::Present);
-        let fault = present.filter_map(|(fault, _)| match fault.fault {
+        // Of several, the one that was asked for last.
+        let mut fault = present.filter_map(|(fault, _)| match fault.fault {
             Fault::Api(api) => Some(api),
             _ => None,
         });
-        match fault.last() {
+        match fault.next_back() {
             None => stage.faults.end(),
             Some(api) => {
                 stage.faults.plan(move |_, _, _| {

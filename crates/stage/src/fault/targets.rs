@@ -78,10 +78,8 @@ impl Targets {
                 self.webhooks
                     .extend(webhooks.filter_map(|webhook| webhook.str_at(&["name"])).map(str::to_owned));
             }
-            _ if group.contains('.') => {
-                if operator_groups(object.kind()).any(|known| known == group) {
-                    self.operators.insert(object.kind().to_owned());
-                }
+            _ if group.contains('.') && operator_groups(object.kind()).any(|known| known == group) => {
+                self.operators.insert(object.kind().to_owned());
             }
             _ => {}
         }
