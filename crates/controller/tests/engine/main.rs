@@ -7,6 +7,7 @@
 )]
 
 mod advisories;
+mod agreement;
 mod clear;
 mod clusters;
 mod comparing;
