@@ -23,7 +23,7 @@ pub(crate) fn not_seen(look: &Look<'_>) -> Vec<String> {
     for (kind, about) in KINDS.iter().filter(|(kind, _)| !look.cluster.has_kind(kind)) {
         found.push(format!("No {kind} was saved: nothing can be said about {about}."));
     }
-    if case.events.is_empty() {
+    if case.events.is_empty() && !case.listed.contains("Event") {
         found.push("No event was saved: what components say about objects is not known.".to_owned());
     }
     for ill in &look.ill {

@@ -5,6 +5,8 @@ mod folder;
 mod objects;
 mod place;
 
+use std::collections::BTreeSet;
+
 pub use event::Event;
 pub use folder::ReadError;
 use jiff::Timestamp;
@@ -25,6 +27,8 @@ pub struct Case {
     pub at: Option<Timestamp>,
     /// What could not be read, and why.
     pub unreadable: Vec<Unreadable>,
+    /// Kinds of which everything was read: where none is here, there is none.
+    pub listed: BTreeSet<String>,
 }
 
 /// The tail of a container's log.

@@ -80,6 +80,8 @@ pub fn take_about(case: &mut Case) -> Source {
         let not_seen = about.at(&["notSeen"]).and_then(Value::as_array).into_iter().flatten();
         case.unreadable
             .extend(not_seen.map(|it| Unreadable { what: text(it, "what"), why: text(it, "why") }));
+        let listed = about.at(&["listed"]).and_then(Value::as_array).into_iter().flatten();
+        case.listed.extend(listed.filter_map(Value::as_str).map(str::to_owned));
         source = Source { server: text(&about, "server"), version: text(&about, "kubernetesVersion") };
     }
     source
@@ -129,6 +131,7 @@ fn about(case: &Case, source: &Source) -> Value {
         "server": mask_text(&source.server),
         "kubernetesVersion": source.version,
         "savedBy": format!("tiphys {}", env!("CARGO_PKG_VERSION")),
+        "listed": case.listed,
         "notSeen": not_seen.collect::<Vec<_>>(),
     })
 }
@@ -239,6 +242,7 @@ mod tests {
             host_notes: vec![HostNote { node: "n1".into(), service: "kubelet".into(), text: "dead".into() }],
             at: Some("2026-03-10T09:00:00Z".parse().unwrap()),
             unreadable: vec![Unreadable { what: "GET /x".into(), why: "down".into() }],
+            listed: ["Pod".to_owned()].into(),
         }
     }
 
@@ -293,5 +297,6 @@ mod tests {
         let source = take_about(&mut read);
         assert_eq!((source.server.as_str(), source.version.as_str()), ("https://u:***@a:6443", "v1.30.0"));
         assert_eq!((read.at, read.unreadable, read.objects.len()), (case().at, case().unreadable, 0));
+        assert_eq!(read.listed, case().listed);
     }
 }

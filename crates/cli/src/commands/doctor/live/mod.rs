@@ -121,6 +121,8 @@ struct KindReading {
     resource: Resource,
     read: Objects,
     result: Result<Extent, ClusterError>,
+    /// Of all namespaces, not of the one that was asked for.
+    is_everywhere: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -159,6 +161,7 @@ impl<'a> Reader<'a> {
 
     async fn read_kind(&self, resource: Resource) -> KindReading {
         let mut read = Objects::default();
+        let mut is_everywhere = true;
         let mut result = self.read_selected(&resource, Selection::default(), &mut read).await;
         let namespace = self.options.namespace.filter(|_| resource.namespaced);
         if let (Err(error), Some(namespace)) = (&result, namespace)
@@ -166,8 +169,9 @@ impl<'a> Reader<'a> {
         {
             let selection = Selection { namespace, ..Selection::default() };
             result = self.read_selected(&resource, selection, &mut read).await;
+            is_everywhere = false;
         }
-        KindReading { resource, read, result }
+        KindReading { resource, read, result, is_everywhere }
     }
 
     /// Reads what is selected of a kind. Releases of Helm are large, and only their labels are of use.
@@ -214,11 +218,14 @@ impl<'a> Reader<'a> {
     }
 
     fn keep(&mut self, reading: KindReading) {
-        let KindReading { resource, read, result } = reading;
+        let KindReading { resource, read, result, is_everywhere } = reading;
         let path = || format!("GET {}", resource.path("", ""));
         match result {
             Ok(Extent { objects, cut: Some(cut), .. }) => {
                 self.case.unreadable.push(Unreadable { what: path(), why: cut_words(objects, &cut) });
+            }
+            Ok(_) if is_everywhere => {
+                self.case.listed.insert(resource.gvk.kind.clone());
             }
             Ok(_) => {}
             Err(error) if error.is_forbidden() => self.denied.add(&resource, "list"),
