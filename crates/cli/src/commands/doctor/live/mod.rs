@@ -11,6 +11,7 @@ mod progress;
 mod trim;
 
 use std::{
+    collections::BTreeSet,
     sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
 };
@@ -82,7 +83,9 @@ pub async fn read(cluster: &Cluster, options: Options<'_>) -> Result<Reading, Cl
     let mut reader = Reader::new(cluster, options);
     reader.note_unavailable(&discovery);
     reader.read_kinds(&discovery).await?;
-    let Reader { mut case, mut denied, .. } = reader;
+    let Reader { mut case, mut denied, partly_read, .. } = reader;
+    // Kinds of two groups may have one name.
+    case.listed.retain(|kind| !partly_read.contains(kind));
     case.at = Some(at);
     logs::read(cluster, options.logs, &mut case, &mut denied).await;
     case.unreadable.extend(denied.unreadable());
@@ -98,6 +101,8 @@ struct Reader<'a> {
     bytes: AtomicUsize,
     case: Case,
     denied: Denied,
+    /// Kinds that were not read, or not in whole.
+    partly_read: BTreeSet<String>,
 }
 
 /// Objects as they come. An event takes a tenth of the memory once it is read.
@@ -127,8 +132,15 @@ struct KindReading {
 
 impl<'a> Reader<'a> {
     fn new(cluster: &'a Cluster, options: Options<'a>) -> Self {
-        let (case, denied) = (Case::default(), Denied::default());
-        Self { cluster, options, deadline: Instant::now() + LISTS, bytes: AtomicUsize::new(0), case, denied }
+        Self {
+            cluster,
+            options,
+            deadline: Instant::now() + LISTS,
+            bytes: AtomicUsize::new(0),
+            case: Case::default(),
+            denied: Denied::default(),
+            partly_read: BTreeSet::new(),
+        }
     }
 
     fn note_unavailable(&mut self, discovery: &Discovery) {
@@ -220,12 +232,12 @@ impl<'a> Reader<'a> {
     fn keep(&mut self, reading: KindReading) {
         let KindReading { resource, read, result, is_everywhere } = reading;
         let path = || format!("GET {}", resource.path("", ""));
+        let is_whole = is_everywhere && result.as_ref().is_ok_and(|extent| extent.cut.is_none());
+        let kinds = if is_whole { &mut self.case.listed } else { &mut self.partly_read };
+        kinds.insert(resource.gvk.kind.clone());
         match result {
             Ok(Extent { objects, cut: Some(cut), .. }) => {
                 self.case.unreadable.push(Unreadable { what: path(), why: cut_words(objects, &cut) });
-            }
-            Ok(_) if is_everywhere => {
-                self.case.listed.insert(resource.gvk.kind.clone());
             }
             Ok(_) => {}
             Err(error) if error.is_forbidden() => self.denied.add(&resource, "list"),
