@@ -41,10 +41,7 @@ pattern!(
     DENIED,
     r#"admission webhook \\?"([^"\\]+)\\?" denied the request|ValidatingAdmissionPolicy '([^']+)'"#
 );
-pattern!(
-    NO_KIND,
-    r#"no matches for kind \\?"([^"\\]+)\\?" in version \\?"([^"\\]+)\\?"|[Rr]esource mapping not found for name"#
-);
+pattern!(NO_KIND, r#"no matches for kind \\?"([^"\\]+)\\?" in version \\?"([^"\\]+)\\?""#);
 pattern!(
     NO_RESOURCE,
     r"could not find the requested resource|[Tt]he Kubernetes API could not find ([^ ]+) for requested resource"
@@ -158,6 +155,9 @@ fn rule(message: &str, low: &str) -> Option<Refusal> {
         let kind = it.get(1).map_or("", |kind| kind.as_str());
         let version = it.get(2).map_or("", |version| version.as_str());
         return refusal(Cause::ApiCrdMissing, format!("{kind} {version}").trim());
+    }
+    if low.contains("resource mapping not found") {
+        return refusal(Cause::ApiCrdMissing, "");
     }
     if let Some(it) = NO_RESOURCE.captures(message) {
         return refusal(Cause::ApiCrdMissing, it.get(1).map_or("", |it| it.as_str()));

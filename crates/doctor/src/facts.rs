@@ -25,7 +25,6 @@ pub(crate) struct LogFact {
     pub(crate) fact: Fact,
     pub(crate) source: String,
     pub(crate) line: String,
-    pub(crate) container: String,
     pub(crate) weight: i32,
 }
 
@@ -40,7 +39,7 @@ pub(crate) fn log_facts<'a>(cluster: &Cluster<'a>, pods: &[&'a Value]) -> Vec<Lo
     for pod in pods {
         for log in cluster.logs(pod.namespace(), pod.name()) {
             let source = format!("log {}/{}/{}", log.namespace, log.pod, log.container);
-            read(&log.text, &source, &log.container, &mut facts);
+            read(&log.text, &source, &mut facts);
         }
     }
     facts.sort_by_key(|fact| std::cmp::Reverse(fact.weight));
@@ -58,7 +57,7 @@ const REFUSALS: &[Cause] = &[
 ];
 
 /// Reads one log.
-fn read(text: &str, source: &str, container: &str, facts: &mut Vec<LogFact>) {
+fn read(text: &str, source: &str, facts: &mut Vec<LogFact>) {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let lines = &lines[lines.len().saturating_sub(LINES)..];
     for (at, line) in lines.iter().enumerate() {
@@ -71,13 +70,7 @@ fn read(text: &str, source: &str, container: &str, facts: &mut Vec<LogFact>) {
                 // What is said again and again is what hinders.
                 known.weight = (known.weight + 1).max(weight + 1);
             }
-            None => facts.push(LogFact {
-                fact,
-                source: source.to_owned(),
-                line: (*line).to_owned(),
-                container: container.to_owned(),
-                weight,
-            }),
+            None => facts.push(LogFact { fact, source: source.to_owned(), line: (*line).to_owned(), weight }),
         }
     }
 }

@@ -4,7 +4,7 @@ use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
     Object,
-    cluster::{Cluster, is_workload, items, pods, services},
+    cluster::{Cluster, is_workload, items, pods},
 };
 
 /// The objects that this one depends on, missing ones too.
@@ -150,15 +150,12 @@ fn application(cluster: &Cluster<'_>, live: &Value, found: &mut Vec<Object>) {
             name: text(resource, "name"),
         });
     }
-    let mark = format!("{}:", live.name());
-    for object in &cluster.case.objects {
-        let tracked =
-            object.annotation("argocd.argoproj.io/tracking-id").is_some_and(|id| id.starts_with(&mark));
-        let labelled = object.label("app.kubernetes.io/instance") == Some(live.name())
-            || object.label("argocd.argoproj.io/instance") == Some(live.name());
-        if (tracked || labelled) && !std::ptr::eq(object, live) {
-            found.push(Object::from_live(object));
-        }
+    let tracked = cluster.tracked(live.name()).iter().filter(|object| !std::ptr::eq(**object, live));
+    found.extend(tracked.map(|object| Object::from_live(object)));
+    let message = live.str_at(&["status", "operationState", "message"]).unwrap_or_default();
+    if let Some(wait) = tiphys_cause::waits_for(message) {
+        let named = cluster.all(&wait.kind).iter().filter(|it| it.name() == wait.name);
+        found.extend(named.map(|it| Object::from_live(it)));
     }
     found.push(Object::new(
         "AppProject",
@@ -268,9 +265,4 @@ fn maker(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
         found.push(owner);
     }
     found
-}
-
-/// Whether a Service is one that others would be served by; a headless one without a selector is not.
-pub(crate) fn is_backend(service: &Value) -> bool {
-    services::selector(service).is_some()
 }

@@ -55,18 +55,6 @@ impl<'a> End<'a> {
         }
     }
 
-    /// A pod as a workload would make it.
-    pub(crate) fn of_workload(workload: &'a Value) -> Self {
-        Self {
-            namespace: workload.namespace(),
-            labels: workload.at(&["spec", "template", "metadata", "labels"]).and_then(Value::as_object),
-            is_pod: workload.at(&["spec", "template", "spec", "hostNetwork"]).and_then(Value::as_bool)
-                != Some(true),
-            spec: workload.at(&["spec", "template", "spec"]),
-            ..Self::default()
-        }
-    }
-
     pub(crate) fn outside(addresses: Vec<IpAddr>) -> Self {
         Self { addresses, ..Self::default() }
     }
@@ -318,12 +306,12 @@ mod tests {
 
     const PODS: &str = "apiVersion: v1
 kind: Pod
-metadata: {name: a, namespace: x, labels: {app: a}}
+metadata: {name: a, namespace: left, labels: {app: a}}
 status: {podIP: 10.1.0.1}
 ---
 apiVersion: v1
 kind: Pod
-metadata: {name: b, namespace: y, labels: {app: b}}
+metadata: {name: b, namespace: right, labels: {app: b}}
 status: {podIP: 10.1.0.2}
 ---
 ";
@@ -339,16 +327,16 @@ status: {podIP: 10.1.0.2}
     fn ingress_by_namespace_and_port() {
         let policy = "apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
-metadata: {name: p, namespace: y}
+metadata: {name: p, namespace: right}
 spec:
   podSelector: {matchLabels: {app: b}}
   ingress:
-  - from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: x}}}]
+  - from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: left}}}]
     ports: [{port: 80}]
 ";
         assert!(!blocked(policy, Way::Ingress, 80));
         assert!(blocked(policy, Way::Ingress, 81));
-        assert!(blocked(&policy.replace("name: x", "name: z"), Way::Ingress, 80));
+        assert!(blocked(&policy.replace("metadata.name: left", "metadata.name: other"), Way::Ingress, 80));
         assert!(!blocked(policy, Way::Egress, 81));
     }
 
@@ -356,7 +344,7 @@ spec:
     fn egress_by_block_and_cilium() {
         let policy = "apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
-metadata: {name: p, namespace: x}
+metadata: {name: p, namespace: left}
 spec:
   podSelector: {}
   policyTypes: [Egress]
@@ -368,11 +356,11 @@ spec:
         assert!(blocked(&format!("{policy}{cilium}"), Way::Egress, 80));
         let own = "apiVersion: cilium.io/v2
 kind: CiliumNetworkPolicy
-metadata: {name: p, namespace: x}
+metadata: {name: p, namespace: left}
 spec:
   endpointSelector: {matchLabels: {'k8s:app': a}}
   egress:
-  - toEndpoints: [{matchLabels: {app: b, 'k8s:io.kubernetes.pod.namespace': y}}]
+  - toEndpoints: [{matchLabels: {app: b, 'k8s:io.kubernetes.pod.namespace': right}}]
     toPorts: [{ports: [{port: '80', protocol: TCP}]}]
 ";
         assert!(!blocked(own, Way::Egress, 80));

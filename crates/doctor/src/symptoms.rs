@@ -116,6 +116,18 @@ fn job(cluster: &Cluster<'_>, job: &Value) -> Option<String> {
         return None;
     }
     let failed = condition(job, "Failed").filter(|it| it.str_at(&["status"]) == Some("True"))?;
+    let since = time(failed, &["lastTransitionTime"]).and_then(|time| cluster.seconds_since(time));
+    let owner = crate::cluster::controller(job);
+    let made = time(job, &["metadata", "creationTimestamp"]);
+    // A later one of the same CronJob has succeeded, or nobody has missed it for a day.
+    let is_over = owner.as_ref().is_some_and(|owner| {
+        cluster.owned(owner).iter().any(|other| {
+            has_condition(other, "Complete", "True") && time(other, &["metadata", "creationTimestamp"]) > made
+        })
+    });
+    if is_over || since.is_some_and(|since| since > 24 * 3600) {
+        return None;
+    }
     let cron = crate::cluster::controller(job).and_then(|owner| cluster.live(&owner));
     if cron.is_some_and(|cron| !has_failed_since(cluster, cron, job)) {
         return None;

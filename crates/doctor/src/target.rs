@@ -137,5 +137,6 @@ pub(crate) fn is_near(one: &str, two: &str) -> bool {
         && (long.starts_with(&format!("{short}-"))
             || long.ends_with(&format!("-{short}"))
             || long.contains(&format!("-{short}-")));
-    one != two && (contained || short.len() >= 4 && distance(one, two) <= 2)
+    one != two
+        && (contained || short.len() >= 3 && distance(one, two) <= if short.len() >= 5 { 2 } else { 1 })
 }

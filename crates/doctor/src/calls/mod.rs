@@ -116,6 +116,7 @@ fn explain_target<'a>(
     match target {
         Target::Service(service) => Some(service_fault(look, caller, call, address, service)),
         // A name that does not exist cannot refuse: the words only look like an address.
+        Target::Absent { .. } if !look.cluster.knows_services() => Some(guess(caller, call, address)),
         Target::Absent { .. } if !is_lookup && !is_configured(caller, address) => None,
         Target::Absent { namespace, name } => absent_fault(look, caller, call, address, namespace, name),
         Target::Pod(pod) => Some(pod_fault(look, caller, call, address, pod)),
@@ -154,7 +155,8 @@ pub(crate) fn wrong_value(
     let setting = wires
         .iter()
         .find(|(wire, _)| wire == address)
-        .or_else(|| wires.iter().find(|(wire, _)| wire.host == address.host));
+        .or_else(|| wires.iter().find(|(wire, _)| wire.host == address.host))
+        .or_else(|| wires.iter().find(|(wire, _)| address.is_ip() && wire.port == address.port));
     let (object, field) = match setting {
         Some((_, setting)) if !setting.source.kind.is_empty() => {
             (setting.source.clone(), setting.field.clone())

@@ -205,7 +205,8 @@ pub(super) fn outside_fault<'a>(
             )
             .remedy("Renew the credentials that the program sends.", &[]),
         ),
-        Failure::Status(403 | 404) | Failure::Untrusted => None,
+        // It answers: what it says is about the request.
+        Failure::Status(400..=428 | 430..=499) | Failure::Untrusted => None,
         Failure::Plaintext => Some(wrong_value(
             caller,
             address,

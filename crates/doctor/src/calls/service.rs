@@ -65,6 +65,9 @@ pub(super) fn service_fault<'a>(
 pub(crate) fn empty_service(cluster: &Cluster<'_>, service: &Value) -> Option<Finding> {
     let object = Object::from_live(service);
     let wanted = services::selector(service)?;
+    if !cluster.pods_of(service).is_empty() {
+        return None;
+    }
     let workloads = cluster.workloads_of(service);
     if let Some(workload) = workloads.first() {
         if pods::replicas(workload) != 0 || workload.kind() == "DaemonSet" {
@@ -87,10 +90,11 @@ pub(crate) fn empty_service(cluster: &Cluster<'_>, service: &Value) -> Option<Fi
             .field("spec.replicas")
             .evidence(owner.to_string(), "spec.replicas: 0")
             .remedy("Scale it up.", &[command])
+            .patch(json!({"spec": {"replicas": 1}}))
             .suffers(object, "has no endpoints"),
         );
     }
-    let near = near_labels(cluster, service, wanted)?;
+    let near = near_labels(cluster, service, wanted).filter(|near| !near.1.is_empty())?;
     let selector = json!(wanted).to_string();
     Some(
         Finding::new(

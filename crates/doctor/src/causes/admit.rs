@@ -245,7 +245,10 @@ pub(crate) fn still_holds(look: &Look<'_>, refused: &Refused, read: &Refusal) ->
         .map_or(refused.writer.namespace.as_str(), |written| written.namespace.as_str());
     match read.cause {
         Some(Cause::AdmitServiceAccount) => cluster.get("ServiceAccount", namespace, &read.subject).is_none(),
-        Some(Cause::GitopsNamespace) => cluster.get("Namespace", "", &read.subject).is_none(),
+        Some(Cause::GitopsNamespace) => {
+            let is_used = cluster.case.objects.iter().any(|object| object.namespace() == read.subject);
+            !is_used && cluster.get("Namespace", "", &read.subject).is_none()
+        }
         Some(Cause::ApiCrdMissing) => {
             let kind = read.subject.split(' ').next().unwrap_or_default();
             let is_there = cluster
@@ -357,12 +360,13 @@ fn webhook_down(look: &Look<'_>, read: &Refusal) -> Finding {
         return if look.cluster.knows_services() {
             finding.evidence(service.to_string(), "it does not exist")
         } else {
-            finding
+            // Without its backend nobody knows why a webhook does not answer.
+            Finding { confidence: 0.45, ..finding }
         };
     };
     finding = finding.below(service.clone());
     // Why its backend is ill is the cause; while that is not known, nothing is.
-    if look.is_ill_behind(live) {
+    if look.is_ill_behind(live) || !look.cluster.has_kind("Pod") {
         finding.confidence = 0.45;
     }
     if let Some(below) = empty_service(look.cluster, live) {
@@ -420,7 +424,7 @@ fn silent_webhook(
     }
     Finding {
         cause: Cause::NetNodePorts,
-        confidence: 0.6,
+        confidence: if look.cluster.has_kind("NetworkPolicy") { 0.6 } else { 0.45 },
         summary: format!(
             "the API server does not reach the webhook's pods on port {number}, which are ready: a port between control plane and nodes is closed"
         ),

@@ -4,7 +4,7 @@
 use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
-    Cause, Object,
+    Cause,
     calls::{self, Caller},
     cluster::pods,
     facts::{Fact, LogFact},

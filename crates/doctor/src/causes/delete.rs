@@ -92,10 +92,10 @@ fn finalizer(look: &Look<'_>, live: &Value, finalizers: &[&str]) -> Finding {
             finding.evidence("cluster", "no workload was found that could be the finalizer's controller");
     }
     // What belongs to the network plugin is told with it.
-    if live.api_version().contains("tigera.io")
-        && let Some(set) = crate::causes::net::plugin_set(look)
-    {
-        finding = finding.below(Object::from_live(set));
+    if live.api_version().contains("tigera.io") || live.api_version().contains("cilium") {
+        let nodes = look.red.keys().filter(|object| object.kind == "Node").cloned();
+        let set = crate::causes::net::plugin_set(look).map(Object::from_live);
+        finding = nodes.chain(set).fold(finding, Finding::below);
     }
     finding
 }

@@ -45,6 +45,14 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     for live in workloads {
         finding = finding.below(Object::from_live(live));
     }
+    if look.cluster.pods_of(service).is_empty() {
+        finding = look.red.keys().filter(|it| it.kind == "Node").cloned().fold(finding, Finding::below);
+    }
+    // Nodes in trouble keep its pods away: why they are is the cause, and is not known if they were not saved.
+    let troubled = look.cluster.pods_of(service).iter().any(|pod| is_kept_away(pod));
+    if troubled && !look.cluster.has_kind("Node") {
+        finding.confidence = 0.45;
+    }
     if workload.is_none()
         && let Some(below) = crate::calls::empty_service(look.cluster, service)
     {
@@ -52,6 +60,12 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     }
     found.push(finding);
     found
+}
+
+/// Whether taints by which nodes tell of their own troubles keep a pod away.
+fn is_kept_away(pod: &Value) -> bool {
+    let message = pods::unscheduled(pod).and_then(|it| it.str_at(&["message"])).unwrap_or_default();
+    message.contains("{node.kubernetes.io/") || message.contains("{node.cloudprovider.kubernetes.io/")
 }
 
 /// The Service of the cluster's DNS.

@@ -67,6 +67,9 @@ fn plugin_down(look: &Look<'_>) -> Option<Finding> {
             nodes.push((Object::from_live(node), told));
         }
     }
+    if nodes.is_empty() && !look.cluster.has_kind("Node") {
+        return told_by_taint(look);
+    }
     let (first, told) = nodes.first()?;
     let object = match set {
         Some(set) => Object::from_live(set),
@@ -120,6 +123,40 @@ fn plugin_down(look: &Look<'_>) -> Option<Finding> {
         result = result.evidence(Object::from_live(operator).to_string(), "spec.replicas: 0");
     }
     Some(result)
+}
+
+/// Nodes that were not saved are known by the taint that keeps pods away from them.
+fn told_by_taint(look: &Look<'_>) -> Option<Finding> {
+    const TAINT: &str = "node.kubernetes.io/network-unavailable";
+    let waiting: Vec<(&Value, &str)> = look
+        .ill
+        .iter()
+        .flat_map(|ill| &ill.pods)
+        .filter_map(|pod| Some((*pod, pods::unscheduled(pod)?.str_at(&["message"])?)))
+        .filter(|(_, message)| message.contains(TAINT))
+        .collect();
+    let (first, message) = waiting.first()?;
+    let object = plugin_set(look).map(Object::from_live).or_else(|| custom_plugin(look))?;
+    let mut finding = Finding::new(
+        Cause::NetCniDown,
+        object.clone(),
+        0.85,
+        format!("the network plugin does not work on the nodes: {object}"),
+    )
+    .evidence(Object::from_live(first).to_string(), *message)
+    .remedy(
+        "Bring the network plugin's DaemonSet back; pods get an address only then.",
+        &[format!("kubectl -n {} get pods -o wide", object.namespace)],
+    );
+    for (pod, _) in waiting {
+        finding = finding
+            .suffers(look.cluster.workload(pod), "gets no node")
+            .suffers(Object::from_live(pod), "not scheduled");
+    }
+    for custom in plugin_resources(look).into_iter().filter(|it| look.is_red(&Object::from_live(it))) {
+        finding = finding.suffers(Object::from_live(custom), "belongs to the network plugin");
+    }
+    Some(finding)
 }
 
 /// The custom resources by which operators of network plugins are told what to install.
@@ -245,7 +282,6 @@ pub(crate) fn probe_policy(look: &Look<'_>, pod: &Value, port: Option<i64>) -> O
 const ROUTES: &[&str] = &[
     "bgp not established",
     "bird is not ready",
-    "felix is not ready",
     "no route to node",
     "failed to add vtep",
     "vxlan",

@@ -21,6 +21,8 @@ pub(crate) struct Cluster<'a> {
     by_name: HashMap<Object, &'a Value>,
     by_kind: BTreeMap<String, Vec<&'a Value>>,
     owned: HashMap<Object, Vec<&'a Value>>,
+    /// The objects that bear the mark of an Application, by its name.
+    tracked: HashMap<&'a str, Vec<&'a Value>>,
     events: HashMap<Object, Vec<&'a Event>>,
     logs: HashMap<(&'a str, &'a str), Vec<&'a Log>>,
 }
@@ -65,6 +67,7 @@ impl<'a> Cluster<'a> {
             by_name: HashMap::new(),
             by_kind: BTreeMap::new(),
             owned: HashMap::new(),
+            tracked: HashMap::new(),
             events: HashMap::new(),
             logs: HashMap::new(),
         };
@@ -73,6 +76,9 @@ impl<'a> Cluster<'a> {
             cluster.by_name.insert(Object::new(&kind, object.namespace(), object.name()), object);
             for owner in owners(object) {
                 cluster.owned.entry(owner).or_default().push(object);
+            }
+            if let Some(app) = tracking_mark(object) {
+                cluster.tracked.entry(app).or_default().push(object);
             }
             cluster.by_kind.entry(kind).or_default().push(object);
         }
@@ -111,6 +117,11 @@ impl<'a> Cluster<'a> {
     /// The objects that name this one as their owner.
     pub(crate) fn owned(&self, owner: &Object) -> &[&'a Value] {
         self.owned.get(owner).map_or(&[], Vec::as_slice)
+    }
+
+    /// The objects that bear the mark of an Application.
+    pub(crate) fn tracked(&self, app: &str) -> &[&'a Value] {
+        self.tracked.get(app).map_or(&[], Vec::as_slice)
     }
 
     /// The events about an object, the newest last, without those of an earlier object of the same name.
@@ -161,6 +172,13 @@ impl<'a> Cluster<'a> {
         }
         top
     }
+}
+
+/// The Application whose mark an object bears.
+fn tracking_mark(object: &Value) -> Option<&str> {
+    let id = object.annotation("argocd.argoproj.io/tracking-id").and_then(|id| id.split(':').next());
+    let labels = ["argocd.argoproj.io/instance", "app.kubernetes.io/instance"];
+    id.or_else(|| labels.iter().find_map(|label| object.label(label)))
 }
 
 /// Kinds that make pods.

@@ -36,7 +36,7 @@ impl Cluster<'_> {
     /// What the roles that are bound to a user say to a request.
     pub(crate) fn rights(&self, request: &Request<'_>) -> Answer {
         if !self.has_kind("ClusterRoleBinding") && !self.has_kind("RoleBinding") {
-            return Answer::Unknown;
+            return self.namesake(request).unwrap_or(Answer::Unknown);
         }
         let mut best: Option<(u8, Answer)> = None;
         let bindings = self.all("ClusterRoleBinding").iter().chain(self.all("RoleBinding"));
@@ -72,6 +72,19 @@ impl Cluster<'_> {
             }
         }
         best.map_or(Answer::Unbound, |(_, answer)| answer)
+    }
+}
+
+impl Cluster<'_> {
+    /// The role that bears the name of the account, where bindings were not saved.
+    fn namesake(&self, request: &Request<'_>) -> Option<Answer> {
+        let (_, account) = request.user.strip_prefix("system:serviceaccount:")?.split_once(':')?;
+        let roles = self.all("Role").iter().chain(self.all("ClusterRole"));
+        let mut named =
+            roles.filter(|role| role.name() == account || role.name().starts_with(&format!("{account}-")));
+        let role = named.find(|role| allows(role, request) == Match::Resource)?;
+        let role = Object::from_live(role);
+        Some(Answer::Lacking { binding: role.clone(), role })
     }
 }
 

@@ -49,15 +49,6 @@ impl<'a> Cluster<'a> {
         selected.collect()
     }
 
-    /// The Services that select a pod.
-    pub(crate) fn services_of(&self, pod: &Value) -> Vec<&'a Value> {
-        let labels = selector::labels(pod);
-        let near =
-            self.all("Service").iter().copied().filter(|service| service.namespace() == pod.namespace());
-        near.filter(|service| selector(service).is_some_and(|wanted| selector::has_all(labels, wanted)))
-            .collect()
-    }
-
     /// Whether a Service has an endpoint that serves.
     pub(crate) fn is_served(&self, service: &Value) -> bool {
         let slices = self.all("EndpointSlice").iter().filter(|slice| {

@@ -93,7 +93,7 @@ pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
         told(
             live,
             Cause::OperatorIssuer,
-            0.6,
+            if maker.is_some_and(|it| look.cluster.live(it).is_some()) { 0.6 } else { 0.45 },
             "is not issued",
             "Read its CertificateRequest, Order and Challenge.",
         )

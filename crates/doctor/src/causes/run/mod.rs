@@ -30,7 +30,7 @@ fn failed_job(look: &Look<'_>, job: &Value) -> Option<Finding> {
     let object = Object::from_live(job);
     let told = look.red.get(&object).filter(|_| pods::of_workload(look.cluster, &object).is_empty())?;
     Some(
-        Finding::new(Cause::RunExits, object.clone(), 0.55, format!("{object} failed; its pods are gone"))
+        Finding::new(Cause::RunExits, object.clone(), 0.45, format!("{object} failed; its pods are gone"))
             .evidence(object.to_string(), told.clone())
             .remedy("Run it again, and read its log.", &[])
             .shallow(),
@@ -475,10 +475,7 @@ fn exits(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
         );
     }
     let logs = look.cluster.logs(pod.namespace(), pod.name());
-    let last = logs
-        .iter()
-        .rev()
-        .find_map(|log| log.text.lines().rev().find(|line| !line.trim().is_empty()).map(|line| (log, line)));
+    let last = logs.iter().rev().find_map(|log| Some((log, telling_line(&log.text)?)));
     let is_plugin =
         ill.workload.kind == "DaemonSet" && crate::causes::net::PLUGINS.contains(&ill.workload.name.as_str());
     let cause = if is_plugin { Cause::NetCniDown } else { Cause::RunExits };
@@ -500,6 +497,12 @@ fn exits(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
         &[format!("kubectl -n {} logs {} -c {name} --previous", object.namespace, object.name)],
     )
     .shallow();
+    let is_killed = matches!(code, 137 | 143);
+    let calls = ill.facts.iter().any(|fact| matches!(fact.fact, Fact::Call(_)));
+    // Who killed it is not known; or the log blames a call, and nobody knows why that fails.
+    if is_killed || calls {
+        finding.confidence = 0.45;
+    }
     if let Some((log, line)) = last {
         finding = finding.evidence(format!("log {}/{}/{}", log.namespace, log.pod, log.container), line);
     } else if logs.is_empty() {
@@ -508,6 +511,18 @@ fn exits(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
     }
     let caller = Caller::of_ill(look, ill);
     Some(dependencies(look, &caller, finding))
+}
+
+/// The line of a log that tells why a program ended: the last one that complains, or the last one.
+fn telling_line(text: &str) -> Option<&str> {
+    const WORDS: &[&str] =
+        &["panic", "fatal", "exception", "error", "traceback", "abort", "fail", "segmentation", "assert"];
+    let lines = || text.lines().rev().filter(|line| !line.trim().is_empty()).take(60);
+    let complains = |line: &&str| {
+        let low = line.to_ascii_lowercase();
+        WORDS.iter().any(|word| low.contains(word))
+    };
+    lines().find(complains).or_else(|| lines().next())
 }
 
 /// A pod that runs and is not ready, with nothing more to go by.
