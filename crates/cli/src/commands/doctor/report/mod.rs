@@ -12,7 +12,7 @@ mod text;
 mod words;
 
 use jiff::{SignedDuration, Timestamp};
-use tiphys_doctor::{Case, Diagnosis, Root};
+use tiphys_doctor::{Case, Diagnosis, Evidence, Root};
 
 pub use html::html;
 pub use json::{json, visible_json};
@@ -236,11 +236,7 @@ impl CauseView {
             summary: line(&root.summary),
             field: root.field.as_deref().map(line),
             since: root.since.map(|since| since_words(since, now)),
-            evidence: root
-                .evidence
-                .iter()
-                .map(|it| Quote { source: line(&it.source), text: quoted(&it.text) })
-                .collect(),
+            evidence: quotes(&root.evidence),
             consequences: consequences::groups(&root.consequences, case),
             broken: root.consequences.len(),
             remedy,
@@ -248,6 +244,19 @@ impl CauseView {
             patch: root.remedy.patch.as_ref().map(words::patch),
         }
     }
+}
+
+/// The evidence; words that stand in several places are quoted once.
+fn quotes(evidence: &[Evidence]) -> Vec<Quote> {
+    let mut quotes: Vec<Quote> = Vec::new();
+    for one in evidence {
+        let (text, source) = (quoted(&one.text), shown(&one_line(&one.source)));
+        match quotes.iter_mut().find(|quote| quote.text == text) {
+            Some(quote) => quote.source.push_str(&format!("; {source}")),
+            None => quotes.push(Quote { source, text }),
+        }
+    }
+    quotes
 }
 
 /// One line of evidence, not longer than people read.
