@@ -37,7 +37,7 @@ pub(crate) fn resolve(cluster: &Cluster<'_>, red: &Symptoms, findings: Vec<Findi
     let mut findings = merged(findings);
     let links = links(&findings);
     let mut ruled_out = drop_shallow(cluster, &mut findings);
-    let parents = parents(cluster, &links, &findings);
+    let parents = parents(cluster, red, &links, &findings);
     let mut downstream: BTreeMap<usize, Vec<(Object, String)>> = BTreeMap::new();
     let mut is_root = vec![true; findings.len()];
     for at in 0..findings.len() {
@@ -170,6 +170,7 @@ fn links(findings: &[Finding]) -> BTreeMap<Object, Vec<Object>> {
 /// For each finding those that lie below it.
 fn parents(
     cluster: &Cluster<'_>,
+    red: &Symptoms,
     links: &BTreeMap<Object, Vec<Object>>,
     findings: &[Finding],
 ) -> Vec<Vec<usize>> {
@@ -196,7 +197,10 @@ fn parents(
                 found.extend(here);
                 continue;
             }
-            if steps >= FARTHEST {
+            // A pod that is well carries no fault of its node or its configuration.
+            let is_well =
+                object.kind == "Pod" && cluster.live(&object).is_some() && !red.contains_key(&object);
+            if steps >= FARTHEST || is_well {
                 continue;
             }
             for next in upstream(cluster, &object)

@@ -151,6 +151,14 @@ fn by_volumes(look: &Look<'_>, claim: &Value, class: Option<&Value>) -> Option<F
     {
         return None;
     }
+    let has_classless = cluster
+        .all("PersistentVolume")
+        .iter()
+        .any(|volume| volume.str_at(&["spec", "storageClassName"]).unwrap_or_default().is_empty());
+    // A claim without a class waits for the default one, unless somebody made volumes without a class.
+    if name.is_none() && named.is_none() && !has_classless && cluster.has_kind("StorageClass") {
+        return None;
+    }
     let of_class = |volume: &&&Value| {
         volume.str_at(&["spec", "storageClassName"]).unwrap_or_default() == name.unwrap_or_default()
     };
