@@ -216,7 +216,6 @@ fn in_block(block: &Value, addresses: &[IpAddr]) -> bool {
     })
 }
 
-#[expect(clippy::too_many_arguments, reason = "one packet and one policy, taken apart")]
 fn cilium<'a>(
     policy: &&'a Value,
     way: Way,

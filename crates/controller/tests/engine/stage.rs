@@ -56,7 +56,7 @@ pub fn stage_is_real() -> bool {
 
 /// What a stage stands on.
 enum Ground {
-    Embedded(Site),
+    Embedded(Box<Site>),
     Real { collector: JoinHandle<()> },
 }
 
@@ -132,7 +132,7 @@ impl Stage {
                 settings.clock = site.clock();
                 let reached = Cluster::new(faults.before(site.server().service()));
                 let cluster = site.cluster();
-                (Ground::Embedded(site), cluster, reached)
+                (Ground::Embedded(Box::new(site)), cluster, reached)
             }
         };
         change(&mut settings);

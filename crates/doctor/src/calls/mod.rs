@@ -108,10 +108,10 @@ fn explain_target<'a>(
     target: &Target<'a>,
 ) -> Option<Finding> {
     let is_lookup = matches!(call.failure, Failure::NoSuchHost | Failure::LookupTimeout);
-    if is_lookup && !matches!(target, Target::Absent { .. }) || call.failure == Failure::LookupTimeout {
-        if let Some(finding) = crate::causes::dns::lookup_fault(look, caller, call) {
-            return Some(finding);
-        }
+    let asks_dns =
+        is_lookup && !matches!(target, Target::Absent { .. }) || call.failure == Failure::LookupTimeout;
+    if asks_dns && let Some(finding) = crate::causes::dns::lookup_fault(look, caller, call) {
+        return Some(finding);
     }
     match target {
         Target::Service(service) => Some(service_fault(look, caller, call, address, service)),

@@ -49,5 +49,5 @@ fn failing_call<'a>(look: &Look<'a>, pod: &'a Value, facts: &[LogFact]) -> Optio
     };
     let finding = calls::explain(look, &caller, call, &first.source)?;
     let is_sure = finding.confidence >= 0.85 && EVALUATED.contains(&finding.cause);
-    is_sure.then(|| Finding { confidence: finding.confidence - 0.05, ..finding })
+    is_sure.then_some(Finding { confidence: finding.confidence - 0.05, ..finding })
 }

@@ -104,9 +104,9 @@ fn controllers(look: &Look<'_>) -> Option<Finding> {
     let pod = component(look, "kube-controller-manager");
     let is_red = pod.is_some_and(|pod| look.is_red(&Object::from_live(pod)));
     let is_dead = lease.as_ref().is_some_and(|(_, age, _)| *age > DEAD);
-    if !is_dead && !(is_red && !behind.is_empty()) && behind.len() < 3
-        || lease.as_ref().is_some_and(|(_, age, _)| *age <= DEAD)
-    {
+    let is_alive = lease.as_ref().is_some_and(|(_, age, _)| *age <= DEAD);
+    let hits_somebody = is_red && !behind.is_empty() || behind.len() >= 3;
+    if is_alive || !(is_dead || hits_somebody) {
         return None;
     }
     let object = pod.map_or_else(

@@ -109,9 +109,7 @@ fn known_fields<'a, 'k>(
     keys: impl Iterator<Item = &'k String>,
 ) -> BTreeMap<String, TypeRef<'a>> {
     let declared: Vec<String> = match ty.definition() {
-        Some(definition) => {
-            definition.fields.iter().map(|(name, _): (&String, &Field)| name.clone()).collect()
-        }
+        Some(definition) => definition.fields.keys().cloned().collect(),
         None => keys.cloned().collect(),
     };
     declared.into_iter().filter_map(|name| Some((name.clone(), ty.field(&name)?))).collect()
