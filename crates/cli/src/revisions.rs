@@ -161,7 +161,7 @@ impl Opened {
 }
 
 /// The annotations that an `argocd-cm` masks.
-fn masked_by(settings: &Value) -> Vec<String> {
+pub fn masked_by(settings: &Value) -> Vec<String> {
     ArgoSettings::from_objects(Some(settings), None).masked_annotations
 }
 

@@ -78,19 +78,17 @@ pub fn terminal(text: &str) -> Cow<'_, str> {
 /// The text of a file, character for character, so that places in it stay where they are.
 #[must_use]
 pub fn source(text: &str) -> Cow<'_, str> {
-    if is_plain(text) {
-        return Cow::Borrowed(text);
+    let mut shown = Cow::Borrowed(text);
+    if !is_plain(text) {
+        let mut next = text.chars().skip(1);
+        let of = |c: char| match (c, next.next()) {
+            // A line break of Windows is one.
+            ('\r', Some('\n')) => c,
+            _ => replacement(c).unwrap_or(c),
+        };
+        shown = Cow::Owned(text.chars().map(of).collect());
     }
-    let mut next = text.chars().skip(1);
-    Cow::Owned(
-        text.chars()
-            .map(|c| match (c, next.next()) {
-                // A line break of Windows is one.
-                ('\r', Some('\n')) => c,
-                _ => replacement(c).unwrap_or(c),
-            })
-            .collect(),
-    )
+    if shown.contains("##[") { Cow::Owned(shown.replace("##[", "##\u{27e6}")) } else { shown }
 }
 
 /// Whether a runner of workflows might read a command in a text.
@@ -303,6 +301,7 @@ mod tests {
         let text = "a\u{202e}b\u{9b}\r\nc\rd\u{1b}";
         assert_eq!(source(text), "a\u{fffd}b\u{fffd}\r\nc\u{240d}d\u{241b}");
         assert_eq!(source(text).chars().count(), text.chars().count());
+        assert_eq!(source("a: ##[error]x"), "a: ##\u{27e6}error]x");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use tiphys_value::{FieldPath, ObjectExt, Origin, OriginKind, RenderedObject, Val
 use crate::{
     output::{Format, print},
     repository::{Catalogue, Choice, Given, Repository, Scope, choose},
+    revisions::masked_by,
 };
 
 /// Which field of which object.
@@ -77,7 +78,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     })?;
     let mut object = object.clone();
     if !args.show_secrets {
-        mask_secret(&mut [&mut object.value], &[]);
+        let settings = repository.scan.settings.iter().map(|found| &found.object);
+        let annotations: Vec<String> = settings.flat_map(masked_by).collect();
+        mask_secret(&mut [&mut object.value], &annotations);
     }
     let object = &object;
     let (text, fields) = match field {

@@ -109,7 +109,10 @@ fn in_markdown_names_stay_text() {
             if line.starts_with("```") {
                 is_code = !is_code;
             } else if !is_code {
-                for markup in ["<script>", "](javascript:", "![i]", "@everyone"] {
+                // The line of a summary is HTML, in which Markdown means nothing.
+                let is_html = line.starts_with("<details><summary>");
+                let markup = ["<script>", "@everyone", "](javascript:", "![i]"];
+                for markup in &markup[..if is_html { 2 } else { 4 }] {
                     assert!(!line.contains(markup), "{command:?} has {markup}: {line}");
                 }
                 assert!(!line.starts_with("# heading"), "{command:?}: {line}");
