@@ -8,12 +8,8 @@ use tiphys_model::names;
 use tiphys_value::{GroupKind, ResourceKey};
 
 use super::{
-    by_hand, install, issuers, presupposed,
-    presupposed::Presupposed,
-    progress::Progress,
-    rows::Row,
-    settle::{Stillness, TO_COME},
-    some_of, stand_ins, waits,
+    by_hand, install, issuers, presupposed, presupposed::Presupposed, progress::Progress, rows::Row,
+    settle::Stillness, some_of, stand_ins, waits,
 };
 
 /// The kinds of Argo CD's API.

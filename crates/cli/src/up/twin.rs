@@ -7,7 +7,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tiphys_apiserver::{ApiServer, ApiServerOptions, PodBackend, ServeError, ServiceNetwork, Serving};
+use tiphys_apiserver::{
+    ApiServer, ApiServerOptions, Outbound, PodBackend, ServeError, ServiceNetwork, Serving,
+};
 use tiphys_cluster::Cluster;
 use tiphys_model::names;
 use tiphys_value::GroupKind;
@@ -42,6 +44,7 @@ impl Twin {
         let options = ApiServerOptions {
             state_dir: args.state.clone(),
             service_network: network,
+            outbound: outbound(args),
             ..ApiServerOptions::default()
         };
         Self::start_at(options, args.listen, |serving| registration.note(serving)).await
@@ -56,6 +59,7 @@ impl Twin {
         let options = ApiServerOptions {
             state_dir,
             service_network: args.service_cluster_ip_range,
+            outbound: outbound(args),
             ..ApiServerOptions::default()
         };
         let listen = SocketAddr::new(args.listen.ip(), 0);
@@ -91,6 +95,11 @@ impl Drop for Twin {
     fn drop(&mut self) {
         self.tasks.iter().for_each(JoinHandle::abort);
     }
+}
+
+/// Offline nobody outside is called, and a webhook outside is taken to have no objection: it is no fault of the repository.
+fn outbound(args: &Args) -> Outbound {
+    if args.offline { Outbound::Assume } else { Outbound::Call }
 }
 
 /// The custom resources that somebody attends to: the operators that the cluster plays, and the engine.

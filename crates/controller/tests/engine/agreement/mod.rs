@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use tiphys_apiserver::{ApiServer, ApiServerOptions, Client, Patch};
 use tiphys_diff::{DiffOptions, Fields, applied_form, compare, compare_predicted};
-use tiphys_schema::{Catalog, Field, Type, TypeRef};
+use tiphys_schema::{Catalog, Type, TypeRef};
 use tiphys_value::{FieldPath, GroupVersionResource, ObjectExt, Segment, Value, json};
 
 const KINDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/engine/agreement/kinds.yaml");

@@ -12,12 +12,15 @@ const NAME: &str = r#"[A-Za-z0-9_.\-]*?(?:pass(?:word|wd|phrase|code)?|pwd|pw|to
 /// Something that is masked, and what stays of it.
 struct Rule {
     pattern: Regex,
-    replace: fn(&Captures<'_>) -> String,
+    replace: Replacement,
 }
+
+/// What stands in the place of a match.
+type Replacement = fn(&Captures<'_>) -> String;
 
 /// The rules, in the order in which they are tried. Each leaves what the ones before it have masked.
 static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
-    let rules: [(String, fn(&Captures<'_>) -> String); 14] = [
+    let rules: [(String, Replacement); 14] = [
         (r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)".into(), whole),
         // The same in base64; what follows may be anything.
         (r"LS0tLS1CRUdJTi[A-Za-z0-9+/=]{12,}".into(), encoded_key),

@@ -221,11 +221,6 @@ impl CauseView {
                 counted(unsafe_count, "command")
             ));
         }
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "it is between 0 and 100"
-        )]
         let confidence = format!("{:.0}", root.confidence.clamp(0.0, 1.0) * 100.0);
         Self {
             id: root.cause.id(),
