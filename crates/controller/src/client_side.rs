@@ -73,3 +73,25 @@ fn with_record(object: &Value, applied: &Value) -> Value {
     out["metadata"]["annotations"][LAST_APPLIED] = applied.to_string().into();
     out
 }
+
+/// How many bytes the annotations of an object may have (`k8s.io/apimachinery`, `TotalAnnotationSizeLimitB`).
+const MAX_ANNOTATIONS: usize = 262_144;
+
+/// What `kubectl apply` would keep of an object in an annotation, if it is longer than the API server takes. A record that
+/// fits says nothing, and Tiphys keeps none.
+pub(crate) fn record_that_is_too_long(object: &Value) -> Option<String> {
+    Some(object.to_string()).filter(|record| record.len() > MAX_ANNOTATIONS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_record_that_is_too_long_is_kept() {
+        let object = |size: usize| serde_json::json!({"kind": "ConfigMap", "data": {"a": "x".repeat(size)}});
+        assert_eq!(record_that_is_too_long(&object(1000)), None);
+        let large = object(300_000);
+        assert_eq!(record_that_is_too_long(&large), Some(large.to_string()));
+    }
+}

@@ -53,9 +53,16 @@ pub(crate) async fn execute(cache: &LiveCache, cluster: &Cluster, batch: Batch) 
 async fn perform(cache: &LiveCache, cluster: &Cluster, action: &Action) -> Result<Done, ClusterError> {
     let key = &action.task.key;
     match &action.verb {
-        Verb::Apply { object, method, validate, force, dry_run, share, migrate_managers } => {
-            let write =
-                Write { cache, cluster, object, validate: *validate, dry_run: *dry_run, share: *share };
+        Verb::Apply { object, method, keeps_record, validate, force, dry_run, share, migrate_managers } => {
+            let write = Write {
+                cache,
+                cluster,
+                object,
+                keeps_record: *keeps_record,
+                validate: *validate,
+                dry_run: *dry_run,
+                share: *share,
+            };
             match method {
                 ApplyMethod::ServerSide if !share && client_side::is_needed(object) => {
                     write.client_side(*force).await
@@ -111,6 +118,7 @@ struct Write<'a> {
     cache: &'a LiveCache,
     cluster: &'a Cluster,
     object: &'a Value,
+    keeps_record: bool,
     validate: bool,
     dry_run: bool,
     share: bool,
@@ -132,6 +140,11 @@ impl Write<'_> {
         };
         let encoded = encoded_secret(self.object);
         let mut object = applicable(self.cache, encoded.as_ref().unwrap_or(self.object));
+        if self.keeps_record
+            && let Some(record) = client_side::record_that_is_too_long(&object)
+        {
+            object.to_mut()["metadata"]["annotations"][names::LAST_APPLIED] = record.into();
+        }
         let mut applied = self.cluster.apply(&object, &options).await;
         // Of several in one map the API server names only the first that it comes across.
         while let Err(error) = &applied

@@ -228,9 +228,14 @@ pub fn xml(text: &str) -> String {
     out
 }
 
-/// A JSON text, of which no character commands a terminal: those are escaped, so that it means the same.
+/// A JSON text, of which no character commands a terminal and nothing a runner of workflows: those are escaped, so that it
+/// means the same.
 #[must_use]
 pub fn json(text: &str) -> Cow<'_, str> {
+    // Two such signs before a bracket stand within a text only.
+    if text.contains("##[") {
+        return Cow::Owned(json(&text.replace("##[", "##\\u005b")).into_owned());
+    }
     if is_plain(text) {
         return Cow::Borrowed(text);
     }

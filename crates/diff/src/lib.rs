@@ -68,7 +68,9 @@ impl Difference {
 /// Compares a target with its live object.
 pub fn compare(target: &Value, live: &Value, options: &DiffOptions<'_>) -> Difference {
     let managers = ownership::Managers::read(live);
-    let mut wanted = normalize::target(target, options);
+    // What is compared is what would be sent.
+    let target = applied_form(target, options.fields);
+    let mut wanted = normalize::target(&target, options);
     let mut live = normalize::live(live, options);
     let filled = |object: &Value| options.fields.map(|fields| fields.filled(object));
     // Before anything is ignored: what is taken out of both sides must not come back as a default.

@@ -163,6 +163,10 @@ fn remove(
         let below_others: Vec<&Value> = others.iter().filter_map(|fields| fields.get(key)).collect();
         let wanted = target.and_then(|target| find(target, &step));
         let is_leaf = below.as_object().is_none_or(Map::is_empty);
+        // A null is written too: what is stored of it, the API server decides, and not who owned the field.
+        if is_leaf && is_scalar_set_to_null(target, predicted, &step) {
+            continue;
+        }
         if wanted.is_none() && below_others.is_empty() {
             is_less |= take(predicted, &step);
             continue;
@@ -172,6 +176,13 @@ fn remove(
         }
     }
     is_less
+}
+
+/// Whether a target sets a text, number or flag to null.
+fn is_scalar_set_to_null(target: Option<&Value>, predicted: &Value, step: &Step<'_>) -> bool {
+    let Step::Field(name) = step else { return false };
+    let is_null = target.and_then(|target| target.get(name)).is_some_and(Value::is_null);
+    is_null && predicted.get(name).is_some_and(|value| !value.is_object() && !value.is_array())
 }
 
 fn find_mut<'a>(value: &'a mut Value, step: &Step<'_>) -> Option<&'a mut Value> {

@@ -37,6 +37,9 @@ pub enum Verb {
         object: Arc<Value>,
         /// How.
         method: ApplyMethod,
+        /// Keep what is applied in an annotation, as Argo CD and `kubectl apply` do: the API server refuses a record that
+        /// is too long.
+        keeps_record: bool,
         /// Strict field validation; otherwise none.
         validate: bool,
         /// Where the API server refuses the update as immutable or conflicting: recreate.

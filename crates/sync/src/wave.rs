@@ -5,8 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 use serde_json::Value;
 use tiphys_model::{
     DeletionPolicy, HealthCode, HookDeletePolicy, OperationPhase, ResultCode, SyncOptions, SyncPhase, Time,
-    names::{self, LAST_APPLIED},
-    options::deletion_policy,
+    names, options::deletion_policy,
 };
 use tiphys_value::ObjectExt;
 
@@ -144,6 +143,7 @@ pub(crate) fn dry_apply(object: &Arc<Value>, validate: bool) -> Verb {
     Verb::Apply {
         object: Arc::clone(object),
         method: ApplyMethod::ServerSide,
+        keeps_record: false,
         validate,
         force: false,
         dry_run: true,
@@ -437,21 +437,6 @@ fn hold(progress: &mut Progress<'_, '_>, at: usize) {
     }
 }
 
-/// How many bytes the annotations of an object may have.
-const MAX_ANNOTATIONS: usize = 262_144;
-
-/// Argo CD applies as kubectl does, with a record of what was applied in an annotation. One that fits says nothing; with
-/// one that is too long the API server refuses the object, and tells so in its own words.
-fn with_long_record(object: &Arc<Value>) -> Option<Arc<Value>> {
-    let record = object.to_string();
-    if record.len() <= MAX_ANNOTATIONS {
-        return None;
-    }
-    let mut object = Value::clone(object);
-    object["metadata"]["annotations"][LAST_APPLIED] = record.into();
-    Some(Arc::new(object))
-}
-
 fn apply_verb(progress: &Progress<'_, '_>, task: &Task<'_>, object: &Arc<Value>) -> Verb {
     let options = Options::of(task, progress.input);
     let force = is_forced(&options, progress.input);
@@ -467,11 +452,9 @@ fn apply_verb(progress: &Progress<'_, '_>, task: &Task<'_>, object: &Arc<Value>)
         && method == ApplyMethod::ServerSide
         && !is_tried_by_the_server(task, progress.input);
     Verb::Apply {
-        object: keeps_record
-            .then(|| with_long_record(object))
-            .flatten()
-            .unwrap_or_else(|| Arc::clone(object)),
+        object: Arc::clone(object),
         method,
+        keeps_record,
         validate: !options.is_off("Validate"),
         force: force && !keeps_identity,
         dry_run: false,
@@ -494,19 +477,4 @@ fn migrated(input: &SyncInput<'_>, task: &Task<'_>) -> Vec<String> {
         _ => Vec::new(),
     };
     known.into_iter().chain(named).chain(adopted).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_record_that_is_too_long_is_kept() {
-        let object =
-            |size: usize| Arc::new(serde_json::json!({"kind": "ConfigMap", "data": {"a": "x".repeat(size)}}));
-        assert!(with_long_record(&object(1000)).is_none());
-        let large = object(300_000);
-        let kept = with_long_record(&large).expect("it is too long");
-        assert_eq!(kept["metadata"]["annotations"][LAST_APPLIED], large.to_string());
-    }
 }

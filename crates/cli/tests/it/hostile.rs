@@ -65,7 +65,7 @@ fn assert_clean(command: &[&str], run: &Run) {
         is_github && ["::error ", "::warning ", "::notice "].iter().any(|it| line.starts_with(it))
     };
     assert!(obeyed.is_none_or(is_ours), "{command:?} commands a runner: {obeyed:?}");
-    assert!(!text.contains("##[error]"), "{command:?} commands a runner:\n{text}");
+    assert!(!text.contains("##["), "{command:?} commands a runner:\n{text}");
 }
 
 #[test]
@@ -113,6 +113,8 @@ fn in_markdown_names_stay_text() {
                 let is_html = line.starts_with("<details><summary>");
                 let markup = ["<script>", "@everyone", "](javascript:", "![i]"];
                 for markup in &markup[..if is_html { 2 } else { 4 }] {
+                    // An escaped bracket ends no link.
+                    let line = line.replace("\\]", "");
                     assert!(!line.contains(markup), "{command:?} has {markup}: {line}");
                 }
                 assert!(!line.starts_with("# heading"), "{command:?}: {line}");

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use tempfile::TempDir;
 use tiphys_cluster::{ApplyOptions, Cluster, PatchType, Propagation, Resource};
 use tiphys_controller::{Controller, Settings, crds};
-use tiphys_source::{Fetcher, Repositories, WorkingTree};
+use tiphys_source::{Fetcher, LocalRepositories, Repositories, WorkingTree};
 use tiphys_stage::{Site, SiteOptions, faults::Faults};
 use tiphys_value::{GroupVersionKind, ObjectExt, Value, json};
 use tokio::{task::JoinHandle, time::Instant};
@@ -105,7 +105,9 @@ impl Stage {
     pub async fn fetching(cache: &std::path::Path) -> Self {
         // A host that is silent costs each test that has one this much of real time. One that is slow is asked again.
         let limit = Duration::from_secs(3);
-        let fetcher = Fetcher::new(cache, Duration::ZERO, false, |_| None).with_git_limit(limit);
+        let fetcher = Fetcher::new(cache, Duration::ZERO, false, |_| None)
+            .with_git_limit(limit)
+            .with_local_repositories(LocalRepositories::any());
         let mut stage = Self::built(&[], Some(Arc::new(fetcher)), |_| {}).await;
         stage.start().await;
         stage

@@ -611,7 +611,7 @@ fn addresses_and_ports_that_were_given_are_no_difference() {
         "externalTrafficPolicy": "Cluster", "ports": [{"port": 80, "protocol": "TCP", "targetPort": 80, "nodePort": 30080}]}));
     for nothing in [json!(""), Value::Null] {
         let target = service(
-            json!({"type": "NodePort", "clusterIP": nothing, "ipFamilies": null, "ipFamilyPolicy": nothing,
+            json!({"type": "NodePort", "clusterIP": nothing, "ipFamilies": null, "ipFamilyPolicy": null,
             "sessionAffinity": nothing, "ports": [{"port": 80, "nodePort": null}]}),
         );
         assert_eq!(paths(&target, &live), [] as [&str; 0]);
@@ -705,4 +705,15 @@ fn binary_data_on_several_lines_are_no_difference() {
     assert_eq!(paths(&map("AAEC\nAwQG\n"), &map("AAECAwQF")), [".binaryData.a"]);
     let secret = |text: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": text}});
     assert!(paths(&secret("AAECAwQF\n"), &secret("AAECAwQF")).is_empty());
+}
+
+/// The API server stores the zero of a map's values where a target gives none: `{{ .Values.absent | quote }}` in a ConfigMap.
+#[test]
+fn a_null_in_a_map_is_the_zero_that_is_stored() {
+    let map = |data: Value, labels: Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m", "labels": labels}, "data": data});
+    let target = map(json!({"a": null, "b": "x"}), json!({"l": null}));
+    let live = map(json!({"a": "", "b": "x"}), json!({"l": ""}));
+    assert_eq!(paths(&target, &live), [] as [&str; 0]);
+    let by_hand = map(json!({"a": "by hand", "b": "x"}), json!({"l": ""}));
+    assert_eq!(paths(&target, &by_hand), [".data.a"]);
 }
