@@ -201,6 +201,7 @@ pub fn workflow_message(text: &str) -> String {
     let text = without_passwords(text);
     let shown: String =
         text.chars().map(|c| if c == '\r' { c } else { replacement(c).unwrap_or(c) }).collect();
+    let shown = shown.replace("##[", "##\u{27e6}");
     shown.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
@@ -225,7 +226,7 @@ pub fn xml(text: &str) -> String {
             c => out.push(replacement(c).unwrap_or(c)),
         }
     }
-    out
+    out.replace("##[", "##&#91;")
 }
 
 /// A JSON text, of which no character commands a terminal and nothing a runner of workflows: those are escaped, so that it
