@@ -48,8 +48,6 @@ struct Note {
     folders: Vec<PathBuf>,
     /// The repository that it runs, if that is a folder.
     served: Option<Served>,
-    /// What tells it from others of the same folder, such as a path in the repository.
-    environment: String,
 }
 
 /// A cluster that runs on this machine.
@@ -185,7 +183,6 @@ impl Registration {
             server: format!("https://{}", serving.address()),
             folders: self.folders.clone(),
             served: self.purpose.served.clone(),
-            environment: self.purpose.environment.clone(),
         };
         private::write(&self.folder.join(NOTE), &serde_json::to_vec_pretty(&note)?)
     }

@@ -13,9 +13,6 @@ use super::rows::Row;
 /// How long what is told of the Applications stays the same before they count as settled.
 const SETTLED: Duration = Duration::from_secs(3);
 
-/// How long Applications are waited for that may bring what is missing: those of later waves may wait for just that.
-pub const TO_COME: Duration = Duration::from_secs(10);
-
 /// How long before that is taken to be the end.
 pub const QUIET: Duration = Duration::from_secs(15);
 
@@ -71,10 +68,7 @@ impl Stillness {
 
     /// How long until things count as settled, and how long until that counts as the end, if nothing moves until then.
     pub fn next_look(&self) -> Option<Duration> {
-        [SETTLED, TO_COME, self.quiet]
-            .into_iter()
-            .find(|at| self.still_for < *at)
-            .map(|at| at - self.still_for)
+        [SETTLED, self.quiet].into_iter().find(|at| self.still_for < *at).map(|at| at - self.still_for)
     }
 
     /// Whether things have come to rest for the moment.
