@@ -408,6 +408,8 @@ impl Engine {
         app.status.operation_state = shown;
         if state.is_completed() {
             record_history(app);
+            // What has ended waits for nothing; the next look would say so a moment later than the end.
+            app.status.conditions.retain(|condition| condition.kind != ConditionType::BlockedBy);
         }
         let written = self.write(key, before, app).await;
         if let Some(now) = self.cache.look(&own_key(app)) {
