@@ -30,6 +30,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("tiphys-source", 4),
     ("tiphys-apiserver", 4),
     ("tiphys-doctor", 4),
+    ("tiphys-worker", 4),
     ("tiphys-world", 4),
     ("tiphys-cluster", 4),
     ("tiphys-controller", 5),

@@ -6,12 +6,12 @@ mod output;
 
 mod app;
 mod check;
+mod children;
 mod clusters;
 mod commands;
 mod dump;
 mod duration;
 mod endpoints;
-mod evaluator;
 mod exit;
 mod fetch;
 mod generators;
@@ -32,7 +32,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-pub use evaluator::serve_evaluator;
+pub use children::serve_parent;
 pub use exit::{FAILED, WRONG_USE};
 
 /// Namespace of the engine, where Applications live that name none: Argo CD's.

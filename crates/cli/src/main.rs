@@ -2,7 +2,7 @@
 #![allow(clippy::print_stdout, reason = "a command-line program prints")]
 
 fn main() -> std::process::ExitCode {
-    if let Some(code) = tiphys_cli::serve_evaluator() {
+    if let Some(code) = tiphys_cli::serve_parent() {
         return code;
     }
     tiphys_cli::run(tiphys_cli::Cli::from_args())

@@ -8,10 +8,10 @@ use std::{
     },
 };
 
-use tiphys_helm::Chart;
+use tiphys_helm::{ArchiveError, ChartArchive, ChartArchives, DependencyRequest};
 use tiphys_kustomize::{FunctionRunner, RemoteError, RemoteLoader, RepoUrl};
 use tiphys_model::{ArgoSettings, SourceType, settings::RenderSettings};
-use tiphys_render::{Cause, RenderError, SourceTree, Sources, refuse_missing};
+use tiphys_render::{Cause, RenderError, SourceTree, Sources};
 use tiphys_source::{
     ChartRequest, Checkout, Footprint, PluginInput, Plugins, ProjectFetcher, RecordingTree, Repositories,
     SourceError,
@@ -263,24 +263,9 @@ impl Sources for Checkouts<'_> {
         self.open(repository, chart.map_err(|error| self.told(repository, &error)), None)
     }
 
-    fn complete(
-        &self,
-        chart: &mut Chart,
-        tree: &dyn FileTree,
-        pass_credentials: bool,
-    ) -> Result<(), RenderError> {
-        let missing = chart.missing_dependencies();
-        let fetcher = self.repositories.fetcher_for(&self.project);
-        let Some(fetcher) = fetcher.filter(|_| !missing.is_empty()) else {
-            return refuse_missing(chart);
-        };
-        if missing.iter().any(|wanted| !wanted.repository.starts_with("file://")) {
-            self.fetched.store(true, Ordering::Relaxed);
-        }
-        fetcher.complete(chart, tree, "", pass_credentials).map_err(|error| {
-            let told = RenderError::new(error.to_string()).transient(error.is_transient());
-            if error.is_out_of_reach() { told.caused_by(Cause::OutOfReach) } else { told }
-        })
+    fn chart_archives(&self) -> Option<Arc<dyn ChartArchives>> {
+        let fetcher = self.repositories.fetcher_for(&self.project)?;
+        Some(Arc::new(Noting { fetcher, fetched: self.fetched.clone() }))
     }
 
     fn kustomize_options(&self, version: &str) -> &str {
@@ -328,7 +313,7 @@ pub(crate) fn out_of_reach(error: &SourceError) -> RenderError {
     if error.is_out_of_reach() { told.caused_by(Cause::OutOfReach) } else { told }
 }
 
-/// Fetches what kustomizations and values name by address, and notes that it did.
+/// Fetches what kustomizations, values and charts name by address, and notes that it did.
 struct Noting {
     fetcher: ProjectFetcher,
     fetched: Arc<AtomicBool>,
@@ -348,6 +333,25 @@ impl RemoteLoader for Noting {
     fn chart(&self, repository: &str, name: &str, version: &str) -> Result<Arc<dyn FileTree>, RemoteError> {
         self.fetched.store(true, Ordering::Relaxed);
         RemoteLoader::chart(&self.fetcher, repository, name, version)
+    }
+}
+
+impl ChartArchives for Noting {
+    fn address(&self, repository: &str) -> Result<String, String> {
+        ChartArchives::address(&self.fetcher, repository)
+    }
+
+    fn archive(
+        &self,
+        wanted: &DependencyRequest,
+        pass_credentials: bool,
+    ) -> Result<ChartArchive, ArchiveError> {
+        self.fetched.store(true, Ordering::Relaxed);
+        ChartArchives::archive(&self.fetcher, wanted, pass_credentials)
+    }
+
+    fn advice(&self) -> String {
+        self.fetcher.advice()
     }
 }
 

@@ -55,7 +55,7 @@ pub use lease::Lease;
 pub use places::open_destination;
 pub use queue::{AppKey, Level};
 pub use sets::SetInputs;
-pub use settings::{Destinations, Opener, Settings};
+pub use settings::{Destinations, Opener, Renderers, Settings};
 pub use shadow::{Decision, Shadow};
 pub use views::{RenderedSource, RepositoryKind, RepositoryRequest, SourceRequest};
 pub use webhook::WebhookError;

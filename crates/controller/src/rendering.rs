@@ -233,7 +233,7 @@ impl Engine {
             let integrity = engine.integrity_of(&app);
             engine.render_by(&app, &place, |context| {
                 integrity.refuse_given(&app)?;
-                render_given(&app, &manifests, context)
+                engine.render_with(&app, Some(&manifests), context)
             })
         });
         broken_off_or(task.await)
@@ -243,8 +243,24 @@ impl Engine {
     pub(crate) async fn render(self: &Arc<Self>, app: &Application, place: &Arc<Place>) -> Arc<Rendering> {
         self.metrics.rendered(true);
         let (engine, app, place) = (self.clone(), app.clone(), place.clone());
-        let task = blocking(move || engine.render_by(&app, &place, |context| render(&app, context)));
+        let task = blocking(move || {
+            engine.render_by(&app, &place, |context| engine.render_with(&app, None, context))
+        });
         broken_off_or(task.await)
+    }
+
+    /// Renders here, or in a process of its own.
+    fn render_with(
+        &self,
+        app: &Application,
+        manifests: Option<&[String]>,
+        context: &Context<'_>,
+    ) -> Result<Rendered, RenderError> {
+        match (&self.settings.renderers, manifests) {
+            (Some(renderers), _) => renderers.0.render(app, manifests, context),
+            (None, Some(manifests)) => render_given(app, manifests, context),
+            (None, None) => render(app, context),
+        }
     }
 
     fn render_by(

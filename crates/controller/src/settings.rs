@@ -6,6 +6,7 @@ use tiphys_cluster::Cluster;
 use tiphys_health::HealthSettings;
 use tiphys_model::{ArgoSettings, Clock, Destination, Tracking, names};
 use tiphys_sync::{AutoSettings, SyncSettings};
+use tiphys_worker::Workers;
 
 use crate::Shadow;
 
@@ -46,6 +47,16 @@ impl std::fmt::Debug for Opener {
     }
 }
 
+/// Processes that render.
+#[derive(Clone)]
+pub struct Renderers(pub Arc<Workers>);
+
+impl std::fmt::Debug for Renderers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Renderers")
+    }
+}
+
 /// How the engine behaves.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -65,6 +76,8 @@ pub struct Settings {
     pub opener: Option<Opener>,
     /// How many Applications are worked on at once.
     pub workers: usize,
+    /// The processes that render, where what renders is not trusted with this one; `None` renders here.
+    pub renderers: Option<Renderers>,
     /// How often remote repositories are asked for news.
     pub refresh: Duration,
     /// Nobody waits for Applications whose sources cannot be had: where a repository is tried out away from the
@@ -91,6 +104,7 @@ impl Default for Settings {
             destinations: Destinations::default(),
             opener: None,
             workers: 16,
+            renderers: None,
             refresh: Duration::from_secs(120),
             pass_out_of_reach: false,
             tombstones: Duration::from_secs(7 * 24 * 3600),

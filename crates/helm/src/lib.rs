@@ -7,6 +7,7 @@
 
 mod capabilities;
 mod chart;
+mod completion;
 mod dependencies;
 mod engine;
 mod error;
@@ -23,6 +24,7 @@ mod values;
 
 pub use capabilities::generic_version;
 pub use chart::{Chart, ChartFile, Dependency, Lock, Maintainer, Metadata};
+pub use completion::{ArchiveError, ChartArchive, ChartArchives, Completion, DependencyError, complete};
 pub use engine::ClusterLookup;
 pub use error::HelmError;
 pub use name::name_from_template;

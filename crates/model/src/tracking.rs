@@ -35,7 +35,7 @@ impl TrackingMethod {
 }
 
 /// How objects are marked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tracking {
     /// Method.
     pub method: TrackingMethod,

@@ -34,9 +34,11 @@ pub enum Cause {
 }
 
 #[derive(Clone, Debug)]
-struct Shown {
-    diagnostic: Diagnostic,
-    sources: SourceMap,
+enum Shown {
+    /// The fault as data, with the text that it is about.
+    Source { diagnostic: Diagnostic, sources: SourceMap },
+    /// What another process shows of the text.
+    Excerpt(String),
 }
 
 impl RenderError {
@@ -52,7 +54,12 @@ impl RenderError {
         sources.insert(file, secrets::masked(text).unwrap_or_else(|| text.to_owned()));
         let place = diagnostic.primary.as_ref().map(|label| format!("{}: ", label.span));
         let message = format!("{}{}", place.unwrap_or_default(), diagnostic.message);
-        Self { shown: Some(Box::new(Shown { diagnostic, sources })), ..Self::new(message) }
+        Self { shown: Some(Box::new(Shown::Source { diagnostic, sources })), ..Self::new(message) }
+    }
+
+    /// A fault that another process found, with what it shows of the text at fault ([`Self::excerpt`]).
+    pub fn with_excerpt(message: impl Into<String>, excerpt: String) -> Self {
+        Self { shown: Some(Box::new(Shown::Excerpt(excerpt))), ..Self::new(message) }
     }
 
     /// The same fault, known to pass by itself.
@@ -100,7 +107,22 @@ impl RenderError {
 
     /// The fault as data, if it has a place.
     pub fn diagnostic(&self) -> Option<&Diagnostic> {
-        self.shown.as_ref().map(|shown| &shown.diagnostic)
+        match self.shown.as_deref() {
+            Some(Shown::Source { diagnostic, .. }) => Some(diagnostic),
+            _ => None,
+        }
+    }
+
+    /// The line at fault with its number, as [`fmt::Display`] shows it below the headline.
+    pub fn excerpt(&self) -> Option<String> {
+        match self.shown.as_deref()? {
+            Shown::Excerpt(text) => Some(text.clone()),
+            Shown::Source { diagnostic, sources } => {
+                let label = diagnostic.primary.as_ref()?;
+                let line = sources.line(&label.span)?;
+                Some(format!("    {} | {line}", label.span.start.line))
+            }
+        }
     }
 
     /// One line: `file:line:column: what is wrong`.
@@ -110,8 +132,9 @@ impl RenderError {
 
     /// Several lines with the text at fault, where there is one.
     pub fn full(&self, color: bool) -> String {
-        match &self.shown {
-            Some(shown) => full(&shown.diagnostic, &shown.sources, color),
+        match self.shown.as_deref() {
+            Some(Shown::Source { diagnostic, sources }) => full(diagnostic, sources, color),
+            Some(Shown::Excerpt(excerpt)) => format!("error: {}\n{excerpt}", self.message),
             None => format!("error: {}", self.message),
         }
     }
@@ -121,10 +144,8 @@ impl RenderError {
 impl fmt::Display for RenderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
-        let Some(shown) = self.shown.as_ref().filter(|_| f.alternate()) else { return Ok(()) };
-        let Some(label) = &shown.diagnostic.primary else { return Ok(()) };
-        match shown.sources.line(&label.span) {
-            Some(line) => write!(f, "\n    {} | {line}", label.span.start.line),
+        match self.excerpt().filter(|_| f.alternate()) {
+            Some(excerpt) => write!(f, "\n{excerpt}"),
             None => Ok(()),
         }
     }

@@ -31,10 +31,10 @@ use tiphys_vfs::EntryKind;
 
 pub use charts::HelmCharts;
 pub use error::{Cause, RenderError};
-pub use jsonnet::{EVALUATOR, evaluate_in, serve_evaluator};
+pub use jsonnet::{EVALUATOR, container_memory, evaluate_in, serve_evaluator};
 pub use plugin::Plugins;
 pub use secrets::masked;
-pub use sources::{SourceTree, Sources, open_source, refuse_missing};
+pub use sources::{SourceTree, Sources, open_source};
 
 use budget::ObjectBudget;
 use env::BuildEnv;

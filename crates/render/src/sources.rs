@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use tiphys_helm::Chart;
+use tiphys_helm::{Chart, ChartArchives, Completion};
 use tiphys_kustomize::{FunctionRunner, RemoteLoader};
 use tiphys_model::{ApplicationSource, SourceType};
 use tiphys_vfs::{FileTree, MemTree};
@@ -39,18 +39,31 @@ pub trait Sources: Send + Sync {
         pass_credentials: bool,
     ) -> Result<SourceTree, RenderError>;
 
+    /// What serves the charts that others depend on, if anything does.
+    fn chart_archives(&self) -> Option<Arc<dyn ChartArchives>> {
+        None
+    }
+
     /// Puts the dependencies that a chart of a tree lacks beside those that it has, as `helm
-    /// dependency build` would; `pass_credentials` as for [`Self::chart`]. By itself none can be had.
+    /// dependency build` would; `pass_credentials` as for [`Self::chart`].
     ///
     /// # Errors
     /// Names what is missing, and why it cannot be had.
     fn complete(
         &self,
         chart: &mut Chart,
-        _tree: &dyn FileTree,
-        _pass_credentials: bool,
+        tree: &dyn FileTree,
+        pass_credentials: bool,
     ) -> Result<(), RenderError> {
-        refuse_missing(chart)
+        let Some(archives) = self.chart_archives().filter(|_| !chart.missing_dependencies().is_empty())
+        else {
+            return refuse_missing(chart);
+        };
+        let from = Completion { tree, below: "", pass_credentials, archives: &*archives };
+        tiphys_helm::complete(chart, &from).map_err(|error| {
+            let told = RenderError::new(error.to_string()).transient(error.is_transient());
+            if error.is_out_of_reach() { told.caused_by(Cause::OutOfReach) } else { told }
+        })
     }
 
     /// The flags of `kustomize build` that the installation sets for an Application that asks for a version
@@ -110,7 +123,7 @@ pub trait Sources: Send + Sync {
 ///
 /// # Errors
 /// Names those that it lacks.
-pub fn refuse_missing(chart: &Chart) -> Result<(), RenderError> {
+fn refuse_missing(chart: &Chart) -> Result<(), RenderError> {
     let missing = chart.missing_dependencies();
     if missing.is_empty() {
         return Ok(());

@@ -8,10 +8,11 @@ use std::{
 };
 
 use sha1::{Digest as _, Sha1};
-use tiphys_gocompat::semver::{Constraints, Version};
-use tiphys_helm::{Chart, Compat, DependencyRequest, DependencyResolver, HelmError};
+use tiphys_helm::{
+    ArchiveError, Chart, ChartArchive, ChartArchives, Completion, DependencyError, DependencyRequest,
+};
 use tiphys_kustomize::{RemoteError, RemoteLoader, RepoUrl};
-use tiphys_vfs::{FileTree, join};
+use tiphys_vfs::FileTree;
 
 use crate::{
     Access, AccessTable, ChartRequest, Charts, Checkout, CheckoutOptions, DeclaredAccess, FetchedChart,
@@ -47,46 +48,6 @@ pub struct Fetcher {
     helm: OnceLock<(Charts, HelmRepositories)>,
     /// What fetches with the access of one project, by the project.
     of_projects: Mutex<BTreeMap<String, Arc<Fetcher>>>,
-}
-
-/// Why dependencies of a chart are not there: Helm's text for missing charts, then the reason.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{}\n{reason}", HelmError::MissingDependencies(.missing.clone()))]
-pub struct DependencyError {
-    missing: Vec<String>,
-    reason: String,
-    reach: Reach,
-}
-
-/// How a dependency failed to come from where it is kept.
-#[derive(Clone, Copy, Debug, Default)]
-struct Reach {
-    /// The failure may pass by itself.
-    transient: bool,
-    /// Nothing is fetched, or the login is refused.
-    away: bool,
-}
-
-impl DependencyError {
-    /// The same in the words of a version of Helm.
-    pub fn as_told_by(&self, compat: Compat) -> String {
-        match compat {
-            Compat::Helm4 => self.to_string(),
-            Compat::Helm3 => {
-                format!("{}\n{}", HelmError::MissingDependencies3(self.missing.clone()), self.reason)
-            }
-        }
-    }
-
-    /// Whether trying again later, with nothing changed, may succeed.
-    pub fn is_transient(&self) -> bool {
-        self.reach.transient
-    }
-
-    /// Whether it is not to be had from here, however often it is tried, see [`SourceError::is_out_of_reach`].
-    pub fn is_out_of_reach(&self) -> bool {
-        self.reach.away
-    }
 }
 
 impl Fetcher {
@@ -348,45 +309,44 @@ impl Fetcher {
         below: &str,
         pass_credentials: bool,
     ) -> Result<(), DependencyError> {
-        let missing: Vec<String> =
-            chart.missing_dependencies().into_iter().map(|wanted| wanted.name.clone()).collect();
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let resolver =
-            Resolver { fetcher: self, project, tree, below, pass_credentials, reach: Mutex::default() };
-        // The lock file has addresses where Chart.yaml has aliases; templates are shown the aliases.
-        let mut named = chart.clone();
-        let result = self.replace_aliases(&mut named).and_then(|()| named.resolve_dependencies(&resolver));
-        match result {
-            Ok(()) => {
-                chart.dependencies = named.dependencies;
-                Ok(())
-            }
-            Err(error) => {
-                let reason = format!("{error}{}", self.advice());
-                let reach = *resolver.reach.lock().unwrap_or_else(PoisonError::into_inner);
-                Err(DependencyError { missing, reason, reach })
-            }
-        }
+        tiphys_helm::complete(
+            chart,
+            &Completion { tree, below, pass_credentials, archives: &OfProject { common: self, project } },
+        )
     }
 
-    fn advice(&self) -> &'static str {
+    pub(crate) fn archive(
+        &self,
+        project: &str,
+        wanted: &DependencyRequest,
+        pass_credentials: bool,
+    ) -> Result<ChartArchive, ArchiveError> {
+        let request = ChartRequest {
+            // As Helm, the name is the last step of a registry's repository.
+            repository: wanted.repository.clone(),
+            name: wanted.name.clone(),
+            version: wanted.version.clone(),
+            pass_credentials,
+        };
+        let own = self.own(project, &wanted.repository);
+        let fetched = own.as_deref().unwrap_or(self).helm().0.fetch(&request);
+        let fetched = fetched.map_err(|error| ArchiveError {
+            reason: error.to_string(),
+            is_transient: error.is_transient(),
+            is_out_of_reach: error.is_out_of_reach(),
+        })?;
+        Ok(ChartArchive { version: fetched.version, bytes: fetched.archive })
+    }
+
+    pub(crate) fn advice(&self) -> &'static str {
         match self.offline {
             true => "\nrun without --offline, or vendor the charts in charts/ with `helm dependency build`",
             false => "",
         }
     }
 
-    fn replace_aliases(&self, chart: &mut Chart) -> Result<(), HelmError> {
-        for wanted in &mut chart.metadata.dependencies {
-            wanted.repository = self.address(&wanted.repository).map_err(HelmError::Fetch)?;
-        }
-        Ok(())
-    }
-
     /// The address of a chart repository that is named by an address or by an alias.
-    fn address(&self, repository: &str) -> Result<String, String> {
+    pub(crate) fn address(&self, repository: &str) -> Result<String, String> {
         let alias = repository.strip_prefix('@').or_else(|| repository.strip_prefix("alias:"));
         let Some(alias) = alias else { return Ok(repository.to_owned()) };
         self.helm().1.address(alias).map(str::to_owned).ok_or_else(|| {
@@ -431,77 +391,27 @@ fn refuse_template(url: &str) -> Result<(), SourceError> {
     })
 }
 
-/// One chart's dependencies: those of its own tree, and fetched ones.
-struct Resolver<'a> {
-    fetcher: &'a Fetcher,
+/// A fetcher as a project has it, without owning it.
+struct OfProject<'a> {
+    common: &'a Fetcher,
     project: &'a str,
-    tree: &'a dyn FileTree,
-    below: &'a str,
-    pass_credentials: bool,
-    /// How the last failure to fetch one came about.
-    reach: Mutex<Reach>,
 }
 
-impl DependencyResolver for Resolver<'_> {
-    fn resolve(&self, request: &DependencyRequest, base: &str) -> Result<Chart, HelmError> {
-        let DependencyRequest { name, version, repository } = request;
-        if repository.is_empty() {
-            return Err(HelmError::Fetch(format!(
-                "dependency {name} names no repository, so it must stand in charts/{name}"
-            )));
-        }
-        // A tag is a version too, where Helm asks for no other.
-        if version.is_empty() {
-            return Err(HelmError::Fetch(format!(
-                "dependency {name:?} has an invalid version/constraint format: improper constraint: {version:?}"
-            )));
-        }
-        if let Some(path) = repository.strip_prefix("file://") {
-            return self.local(request, base, path);
-        }
-        let wanted = ChartRequest {
-            // As Helm, the name is the last step of a registry's repository.
-            repository: repository.clone(),
-            name: name.clone(),
-            version: version.clone(),
-            pass_credentials: self.pass_credentials,
-        };
-        let own = self.fetcher.own(self.project, repository);
-        let fetcher = own.as_deref().unwrap_or(self.fetcher);
-        let fetched = fetcher.helm().0.fetch(&wanted).map_err(|error| {
-            *self.reach.lock().unwrap_or_else(PoisonError::into_inner) =
-                Reach { transient: error.is_transient(), away: error.is_out_of_reach() };
-            HelmError::Fetch(format!("could not get {name} {version} from {repository}: {error}"))
-        })?;
-        let place = format!("{base}/charts/{name}-{}.tgz", fetched.version);
-        Chart::load_archive(&fetched.archive, place.trim_start_matches('/'))
+impl ChartArchives for OfProject<'_> {
+    fn address(&self, repository: &str) -> Result<String, String> {
+        self.common.address(repository)
     }
-}
 
-impl Resolver<'_> {
-    fn local(&self, request: &DependencyRequest, base: &str, path: &str) -> Result<Chart, HelmError> {
-        let DependencyRequest { name, version, repository } = request;
-        let outside = |error| HelmError::Fetch(format!("dependency {name} at {repository}: {error}"));
-        let folder = match path.starts_with('/') {
-            true => tiphys_vfs::normalize(path.trim_start_matches('/')),
-            false => join(self.below, base).and_then(|base| join(&base, path)),
-        };
-        let folder = folder.map_err(outside)?;
-        if !self.tree.is_dir(&folder) {
-            return Err(HelmError::Fetch(format!("directory {folder} not found (dependency {name})")));
-        }
-        let chart = Chart::load(self.tree, &folder)?;
-        let fits = Constraints::parse(version)
-            .ok()
-            .zip(Version::parse(&chart.metadata.version).ok())
-            .is_some_and(|(constraint, version)| constraint.check(&version));
-        if !fits {
-            return Err(HelmError::Fetch(format!(
-                "can't get a valid version for dependency {name}: {folder} has version {}, wanted is {version}",
-                chart.metadata.version
-            )));
-        }
-        Ok(chart)
+    fn archive(
+        &self,
+        wanted: &DependencyRequest,
+        pass_credentials: bool,
+    ) -> Result<ChartArchive, ArchiveError> {
+        self.common.archive(self.project, wanted, pass_credentials)
+    }
+
+    fn advice(&self) -> String {
+        self.common.advice().to_owned()
     }
 }
 

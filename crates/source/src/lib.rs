@@ -32,7 +32,7 @@ mod watch;
 mod working_tree;
 
 pub use error::SourceError;
-pub use fetcher::{DependencyError, Fetcher};
+pub use fetcher::Fetcher;
 pub use footprint::{Footprint, RecordingTree};
 pub use functions::{FunctionError, Functions};
 pub use git::{CheckoutOptions, GitCache, is_commit_id};

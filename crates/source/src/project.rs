@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use tiphys_helm::Chart;
+use tiphys_helm::{ArchiveError, Chart, ChartArchive, ChartArchives, DependencyError, DependencyRequest};
 use tiphys_kustomize::{RemoteError, RemoteLoader, RepoUrl};
 use tiphys_vfs::FileTree;
 
-use crate::{ChartRequest, Checkout, DependencyError, Fetcher, Keyring, Signed, SignedRevision, SourceError};
+use crate::{ChartRequest, Checkout, Fetcher, Keyring, Signed, SignedRevision, SourceError};
 
 /// A [`Fetcher`] as a project has it: what was declared for that project counts, and before what is for all. What other
 /// projects have is not seen, nor what was fetched with it.
@@ -77,6 +77,24 @@ impl ProjectFetcher {
 /// As Argo CD has it, an address without scheme is one of a registry.
 fn address_of(repository: &str) -> String {
     if repository.contains("://") { repository.to_owned() } else { format!("oci://{repository}") }
+}
+
+impl ChartArchives for ProjectFetcher {
+    fn address(&self, repository: &str) -> Result<String, String> {
+        self.common.address(repository)
+    }
+
+    fn archive(
+        &self,
+        wanted: &DependencyRequest,
+        pass_credentials: bool,
+    ) -> Result<ChartArchive, ArchiveError> {
+        self.common.archive(&self.project, wanted, pass_credentials)
+    }
+
+    fn advice(&self) -> String {
+        self.common.advice().to_owned()
+    }
 }
 
 impl RemoteLoader for ProjectFetcher {

@@ -131,6 +131,11 @@ pub trait FileTree: Send + Sync {
         None
     }
 
+    /// The number by which another process knows this tree, if it is one that another process reads.
+    fn remote_handle(&self) -> Option<u64> {
+        None
+    }
+
     /// Whether a file or folder stands at a path.
     fn exists(&self, path: &str) -> bool {
         self.kind(path).is_ok()
@@ -178,5 +183,9 @@ impl<T: FileTree + ?Sized> FileTree for Arc<T> {
 
     fn on_disk(&self) -> Option<&OnDisk> {
         (**self).on_disk()
+    }
+
+    fn remote_handle(&self) -> Option<u64> {
+        (**self).remote_handle()
     }
 }

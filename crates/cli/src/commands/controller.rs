@@ -6,11 +6,13 @@ use anyhow::{Context as _, bail};
 use clap::ValueEnum;
 use tiphys_argocd::Programs;
 use tiphys_cluster::{Cluster, Connection};
-use tiphys_controller::{Controller, Decision, Destinations, Lease, Settings, Shadow};
+use tiphys_controller::{Controller, Decision, Destinations, Lease, Renderers, Settings, Shadow};
 use tiphys_health::HealthSettings;
+use tiphys_render::container_memory;
 use tiphys_sync::{AutoSettings, SyncSettings};
+use tiphys_worker::Limits;
 
-use crate::{duration, endpoints, exit::WrongUse, up::Signals};
+use crate::{children, duration, endpoints, exit::WrongUse, up::Signals};
 
 /// What nobody asked for in this time is kept in less memory: short beside the work on one Application, so that those that
 /// are done make room for the next.
@@ -69,6 +71,17 @@ pub struct Args {
     /// How many Applications are worked on at once.
     #[arg(long, default_value_t = 16, value_name = "N")]
     workers: usize,
+    /// How many processes render, each within limits of the kernel, so that a chart that fills the memory or does not
+    /// end is the error of its Application alone; by default one for each processor, 0 renders in the controller.
+    #[arg(long, value_name = "N")]
+    render_processes: Option<usize>,
+    /// Memory that one of these processes may take, in MiB; by default 1024, or less where all of them together would
+    /// take more than half of what the container has.
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(64..1 << 20))]
+    render_memory: Option<u64>,
+    /// Processor time that one rendering may take.
+    #[arg(long, default_value = "30s", value_parser = duration::parse, value_name = "DURATION")]
+    render_cpu: Duration,
     /// How often remote repositories are asked for news, unless argocd-cm says.
     #[arg(long, default_value = "2m", value_parser = duration::parse, value_name = "DURATION")]
     refresh: Duration,
@@ -211,6 +224,7 @@ async fn start(args: &Args, cluster: Cluster) -> anyhow::Result<Controller> {
             false => Destinations::InCluster,
         },
         workers: args.workers.max(1),
+        renderers: renderers(args)?,
         refresh: args.refresh,
         rest_after: Some(REST_AFTER),
         shadow: args.shadow.then(|| Shadow::new(tell)),
@@ -219,10 +233,44 @@ async fn start(args: &Args, cluster: Cluster) -> anyhow::Result<Controller> {
     Controller::start(cluster, repositories, settings).await.context("cannot follow the cluster")
 }
 
+/// The processes that render; `None` if that is done here.
+fn renderers(args: &Args) -> anyhow::Result<Option<Renderers>> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let most = args.render_processes.unwrap_or(processors);
+    if most == 0 {
+        return Ok(None);
+    }
+    let memory = args.render_memory.map_or_else(|| memory_of_each(container_memory(), most), |mib| mib << 20);
+    let limits = Limits { memory, cpu: args.render_cpu };
+    Ok(Some(Renderers(Arc::new(children::workers(limits, most)?))))
+}
+
+/// The memory of one of some processes that render, in bytes, in a container that has so much: whoever goes over that
+/// ends all processes in it.
+fn memory_of_each(container: Option<u64>, processes: usize) -> u64 {
+    const LEAST: u64 = 192 << 20;
+    let most = Limits::default().memory;
+    let share = |all: u64| all / 2 / u64::try_from(processes.max(1)).unwrap_or(u64::MAX);
+    container.map_or(most, |all| share(all).clamp(LEAST, most))
+}
+
 /// One decision as a line. That stdout is closed ends nobody's work.
 fn tell(decision: &Decision) {
     use std::io::Write as _;
     if let Ok(text) = serde_json::to_string(decision) {
         let _ = writeln!(std::io::stdout().lock(), "{text}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_that_render_leave_half_of_a_container_to_the_controller() {
+        assert_eq!(memory_of_each(None, 8), 1 << 30);
+        assert_eq!(memory_of_each(Some(2 << 30), 2), 512 << 20);
+        assert_eq!(memory_of_each(Some(64 << 30), 2), 1 << 30, "no more than is good for anything");
+        assert_eq!(memory_of_each(Some(256 << 20), 4), 192 << 20, "less renders nothing");
     }
 }

@@ -182,6 +182,17 @@ impl Twin {
         })
     }
 
+    /// The first condition of an Application, as soon as there is one.
+    fn error_of(&self, name: &str) -> String {
+        loop {
+            let app = self.get(APPLICATION, "argocd", name).unwrap();
+            if let Some(message) = app["status"]["conditions"][0]["message"].as_str() {
+                return message.to_owned();
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
     fn delete(&self, api: (&str, &str, &str), name: &str) {
         let (group, version, kind) = api;
         let kind = GroupVersionKind::new(group, version, kind);
@@ -429,4 +440,41 @@ fn without_a_cluster_it_is_wrong_use() {
     let repo = Repo::with(&[]);
     let mut command = repo.command(&["controller", "--kubeconfig", "none"]);
     assert_eq!(command.output().unwrap().status.code(), Some(2));
+}
+
+#[test]
+fn a_rendering_that_a_limit_ends_is_the_error_of_its_application_alone() {
+    const MANY: usize = 20;
+    let good = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+    // 480 MB of text that nothing prints; loops that take more than a second.
+    let hungry =
+        r#"{{ $all := list }}{{ range until 8 }}{{ $all = append $all (repeat 60000000 "x") }}{{ end }}"#;
+    let slow = "{{ range $i := until 9000 }}{{ range $j := until 9000 }}{{ end }}{{ end }}";
+    let twin = Twin::start("install");
+    for (name, template) in [("good", good), ("hungry", hungry), ("slow", slow)] {
+        let chart = format!("apiVersion: v2\nname: {name}\nversion: 1.0.0\n");
+        twin.repo.write(&format!("{name}/Chart.yaml"), chart);
+        twin.repo.write(&format!("{name}/templates/a.yaml"), template);
+    }
+    twin.repo.commit();
+    let names: Vec<String> = (0..MANY).map(|index| format!("good-{index}")).collect();
+    for (name, folder) in [("hungry", "hungry"), ("slow", "slow")] {
+        twin.apply(&application_of(&twin, name, folder));
+    }
+    for name in &names {
+        twin.apply(&application_of(&twin, name, "good"));
+    }
+    let limits = ["--render-processes", "2", "--render-memory", "256", "--render-cpu", "1s"];
+    let controller = twin.controller(&limits);
+    controller.until("serves /metrics");
+    for name in &names {
+        twin.repo.run(&["app", "wait", name, "--timeout", "120s"]).expect(0, &["as it should be"]);
+        assert!(twin.get(CONFIG_MAP, name, "a").is_some());
+    }
+    let ends =
+        [("hungry", "needed more than 256 MiB of memory"), ("slow", "more than 1 s of processor time")];
+    for (name, why) in ends {
+        let message = twin.error_of(name);
+        assert!(message.contains(why), "{name}: {message}");
+    }
 }

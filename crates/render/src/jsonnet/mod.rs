@@ -23,7 +23,7 @@ use tiphys_vfs::FileTree;
 use crate::{Job, RenderError, manifest};
 use evaluation::{Reader, Task};
 
-pub use process::{EVALUATOR, evaluate_in, serve_evaluator};
+pub use process::{EVALUATOR, container_memory, evaluate_in, serve_evaluator};
 
 /// How long one file may be evaluated.
 const TIME: Duration = Duration::from_secs(30);

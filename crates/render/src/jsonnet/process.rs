@@ -126,14 +126,18 @@ fn broken_off(status: ExitStatus, said: &str, memory: u64) -> String {
 /// How much memory an evaluation may take, in MiB: a quarter of what this process's container has, because whoever goes
 /// over that ends all processes in it (Linux kernel, "cgroup-v2", `memory.oom.group`, which Kubernetes sets).
 fn memory_mib() -> u64 {
-    let files = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
-    let limit = files.iter().find_map(|file| std::fs::read_to_string(file).ok());
-    share_of(limit.as_deref().unwrap_or_default())
+    share_of(container_memory())
 }
 
-/// A container without a limit says `max`.
-fn share_of(limit: &str) -> u64 {
-    limit.trim().parse::<u64>().map_or(MEMORY_MIB, |bytes| (bytes >> 22).clamp(64, MEMORY_MIB))
+fn share_of(limit: Option<u64>) -> u64 {
+    limit.map_or(MEMORY_MIB, |bytes| (bytes >> 22).clamp(64, MEMORY_MIB))
+}
+
+/// How much memory this process's container may take, in bytes; `None` where nothing limits it.
+pub fn container_memory() -> Option<u64> {
+    let files = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+    // A container without a limit says `max`.
+    files.iter().find_map(|file| std::fs::read_to_string(file).ok())?.trim().parse().ok()
 }
 
 /// Evaluates the file that the input names: the whole life of a process that was started with [`EVALUATOR`] and the
@@ -226,10 +230,9 @@ mod tests {
 
     #[test]
     fn a_container_shares_its_memory() {
-        assert_eq!(share_of("max\n"), MEMORY_MIB);
-        assert_eq!(share_of(""), MEMORY_MIB);
-        assert_eq!(share_of("2147483648\n"), 512);
-        assert_eq!(share_of("9223372036854771712\n"), MEMORY_MIB);
-        assert_eq!(share_of("1048576\n"), 64);
+        assert_eq!(share_of(None), MEMORY_MIB);
+        assert_eq!(share_of(Some(2_147_483_648)), 512);
+        assert_eq!(share_of(Some(9_223_372_036_854_771_712)), MEMORY_MIB, "no limit of an older kernel");
+        assert_eq!(share_of(Some(1_048_576)), 64);
     }
 }
