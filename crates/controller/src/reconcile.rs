@@ -131,6 +131,7 @@ impl Engine {
                 self.ask_anew(key, &app);
                 level.max(Level::Sources)
             }
+            None if level == Level::News && self.is_set_aside(key) => Level::Live,
             None if level == Level::News => Level::Sources,
             None => level,
         };

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tiphys_cluster::Discovery;
 use tiphys_helm::Questions;
 use tiphys_model::{Application, SourceType};
-use tiphys_render::{Context, RenderError, Rendered, render, render_given};
+use tiphys_render::{Cause, Context, RenderError, Rendered, render, render_given};
 use tiphys_source::Footprint;
 use tiphys_value::{GroupVersionKind, ObjectExt, Value};
 use tokio::time::Instant;
@@ -21,6 +21,11 @@ use crate::{
     policy::or_default,
     targets::Targets,
 };
+
+/// How many times in a row a limit of the kernel ends a rendering until it is set aside.
+const ENDS: u32 = 2;
+/// For how long that is.
+const SET_ASIDE: Duration = Duration::from_secs(600);
 
 /// What an Application renders to.
 pub(crate) struct Rendering {
@@ -49,6 +54,8 @@ pub(crate) struct Rendering {
     made_at: Instant,
     /// When it was rendered; it may have been found to be still true since.
     rendered_at: Instant,
+    /// How many times in a row a limit of the kernel has ended it.
+    ends: u32,
 }
 
 impl Rendering {
@@ -159,11 +166,20 @@ impl Engine {
         }
         let edits = self.edits();
         let made = self.render(app, place).await;
+        let made = with_ends(made, self.known_rendering(key).as_deref());
         self.remember(key, made.clone());
         if self.edits() != edits && made.footprint != Footprint::default() {
             self.doubt(key);
         }
         made
+    }
+
+    /// Whether an Application is left alone for a while because limits of the kernel ended its rendering again and again:
+    /// what takes all of a worker's time and memory every few minutes is taken from the others. News that somebody
+    /// brings, a change of its spec and a hard refresh still count.
+    pub(crate) fn is_set_aside(&self, key: &AppKey) -> bool {
+        let is_recent = |known: &Arc<Rendering>| known.rendered_at.elapsed() < SET_ASIDE;
+        self.known_rendering(key).filter(is_recent).is_some_and(|known| known.ends >= ENDS)
     }
 
     /// The level of a look: a hard one if `timeout.hard.reconciliation` has passed since the Application was rendered.
@@ -218,6 +234,7 @@ impl Engine {
             asked_versions: known.asked_versions.clone(),
             made_at: Instant::now(),
             rendered_at: known.rendered_at,
+            ends: 0,
         })
     }
 
@@ -302,6 +319,7 @@ impl Engine {
             discovery: discovery.clone(),
             made_at: Instant::now(),
             rendered_at: Instant::now(),
+            ends: 0,
             footprint: Footprint::default(),
         };
         match rendered {
@@ -330,6 +348,31 @@ impl Engine {
     }
 }
 
+/// A rendering that knows how many like it a limit has ended, and says so once it is set aside.
+fn with_ends(made: Arc<Rendering>, last: Option<&Rendering>) -> Arc<Rendering> {
+    let is_ended =
+        |rendering: &Rendering| rendering.targets.as_ref().is_err_and(|error| error.cause() == Cause::Ended);
+    if !is_ended(&made) {
+        return made;
+    }
+    Arc::try_unwrap(made).map_or_else(
+        |shared| shared,
+        |mut made| {
+            made.ends = last.filter(|last| is_ended(last)).map_or(0, |last| last.ends) + 1;
+            if made.ends >= ENDS
+                && let Err(error) = made.targets
+            {
+                let minutes = SET_ASIDE.as_secs() / 60;
+                made.targets = Err(error.noting(&format!(
+                    "this was so {} times in a row: the next attempt is in {minutes} minutes, or when the spec changes, a push is told of, or a hard refresh is asked for",
+                    made.ends
+                )));
+            }
+            Arc::new(made)
+        },
+    )
+}
+
 fn digest(text: &str) -> String {
     let hash = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text.as_bytes());
     data_encoding::HEXLOWER.encode(&hash.as_ref()[..16])
@@ -337,9 +380,14 @@ fn digest(text: &str) -> String {
 
 /// What a thread rendered, or that it broke off.
 fn broken_off_or(made: Result<Rendering, tokio::task::JoinError>) -> Arc<Rendering> {
-    Arc::new(made.unwrap_or_else(|error| Rendering {
+    Arc::new(made.unwrap_or_else(|error| failed(RenderError::new(format!("rendering broke off: {error}")))))
+}
+
+/// A rendering of which nothing is known but why there is none.
+fn failed(error: RenderError) -> Rendering {
+    Rendering {
         inputs: Value::Null,
-        targets: Err(RenderError::new(format!("rendering broke off: {error}"))),
+        targets: Err(error),
         revisions: Vec::new(),
         identity: String::new(),
         source_types: Vec::new(),
@@ -351,5 +399,27 @@ fn broken_off_or(made: Result<Rendering, tokio::task::JoinError>) -> Arc<Renderi
         asked_versions: BTreeMap::new(),
         made_at: Instant::now(),
         rendered_at: Instant::now(),
-    }))
+        ends: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_in_a_row_are_counted_and_told() {
+        let ended = || RenderError::new("needed more than 64 MiB").caused_by(Cause::Ended);
+        let other = || RenderError::new("no such file");
+        let told =
+            |made: &Rendering| made.targets.as_ref().err().map(ToString::to_string).unwrap_or_default();
+        let first = with_ends(Arc::new(failed(ended())), None);
+        assert_eq!((first.ends, told(&first)), (1, "needed more than 64 MiB".to_owned()));
+        let second = with_ends(Arc::new(failed(ended())), Some(&first));
+        assert_eq!(second.ends, 2);
+        assert!(told(&second).contains("the next attempt is in 10 minutes"), "{}", told(&second));
+        let between = with_ends(Arc::new(failed(other())), Some(&second));
+        assert_eq!(between.ends, 0);
+        assert_eq!(with_ends(Arc::new(failed(ended())), Some(&between)).ends, 1, "not in a row");
+    }
 }

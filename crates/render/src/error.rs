@@ -31,6 +31,8 @@ pub enum Cause {
     Missing,
     /// A source that cannot be had here: nothing is fetched, or its host is not there.
     OutOfReach,
+    /// A limit of the kernel ended the process that rendered.
+    Ended,
 }
 
 #[derive(Clone, Debug)]

@@ -40,6 +40,8 @@ impl From<&RenderError> for RenderFault {
                 Cause::LoadRestricted => Sort::LoadRestricted,
                 Cause::Missing => Sort::Missing,
                 Cause::OutOfReach => Sort::OutOfReach,
+                // Who is ended says nothing any more.
+                Cause::Ended => Sort::Other,
             },
         }
     }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use tiphys_model::{Application, SourceType};
-use tiphys_render::{Context, RenderError, Rendered, RenderedSource};
+use tiphys_render::{Cause, Context, RenderError, Rendered, RenderedSource};
 use tiphys_value::{Location, Origins, RenderedObject};
 
 use crate::{
@@ -154,14 +154,16 @@ impl Workers {
             Lost::Ended(status) => match status.and_then(ended_by) {
                 Some(Signal::Cpu) => RenderError::new(format!(
                     "rendering took more than {seconds} s of processor time and was ended; make the sources smaller, or raise --render-cpu"
-                )),
+                ))
+                .caused_by(Cause::Ended),
                 Some(Signal::Abort) => RenderError::new(format!(
                     "rendering needed more than {memory} MiB of memory, or called itself too deeply, and was ended; make the sources smaller, or raise --render-memory"
-                )),
+                ))
+                .caused_by(Cause::Ended),
                 Some(Signal::Kill) => RenderError::new(
                     "the process that rendered was killed, as a rule because the container or machine has no memory left",
                 )
-                .transient(true),
+                .caused_by(Cause::Ended),
                 None => {
                     let how = status.map_or_else(|| "without a status".to_owned(), |status| status.to_string());
                     RenderError::new(format!(
