@@ -100,13 +100,14 @@ impl Level {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Whole {
     #[serde(default)]
     check: Config,
 }
 
 impl Config {
-    /// Reads the text of a `tiphys.toml`; tables other than `check` are not looked at.
+    /// Reads the text of a `tiphys.toml`.
     ///
     /// # Errors
     /// It is no TOML, has fields that are not known, a pattern that is malformed, or names a rule that does not exist.
@@ -172,6 +173,8 @@ mod tests {
     #[test]
     fn unknown_fields_and_rules_are_refused() {
         assert!(Config::parse("[check]\nseverty = \"error\"").is_err());
+        let error = Config::parse("[chekc]\nseverity = \"error\"").unwrap_err();
+        assert!(error.to_string().contains("unknown field `chekc`, expected `check`"), "{error}");
         let error = Config::parse("[[check.rule]]\nid = \"B3-two-owner\"\nseverity = \"off\"").unwrap_err();
         assert!(error.to_string().contains("did you mean B3-two-owners?"), "{error}");
         let error = Config::parse("[check]\nexclude = [\"a/[b\"]").unwrap_err();

@@ -20,7 +20,7 @@ pub struct Checked {
     pub suppressed: usize,
     /// How many are known from a baseline, or from the revision that a change is held against.
     pub known: usize,
-    /// Suppressions that name no rule that exists.
+    /// Suppressions that name no rule that exists, or suppress nothing.
     pub faults: Vec<Diagnostic>,
 }
 
@@ -100,7 +100,11 @@ fn remaining(context: &Context<'_>, options: &Options<'_>) -> Checked {
     checked.findings =
         checked.findings.into_iter().filter_map(|finding| options.config.apply(finding)).collect();
     sort(&mut checked.findings);
-    checked.faults = suppressions.faults;
+    // What could not be had may be what a comment is about.
+    if context.survey.unseen.is_empty() {
+        checked.faults = suppressions.unused(&options.rules);
+    }
+    checked.faults.extend(suppressions.faults);
     checked
 }
 

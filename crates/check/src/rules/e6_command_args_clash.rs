@@ -192,7 +192,11 @@ fn tasks(context: &Context<'_>, once: &mut Once) {
             let Some(start) = (0..at).rev().find(starts) else { continue };
             let is_below = |line: &&&str| line.trim().is_empty() || depth(line) > depth(lines[start]);
             let task: Vec<&str> = lines[start + 1..].iter().take_while(is_below).copied().collect();
-            let field = |name: &str| task.iter().position(|line| line.trim_start().starts_with(name));
+            let field = |name: &str| {
+                let is_own =
+                    |at: &usize| task[*at].trim_start().starts_with(name) && !is_of_exec(&task[..*at], "");
+                (0..task.len()).find(is_own)
+            };
             let (Some(command), None) = (field("command:"), field("args:")) else { continue };
             let place = |index: usize| {
                 files.span(&Location::new(path.clone(), u32::try_from(index + 1).unwrap_or(u32::MAX), 0))
@@ -214,7 +218,13 @@ fn sets_command_alone(lines: &[&str]) -> Option<usize> {
     const LONGEST: usize = 25;
     let ends = |line: &&&str| !line.trim().is_empty() && !line.trim_start().starts_with("- name:");
     let patch: Vec<&str> = lines.iter().take(LONGEST).take_while(ends).copied().collect();
-    let has = |words: [&str; 4]| patch.iter().position(|line| words.iter().any(|word| line.contains(word)));
+    let has = |words: [&str; 4]| {
+        let holds = |at: usize| {
+            let found = words.iter().find_map(|word| patch[at].find(word));
+            found.is_some_and(|column| !is_of_exec(&patch[..at], &patch[at][..column]))
+        };
+        (0..patch.len()).find(|at| holds(*at))
+    };
     let command = has(["/command\"", "\"command\":", "'command':", "/command'"])?;
     // A script takes the arguments that are left for its own, and need not look at them.
     let text: String = patch[command].chars().filter(|c| !c.is_whitespace()).collect();
@@ -223,6 +233,19 @@ fn sets_command_alone(lines: &[&str]) -> Option<usize> {
         return None;
     }
     has(["/args\"", "\"args\":", "'args':", "/args'"]).is_none().then_some(command)
+}
+
+/// Whether a command is that of a probe or of a hook of the container, not the container's own: what stands before it,
+/// on its line and on the lines above, opens an `exec`.
+fn is_of_exec(above: &[&str], before: &str) -> bool {
+    let opens = |text: &str| {
+        let text = text.trim_end_matches(|c: char| c.is_whitespace() || "{\"'/".contains(c));
+        let text = text.strip_suffix(':').unwrap_or(text);
+        text.trim_end_matches(['"', '\'']).ends_with("exec")
+    };
+    let is_first = before.trim_matches(|c: char| c.is_whitespace() || "\"'{,".contains(c)).is_empty();
+    let last = above.iter().rev().find(|line| !line.trim().is_empty());
+    opens(before) || (is_first && last.is_some_and(|line| opens(line)))
 }
 
 fn words<'a>(container: &Container<'a>, field: &str) -> Vec<&'a str> {
@@ -291,4 +314,37 @@ fn patched(context: &Context<'_>, pod: &Pod<'_>, container: &Container<'_>) -> c
         .help("set args in the same patch, if only to an empty list");
     diagnostic.severity = Severity::Warning;
     RULE.finding(context, pod.object, diagnostic).likely()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_of_a_probe_is_not_that_of_the_container() {
+        let cases = [
+            (
+                r#"kubectl patch deploy web -p '{"spec": {"containers": [{"name": "web", "command": ["run"]}]}}'"#,
+                true,
+            ),
+            (r#"kubectl patch deploy web -p '{"livenessProbe": {"exec": {"command": ["ok"]}}}'"#, false),
+            (
+                r#"kubectl patch deploy web --type json -p '[{"path": "/spec/containers/0/livenessProbe/exec/command"}]'"#,
+                false,
+            ),
+            (
+                r#"kubectl patch deploy web --type json -p '[{"path": "/spec/containers/0/command", "value": ["run"]}]'"#,
+                true,
+            ),
+            (
+                "kubectl patch deploy web -p '\n\"livenessProbe\": {\n\"exec\": {\n\"command\": [\"ok\"]",
+                false,
+            ),
+            ("kubectl patch deploy web -p '\n\"name\": \"web\",\n\"command\": [\"run\"]", true),
+        ];
+        for (text, is_told) in cases {
+            let lines: Vec<&str> = text.lines().collect();
+            assert_eq!(sets_command_alone(&lines).is_some(), is_told, "{text}");
+        }
+    }
 }

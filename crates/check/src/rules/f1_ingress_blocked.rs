@@ -21,7 +21,7 @@
 //! Where the load balancer's own pods are in front (an ingress controller's), and the type is a leftover.
 
 use tiphys_diag::Severity;
-use tiphys_graph::network::{Need, Verdict};
+use tiphys_graph::network::{Need, Pod, Verdict};
 
 use super::reach;
 use crate::{Context, Report, Rule};
@@ -53,6 +53,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 ),
                 _ => continue,
             };
+            // Nothing is sent to a Job that happens to have the labels that a Service selects.
+            let is_job = |pod: &Pod| {
+                let kind = pod.object.map(|object| survey.object(object).key.kind.as_str());
+                matches!(kind, Some("Job" | "CronJob"))
+            };
+            if is_job(&network.pods[flow.pod]) {
+                continue;
+            }
             let judgement = network.judge(flow);
             if judgement.verdict != Verdict::Deny {
                 continue;

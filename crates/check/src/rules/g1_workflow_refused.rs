@@ -29,8 +29,11 @@
 //! ## When to suppress
 //! Where GitHub has learnt a word that the rule does not know.
 
-use tiphys_diag::Severity;
-use tiphys_graph::tools::{Script, ci::Format, node_span};
+use tiphys_diag::{Severity, Span};
+use tiphys_graph::{
+    Files,
+    tools::{Script, ci::Format, node_span},
+};
 
 use crate::{
     Context, Finding, Report, Rule,
@@ -59,6 +62,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 Some(script) if fault.line > 1 => script.span(files, fault.line),
                 _ => node_span(files, &pipeline.file, fault.node),
             };
+            if fault.effect == Effect::AlwaysEmpty && is_asked_for(files, &span) {
+                continue;
+            }
             let mut diagnostic = RULE.diagnostic(fault.message).at(span, fault.label);
             diagnostic = match fault.effect {
                 Effect::Refused => diagnostic.because("GitHub refuses the whole file: none of its jobs runs"),
@@ -81,4 +87,28 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report.add(Finding::new(RULE.incident, diagnostic));
         }
     }
+}
+
+/// Whether an expression is the value of a variable that a script of the file asks for emptiness, or gives a default.
+fn is_asked_for(files: &Files, span: &Span) -> bool {
+    let Some(text) = files.text(&span.file) else { return false };
+    let line = text.lines().nth(span.start.line.max(1) as usize - 1).unwrap_or_default();
+    let Some((variable, _)) = line.split_once(':') else { return false };
+    let variable = variable.trim().trim_start_matches("- ");
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if variable.is_empty() || !variable.chars().all(is_name) {
+        return false;
+    }
+    let forms = [
+        format!("-z \"${variable}\""),
+        format!("-n \"${variable}\""),
+        format!("-z ${variable}"),
+        format!("-n ${variable}"),
+        format!("-z \"${{{variable}"),
+        format!("-n \"${{{variable}"),
+        format!("${{{variable}:-"),
+        format!("${{{variable}:+"),
+        format!("${{{variable}:?"),
+    ];
+    forms.iter().any(|form| text.contains(form.as_str()))
 }

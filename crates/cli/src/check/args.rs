@@ -25,6 +25,9 @@ pub struct Args {
     /// Show only what the change since this branch, tag or commit brings.
     #[arg(long, value_name = "BASE", conflicts_with = "watch")]
     pub diff: Option<String>,
+    /// A folder that holds nothing to check is no error.
+    #[arg(long)]
+    pub allow_empty: bool,
     /// Fetch nothing: charts and repositories that are not in the cache are not seen.
     #[arg(long)]
     pub offline: bool,

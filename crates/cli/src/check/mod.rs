@@ -13,7 +13,7 @@ use tiphys_check::{
     Baseline, Checked, Confidence, Config, Context, Options, Rule, Severity, Survey, config, judge, output,
     output::Shown, patch, rules,
 };
-use tiphys_diag::SourceMap;
+use tiphys_diag::{Diagnostic, SourceMap};
 use tiphys_graph::Kept;
 use tiphys_vfs::FileTree;
 
@@ -51,9 +51,17 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     if args.watch {
         return watch::follow(&check);
     }
-    let round = check.round(&Kept::default()).map_err(cannot)?;
+    let mut round = check.round(&Kept::default()).map_err(cannot)?;
+    if !args.allow_empty && is_empty(&round) {
+        return Err(check.nothing_there(&round).into());
+    }
+    if (args.fix || args.fix_likely) && check.fix(&round)? {
+        // What is printed is what is left.
+        round = check.round(&Kept::default()).map_err(cannot)?;
+    }
     check.finish(&round)?;
-    let failed = check.shown(&round).findings().next().is_some() || !round.checked.faults.is_empty();
+    let is_bad = |fault: &Diagnostic| fault.severity >= round.threshold;
+    let failed = check.shown(&round).findings().next().is_some() || round.checked.faults.iter().any(is_bad);
     if failed && !args.write_baseline { Err(Reported.into()) } else { Ok(()) }
 }
 
@@ -64,7 +72,10 @@ impl<'a> Check<'a> {
         let base = match &args.diff {
             Some(base) => {
                 let before = Reader::open(args, Some(base), clusters)?;
-                Some(before.survey(before.tree().clone(), &Kept::default()).0)
+                let mut survey = before.survey(before.tree().clone(), &Kept::default()).0;
+                // What a branch holds that an Application names does not depend on which state is judged.
+                reader.look_up_revisions(&mut survey);
+                Some(survey)
             }
             None => None,
         };
@@ -122,10 +133,16 @@ impl<'a> Check<'a> {
             write_baseline(file, &Baseline::of(&round.checked.findings))?;
             eprintln!("{} findings are known from now on: {}", round.checked.findings.len(), file.display());
         }
-        if self.args.fix || self.args.fix_likely {
-            self.fix(round)?;
-        }
         Ok(())
+    }
+
+    /// The error for a folder that holds nothing that is checked: as a rule it is the wrong one.
+    fn nothing_there(&self, round: &Round) -> WrongUse {
+        WrongUse(format!(
+            "nothing to check in {}: among its {} files are no Applications, charts, kustomizations, manifests, pipelines, Terraform, Ansible or Dockerfiles; give the folder of the repository, or --allow-empty if this is meant",
+            self.args.place,
+            round.survey.files.count()
+        ))
     }
 
     /// For people: on a terminal in colour, with links to the files.
@@ -138,7 +155,8 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn fix(&self, round: &Round) -> anyhow::Result<()> {
+    /// Applies fixes. Whether there were any.
+    fn fix(&self, round: &Round) -> anyhow::Result<bool> {
         let least = if self.args.fix_likely { Confidence::Likely } else { Confidence::Certain };
         let findings = &round.checked.findings;
         let (texts, left_out) = patch::fixed(findings, &round.sources, least);
@@ -154,13 +172,25 @@ impl<'a> Check<'a> {
             let likely = findings.iter().filter(|finding| finding.patch().is_some()).count();
             match likely {
                 0 => eprintln!("no finding has a fix that can be applied without a person"),
-                _ => eprintln!(
-                    "no fix is of a finding that is certain; --fix-likely applies {likely} of likely ones"
-                ),
+                _ => eprintln!("no fix is certain; --fix-likely applies {likely} that are likely"),
             }
         }
-        Ok(())
+        Ok(!texts.is_empty())
     }
+}
+
+/// Whether a folder holds nothing that any rule looks at.
+fn is_empty(round: &Round) -> bool {
+    const READ: [&str; 5] = [".tf", ".tfvars", "Dockerfile", "Containerfile", ".dockerfile"];
+    let survey = &round.survey;
+    let declares = !survey.apps.is_empty() || !survey.sets.is_empty() || survey.flux.is_some();
+    let holds = !survey.objects.is_empty() || !survey.units.is_empty() || !survey.faults.is_empty();
+    let found = !round.checked.findings.is_empty() || !round.checked.faults.is_empty();
+    if declares || holds || found || survey.files.ending(&READ).next().is_some() {
+        return false;
+    }
+    let tools = survey.tools();
+    tools.pipelines.is_empty() && tools.writers.is_empty() && tools.ansible.files.is_empty()
 }
 
 /// The files that something which was found points into.

@@ -95,7 +95,7 @@ impl Reader {
     }
 
     /// Tells a survey of the states of the repository that Applications read in place of the one at hand.
-    fn look_up_revisions(&self, survey: &mut Survey) {
+    pub fn look_up_revisions(&self, survey: &mut Survey) {
         let ours = |url: &str| survey.adopted.contains(url) || self.repository.repositories.is_given(url);
         let sources = survey.apps.iter().flat_map(|app| app.application.spec.effective_sources());
         let named: Vec<(String, String)> = sources

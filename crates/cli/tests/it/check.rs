@@ -99,13 +99,13 @@ fn programs_read_the_findings() {
 }
 
 #[test]
-fn a_repository_without_anything_is_no_fault() {
+fn a_repository_without_anything_can_be_allowed() {
     let repo = Repo::with(&[
         ("notes.txt", "nothing here\n"),
         ("broken.yaml", "a: [\n"),
         ("binary.yaml", "\u{0}\u{1}"),
     ]);
-    let (code, text) = check(&repo, &["--severity", "error"]);
+    let (code, text) = check(&repo, &["--severity", "error", "--allow-empty"]);
     assert_eq!(code, 0, "{text}");
     assert!(text.contains("3 files"), "{text}");
 }
@@ -203,12 +203,51 @@ fn fixes_of_likely_findings_are_applied_when_somebody_asks_for_them() {
         spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}\n";
     let repo = Repo::shop(&[("manifests/budget.yaml", budget)]);
     let told = "ask for policy/v1 (tiphys check --fix-likely does it)";
-    repo.run(&["check", "repo", "--fix"]).expect(1, &[told, "--fix-likely applies 1 of likely ones"]);
+    repo.run(&["check", "repo", "--fix"]).expect(1, &[told, "--fix-likely applies 1 that are likely"]);
     let text = || std::fs::read_to_string(repo.path("manifests/budget.yaml")).unwrap();
     assert_eq!(text(), budget);
-    repo.run(&["check", "repo", "--fix-likely"]).expect(1, &["fixed manifests/budget.yaml"]);
+    // What is left is printed, not what was before.
+    repo.run(&["check", "repo", "--fix-likely"]).expect(0, &["fixed manifests/budget.yaml", "nothing found"]);
     assert_eq!(text(), budget.replace("v1beta1", "v1"));
     repo.run(&["check", "repo"]).expect(0, &["nothing found"]);
+}
+
+#[test]
+fn a_folder_with_nothing_to_check_is_most_likely_the_wrong_one() {
+    let repo = Repo::with(&[("src/main.go", "package main\n"), ("notes/config.yaml", "colour: blue\n")]);
+    repo.run(&["check", "repo"]).expect(2, &["nothing to check in repo: among its 2 files", "--allow-empty"]);
+    repo.run(&["check", "repo", "--allow-empty"]).expect(0, &["nothing found"]);
+    repo.run(&["check", "repo/none"]).expect(2, &["repo/none does not exist"]);
+    repo.write("a.yaml", config_map("a", "1"));
+    repo.run(&["check", "repo"]).expect(0, &["nothing found"]);
+}
+
+#[test]
+fn a_comment_that_suppresses_nothing_is_told() {
+    let repo = Repo::shop(&[(
+        "manifests/b.yaml",
+        "# tiphys:ignore E2 until the chart has it\nkind: ConfigMap\napiVersion: v1\nmetadata: {name: b}\n",
+    )]);
+    repo.run(&["check", "repo"]).expect(1, &["unused-suppression", "this comment suppresses no finding"]);
+    repo.run(&["check", "repo", "--rule", "B"]).expect(0, &["nothing found"]);
+}
+
+#[test]
+fn revisions_are_known_of_both_sides_of_a_change() {
+    let repo = Repo::with(&[("web/a.yaml", &config_map("a", "1"))]);
+    repo.write(
+        "web.yaml",
+        application("web", "web").replace("targetRevision: HEAD", "targetRevision: relase"),
+    );
+    repo.git_init();
+    let git = |args: &[&str]| {
+        let output = Command::new("git").args(args).current_dir(repo.path("")).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    git(&["update-ref", "refs/remotes/origin/release", "HEAD"]);
+    repo.run(&["check", "repo", "--rule", "D2"]).expect(1, &["reads revision \"relase\""]);
+    repo.run(&["check", "repo", "--rule", "D2", "--diff", "HEAD"])
+        .expect(0, &["nothing found", "1 known from before"]);
 }
 
 #[test]

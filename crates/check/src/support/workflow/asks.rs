@@ -77,7 +77,9 @@ impl<'n> Walker<'n> {
             Name::Context { name, at, path } => {
                 let is_all = part.text.trim() == format!("{name}.{}", path.join("."))
                     && part.text.len() + "${{}}".len() == of.text.trim().len();
-                if let Some(message) = self.known.missing(of.node, name, path, is_all) {
+                if let Some(message) = self.known.missing(of.node, name, path, is_all)
+                    && !allows_empty(of.text, part)
+                {
                     let at = part.start + at;
                     self.in_text(of.node, of.text, at, Effect::AlwaysEmpty, message, "this is always empty");
                 }
@@ -108,6 +110,24 @@ impl<'n> Walker<'n> {
         let line = u32::try_from(text[..at.min(text.len())].matches('\n').count()).unwrap_or_default() + 1;
         self.faults.push(Fault { line, effect, ..Fault::refused(node, message, label) });
     }
+}
+
+/// Whether who wrote an expression counts on its being empty: it has an alternative, or the script around it asks.
+fn allows_empty(text: &str, part: Part<'_>) -> bool {
+    if ["||", "== ''", "!= ''"].iter().any(|mark| part.text.contains(mark)) {
+        return true;
+    }
+    let expression = part.text.trim();
+    text.match_indices("${{").any(|(at, _)| {
+        let same = text[at + 3..].split_once("}}").is_some_and(|(inside, _)| inside.trim() == expression);
+        let before = text[..at].trim_end_matches(['"', '\'', ' ']);
+        let after = text[at..].split_once("}}").map_or("", |(_, after)| after);
+        let after = after.trim_start_matches(['"', '\'']).trim_start();
+        let compared = ["== \"\"", "!= \"\"", "= \"\"", "== ''", "!= ''", "= ''"];
+        same && (before.ends_with("-z")
+            || before.ends_with("-n")
+            || compared.iter().any(|it| after.starts_with(it)))
+    })
 }
 
 /// What is wrong with asking for a context, if anything is.

@@ -130,6 +130,24 @@ jobs:
 }
 
 #[test]
+fn what_the_author_counts_on_being_empty_is_no_fault() {
+    let text = "on: push
+jobs:
+  a:
+    runs-on: x
+    steps:
+      - run: |
+          if [ -z \"${{ inputs.tag }}\" ]; then exit 0; fi
+          echo \"${{ inputs.tag }}\"
+      - run: echo ${{ inputs.tag || 'latest' }}
+      - run: echo ${{ inputs.tag }}
+";
+    let told = told(text);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0].0, 10);
+}
+
+#[test]
 fn a_matrix_has_what_it_says() {
     let text = "on: push
 jobs:
