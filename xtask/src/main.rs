@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, reason = "a command-line program prints")]
 
 mod bench;
+mod cascades;
 mod conformance;
 mod docs;
 mod fidelity;
@@ -28,6 +29,8 @@ enum Command {
     /// Measure beside the real tools, in one run.
     #[command(subcommand)]
     Bench(bench::Suite),
+    /// Play generated cascades, and have doctor name what was put into each.
+    Cascades(cascades::Args),
     /// The embedded cluster beside the real one and under the official tests.
     #[command(subcommand)]
     Conformance(conformance::Suite),
@@ -53,6 +56,7 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Bench(suite) => bench::run(&suite),
+        Command::Cascades(args) => cascades::run(&args),
         Command::Conformance(suite) => conformance::run(&suite),
         Command::Docs => docs::run(),
         Command::Fidelity(suite) => fidelity::run(&suite),

@@ -36,6 +36,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("tiphys-controller", 5),
     ("tiphys-argocd", 5),
     ("tiphys-stage", 5),
+    ("tiphys-cascades", 5),
     ("tiphys-cli", 5),
     ("xtask", 5),
     ("tiphys-oracles", 5),
