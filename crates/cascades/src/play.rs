@@ -20,6 +20,9 @@ const BRING_UP: Duration = Duration::from_secs(20 * 60);
 /// How long a fault has to take effect.
 const FAULTY: Duration = Duration::from_secs(25 * 60);
 
+/// How long a change of the repository has to reach the cluster before pods are deleted.
+const TO_SYNC: Duration = Duration::from_secs(3 * 60);
+
 /// Lets time pass.
 struct Passing;
 
@@ -43,15 +46,15 @@ fn behaviours(rules: &Value) -> anyhow::Result<Behaviours> {
     Behaviours::from_yaml("cascades", &rules.to_string()).context("the rules of a cascade")
 }
 
-/// The files of a tree as the engine reads them.
-fn repositories(tree: &Tree) -> anyhow::Result<(TempDir, Arc<Repositories>)> {
+/// The files of a tree as the engine reads them, under the addresses that the repository has without a fault.
+fn repositories(tree: &Tree, known: &Tree) -> anyhow::Result<(TempDir, Arc<Repositories>)> {
     let folder = tempfile::tempdir()?;
     tree.write(folder.path())?;
     let repositories = Repositories::new(None, false);
     repositories.give_working_tree(Arc::new(WorkingTree::open(folder.path())?));
     repositories.add_address(URL);
     let mut addresses = BTreeSet::new();
-    tree.objects().for_each(|(_, object)| collect_addresses(object, &mut addresses));
+    known.objects().for_each(|(_, object)| collect_addresses(object, &mut addresses));
     addresses.iter().for_each(|address| repositories.add_address(address));
     Ok((folder, Arc::new(repositories)))
 }
@@ -122,7 +125,7 @@ pub fn bring_up(repository: &Repository, seed: u64) -> anyhow::Result<Ground> {
         behaviours: rules.clone(),
         ..tiphys_world::Settings::default()
     };
-    let (_folder, repositories) = repositories(&repository.tree)?;
+    let (_folder, repositories) = repositories(&repository.tree, &repository.tree)?;
     let still = virtual_runtime()?.block_on(async {
         let site = Site::fresh(SiteOptions { seed, service_network: None, world, is_isolated: true })?;
         let cluster = site.cluster();
@@ -159,7 +162,7 @@ pub fn play(repository: &Repository, ground: &Ground, planted: &Planted) -> anyh
     let mut rules = behaviours(&planted.rules)?;
     rules.extend(ground.rules.clone());
     let tree = planted.tree.as_ref().unwrap_or(&repository.tree);
-    let (_folder, repositories) = repositories(tree)?;
+    let (_folder, repositories) = repositories(tree, &repository.tree)?;
     virtual_runtime()?.block_on(async {
         let site = ground.still.with_rules(rules).resume()?;
         let cluster = site.cluster();
@@ -180,6 +183,9 @@ pub fn play(repository: &Repository, ground: &Ground, planted: &Planted) -> anyh
         for object in &planted.objects {
             apply(&cluster, object).await?;
         }
+        let mut stage = Stage::new(site, repositories, settings());
+        stage.start().await?;
+        stage.play(TO_SYNC, &mut Passing).await;
         for (kind, namespace, name) in &planted.deleted {
             let resource = cluster.resource(kind).await?;
             let names: Vec<String> = match name.strip_suffix('*') {
@@ -194,8 +200,6 @@ pub fn play(repository: &Repository, ground: &Ground, planted: &Planted) -> anyh
                 cluster.delete(&resource, (namespace, &name), Propagation::Background, "", false).await?;
             }
         }
-        let mut stage = Stage::new(site, repositories, settings());
-        stage.start().await?;
         stage.play(FAULTY, &mut Passing).await;
         stage.kill();
         Ok(stage.site().still())

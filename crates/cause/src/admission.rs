@@ -160,7 +160,13 @@ fn rule(message: &str, low: &str) -> Option<Refusal> {
         return refusal(Cause::ApiCrdMissing, "");
     }
     if let Some(it) = NO_RESOURCE.captures(message) {
-        return refusal(Cause::ApiCrdMissing, it.get(1).map_or("", |it| it.as_str()));
+        // GROUP/KIND, as Argo CD names it.
+        let named = it.get(1).map_or("", |it| it.as_str());
+        let subject = match named.rsplit_once('/') {
+            Some((group, kind)) => format!("{kind} {group}/"),
+            None => named.to_owned(),
+        };
+        return refusal(Cause::ApiCrdMissing, subject.trim_end_matches(" /"));
     }
     if has_any(
         low,

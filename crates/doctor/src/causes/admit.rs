@@ -511,14 +511,25 @@ fn policy(look: &Look<'_>, owner: &Object, refused: &Refused, read: &Refusal) ->
     .remedy("Make the object fit the policy, or except it.", &[])
 }
 
+/// The namespace that a writer writes to where an object names none.
+fn home(look: &Look<'_>, writer: &Object) -> String {
+    let live = look.cluster.live(writer);
+    let paths: [&[&str]; 2] = [&["spec", "destination", "namespace"], &["spec", "targetNamespace"]];
+    let told = live.and_then(|live| paths.iter().find_map(|path| live.str_at(path)));
+    told.unwrap_or(&writer.namespace).to_owned()
+}
+
 /// A rule of the API that an object breaks.
 fn rule(look: &Look<'_>, cause: Cause, owner: &Object, refused: &Refused, read: &Refusal) -> Finding {
     let told = read.object.as_ref().map(|(kind, name)| {
-        let live = look.cluster.all(kind).iter().find(|live| live.name() == *name);
-        live.map_or_else(
-            || Object::new(kind, &refused.writer.namespace, name),
-            |live| Object::from_live(live),
-        )
+        let named = look.cluster.all(kind).iter().filter(|live| live.name() == *name);
+        let named: Vec<&Value> = named.copied().collect();
+        let home = home(look, &refused.writer);
+        // Of several with the name, the one where the writer writes.
+        match named.iter().find(|live| live.namespace() == home).or(named.first()) {
+            Some(live) => Object::from_live(live),
+            None => Object::new(kind, &home, name),
+        }
     });
     let object = refused.written.clone().or(told).unwrap_or_else(|| owner.clone());
     let subject = if read.subject.is_empty() { String::new() } else { format!(": {}", read.subject) };

@@ -265,7 +265,10 @@ pub(crate) fn crd_missing(writer: &Object, read: &Refusal) -> Finding {
         Cause::ApiCrdMissing,
         object,
         0.92,
-        format!("the kind {kind} ({group}/{version}) is not installed, and {writer} uses it"),
+        format!(
+            "the kind {kind} ({}) is not installed, and {writer} uses it",
+            format!("{group}/{version}").trim_matches('/')
+        ),
     )
     .remedy(
         format!("Install the CustomResourceDefinition of {kind} before what uses it."),

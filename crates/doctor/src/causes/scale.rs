@@ -71,6 +71,7 @@ fn autoscaler(look: &Look<'_>, live: &Value) -> Option<Finding> {
         let service = Object::new("APIService", "", group);
         let of_pods = low.contains("no metrics known for pod")
             || low.contains("did not receive metrics")
+            || low.contains("no metrics returned from")
             || low.contains("no recommendation");
         let server = look.cluster.all("Deployment").iter().find(|it| {
             it.name().contains("metrics-server")
@@ -80,7 +81,9 @@ fn autoscaler(look: &Look<'_>, live: &Value) -> Option<Finding> {
         let is_down = look.cluster.live(&service).is_none_or(|it| {
             condition(it, "Available").is_some_and(|it| it.str_at(&["status"]) == Some("False"))
         });
-        if of_pods && look.ill.iter().any(|ill| ill.workload == target) {
+        // The metrics of pods that do not run are nobody's.
+        let runs = pods::of_workload(look.cluster, &target).iter().any(|pod| pods::is_ready(pod));
+        if of_pods && (!runs || look.is_red(&target) || look.ill.iter().any(|ill| ill.workload == target)) {
             return None;
         }
         let at = match (look.cluster.live(&service), server) {
@@ -89,10 +92,16 @@ fn autoscaler(look: &Look<'_>, live: &Value) -> Option<Finding> {
             _ => service.clone(),
         };
         let absent = look.cluster.has_kind("APIService") && look.cluster.live(&service).is_none();
+        let confidence = match (is_down, of_pods && absent) {
+            // Somebody answered, though nobody is known who could.
+            (_, true) => 0.45,
+            (true, _) => 0.9,
+            (false, _) => 0.6,
+        };
         let mut finding = Finding::new(
             Cause::ScaleMetricsDown,
             at.clone(),
-            if is_down { 0.9 } else { 0.6 },
+            confidence,
             format!(
                 "{object} gets no metrics: {service} {}",
                 if absent { "does not exist" } else { "does not answer" }

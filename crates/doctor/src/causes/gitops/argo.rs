@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiphys_cause::{Cause, refusal, unwrapped, waits_for};
+use tiphys_cause::{Cause, Failure, refusal, unwrapped, waits_for};
 use tiphys_value::{ObjectExt as _, Value};
 
 use super::delivery::{delivery, stale};
@@ -172,11 +172,33 @@ pub(super) fn errors(look: &Look<'_>, app: &Value) -> Vec<Finding> {
             continue;
         }
         let since = time(told, &["lastTransitionTime"]);
-        if let Some(finding) = delivery(look, &object, app, message, &source, name) {
-            found.push(finding.since(since));
-        }
+        let finding = delivery(look, &object, app, message, &source, name)
+            .or_else(|| not_rendered(&object, message, &source).filter(|_| name == "ComparisonError"));
+        found.extend(finding.map(|finding| finding.since(since)));
     }
     found
+}
+
+/// A comparison that fails for a reason in words that are not known. Unless they are about the cluster or about the way
+/// to something, it is the source that cannot be rendered.
+fn not_rendered(object: &Object, message: &str, source: &str) -> Option<Finding> {
+    let text = unwrapped(message);
+    let low = message.to_ascii_lowercase();
+    let is_of_the_cluster =
+        ["cluster", "live state", "cache", "rpc error: code = unavailable", "deadline", "canceled"];
+    if Failure::read(text).is_some()
+        || refusal(text).cause.is_some()
+        || is_of_the_cluster.iter().any(|it| low.contains(it))
+    {
+        return None;
+    }
+    let finding = Finding::new(
+        Cause::GitopsRender,
+        object.clone(),
+        0.65,
+        format!("{object} cannot be rendered: {text}"),
+    );
+    Some(finding.evidence(source, message).remedy("Correct what the message names in the source.", &[]))
 }
 
 /// A sync that failed: whose words are they, and do they still hold?
