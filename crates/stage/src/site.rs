@@ -116,6 +116,12 @@ pub struct Still {
 }
 
 impl Still {
+    /// A cluster that was found as it is, such as one that a dump was imported into.
+    #[must_use]
+    pub fn found(server: ApiServer, at: Timestamp, world: Settings) -> Self {
+        Self { server, settings: world, at }
+    }
+
     /// A site that goes on from here. Must be called inside a Tokio runtime.
     ///
     /// # Errors
