@@ -98,6 +98,16 @@ impl WorkingTree {
         head.map(|id| id.to_string()).unwrap_or_default()
     }
 
+    /// The repository, for one thread; `None` outside Git.
+    pub(crate) fn local(&self) -> Option<gix::Repository> {
+        self.repository.as_ref().map(ThreadSafeRepository::to_thread_local)
+    }
+
+    /// The path of a file in the commits of the repository.
+    pub(crate) fn path_in_git(&self, file: &str) -> String {
+        [self.below.as_str(), file].join("/").trim_matches('/').to_owned()
+    }
+
     /// A commit of it, in place of the files as they are.
     ///
     /// # Errors
