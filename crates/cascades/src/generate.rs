@@ -247,7 +247,7 @@ impl Maker {
         self.application(team, team);
         let file = |end: &str| format!("{team}/{end}.yaml");
         self.add(&file("namespace"), json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team, "labels": {"team": "true"}}}));
-        let database = *self.random.pick(&["postgres", "orders-db", "store"]);
+        let database = *self.random.pick(&["postgres", "ledger", "store"]);
         self.database(team, database, has_stores);
         let api = *self.random.pick(&["api", "orders", "catalog"]);
         let web = *self.random.pick(&["web", "gateway", "frontend"]);

@@ -30,9 +30,9 @@ pub fn score(diagnosis: &Diagnosis, planted: &Planted) -> Score {
     let asserted: Vec<&Root> = diagnosis.causes.iter().filter(|root| root.confidence >= ASSERTED).collect();
     let is_healthy = planted.expected.causes.is_empty();
     let false_roots =
-        asserted.iter().filter(|root| !planted.expected.is_met_by(root)).map(|root| line(root)).collect();
+        asserted.iter().filter(|root| !planted.expected.is_allowed(root)).map(|root| line(root)).collect();
     let is_first = match asserted.first() {
-        Some(root) => planted.expected.is_met_by(root),
+        Some(root) => planted.expected.is_allowed(root),
         None => is_healthy,
     };
     Score { is_first, is_silent: asserted.is_empty(), false_roots }

@@ -62,6 +62,7 @@ const WORDS: &[(Cause, &[&str])] = &[
             "chart version",
         ],
     ),
+    (Cause::GitopsNamespace, &["there are no clusters with this name", "unable to find destination server"]),
     (
         Cause::GitopsProject,
         &[
@@ -74,6 +75,17 @@ const WORDS: &[(Cause, &[&str])] = &[
             "do not match any of the allowed destinations",
             "application repo",
             "resource is not permitted",
+        ],
+    ),
+    // Helm says of a chart that does not render that the upgrade failed.
+    (
+        Cause::GitopsRender,
+        &[
+            "yaml parse error",
+            "execution error at",
+            "error converting yaml to json",
+            "values don't meet the specifications of the schema",
+            "template: ",
         ],
     ),
     (

@@ -35,6 +35,8 @@ const WORDS: &[(Cause, &[u16], &[&str])] = &[
             "no image found in image index for architecture",
         ],
     ),
+    // The layers are there, and the node has no room for them.
+    (Cause::NodePressure, &[], &["no space left on device"]),
     (
         Cause::ImageInvalid,
         &[],

@@ -278,9 +278,9 @@ pattern!(
     (?: invalid | unsupported | unknown | unrecogni[sz]ed | bad | illegal | unexpected ) \s+ (?: value | level | log \s? level | mode | (?:\w+\s)? (?:setting|config(?:uration)?|parameter|driver|backend|provider|environment|profile|region|scheme|dialect|format|storage|engine|url|port|loglevel|protocol|codec|type|option|key)) (?: \s for \s ([\w.-]+) )? :? \s* =? \s* ['"`]?([^\s'"`,;)]+)
     | (?: could \s not \s parse | cannot \s parse | failed \s to \s parse | unable \s to \s parse | failed \s parsing | error \s parsing | parse \s error \s in | malformed ) [^'"`]{0,40} ['"`]([^'"`]+)['"`]
     | (?: not \s a \s valid | is \s not \s a \s supported | is \s not \s supported | is \s not \s one \s of ) ()
-    | ([A-Z][A-Z0-9_]{2,}) \s? [:=]? \s? (?: is \s (?:required|not \s set|missing|empty|invalid) | must \s be | not \s set | environment \s variable \s (?:is \s)? (?:required|missing|not \s set) )
-    | (?: missing | required ) \s (?: required \s)? (?: environment \s variable | env(?:ironment)? (?:\s var)? | setting | configuration ) s? :? \s* ['"`]? ([A-Z][A-Z0-9_]{2,})
-    | KeyError: \s ['"] ([A-Z][A-Z0-9_]{2,}) ['"]
+    | ((?-i:[A-Z][A-Z0-9_]{2,})) \s? [:=]? \s? (?: is \s (?:required|not \s set|missing|empty|invalid) | must \s be | not \s set | environment \s variable \s (?:is \s)? (?:required|missing|not \s set) )
+    | (?: missing | required ) \s (?: required \s)? (?: environment \s variable | env(?:ironment)? (?:\s var)? | setting | configuration ) s? :? \s* ['"`]? ((?-i:[A-Z][A-Z0-9_]{2,}))
+    | KeyError: \s ['"] ((?-i:[A-Z][A-Z0-9_]{2,})) ['"]
     "#
 );
 

@@ -17,7 +17,7 @@ pub(super) fn plant(scene: &Scene<'_>, found: &mut Vec<Planted>) {
             .at("Namespace", "", namespace)
             .at_workload(workload)
             .restart(workload);
-        quota.objects.push(by_hand("ResourceQuota", "v1", json!({"hard": {"pods": "1"}})));
+        quota.objects.push(by_hand("ResourceQuota", "v1", json!({"hard": {"pods": "0"}})));
         found.push(quota);
         let mut limits = Planted::new("admit: limit range", place(workload), &["admit/limit-range"])
             .at("LimitRange", namespace, "team")

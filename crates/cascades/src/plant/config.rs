@@ -2,7 +2,7 @@
 
 use tiphys_value::{ObjectExt as _, Value, json};
 
-use super::{Planted, Scene, container, place, pods_of};
+use super::{Planted, Scene, container, mount, place, pods_of};
 
 pub(super) fn plant(scene: &Scene<'_>, found: &mut Vec<Planted>) {
     for workload in scene.programs() {
@@ -17,11 +17,7 @@ pub(super) fn plant(scene: &Scene<'_>, found: &mut Vec<Planted>) {
             found.extend(planted.at_workload(workload).at(kind, namespace, "features").edit(tree));
         }
         let tree = scene.edited(workload, |workload| {
-            let mut pod = workload["spec"]["template"]["spec"].take();
-            pod["volumes"] = json!([{"name": "features", "secret": {"secretName": "features"}}]);
-            pod["containers"][0]["volumeMounts"] =
-                json!([{"name": "features", "mountPath": "/etc/features"}]);
-            workload["spec"]["template"]["spec"] = pod;
+            mount(workload, json!({"name": "features", "secret": {"secretName": "features"}}));
         });
         let planted = Planted::new("config: mounted Secret missing", place(workload), &["config/missing"]);
         found.extend(planted.at_workload(workload).at("Secret", namespace, "features").edit(tree));

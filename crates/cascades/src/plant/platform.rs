@@ -2,7 +2,7 @@
 
 use tiphys_value::{ObjectExt as _, Value, json};
 
-use super::{Planted, Scene, container, place, pods_of};
+use super::{Planted, Scene, container, mount, place, pods_of};
 
 pub(super) fn plant(scene: &Scene<'_>, found: &mut Vec<Planted>) {
     for node in scene.all("Node") {
@@ -150,8 +150,7 @@ fn operators(scene: &Scene<'_>, found: &mut Vec<Planted>) {
             let namespace = workload.namespace();
             let waits = |kind: &str| {
                 let tree = scene.edited(workload, |workload| {
-                    workload["spec"]["template"]["spec"]["volumes"] =
-                        json!([{"name": "token", "secret": {"secretName": "token"}}]);
+                    mount(workload, json!({"name": "token", "secret": {"secretName": "token"}}));
                 });
                 tree.map(|mut tree| {
                     tree.add(&format!("{namespace}/token.yaml"), new_one(kind, namespace));

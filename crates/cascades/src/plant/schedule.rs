@@ -2,7 +2,7 @@
 
 use tiphys_value::{ObjectExt as _, Value, json};
 
-use super::{Planted, Scene, container, place};
+use super::{Planted, Scene, container, mount, place};
 
 pub(super) fn plant(scene: &Scene<'_>, found: &mut Vec<Planted>) {
     for workload in scene.programs().filter(|workload| workload.kind() != "DaemonSet") {
@@ -42,8 +42,7 @@ pub(super) fn plant(scene: &Scene<'_>, found: &mut Vec<Planted>) {
     }
     for workload in scene.programs().filter(|workload| workload.kind() == "Deployment") {
         let tree = scene.edited(workload, |workload| {
-            workload["spec"]["template"]["spec"]["volumes"] =
-                json!([{"name": "cache", "persistentVolumeClaim": {"claimName": "cache-data"}}]);
+            mount(workload, json!({"name": "cache", "persistentVolumeClaim": {"claimName": "cache-data"}}));
         });
         let planted = Planted::new("volume: no claim", place(workload), &["volume/claim-missing"])
             .at("PersistentVolumeClaim", workload.namespace(), "cache-data")

@@ -68,7 +68,13 @@ pub(crate) fn scheduler(look: &Look<'_>, ill: &Ill<'_>, name: &str) -> Option<Fi
         (_, _, Some((lease, ..))) => lease.clone(),
         _ => Object::new("Pod", "kube-system", "kube-scheduler"),
     };
-    let confidence = if is_dead || is_red { 0.95 } else { 0.7 };
+    // That it says nothing is known only where what it would say was saved.
+    let is_heard = !look.cluster.case.events.is_empty() || look.cluster.case.listed.contains("Event");
+    let confidence = match (is_dead || is_red, is_heard) {
+        (true, _) => 0.95,
+        (false, true) => 0.7,
+        (false, false) => 0.4,
+    };
     let mut finding = Finding::new(
         Cause::ScheduleSchedulerDown,
         object.clone(),

@@ -115,9 +115,12 @@ fn pull(look: &Look<'_>, ill: &Ill<'_>) -> Option<(Finding, String)> {
         Cause::ImageRegistryUnreachable => format!("{registry} cannot be reached"),
         Cause::ImageRateLimited => format!("{registry} limits the rate of pulls (429)"),
         Cause::ImagePlatform => format!("{image} is not built for the node's platform"),
+        Cause::NodePressure => format!("the node of {} has no room for the image {image}", ill.workload),
         _ => format!("{image} is no image reference that can be used"),
     };
-    let mut finding = Finding::new(cause, ill.workload.clone(), confidence, what)
+    let node = pod.str_at(&["spec", "nodeName"]).filter(|_| cause == Cause::NodePressure);
+    let object = node.map_or_else(|| ill.workload.clone(), |node| Object::new("Node", "", node));
+    let mut finding = Finding::new(cause, object, confidence, what)
         .field(format!("spec.template.spec.containers[{container}].image"))
         .since(ill.since)
         .evidence(told.0, told.1)
@@ -140,6 +143,7 @@ fn pull(look: &Look<'_>, ill: &Ill<'_>) -> Option<(Finding, String)> {
             "Check the name, the proxy and the way from the nodes to the registry."
         }
         Cause::ImageRateLimited => "Pull with credentials, or through a cache.",
+        Cause::NodePressure => "Free the node's disk of unused images, or give it a larger one.",
         Cause::ImagePlatform => {
             "Build the image for the platform of the nodes, or select nodes of its platform."
         }

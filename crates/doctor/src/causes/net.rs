@@ -53,6 +53,16 @@ pub(crate) fn plugin_set<'a>(look: &Look<'a>) -> Option<&'a Value> {
     PLUGINS.iter().find_map(|name| sets.iter().copied().find(|set| set.name() == *name))
 }
 
+/// The DaemonSet of the network plugin, known by its pods where DaemonSets were not saved.
+fn plugin_object(look: &Look<'_>) -> Option<Object> {
+    let by_pods = || {
+        let pods = look.cluster.all("Pod").iter().map(|pod| look.cluster.workload(pod));
+        let mut sets = pods.filter(|workload| workload.kind == "DaemonSet");
+        sets.find(|workload| PLUGINS.contains(&workload.name.as_str()))
+    };
+    plugin_set(look).map(Object::from_live).or_else(by_pods)
+}
+
 /// A network plugin that does not work on nodes.
 fn plugin_down(look: &Look<'_>) -> Option<Finding> {
     let set = plugin_set(look);
@@ -71,10 +81,7 @@ fn plugin_down(look: &Look<'_>) -> Option<Finding> {
         return told_by_taint(look);
     }
     let (first, told) = nodes.first()?;
-    let object = match set {
-        Some(set) => Object::from_live(set),
-        None => custom_plugin(look).unwrap_or_else(|| first.clone()),
-    };
+    let object = plugin_object(look).or_else(|| custom_plugin(look)).unwrap_or_else(|| first.clone());
     let mut result = Finding::new(
         Cause::NetCniDown,
         object.clone(),
@@ -99,9 +106,9 @@ fn plugin_down(look: &Look<'_>) -> Option<Finding> {
         let wanted = set.int_at(&["status", "desiredNumberScheduled"]).unwrap_or(0);
         let has = set.int_at(&["status", "numberReady"]).unwrap_or(0);
         result = result.evidence(object.to_string(), format!("{has} of {wanted} pods are ready"));
-        for pod in pods::of_workload(look.cluster, &object) {
-            result = result.below(Object::from_live(pod));
-        }
+    }
+    for pod in pods::of_workload(look.cluster, &object) {
+        result = result.below(Object::from_live(pod));
     }
     for custom in plugin_resources(look) {
         let deleted = time(custom, &["metadata", "deletionTimestamp"])

@@ -58,8 +58,12 @@ fn queued(look: &Look<'_>, job: &Value) -> Option<Finding> {
 
 /// Why the pods of a workload get no node.
 fn unplaced(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
-    let is_open =
-        |pod: &&&Value| pod.str_at(&["spec", "nodeName"]).is_none_or(str::is_empty) && !pods::has_ended(pod);
+    // Containers have a status only where a kubelet looks after them.
+    let is_open = |pod: &&&Value| {
+        pod.str_at(&["spec", "nodeName"]).is_none_or(str::is_empty)
+            && pods::statuses(pod).next().is_none()
+            && !pods::has_ended(pod)
+    };
     let pod = ill.pods.iter().find(is_open)?;
     let object = Object::from_live(pod);
     let message = message(look.cluster, pod);

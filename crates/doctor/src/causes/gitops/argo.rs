@@ -184,8 +184,19 @@ pub(super) fn errors(look: &Look<'_>, app: &Value) -> Vec<Finding> {
 fn not_rendered(object: &Object, message: &str, source: &str) -> Option<Finding> {
     let text = unwrapped(message);
     let low = message.to_ascii_lowercase();
-    let is_of_the_cluster =
-        ["cluster", "live state", "cache", "rpc error: code = unavailable", "deadline", "canceled"];
+    let is_of_the_cluster = [
+        "cluster cache",
+        "cluster info",
+        "sync cluster",
+        "cluster \"http",
+        "cluster http",
+        "live state",
+        "cache state",
+        "initial state of resource",
+        "rpc error: code = unavailable",
+        "deadline",
+        "canceled",
+    ];
     if Failure::read(text).is_some()
         || refusal(text).cause.is_some()
         || is_of_the_cluster.iter().any(|it| low.contains(it))

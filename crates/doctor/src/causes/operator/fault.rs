@@ -254,6 +254,14 @@ fn unattended(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<Fin
         .filter(|it| look.is_red(it) || look.ill.iter().any(|ill| ill.workload == **it))
         .collect();
     let never = live.get("status").is_none();
+    // Whoever rests needs no status: while nothing is red beside it, nobody misses it.
+    let is_missed = look
+        .red
+        .keys()
+        .any(|red| red.namespace == object.namespace && *red != object || object.namespace.is_empty());
+    if ill.is_empty() && !is_missed {
+        return None;
+    }
     if ill.is_empty() {
         // An operator that works may leave a kind alone.
         let is_absent = operators.is_empty()
