@@ -19,6 +19,7 @@ mod local;
 mod login;
 mod objects;
 mod pauses;
+mod outages;
 mod plugins;
 mod program;
 mod project;
@@ -41,6 +42,7 @@ pub use git_requests::{GitRequests, Histogram};
 pub use github_app::GithubApp;
 pub use history::FileChange;
 pub use local::LocalRepositories;
+pub use outages::Outages;
 pub use plugins::{Plugin, PluginError, PluginInput, Plugins};
 pub use project::ProjectFetcher;
 pub use remote::{

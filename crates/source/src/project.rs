@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use tiphys_helm::{ArchiveError, Chart, ChartArchive, ChartArchives, DependencyError, DependencyRequest};
+use tiphys_helm::{ArchiveError, ChartArchive, ChartArchives, DependencyRequest};
 use tiphys_kustomize::{RemoteError, RemoteLoader, RepoUrl};
 use tiphys_vfs::FileTree;
 
-use crate::{ChartRequest, Checkout, Fetcher, Keyring, Signed, SignedRevision, SourceError};
+use crate::{ChartRequest, Checkout, Fetcher, Keyring, Outages, Signed, SignedRevision, SourceError};
 
 /// A [`Fetcher`] as a project has it: what was declared for that project counts, and before what is for all. What other
 /// projects have is not seen, nor what was fetched with it.
@@ -14,12 +14,23 @@ use crate::{ChartRequest, Checkout, Fetcher, Keyring, Signed, SignedRevision, So
 pub struct ProjectFetcher {
     common: Arc<Fetcher>,
     project: String,
+    outages: Outages,
 }
 
 impl ProjectFetcher {
     /// For a project; the empty one has only what is for all.
     pub fn new(common: Arc<Fetcher>, project: &str) -> Self {
-        Self { common, project: project.to_owned() }
+        Self { common, project: project.to_owned(), outages: Outages::default() }
+    }
+
+    /// The same with hosts that may be away.
+    #[must_use]
+    pub fn with_outages(self, outages: Outages) -> Self {
+        Self { outages, ..self }
+    }
+
+    fn check(&self, url: &str) -> Result<(), RemoteError> {
+        self.outages.check(url).map_err(|error| RemoteError::Other(error.to_string()))
     }
 
     fn at(&self, url: &str) -> Arc<Fetcher> {
@@ -31,6 +42,7 @@ impl ProjectFetcher {
     /// # Errors
     /// As there.
     pub fn repository(&self, url: &str, revision: &str) -> Result<Checkout, SourceError> {
+        self.outages.check(url)?;
         self.at(url).repository(url, revision)
     }
 
@@ -39,6 +51,7 @@ impl ProjectFetcher {
     /// # Errors
     /// As there.
     pub fn signatures(&self, of: SignedRevision<'_>, keyring: &Keyring) -> Result<Vec<Signed>, SourceError> {
+        self.outages.check(of.url)?;
         self.at(of.url).signatures(of, keyring)
     }
 
@@ -47,7 +60,9 @@ impl ProjectFetcher {
     /// # Errors
     /// As there.
     pub fn chart(&self, wanted: &ChartRequest) -> Result<Checkout, SourceError> {
-        self.at(&address_of(&wanted.repository)).chart(wanted)
+        let repository = address_of(&wanted.repository);
+        self.outages.check(&repository)?;
+        self.at(&repository).chart(wanted)
     }
 
     /// See [`Fetcher::test_charts`].
@@ -56,21 +71,8 @@ impl ProjectFetcher {
     /// As there.
     pub fn test_charts(&self, repository: &str) -> Result<(), SourceError> {
         let repository = address_of(repository);
+        self.outages.check(&repository)?;
         self.at(&repository).test_charts(&repository)
-    }
-
-    /// See [`Fetcher::complete`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn complete(
-        &self,
-        chart: &mut Chart,
-        tree: &dyn FileTree,
-        below: &str,
-        pass_credentials: bool,
-    ) -> Result<(), DependencyError> {
-        self.common.complete_for(&self.project, chart, tree, below, pass_credentials)
     }
 }
 
@@ -89,6 +91,11 @@ impl ChartArchives for ProjectFetcher {
         wanted: &DependencyRequest,
         pass_credentials: bool,
     ) -> Result<ChartArchive, ArchiveError> {
+        self.outages.check(&wanted.repository).map_err(|error| ArchiveError {
+            reason: error.to_string(),
+            is_transient: error.is_transient(),
+            is_out_of_reach: error.is_out_of_reach(),
+        })?;
         self.common.archive(&self.project, wanted, pass_credentials)
     }
 
@@ -99,14 +106,17 @@ impl ChartArchives for ProjectFetcher {
 
 impl RemoteLoader for ProjectFetcher {
     fn repository(&self, url: &RepoUrl) -> Result<Arc<dyn FileTree>, RemoteError> {
+        self.check(&url.clone_url())?;
         RemoteLoader::repository(&*self.at(&url.clone_url()), url)
     }
 
     fn file(&self, url: &str) -> Result<Vec<u8>, RemoteError> {
+        self.check(url)?;
         self.at(url).file(url)
     }
 
     fn chart(&self, repository: &str, name: &str, version: &str) -> Result<Arc<dyn FileTree>, RemoteError> {
+        self.check(repository)?;
         RemoteLoader::chart(&*self.at(repository), repository, name, version)
     }
 }

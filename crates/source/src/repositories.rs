@@ -7,7 +7,7 @@ use std::{
 
 use tiphys_vfs::FileTree;
 
-use crate::{Fetcher, Footprint, ProjectFetcher, RecordingTree, RepoId, SourceError, WorkingTree};
+use crate::{Fetcher, Footprint, Outages, ProjectFetcher, RecordingTree, RepoId, SourceError, WorkingTree};
 
 /// A repository at a revision.
 #[derive(Clone)]
@@ -21,6 +21,7 @@ pub struct Checkout {
 }
 
 /// What the user gave: the repository whose Applications are run.
+#[derive(Clone)]
 enum Given {
     /// A folder, as it is now.
     WorkingTree(Arc<WorkingTree>),
@@ -35,6 +36,7 @@ pub struct Repositories {
     addresses: RwLock<BTreeSet<RepoId>>,
     fetcher: Option<Arc<Fetcher>>,
     respect_revisions: bool,
+    outages: Outages,
 }
 
 impl Repositories {
@@ -42,7 +44,27 @@ impl Repositories {
     /// repository is served as it was given whatever revision is asked for, unless
     /// `respect_revisions`.
     pub fn new(fetcher: Option<Arc<Fetcher>>, respect_revisions: bool) -> Self {
-        Self { given: RwLock::default(), addresses: RwLock::default(), fetcher, respect_revisions }
+        Self {
+            given: RwLock::default(),
+            addresses: RwLock::default(),
+            fetcher,
+            respect_revisions,
+            outages: Outages::default(),
+        }
+    }
+
+    /// The same repositories, of which hosts may be away: the given one too, under its addresses.
+    #[must_use]
+    pub fn with_outages(&self, outages: Outages) -> Self {
+        let given = self.given.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let addresses = self.addresses.read().unwrap_or_else(PoisonError::into_inner).clone();
+        Self {
+            given: RwLock::new(given),
+            addresses: RwLock::new(addresses),
+            fetcher: self.fetcher.clone(),
+            respect_revisions: self.respect_revisions,
+            outages,
+        }
     }
 
     /// Gives a folder. Its remotes are its addresses.
@@ -94,6 +116,7 @@ impl Repositories {
     /// # Errors
     /// As there.
     pub fn checkout_for(&self, project: &str, url: &str, revision: &str) -> Result<Checkout, SourceError> {
+        self.outages.check(url)?;
         if self.is_given(url) {
             match &*self.given.read().unwrap_or_else(PoisonError::into_inner) {
                 Some(Given::WorkingTree(tree)) if self.respect_revisions => {
@@ -117,6 +140,7 @@ impl Repositories {
     /// # Errors
     /// Unreachable, or no such revision.
     pub fn fetch(&self, url: &str, revision: &str) -> Result<Checkout, SourceError> {
+        self.outages.check(url)?;
         match &self.fetcher {
             Some(fetcher) => fetcher.repository(url, revision),
             None => Err(SourceError::Offline { url: url.to_owned() }),
@@ -155,7 +179,8 @@ impl Repositories {
 
     /// What fetches for a project, if anything does.
     pub fn fetcher_for(&self, project: &str) -> Option<ProjectFetcher> {
-        self.fetcher.clone().map(|fetcher| ProjectFetcher::new(fetcher, project))
+        let fetcher = self.fetcher.clone()?;
+        Some(ProjectFetcher::new(fetcher, project).with_outages(self.outages.clone()))
     }
 
     /// The revision to show for what was read of a working tree: its commit if every file read is as

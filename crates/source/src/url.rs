@@ -56,6 +56,11 @@ impl RepoId {
         Some(Self { host: host.to_owned(), path: self.path.clone() })
     }
 
+    /// The host, in lower case; empty for a folder of this machine.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
     /// Whether it is a folder of this machine.
     pub fn is_folder(&self) -> bool {
         self.host.is_empty()
