@@ -290,6 +290,7 @@ mod tests {
     fn what_installs_a_pinned_release_pins_this_one() {
         let pins = [
             ("integrations/github-action/action.yml", format!("    default: {VERSION}\n")),
+            ("integrations/github-action/rehearse/action.yml", format!("    default: {VERSION}\n")),
             ("integrations/gitlab/tiphys-check.yml", format!("      default: \"{VERSION}\"\n")),
             ("integrations/pre-commit/run.sh", format!("\nversion={VERSION}\n")),
             ("deploy/chart/tiphys/Chart.yaml", format!("\nversion: {VERSION}\n")),
