@@ -7,12 +7,13 @@ mod helm;
 mod kustomize;
 mod load;
 mod pair;
+mod rehearse;
 mod up;
 mod world;
 
 use clap::Subcommand;
 
-pub use pair::{call, publish, ratio, table, take_turns};
+pub use pair::{Measured, call, publish, ratio, table, take_turns};
 
 /// What to measure.
 #[derive(Subcommand)]
@@ -27,6 +28,8 @@ pub enum Suite {
     Helm(helm::Args),
     /// Overlays of 1, 100 and 1,000 objects.
     Kustomize(kustomize::Args),
+    /// Rehearsals of 20 and 124 Applications, of a change, and of single faults.
+    Rehearse(rehearse::Args),
     /// The example platform from start to green.
     Up(up::Args),
     /// A day of virtual time, and forks.
@@ -44,6 +47,7 @@ pub fn run(suite: &Suite) -> anyhow::Result<()> {
         Suite::Engine(args) => engine::run(args),
         Suite::Helm(args) => helm::run(args),
         Suite::Kustomize(args) => kustomize::run(args),
+        Suite::Rehearse(args) => rehearse::run(args),
         Suite::Up(args) => up::run(args),
         Suite::World(args) => world::run(args),
     }
