@@ -6,12 +6,15 @@ use serde::Serialize;
 use tiphys_model::names;
 use tiphys_value::ResourceKey;
 
-use crate::symptoms::Symptom;
+use crate::{mechanism::Mechanism, symptoms::Symptom};
 
 /// Something that is wrong and no consequence of anything else that is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Cause {
+    /// The same as a cause of the common vocabulary, with the objects that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mechanism: Option<Mechanism>,
     /// What is wrong, in the words of the component that says it.
     pub text: String,
     /// The state of the objects in a word.
@@ -26,6 +29,26 @@ pub struct Cause {
     pub places: Vec<String>,
     /// What comes of it.
     pub consequences: Vec<ResourceKey>,
+    /// The smallest change that is known to mend it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repair: Option<Repair>,
+}
+
+/// A change that mends something.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Repair {
+    /// What to do, in a sentence.
+    pub text: String,
+    /// What to write, as YAML.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub patch: Option<String>,
+    /// What to run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Where to write it: file and line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
 }
 
 impl Cause {
@@ -110,6 +133,7 @@ fn cause(
         keys.into_iter().collect::<Vec<_>>()
     };
     Cause {
+        mechanism: mechanism_of(symptoms, below, members),
         text,
         state,
         objects: keys(&mut members.iter().copied()),
@@ -120,7 +144,30 @@ fn cause(
         applications: members.iter().filter_map(|at| symptoms[*at].application.clone()).collect(),
         places: Vec::new(),
         consequences: keys(&mut above.into_iter()),
+        repair: None,
     }
+}
+
+/// The mechanism of symptoms that say the same. Applications that wait for each other wait for themselves.
+fn mechanism_of(
+    symptoms: &[Symptom],
+    below: &[BTreeSet<usize>],
+    members: &BTreeSet<usize>,
+) -> Option<Mechanism> {
+    let is_in_circle = |at: &usize| reached(below, *at).contains(at) && is_application(&symptoms[*at].object);
+    if members.iter().any(is_in_circle) {
+        let objects = members.iter().flat_map(|at| reached(below, *at)).collect::<BTreeSet<usize>>();
+        let objects = objects.into_iter().map(|at| symptoms[at].object.clone()).collect();
+        return Some(Mechanism { id: tiphys_cause::Cause::GitopsSelfWait, objects });
+    }
+    let mut all = members.iter().filter_map(|at| symptoms[*at].mechanism.clone());
+    let mut first = all.next()?;
+    for other in all.filter(|other| other.id == first.id) {
+        first.objects.extend(other.objects);
+    }
+    first.objects.sort();
+    first.objects.dedup();
+    Some(first)
 }
 
 #[cfg(test)]
@@ -138,6 +185,7 @@ mod tests {
             application: None,
             state: "bad".into(),
             because: because.into(),
+            mechanism: None,
             shows: shows.iter().map(|(kind, name)| key(kind, name)).collect(),
             made_by: None,
             uid: name.into(),

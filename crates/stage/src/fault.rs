@@ -9,8 +9,10 @@ pub use inject::Injector;
 pub use targets::Targets;
 
 /// The kinds of faults, each as it is written and what it does.
-pub const KINDS: [(&str, &str); 13] = [
+pub const KINDS: [(&str, &str); 15] = [
     ("node=NAME", "the node's kubelet stops answering"),
+    ("zone=NAME", "the kubelets of all nodes of the zone stop answering"),
+    ("git=HOST", "the host of Git repositories or charts cannot be reached"),
     ("image=IMAGE[:notFound|401|403|timeout]", "the image cannot be pulled"),
     ("registry=HOST[:timeout|401|403|404]", "no image of the registry can be pulled"),
     ("webhook=NAME[:down|timeout|deny]", "the webhook does not answer, or refuses"),
@@ -71,6 +73,10 @@ pub enum Api {
 pub enum Fault {
     /// A node is gone.
     Node(String),
+    /// All nodes of a zone are gone.
+    Zone(String),
+    /// A host of Git repositories or charts is away.
+    Git(String),
     /// An image cannot be pulled.
     Image(String, Pull),
     /// No image of a registry can be pulled.
@@ -159,6 +165,10 @@ fn read(text: &str, duration: &impl Fn(&str) -> Result<Duration, String>) -> Res
     };
     match kind {
         "node" => Ok(Fault::Node(wanted("name")?.to_owned())),
+        "zone" => Ok(Fault::Zone(wanted("name")?.to_owned())),
+        "git" => {
+            wanted("host").map(|host| Fault::Git(host.strip_suffix(":down").unwrap_or(host).to_lowercase()))
+        }
         "image" => wanted("image").map(image),
         "registry" => registry(wanted("host")?),
         "webhook" => webhook(wanted("name")?),
@@ -292,6 +302,9 @@ mod tests {
         );
         assert_eq!(image("registry=ghcr.io:401"), Fault::Registry("ghcr.io".into(), Pull::Unauthorized));
         assert_eq!(image("registry=r.io:5000"), Fault::Registry("r.io:5000".into(), Pull::Timeout));
+        assert_eq!(image("zone=a@1s"), Fault::Zone("a".into()));
+        assert_eq!(image("git=GitHub.com:down+5s"), Fault::Git("github.com".into()));
+        assert_eq!(image("operator=Kafka:down"), Fault::Operator("Kafka".into(), None));
         assert_eq!(image("api:latency=2s"), Fault::Api(Api::Late(Duration::from_secs(2))));
         assert_eq!(image("api:429@1s+30s"), Fault::Api(Api::Refuse(429)));
         assert_eq!(image("webhook=a.b.c"), Fault::Webhook("a.b.c".into(), Hook::Down));

@@ -10,6 +10,7 @@ use tiphys_world::Behaviours;
 use crate::{
     Record, Stage,
     causes::causes,
+    mechanism::{self, refused},
     state::{is_syncing, state_of},
     story::{AppEnd, Assumed, Moment, Outcome, Story, What},
     symptoms::{Symptom, symptoms, waits_of},
@@ -35,7 +36,7 @@ impl Stage {
     pub fn story(&self, record: &Record, ending: Ending) -> Story {
         let snapshot = self.site().server().snapshot();
         let mut applications = applications(&snapshot, record, &ending.namespace);
-        applications.extend(ending.refused.iter().map(|(key, _)| refused_application(key)));
+        applications.extend(ending.refused.iter().map(|(key, why)| refused_application(key, why)));
         let mut all: Vec<_> = self
             .sites()
             .enumerate()
@@ -83,14 +84,17 @@ fn refused_symptom(key: &ResourceKey, why: &str) -> Symptom {
         made_by: None,
         uid: String::new(),
         instance: None,
+        mechanism: refused(&key.namespace, why),
     }
 }
 
 /// What the cluster did not take, and is no Application of the cluster.
-fn refused_application(key: &ResourceKey) -> AppEnd {
+fn refused_application(key: &ResourceKey, why: &str) -> AppEnd {
     AppEnd {
         namespace: key.namespace.clone(),
         name: key.name.clone(),
+        id: key.name.clone(),
+        parent: None,
         wave: 0,
         depth: 0,
         state: REFUSED.to_owned(),
@@ -98,6 +102,7 @@ fn refused_application(key: &ResourceKey) -> AppEnd {
         began_ms: 0,
         green_ms: None,
         objects: 0,
+        mechanism: refused(&key.namespace, why),
         waits: Vec::new(),
     }
 }
@@ -151,12 +156,15 @@ fn application(
     let waits = app.iter().flat_map(waits_of).map(|wait| wait.to_string()).collect();
     let name = app.as_ref().map_or_else(|| key.name.clone(), |app| app.instance_name(namespace));
     AppEnd {
+        mechanism: mechanism::mechanism(object, &state),
         namespace: key.namespace,
         name: key.name,
         wave: hook::wave(object),
         depth: depth(&name, parents),
-        is_green: state.is_good && app.as_ref().is_some_and(|app| !is_syncing(app)),
-        green_ms: state.is_good.then(|| last.map_or(0, |moment| moment.at_ms)),
+        parent: parents.get(&name).filter(|parent| **parent != name).cloned(),
+        id: name,
+        is_green: state.is_good() && app.as_ref().is_some_and(|app| !is_syncing(app)),
+        green_ms: state.is_good().then(|| last.map_or(0, |moment| moment.at_ms)),
         state: state.word,
         began_ms,
         objects: app.map_or(0, |app| app.status.resources.iter().filter(|resource| !resource.hook).count()),
@@ -174,6 +182,9 @@ fn depth(name: &str, parents: &BTreeMap<String, String>) -> usize {
     seen.len() - 1
 }
 
+/// Why a container waits whose image could not be pulled.
+const PULL_REASONS: [&str; 4] = ["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"];
+
 /// What is taken to be well of what is in a cluster.
 fn assume(snapshot: &Snapshot, assumed: &mut Assumed) {
     let known = Behaviours::builtin();
@@ -185,8 +196,17 @@ fn assume(snapshot: &Snapshot, assumed: &mut Assumed) {
         match object.kind() {
             "Pod" => {
                 let containers = list(&["spec", "initContainers"]).chain(list(&["spec", "containers"]));
-                let unknown =
-                    containers.filter(|it| !known.containers.iter().any(|rule| rule.is_about(object, it)));
+                // What could not be pulled is not taken to be there.
+                let is_refused = |container: &&Value| {
+                    let own = container.str_at(&["name"]);
+                    crate::state::containers(object).any(|(name, status)| {
+                        let reason = status.str_at(&["state", "waiting", "reason"]).unwrap_or_default();
+                        Some(name) == own && PULL_REASONS.contains(&reason)
+                    })
+                };
+                let unknown = containers
+                    .filter(|it| !known.containers.iter().any(|rule| rule.is_about(object, it)))
+                    .filter(|it| !is_refused(it));
                 images
                     .extend(unknown.filter_map(|container| container.str_at(&["image"])).map(str::to_owned));
             }

@@ -8,7 +8,9 @@
 pub mod causes;
 pub mod fault;
 pub mod faults;
+pub mod found;
 mod gather;
+pub mod mechanism;
 pub mod outage;
 mod recorder;
 mod site;

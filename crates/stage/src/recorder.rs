@@ -13,6 +13,7 @@ use tiphys_value::{Map, ObjectExt, ResourceKey, Value};
 use tokio::task::JoinHandle;
 
 use crate::{
+    mechanism::mechanism,
     outage::{Availability, Outage},
     state::{State, state_of},
     story::{Moment, What},
@@ -208,6 +209,8 @@ impl Record {
             made_by,
             what,
             from: was.map(|was| was.word).unwrap_or_default(),
+            level: is.level,
+            mechanism: if is_deleted { None } else { mechanism(object, &is) },
             to: is.word,
             fields: Vec::new(),
             because: is.because,
@@ -221,6 +224,7 @@ impl Record {
                 from,
                 to,
                 because: String::new(),
+                mechanism: None,
                 ..moment.clone()
             });
         }

@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 /// When the clock of a fresh site starts: 2026-01-05T08:00:00Z, a Monday. Begun in the midst of a second, two runs of one
 /// seed would differ in which times are equal.
-const STARTS_AT: i64 = 1_767_600_000;
+pub(crate) const STARTS_AT: i64 = 1_767_600_000;
 
 /// How a fresh site is.
 #[derive(Clone, Debug, Default)]
@@ -74,7 +74,7 @@ impl Site {
         Self::start(server, options.world)
     }
 
-    fn start(server: ApiServer, settings: Settings) -> Result<Self, SiteError> {
+    pub(crate) fn start(server: ApiServer, settings: Settings) -> Result<Self, SiteError> {
         let driver = Driver::new(&server, settings.clone())?;
         let world = tokio::spawn(driver.run());
         Ok(Self { server, settings, world })
@@ -149,7 +149,7 @@ impl Still {
     }
 }
 
-fn clock_from(at: Timestamp) -> SharedClock {
+pub(crate) fn clock_from(at: Timestamp) -> SharedClock {
     Arc::new(TokioClock::starting_at(at))
 }
 

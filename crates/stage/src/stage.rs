@@ -9,7 +9,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use tiphys_cluster::{Cluster, ClusterError};
 use tiphys_controller::{Controller, Opener, Settings};
-use tiphys_source::Repositories;
+use tiphys_source::{Outages, Repositories};
 use tokio::time::{Instant, sleep_until};
 
 use crate::{
@@ -44,6 +44,8 @@ pub struct Stage {
     sites_beside: Vec<(String, Site)>,
     /// What goes wrong between the engine and the cluster.
     pub faults: Faults,
+    /// Hosts of Git and of charts that are away.
+    pub outages: Outages,
     repositories: Arc<Repositories>,
     settings: Settings,
     engine: Option<Controller>,
@@ -53,7 +55,7 @@ pub struct Stage {
 impl Stage {
     /// A stage on which nothing happens before [`Self::start`]. The engine takes its time from the site, works on one
     /// Application at a time so that its history is that of the seed, and dials no cluster.
-    pub fn new(site: Site, repositories: Arc<Repositories>, mut settings: Settings) -> Self {
+    pub fn new(site: Site, repositories: &Repositories, mut settings: Settings) -> Self {
         let beside: Arc<Mutex<BTreeMap<String, Cluster>>> = Arc::default();
         let away = {
             let faults = Faults::default();
@@ -68,12 +70,14 @@ impl Stage {
         settings.clock = site.clock();
         settings.workers = 1;
         let began = site.now();
+        let outages = Outages::default();
         Self {
             site,
             beside,
             sites_beside: Vec::new(),
             faults: Faults::default(),
-            repositories,
+            repositories: Arc::new(repositories.with_outages(outages.clone())),
+            outages,
             settings,
             engine: None,
             began,

@@ -1,23 +1,54 @@
 //! The state of an object in a word, and why it is not better, in the words of the component that says it.
 
+use serde::Serialize;
 use tiphys_health::Rules;
-use tiphys_model::{Application, HealthCode, OperationPhase, SyncStatusCode, names};
+use tiphys_model::{Application, ConditionType, HealthCode, OperationPhase, SyncStatusCode, names};
 use tiphys_value::{ObjectExt, Value};
+
+/// How well an object is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Level {
+    /// As it should be.
+    #[default]
+    Good,
+    /// Not yet, and nothing says that it will not be.
+    Moving,
+    /// Something says that it is broken.
+    Bad,
+}
 
 /// What is to be said of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// Such as `Running`, `Pending`, `Synced Healthy`; empty of an object that is only there.
     pub word: String,
-    /// Whether it is as it should be.
-    pub is_good: bool,
-    /// Why not.
+    /// How well it is.
+    pub level: Level,
+    /// Why it is not better.
     pub because: String,
 }
 
 impl State {
-    fn new(word: impl Into<String>, is_good: bool, because: impl Into<String>) -> Self {
-        Self { word: word.into(), is_good, because: because.into() }
+    fn new(word: impl Into<String>, level: Level, because: impl Into<String>) -> Self {
+        Self { word: word.into(), level, because: because.into() }
+    }
+
+    fn good(word: &str) -> Self {
+        Self::new(word, Level::Good, "")
+    }
+
+    fn moving(word: &str, because: impl Into<String>) -> Self {
+        Self::new(word, Level::Moving, because)
+    }
+
+    fn bad(word: &str, because: impl Into<String>) -> Self {
+        Self::new(word, Level::Bad, because)
+    }
+
+    /// Whether the object is as it should be.
+    pub fn is_good(&self) -> bool {
+        self.level == Level::Good
     }
 }
 
@@ -29,7 +60,7 @@ pub fn state_of(object: &Value, rules: &Rules) -> State {
         let names: Vec<&str> = finalizers.into_iter().flatten().filter_map(Value::as_str).collect();
         let because =
             if names.is_empty() { String::new() } else { format!("finalizers {}", names.join(", ")) };
-        return State::new("Terminating", false, because);
+        return State::moving("Terminating", because);
     }
     match object.kind() {
         "Application" if is_argo => of_application(object),
@@ -37,10 +68,14 @@ pub fn state_of(object: &Value, rules: &Rules) -> State {
         "Pod" if object.api_version() == "v1" => of_pod(object),
         "Node" if object.api_version() == "v1" => of_node(object),
         _ => match rules.assess(object) {
-            None => State::new("", true, ""),
+            None => State::good(""),
             Some(health) => {
-                let is_good = matches!(health.status, HealthCode::Healthy | HealthCode::Suspended);
-                State::new(health.status.as_str(), is_good, health.message)
+                let level = match health.status {
+                    HealthCode::Healthy | HealthCode::Suspended => Level::Good,
+                    HealthCode::Degraded => Level::Bad,
+                    _ => Level::Moving,
+                };
+                State::new(health.status.as_str(), level, health.message)
             }
         },
     }
@@ -48,7 +83,7 @@ pub fn state_of(object: &Value, rules: &Rules) -> State {
 
 fn of_application(object: &Value) -> State {
     let Ok(app) = Application::from_value(object) else {
-        return State::new("Invalid", false, "its spec cannot be read");
+        return State::bad("Invalid", "its spec cannot be read");
     };
     let sync = app.status.sync.status;
     let health = app.status.health.status;
@@ -56,13 +91,15 @@ fn of_application(object: &Value) -> State {
     let phase = state.map(|state| state.phase);
     let is_running = phase.is_some_and(|phase| !phase.is_completed());
     let mut word = format!("{} {}", sync.as_str(), health.map_or("-", HealthCode::as_str));
+    let has_failed = phase.is_some_and(|phase| phase.is_completed() && !phase.is_successful());
     if is_running {
         word.push_str(", syncing");
-    } else if phase.is_some_and(|phase| phase.is_completed() && !phase.is_successful()) {
+    } else if has_failed {
         word.push_str(", sync failed");
     }
     let is_good = sync == SyncStatusCode::Synced && health == Some(HealthCode::Healthy) && !is_running;
     let fault = app.status.conditions.iter().find(|condition| condition.kind.is_error());
+    let shared = app.status.conditions.iter().find(|it| it.kind == ConditionType::SharedResourceWarning);
     let because = match (fault, state) {
         _ if is_good => String::new(),
         (Some(condition), _) => condition.message.clone(),
@@ -70,9 +107,17 @@ fn of_application(object: &Value) -> State {
         (None, _) if sync == SyncStatusCode::OutOfSync && app.automated().is_none() => {
             "it has no automated sync policy, so nobody syncs it".to_owned()
         }
+        (None, _) if sync == SyncStatusCode::OutOfSync => {
+            shared.map(|condition| condition.message.clone()).unwrap_or_default()
+        }
         _ => String::new(),
     };
-    State::new(word, is_good, because)
+    let level = match () {
+        () if is_good => Level::Good,
+        () if has_failed || fault.is_some() || health == Some(HealthCode::Degraded) => Level::Bad,
+        () => Level::Moving,
+    };
+    State::new(word, level, because)
 }
 
 /// Whether an operation is at work on an Application.
@@ -83,23 +128,21 @@ pub fn is_syncing(app: &Application) -> bool {
 fn of_set(object: &Value) -> State {
     let fault = condition(object, "ErrorOccurred").filter(|condition| is_true(condition));
     match fault {
-        Some(condition) => State::new("Error", false, text(condition, "message")),
-        None if condition(object, "ResourcesUpToDate").is_some_and(is_true) => {
-            State::new("UpToDate", true, "")
-        }
-        None => State::new("", false, "not looked at yet"),
+        Some(condition) => State::bad("Error", text(condition, "message")),
+        None if condition(object, "ResourcesUpToDate").is_some_and(is_true) => State::good("UpToDate"),
+        None => State::moving("", "not looked at yet"),
     }
 }
 
 fn of_node(object: &Value) -> State {
     match condition(object, "Ready") {
-        Some(ready) if !is_true(ready) => return State::new("NotReady", false, text(ready, "message")),
-        None => return State::new("NotReady", false, ""),
+        Some(ready) if !is_true(ready) => return State::bad("NotReady", text(ready, "message")),
+        None => return State::moving("NotReady", ""),
         Some(_) => {}
     }
     match condition(object, "NetworkUnavailable").filter(|condition| is_true(condition)) {
-        Some(_) => State::new("NetworkUnavailable", false, "the node has no network for pods"),
-        None => State::new("Ready", true, ""),
+        Some(_) => State::bad("NetworkUnavailable", "the node has no network for pods"),
+        None => State::good("Ready"),
     }
 }
 
@@ -120,25 +163,25 @@ fn text<'a>(value: &'a Value, field: &str) -> &'a str {
 fn of_pod(pod: &Value) -> State {
     let phase = pod.str_at(&["status", "phase"]).unwrap_or("Pending");
     match phase {
-        "Succeeded" => return State::new("Completed", true, ""),
+        "Succeeded" => return State::good("Completed"),
         "Failed" => {
             let ended = containers(pod)
                 .find_map(|(name, status)| ended_badly(name, status.at(&["state", "terminated"])?));
             let why = pod.str_at(&["status", "message"]).map(str::to_owned).or(ended).unwrap_or_default();
-            return State::new("Failed", false, why);
+            return State::bad("Failed", why);
         }
         _ => {}
     }
     if let Some(refused) = condition(pod, "PodScheduled").filter(|condition| !is_true(condition)) {
-        return State::new("Unschedulable", false, scheduling(text(refused, "message")));
+        return State::bad("Unschedulable", scheduling(text(refused, "message")));
     }
     if let Some(state) = containers(pod).find_map(|(name, status)| held_up(name, status)) {
         return state;
     }
     match condition(pod, "Ready") {
-        Some(ready) if is_true(ready) => State::new("Ready", true, ""),
-        _ if phase == "Running" => State::new("Running", false, ""),
-        _ => State::new("Pending", false, ""),
+        Some(ready) if is_true(ready) => State::good("Ready"),
+        _ if phase == "Running" => State::moving("Running", ""),
+        _ => State::moving("Pending", ""),
     }
 }
 
@@ -150,15 +193,15 @@ fn held_up(name: &str, status: &Value) -> Option<State> {
         "" | "ContainerCreating" | "PodInitializing" => None,
         "CrashLoopBackOff" => {
             let last = status.at(&["lastState", "terminated"]).and_then(|ended| ended_badly(name, ended));
-            Some(State::new(reason, false, last.unwrap_or_else(|| text(waiting, "message").to_owned())))
+            Some(State::bad(reason, last.unwrap_or_else(|| text(waiting, "message").to_owned())))
         }
         // That the next attempt waits says nothing of why.
         "ImagePullBackOff" => {
             let message = text(waiting, "message");
             let why = message.split_once("ErrImagePull: ").map_or(message, |(_, why)| why);
-            Some(State::new(reason, false, why))
+            Some(State::bad(reason, why))
         }
-        _ => Some(State::new(reason, false, text(waiting, "message"))),
+        _ => Some(State::bad(reason, text(waiting, "message"))),
     }
 }
 
@@ -219,7 +262,7 @@ mod tests {
         );
         assert_eq!(state(&refused).because, "0/3 nodes are available: 3 Insufficient cpu");
         let ready = pod(json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}));
-        assert!(state(&ready).is_good);
+        assert!(state(&ready).is_good());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tiphys_value::ResourceKey;
 
-use crate::{causes::Cause, outage::Outage};
+use crate::{causes::Cause, mechanism::Mechanism, outage::Outage, state::Level};
 
 /// What became of an object at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -49,9 +49,14 @@ pub struct Moment {
     /// The fields that changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<String>,
+    /// How well it is after.
+    pub level: Level,
     /// Why the state is not better.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub because: String,
+    /// The same as a cause of the common vocabulary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mechanism: Option<Mechanism>,
     /// Whether the object came with the engine from Git.
     pub from_git: bool,
 }
@@ -80,6 +85,11 @@ pub struct AppEnd {
     pub namespace: String,
     /// Name.
     pub name: String,
+    /// Its name in the marks of its objects, and in [`Moment::application`].
+    pub id: String,
+    /// The id of the Application that it is an object of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
     /// Its wave in its parent.
     pub wave: i64,
     /// How many Applications are above it.
@@ -95,6 +105,9 @@ pub struct AppEnd {
     pub green_ms: Option<u64>,
     /// How many objects it has.
     pub objects: usize,
+    /// Why it is not green, as a cause of the common vocabulary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mechanism: Option<Mechanism>,
     /// What its operation waits for at the end.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<String>,

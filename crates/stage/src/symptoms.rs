@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
-use tiphys_apiserver::Snapshot;
+use tiphys_apiserver::{ResourceId, Snapshot};
+use tiphys_cause::Cause;
 use tiphys_model::{Application, HealthCode, ResultCode, names};
 use tiphys_sync::{SyncState, WaitKind};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
@@ -11,7 +12,9 @@ use tiphys_value::{ObjectExt, ResourceKey, Value};
 use crate::{
     Record,
     gather::REFUSED,
+    mechanism::{self, Mechanism, mechanism},
     state::{is_syncing, state_of},
+    story::What,
 };
 
 /// An object that is not as it should be.
@@ -31,6 +34,9 @@ pub struct Symptom {
     /// Why, in the words of the component that says it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub because: String,
+    /// The same as a cause of the common vocabulary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mechanism: Option<Mechanism>,
     /// The objects whose state it only shows: what it made, refers to, contains or waits for.
     #[serde(skip)]
     pub shows: BTreeSet<ResourceKey>,
@@ -56,22 +62,23 @@ pub fn symptoms(snapshot: &Snapshot, cluster: usize, record: &Record, namespace:
         for object in snapshot.list(id, None) {
             let object = object.value();
             let state = state_of(object, record.rules());
-            if state.is_good || object.kind() == "Event" {
+            if state.is_good() || object.kind() == "Event" {
                 continue;
             }
             let key = object.resource_key();
             let is_application = key.group == names::GROUP && key.kind == "Application";
             // Of a ReplicaSet that makes pods, and they fail, the pods tell.
             let warning = record.warning(cluster, &key).filter(|_| !is_application);
-            let because = match (state.because.is_empty(), warning) {
-                (true, Some(warning)) => warning.to_owned(),
-                _ => state.because,
-            };
+            let mut state = state;
+            if let (true, Some(warning)) = (state.because.is_empty(), warning) {
+                state.because = warning.to_owned();
+            }
             let mut symptom = Symptom {
                 cluster,
                 application: record.application(object.uid()).map(str::to_owned),
+                mechanism: mechanism(object, &state).or_else(|| of_claim(object, snapshot)),
                 state: state.word,
-                because,
+                because: state.because,
                 shows: refers_to(object),
                 made_by: record.maker(object.uid()).cloned(),
                 uid: object.uid().to_owned(),
@@ -86,10 +93,49 @@ pub fn symptoms(snapshot: &Snapshot, cluster: usize, record: &Record, namespace:
             found.push(symptom);
         }
     }
+    found.extend(fights(record, cluster));
+    // What is missing, or waited for, tells why.
+    for symptom in &mut found {
+        symptom.shows.extend(symptom.mechanism.iter().flat_map(|it| it.objects.iter().cloned()));
+    }
     show_makers(&mut found, snapshot);
     show_nodes(&mut found);
     found.dedup_by(|a, b| a.object == b.object && a.because == b.because);
     found
+}
+
+/// How often an object is made and deleted before that is a fight.
+const FIGHT: usize = 3;
+
+/// Objects that are made and deleted in turn.
+fn fights(record: &Record, cluster: usize) -> Vec<Symptom> {
+    let mut counts: BTreeMap<&ResourceKey, (usize, usize, Option<&str>)> = BTreeMap::new();
+    // What a workload makes and deletes has names of its own, or those of its numbers.
+    let own = record.moments().iter().filter(|moment| moment.cluster == cluster && moment.made_by.is_none());
+    for moment in own {
+        let count = counts.entry(&moment.object).or_default();
+        match moment.what {
+            What::Created => count.0 += 1,
+            What::Deleted => count.1 += 1,
+            _ => {}
+        }
+        count.2 = moment.application.as_deref().or(count.2);
+    }
+    let fought = counts.into_iter().filter(|(_, (made, deleted, _))| *made >= FIGHT && *deleted >= FIGHT);
+    fought
+        .map(|(key, (made, deleted, application))| Symptom {
+            cluster,
+            object: key.clone(),
+            application: application.map(str::to_owned),
+            state: "Fought over".to_owned(),
+            because: format!("it was made {made} times and deleted {deleted} times"),
+            mechanism: Some(Cause::GitopsPruneFight.into()),
+            shows: BTreeSet::new(),
+            made_by: None,
+            uid: String::new(),
+            instance: None,
+        })
+        .collect()
 }
 
 /// Pods that no node takes because of taints show the nodes that are not well.
@@ -121,6 +167,17 @@ fn show_makers(found: &mut [Symptom], snapshot: &Snapshot) {
     for symptom in found.iter_mut() {
         symptom.shows.extend(shown.remove(&symptom.uid).unwrap_or_default());
     }
+}
+
+/// Why a claim is not bound: there is no such class, or none at all, or nobody provisions for it.
+fn of_claim(object: &Value, snapshot: &Snapshot) -> Option<Mechanism> {
+    if object.kind() != "PersistentVolumeClaim" || object.is_terminating() {
+        return None;
+    }
+    let class = object.str_at(&["spec", "storageClassName"]).filter(|class| !class.is_empty());
+    let mut classes = snapshot.list(&ResourceId::new("storage.k8s.io", "storageclasses"), None);
+    let is_there = class.is_some_and(|class| classes.any(|it| it.value().name() == class));
+    Some(if is_there { Cause::VolumeProvisioner.into() } else { Cause::VolumeNoClass.into() })
 }
 
 fn owners(object: &Value) -> Vec<&str> {
@@ -170,10 +227,11 @@ fn refused(app: &Application, engine_namespace: &str) -> Vec<Symptom> {
     let name = app.instance_name(engine_namespace);
     let symptom = |object: ResourceKey, state: &str, because: &str| Symptom {
         cluster: 0,
-        object,
         application: Some(name.clone()),
         state: state.to_owned(),
         because: because.to_owned(),
+        mechanism: mechanism::refused(&object.namespace, because),
+        object,
         shows: BTreeSet::new(),
         made_by: None,
         uid: String::new(),

@@ -94,6 +94,24 @@ pub enum Write {
     },
 }
 
+/// Something that a look waits for: when it changes, the look is taken again.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Awaited {
+    /// An object: that it comes, changes or goes.
+    Object {
+        /// API group.
+        group: String,
+        /// Kind.
+        kind: String,
+        /// Which one.
+        key: Key,
+    },
+    /// That something behind a Service changes.
+    Endpoints(Key),
+    /// That a pod with an image of this pattern is Ready.
+    ReadyPod(String),
+}
+
 /// What one look at an object led to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
@@ -101,6 +119,8 @@ pub struct Outcome {
     pub writes: Vec<Write>,
     /// Look again after this long even if nothing changes.
     pub requeue_after: Option<Duration>,
+    /// Look again when one of these changes.
+    pub awaits: Vec<Awaited>,
 }
 
 impl Outcome {
@@ -111,11 +131,18 @@ impl Outcome {
 
     /// Look again later.
     pub fn after(delay: Duration) -> Self {
-        Self { writes: Vec::new(), requeue_after: Some(delay) }
+        Self { requeue_after: Some(delay), ..Self::default() }
     }
 }
 
 impl Outcome {
+    /// The same, looking again when one of these changes.
+    #[must_use]
+    pub fn until(mut self, awaits: impl IntoIterator<Item = Awaited>) -> Self {
+        self.awaits.extend(awaits);
+        self
+    }
+
     /// The same, looking again no later than after this long.
     #[must_use]
     pub fn again(mut self, delay: Option<Duration>) -> Self {
@@ -136,13 +163,13 @@ impl From<Event> for Write {
 /// One write and nothing else.
 impl From<Write> for Outcome {
     fn from(write: Write) -> Self {
-        Self { writes: vec![write], requeue_after: None }
+        Self { writes: vec![write], ..Self::default() }
     }
 }
 
 impl From<Vec<Write>> for Outcome {
     fn from(writes: Vec<Write>) -> Self {
-        Self { writes, requeue_after: None }
+        Self { writes, ..Self::default() }
     }
 }
 

@@ -4,11 +4,13 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use serde_json::json;
-use tiphys_apiserver::{ApiError, ApiServer, ChangeKind, Client, DeleteOptions, Propagation as Cascade};
-use tiphys_value::{ObjectExt, Value};
+use tiphys_apiserver::{
+    ApiError, ApiServer, ChangeKind, Client, DeleteOptions, Propagation as Cascade, ResourceId,
+};
+use tiphys_value::{GroupVersionResource, ObjectExt, Value};
 
 use crate::{
-    Change, Event, Key, Propagation, Settings, Turn, View, World, Write, initial_objects,
+    Change, Event, Key, Propagation, Settings, Start, Turn, View, World, Write, initial_objects,
     object::resources,
     view::{Index, stored_as},
     webhooks::Webhooks,
@@ -36,7 +38,13 @@ impl Driver {
     /// The server refuses an object (one that is there already is left as it is).
     pub fn new(server: &ApiServer, settings: Settings) -> Result<Self, ApiError> {
         let client = server.client("kube-controller-manager");
-        for (resource, object) in initial_objects(&settings) {
+        let found = (settings.start == Start::Found).then(|| server.snapshot());
+        let is_missing = |resource: &GroupVersionResource| {
+            let id = ResourceId::new(&resource.group, &resource.resource);
+            found.as_ref().is_none_or(|found| found.list(&id, None).next().is_none())
+        };
+        let first = initial_objects(&settings).into_iter().filter(|(resource, _)| is_missing(resource));
+        for (resource, object) in first {
             let (namespace, status) = (object.namespace().to_owned(), object.get("status").cloned());
             match client.create(&resource, &namespace, object) {
                 Err(error) if error.reason() == "AlreadyExists" => {}
@@ -53,7 +61,10 @@ impl Driver {
         server.set_webhook_backend(Arc::new(Webhooks::new(settings.behaviours.clone())));
         let world = World::new(settings);
         let clients = world.managers().map(|name| (name, server.client(name))).collect();
-        Ok(Self { server: server.clone(), clients, world, index: Index::default(), revision: None })
+        // What was found is known, and not looked at; what was just made is a change.
+        let index = found.as_ref().map(|found| Index::of_found(found)).unwrap_or_default();
+        let revision = found.map(|found| found.revision());
+        Ok(Self { server: server.clone(), clients, world, index, revision })
     }
 
     /// Works until the server is dropped by its other owners' tasks, that is: until cancelled.
@@ -128,16 +139,16 @@ impl Driver {
 
     fn take_everything(&mut self) {
         let snapshot = self.server.snapshot();
-        self.revision = Some(snapshot.revision());
-        self.index = Index::default();
-        for id in snapshot.resources() {
-            for object in snapshot.list(id, None) {
-                self.index.observe(id, None, Some(object));
-            }
-        }
+        let before = self.revision.replace(snapshot.revision());
+        self.index.rebuild(&snapshot);
         let view = View { snapshot: snapshot.clone(), server: &self.server, index: &self.index };
+        // Of a cluster that was found only what has changed since is looked at.
+        let since = before.filter(|_| self.index.is_of_found());
+        let is_news = |object: &Value| {
+            since.is_none_or(|since| object.resource_version().parse().is_ok_and(|at: u64| at > since))
+        };
         for id in snapshot.resources() {
-            for object in snapshot.list(id, None) {
+            for object in snapshot.list(id, None).filter(|object| is_news(object.value())) {
                 let change =
                     Change { resource: stored_as(id, object), object: object.clone(), is_deleted: false };
                 self.world.observe(&change, &view);

@@ -21,10 +21,10 @@ mod webhooks;
 mod world;
 
 pub use behaviour::{Behaviours, Cause};
-pub use controller::{Context, Controller, Key, Outcome, Propagation, Write};
+pub use controller::{Awaited, Context, Controller, Key, Outcome, Propagation, Write};
 pub use driver::Driver;
 pub use event::{Event, Reporter};
-pub use setup::initial_objects;
+pub use setup::{ZONE, initial_objects};
 pub use view::{Change, View};
 pub use virtual_time::VirtualClock;
-pub use world::{Settings, Turn, World};
+pub use world::{Settings, Start, Turn, World};

@@ -11,7 +11,7 @@ pub(crate) const PROVISIONER: &str = "tiphys.dev/world";
 /// The nodes and the storage class.
 pub fn initial_objects(settings: &Settings) -> Vec<(GroupVersionResource, Value)> {
     let mut objects: Vec<_> =
-        (1..=settings.nodes).map(|n| (resources::nodes(), node(&format!("node-{n}")))).collect();
+        (1..=settings.nodes).map(|n| (resources::nodes(), node_in_zone(n, &settings.zones))).collect();
     let class = json!({
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
@@ -26,6 +26,19 @@ pub fn initial_objects(settings: &Settings) -> Vec<(GroupVersionResource, Value)
     });
     objects.push((resources::storage_classes(), class));
     objects
+}
+
+/// The label of nodes and volumes that tells their zone.
+pub const ZONE: &str = "topology.kubernetes.io/zone";
+
+/// A node in one of the zones, in turn.
+fn node_in_zone(number: u32, zones: &[String]) -> Value {
+    let mut node = node(&format!("node-{number}"));
+    let turn = usize::try_from(number.saturating_sub(1)).unwrap_or_default();
+    if let Some(zone) = zones.get(turn % zones.len().max(1)) {
+        node["metadata"]["labels"][ZONE] = zone.as_str().into();
+    }
+    node
 }
 
 fn node(name: &str) -> Value {

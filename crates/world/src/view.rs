@@ -43,6 +43,8 @@ pub struct Index {
     unready: BTreeSet<Key>,
     /// By namespace, what a workload may adopt because nothing controls it.
     orphans: BTreeMap<String, BTreeSet<(ResourceId, Key)>>,
+    /// Of a cluster that was found, the uids of what has gone since; `None` where everything is known.
+    gone: Option<BTreeSet<String>>,
 }
 
 impl View<'_> {
@@ -107,6 +109,18 @@ impl View<'_> {
         self.snapshot.resources().flat_map(of).collect()
     }
 
+    /// Whether there is an object of a kind, in whatever version.
+    pub fn has_of_kind(&self, group: &str, kind: &str, key: &Key) -> bool {
+        let ids = self.snapshot.resources().filter(|id| id.group() == group);
+        let mut found = ids.filter_map(|id| self.snapshot.get(id, &key.namespace, &key.name));
+        found.any(|object| object.kind() == kind)
+    }
+
+    /// Whether what is not there is gone, and not only unknown.
+    pub fn is_surely_gone(&self, uid: &str) -> bool {
+        self.index.gone.as_ref().is_none_or(|gone| gone.contains(uid))
+    }
+
     /// The objects with an owner reference to a uid, ordered by resource and name.
     pub fn dependents(&self, uid: &str) -> Vec<(GroupVersionResource, Arc<Object>)> {
         let found = self.index.by_owner.get(uid).into_iter().flatten();
@@ -119,8 +133,33 @@ impl View<'_> {
 }
 
 impl Index {
+    /// Of a cluster that was found as it is.
+    pub(crate) fn of_found(snapshot: &Snapshot) -> Self {
+        let mut index = Self { gone: Some(BTreeSet::new()), ..Self::default() };
+        index.rebuild(snapshot);
+        index
+    }
+
+    /// Whether the cluster was found as it is.
+    pub(crate) fn is_of_found(&self) -> bool {
+        self.gone.is_some()
+    }
+
+    /// Takes note of everything anew.
+    pub(crate) fn rebuild(&mut self, snapshot: &Snapshot) {
+        *self = Self { gone: self.gone.take(), ..Self::default() };
+        for id in snapshot.resources() {
+            for object in snapshot.list(id, None) {
+                self.observe(id, None, Some(object));
+            }
+        }
+    }
+
     /// Takes note of an object in place of what it was before.
     pub(crate) fn observe(&mut self, id: &ResourceId, before: Option<&Value>, after: Option<&Value>) {
+        if let (Some(gone), Some(before), None) = (&mut self.gone, before, after) {
+            gone.insert(before.uid().to_owned());
+        }
         for (object, is_there) in before.map(|o| (o, false)).into_iter().chain(after.map(|o| (o, true))) {
             for uid in owners(object).filter_map(|owner| owner.str_at(&["uid"])) {
                 change(&mut self.by_owner, uid, (id.clone(), Key::of(object)), is_there);

@@ -6,21 +6,43 @@ use std::{
 };
 
 use jiff::Timestamp;
-use tiphys_value::ObjectExt;
+use tiphys_value::{ObjectExt, Value};
 
 use crate::{
-    Behaviours, Change, Context, Controller, Event, Key, View, Write, behaviour, controllers,
-    event::Reporter, object::resources,
+    Awaited, Behaviours, Change, Context, Controller, Event, Key, View, Write, behaviour,
+    controllers::{self, workload::is_ready},
+    event::Reporter,
+    labels::service_key,
+    object::resources,
 };
 
 /// How long until an object is looked at again after a write for it failed; doubles up to a minute.
 const FIRST_RETRY: Duration = Duration::from_millis(20);
 
+/// How long until who waits for a change looks: two that change what the other one changed would never let time pass.
+const WAKE: Duration = Duration::from_secs(1);
+
+/// What is known of what was in the cluster before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Start {
+    /// Everything: nothing is there that is not in the store. Nodes and a class are made, and everything is looked at.
+    #[default]
+    Fresh,
+    /// What was read from another cluster, perhaps in part. It stands still: an object is looked at once it changes, or
+    /// something that it depends on. An owner that is not there is unknown, not gone. Nodes and a class are made only if
+    /// there is none of either.
+    Found,
+}
+
 /// How the world is set.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    /// What is known of what was there before.
+    pub start: Start,
     /// How many nodes there are.
     pub nodes: u32,
+    /// The zones that nodes are spread over; without any they bear no zone.
+    pub zones: Vec<String>,
     /// From a pod's arrival on its node until its first container runs.
     pub pod_start: Duration,
     /// How long a container runs that is there to end: a Job's, or any of a pod that is not restarted.
@@ -42,7 +64,9 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            start: Start::Fresh,
             nodes: 3,
+            zones: Vec::new(),
             pod_start: Duration::from_millis(300),
             job_run: Duration::from_millis(500),
             probe_delays: true,
@@ -81,9 +105,17 @@ pub struct World {
     settings: Settings,
     /// Those of the ConfigMap, then those of the settings.
     behaviours: Behaviours,
+    /// Those of the ConfigMap.
+    rules: Behaviours,
+    /// Uids of the objects of a found cluster that have changed since.
+    touched: BTreeSet<String>,
     queue: BTreeSet<Task>,
     timers: BTreeSet<(Timestamp, usize, Key)>,
     failures: BTreeMap<Task, Failure>,
+    /// Who looks again when something changes.
+    awaited: BTreeMap<Awaited, BTreeSet<Task>>,
+    /// Who is to look again after [`WAKE`].
+    woken: BTreeSet<Task>,
     /// What is to be told by no controller.
     told: Vec<Write>,
 }
@@ -94,10 +126,14 @@ impl World {
         Self {
             controllers: controllers::all(),
             behaviours: settings.behaviours.clone(),
+            rules: Behaviours::default(),
+            touched: BTreeSet::new(),
             settings,
             queue: BTreeSet::new(),
             timers: BTreeSet::new(),
             failures: BTreeMap::new(),
+            awaited: BTreeMap::new(),
+            woken: BTreeSet::new(),
             told: Vec::new(),
         }
     }
@@ -109,16 +145,62 @@ impl World {
 
     /// Takes note of a change.
     pub fn observe(&mut self, change: &Change, view: &View<'_>) {
+        if self.settings.start == Start::Found {
+            self.touched.insert(change.object.uid().to_owned());
+        }
         self.queue_for(change, view);
+        self.wake_who_waits_for(change);
         if !self.failures.is_empty() && !change.is_deleted && change.object.namespace().is_empty() {
             self.queue_what_failed_for(change.object.name());
         }
         let is_rules = change.resource == resources::config_maps()
             && (change.object.namespace(), change.object.name()) == behaviour::CONFIG_MAP;
         if is_rules {
-            self.read_rules(change);
+            let before = std::mem::take(&mut self.rules);
+            self.read_rules(change, &before);
             for (resource, object) in view.everything() {
+                if !self.is_concerned(&object, &before) {
+                    continue;
+                }
                 self.queue_for(&Change { resource, object, is_deleted: false }, view);
+            }
+        }
+    }
+
+    /// Whether an object is to be looked at because rules changed: in a cluster that was found, only what they are about,
+    /// and what moves already.
+    fn is_concerned(&self, object: &Value, before: &Behaviours) -> bool {
+        self.settings.start == Start::Fresh
+            || before.are_about(object)
+            || self.rules.are_about(object)
+            || self.touched.contains(object.uid())
+    }
+
+    fn wake_who_waits_for(&mut self, change: &Change) {
+        let object = &change.object;
+        let key = Key::of(object);
+        let gvk = object.gvk();
+        let wakes = Awaited::Object { group: gvk.group, kind: object.kind().to_owned(), key };
+        self.woken.extend(self.awaited.remove(&wakes).into_iter().flatten());
+        if change.resource == resources::endpoint_slices()
+            && let Some(service) = service_key(object)
+        {
+            let key = Key { namespace: object.namespace().to_owned(), name: service.to_owned() };
+            self.woken.extend(self.awaited.remove(&Awaited::Endpoints(key)).into_iter().flatten());
+        }
+        if change.resource == resources::pods() && !change.is_deleted && is_ready(object) {
+            let first = Awaited::ReadyPod(String::new());
+            let runs =
+                |awaited: &Awaited| matches!(awaited, Awaited::ReadyPod(image) if runs_image(object, image));
+            let present: Vec<Awaited> = self
+                .awaited
+                .range(first..)
+                .map(|(awaited, _)| awaited)
+                .filter(|it| runs(it))
+                .cloned()
+                .collect();
+            for awaited in present {
+                self.woken.extend(self.awaited.remove(&awaited).into_iter().flatten());
             }
         }
     }
@@ -139,17 +221,19 @@ impl World {
     }
 
     /// Rules that cannot be read are told and leave those in force that were.
-    fn read_rules(&mut self, change: &Change) {
+    fn read_rules(&mut self, change: &Change, before: &Behaviours) {
         let read = match change.is_deleted {
             true => Ok(Behaviours::default()),
             false => Behaviours::from_config_map(&change.object),
         };
         match read {
-            Ok(mut rules) => {
-                rules.extend(self.settings.behaviours.clone());
+            Ok(rules) => {
+                self.rules = rules.clone();
                 self.behaviours = rules;
+                self.behaviours.extend(self.settings.behaviours.clone());
             }
             Err(error) => {
+                self.rules = before.clone();
                 let reporter = Reporter::Controller("tiphys-world");
                 let event = Event::warning(&change.object, reporter, "InvalidBehaviours", error.to_string());
                 self.told.push(event.into());
@@ -178,6 +262,9 @@ impl World {
             let outcome = controller.reconcile(&task.1, &context);
             if let Some(delay) = outcome.requeue_after {
                 self.timers.insert((later(now, delay), task.0, task.1.clone()));
+            }
+            for awaited in outcome.awaits {
+                self.awaited.entry(awaited).or_default().insert(task.clone());
             }
             if outcome.writes.is_empty() {
                 self.failures.remove(&task);
@@ -211,12 +298,23 @@ impl World {
     }
 
     fn wake(&mut self, now: Timestamp) {
+        for (index, key) in std::mem::take(&mut self.woken) {
+            self.timers.insert((later(now, WAKE), index, key));
+        }
         while self.timers.first().is_some_and(|(at, ..)| *at <= now) {
             if let Some((_, index, key)) = self.timers.pop_first() {
                 self.queue.insert((index, key));
             }
         }
     }
+}
+
+/// Whether a pod has a container with an image of a pattern.
+fn runs_image(pod: &Value, image: &str) -> bool {
+    let image = behaviour::Pattern::from(image);
+    let containers = pod.at(&["spec", "containers"]).and_then(Value::as_array);
+    let mut images = containers.into_iter().flatten().filter_map(|container| container.str_at(&["image"]));
+    images.any(|own| image.matches_image(own))
 }
 
 fn later(now: Timestamp, delay: Duration) -> Timestamp {

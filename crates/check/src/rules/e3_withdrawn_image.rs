@@ -105,6 +105,12 @@ pub fn withdrawn_images() -> Vec<Supply> {
     all
 }
 
+/// What to use in place of an image that can no longer be pulled.
+pub fn replacement_of_withdrawn(image: &str) -> Option<&'static str> {
+    let (found, severity) = withdrawn(&Image::parse(image)?)?;
+    (severity == Severity::Error).then_some(found.instead)
+}
+
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for object in &context.survey.objects {

@@ -148,7 +148,7 @@ mod g6_node_build;
 mod g7_order_drift;
 mod reach;
 
-pub use e3_withdrawn_image::{Supply, withdrawn_images};
+pub use e3_withdrawn_image::{Supply, replacement_of_withdrawn, withdrawn_images};
 pub use f2_probes_blocked::takes_nodes_for_strangers;
 
 use crate::Rule;

@@ -20,7 +20,7 @@ use crate::{duration, revisions::Range, up::stand_ins};
 /// run.
 #[derive(Clone, Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  tiphys rehearse\n  tiphys rehearse --diff main..HEAD --output markdown\n  \
+    after_help = "Examples:\n  tiphys rehearse\n  tiphys rehearse --diff main..HEAD --output markdown\n  tiphys rehearse --from dump/ --output html > change.html\n  \
     tiphys rehearse --fault registry=ghcr.io:401@1m+10m\n  tiphys rehearse --explore\n  \
     tiphys rehearse --environment dev --argo-cd"
 )]
@@ -35,6 +35,10 @@ pub struct Args {
     /// Rehearse this branch, tag or commit in place of the files as they are.
     #[arg(long, value_name = "REV")]
     pub revision: Option<String>,
+    /// The state before is a real cluster's, as it was saved: a folder, file or archive of `tiphys dump`, `kubectl get -o
+    /// yaml|json` or a collector. It stands still, and what this repository changes in it is told.
+    #[arg(long, value_name = "DUMP", conflicts_with = "diff")]
+    pub from: Option<PathBuf>,
     /// One of several environments that stand side by side: its folder, or the end of that.
     #[arg(long, value_name = "NAME")]
     pub environment: Option<String>,
@@ -45,11 +49,14 @@ pub struct Args {
     /// a YAML list of {name, server, labels, annotations}.
     #[arg(long, value_name = "FILE")]
     pub clusters: Option<PathBuf>,
-    /// What goes wrong: kind=target[:how][@start][+duration], as in node=node-2@5m+10m, registry=ghcr.io:401,
-    /// webhook=NAME:down, operator=KIND, cert=late:5m, pod=NAMESPACE/NAME:crash, api:429@1m+30s, engine:kill@90s. May be
-    /// repeated.
+    /// What goes wrong: kind=target[:how][@start][+duration], as in node=node-2@5m+10m, zone=a, registry=ghcr.io:401,
+    /// git=HOST, webhook=NAME:down, operator=KIND:down, cert=late:5m, pod=NAMESPACE/NAME:crash, quota=NAMESPACE, dns, cni,
+    /// api:latency=2s, api:429@1m+30s, engine:kill@90s. May be repeated.
     #[arg(long = "fault", value_name = "SPEC", value_parser = fault)]
     pub faults: Vec<Timed>,
+    /// A YAML file with a list of faults, each as --fault takes it, or as {fault, start, duration}.
+    #[arg(long, value_name = "FILE", conflicts_with = "explore")]
+    pub fault_file: Option<PathBuf>,
     /// Play one fork for every single fault of every component that the repository depends on, at most N of them, and
     /// rank them.
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "100", conflicts_with = "faults")]
@@ -76,6 +83,10 @@ pub struct Args {
     /// Fetch nothing: repositories other than this one fail.
     #[arg(long)]
     pub offline: bool,
+    /// Write the engine's cluster as it is at the end into a new folder, for `tiphys doctor` and --from. Values of Secrets
+    /// are left out.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "explore")]
+    pub save: Option<PathBuf>,
     /// How the story is told.
     #[arg(long, short, value_enum, default_value_t = Output::Text)]
     pub output: Output,
@@ -90,6 +101,8 @@ pub enum Output {
     Json,
     /// For a pull request: one screen, details folded.
     Markdown,
+    /// One page that asks for nothing else: a slider of time over the Applications and their objects.
+    Html,
 }
 
 fn fault(text: &str) -> Result<Timed, String> {

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use tiphys_stage::story::{Moment, Story, What};
+use tiphys_stage::{
+    mechanism::Mechanism,
+    story::{Moment, Story, What},
+};
 use tiphys_value::ResourceKey;
 
 /// What becomes of an object.
@@ -69,6 +72,9 @@ pub struct Restart {
 pub struct Waited {
     /// For what, in the words of the engine.
     pub wait: String,
+    /// The same as a cause of the common vocabulary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mechanism: Option<Mechanism>,
     /// How long.
     pub ms: u64,
     /// Whether it still does at the end.
@@ -182,6 +188,7 @@ const WORTH_TELLING: u64 = 5_000;
 pub fn waits(story: &Story) -> BTreeMap<String, Vec<Waited>> {
     let mut open: BTreeMap<&ResourceKey, (&str, u64)> = BTreeMap::new();
     let mut all: BTreeMap<String, BTreeMap<&str, (u64, bool)>> = BTreeMap::new();
+    let mut mechanisms: BTreeMap<&str, &Mechanism> = BTreeMap::new();
     let is_application =
         |key: &ResourceKey| key.kind == "Application" && key.group == tiphys_model::names::GROUP;
     let end = story.moments.last().map_or(0, |moment| moment.at_ms).max(story.took_ms);
@@ -191,6 +198,9 @@ pub fn waits(story: &Story) -> BTreeMap<String, Vec<Waited>> {
         if let Some((wait, since)) = open.remove(&moment.object) {
             let waits = all.entry(moment.object.name.clone()).or_default();
             waits.entry(wait).or_default().0 += moment.at_ms - since;
+        }
+        if let Some(mechanism) = &moment.mechanism {
+            mechanisms.insert(&moment.because, mechanism);
         }
         if !moment.because.is_empty() && moment.what != What::Deleted {
             open.insert(&moment.object, (&moment.because, moment.at_ms));
@@ -202,7 +212,10 @@ pub fn waits(story: &Story) -> BTreeMap<String, Vec<Waited>> {
     }
     let worth = |waits: BTreeMap<&str, (u64, bool)>| {
         let waits = waits.into_iter().filter(|(_, (ms, is_open))| *is_open || *ms >= WORTH_TELLING);
-        let waits = waits.map(|(wait, (ms, is_open))| Waited { wait: wait.to_owned(), ms, is_open });
+        let waits = waits.map(|(wait, (ms, is_open))| {
+            let mechanism = mechanisms.get(wait).map(|mechanism| (*mechanism).clone());
+            Waited { wait: wait.to_owned(), mechanism, ms, is_open }
+        });
         let mut waits: Vec<Waited> = waits.collect();
         waits.sort_by(|a, b| (b.is_open, b.ms, &a.wait).cmp(&(a.is_open, a.ms, &b.wait)));
         waits
@@ -236,7 +249,9 @@ mod tests {
             from: String::new(),
             to: String::new(),
             fields: fields.iter().map(|field| (*field).to_owned()).collect(),
+            level: Default::default(),
             because: String::new(),
+            mechanism: None,
             from_git: true,
         }
     }

@@ -14,10 +14,11 @@ use tiphys_stage::{
 };
 
 use super::{
-    Subject,
     play::{Played, Rules},
+    repair,
     report::{Ended, Exploration, Ranked, VERSION},
-    targets,
+    subject::{Subject, targets},
+    text::{outages_by_object, shown, time},
 };
 
 /// How long each fault lasts.
@@ -30,7 +31,7 @@ const LASTS: Duration = Duration::from_secs(10 * 60);
 pub fn explore(subject: &Subject, rules: Rules, most: usize) -> anyhow::Result<Exploration> {
     let (brought, played) = subject.play(rules, &[])?;
     let without_faults = Ended::of(&played.story);
-    let mut faults = targets(brought.as_ref(), &played).faults();
+    let mut faults = targets(brought.as_ref(), &played, &subject.plan).faults();
     let left_out = faults.len().saturating_sub(most);
     faults.truncate(most);
     let all: Vec<Timed> =
@@ -58,7 +59,7 @@ fn timed(text: String, fault: Fault, without: &Ended) -> Timed {
             start: Duration::from_millis(without.took_ms / 2),
             duration: Some(Duration::from_secs(10)),
         },
-        Fault::Node(_) => {
+        Fault::Node(_) | Fault::Zone(_) => {
             let start = Duration::from_millis(without.took_ms / 2);
             Timed { text, fault, start, duration: Some(LASTS) }
         }
@@ -79,7 +80,7 @@ fn play_all(
         loop {
             let Some(fault) = all.get(next.fetch_add(1, Ordering::SeqCst)) else { return Ok(()) };
             let played = subject.again(brought, rules, std::slice::from_ref(fault))?;
-            let one = ranked_one(fault, &played.story, without);
+            let one = ranked_one(subject, fault, played, without);
             ranked.lock().unwrap_or_else(PoisonError::into_inner).push(one);
         }
     };
@@ -97,15 +98,40 @@ fn play_all(
     Ok(ranked.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-fn ranked_one(fault: &Timed, story: &Story, without: &Ended) -> Ranked {
+fn ranked_one(subject: &Subject, fault: &Timed, played: Played, without: &Ended) -> Ranked {
+    let Played { mut story, home, .. } = played;
+    repair::add(&mut story, &subject.plan, &subject.known.flows, &home);
     let end = story.moments.last().map_or(0, |moment| moment.at_ms);
     let unavailable =
         story.outages.iter().map(|one| one.to_ms.unwrap_or(end).saturating_sub(one.from_ms)).max();
+    let cause = story.causes.first();
     Ranked {
         fault: fault.text.clone(),
-        ended: Ended::of(story),
+        ended: Ended::of(&story),
         later_ms: story.took_ms.saturating_sub(without.took_ms),
         unavailable_ms: unavailable.unwrap_or_default(),
-        cause: story.causes.first().map(|cause| cause.text.clone()),
+        story: story_lines(&story),
+        cause: cause.map(|cause| cause.text.clone()),
+        mechanism: cause.and_then(|cause| cause.mechanism.clone()),
+        repair: cause.and_then(|cause| cause.repair.clone()),
     }
+}
+
+/// How many lines the story of a fault has.
+const LINES: usize = 12;
+
+/// What a fault does: who is away from when to when, and which Applications are not well for how long.
+fn story_lines(story: &Story) -> Vec<String> {
+    let mut lines: Vec<String> = outages_by_object(story)
+        .into_iter()
+        .map(|(object, told)| format!("{} is unavailable {told}", shown(object)))
+        .collect();
+    for app in &story.applications {
+        match app.green_ms.filter(|_| app.is_green) {
+            Some(at) => lines.push(format!("Application {} is green at {}", app.name, time(at))),
+            None => lines.push(format!("Application {} is {} at the end", app.name, app.state)),
+        }
+    }
+    lines.truncate(LINES);
+    lines
 }

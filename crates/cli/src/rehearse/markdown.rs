@@ -2,9 +2,15 @@
 
 use std::fmt::Write as _;
 
+use tiphys_diag::show::{code, fenced, markdown as escape};
+use tiphys_stage::causes::Repair;
+
 use super::{
     report::{Exploration, Report},
-    text::{self, assumed_lines, cause_lines, effect_lines, shown, some_of, time, verdict},
+    text::{
+        self, assumed_lines, effect_lines, hit_names, named, outages_by_object, short, shown, some_of, time,
+        verdict,
+    },
 };
 
 /// How many lines of a table are shown before the rest is folded.
@@ -15,13 +21,15 @@ pub fn write(report: &Report) -> String {
     let mark = if report.is_green { "✅" } else { "❌" };
     let mut text = format!("### {mark} tiphys rehearse: {}\n", escape(&verdict(report)));
     if let Some(change) = &report.change {
-        let _ = writeln!(text, "\n`{}` → `{}`", change.base, change.head);
+        let _ = writeln!(text, "\n{} → {}", code(&change.base), code(&change.head));
     }
     for difference in report.differences.iter().flatten() {
         let _ = writeln!(
             text,
             "\n- **{}**: by Argo CD's rules {}; by Tiphys' rules {}",
-            difference.application, difference.argo_cd, difference.tiphys
+            escape(&difference.application),
+            escape(&difference.argo_cd),
+            escape(&difference.tiphys)
         );
     }
     causes(report, &mut text);
@@ -30,11 +38,8 @@ pub fn write(report: &Report) -> String {
             let apps = change.effects.applications.iter();
             let lines: Vec<String> = apps
                 .map(|(name, app)| {
-                    let lines: Vec<String> = effect_lines(app)
-                        .iter()
-                        .map(|line| format!("`{}`", line.replace('`', "'")))
-                        .collect();
-                    format!("| {name} | {} |", lines.join("<br>"))
+                    let lines: Vec<String> = effect_lines(app).iter().map(|line| code(line)).collect();
+                    format!("| {} | {} |", escape(name), lines.join("<br>"))
                 })
                 .collect();
             table("Application", "What happens", &lines, "what the change does", &mut text);
@@ -49,21 +54,15 @@ pub fn write(report: &Report) -> String {
                         .green_ms
                         .filter(|_| app.is_green)
                         .map_or_else(|| app.state.clone(), |at| format!("green at {}", time(at)));
-                    format!("| {} (wave {}) | {end} |", app.name, app.wave)
+                    format!("| {} (wave {}) | {} |", escape(&app.name), app.wave, escape(&end))
                 })
                 .collect();
             table("Application", "End", &lines, "Applications", &mut text);
         }
     }
-    let outages: Vec<String> = report
-        .story
-        .outages
-        .iter()
-        .filter(|one| one.to_ms.is_none_or(|to| to - one.from_ms >= 1000))
-        .map(|one| {
-            let to = one.to_ms.map_or_else(|| "the end".to_owned(), time);
-            format!("| {} | {} to {to} |", shown(&one.object), time(one.from_ms))
-        })
+    let outages: Vec<String> = outages_by_object(&report.story)
+        .into_iter()
+        .map(|(object, told)| format!("| {} | {told} |", escape(&shown(object))))
         .collect();
     table("Unavailable", "When", &outages, "what was unavailable", &mut text);
     let unknown = assumed_lines(report);
@@ -83,15 +82,36 @@ fn causes(report: &Report, text: &mut String) {
     }
     let _ = writeln!(text, "\n**Why**\n");
     for (at, cause) in report.story.causes.iter().take(SHOWN).enumerate() {
-        let lines = cause_lines(cause);
-        let _ = writeln!(text, "{}. **{}**", at + 1, escape(&lines[0]));
-        for line in &lines[1..] {
-            let _ = writeln!(text, "   - {}", escape(line));
+        let id = cause.mechanism.as_ref().map(|it| format!(" ({})", code(it.id.id()))).unwrap_or_default();
+        let _ = writeln!(text, "{}. **{}**{id}", at + 1, escape(&short(&cause.text)));
+        let objects: Vec<String> = cause.objects.iter().map(named).collect();
+        let places: Vec<String> = cause.places.iter().take(3).map(|place| code(place)).collect();
+        let place = if places.is_empty() { String::new() } else { format!(" in {}", places.join(", ")) };
+        let _ = writeln!(text, "   - {}: {}{place}", escape(&cause.state), escape(&some_of(&objects, 3)));
+        let hits = hit_names(cause);
+        if !hits.is_empty() {
+            let _ = writeln!(text, "   - so not: {}", escape(&hits.join("; ")));
+        }
+        if let Some(repair) = &cause.repair {
+            write_repair(repair, text);
         }
     }
     let more = report.story.causes.len().saturating_sub(SHOWN);
     if more > 0 {
         let _ = writeln!(text, "\nand {more} causes more");
+    }
+}
+
+/// What would mend a cause, in its item of the list.
+fn write_repair(repair: &Repair, text: &mut String) {
+    let place = repair.place.as_ref().map(|place| format!(" in {}", code(place))).unwrap_or_default();
+    let _ = writeln!(text, "   - **Repair:** {}{place}", escape(&repair.text));
+    for (language, lines) in [("yaml", &repair.patch), ("sh", &repair.command)] {
+        if let Some(lines) = lines {
+            let block = fenced(language, lines);
+            let indented: Vec<String> = block.lines().map(|line| format!("     {line}")).collect();
+            let _ = writeln!(text, "\n{}", indented.join("\n"));
+        }
     }
 }
 
@@ -110,18 +130,6 @@ fn table(first: &str, second: &str, lines: &[String], what: &str, text: &mut Str
     }
 }
 
-/// A text in which nothing is taken for markup.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        if matches!(c, '<' | '>' | '*' | '_' | '`' | '|' | '[' | ']') {
-            escaped.push('\\');
-        }
-        escaped.push(c);
-    }
-    escaped
-}
-
 /// What every single fault leads to.
 pub fn write_exploration(exploration: &Exploration) -> String {
     let lost: Vec<String> = exploration
@@ -133,18 +141,8 @@ pub fn write_exploration(exploration: &Exploration) -> String {
     let mark = if lost.is_empty() { "✅ every single fault is survived" } else { "❌ not survived:" };
     let names = some_of(&lost, SHOWN);
     format!(
-        "### {mark} {}\n\n<details><summary>All faults</summary>\n\n```\n{}```\n\n</details>\n",
+        "### {mark} {}\n\n<details><summary>All faults</summary>\n\n{}\n</details>\n",
         escape(&names),
-        text::write_exploration(exploration)
+        fenced("", &text::write_exploration(exploration))
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::escape;
-
-    #[test]
-    fn names_are_no_markup() {
-        assert_eq!(escape("a_b <c>"), "a\\_b \\<c\\>");
-    }
 }

@@ -3,32 +3,39 @@
 mod args;
 mod effects;
 mod explore;
+mod fault_file;
+mod found;
+mod html;
 mod markdown;
 mod places;
 mod play;
 mod reach;
+mod repair;
 mod report;
+mod save;
 mod strict;
+mod subject;
 mod text;
 
-use std::{collections::BTreeMap, future::Future, path::Path, time::Duration};
-
-use tiphys_stage::{
-    fault::{Targets, Timed},
-    story::Story,
-    virtual_runtime,
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
 };
-use tiphys_world::Behaviours;
+
+use tiphys_diag::show;
+use tiphys_stage::{fault::Timed, story::Story};
+use tiphys_value::ResourceKey;
 
 use crate::{
     exit::{Reported, WrongUse},
-    up::plan::{Plan, Request, prepare},
+    output::json_text,
 };
 pub use args::Args;
 use args::Output;
 use effects::Effects;
-use play::{Played, Rules, bring_up, go_on, known_of};
+use play::{Played, Rules};
 use report::{Change, Difference, Ended, Report, VERSION};
+use subject::{Subject, targets};
 
 /// Plays and tells.
 ///
@@ -39,13 +46,14 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         true => error,
         false => WrongUse(format!("{error:#}")).into(),
     };
-    let subject = Subject::open(args).map_err(could_not_run)?;
+    let subject = Subject::open(args, rules(args)).map_err(could_not_run)?;
     if let Some(most) = args.explore {
         let exploration = explore::explore(&subject, rules(args), most).map_err(could_not_run)?;
         let text = match args.output {
-            Output::Text => text::write_exploration(&exploration),
-            Output::Json => format!("{:#}\n", serde_json::to_value(&exploration)?),
+            Output::Text => show::terminal(&text::write_exploration(&exploration)).into_owned(),
+            Output::Json => json_text(&serde_json::to_value(&exploration)?),
             Output::Markdown => markdown::write_exploration(&exploration),
+            Output::Html => html::write_exploration(&exploration),
         };
         crate::output::write(text.as_bytes())?;
         let is_survived = exploration.ranking.iter().all(|one| one.ended.red.is_empty());
@@ -57,9 +65,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     let report = rehearse(args, &subject).map_err(could_not_run)?;
     let text = match args.output {
-        Output::Text => text::write(&report),
-        Output::Json => format!("{:#}\n", serde_json::to_value(&report)?),
+        Output::Text => show::terminal(&text::write(&report)).into_owned(),
+        Output::Json => json_text(&serde_json::to_value(&report)?),
         Output::Markdown => markdown::write(&report),
+        Output::Html => html::write(&report),
     };
     crate::output::write(text.as_bytes())?;
     if report.is_green { Ok(()) } else { Err(Reported.into()) }
@@ -75,144 +84,63 @@ fn rules(args: &Args) -> Rules {
     }
 }
 
-/// What is rehearsed.
-struct Subject {
-    /// The state before, if a change is rehearsed.
-    before: Option<Plan>,
-    /// The state that is played in the end.
-    plan: Plan,
-    /// What the two are called.
-    names: (String, String),
-    /// What of the world the states tell: the one before, and the one that is played in the end.
-    known: (Behaviours, Behaviours),
-}
-
-impl Subject {
-    fn open(args: &Args) -> anyhow::Result<Self> {
-        let request = Request {
-            place: &args.place,
-            revision: args.revision.as_deref(),
-            path: args.path.as_deref(),
-            environment: args.environment.as_deref(),
-            respect_revisions: false,
-            respect_destinations: false,
-            clusters: args.clusters.as_deref(),
-            offline: args.offline,
-        };
-        let Some(range) = &args.diff else {
-            let plan = bounded(prepare(&request)?)?;
-            let known = (Behaviours::default(), known_of(&plan, rules(args)));
-            return Ok(Self { before: None, plan, names: Default::default(), known });
-        };
-        let base = range.before(&args.place)?;
-        let before = bounded(prepare(&Request { revision: Some(&base), ..request })?)?;
-        let plan = bounded(prepare(&Request { revision: range.new.as_deref(), ..request })?)?;
-        let present = if Path::new(&args.place).exists() { "the files as they are" } else { "HEAD" };
-        let head = range.new.clone().unwrap_or_else(|| present.to_owned());
-        let known = (known_of(&before, rules(args)), known_of(&plan, rules(args)));
-        Ok(Self { before: Some(before), plan, names: (base, head), known })
-    }
-
-    /// Brings it up, and plays the change if there is one. Returns both ends, that of the change last.
-    fn play(&self, rules: Rules, faults: &[Timed]) -> anyhow::Result<(Option<Played>, Played)> {
-        let Some(before) = &self.before else {
-            return Ok((None, on_virtual_time(bring_up(&self.plan, &self.known.1, rules, faults.to_vec()))?));
-        };
-        let brought = on_virtual_time(bring_up(before, &self.known.0, rules, Vec::new()))?;
-        let changed = self.change(&brought, rules, faults)?;
-        Ok((Some(brought), changed))
-    }
-
-    /// Plays the change on a state that was brought up, or brings up anew if there is no change.
-    fn again(&self, brought: Option<&Played>, rules: Rules, faults: &[Timed]) -> anyhow::Result<Played> {
-        match brought {
-            Some(brought) => self.change(brought, rules, faults),
-            None => on_virtual_time(bring_up(&self.plan, &self.known.1, rules, faults.to_vec())),
-        }
-    }
-
-    fn change(&self, brought: &Played, rules: Rules, faults: &[Timed]) -> anyhow::Result<Played> {
-        let before = self.before.as_ref().unwrap_or(&self.plan);
-        on_virtual_time(go_on(brought, before, (&self.plan, &self.known.1), rules, faults.to_vec()))
-    }
-}
-
-/// How many Applications are played at most: more take minutes.
-const MOST: usize = 2000;
-
-/// A plan, unless it is too large.
-fn bounded(plan: Plan) -> Result<Plan, WrongUse> {
-    match plan.catalogue.entries.len() {
-        0..=MOST => Ok(plan),
-        count => Err(WrongUse(format!(
-            "the repository has {count} Applications, and a rehearsal takes {MOST} at most; narrow it with --path or --environment"
-        ))),
-    }
-}
-
-/// Does it on a runtime whose time is virtual.
-fn on_virtual_time<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    let runtime = virtual_runtime()?;
-    runtime.block_on(work)
-}
-
-/// What may fail of what was played.
-fn targets(brought: Option<&Played>, played: &Played) -> Targets {
-    let mut all = Targets::default();
-    for end in brought.into_iter().chain([played]) {
-        all.extend(Targets::of(&end.home.server().snapshot()));
-        for (_, beside) in &end.beside {
-            all.extend(Targets::of(&beside.server().snapshot()));
-        }
-    }
-    all
-}
-
 fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
     let rules = rules(args);
+    let mut faults = args.faults.clone();
+    if let Some(file) = &args.fault_file {
+        faults.extend(fault_file::read(file)?);
+    }
     let (brought, mut played) = subject.play(rules, &[])?;
     let mut without_faults = None;
-    if !args.faults.is_empty() {
-        let targets = targets(brought.as_ref(), &played);
-        for fault in &args.faults {
+    if !faults.is_empty() {
+        let targets = targets(brought.as_ref(), &played, &subject.plan);
+        for fault in &faults {
             targets.check(fault).map_err(WrongUse)?;
         }
         without_faults = Some(Ended::of(&played.story));
-        played = subject.again(brought.as_ref(), rules, &args.faults)?;
+        played = subject.again(brought.as_ref(), rules, &faults)?;
     }
     let differences = match args.argo_cd {
-        true => Some(differences(subject, rules, &args.faults, &played)?),
+        true => Some(differences(subject, rules, &faults, &played)?),
         false => None,
     };
     let change = brought.map(|brought| {
         let mut effects = Effects::of(&brought.story, &played.story);
-        places::add_to_effects(&mut effects, subject.before.as_ref().unwrap_or(&subject.plan), &subject.plan);
+        places::add_to_effects(&mut effects, subject.before().unwrap_or(&subject.plan), &subject.plan);
         let (base, head) = subject.names.clone();
         Change { base, head, before: Ended::of(&brought.story), effects }
     });
     let mut story = played.story;
     places::add(&mut story, &subject.plan);
+    if let Some(folder) = &args.save {
+        save::save(&played.home, folder)?;
+    }
+    repair::add(&mut story, &subject.plan, &subject.known.flows, &played.home);
+    let too_long = args.max_unavailable.map(|most| away_for_longer(&story, most)).unwrap_or_default();
     Ok(Report {
         version: VERSION,
         is_green: story.is_green()
             && change.as_ref().is_none_or(|change| change.effects.turned_red.is_empty())
-            && args.max_unavailable.is_none_or(|most| !is_away_for_longer(&story, most)),
+            && too_long.is_empty(),
         rules: if args.argo_cd { "argo-cd" } else { "tiphys" },
         seed: args.seed,
-        faults: args.faults.iter().map(|fault| fault.text.clone()).collect(),
+        faults: faults.iter().map(|fault| fault.text.clone()).collect(),
         without_faults,
+        too_long_unavailable: too_long,
         change,
         differences,
-        notices: subject.plan.notices.clone(),
+        notices: subject.notices(),
         places: places::of_applications(&subject.plan),
         story,
     })
 }
 
-/// Whether anything that had been there was away for longer.
-fn is_away_for_longer(story: &Story, most: Duration) -> bool {
+/// What had been there and was away for longer.
+fn away_for_longer(story: &Story, most: Duration) -> Vec<ResourceKey> {
     let most = u64::try_from(most.as_millis()).unwrap_or(u64::MAX);
-    story.outages.iter().any(|one| one.to_ms.is_none_or(|to| to - one.from_ms > most))
+    let long = story.outages.iter().filter(|one| one.to_ms.is_none_or(|to| to - one.from_ms > most));
+    let keys: BTreeSet<ResourceKey> = long.map(|one| one.object.clone()).collect();
+    keys.into_iter().collect()
 }
 
 /// The Applications that end otherwise by Tiphys' own rules.
@@ -230,7 +158,7 @@ fn differences(
     };
     let (by_argo_cd, by_tiphys) = (ends(played), ends(&other));
     let absent = || ("is not there".to_owned(), false);
-    let keys: std::collections::BTreeSet<_> = by_argo_cd.keys().chain(by_tiphys.keys()).collect();
+    let keys: BTreeSet<_> = by_argo_cd.keys().chain(by_tiphys.keys()).collect();
     let mut all = Vec::new();
     for key in keys {
         let one = by_argo_cd.get(key).cloned().unwrap_or_else(absent);

@@ -39,7 +39,7 @@ pub fn add_to_effects(effects: &mut Effects, before: &Plan, after: &Plan) {
 }
 
 /// Where every rendered object, root Application and project is written.
-fn of_objects(plan: &Plan) -> BTreeMap<ResourceKey, String> {
+pub fn of_objects(plan: &Plan) -> BTreeMap<ResourceKey, String> {
     let mut places = BTreeMap::new();
     for entry in plan.catalogue.entries.values() {
         let objects = entry.rendered.iter().flat_map(|rendered| &rendered.objects);

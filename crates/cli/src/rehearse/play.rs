@@ -1,6 +1,9 @@
 //! Plays a plan on a stage.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use tiphys_cluster::Cluster;
 use tiphys_controller::{Destinations, Settings};
@@ -9,13 +12,14 @@ use tiphys_model::names;
 use tiphys_stage::{
     Ending, Next, Recorder, Site, SiteOptions, Stage, Still, Watcher,
     fault::{Injector, Timed},
+    found,
     story::{Outcome, Story},
 };
 use tiphys_sync::{AutoSettings, SyncSettings};
-use tiphys_value::ResourceKey;
+use tiphys_value::{ResourceKey, Value};
 use tiphys_world::Behaviours;
 
-use super::{reach, strict};
+use super::{reach, repair::CutFlow, strict};
 use crate::{
     ENGINE_NAMESPACE,
     up::{
@@ -39,6 +43,8 @@ const QUIET: Duration = Duration::from_secs(6 * 60);
 /// cluster, since time is virtual.
 const POD_START: Duration = Duration::from_secs(2);
 const JOB_RUN: Duration = Duration::from_secs(5);
+/// The zones of a cluster that is brought up, one for each node.
+const ZONES: [&str; 3] = ["a", "b", "c"];
 /// How long after the last fault is over that may begin.
 const RECOVERY: Duration = Duration::from_secs(10 * 60);
 /// How long all has to be well before that is the end: a program may give up after a while.
@@ -68,14 +74,30 @@ pub struct Played {
     /// Those beside it, by the address that stands for each.
     pub beside: Vec<(String, Still)>,
     placeholders: Placeholders,
+    /// What did not work in a cluster that was found, and goes on not working.
+    observed: Behaviours,
 }
 
-/// What of the world a repository tells: registries, and what network policies cut off.
-pub fn known_of(plan: &Plan, rules: Rules) -> Behaviours {
-    let mut known = strict::registries(plan, rules.seed);
-    known.extend(reach::cut_off(plan));
-    known.extend(Behaviours::builtin());
-    known
+/// What of the world a repository tells.
+#[derive(Default)]
+pub struct Known {
+    /// Registries, and what network policies cut off, as rules.
+    pub rules: Behaviours,
+    /// What network policies cut off, as causes.
+    pub flows: Vec<CutFlow>,
+    /// The same as rules, which hold while the policies are there.
+    cut: Behaviours,
+}
+
+impl Known {
+    /// What a repository tells.
+    pub fn from_plan(plan: &Plan, rules: Rules) -> Self {
+        let cut = reach::cut_off(plan);
+        let mut known = strict::registries(plan, rules.seed);
+        known.extend(cut.rules.clone());
+        known.extend(Behaviours::builtin());
+        Self { rules: known, flows: cut.flows, cut: cut.rules }
+    }
 }
 
 /// Brings a repository up from nothing. Must be called on a runtime of virtual time.
@@ -84,7 +106,7 @@ pub fn known_of(plan: &Plan, rules: Rules) -> Behaviours {
 /// The cluster cannot be set up.
 pub async fn bring_up(
     plan: &Plan,
-    known: &Behaviours,
+    known: &Known,
     rules: Rules,
     faults: Vec<Timed>,
 ) -> anyhow::Result<Played> {
@@ -92,13 +114,14 @@ pub async fn bring_up(
     let world = tiphys_world::Settings {
         pod_start: POD_START,
         job_run: JOB_RUN,
-        behaviours: known.clone(),
+        behaviours: known.rules.clone(),
+        zones: ZONES.map(str::to_owned).into(),
         ..Default::default()
     };
     let options = SiteOptions { seed: rules.seed, service_network: chosen.range, is_isolated: true, world };
     let site = Site::fresh(options.clone())?;
     let mut placeholders = Vec::from_iter(chosen.told);
-    let mut stage = Stage::new(site, plan.repository.repositories.clone(), settings(plan, rules));
+    let mut stage = Stage::new(site, &plan.repository.repositories, settings(plan, rules));
     let mut recorder = stage.recorder();
     let home = stage.site().cluster();
     Install { cluster: &home, projects: &plan.projects, settings: plan.argo_settings.as_ref() }
@@ -140,15 +163,18 @@ async fn add_beside(
 /// The cluster cannot be set up.
 pub async fn go_on(
     before: &Played,
-    was: &Plan,
-    (plan, known): (&Plan, &Behaviours),
+    was: Option<(&Plan, &Known)>,
+    (plan, known): (&Plan, &Known),
     rules: Rules,
     faults: Vec<Timed>,
 ) -> anyhow::Result<Played> {
     let mut world = strict::networks(&before.home.server().snapshot());
-    world.extend(known.clone());
+    world.extend(before.observed.clone());
+    // What policies cut off before, until they are gone.
+    world.extend(was.map(|(_, known)| known.cut.clone()).unwrap_or_default());
+    world.extend(known.rules.clone());
     let site = before.home.with_rules(world).resume()?;
-    let mut stage = Stage::new(site, plan.repository.repositories.clone(), settings(plan, rules));
+    let mut stage = Stage::new(site, &plan.repository.repositories, settings(plan, rules));
     for (server, still) in &before.beside {
         stage.put_beside(server, still.resume()?);
     }
@@ -160,11 +186,13 @@ pub async fn go_on(
             SiteOptions { seed: rules.seed.wrapping_add(1), is_isolated: true, ..SiteOptions::default() };
         notices.push(add_beside(&mut stage, &mut recorder, &beside, options).await?);
     }
-    remove_what_is_gone(&stage.site().cluster(), was, plan).await?;
+    let cluster = stage.site().cluster();
+    if let Some((was, _)) = was {
+        remove_what_is_gone(&cluster, was, plan).await?;
+    }
     // Settings that nothing states any more are those of nobody.
-    let had = was.argo_settings.clone().filter(|_| plan.argo_settings.is_none());
+    let had = was.and_then(|(was, _)| was.argo_settings.clone()).filter(|_| plan.argo_settings.is_none());
     if let Some(had) = had.filter(|_| !plan.catalogue.brings_settings()) {
-        let cluster = stage.site().cluster();
         let install = Install { cluster: &cluster, projects: &[], settings: Some(&without_settings(had)) };
         install.applications(&[]).await?;
     }
@@ -222,7 +250,58 @@ async fn play(
     let story = stage.story(&recorder.record(), ending);
     stage.kill();
     let beside = stage.beside().map(|(server, site)| (server.to_owned(), site.still())).collect();
-    Ok(Played { story, home: stage.site().still(), beside, placeholders: director.placeholders })
+    let observed = Behaviours::default();
+    Ok(Played { story, home: stage.site().still(), beside, placeholders: director.placeholders, observed })
+}
+
+/// A cluster as it was found, in which nothing has happened yet. Must be called on a runtime of virtual time.
+///
+/// # Errors
+/// The cluster cannot be set up.
+pub async fn stand_still(
+    objects: Vec<Value>,
+    plan: &Plan,
+    known: &Known,
+    rules: Rules,
+) -> anyhow::Result<Played> {
+    let observed = found::observed(&objects);
+    let world = tiphys_world::Settings {
+        pod_start: POD_START,
+        job_run: JOB_RUN,
+        behaviours: known.rules.clone(),
+        ..Default::default()
+    };
+    let options = SiteOptions { seed: rules.seed, service_network: None, is_isolated: true, world };
+    let (site, imported) = Site::found(objects, options)?;
+    // Nodes that the dump does not have are made ready.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let stage = Stage::new(site, &plan.repository.repositories, settings(plan, rules));
+    let recorder = stage.recorder();
+    let ending = |outcome| Ending {
+        outcome,
+        still_since_ms: 0,
+        placeholders: left_out(&imported.refused),
+        namespace: ENGINE_NAMESPACE.to_owned(),
+        refused: Vec::new(),
+    };
+    let mut story = stage.story(&recorder.record(), ending(Outcome::Standstill));
+    if story.applications.iter().all(|app| app.is_green) {
+        story = stage.story(&recorder.record(), ending(Outcome::Green));
+    }
+    let placeholders = Placeholders::new(rules.stand_ins, plan.catalogue.rendered_classes());
+    Ok(Played { story, home: stage.site().still(), beside: Vec::new(), placeholders, observed })
+}
+
+/// What of a dump the cluster does not know, each reason once.
+fn left_out(refused: &[(String, String)]) -> Vec<String> {
+    let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (object, why) in refused {
+        by_reason.entry(why).or_default().push(object.clone());
+    }
+    let told = by_reason
+        .into_iter()
+        .map(|(why, objects)| format!("left out of the dump: {} ({why})", super::text::some_of(&objects, 4)));
+    told.collect()
 }
 
 /// What the cluster did not take, and why.

@@ -3,7 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use tiphys_stage::story::{Outcome, Story};
+use tiphys_stage::{
+    causes::Repair,
+    mechanism::Mechanism,
+    story::{Outcome, Story},
+};
+
+use tiphys_value::ResourceKey;
 
 use super::effects::Effects;
 
@@ -81,6 +87,9 @@ pub struct Report {
     /// How it ends without them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub without_faults: Option<Ended>,
+    /// What had been there and was away for longer than is allowed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub too_long_unavailable: Vec<ResourceKey>,
     /// The change, if one was played.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<Change>,
@@ -109,9 +118,18 @@ pub struct Ranked {
     pub later_ms: u64,
     /// How long anything was away that had been there, in milliseconds.
     pub unavailable_ms: u64,
+    /// What happens: what is away when, what is not green, a line each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub story: Vec<String>,
     /// The first cause of what is not green.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
+    /// The same as a cause of the common vocabulary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mechanism: Option<Mechanism>,
+    /// The smallest change that is known to mend it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repair: Option<Repair>,
 }
 
 /// What every single fault leads to.

@@ -1,9 +1,10 @@
 //! A rehearsal for people.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 use tiphys_stage::{
-    causes::Cause,
+    causes::{Cause, Repair},
+    outage::Outage,
     story::{AppEnd, Outcome, Story},
 };
 use tiphys_value::ResourceKey;
@@ -22,6 +23,8 @@ const OBJECTS: usize = 12;
 const CAUSES: usize = 12;
 /// How long a reason is.
 const LONG: usize = 400;
+/// What is away for less is not told of, in milliseconds.
+const BRIEF: u64 = 1000;
 
 /// Virtual time: `0.3s`, `48s`, `3m12s`, `2h05m`.
 pub fn time(ms: u64) -> String {
@@ -49,7 +52,7 @@ pub fn shown(key: &ResourceKey) -> String {
 }
 
 /// The same with the namespace left out where all the world is in one.
-fn named(key: &ResourceKey) -> String {
+pub fn named(key: &ResourceKey) -> String {
     if is_application(key) { format!("Application {}", key.name) } else { shown(key) }
 }
 
@@ -60,7 +63,9 @@ fn is_application(key: &ResourceKey) -> bool {
 /// The first line of all: how it ends.
 pub fn verdict(report: &Report) -> String {
     let end = ended(&Ended::of(&report.story));
+    let long: Vec<String> = report.too_long_unavailable.iter().map(shown).collect();
     match &report.change {
+        _ if !long.is_empty() => format!("unavailable for too long: {}; {end}", some_of(&long, NAMED)),
         None => end,
         Some(change) if change.effects.is_nothing() && report.story.is_green() => {
             format!(
@@ -116,6 +121,10 @@ fn summary(report: &Report, text: &mut String) {
     let mut line = |told: String| {
         let _ = writeln!(text, "{told}");
     };
+    if let Some(repair) = report.story.causes.iter().find_map(|cause| cause.repair.as_ref()) {
+        let place = repair.place.as_ref().map(|place| format!("   {place}")).unwrap_or_default();
+        line(format!("smallest repair: {}{place}", repair.text));
+    }
     if report.rules == "argo-cd" {
         line("by Argo CD's rules".to_owned());
     }
@@ -181,7 +190,7 @@ fn waited(wait: &Waited) -> String {
 }
 
 /// A text on one line, not too long.
-fn short(text: &str) -> String {
+pub fn short(text: &str) -> String {
     let line = one_line(text);
     match line.char_indices().nth(LONG) {
         Some((at, _)) => format!("{}…", &line[..at]),
@@ -239,22 +248,44 @@ pub fn effect_lines(app: &AppEffects) -> Vec<String> {
     lines
 }
 
+/// What was unavailable, each object once, longest first, and when.
+pub fn outages_by_object(story: &Story) -> Vec<(&ResourceKey, String)> {
+    let end = story.moments.last().map_or(0, |moment| moment.at_ms).max(story.took_ms);
+    let length = |one: &Outage| one.to_ms.unwrap_or(end).saturating_sub(one.from_ms);
+    let mut by_object: BTreeMap<&ResourceKey, Vec<&Outage>> = BTreeMap::new();
+    for one in story.outages.iter().filter(|one| one.to_ms.is_none() || length(one) >= BRIEF) {
+        by_object.entry(&one.object).or_default().push(one);
+    }
+    let mut all: Vec<(u64, &ResourceKey, String)> = by_object
+        .into_iter()
+        .map(|(object, outages)| {
+            let whole = outages.iter().map(|one| length(one)).sum();
+            let (first, last) = (outages[0], outages[outages.len() - 1]);
+            let until = last.to_ms.map_or_else(|| "to the end".to_owned(), |to| format!("to {}", time(to)));
+            let told = match outages.len() {
+                1 => format!("from {} {until} ({})", time(first.from_ms), time(whole)),
+                count => {
+                    format!("{count} times from {} {until} ({} in all)", time(first.from_ms), time(whole))
+                }
+            };
+            (whole, object, told)
+        })
+        .collect();
+    all.sort_by_key(|(whole, object, _)| (std::cmp::Reverse(*whole), *object));
+    all.into_iter().map(|(_, object, told)| (object, told)).collect()
+}
+
 fn outages(story: &Story, text: &mut String) {
-    let worth: Vec<_> =
-        story.outages.iter().filter(|one| one.to_ms.is_none_or(|to| to - one.from_ms >= 1000)).collect();
-    if worth.is_empty() {
+    let all = outages_by_object(story);
+    if all.is_empty() {
         return;
     }
     let _ = writeln!(text, "\nunavailable after it was there:");
-    for one in worth.iter().take(OBJECTS) {
-        let until = match one.to_ms {
-            Some(to) => format!("to {} ({})", time(to), time(to - one.from_ms)),
-            None => "to the end".to_owned(),
-        };
-        let _ = writeln!(text, "  {}: from {} {until}", shown(&one.object), time(one.from_ms));
+    for (object, told) in all.iter().take(OBJECTS) {
+        let _ = writeln!(text, "  {}: {told}", shown(object));
     }
-    if worth.len() > OBJECTS {
-        let _ = writeln!(text, "  and {} more", worth.len() - OBJECTS);
+    if all.len() > OBJECTS {
+        let _ = writeln!(text, "  and {} more", all.len() - OBJECTS);
     }
 }
 
@@ -279,7 +310,8 @@ fn causes(report: &Report, text: &mut String) {
 /// What is wrong, with what, where that is written, and what comes of it.
 pub fn cause_lines(cause: &Cause) -> Vec<String> {
     let objects: Vec<String> = cause.objects.iter().map(named).collect();
-    let mut lines = vec![short(&cause.text)];
+    let id = cause.mechanism.as_ref().map(|it| format!("   [{}]", it.id)).unwrap_or_default();
+    let mut lines = vec![format!("{}{id}", short(&cause.text))];
     let place = match cause.places.first() {
         Some(place) => format!("   {place}"),
         None => String::new(),
@@ -287,6 +319,27 @@ pub fn cause_lines(cause: &Cause) -> Vec<String> {
     let state = if cause.state.is_empty() { String::new() } else { format!("{}: ", cause.state) };
     lines.push(format!("{state}{}{place}", some_of(&objects, 3)));
     lines.extend(cause.places.iter().skip(1).take(2).cloned());
+    let hits = hit_names(cause);
+    if !hits.is_empty() {
+        lines.push(format!("so not: {}", hits.join("; ")));
+    }
+    if let Some(repair) = &cause.repair {
+        lines.extend(repair_lines(repair));
+    }
+    lines
+}
+
+/// What would mend it, a line each.
+pub fn repair_lines(repair: &Repair) -> Vec<String> {
+    let place = repair.place.as_ref().map(|place| format!("   {place}")).unwrap_or_default();
+    let mut lines = vec![format!("repair: {}{place}", repair.text)];
+    lines.extend(repair.patch.iter().flat_map(|patch| patch.lines()).map(|line| format!("    {line}")));
+    lines.extend(repair.command.iter().map(|command| format!("    {command}")));
+    lines
+}
+
+/// What is not well because of a cause: objects, then Applications.
+pub fn hit_names(cause: &Cause) -> Vec<String> {
     // A ReplicaSet says nothing that its Deployment does not.
     let told = cause.consequences.iter().filter(|key| key.kind != "ReplicaSet");
     let (apps, others): (Vec<&ResourceKey>, Vec<&ResourceKey>) = told.partition(|key| is_application(key));
@@ -299,10 +352,7 @@ pub fn cause_lines(cause: &Cause) -> Vec<String> {
         let what = if names.len() == 1 { "Application" } else { "Applications" };
         hits.push(format!("{what} {}", some_of(&names, NAMED)));
     }
-    if !hits.is_empty() {
-        lines.push(format!("so not: {}", hits.join("; ")));
-    }
-    lines
+    hits
 }
 
 /// What is not known, a line each.
@@ -351,8 +401,14 @@ pub fn write_exploration(exploration: &Exploration) -> String {
     }
     for one in lost {
         let _ = writeln!(text, "  {}: not green are {}", one.fault, some_of(&one.ended.red, NAMED));
+        for line in one.story.iter().take(NAMED) {
+            let _ = writeln!(text, "      {line}");
+        }
         if let Some(cause) = &one.cause {
-            let _ = writeln!(text, "      {}", short(cause));
+            let _ = writeln!(text, "      why: {}", short(cause));
+        }
+        for line in one.repair.iter().flat_map(repair_lines) {
+            let _ = writeln!(text, "      {line}");
         }
     }
     if !survived.is_empty() {

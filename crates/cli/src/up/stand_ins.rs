@@ -83,6 +83,12 @@ impl Asked {
     pub fn in_version(version: &str) -> Self {
         Self { versions: BTreeSet::from([version.to_owned()]), is_in_namespace: true }
     }
+
+    /// Also in another version, by an object that is in a namespace or not.
+    pub fn add(&mut self, version: &str, is_in_namespace: bool) {
+        self.versions.insert(version.to_owned());
+        self.is_in_namespace |= is_in_namespace;
+    }
 }
 
 /// The kinds that objects of Applications wait for because a cluster does not have them. The Applications are in the
@@ -244,7 +250,8 @@ pub fn told(kinds: &Kinds) -> String {
     )
 }
 
-fn definition(kind: &GroupKind, Asked { versions, is_in_namespace }: &Asked) -> Value {
+/// A definition of a kind that takes anything.
+pub fn definition(kind: &GroupKind, Asked { versions, is_in_namespace }: &Asked) -> Value {
     let plural = plural(&kind.kind);
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let last = versions.last();

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod app;
+mod browser;
 mod chart;
 mod check;
 mod common;
@@ -12,10 +13,12 @@ mod functions;
 mod git_credentials;
 mod health;
 mod hostile;
+mod incidents;
 mod jsonnet;
 #[cfg(unix)]
 mod local_clusters;
 mod rehearse;
+mod rehearse_page;
 mod render_helm;
 mod render_kustomize;
 mod render_live;

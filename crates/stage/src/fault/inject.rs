@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use tiphys_apiserver::{ApiError, ApiServer, DeleteOptions, Patch};
-use tiphys_value::{GroupVersionResource, Value, json};
+use tiphys_apiserver::{ApiError, ApiServer, DeleteOptions, Patch, ResourceId};
+use tiphys_value::{GroupVersionResource, ObjectExt, Value, json};
 use tiphys_world::Behaviours;
 
 use super::{Api, Fault, Hook, Pull, Timed, targets::operator_groups};
@@ -97,10 +97,12 @@ impl Injector {
             // It was started above.
             Fault::Kill => {}
             Fault::Api(_) => self.plan_requests(stage),
+            Fault::Git(host) if begins => stage.outages.begin(host),
+            Fault::Git(host) => stage.outages.end(host),
             Fault::Quota(namespace) => quota(stage.site().server(), namespace, begins)?,
             other => {
-                let rules = begins.then(|| rules(other));
                 for site in stage.sites() {
+                    let rules = begins.then(|| rules(other, site.server()));
                     set_rules(site.server(), &format!("fault-{at:03}.yaml"), rules.as_deref())?;
                 }
             }
@@ -141,7 +143,15 @@ fn is_to_come(stage: &Stage, fault: &Fault) -> bool {
     stage.site().server().client(MANAGER).get(&namespaces, "", namespace).is_err()
 }
 
-fn rules(fault: &Fault) -> String {
+/// The nodes of a zone.
+fn nodes_of(server: &ApiServer, zone: &str) -> Vec<String> {
+    let snapshot = server.snapshot();
+    let nodes = snapshot.list(&ResourceId::new("", "nodes"), None).map(|node| node.value());
+    let own = nodes.filter(|node| node.label(tiphys_world::ZONE) == Some(zone));
+    own.map(|node| node.name().to_owned()).collect()
+}
+
+fn rules(fault: &Fault, server: &ApiServer) -> String {
     let pull = |pull: &Pull| match pull {
         Pull::NotFound => "notFound",
         Pull::Unauthorized => "unauthorized",
@@ -150,6 +160,10 @@ fn rules(fault: &Fault) -> String {
     };
     let rules = match fault {
         Fault::Node(name) => json!({"nodes": [{"node": name, "unreachable": {}}]}),
+        Fault::Zone(zone) => {
+            let nodes = nodes_of(server, zone).into_iter();
+            json!({"nodes": nodes.map(|node| json!({"node": node, "unreachable": {}})).collect::<Vec<_>>()})
+        }
         Fault::Image(image, how) => json!({"images": [{"image": image, "pull": pull(how)}]}),
         Fault::Registry(host, how) => json!({"images": [{"image": format!("{host}/*"), "pull": pull(how)}]}),
         Fault::Webhook(name, how) => {
@@ -179,7 +193,7 @@ fn rules(fault: &Fault) -> String {
         }
         Fault::Dns => json!({"network": [{"to": {"service": {"namespace": "*", "name": "*"}}}]}),
         Fault::Cni => json!({"nodes": [{"node": "*", "networkBy": {"name": "no-cni-runs"}}]}),
-        Fault::Quota(_) | Fault::Api(_) | Fault::Kill => Value::Null,
+        Fault::Quota(_) | Fault::Api(_) | Fault::Git(_) | Fault::Kill => Value::Null,
     };
     // JSON is YAML.
     rules.to_string()

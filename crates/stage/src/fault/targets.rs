@@ -23,6 +23,10 @@ pub struct Targets {
     /// Kinds with objects whose operators are known.
     operators: BTreeSet<String>,
     namespaces: BTreeSet<String>,
+    /// Zones that nodes are in.
+    zones: BTreeSet<String>,
+    /// Hosts of Git repositories and charts.
+    hosts: BTreeSet<String>,
 }
 
 impl Targets {
@@ -44,6 +48,13 @@ impl Targets {
         self.pods.extend(other.pods);
         self.operators.extend(other.operators);
         self.namespaces.extend(other.namespaces);
+        self.zones.extend(other.zones);
+        self.hosts.extend(other.hosts);
+    }
+
+    /// Adds hosts of Git repositories and charts, which are not in a cluster.
+    pub fn add_hosts(&mut self, hosts: impl Iterator<Item = String>) {
+        self.hosts.extend(hosts);
     }
 
     fn take(&mut self, object: &Value) {
@@ -52,6 +63,7 @@ impl Targets {
         match (group.as_str(), object.kind()) {
             ("", "Node") => {
                 self.nodes.insert(object.name().to_owned());
+                self.zones.extend(object.label(tiphys_world::ZONE).map(str::to_owned));
             }
             ("", "Namespace") => {
                 self.namespaces.insert(object.name().to_owned());
@@ -92,6 +104,8 @@ impl Targets {
     pub fn check(&self, timed: &Timed) -> Result<(), String> {
         let (name, what, all) = match &timed.fault {
             Fault::Node(name) => (name.clone(), "node", &self.nodes),
+            Fault::Zone(name) => (name.clone(), "zone", &self.zones),
+            Fault::Git(host) => (host.clone(), "host of sources", &self.hosts),
             Fault::Image(image, _) => (image.clone(), "image", &self.images),
             Fault::Registry(host, _) => (host.clone(), "registry", &self.registries),
             Fault::Webhook(name, _) => (name.clone(), "webhook", &self.webhooks),
@@ -124,6 +138,12 @@ impl Targets {
         let mut add = |text: String, fault: Fault| all.push((text, fault));
         for node in &self.nodes {
             add(format!("node={node}"), Fault::Node(node.clone()));
+        }
+        for zone in &self.zones {
+            add(format!("zone={zone}"), Fault::Zone(zone.clone()));
+        }
+        for host in &self.hosts {
+            add(format!("git={host}"), Fault::Git(host.clone()));
         }
         for host in &self.registries {
             add(format!("registry={host}"), Fault::Registry(host.clone(), Pull::Timeout));

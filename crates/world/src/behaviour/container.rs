@@ -1,12 +1,14 @@
 //! What programs do.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tiphys_value::ObjectExt;
 
 use super::{Behaviours, Cause, Pattern, Pods, Span, Target, fill};
 use crate::{
-    Key, View,
+    Awaited, Key, View,
     labels::service_key,
     object::{is_condition_true, resources},
 };
@@ -148,14 +150,36 @@ fn flags(words: &[&str]) -> Map<String, Value> {
 }
 
 impl Need {
+    /// What has to change before it may be met, as far as that is an object.
+    pub fn awaited(&self, own_namespace: &str) -> Vec<Awaited> {
+        let key =
+            |namespace: &str, name: &str| Key { namespace: namespace.to_owned(), name: name.to_owned() };
+        match self {
+            Self::Kubernetes {} => Vec::new(),
+            Self::Service { namespace, name } => {
+                vec![Awaited::Endpoints(key(namespace.as_deref().unwrap_or(own_namespace), name))]
+            }
+            Self::Object { api_version, kind, namespace, name, .. } => {
+                let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
+                let namespaces = BTreeSet::from([namespace.as_deref().unwrap_or(own_namespace), ""]);
+                let awaited = |namespace: &str| Awaited::Object {
+                    group: group.to_owned(),
+                    kind: kind.clone(),
+                    key: key(namespace, name),
+                };
+                namespaces.into_iter().map(awaited).collect()
+            }
+        }
+    }
+
     /// Why the need of a pod, or of an object, is not met.
     pub fn unmet(&self, subject: &Value, behaviours: &Behaviours, view: &View<'_>) -> Option<Cause> {
         match self {
-            Self::Kubernetes {} => behaviours.blocked(subject, &Target::Kubernetes {}),
+            Self::Kubernetes {} => behaviours.blocked(subject, &Target::Kubernetes {}, view),
             Self::Service { namespace, name } => {
                 let namespace = namespace.as_deref().unwrap_or_else(|| subject.namespace());
                 let target = Target::Service { namespace: namespace.into(), name: name.as_str().into() };
-                behaviours.blocked(subject, &target).or_else(|| {
+                behaviours.blocked(subject, &target, view).or_else(|| {
                     let has_endpoint = has_ready_endpoint(namespace, name, view);
                     (!has_endpoint).then(|| Cause::NoEndpoints { service: format!("{namespace}/{name}") })
                 })

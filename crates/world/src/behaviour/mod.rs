@@ -24,7 +24,7 @@ pub use cause::Cause;
 pub use container::{ContainerRule, Exit, Need, Readiness};
 pub(crate) use image::full_name as full_image_name;
 pub use image::{ImageRule, Pull, host as image_host};
-pub use network::{NetworkFault, NodeRule, NodeState, Target, WebhookAnswer, WebhookRule};
+pub use network::{NetworkFault, NodeRule, NodeState, PolicyName, Target, WebhookAnswer, WebhookRule};
 pub use operator::{NeedTemplate, Operator, Policy, Product};
 pub use pattern::{Pattern, Pods, Span};
 pub(crate) use template::fill;
@@ -102,6 +102,31 @@ impl Behaviours {
             all.extend(Self::from_yaml(key, text.as_str().unwrap_or_default())?);
         }
         Ok(all)
+    }
+
+    /// Whether a rule is about an object: a node, a pod, or a custom resource with an operator.
+    pub fn are_about(&self, object: &Value) -> bool {
+        let gvk = object.gvk();
+        match (gvk.group.as_str(), object.kind()) {
+            ("", "Node") => self.nodes.iter().any(|rule| rule.node.matches(object.name())),
+            ("", "Pod") => self.are_about_pod(object),
+            (group, kind) => {
+                self.operators.iter().any(|it| (it.group.as_str(), it.kind.as_str()) == (group, kind))
+            }
+        }
+    }
+
+    fn are_about_pod(&self, pod: &Value) -> bool {
+        let node = pod.str_at(&["spec", "nodeName"]).unwrap_or_default();
+        let lists = ["initContainers", "containers"].into_iter();
+        let mut containers = lists.filter_map(|list| pod.at(&["spec", list])?.as_array()).flatten();
+        self.nodes.iter().any(|rule| !node.is_empty() && rule.node.matches(node))
+            || self.network.iter().any(|fault| fault.from.contains(pod))
+            || containers.any(|container| {
+                let image = container.str_at(&["image"]).unwrap_or_default();
+                self.images.iter().any(|rule| rule.is_about(image))
+                    || self.containers.iter().any(|rule| rule.is_about(pod, container))
+            })
     }
 
     /// Rules for the ConfigMap `kube-system/tiphys-world` by which the known operators of some kinds, told by group and

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Behaviours, Cause, Pattern, Pods};
+use crate::{Key, View};
 
 /// How some nodes are.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -44,6 +45,35 @@ pub struct NetworkFault {
     /// In the words of whoever tries; a timeout if not given.
     #[serde(default)]
     pub text: Option<String>,
+    /// The policies that drop them; only while one of these is there. Without any, always.
+    #[serde(default)]
+    pub by: Vec<PolicyName>,
+}
+
+/// A policy that drops packets.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PolicyName {
+    /// API group.
+    pub group: String,
+    /// Kind.
+    pub kind: String,
+    /// Namespace; empty if it is for all of them.
+    #[serde(default)]
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+}
+
+impl NetworkFault {
+    /// Whether it is in force: without policies always, otherwise while one of them is there.
+    fn is_in_force(&self, view: &View<'_>) -> bool {
+        let is_there = |policy: &PolicyName| {
+            let key = Key { namespace: policy.namespace.clone(), name: policy.name.clone() };
+            view.has_of_kind(&policy.group, &policy.kind, &key)
+        };
+        self.by.is_empty() || self.by.iter().any(is_there)
+    }
 }
 
 /// Where packets go.
@@ -120,8 +150,11 @@ impl Target {
 
 impl Behaviours {
     /// Why a pod does not get through to something.
-    pub fn blocked(&self, pod: &Value, target: &Target) -> Option<Cause> {
-        let fault = self.network.iter().find(|fault| fault.from.contains(pod) && fault.to.covers(target))?;
+    pub fn blocked(&self, pod: &Value, target: &Target, view: &View<'_>) -> Option<Cause> {
+        let fault = self
+            .network
+            .iter()
+            .find(|fault| fault.from.contains(pod) && fault.to.covers(target) && fault.is_in_force(view))?;
         let usual = match target {
             Target::Kubernetes {} => "dial tcp 10.96.0.1:443: i/o timeout".to_owned(),
             Target::Service { .. } => format!("dial tcp: lookup {}: i/o timeout", target.name()),

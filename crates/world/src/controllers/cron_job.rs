@@ -75,7 +75,7 @@ impl Look<'_> {
         let update = updated.map(|object| Write::UpdateStatus { resource: resources::cron_jobs(), object });
         let mut writes: Vec<_> = update.into_iter().collect();
         writes.append(&mut self.writes);
-        Outcome { writes, requeue_after: self.again }
+        Outcome::from(writes).again(self.again)
     }
 
     fn tell(&mut self, is_warning: bool, reason: &str, message: String) {

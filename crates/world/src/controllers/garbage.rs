@@ -106,6 +106,7 @@ fn collect(resource: &GroupVersionResource, object: &Value, view: &View<'_>) -> 
     let is_gone = |owner: &&Value| {
         view.resource_of(owner.api_version(), owner.kind()).is_some()
             && find(owner, object.namespace(), view).is_none()
+            && view.is_surely_gone(owner.str_at(&["uid"]).unwrap_or_default())
     };
     let gone: Vec<_> = owners(object).filter(is_gone).filter_map(|owner| owner.str_at(&["uid"])).collect();
     if gone.is_empty() {

@@ -26,7 +26,7 @@ mod service;
 mod stateful_set;
 mod status_fit;
 mod volume;
-mod workload;
+pub(crate) mod workload;
 
 pub use self::adoption::is_adoptable;
 use crate::{Change, Controller, Key};

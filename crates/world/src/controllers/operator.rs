@@ -11,7 +11,7 @@ use super::{
     workload::{delete, is_ready},
 };
 use crate::{
-    Cause, Change, Controller, Key, Outcome, View, Write,
+    Awaited, Cause, Change, Controller, Key, Outcome, View, Write,
     behaviour::{Operator, Policy, Product, fill},
     controller::Context,
     object::{
@@ -22,8 +22,9 @@ use crate::{
 
 /// What is in a Secret of which only the keys are known: "simulated", encoded.
 const SIMULATED: &str = "c2ltdWxhdGVk";
-/// How long until what is missing is looked for again.
-const RETRY: Duration = Duration::from_secs(5);
+/// How long until what is missing is looked for again though nothing that it waits for has changed: a kind may be served
+/// only now, and what is dropped on the way may get through.
+const RETRY: Duration = Duration::from_secs(5 * 60);
 
 /// Plays all operators. Its keys name a task: `GROUP/VERSION/RESOURCE/NAME`.
 pub struct OperatorController;
@@ -61,9 +62,11 @@ impl Controller for OperatorController {
         };
         if !is_working(operator, context.view) {
             // Nobody is there to look; whoever comes up looks at everything.
-            return Outcome::after(RETRY);
+            let image = operator.image.as_ref().map(|image| Awaited::ReadyPod(image.text().to_owned()));
+            return Outcome::after(RETRY).until(image);
         }
-        Look { operator, resource: &resource, object: &object, context }.run()
+        let look = Look { operator, resource: &resource, object: &object, context };
+        look.run().until(look.awaits())
     }
 }
 
@@ -143,6 +146,19 @@ impl Look<'_> {
             Some(cause) => self.waits(&cause),
             None => self.update(None).into_iter().collect::<Vec<_>>().into(),
         }
+    }
+
+    /// What the object needs and what is made for it.
+    fn awaits(&self) -> Vec<Awaited> {
+        let needs = self.operator.needs.iter().filter_map(|need| need.of(self.object));
+        let needs = needs.flat_map(|need| need.awaited(self.object.namespace()));
+        let products = self.operator.produces.iter().filter_map(|product| self.product(product));
+        let products = products.map(|(resource, object, _)| Awaited::Object {
+            group: resource.group,
+            kind: object.kind().to_owned(),
+            key: Key::of(&object),
+        });
+        needs.chain(products).collect()
     }
 
     fn waits(&self, cause: &Cause) -> Outcome {

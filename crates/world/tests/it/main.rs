@@ -3,6 +3,7 @@
 
 mod causes;
 mod controllers;
+mod found;
 mod operators;
 mod ownership;
 mod scenarios;

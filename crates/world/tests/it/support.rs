@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use tiphys_apiserver::{ApiServer, ApiServerOptions, Client, DeleteOptions, ListOptions, Propagation};
 use tiphys_value::{GroupVersionResource, ObjectExt, Value, json};
-use tiphys_world::{Driver, Settings, VirtualClock};
+use tiphys_world::{Driver, Settings, Start, VirtualClock};
 
 pub struct Cluster {
     pub server: ApiServer,
@@ -59,6 +59,18 @@ impl Cluster {
         cluster.create(&resource("", "v1", "namespaces"), shop);
         cluster.run(Duration::from_secs(1));
         cluster
+    }
+
+    /// A cluster that was found with these objects, and the namespace `shop`.
+    pub fn found(objects: Vec<Value>) -> Self {
+        let clock = VirtualClock::starting_at(Timestamp::from_second(1_700_000_000).unwrap());
+        let options = ApiServerOptions { clock: Some(clock.clone()), seed: Some(7), ..Default::default() };
+        let server = ApiServer::new(options).unwrap();
+        let imported = server.import(objects);
+        assert!(imported.refused.is_empty(), "{imported:?}");
+        let driver = Driver::new(&server, Settings { start: Start::Found, ..Settings::default() }).unwrap();
+        let client = server.client("test");
+        Self { server, client, driver, clock }
     }
 
     /// An independent cluster that goes on from here under a clock of its own.

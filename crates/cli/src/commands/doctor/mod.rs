@@ -1,12 +1,12 @@
 //! `tiphys doctor`.
 
-mod archive;
+pub mod archive;
 mod follow;
 mod live;
 mod mask;
 mod private;
 mod report;
-mod save;
+pub mod save;
 mod state;
 
 use std::{

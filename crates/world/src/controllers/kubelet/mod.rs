@@ -51,6 +51,13 @@ impl Controller for Kubelet {
         if change.resource == resources::nodes() {
             return view.pods_on(change.object.name()).iter().map(|pod| Key::of(pod)).collect();
         }
+        // What gets through to running pods may be another now.
+        if change.object.kind().ends_with("NetworkPolicy") {
+            let namespace = change.object.namespace();
+            let pods =
+                view.list(&resources::pods(), Some(namespace).filter(|namespace| !namespace.is_empty()));
+            return pods.iter().map(|pod| Key::of(pod)).collect();
+        }
         // What a pod could not start without may be there now.
         let watched = [resources::config_maps(), resources::secrets(), resources::claims()];
         if !watched.contains(&change.resource) || change.is_deleted {
@@ -205,7 +212,7 @@ impl Sync<'_> {
         let changed = with_status(self.pod, status);
         let mut writes = std::mem::take(&mut self.told);
         writes.extend(changed.map(|object| Write::UpdateStatus { resource: resources::pods(), object }));
-        Outcome { writes, requeue_after: self.again }
+        Outcome::from(writes).again(self.again)
     }
 
     fn tell(&mut self, is_warning: bool, reason: &str, message: String, field: Option<&str>) {

@@ -41,7 +41,7 @@ fn probe(sync: &Sync<'_>, spec: &Value, kind: &str) -> Option<Probe> {
 /// What a probe finds wrong with a container.
 fn fault(sync: &Sync<'_>, spec: &Value, began: Timestamp) -> Result<(), Fault> {
     let behaviours = sync.context.behaviours;
-    if let Some(cause) = behaviours.blocked(sync.pod, &Target::Probes {}) {
+    if let Some(cause) = behaviours.blocked(sync.pod, &Target::Probes {}, sync.context.view) {
         return Err(Fault::Lasting(cause.to_string()));
     }
     let Some(rule) = behaviours.containers.iter().find(|rule| rule.is_about(sync.pod, spec)) else {
@@ -116,7 +116,7 @@ pub fn is_started(sync: &Sync<'_>, spec: &Value, began: Timestamp) -> bool {
 /// When a container is killed because its liveness probe fails: only if probes do not reach the pod.
 pub fn liveness(sync: &mut Sync<'_>, spec: &Value, began: Timestamp) -> Option<Exit> {
     let probe = probe(sync, spec, "livenessProbe")?;
-    let cause = sync.context.behaviours.blocked(sync.pod, &Target::Probes {})?;
+    let cause = sync.context.behaviours.blocked(sync.pod, &Target::Probes {}, sync.context.view)?;
     let after = probe.delay + probe.period * probe.failures;
     if left(began, after, sync.context.now).is_none() {
         let name = spec.str_at(&["name"]).unwrap_or_default();

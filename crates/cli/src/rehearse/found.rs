@@ -1,0 +1,144 @@
+//! A real cluster as it was saved, in place of the state before.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
+
+use serde_json::Value;
+use tiphys_controller::crds;
+use tiphys_model::{Application, names};
+use tiphys_source::Repositories;
+use tiphys_value::{GroupKind, ObjectExt, json};
+
+use crate::{
+    commands::doctor::{archive::Unpacked, save::is_archive},
+    dump::{Dump, read_dump},
+    up::stand_ins::{Asked, definition},
+};
+
+/// How many names a notice has.
+const NAMED: usize = 4;
+
+/// What was saved of a cluster.
+pub struct Found {
+    /// Its objects, and definitions for kinds that it does not define.
+    pub objects: Vec<Value>,
+    /// What is to be told of it.
+    pub notices: Vec<String>,
+}
+
+impl Found {
+    /// Reads a folder, a file or an archive.
+    ///
+    /// # Errors
+    /// It cannot be read, or holds no object.
+    pub fn read(place: &Path, repositories: &Repositories) -> anyhow::Result<Self> {
+        let dump = if is_archive(place) && place.is_file() {
+            let unpacked = Unpacked::from_archive(place)?;
+            read_dump(unpacked.folder())?
+        } else {
+            read_dump(place)?
+        };
+        let Dump { mut objects, skipped, repeated } = dump;
+        let mut notices = Vec::new();
+        if !skipped.is_empty() {
+            notices.push(format!("{} files of the dump hold no objects: {}", skipped.len(), some(&skipped)));
+        }
+        if !repeated.is_empty() {
+            notices.push(format!("more than once in the dump, the newest counts: {}", some(&repeated)));
+        }
+        let foreign = leave_alone(&mut objects, repositories);
+        if !foreign.is_empty() {
+            notices.push(format!(
+                "Applications of other repositories stay as they were found: {}",
+                some(&foreign)
+            ));
+        }
+        notices.extend(absent(&objects));
+        let mut all = crds::definitions();
+        all.extend(undefined(&objects));
+        // What the cluster defines itself comes later, and counts.
+        all.append(&mut objects);
+        Ok(Self { objects: all, notices })
+    }
+}
+
+/// Has the engine leave Applications alone whose sources it cannot know. Returns their names.
+fn leave_alone(objects: &mut [Value], repositories: &Repositories) -> Vec<String> {
+    let mut names = Vec::new();
+    for object in objects {
+        if object.gvk().group != names::GROUP || object.kind() != "Application" {
+            continue;
+        }
+        let is_ours = Application::from_value(object).is_ok_and(|app| {
+            app.spec.effective_sources().iter().any(|source| repositories.is_given(&source.repo_url))
+        });
+        if is_ours {
+            continue;
+        }
+        names.push(object.name().to_owned());
+        let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { continue };
+        let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
+        if !annotations.is_object() {
+            *annotations = json!({});
+        }
+        annotations[names::SKIP_RECONCILE] = "true".into();
+    }
+    names
+}
+
+/// Definitions for custom resources of which the dump has none.
+fn undefined(objects: &[Value]) -> Vec<Value> {
+    let defined: BTreeSet<GroupKind> = objects
+        .iter()
+        .filter(|object| object.kind() == "CustomResourceDefinition")
+        .filter_map(|object| {
+            let names = ["spec", "names", "kind"];
+            Some(GroupKind::new(object.str_at(&["spec", "group"])?, object.str_at(&names)?))
+        })
+        .collect();
+    let mut missing: BTreeMap<GroupKind, Asked> = BTreeMap::new();
+    for object in objects {
+        let gvk = object.gvk();
+        let kind = GroupKind::new(gvk.group.as_str(), object.kind());
+        let is_custom = gvk.group.contains('.') && !gvk.group.ends_with(".k8s.io");
+        if is_custom && gvk.group != names::GROUP && !defined.contains(&kind) {
+            missing.entry(kind).or_default().add(&gvk.version, !object.namespace().is_empty());
+        }
+    }
+    missing.iter().map(|(kind, asked)| definition(kind, asked)).collect()
+}
+
+/// What a dump of a whole cluster would have.
+fn absent(objects: &[Value]) -> Option<String> {
+    let kinds: BTreeSet<&str> = objects.iter().map(Value::kind).collect();
+    let wanted = ["Node", "Namespace", "Pod", "Secret", "ConfigMap", "ReplicaSet"];
+    let absent: Vec<&str> = wanted.into_iter().filter(|kind| !kinds.contains(kind)).collect();
+    (!absent.is_empty())
+        .then(|| format!("the dump has no {}: they are unknown, not gone", absent.join(", no ")))
+}
+
+fn some(names: &[String]) -> String {
+    super::text::some_of(names, NAMED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_that_nobody_defines_are_given_a_definition() {
+        let object = |group: &str, namespace: &str| json!({"apiVersion": format!("{group}/v1"), "kind": "Thing", "metadata": {"name": "a", "namespace": namespace}});
+        let made = undefined(&[object("example.com", "shop"), object("apps.k8s.io", "shop")]);
+        assert_eq!(made.len(), 1);
+        assert_eq!(made[0]["metadata"]["name"], "things.example.com");
+        assert_eq!(made[0]["spec"]["scope"], "Namespaced");
+    }
+
+    #[test]
+    fn kinds_that_are_not_there_are_unknown() {
+        let told = absent(&[json!({"kind": "Pod"}), json!({"kind": "Node"})]).unwrap();
+        assert!(told.contains("no Secret") && !told.contains("no Pod"), "{told}");
+    }
+}

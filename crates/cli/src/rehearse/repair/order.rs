@@ -1,0 +1,116 @@
+//! Repairs of order: what one Application needs and another one brings too late.
+
+use tiphys_stage::{
+    causes::{Cause, Repair},
+    mechanism::Mechanism,
+};
+use tiphys_value::{ObjectExt, ResourceKey, Value, json};
+
+use super::{Ground, shown, yaml};
+
+const WAVE: &str = "argocd.argoproj.io/sync-wave";
+
+impl Ground<'_> {
+    /// A namespace that is not there: another Application brings it too late, or nobody does.
+    pub(super) fn namespace(&self, cause: &Cause, mechanism: &Mechanism) -> Option<Repair> {
+        let namespace = mechanism.objects.first()?;
+        if let Some(repair) = self.earlier(cause, namespace) {
+            return Some(repair);
+        }
+        let (key, app) = self.application(cause)?;
+        let mut options: Vec<Value> = app
+            .at(&["spec", "syncPolicy", "syncOptions"])
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
+        options.retain(|option| option.as_str().is_none_or(|it| !it.starts_with("CreateNamespace=")));
+        options.push(json!("CreateNamespace=true"));
+        Some(Repair {
+            text: format!("let Application {} make its namespace", key.name),
+            patch: yaml(&json!({"spec": {"syncPolicy": {"syncOptions": options}}})),
+            place: self.place(&key),
+            ..Repair::default()
+        })
+    }
+
+    /// A kind whose definition another Application brings too late.
+    pub(super) fn definition(&self, cause: &Cause) -> Option<Repair> {
+        let wanted = cause.objects.first()?;
+        let is_definition = |object: &Value| {
+            object.kind() == "CustomResourceDefinition"
+                && object.str_at(&["spec", "group"]) == Some(wanted.group.as_str())
+                && object.str_at(&["spec", "names", "kind"]) == Some(wanted.kind.as_str())
+        };
+        let Some((definition, _)) = self.rendered.iter().find(|(_, (object, _))| is_definition(object))
+        else {
+            return Some(Repair {
+                text: format!("bring the definition of {} ({})", wanted.kind, wanted.group),
+                ..Repair::default()
+            });
+        };
+        self.earlier(cause, definition)
+    }
+
+    /// The Application that brings an object, put before the one that needs it.
+    pub(super) fn earlier(&self, cause: &Cause, needed: &ResourceKey) -> Option<Repair> {
+        let (_, brought_by) = self.rendered.get(needed)?;
+        let (_, needing) = self.application(cause)?;
+        let provider = self.plan.catalogue.entries.get(brought_by).map(|entry| &entry.object)?;
+        let key = provider.resource_key();
+        if key == needing.resource_key() {
+            return None;
+        }
+        let wave = tiphys_model::hook::wave(needing).min(0) - 1;
+        Some(Repair {
+            text: format!("sync Application {} first: it brings {}", key.name, shown(needed)),
+            patch: yaml(&json!({"metadata": {"annotations": {WAVE: wave.to_string()}}})),
+            place: self.place(&key),
+            ..Repair::default()
+        })
+    }
+
+    /// An Application that is an object of itself, or a circle of them.
+    pub(super) fn self_wait(&self, mechanism: &Mechanism) -> Option<Repair> {
+        let first = mechanism.objects.first()?;
+        let own = self.rendered.get(first).map(|(_, by)| by.1.as_str());
+        let text = if own == Some(first.name.as_str()) {
+            format!("take Application {} out of what it renders: it waits for its own health", first.name)
+        } else {
+            let names: Vec<&str> = mechanism.objects.iter().map(|key| key.name.as_str()).collect();
+            format!("break the circle of Applications that wait for each other: {}", names.join(", "))
+        };
+        Some(Repair { text, place: self.place(first), ..Repair::default() })
+    }
+
+    /// An object that two Applications bring.
+    pub(super) fn two_owners(&self, cause: &Cause) -> Option<Repair> {
+        let key = cause.objects.iter().find(|key| key.kind == "Application")?;
+        let owners = self.plan.catalogue.entries.iter();
+        let mine = self.objects_of(key);
+        let shared = owners
+            .filter(|(id, _)| id.1 != key.name)
+            .find_map(|(id, _)| Some((id, self.objects_of_id(id).into_iter().find(|it| mine.contains(it))?)));
+        let (other, object) = shared?;
+        Some(Repair {
+            text: format!(
+                "leave {} to one of the Applications {} and {}, or give it another name in one",
+                shown(&object),
+                key.name,
+                other.1
+            ),
+            place: self.place(&object),
+            ..Repair::default()
+        })
+    }
+
+    fn objects_of(&self, app: &ResourceKey) -> Vec<ResourceKey> {
+        let ids = self.plan.catalogue.entries.keys();
+        ids.filter(|id| id.1 == app.name).flat_map(|id| self.objects_of_id(id)).collect()
+    }
+
+    fn objects_of_id(&self, id: &super::Brought) -> Vec<ResourceKey> {
+        let rendered = self.plan.catalogue.entries.get(id).map(|entry| &entry.rendered);
+        let objects = rendered.into_iter().flatten().flat_map(|rendered| &rendered.objects);
+        objects.map(|object| object.value.resource_key()).collect()
+    }
+}

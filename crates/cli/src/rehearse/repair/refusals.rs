@@ -1,0 +1,113 @@
+//! Repairs of what the API server does not take.
+
+use tiphys_cause::refusal;
+use tiphys_stage::{
+    causes::{Cause, Repair},
+    mechanism::Mechanism,
+};
+use tiphys_value::{ObjectExt, Value, json};
+
+use super::{Ground, shown, with_option, yaml};
+
+impl Ground<'_> {
+    /// A webhook that does not answer: its program comes too late, or it keeps its own program out.
+    pub(super) fn webhook(&self, cause: &Cause, mechanism: &Mechanism) -> Option<Repair> {
+        let service = mechanism.objects.first()?;
+        let name = refusal(&cause.text).by;
+        // It asks for its own Service: nobody can bring that.
+        if cause.objects.iter().any(|key| key.namespace == service.namespace) {
+            let (configuration, webhook) = self.webhook_named(&name)?;
+            let mut expressions = webhook
+                .at(&["namespaceSelector", "matchExpressions"])
+                .and_then(Value::as_array)
+                .cloned()
+                .unwrap_or_default();
+            expressions.push(json!({"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [service.namespace]}));
+            let patch =
+                json!({"webhooks": [{"name": name, "namespaceSelector": {"matchExpressions": expressions}}]});
+            return Some(Repair {
+                text: format!(
+                    "let the webhook leave out its own namespace {}: it keeps its own program from coming up",
+                    service.namespace
+                ),
+                patch: yaml(&patch),
+                place: self.place(&configuration.resource_key()),
+                ..Repair::default()
+            });
+        }
+        self.earlier(cause, service).map(|mut repair| {
+            repair.text = format!("{}, which answers for the webhook {name}", repair.text);
+            repair
+        })
+    }
+
+    fn webhook_named(&self, name: &str) -> Option<(&Value, &Value)> {
+        let plurals = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"];
+        plurals.into_iter().flat_map(|plural| self.live("admissionregistration.k8s.io", plural)).find_map(
+            |configuration| {
+                let webhooks = configuration.get("webhooks")?.as_array()?;
+                let own = webhooks.iter().find(|it| it.str_at(&["name"]) == Some(name))?;
+                Some((configuration, own))
+            },
+        )
+    }
+
+    /// Annotations that hold the whole object: the other way to apply needs none.
+    pub(super) fn too_large(&self, cause: &Cause) -> Option<Repair> {
+        let key = cause.objects.first()?;
+        let (object, _) = self.rendered.get(key)?;
+        Some(Repair {
+            text: format!("let {} be applied by the server", shown(key)),
+            patch: yaml(&with_option(object, "ServerSideApply=true")),
+            place: self.place_of(cause),
+            ..Repair::default()
+        })
+    }
+
+    /// A field that cannot change.
+    pub(super) fn immutable(&self, cause: &Cause) -> Option<Repair> {
+        let key = cause.objects.first()?;
+        let (object, _) = self.rendered.get(key)?;
+        let field = refusal(&cause.text).subject;
+        let field = if field.is_empty() { "the field".to_owned() } else { format!(".{field}") };
+        Some(Repair {
+            text: format!(
+                "write {field} of {} as it was; or have it deleted and made anew, which is an outage",
+                shown(key)
+            ),
+            patch: yaml(&with_option(object, "Force=true,Replace=true")),
+            place: self.place_of(cause),
+            ..Repair::default()
+        })
+    }
+
+    /// A quota that is used up.
+    pub(super) fn quota(&self, cause: &Cause, mechanism: &Mechanism) -> Option<Repair> {
+        let quota = mechanism.objects.first()?;
+        let live = self
+            .live("", "resourcequotas")
+            .find(|it| it.namespace() == quota.namespace && it.name() == quota.name)?;
+        let of = |field: &str| live.at(&["status", field]).or_else(|| live.at(&["spec", field]));
+        let (hard, used) = (of("hard")?.as_object()?, of("used").and_then(Value::as_object));
+        let mut full = hard.iter().filter(|(name, _)| cause.text.contains(name.as_str()));
+        let (name, most) = full.next()?;
+        let used = used.and_then(|it| it.get(name)).and_then(Value::as_str).unwrap_or("?");
+        Some(Repair {
+            text: format!(
+                "raise {name} of {}: {used} of {} are used",
+                shown(quota),
+                most.as_str().unwrap_or_default()
+            ),
+            place: self.place(quota),
+            ..Repair::default()
+        })
+    }
+
+    /// An account that pods name and nobody makes.
+    pub(super) fn service_account(&self, mechanism: &Mechanism) -> Option<Repair> {
+        let account = mechanism.objects.first()?;
+        let patch = json!({"apiVersion": "v1", "kind": account.kind,
+            "metadata": {"name": account.name, "namespace": account.namespace}});
+        Some(Repair { text: format!("bring {}", shown(account)), patch: yaml(&patch), ..Repair::default() })
+    }
+}

@@ -1,0 +1,60 @@
+//! Writes a cluster as it is at the end of a rehearsal, for `tiphys doctor` and for `--from`.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+use tiphys_stage::Still;
+use tiphys_value::ObjectExt;
+
+use crate::commands::doctor::save::check_new;
+
+/// Writes all objects of a cluster into a new folder. Of Secrets the keys are kept, not the values.
+///
+/// # Errors
+/// The folder is there already, or cannot be written.
+pub fn save(still: &Still, folder: &Path) -> anyhow::Result<()> {
+    check_new(folder)?;
+    let cannot = || format!("cannot write {}", folder.display());
+    std::fs::create_dir_all(folder).with_context(cannot)?;
+    let snapshot = still.server().snapshot();
+    for id in snapshot.resources() {
+        let items: Vec<Value> =
+            snapshot.list(id, None).map(|object| without_values(object.value().clone())).collect();
+        if items.is_empty() {
+            continue;
+        }
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
+        let name = match id.group() {
+            "" => id.resource().to_owned(),
+            group => format!("{}.{group}", id.resource()),
+        };
+        std::fs::write(folder.join(format!("{name}.json")), format!("{list:#}\n")).with_context(cannot)?;
+    }
+    Ok(())
+}
+
+fn without_values(mut object: Value) -> Value {
+    if object.kind() == "Secret" && object.api_version() == "v1" {
+        for field in ["data", "stringData"] {
+            let values = object.get_mut(field).and_then(Value::as_object_mut);
+            values.into_iter().flatten().for_each(|(_, value)| *value = "".into());
+        }
+        if let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut)
+        {
+            annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
+        }
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_secrets_stay_here() {
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"password": "aHVudGVyMg=="}});
+        assert_eq!(without_values(secret)["data"], json!({"password": ""}));
+    }
+}

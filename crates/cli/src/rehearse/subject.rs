@@ -1,0 +1,178 @@
+//! What is rehearsed: the state before, and the one that is played.
+
+use std::{future::Future, path::Path};
+
+use tiphys_stage::{
+    fault::{Targets, Timed},
+    virtual_runtime,
+};
+
+use tiphys_source::RepoId;
+
+use super::{
+    args::Args,
+    found::Found,
+    play::{Known, Played, Rules, bring_up, go_on, stand_still},
+};
+use crate::{
+    exit::WrongUse,
+    up::plan::{Plan, Request, prepare},
+};
+
+/// The state before.
+enum Base {
+    /// Nothing: what is played is brought up.
+    Empty,
+    /// Another state of the repository, which is brought up first, and what it tells of the world.
+    Plan(Box<Plan>, Known),
+    /// A cluster as it was found.
+    Found(Found),
+}
+
+/// What is rehearsed.
+pub struct Subject {
+    base: Base,
+    /// The state that is played in the end.
+    pub plan: Plan,
+    /// What it tells of the world.
+    pub known: Known,
+    /// What the two states are called.
+    pub names: (String, String),
+}
+
+impl Subject {
+    /// Reads what is asked for.
+    ///
+    /// # Errors
+    /// A state cannot be read.
+    pub fn open(args: &Args, rules: Rules) -> anyhow::Result<Self> {
+        let request = Request {
+            place: &args.place,
+            revision: args.revision.as_deref(),
+            path: args.path.as_deref(),
+            environment: args.environment.as_deref(),
+            respect_revisions: false,
+            respect_destinations: false,
+            clusters: args.clusters.as_deref(),
+            offline: args.offline,
+        };
+        let present = if Path::new(&args.place).exists() { "the files as they are" } else { "HEAD" };
+        let Some(range) = &args.diff else {
+            let plan = bounded(prepare(&request)?)?;
+            let known = Known::from_plan(&plan, rules);
+            let Some(dump) = &args.from else {
+                return Ok(Self { base: Base::Empty, plan, known, names: Default::default() });
+            };
+            let found = Found::read(dump, &plan.repository.repositories)?;
+            let head = args.revision.clone().unwrap_or_else(|| present.to_owned());
+            let names = (dump.display().to_string(), head);
+            return Ok(Self { base: Base::Found(found), plan, known, names });
+        };
+        let base = range.before(&args.place)?;
+        let before = bounded(prepare(&Request { revision: Some(&base), ..request })?)?;
+        let plan = bounded(prepare(&Request { revision: range.new.as_deref(), ..request })?)?;
+        let head = range.new.clone().unwrap_or_else(|| present.to_owned());
+        let known = Known::from_plan(&plan, rules);
+        let before_known = Known::from_plan(&before, rules);
+        Ok(Self { base: Base::Plan(Box::new(before), before_known), plan, known, names: (base, head) })
+    }
+
+    /// The plan of the state before, if it is one of the repository.
+    pub fn before(&self) -> Option<&Plan> {
+        self.before_with_known().map(|(plan, _)| plan)
+    }
+
+    fn before_with_known(&self) -> Option<(&Plan, &Known)> {
+        match &self.base {
+            Base::Plan(plan, known) => Some((plan, known)),
+            Base::Empty | Base::Found(_) => None,
+        }
+    }
+
+    /// What is to be told of how the states were understood.
+    pub fn notices(&self) -> Vec<String> {
+        let found = match &self.base {
+            Base::Found(found) => found.notices.as_slice(),
+            _ => &[],
+        };
+        found.iter().chain(&self.plan.notices).cloned().collect()
+    }
+
+    /// Brings it up, and plays the change if there is one. Returns both ends, that of the change last.
+    ///
+    /// # Errors
+    /// A cluster cannot be set up.
+    pub fn play(&self, rules: Rules, faults: &[Timed]) -> anyhow::Result<(Option<Played>, Played)> {
+        let brought = match &self.base {
+            Base::Empty => None,
+            Base::Plan(before, known) => Some(on_virtual_time(bring_up(before, known, rules, Vec::new()))?),
+            Base::Found(found) => {
+                Some(on_virtual_time(stand_still(found.objects.clone(), &self.plan, &self.known, rules))?)
+            }
+        };
+        let played = self.again(brought.as_ref(), rules, faults)?;
+        Ok((brought, played))
+    }
+
+    /// Plays the change on a state that was brought up, or brings up anew if there is no change.
+    ///
+    /// # Errors
+    /// A cluster cannot be set up.
+    pub fn again(&self, brought: Option<&Played>, rules: Rules, faults: &[Timed]) -> anyhow::Result<Played> {
+        match brought {
+            Some(brought) => on_virtual_time(go_on(
+                brought,
+                self.before_with_known(),
+                (&self.plan, &self.known),
+                rules,
+                faults.to_vec(),
+            )),
+            None => on_virtual_time(bring_up(&self.plan, &self.known, rules, faults.to_vec())),
+        }
+    }
+}
+
+/// How many Applications are played at most: more take minutes.
+const MOST: usize = 2000;
+
+/// A plan, unless it is too large.
+fn bounded(plan: Plan) -> Result<Plan, WrongUse> {
+    match plan.catalogue.entries.len() {
+        0..=MOST => Ok(plan),
+        count => Err(WrongUse(format!(
+            "the repository has {count} Applications, and a rehearsal takes {MOST} at most; narrow it with --path or --environment"
+        ))),
+    }
+}
+
+/// Does it on a runtime whose time is virtual.
+fn on_virtual_time<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = virtual_runtime()?;
+    runtime.block_on(work)
+}
+
+/// What may fail of what was played.
+pub fn targets(brought: Option<&Played>, played: &Played, plan: &Plan) -> Targets {
+    let mut all = Targets::default();
+    for end in brought.into_iter().chain([played]) {
+        all.extend(Targets::of(&end.home.server().snapshot()));
+        for (_, beside) in &end.beside {
+            all.extend(Targets::of(&beside.server().snapshot()));
+        }
+    }
+    all.add_hosts(source_hosts(plan));
+    all
+}
+
+/// The hosts of Git and of charts that Applications name.
+fn source_hosts(plan: &Plan) -> impl Iterator<Item = String> {
+    let apps = plan.catalogue.entries.values();
+    let apps = apps.filter_map(|entry| tiphys_model::Application::from_value(&entry.object).ok());
+    let sources = apps.flat_map(|app| app.spec.effective_sources().to_vec());
+    // As Argo CD has it, an address without scheme is one of a registry.
+    let address = |url: &str| {
+        if url.contains("://") || url.contains('@') { url.to_owned() } else { format!("oci://{url}") }
+    };
+    let hosts = sources.filter_map(move |source| RepoId::parse(&address(&source.repo_url)));
+    hosts.map(|id| id.host().to_owned()).filter(|host| host.contains('.'))
+}
