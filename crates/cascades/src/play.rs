@@ -145,7 +145,7 @@ pub fn bring_up(repository: &Repository, seed: u64) -> anyhow::Result<Ground> {
             }
             apply(&cluster, &root).await?;
         }
-        let mut stage = Stage::new(site, repositories, settings());
+        let mut stage = Stage::new(site, &repositories, settings());
         stage.start().await?;
         stage.play(BRING_UP, &mut Passing).await;
         stage.kill();
@@ -183,7 +183,7 @@ pub fn play(repository: &Repository, ground: &Ground, planted: &Planted) -> anyh
         for object in &planted.objects {
             apply(&cluster, object).await?;
         }
-        let mut stage = Stage::new(site, repositories, settings());
+        let mut stage = Stage::new(site, &repositories, settings());
         stage.start().await?;
         stage.play(TO_SYNC, &mut Passing).await;
         for (kind, namespace, name) in &planted.deleted {

@@ -260,7 +260,7 @@ impl Fetcher {
     /// As there; or there is no repository of that name.
     pub fn chart_archive(&self, wanted: &ChartRequest) -> Result<FetchedChart, SourceError> {
         let repository = self
-            .address(&wanted.repository)
+            .repository_address(&wanted.repository)
             .map_err(|reason| SourceError::BadUrl { url: wanted.repository.clone(), reason })?;
         self.helm().0.fetch(&ChartRequest { repository, ..wanted.clone() })
     }
@@ -297,25 +297,10 @@ impl Fetcher {
         below: &str,
         pass_credentials: bool,
     ) -> Result<(), DependencyError> {
-        self.complete_for("", chart, tree, below, pass_credentials)
+        tiphys_helm::complete(chart, &Completion { tree, below, pass_credentials, archives: self })
     }
 
-    /// The same with the access of a project.
-    pub(crate) fn complete_for(
-        &self,
-        project: &str,
-        chart: &mut Chart,
-        tree: &dyn FileTree,
-        below: &str,
-        pass_credentials: bool,
-    ) -> Result<(), DependencyError> {
-        tiphys_helm::complete(
-            chart,
-            &Completion { tree, below, pass_credentials, archives: &OfProject { common: self, project } },
-        )
-    }
-
-    pub(crate) fn archive(
+    pub(crate) fn archive_for(
         &self,
         project: &str,
         wanted: &DependencyRequest,
@@ -338,7 +323,7 @@ impl Fetcher {
         Ok(ChartArchive { version: fetched.version, bytes: fetched.archive })
     }
 
-    pub(crate) fn advice(&self) -> &'static str {
+    pub(crate) fn offline_advice(&self) -> &'static str {
         match self.offline {
             true => "\nrun without --offline, or vendor the charts in charts/ with `helm dependency build`",
             false => "",
@@ -346,7 +331,7 @@ impl Fetcher {
     }
 
     /// The address of a chart repository that is named by an address or by an alias.
-    pub(crate) fn address(&self, repository: &str) -> Result<String, String> {
+    pub(crate) fn repository_address(&self, repository: &str) -> Result<String, String> {
         let alias = repository.strip_prefix('@').or_else(|| repository.strip_prefix("alias:"));
         let Some(alias) = alias else { return Ok(repository.to_owned()) };
         self.helm().1.address(alias).map(str::to_owned).ok_or_else(|| {
@@ -391,15 +376,9 @@ fn refuse_template(url: &str) -> Result<(), SourceError> {
     })
 }
 
-/// A fetcher as a project has it, without owning it.
-struct OfProject<'a> {
-    common: &'a Fetcher,
-    project: &'a str,
-}
-
-impl ChartArchives for OfProject<'_> {
+impl ChartArchives for Fetcher {
     fn address(&self, repository: &str) -> Result<String, String> {
-        self.common.address(repository)
+        self.repository_address(repository)
     }
 
     fn archive(
@@ -407,11 +386,11 @@ impl ChartArchives for OfProject<'_> {
         wanted: &DependencyRequest,
         pass_credentials: bool,
     ) -> Result<ChartArchive, ArchiveError> {
-        self.common.archive(self.project, wanted, pass_credentials)
+        self.archive_for("", wanted, pass_credentials)
     }
 
     fn advice(&self) -> String {
-        self.common.advice().to_owned()
+        self.offline_advice().to_owned()
     }
 }
 

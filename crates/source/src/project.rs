@@ -83,7 +83,7 @@ fn address_of(repository: &str) -> String {
 
 impl ChartArchives for ProjectFetcher {
     fn address(&self, repository: &str) -> Result<String, String> {
-        self.common.address(repository)
+        self.common.repository_address(repository)
     }
 
     fn archive(
@@ -96,11 +96,11 @@ impl ChartArchives for ProjectFetcher {
             is_transient: error.is_transient(),
             is_out_of_reach: error.is_out_of_reach(),
         })?;
-        self.common.archive(&self.project, wanted, pass_credentials)
+        self.common.archive_for(&self.project, wanted, pass_credentials)
     }
 
     fn advice(&self) -> String {
-        self.common.advice().to_owned()
+        self.common.offline_advice().to_owned()
     }
 }
 
