@@ -40,13 +40,17 @@ const TIMES: [&str; 17] = [
 const MAX_DEPTH: usize = 64;
 
 impl Site {
-    /// A cluster as it was found: uids, times, statuses and owners stay, and the clock goes on from the newest time in it.
-    /// Nothing of it moves by itself. Must be called inside a Tokio runtime.
+    /// A cluster as it was found: uids, times, statuses and owners stay. The clock goes on from when it was saved, or else
+    /// from the newest time in it. Nothing of it moves by itself. Must be called inside a Tokio runtime.
     ///
     /// # Errors
     /// The API server does not start.
-    pub fn found(objects: Vec<Value>, mut options: SiteOptions) -> Result<(Self, Imported), SiteError> {
-        let now = newest_time(&objects).or_else(|| Timestamp::from_second(STARTS_AT).ok());
+    pub fn found(
+        objects: Vec<Value>,
+        saved_at: Option<Timestamp>,
+        mut options: SiteOptions,
+    ) -> Result<(Self, Imported), SiteError> {
+        let now = saved_at.max(newest_time(&objects)).or_else(|| Timestamp::from_second(STARTS_AT).ok());
         let mut rules = observed(&objects);
         rules.extend(options.world.behaviours);
         options.world.behaviours = rules;

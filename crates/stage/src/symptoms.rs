@@ -58,6 +58,7 @@ fn is_zero(number: &usize) -> bool {
 /// Everything in a cluster that is not as it should be. `namespace` is the one of the engine.
 pub fn symptoms(snapshot: &Snapshot, cluster: usize, record: &Record, namespace: &str) -> Vec<Symptom> {
     let mut found = Vec::new();
+    let fights = fights(record, cluster);
     for id in snapshot.resources() {
         for object in snapshot.list(id, None) {
             let object = object.value();
@@ -89,11 +90,16 @@ pub fn symptoms(snapshot: &Snapshot, cluster: usize, record: &Record, namespace:
                 found.extend(refused(&app, namespace));
                 symptom.instance = Some(app.instance_name(namespace));
                 symptom.shows.extend(contained(&app));
+                // What is made and deleted in turn is of more than one Application.
+                let own: BTreeSet<ResourceKey> = resources_of(&app).collect();
+                symptom
+                    .shows
+                    .extend(fights.iter().map(|it| it.object.clone()).filter(|key| own.contains(key)));
             }
             found.push(symptom);
         }
     }
-    found.extend(fights(record, cluster));
+    found.extend(fights);
     // What is missing, or waited for, tells why.
     for symptom in &mut found {
         symptom.shows.extend(symptom.mechanism.iter().flat_map(|it| it.objects.iter().cloned()));
@@ -214,6 +220,11 @@ fn contained(app: &Application) -> BTreeSet<ResourceKey> {
             && (key.namespace.as_str(), key.name.as_str()) == own
     };
     bad.chain(waits).filter(|key| !is_itself(key)).collect()
+}
+
+/// The objects of an Application, and those that it is to delete.
+fn resources_of(app: &Application) -> impl Iterator<Item = ResourceKey> {
+    app.status.resources.iter().map(|it| ResourceKey::new(&it.group, &it.kind, &it.namespace, &it.name))
 }
 
 /// What the operation of an Application waits for.

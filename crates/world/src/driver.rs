@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use jiff::Timestamp;
 use serde_json::json;
 use tiphys_apiserver::{
-    ApiError, ApiServer, ChangeKind, Client, DeleteOptions, Propagation as Cascade, ResourceId,
+    ApiError, ApiServer, ChangeKind, Client, DeleteOptions, Propagation as Cascade, ResourceId, Snapshot,
 };
 use tiphys_value::{GroupVersionResource, ObjectExt, Value};
 
@@ -57,6 +57,9 @@ impl Driver {
                     }
                 }
             }
+        }
+        if let Some(found) = &found {
+            create_missing_accounts(&client, found)?;
         }
         server.set_webhook_backend(Arc::new(Webhooks::new(settings.behaviours.clone())));
         let world = World::new(settings);
@@ -217,6 +220,20 @@ impl Driver {
             tracing::debug!(%error, "an event could not be told");
         }
     }
+}
+
+/// Gives namespaces the account that pods need, if a found cluster has none of any: they were left out.
+fn create_missing_accounts(client: &Client, found: &Snapshot) -> Result<(), ApiError> {
+    if found.list(&ResourceId::new("", "serviceaccounts"), None).next().is_some() {
+        return Ok(());
+    }
+    let namespaces = found.list(&ResourceId::new("", "namespaces"), None);
+    for namespace in namespaces.filter(|namespace| !namespace.value().is_terminating()) {
+        let name = namespace.value().name();
+        let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": name}});
+        client.create(&resources::service_accounts(), name, account)?;
+    }
+    Ok(())
 }
 
 fn finalize(client: &Client, key: &Key) -> Result<(), ApiError> {

@@ -5,6 +5,7 @@ use std::{
     path::Path,
 };
 
+use jiff::Timestamp;
 use serde_json::Value;
 use tiphys_controller::crds;
 use tiphys_model::{Application, names};
@@ -12,7 +13,10 @@ use tiphys_source::Repositories;
 use tiphys_value::{GroupKind, ObjectExt, json};
 
 use crate::{
-    commands::doctor::{archive::Unpacked, save::is_archive},
+    commands::doctor::{
+        archive::Unpacked,
+        save::{ABOUT, is_archive},
+    },
     dump::{Dump, read_dump},
     up::stand_ins::{Asked, definition},
 };
@@ -24,6 +28,8 @@ const NAMED: usize = 4;
 pub struct Found {
     /// Its objects, and definitions for kinds that it does not define.
     pub objects: Vec<Value>,
+    /// When it was saved, if that is told.
+    pub saved_at: Option<Timestamp>,
     /// What is to be told of it.
     pub notices: Vec<String>,
 }
@@ -41,6 +47,7 @@ impl Found {
             read_dump(place)?
         };
         let Dump { mut objects, skipped, repeated } = dump;
+        let saved_at = take_about(&mut objects);
         let mut notices = Vec::new();
         if !skipped.is_empty() {
             notices.push(format!("{} files of the dump hold no objects: {}", skipped.len(), some(&skipped)));
@@ -60,8 +67,17 @@ impl Found {
         all.extend(undefined(&objects));
         // What the cluster defines itself comes later, and counts.
         all.append(&mut objects);
-        Ok(Self { objects: all, notices })
+        Ok(Self { objects: all, saved_at, notices })
     }
+}
+
+/// Takes out what a saved state says of itself. Returns when it was saved.
+fn take_about(objects: &mut Vec<Value>) -> Option<Timestamp> {
+    let is_about = |object: &Value| object.api_version() == ABOUT.0 && object.kind() == ABOUT.1;
+    let saved = objects.iter().filter(|object| is_about(object)).filter_map(|it| it.str_at(&["savedAt"]));
+    let saved_at = saved.filter_map(|time| time.parse().ok()).max();
+    objects.retain(|object| !is_about(object));
+    saved_at
 }
 
 /// Has the engine leave Applications alone whose sources it cannot know. Returns their names.

@@ -6,10 +6,10 @@ use tiphys_diag::show::{code, fenced, markdown as escape};
 use tiphys_stage::causes::Repair;
 
 use super::{
+    causes::hit_names,
     report::{Exploration, Report},
     text::{
-        self, assumed_lines, effect_lines, hit_names, named, outages_by_object, short, shown, some_of, time,
-        verdict,
+        self, assumed_lines, effect_lines, named, outages_by_object, short, shown, some_of, time, verdict,
     },
 };
 

@@ -1,6 +1,7 @@
 //! `tiphys rehearse`: a repository, or a change of it, is played under virtual time.
 
 mod args;
+mod causes;
 mod effects;
 mod explore;
 mod fault_file;

@@ -16,10 +16,10 @@ use tiphys_stage::{
     story::{Outcome, Story},
 };
 use tiphys_sync::{AutoSettings, SyncSettings};
-use tiphys_value::{ResourceKey, Value};
+use tiphys_value::ResourceKey;
 use tiphys_world::Behaviours;
 
-use super::{reach, repair::CutFlow, strict};
+use super::{found::Found, reach, repair::CutFlow, strict};
 use crate::{
     ENGINE_NAMESPACE,
     up::{
@@ -258,13 +258,8 @@ async fn play(
 ///
 /// # Errors
 /// The cluster cannot be set up.
-pub async fn stand_still(
-    objects: Vec<Value>,
-    plan: &Plan,
-    known: &Known,
-    rules: Rules,
-) -> anyhow::Result<Played> {
-    let observed = found::observed(&objects);
+pub async fn stand_still(saved: &Found, plan: &Plan, known: &Known, rules: Rules) -> anyhow::Result<Played> {
+    let observed = found::observed(&saved.objects);
     let world = tiphys_world::Settings {
         pod_start: POD_START,
         job_run: JOB_RUN,
@@ -272,7 +267,7 @@ pub async fn stand_still(
         ..Default::default()
     };
     let options = SiteOptions { seed: rules.seed, service_network: None, is_isolated: true, world };
-    let (site, imported) = Site::found(objects, options)?;
+    let (site, imported) = Site::found(saved.objects.clone(), saved.saved_at, options)?;
     // Nodes that the dump does not have are made ready.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let stage = Stage::new(site, &plan.repository.repositories, settings(plan, rules));

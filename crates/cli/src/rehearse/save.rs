@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tiphys_stage::Still;
 use tiphys_value::ObjectExt;
 
-use crate::commands::doctor::save::check_new;
+use crate::commands::doctor::save::{ABOUT, check_new};
 
 /// Writes all objects of a cluster into a new folder. Of Secrets the keys are kept, not the values.
 ///
@@ -31,7 +31,15 @@ pub fn save(still: &Still, folder: &Path) -> anyhow::Result<()> {
         };
         std::fs::write(folder.join(format!("{name}.json")), format!("{list:#}\n")).with_context(cannot)?;
     }
-    Ok(())
+    // Ages are counted from the end of the story, not from the last thing that moved.
+    let about = json!({
+        "apiVersion": ABOUT.0,
+        "kind": ABOUT.1,
+        "metadata": {"name": "about"},
+        "savedAt": still.at().to_string(),
+        "savedBy": format!("tiphys {} rehearse", env!("CARGO_PKG_VERSION")),
+    });
+    std::fs::write(folder.join("about.json"), format!("{about:#}\n")).with_context(cannot)
 }
 
 fn without_values(mut object: Value) -> Value {

@@ -106,9 +106,7 @@ impl Subject {
         let brought = match &self.base {
             Base::Empty => None,
             Base::Plan(before, known) => Some(on_virtual_time(bring_up(before, known, rules, Vec::new()))?),
-            Base::Found(found) => {
-                Some(on_virtual_time(stand_still(found.objects.clone(), &self.plan, &self.known, rules))?)
-            }
+            Base::Found(found) => Some(on_virtual_time(stand_still(found, &self.plan, &self.known, rules))?),
         };
         let played = self.again(brought.as_ref(), rules, faults)?;
         Ok((brought, played))

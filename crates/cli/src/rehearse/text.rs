@@ -3,20 +3,20 @@
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use tiphys_stage::{
-    causes::{Cause, Repair},
     outage::Outage,
     story::{AppEnd, Outcome, Story},
 };
 use tiphys_value::ResourceKey;
 
 use super::{
+    causes::{cause_lines, repair_lines},
     effects::{AppEffects, Effect, Effects, Waited, waits},
     report::{Change, Ended, Exploration, Report},
 };
 use crate::output::one_line;
 
 /// How many names a line has.
-const NAMED: usize = 6;
+pub const NAMED: usize = 6;
 /// How many objects of an Application are told of.
 const OBJECTS: usize = 12;
 /// How many causes are told.
@@ -56,7 +56,8 @@ pub fn named(key: &ResourceKey) -> String {
     if is_application(key) { format!("Application {}", key.name) } else { shown(key) }
 }
 
-fn is_application(key: &ResourceKey) -> bool {
+/// Whether it is an Application.
+pub fn is_application(key: &ResourceKey) -> bool {
     key.kind == "Application" && key.group == tiphys_model::names::GROUP
 }
 
@@ -305,54 +306,6 @@ fn causes(report: &Report, text: &mut String) {
     if all.len() > CAUSES {
         let _ = writeln!(text, "  and {} causes more (--output json tells them)", all.len() - CAUSES);
     }
-}
-
-/// What is wrong, with what, where that is written, and what comes of it.
-pub fn cause_lines(cause: &Cause) -> Vec<String> {
-    let objects: Vec<String> = cause.objects.iter().map(named).collect();
-    let id = cause.mechanism.as_ref().map(|it| format!("   [{}]", it.id)).unwrap_or_default();
-    let mut lines = vec![format!("{}{id}", short(&cause.text))];
-    let place = match cause.places.first() {
-        Some(place) => format!("   {place}"),
-        None => String::new(),
-    };
-    let state = if cause.state.is_empty() { String::new() } else { format!("{}: ", cause.state) };
-    lines.push(format!("{state}{}{place}", some_of(&objects, 3)));
-    lines.extend(cause.places.iter().skip(1).take(2).cloned());
-    let hits = hit_names(cause);
-    if !hits.is_empty() {
-        lines.push(format!("so not: {}", hits.join("; ")));
-    }
-    if let Some(repair) = &cause.repair {
-        lines.extend(repair_lines(repair));
-    }
-    lines
-}
-
-/// What would mend it, a line each.
-pub fn repair_lines(repair: &Repair) -> Vec<String> {
-    let place = repair.place.as_ref().map(|place| format!("   {place}")).unwrap_or_default();
-    let mut lines = vec![format!("repair: {}{place}", repair.text)];
-    lines.extend(repair.patch.iter().flat_map(|patch| patch.lines()).map(|line| format!("    {line}")));
-    lines.extend(repair.command.iter().map(|command| format!("    {command}")));
-    lines
-}
-
-/// What is not well because of a cause: objects, then Applications.
-pub fn hit_names(cause: &Cause) -> Vec<String> {
-    // A ReplicaSet says nothing that its Deployment does not.
-    let told = cause.consequences.iter().filter(|key| key.kind != "ReplicaSet");
-    let (apps, others): (Vec<&ResourceKey>, Vec<&ResourceKey>) = told.partition(|key| is_application(key));
-    let mut hits = Vec::new();
-    if !others.is_empty() {
-        hits.push(some_of(&others.iter().map(|key| named(key)).collect::<Vec<_>>(), 3));
-    }
-    if !apps.is_empty() {
-        let names: Vec<String> = apps.iter().map(|key| key.name.clone()).collect();
-        let what = if names.len() == 1 { "Application" } else { "Applications" };
-        hits.push(format!("{what} {}", some_of(&names, NAMED)));
-    }
-    hits
 }
 
 /// What is not known, a line each.

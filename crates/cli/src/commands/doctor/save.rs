@@ -20,7 +20,7 @@ use super::{
 };
 
 /// Kind and API version of the object that says when and where the state was saved.
-const ABOUT: (&str, &str) = ("tiphys.dev/v1alpha1", "ClusterDump");
+pub const ABOUT: (&str, &str) = ("tiphys.dev/v1alpha1", "ClusterDump");
 /// The longest part of a file's name that comes from an object's.
 const NAME: usize = 200;
 

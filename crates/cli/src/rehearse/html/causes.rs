@@ -6,7 +6,10 @@ use tiphys_diag::show;
 use tiphys_stage::causes::{Cause, Repair};
 
 use super::{
-    super::text::{hit_names, named, some_of},
+    super::{
+        causes::hit_names,
+        text::{named, some_of},
+    },
     SHOWN, upper_first,
 };
 

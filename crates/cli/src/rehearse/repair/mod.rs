@@ -117,6 +117,7 @@ impl<'a> Ground<'a> {
             Id::ApiCrdMissing => self.definition(cause),
             Id::GitopsSelfWait => self.self_wait(mechanism),
             Id::GitopsTwoOwners => self.two_owners(cause),
+            Id::GitopsPruneFight => self.tracking(),
             Id::AdmitWebhookDown => self.webhook(cause, mechanism),
             Id::AdmitTooLarge => self.too_large(cause),
             Id::AdmitImmutable => self.immutable(cause),

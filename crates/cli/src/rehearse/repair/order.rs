@@ -9,6 +9,9 @@ use tiphys_value::{ObjectExt, ResourceKey, Value, json};
 use super::{Ground, shown, yaml};
 
 const WAVE: &str = "argocd.argoproj.io/sync-wave";
+/// Where Argo CD's settings are, and the one that says how objects are marked.
+const SETTINGS: &str = "argocd-cm";
+const TRACKING: &str = "application.resourceTrackingMethod";
 
 impl Ground<'_> {
     /// A namespace that is not there: another Application brings it too late, or nobody does.
@@ -99,6 +102,22 @@ impl Ground<'_> {
                 other.1
             ),
             place: self.place(&object),
+            ..Repair::default()
+        })
+    }
+
+    /// Labels are copied by operators, annotations are not.
+    pub(super) fn tracking(&self) -> Option<Repair> {
+        let settings = self.plan.argo_settings.as_ref();
+        let settings = settings.or_else(|| {
+            let mut maps = self.rendered.values().map(|(object, _)| *object);
+            maps.find(|it| it.kind() == "ConfigMap" && it.name() == SETTINGS)
+        })?;
+        let method = settings.str_at(&["data", TRACKING])?;
+        (method == "label").then(|| Repair {
+            text: "track objects by annotation: operators copy the label to what they make".to_owned(),
+            patch: yaml(&json!({"data": {TRACKING: "annotation"}})),
+            place: self.place(&settings.resource_key()),
             ..Repair::default()
         })
     }
