@@ -5,6 +5,7 @@ mod compare;
 mod corpus;
 mod edits;
 mod generate;
+mod invalid;
 mod managers;
 mod manifests;
 mod official;
@@ -21,6 +22,8 @@ use clap::Subcommand;
 pub enum Suite {
     /// The same requests to both servers, written by hand and generated.
     Requests(requests::Args),
+    /// Objects that break one rule each, refused by both servers alike.
+    Invalid(invalid::Args),
     /// The official end-to-end tests of the API machinery and of kubectl.
     Official(official::Args),
 }
@@ -33,6 +36,7 @@ pub fn run(suite: &Suite) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     match suite {
         Suite::Requests(args) => runtime.block_on(requests::run(args)),
+        Suite::Invalid(args) => runtime.block_on(invalid::run(args)),
         Suite::Official(args) => runtime.block_on(official::run(args)),
     }
 }

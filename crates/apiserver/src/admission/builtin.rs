@@ -189,9 +189,7 @@ fn runtime_class(server: &ApiServer, at: &At, pod: &mut Value) -> ApiResult<()> 
     }
     let own = class.and_then(|class| class.at(&["overhead", "podFixed"]));
     match own {
-        None if overhead => {
-            refuse("Pod Overhead set without corresponding RuntimeClass defined Overhead".into())
-        }
+        // Refused only once the pod is valid otherwise: by [`check_overhead`].
         None => Ok(()),
         Some(own) => {
             if overhead && pod["spec"]["overhead"] != *own {
@@ -201,6 +199,22 @@ fn runtime_class(server: &ApiServer, at: &At, pod: &mut Value) -> ApiResult<()> 
             Ok(())
         }
     }
+}
+
+/// A pod's overhead is what its RuntimeClass says.
+pub(super) fn check_overhead(server: &ApiServer, at: &At, pod: &Value) -> ApiResult<()> {
+    let overhead = pod.at(&["spec", "overhead"]).and_then(Value::as_object);
+    if overhead.is_none_or(|overhead| overhead.is_empty()) {
+        return Ok(());
+    }
+    let name = pod.str_at(&["spec", "runtimeClassName"]).unwrap_or_default();
+    let snapshot = server.snapshot();
+    let class = snapshot.get(&ResourceId::new("node.k8s.io", "runtimeclasses"), "", name);
+    if class.is_some_and(|class| class.at(&["overhead", "podFixed"]).is_some()) {
+        return Ok(());
+    }
+    let why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
+    Err(ApiError::forbidden(at.resource.named(&at.name), why))
 }
 
 fn default_class(server: &ApiServer, id: &ResourceId, annotation: &str) -> Option<String> {

@@ -66,6 +66,10 @@ pub(crate) fn mutate(request: &Request<'_>, call: &mut Call, object: &mut Value)
 
 /// Asks everyone who may refuse a valid object.
 pub(crate) fn validate(request: &Request<'_>, call: &mut Call, object: &Value) -> ApiResult<()> {
+    if request.operation == Operation::Create && request.at.subresource.is_none() && request.at.is("", "pods")
+    {
+        builtin::check_overhead(request.server, request.at, object)?;
+    }
     limits::check(request, object)?;
     pod_security::check(request, call, object)?;
     policy::validate(request, call, Some(object))?;

@@ -43,6 +43,16 @@ pub(super) fn validate(at: &At, object: &Value, old: Option<&Value>) -> ErrorLis
 fn validate_name(at: &At, object: &Value, errors: &mut ErrorList) {
     let path = Path::new("metadata.name");
     let name = object.name();
+    if let Some(start) = object.str_at(&["metadata", "generateName"]).filter(|start| !start.is_empty()) {
+        // A hyphen is what the made-up end is put after.
+        let whole = match start.strip_suffix('-') {
+            Some(rest) if !rest.is_empty() => format!("{rest}a"),
+            _ => start.to_owned(),
+        };
+        for text in name_faults(at, &whole) {
+            errors.push(FieldError::invalid(&Path::new("metadata.generateName"), start, text));
+        }
+    }
     if name.is_empty() {
         errors.push(FieldError::required(&path, "name or generateName is required"));
         return;
@@ -275,7 +285,7 @@ fn validate_finalizers(at: &At, object: &Value, old: Option<&Value>, errors: &mu
     let is_standard = |name: &str| matches!(name, "kubernetes" | "foregroundDeletion" | "orphan");
     if names_are_standard(at) {
         for (index, finalizer) in finalizers.iter().enumerate() {
-            if !finalizer.contains('/') && !is_standard(finalizer) && key_faults(finalizer).is_empty() {
+            if !finalizer.contains('/') && !is_standard(finalizer) {
                 let detail = "name is neither a standard finalizer name nor is it fully qualified";
                 errors.push(FieldError::invalid(&path.index(index), *finalizer, detail));
             }

@@ -32,7 +32,7 @@ fn put(client: &Client, name: &str) {
     client.create(&config_maps(), "default", config_map(name)).unwrap();
 }
 
-async fn send(
+pub(crate) async fn send(
     server: &ApiServer,
     method: Method,
     path: &str,
@@ -44,7 +44,13 @@ async fn send(
     server.service().oneshot(request).await.unwrap()
 }
 
-async fn answer(server: &ApiServer, method: Method, path: &str, kind: &str, body: &Value) -> (u16, Value) {
+pub(crate) async fn answer(
+    server: &ApiServer,
+    method: Method,
+    path: &str,
+    kind: &str,
+    body: &Value,
+) -> (u16, Value) {
     let response = send(server, method, path, kind, &body.to_string()).await;
     let code = response.status().as_u16();
     let body = response.into_body().collect().await.unwrap().to_bytes();

@@ -6,4 +6,5 @@ mod admission;
 mod api;
 mod client_go;
 mod durability;
+mod invalid;
 mod scale;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Object, child, each, made, set, set_text, text};
+use super::{Object, child, each, set, set_text, text};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 /// The port of webhooks and API services when none is given.
@@ -100,8 +100,9 @@ pub(super) fn custom_resource_definition(object: &mut Object) {
             set_text(names, "listKind", &format!("{kind}List"));
         }
     }
-    let Some(conversion) = made(spec, "conversion") else { return };
-    set_text(conversion, "strategy", "None");
+    // Only what is not there is made: a conversion without a strategy is refused.
+    set(spec, "conversion", json!({"strategy": "None"}));
+    let Some(conversion) = child(spec, "conversion") else { return };
     let client = child(conversion, "webhook").and_then(|hook| child(hook, "clientConfig"));
     if let Some(service) = client.and_then(|client| child(client, "service")) {
         set(service, "port", HTTPS);

@@ -38,6 +38,7 @@ pub(super) fn volume(object: &mut Object) {
         if let Some(path) = child(spec, "hostPath") {
             set(path, "type", "");
         }
+        super::pod::storage(spec);
     }
     if let Some(status) = made(object, "status") {
         set_text(status, "phase", "Pending");
@@ -47,7 +48,15 @@ pub(super) fn volume(object: &mut Object) {
 pub(super) fn claim(object: &mut Object) {
     if let Some(spec) = child(object, "spec") {
         set(spec, "volumeMode", "Filesystem");
-        if let Some(source) = spec.get("dataSource").cloned() {
+        // What is no claim and no snapshot the server drops.
+        let kept = spec.get("dataSource").filter(|source| {
+            let part = |name: &str| source[name].as_str().unwrap_or_default();
+            matches!(
+                (part("apiGroup"), part("kind")),
+                ("", "PersistentVolumeClaim") | ("snapshot.storage.k8s.io", "VolumeSnapshot")
+            )
+        });
+        if let Some(source) = kept.cloned() {
             set(spec, "dataSourceRef", source);
         }
     }

@@ -158,12 +158,36 @@ fn volume(volume: &mut Object) {
     if let Some(path) = child(volume, "hostPath") {
         set(path, "type", "");
     }
-    if let Some(iscsi) = child(volume, "iscsi") {
-        set_text(iscsi, "iscsiInterface", "default");
+    if let Some(image) = child(volume, "image") {
+        let policy = if tag(text(image, "reference")) == Some("latest") { "Always" } else { "IfNotPresent" };
+        set_text(image, "pullPolicy", policy);
     }
+    storage(volume);
     let claim = child(volume, "ephemeral").and_then(|ephemeral| child(ephemeral, "volumeClaimTemplate"));
     if let Some(spec) = claim.and_then(|claim| child(claim, "spec")) {
         set(spec, "volumeMode", "Filesystem");
+    }
+}
+
+/// What storage is taken to be where its source does not say it: the same in pods and in persistent volumes.
+pub(super) fn storage(spec: &mut Object) {
+    for (kind, field, value) in [
+        ("iscsi", "iscsiInterface", "default"),
+        ("rbd", "pool", "rbd"),
+        ("rbd", "user", "admin"),
+        ("rbd", "keyring", "/etc/ceph/keyring"),
+        ("scaleIO", "storageMode", "ThinProvisioned"),
+        ("scaleIO", "fsType", "xfs"),
+    ] {
+        if let Some(source) = child(spec, kind) {
+            set_text(source, field, value);
+        }
+    }
+    if let Some(disk) = child(spec, "azureDisk") {
+        set(disk, "cachingMode", "ReadWrite");
+        set(disk, "kind", "Shared");
+        set(disk, "fsType", "ext4");
+        set(disk, "readOnly", false);
     }
 }
 

@@ -130,11 +130,11 @@ pub(super) fn autoscaler(version: &str, object: &mut Object) {
     let down = json!([{"type": "Percent", "value": 100, "periodSeconds": 15}]);
     if let Some(rules) = made(behavior, "scaleUp") {
         set(rules, "stabilizationWindowSeconds", 0);
-        set_text(rules, "selectPolicy", "Max");
+        set(rules, "selectPolicy", "Max");
         set(rules, "policies", up);
     }
     if let Some(rules) = made(behavior, "scaleDown") {
-        set_text(rules, "selectPolicy", "Max");
+        set(rules, "selectPolicy", "Max");
         set(rules, "policies", down);
     }
 }

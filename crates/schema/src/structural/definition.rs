@@ -1,9 +1,10 @@
 //! Validation of `CustomResourceDefinition` objects: names, versions, and that schemas are structural.
 
-use serde_json::Value;
-use tiphys_gocompat::regex::Regex;
+use std::collections::BTreeSet;
 
-use super::{MAX_DEPTH, flag};
+use serde_json::Value;
+
+use super::{flag, keywords};
 use crate::{
     ErrorList, FieldError, Path,
     validate::{admission, names},
@@ -40,6 +41,17 @@ pub fn validate_crd(crd: &Value, old: Option<&Value>) -> ErrorList {
     if flag(&crd["spec"], "preserveUnknownFields")
         && old.is_none_or(|old| !flag(&old["spec"], "preserveUnknownFields"))
     {
+        for (schema, _) in crd_schemas(crd) {
+            if super::default::any(schema, 0) {
+                let detail = "must be false in order to use defaults in the schema";
+                errors.push(FieldError::invalid(&spec.child("preserveUnknownFields"), true, detail));
+            }
+        }
+        if text("/spec/conversion/strategy") == "Webhook" {
+            let path = Path::new("spec.conversion.strategy");
+            let detail = "must be None if spec.preserveUnknownFields is true";
+            errors.push(FieldError::invalid(&path, "Webhook", detail));
+        }
         let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
         errors.push(FieldError::invalid(&spec.child("preserveUnknownFields"), true, detail));
     }
@@ -50,6 +62,7 @@ pub fn validate_crd(crd: &Value, old: Option<&Value>) -> ErrorList {
     check_names(&crd["spec"]["names"], &spec.child("names"), &mut errors);
     printer_columns(&crd["spec"], &mut errors);
     conversion(&crd["spec"], &mut errors);
+    super::surface::surface(&crd["spec"], &mut errors);
     let stored =
         crd["spec"]["versions"].as_array().into_iter().flatten().any(|version| flag(version, "storage"));
     if !stored {
@@ -89,27 +102,32 @@ fn versions(crd: &Value, path: &Path, errors: &mut ErrorList) {
         for fault in names::dns1035_label(name) {
             errors.push(FieldError::invalid(&path.child("name"), name, fault));
         }
-        if versions[..at].iter().any(|other| other["name"] == version["name"]) {
-            errors.push(FieldError::invalid(
-                &path.child("name"),
-                name,
-                "must be unique within the list of versions",
-            ));
-        }
         storage += usize::from(flag(version, "storage"));
         if version.pointer("/schema/openAPIV3Schema").is_none() {
             errors.push(FieldError::required(&path.child("schema").child("openAPIV3Schema"), ""));
         }
     }
     for (schema, path) in crd_schemas(crd) {
-        structural(schema, &path, errors);
+        keywords::structural(schema, &path, errors);
     }
-    if storage != 1 {
-        let detail = "must have exactly one version marked as storage version";
+    let refuse = |detail: &str| {
         let shown: Vec<String> = versions.iter().map(internal_version).collect();
         let shown =
             if crd["spec"]["versions"].is_array() { format!("[{}]", shown.join(",")) } else { "null".into() };
-        errors.push(FieldError::invalid_as(path, shown, detail));
+        FieldError::invalid_as(path, shown, detail)
+    };
+    let called: BTreeSet<&str> = versions.iter().filter_map(|version| version["name"].as_str()).collect();
+    if called.len() != versions.len() {
+        errors.push(refuse("must contain unique version names"));
+    }
+    if storage != 1 {
+        errors.push(refuse("must have exactly one version marked as storage version"));
+    }
+    let mut stored = versions.iter().filter(|version| flag(version, "storage"));
+    if let (Some(first), Some(last)) = (stored.next(), stored.next_back()) {
+        let detail = format!("must have the storage version {}", last["name"].as_str().unwrap_or_default());
+        let shown = Value::from(vec![first["name"].clone()]);
+        errors.push(FieldError::invalid(&Path::new("status.storedVersions"), shown, detail));
     }
 }
 
@@ -168,7 +186,7 @@ fn printer_column(column: &Value, path: &Path, errors: &mut ErrorList) {
 fn conversion(spec: &Value, errors: &mut ErrorList) {
     let path = Path::new("spec.conversion");
     match spec["conversion"]["strategy"].as_str() {
-        None | Some("None") => {
+        None | Some("" | "None") => {
             let detail = "should not be set when strategy is not set to Webhook";
             let webhook = &spec["conversion"]["webhook"];
             if webhook["clientConfig"].is_object() {
@@ -256,153 +274,6 @@ fn immutable(crd: &Value, old: &Value, errors: &mut ErrorList) {
                 crd["spec"]["names"][field].clone(),
                 "field is immutable",
             ));
-        }
-    }
-}
-
-fn structural(schema: &Value, path: &Path, errors: &mut ErrorList) {
-    match schema["type"].as_str() {
-        None | Some("") => {
-            errors.push(FieldError::required(&path.child("type"), "must not be empty at the root"))
-        }
-        Some("object") => {}
-        Some(other) => {
-            errors.push(FieldError::invalid(&path.child("type"), other, "must be object at the root"))
-        }
-    }
-    node(schema, path, errors, 0, true);
-}
-
-fn node(schema: &Value, path: &Path, errors: &mut ErrorList, depth: usize, root: bool) {
-    if depth > MAX_DEPTH {
-        errors.push(FieldError::forbidden(path, "schema is nested too deeply"));
-        return;
-    }
-    let before = errors.0.len();
-    unsupported(schema, path, errors);
-    if errors.0.len() > before {
-        return;
-    }
-    let free =
-        flag(schema, "x-kubernetes-preserve-unknown-fields") || flag(schema, "x-kubernetes-int-or-string");
-    let kind = schema["type"].as_str().unwrap_or_default();
-    const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
-    if !root && !free && kind.is_empty() {
-        errors
-            .push(FieldError::required(&path.child("type"), "must not be empty for specified object fields"));
-    } else if !root && !kind.is_empty() && !TYPES.contains(&kind) {
-        errors.push(FieldError::not_supported(&path.child("type"), kind, &TYPES));
-    }
-    if kind == "array" && !schema["items"].is_object() {
-        errors.push(FieldError::required(&path.child("items"), "must be specified"));
-    }
-    if schema["properties"].is_object() && schema["additionalProperties"].is_object() {
-        let detail = "additionalProperties and properties are mutual exclusive";
-        errors.push(FieldError::forbidden(&path.child("additionalProperties"), detail));
-    }
-    extensions(schema, path, errors);
-    values(schema, path, errors);
-    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-        if root && name == "metadata" {
-            metadata(property, &path.child("properties").key(name), errors);
-        } else {
-            node(property, &path.child("properties").key(name), errors, depth + 1, false);
-        }
-    }
-    for field in ["items", "additionalProperties"] {
-        if schema[field].is_object() {
-            node(&schema[field], &path.child(field), errors, depth + 1, false);
-        }
-    }
-}
-
-fn unsupported(schema: &Value, path: &Path, errors: &mut ErrorList) {
-    for (field, detail) in [
-        ("$ref", "$ref is not supported"),
-        ("definitions", "definitions is not supported"),
-        ("dependencies", "dependencies is not supported"),
-        ("patternProperties", "patternProperties is not supported"),
-    ] {
-        if schema.get(field).is_some_and(|value| !value.is_null()) {
-            errors.push(FieldError::forbidden(&path.child(field), detail));
-        }
-    }
-    if flag(schema, "uniqueItems") {
-        let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
-        errors.push(FieldError::forbidden(&path.child("uniqueItems"), detail));
-    }
-}
-
-/// Of the root's metadata only the names may be described.
-fn metadata(schema: &Value, path: &Path, errors: &mut ErrorList) {
-    let mut named = schema["properties"].as_object().into_iter().flat_map(|p| p.keys());
-    if named.any(|name| !matches!(name.as_str(), "name" | "generateName")) {
-        let detail = "must not specify anything other than name and generateName, but metadata is implicitly specified";
-        errors.push(FieldError::forbidden(path, detail));
-    }
-}
-
-/// The extensions for lists, maps and embedded objects.
-fn extensions(schema: &Value, path: &Path, errors: &mut ErrorList) {
-    let preserve = "x-kubernetes-preserve-unknown-fields";
-    if schema[preserve] == false {
-        errors.push(FieldError::invalid(&path.child(preserve), false, "must be true or undefined"));
-    }
-    let list_type = "x-kubernetes-list-type";
-    match schema[list_type].as_str() {
-        None | Some("atomic" | "set") => {}
-        Some("map") => {
-            let keys = "x-kubernetes-list-map-keys";
-            if schema[keys].as_array().is_none_or(Vec::is_empty) {
-                let detail = "must not be empty if x-kubernetes-list-type is map";
-                errors.push(FieldError::required(&path.child(keys), detail));
-            }
-            let items = &schema["items"];
-            if items["type"] != "object" {
-                let detail = "must be object if parent array's x-kubernetes-list-type is map";
-                let path = path.child("items").child("type");
-                errors.push(FieldError::invalid(&path, items["type"].clone(), detail));
-            } else {
-                for (at, key) in schema[keys].as_array().into_iter().flatten().enumerate() {
-                    let key = key.as_str().unwrap_or_default();
-                    if items["properties"].get(key).is_none() {
-                        let detail = "entries must all be names of item properties";
-                        errors.push(FieldError::invalid(&path.child(keys).index(at), key, detail));
-                    }
-                }
-            }
-        }
-        Some(other) => {
-            let supported = ["atomic", "set", "map"];
-            errors.push(FieldError::not_supported(&path.child(list_type), other, &supported));
-        }
-    }
-    let map_type = "x-kubernetes-map-type";
-    if let Some(other) = schema[map_type].as_str().filter(|kind| !matches!(*kind, "atomic" | "granular")) {
-        errors.push(FieldError::not_supported(&path.child(map_type), other, &["atomic", "granular"]));
-    }
-    let is_bare = schema["properties"].as_object().is_none_or(serde_json::Map::is_empty);
-    if flag(schema, "x-kubernetes-embedded-resource") && is_bare && !flag(schema, preserve) {
-        let detail = "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields";
-        errors.push(FieldError::required(&path.child("properties"), detail));
-    }
-}
-
-/// Patterns and defaults.
-fn values(schema: &Value, path: &Path, errors: &mut ErrorList) {
-    if let Some(pattern) = schema["pattern"].as_str()
-        && let Err(error) = Regex::check(pattern)
-    {
-        let detail = format!("must be a valid regular expression, but isn't: {error}");
-        errors.push(FieldError::invalid(&path.child("pattern"), pattern, detail));
-    }
-    if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {
-        let place = path.child("default");
-        for mut fault in super::StructuralSchema::new(schema).validate(default, None) {
-            let within = if fault.field == "<nil>" { String::new() } else { format!(".{}", fault.field) };
-            fault.field = format!("{place}{within}");
-            fault.detail = fault.detail.replacen("<nil>", "", 1);
-            errors.push(fault);
         }
     }
 }

@@ -4,7 +4,9 @@
 mod default;
 mod definition;
 mod formats;
+mod keywords;
 mod prune;
+mod surface;
 mod types;
 mod validate;
 

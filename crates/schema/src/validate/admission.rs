@@ -1,4 +1,4 @@
-//! Webhook configurations and admission policies, as far as they are not expressions.
+//! Webhook configurations, as far as they are not expressions.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::{ErrorList, FieldError, Path};
 const REVIEWS: [&str; 2] = ["v1", "v1beta1"];
 
 /// A text that may be absent, or one of a few.
-fn choice(holder: &Value, key: &str, allowed: &[&str], path: &Path, errors: &mut ErrorList) {
+pub(super) fn choice(holder: &Value, key: &str, allowed: &[&str], path: &Path, errors: &mut ErrorList) {
     if let Some(value) = holder[key].as_str().filter(|value| !allowed.contains(value)) {
         errors.push(FieldError::not_supported(&path.child(key), value, allowed));
     }
@@ -91,10 +91,15 @@ pub(crate) fn known_reviews(versions: &[Value], path: &Path, errors: &mut ErrorL
 }
 
 /// A rule of a webhook or of the match constraints of a policy.
-fn one_rule(rule: &Value, path: &Path, errors: &mut ErrorList) {
+pub(super) fn one_rule(rule: &Value, path: &Path, errors: &mut ErrorList) {
     let operations = path.child("operations");
     if list(rule, "operations").is_empty() {
         errors.push(FieldError::required(&operations, ""));
+    }
+    let all = list(rule, "operations");
+    if all.len() > 1 && all.iter().any(|operation| operation == "*") {
+        let detail = "if '*' is present, must not specify other operations";
+        errors.push(FieldError::invalid(&operations, all.to_vec(), detail));
     }
     let known = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
     for (at, operation) in list(rule, "operations").iter().filter_map(Value::as_str).enumerate() {
@@ -193,7 +198,10 @@ fn service_path(place: &str, path: &Path, errors: &mut ErrorList) {
     if !place.starts_with('/') {
         errors.push(FieldError::invalid(path, place, "must start with a '/'"));
     }
-    let inner = place.trim_start_matches('/').trim_end_matches('/');
+    // The first character is taken to be the slash.
+    let mut rest = place.chars();
+    rest.next();
+    let inner = rest.as_str().strip_suffix('/').unwrap_or(rest.as_str());
     for (at, segment) in inner.split('/').enumerate() {
         if segment.is_empty() {
             let detail = format!("segment[{at}] may not be empty");
@@ -207,7 +215,8 @@ fn service_path(place: &str, path: &Path, errors: &mut ErrorList) {
 
 fn check_url(url: &str, path: &Path, errors: &mut ErrorList) {
     const FORM: &str = "; desired format: https://host[/path]";
-    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    // Without a scheme all is a path.
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", ""));
     if scheme != "https" {
         let detail = format!("'https' is the only allowed URL scheme{FORM}");
         errors.push(FieldError::invalid(path, scheme, detail));
@@ -232,7 +241,7 @@ fn check_url(url: &str, path: &Path, errors: &mut ErrorList) {
 }
 
 /// The names of match conditions.
-fn condition_names(holder: &Value, path: &Path, errors: &mut ErrorList) {
+pub(super) fn condition_names(holder: &Value, path: &Path, errors: &mut ErrorList) {
     let conditions = list(holder, "matchConditions");
     for (at, condition) in conditions.iter().enumerate() {
         let path = path.child("matchConditions").index(at);
@@ -247,140 +256,5 @@ fn condition_names(holder: &Value, path: &Path, errors: &mut ErrorList) {
             "" => errors.push(FieldError::required(&path.child("name"), "")),
             name => faulty(names::qualified_name(name), name, &path.child("name"), errors),
         }
-    }
-}
-
-/// A `ValidatingAdmissionPolicy`.
-pub(super) fn policy(spec: &Value, path: &Path, errors: &mut ErrorList) {
-    choice(spec, "failurePolicy", &["Fail", "Ignore"], path, errors);
-    if let Some(kind) = spec["paramKind"].as_object() {
-        let path = path.child("paramKind");
-        for key in ["apiVersion", "kind"] {
-            if kind.get(key).and_then(Value::as_str).unwrap_or_default().is_empty() {
-                errors.push(FieldError::required(&path.child(key), ""));
-            }
-        }
-    }
-    let constraints = path.child("matchConstraints");
-    match &spec["matchConstraints"] {
-        Value::Object(_) => matching(&spec["matchConstraints"], true, &constraints, errors),
-        _ => errors.push(FieldError::required(&constraints, "")),
-    }
-    condition_names(spec, path, errors);
-    for (at, variable) in list(spec, "variables").iter().enumerate() {
-        let name = text(variable, "name");
-        let path = path.child("variables").index(at).child("name");
-        if name.is_empty() {
-            errors.push(FieldError::required(&path, "name is not specified"));
-        } else if !is_identifier(name) {
-            errors.push(FieldError::invalid(&path, name, "must be a valid CEL identifier"));
-        }
-    }
-    let (validations, annotations) = (list(spec, "validations"), list(spec, "auditAnnotations"));
-    if validations.is_empty() && annotations.is_empty() {
-        let detail = "validations or auditAnnotations must contain at least one item";
-        errors.push(FieldError::required(&path.child("validations"), detail));
-        errors.push(FieldError::required(&path.child("auditAnnotations"), detail));
-    }
-    for (at, validation) in validations.iter().enumerate() {
-        let path = path.child("validations").index(at);
-        if text(validation, "expression").trim().is_empty() {
-            errors.push(FieldError::required(&path.child("expression"), "expression is not specified"));
-        }
-        let reasons = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
-        if let Some(reason) =
-            validation["reason"].as_str().filter(|r| !reasons.contains(r) && *r != "Unauthorized")
-        {
-            errors.push(FieldError::not_supported(&path.child("reason"), reason, &reasons));
-        }
-    }
-}
-
-fn is_identifier(name: &str) -> bool {
-    let mut letters = name.chars();
-    letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-        && letters.all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
-fn matching(matching: &Value, required: bool, path: &Path, errors: &mut ErrorList) {
-    choice(matching, "matchPolicy", &["Equivalent", "Exact"], path, errors);
-    for key in ["namespaceSelector", "objectSelector"] {
-        selector(&matching[key], &path.child(key), errors);
-    }
-    let rules = list(matching, "resourceRules");
-    if required && rules.is_empty() {
-        errors.push(FieldError::required(&path.child("resourceRules"), ""));
-    }
-    for key in ["resourceRules", "excludeResourceRules"] {
-        for (at, rule) in list(matching, key).iter().enumerate() {
-            one_rule(rule, &path.child(key).index(at), errors);
-        }
-    }
-}
-
-/// A `MutatingAdmissionPolicy`, as far as it is like a validating one.
-pub(super) fn mutating_policy(spec: &Value, path: &Path, errors: &mut ErrorList) {
-    choice(spec, "failurePolicy", &["Fail", "Ignore"], path, errors);
-    let constraints = path.child("matchConstraints");
-    match &spec["matchConstraints"] {
-        Value::Object(_) => matching(&spec["matchConstraints"], true, &constraints, errors),
-        _ => errors.push(FieldError::required(&constraints, "")),
-    }
-    condition_names(spec, path, errors);
-    if list(spec, "mutations").is_empty() {
-        errors
-            .push(FieldError::required(&path.child("mutations"), "mutations must contain at least one item"));
-    }
-    choice(spec, "reinvocationPolicy", &["IfNeeded", "Never"], path, errors);
-}
-
-/// A `ValidatingAdmissionPolicyBinding`.
-pub(super) fn binding(spec: &Value, path: &Path, errors: &mut ErrorList) {
-    common_binding(spec, path, errors);
-    actions(list(spec, "validationActions"), &path.child("validationActions"), errors);
-}
-
-/// What the bindings of both kinds of policy have; that is all of a `MutatingAdmissionPolicyBinding`.
-pub(super) fn common_binding(spec: &Value, path: &Path, errors: &mut ErrorList) {
-    match text(spec, "policyName") {
-        "" => errors.push(FieldError::required(&path.child("policyName"), "")),
-        name => faulty(names::dns1123_subdomain(name), name, &path.child("policyName"), errors),
-    }
-    if let Some(reference) = spec["paramRef"].as_object() {
-        let path = path.child("paramRef");
-        let name = reference.get("name").and_then(Value::as_str).unwrap_or_default();
-        let selects = reference.get("selector").is_some_and(Value::is_object);
-        if !name.is_empty() && selects {
-            let detail = "name and selector are mutually exclusive";
-            errors.push(FieldError::forbidden(&path.child("name"), detail));
-            errors.push(FieldError::forbidden(&path.child("selector"), detail));
-        } else if name.is_empty() && !selects {
-            errors.push(FieldError::required(&path, "one of name or selector must be specified"));
-        }
-        if reference.get("parameterNotFoundAction").is_none_or(Value::is_null) {
-            errors.push(FieldError::required(&path.child("parameterNotFoundAction"), ""));
-        }
-    }
-    if spec["matchResources"].is_object() {
-        matching(&spec["matchResources"], false, &path.child("matchResources"), errors);
-    }
-}
-
-fn actions(actions: &[Value], path: &Path, errors: &mut ErrorList) {
-    if actions.is_empty() {
-        errors.push(FieldError::required(path, "at least one validation action is required"));
-    }
-    let known = ["Audit", "Deny", "Warn"];
-    for (at, action) in actions.iter().filter_map(Value::as_str).enumerate() {
-        if !known.contains(&action) {
-            errors.push(FieldError::not_supported(&path.index(at), action, &known));
-        }
-        if actions[..at].iter().any(|other| other == action) {
-            errors.push(FieldError::duplicate(&path.index(at), action));
-        }
-    }
-    if ["Deny", "Warn"].iter().all(|action| actions.iter().any(|other| other == action)) {
-        let detail = "must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)";
-        errors.push(FieldError::invalid(path, actions.to_vec(), detail));
     }
 }

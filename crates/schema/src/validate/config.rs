@@ -54,8 +54,46 @@ pub(super) fn secret(object: &Value, errors: &mut ErrorList) {
         "kubernetes.io/tls" => &["tls.crt", "tls.key"],
         _ => &[],
     };
-    for key in required.iter().filter(|key| object["data"].get(**key).is_none()) {
+    let is_missing = |key: &str| match key {
+        // A key that is empty is none.
+        "ssh-privatekey" => object["data"][key].as_str().is_none_or(str::is_empty),
+        key => object["data"].get(key).is_none(),
+    };
+    for key in required.iter().filter(|key| is_missing(key)) {
         errors.push(FieldError::required(&data.key(key), ""));
+    }
+    if let [key @ (".dockercfg" | ".dockerconfigjson")] = required
+        && let Some(value) = object["data"][*key].as_str()
+        && let Some(why) = json_object_fault(value)
+    {
+        errors.push(FieldError::invalid(&data.key(key), "<secret contents redacted>", why));
+    }
+    if text(object, "type") == "kubernetes.io/basic-auth" && is_missing("username") && is_missing("password")
+    {
+        for key in ["username", "password"] {
+            errors.push(FieldError::required(&data.key(key), ""));
+        }
+    }
+}
+
+/// Why data is no JSON object, or nothing.
+fn json_object_fault(data: &str) -> Option<String> {
+    let bytes = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, data).ok()?;
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Some("unexpected end of JSON input".to_owned());
+    }
+    match serde_json::from_slice::<Value>(&bytes) {
+        Ok(Value::Object(_) | Value::Null) => None,
+        Ok(other) => {
+            let kind = match other {
+                Value::Array(_) => "array",
+                Value::String(_) => "string",
+                Value::Bool(_) => "bool",
+                _ => "number",
+            };
+            Some(format!("json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"))
+        }
+        Err(error) => Some(error.to_string()),
     }
 }
 

@@ -160,7 +160,29 @@ fn resource_rule(rule: &Value, path: &Path, errors: &mut ErrorList) {
 fn other_rule(rule: &Value, path: &Path, errors: &mut ErrorList) {
     verbs(rule, path, errors);
     let texts = ["nonResourceURLs must contain at least one value", "non-resource URLs"];
-    alone(rule, "nonResourceURLs", texts, path, errors);
+    if alone(rule, "nonResourceURLs", texts, path, errors) {
+        for (at, url) in list(rule, "nonResourceURLs").iter().filter_map(Value::as_str).enumerate() {
+            if let Some(detail) = url_fault(url) {
+                errors.push(FieldError::invalid(&path.child("nonResourceURLs").index(at), url, detail));
+            }
+        }
+    }
+}
+
+/// What is wrong with a path that is no resource's.
+fn url_fault(url: &str) -> Option<&'static str> {
+    let wildcards = url.matches('*').count();
+    match () {
+        () if url.is_empty() => Some("must not be empty"),
+        () if url == "/" => None,
+        () if !url.starts_with('/') => Some("must start with slash"),
+        () if url.contains(' ') => Some("must not contain white-space"),
+        () if url.contains("//") => Some("must not contain double slash"),
+        () if wildcards > 1 || wildcards == 1 && !url.ends_with("/*") => {
+            Some("wildcard can only do suffix matching")
+        }
+        () => None,
+    }
 }
 
 /// A `PriorityLevelConfiguration`.

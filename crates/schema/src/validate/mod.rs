@@ -2,16 +2,19 @@
 //! same for every kind.
 
 pub(crate) mod admission;
+mod autoscaler;
 mod config;
 mod event;
 mod flow;
 mod internal;
+mod jobs;
 mod limits;
 pub mod names;
 mod network;
 mod other;
 mod placement;
 mod pod;
+mod policies;
 mod rbac;
 mod security;
 mod service;
@@ -30,14 +33,17 @@ pub fn validate_create(gvk: &GroupVersionKind, object: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     let (spec, path) = (&object["spec"], Path::new("spec"));
     match (gvk.group.as_str(), gvk.kind.as_str()) {
-        ("", "Pod") => pod::spec(spec, &path, &mut errors),
+        ("", "Pod") => {
+            pod::pod(object, &mut errors);
+            pod::new_pod(object, &mut errors);
+        }
         ("apps", "Deployment") => workloads::deployment(spec, &path, &mut errors),
         ("apps", "ReplicaSet") => workloads::replica_set(spec, &path, &mut errors),
         ("apps", "StatefulSet") => workloads::stateful_set(spec, true, &path, &mut errors),
         ("apps", "DaemonSet") => workloads::daemon_set(spec, &path, &mut errors),
-        ("batch", "Job") => workloads::job(spec, &path, &mut errors),
+        ("batch", "Job") => jobs::job(object, &mut errors),
         ("batch", "CronJob") => {
-            workloads::cron_job(spec, &path, &mut errors);
+            jobs::cron_job(spec, &path, &mut errors);
             // The name of a job is longer by eleven characters.
             let name = object["metadata"]["name"].as_str().unwrap_or_default();
             if name.len() > 52 {
@@ -45,7 +51,7 @@ pub fn validate_create(gvk: &GroupVersionKind, object: &Value) -> ErrorList {
                 errors.push(FieldError::invalid(&Path::new("metadata.name"), name, detail));
             }
         }
-        ("autoscaling", "HorizontalPodAutoscaler") => workloads::autoscaler(spec, &path, &mut errors),
+        ("autoscaling", "HorizontalPodAutoscaler") => autoscaler::autoscaler(spec, &path, &mut errors),
         ("policy", "PodDisruptionBudget") => workloads::disruption_budget(spec, &path, &mut errors),
         ("", "ReplicationController") => workloads::replication_controller(spec, &path, &mut errors),
         ("", "PodTemplate") => pod::template(&object["template"], &Path::new("template"), &mut errors),
@@ -64,7 +70,7 @@ pub fn validate_create(gvk: &GroupVersionKind, object: &Value) -> ErrorList {
         ("flowcontrol.apiserver.k8s.io", "FlowSchema") => flow::schema(object, &mut errors),
         ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration") => flow::level(object, &mut errors),
         ("", "Service") => service::service(object, &mut errors),
-        ("networking.k8s.io", "Ingress") => network::ingress(spec, &path, &mut errors),
+        ("networking.k8s.io", "Ingress") => network::new_ingress(object, &mut errors),
         ("networking.k8s.io", "NetworkPolicy") => network::policy(spec, &path, &mut errors),
         ("networking.k8s.io", "IPAddress") => network::ip_address(spec, &path, &mut errors),
         ("networking.k8s.io", "ServiceCIDR") => network::service_cidr(spec, &path, &mut errors),
@@ -83,30 +89,26 @@ pub fn validate_create(gvk: &GroupVersionKind, object: &Value) -> ErrorList {
             admission::webhooks(object, true, &mut errors);
         }
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => {
-            admission::policy(spec, &path, &mut errors);
+            policies::policy(object, &mut errors);
         }
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding") => {
-            admission::binding(spec, &path, &mut errors);
+            policies::binding(spec, &path, &mut errors);
         }
         ("admissionregistration.k8s.io", "MutatingAdmissionPolicy") => {
-            admission::mutating_policy(spec, &path, &mut errors);
+            policies::mutating_policy(spec, &path, &mut errors);
         }
         ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding") => {
-            admission::common_binding(spec, &path, &mut errors);
+            policies::common_binding(spec, &path, &mut errors);
         }
         ("", "ResourceQuota") => limits::quota(spec, &path, &mut errors),
         ("", "LimitRange") => limits::range(spec, &path, &mut errors),
-        ("", "PersistentVolume") => other::volume(spec, &path, &mut errors),
+        ("", "PersistentVolume") => other::volume(object, &path, &mut errors),
         ("", "Endpoints") => other::endpoints(object, &mut errors),
         ("scheduling.k8s.io", "PriorityClass") => other::priority_class(object, &mut errors),
         ("networking.k8s.io", "IngressClass") => other::ingress_class(spec, &path, &mut errors),
         ("coordination.k8s.io", "Lease") => other::lease(spec, &path, &mut errors),
         ("discovery.k8s.io", "EndpointSlice") => other::endpoint_slice(object, &mut errors),
         _ => {}
-    }
-    if (gvk.group.as_str(), gvk.kind.as_str()) == ("", "Pod") && !list(spec, "ephemeralContainers").is_empty()
-    {
-        errors.push(FieldError::forbidden(&path.child("ephemeralContainers"), "cannot be set on create"));
     }
     errors
 }
@@ -140,7 +142,7 @@ pub fn validate_update(gvk: &GroupVersionKind, new: &Value, old: &Value) -> Erro
             workloads::stateful_set(&new["spec"], false, &Path::new("spec"), &mut errors);
             workloads::stateful_set_update(new, old, &mut errors);
         }
-        ("batch", "Job") => workloads::job_update(new, old, &mut errors),
+        ("batch", "Job") => jobs::job_update(new, old, &mut errors),
         ("", "Service") => service::update(new, old, &mut errors),
         ("", "ConfigMap" | "Secret") => config::update(new, old, &mut errors),
         ("", "PersistentVolumeClaim") => storage::claim_update(new, old, &mut errors),
@@ -261,6 +263,46 @@ fn not_negative(value: &Value, path: &Path, errors: &mut ErrorList) {
     }
 }
 
+/// A number in a field that is zero where it is left out.
+fn not_negative_field(object: &Value, field: &str, path: &Path, errors: &mut ErrorList) {
+    not_negative(&object[field], &path.child(field), errors);
+}
+
+/// The keys of annotations, and the room that they take.
+fn annotations(annotations: &Value, path: &Path, errors: &mut ErrorList) {
+    const LONGEST: usize = 256 * 1024;
+    let mut size = 0;
+    for (key, value) in annotations.as_object().into_iter().flatten() {
+        let lower = key.to_lowercase();
+        faulty(names::qualified_name(&lower), key, path, errors);
+        size += key.len() + value.as_str().map_or(0, str::len);
+    }
+    if size > LONGEST {
+        errors.push(FieldError::too_long(path, LONGEST));
+    }
+}
+
+/// A path whose first part is a domain, such as `example.com/name`.
+fn domain_path(value: &str, path: &Path, errors: &mut ErrorList) {
+    if value.is_empty() {
+        errors.push(FieldError::required(path, ""));
+        return;
+    }
+    let Some((host, rest)) =
+        value.split_once('/').filter(|(host, rest)| !host.is_empty() && !rest.is_empty())
+    else {
+        let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
+        errors.push(FieldError::invalid(path, value, detail));
+        return;
+    };
+    faulty(names::dns1123_subdomain(host), host, path, errors);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/%!$&'()*+,;=:-._~".contains(c);
+    if !rest.chars().all(is_plain) {
+        let detail = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
+        errors.push(FieldError::invalid(path, rest, detail));
+    }
+}
+
 /// Adds a fault of a text for each reason.
 fn faulty(reasons: Vec<String>, value: &str, path: &Path, errors: &mut ErrorList) {
     errors.extend(reasons.into_iter().map(|reason| FieldError::invalid(path, value, reason)));
@@ -315,6 +357,13 @@ fn selector(selector: &Value, path: &Path, errors: &mut ErrorList) {
             faulty(names::label_value(value), value, &path.child("values").index(at), errors);
         }
     }
+}
+
+/// Why no selector can be made of a selector object: the first fault in it.
+fn selector_fault(object: &Value) -> Option<String> {
+    let mut errors = ErrorList::new();
+    selector(object, &Path::root(), &mut errors);
+    errors.0.into_iter().next().map(|error| error.body())
 }
 
 /// Whether a selector object has no conditions.

@@ -70,6 +70,48 @@ pub fn dns1123_subdomain(text: &str) -> Vec<String> {
     faults
 }
 
+/// Faults of what is put before the end of a generated name: a hyphen may be its last character.
+pub fn dns1123_subdomain_prefix(text: &str) -> Vec<String> {
+    match text.strip_suffix('-') {
+        Some(start) if !start.is_empty() => dns1123_subdomain(&format!("{start}a")),
+        _ => dns1123_subdomain(text),
+    }
+}
+
+/// Faults of a subdomain whose labels may have underscores.
+pub fn dns1123_subdomain_with_underscore(text: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    if text.len() > SUBDOMAIN_MAX {
+        faults.push(too_long(SUBDOMAIN_MAX));
+    }
+    let is_label = |label: &str| {
+        let bytes = label.strip_prefix('_').unwrap_or(label).as_bytes();
+        let ends = bytes.first().copied().is_some_and(lower_or_digit)
+            && bytes.last().copied().is_some_and(lower_or_digit);
+        ends && bytes.iter().all(|b| lower_or_digit(*b) || b"-_".contains(b))
+    };
+    if !text.split('.').all(is_label) {
+        faults.push(regex_fault(
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character",
+            r"[a-z0-9_]([-_a-z0-9]*[a-z0-9])?(\.[a-z0-9_]([-_a-z0-9]*[a-z0-9])?)*",
+            &["example.com"],
+        ));
+    }
+    faults
+}
+
+/// Faults of the name of an HTTP header.
+pub fn http_header(text: &str) -> Vec<String> {
+    match !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
+        true => Vec::new(),
+        false => vec![regex_fault(
+            "a valid HTTP header must consist of alphanumeric characters or '-'",
+            "[-A-Za-z0-9]+",
+            &["X-Header-Name"],
+        )],
+    }
+}
+
 /// Faults of an RFC 1035 label, such as a service's name.
 pub fn dns1035_label(text: &str) -> Vec<String> {
     let mut faults = Vec::new();
@@ -114,7 +156,7 @@ pub fn qualified_name(text: &str) -> Vec<String> {
                 name
             }
             _ => {
-                let fault = regex_fault(&format!("a qualified name {WORDS}"), PATTERN, &examples);
+                let fault = regex_fault(&format!("a valid label key {WORDS}"), PATTERN, &examples);
                 return vec![format!(
                     "{fault} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
                 )];
@@ -154,7 +196,7 @@ pub fn port_name(text: &str) -> Vec<String> {
     if text.len() > 15 {
         faults.push("must be no more than 15 characters".into());
     }
-    if !bytes.iter().all(|b| lower_or_digit(*b) || *b == b'-') {
+    if bytes.is_empty() || !bytes.iter().all(|b| lower_or_digit(*b) || *b == b'-') {
         faults.push("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)".into());
     }
     if !bytes.iter().any(u8::is_ascii_lowercase) {
@@ -189,7 +231,8 @@ pub fn config_key(text: &str) -> Vec<String> {
             "[-._a-zA-Z0-9]+",
             &["key.name", "KEY_NAME", "key-name"],
         ));
-    } else if text == "." || text == ".." {
+    }
+    if text == "." || text == ".." {
         faults.push(format!("must not be '{text}'"));
     } else if text.starts_with("..") {
         faults.push("must not start with '..'".into());

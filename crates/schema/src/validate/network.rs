@@ -7,6 +7,19 @@ use crate::{ErrorList, FieldError, Path};
 
 const PATH_TYPES: [&str; 3] = ["Exact", "ImplementationSpecific", "Prefix"];
 
+/// An Ingress that is new: its class is said in one way.
+pub(super) fn new_ingress(object: &Value, errors: &mut ErrorList) {
+    const CLASS: &str = "kubernetes.io/ingress.class";
+    ingress(&object["spec"], &Path::new("spec"), errors);
+    let (old, new) = (object["metadata"]["annotations"][CLASS].as_str(), &object["spec"]["ingressClassName"]);
+    if let (Some(old), Some(new)) = (old, new.as_str())
+        && old != new
+    {
+        let detail = "must match `ingressClassName` when both are specified";
+        errors.push(FieldError::invalid(&Path::new("annotations").child(CLASS), old, detail));
+    }
+}
+
 pub(super) fn ingress(spec: &Value, path: &Path, errors: &mut ErrorList) {
     let rules = list(spec, "rules");
     let backend = &spec["defaultBackend"];
@@ -112,9 +125,7 @@ fn ingress_backend(backend: &Value, path: &Path, errors: &mut ErrorList) {
         return;
     }
     if resource.is_object() {
-        for field in ["kind", "name"].into_iter().filter(|field| text(resource, field).is_empty()) {
-            errors.push(FieldError::required(&path.child("resource").child(field), ""));
-        }
+        typed_reference(resource, &path.child("resource"), errors);
         return;
     }
     if !service.is_object() {
@@ -137,6 +148,19 @@ fn ingress_backend(backend: &Value, path: &Path, errors: &mut ErrorList) {
             let faults = names::port_number(number);
             let path = port_path.child("number");
             errors.extend(faults.into_iter().map(|fault| FieldError::invalid(&path, number, fault)));
+        }
+    }
+}
+
+/// A reference to an object of some kind: its group, kind and name.
+pub(super) fn typed_reference(reference: &Value, path: &Path, errors: &mut ErrorList) {
+    if let Some(group) = reference["apiGroup"].as_str() {
+        faulty(names::dns1123_subdomain(group), group, &path.child("apiGroup"), errors);
+    }
+    for field in ["kind", "name"] {
+        match text(reference, field) {
+            "" => errors.push(FieldError::required(&path.child(field), "")),
+            value => faulty(names::path_segment(value), value, &path.child(field), errors),
         }
     }
 }
@@ -183,6 +207,11 @@ fn policy_port(port: &Value, path: &Path, errors: &mut ErrorList) {
                 let detail = "must be greater than or equal to `port`";
                 errors.push(FieldError::invalid(&path.child("endPort"), number, detail));
             }
+            if let Some(end) = port["endPort"].as_i64() {
+                let faults = names::port_number(end).into_iter();
+                let path = path.child("endPort");
+                errors.extend(faults.map(|fault| FieldError::invalid(&path, end, fault)));
+            }
         }
         Value::String(name) => {
             if port["endPort"].is_i64() {
@@ -200,6 +229,10 @@ fn policy_port(port: &Value, path: &Path, errors: &mut ErrorList) {
 }
 
 fn ip_block(block: &Value, path: &Path, errors: &mut ErrorList) {
+    if text(block, "cidr").is_empty() {
+        errors.push(FieldError::required(&path.child("cidr"), ""));
+        return;
+    }
     let outer = names::cidr(text(block, "cidr"));
     if outer.is_none() {
         errors.push(FieldError::invalid(&path.child("cidr"), text(block, "cidr"), names::CIDR));

@@ -4,35 +4,36 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use super::{faulty, list, names, not_negative, placement, text};
+use super::{faulty, list, names, not_negative, placement, pod::sources, text};
 use crate::{ErrorList, FieldError, Path, Quantity};
 
 /// What an address is expected to look like.
 const ADDRESS: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-/// The sources of a persistent volume.
-const SOURCES: [&str; 22] = [
-    "awsElasticBlockStore",
-    "azureDisk",
-    "azureFile",
-    "cephfs",
-    "cinder",
-    "csi",
-    "fc",
-    "flexVolume",
-    "flocker",
-    "gcePersistentDisk",
-    "glusterfs",
-    "hostPath",
-    "iscsi",
-    "local",
-    "nfs",
-    "photonPersistentDisk",
-    "portworxVolume",
-    "quobyte",
-    "rbd",
-    "scaleIO",
-    "storageos",
-    "vsphereVolume",
+/// The sources of a persistent volume in the order in which the API server looks at them, and how it calls a
+/// second one.
+const SOURCES: [(&str, &str); 22] = [
+    ("hostPath", "hostPath"),
+    ("gcePersistentDisk", "gcePersistentDisk"),
+    ("awsElasticBlockStore", "awsElasticBlockStore"),
+    ("glusterfs", "glusterfs"),
+    ("flocker", "flocker"),
+    ("nfs", "nfs"),
+    ("rbd", "rbd"),
+    ("quobyte", "quobyte"),
+    ("cephfs", "cephFS"),
+    ("iscsi", "iscsi"),
+    ("cinder", "cinder"),
+    ("fc", "fc"),
+    ("flexVolume", "flexVolume"),
+    ("azureFile", "azureFile"),
+    ("vsphereVolume", "vsphereVolume"),
+    ("photonPersistentDisk", "photonPersistentDisk"),
+    ("portworxVolume", "portworxVolume"),
+    ("azureDisk", "azureDisk"),
+    ("scaleIO", "scaleIO"),
+    ("local", "local"),
+    ("storageos", "storageos"),
+    ("csi", "csi"),
 ];
 
 pub(super) fn address(text: &str, path: &Path, errors: &mut ErrorList) -> Option<IpAddr> {
@@ -49,10 +50,18 @@ fn reachable(text: &str, address: IpAddr, path: &Path, errors: &mut ErrorList) {
         IpAddr::V4(v4) => v4.is_link_local(),
         IpAddr::V6(v6) => v6.segments()[0] & 0xffc0 == 0xfe80,
     };
+    let local_multicast = match address {
+        IpAddr::V4(v4) => v4.octets()[..3] == [224, 0, 0],
+        IpAddr::V6(v6) => v6.segments()[0] == 0xff02,
+    };
     for (is, detail) in [
         (address.is_unspecified(), "may not be unspecified (0.0.0.0 or ::)".to_owned()),
         (address.is_loopback(), "may not be in the loopback range (127.0.0.0/8, ::1/128)".to_owned()),
         (link_local, "may not be in the link-local range (169.254.0.0/16, fe80::/10)".to_owned()),
+        (
+            local_multicast,
+            "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)".to_owned(),
+        ),
     ] {
         if is {
             errors.push(FieldError::invalid(path, text, detail));
@@ -70,7 +79,8 @@ pub(super) fn not_loopback(text: &str, path: &Path, errors: &mut ErrorList) {
 pub(super) fn volume_update(new: &Value, old: &Value, errors: &mut ErrorList) {
     let sources = |object: &Value| -> Value {
         let spec = object["spec"].as_object().into_iter().flatten();
-        let given = spec.filter(|(name, source)| SOURCES.contains(&name.as_str()) && !source.is_null());
+        let given =
+            spec.filter(|(name, source)| SOURCES.iter().any(|(kind, _)| kind == name) && !source.is_null());
         given.map(|(name, source)| (name.clone(), source.clone())).collect::<serde_json::Map<_, _>>().into()
     };
     let (mut after, before) = (sources(new), sources(old));
@@ -90,16 +100,12 @@ pub(super) fn volume_update(new: &Value, old: &Value, errors: &mut ErrorList) {
     }
 }
 
-pub(super) fn volume(spec: &Value, path: &Path, errors: &mut ErrorList) {
+pub(super) fn volume(object: &Value, path: &Path, errors: &mut ErrorList) {
+    let spec = &object["spec"];
     if list(spec, "accessModes").is_empty() {
         errors.push(FieldError::required(&path.child("accessModes"), ""));
     }
-    for mode in list(spec, "accessModes") {
-        if !super::storage::ACCESS.contains(&mode.as_str().unwrap_or_default()) {
-            let known = &super::storage::ACCESS;
-            errors.push(FieldError::not_supported(&path.child("accessModes"), mode.clone(), known));
-        }
-    }
+    super::storage::access_modes(spec, &path.child("accessModes"), errors);
     capacity(&spec["capacity"], &path.child("capacity"), errors);
     let policies = ["Delete", "Recycle", "Retain"];
     let policy = text(spec, "persistentVolumeReclaimPolicy");
@@ -107,25 +113,16 @@ pub(super) fn volume(spec: &Value, path: &Path, errors: &mut ErrorList) {
         let path = path.child("persistentVolumeReclaimPolicy");
         errors.push(FieldError::not_supported(&path, policy, &policies));
     }
-    let affinity = &spec["nodeAffinity"]["required"];
-    if affinity.is_object() {
-        placement::node_selector(affinity, &path.child("nodeAffinity").child("required"), errors);
-    }
-    let given: Vec<&str> = SOURCES.into_iter().filter(|source| spec[*source].is_object()).collect();
-    if given.is_empty() {
-        errors.push(FieldError::required(path, "must specify a volume type"));
-    }
-    // One source is looked at before the others.
-    let order = given.iter().filter(|s| **s == "hostPath").chain(given.iter().filter(|s| **s != "hostPath"));
-    for (at, source) in order.enumerate() {
-        let path = path.child(source);
-        if at > 0 {
-            errors.push(FieldError::forbidden(&path, "may not specify more than 1 volume type"));
-        } else {
-            volume_source(source, spec, &path, errors);
+    if spec["nodeAffinity"].is_object() {
+        let (affinity, path) =
+            (&spec["nodeAffinity"]["required"], path.child("nodeAffinity").child("required"));
+        match affinity.is_object() {
+            true => placement::node_selector(affinity, &path, errors),
+            false => errors.push(FieldError::required(&path, "must specify required node constraints")),
         }
     }
-    let root = spec["hostPath"]["path"].as_str().is_some_and(|place| place.trim_end_matches('/').is_empty());
+    volume_sources(object, path, errors);
+    let root = spec["hostPath"]["path"].as_str().is_some_and(is_root);
     if policy == "Recycle" && spec["hostPath"].is_object() && root {
         let path = path.child("persistentVolumeReclaimPolicy");
         errors.push(FieldError::forbidden(&path, "may not be 'recycle' for a hostPath mount of '/'"));
@@ -134,9 +131,85 @@ pub(super) fn volume(spec: &Value, path: &Path, errors: &mut ErrorList) {
     if !class.is_empty() {
         faulty(names::dns1123_subdomain(class), class, &path.child("storageClassName"), errors);
     }
-    let mode = text(spec, "volumeMode");
-    if !matches!(mode, "" | "Block" | "Filesystem") {
-        errors.push(FieldError::not_supported(&path.child("volumeMode"), mode, &["Block", "Filesystem"]));
+    super::storage::volume_mode(spec, path, errors);
+    if let Some(class) = spec["volumeAttributesClassName"].as_str() {
+        let place = path.child("volumeAttributesClassName");
+        match class {
+            "" => errors.push(FieldError::required(&place, "an empty string is disallowed")),
+            class => faulty(names::dns1123_subdomain(class), class, &place, errors),
+        }
+        if !spec["csi"].is_object() {
+            let detail = "has to be specified when using volumeAttributesClassName";
+            errors.push(FieldError::required(&path.child("csi"), detail));
+        }
+    }
+}
+
+/// Whether a path leads to the root, whatever it takes on the way.
+fn is_root(place: &str) -> bool {
+    let mut depth = 0usize;
+    for part in place.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => depth = depth.saturating_sub(1),
+            _ => depth += 1,
+        }
+    }
+    place.starts_with('/') && depth == 0
+}
+
+/// What a volume is made of: one of many.
+fn volume_sources(object: &Value, path: &Path, errors: &mut ErrorList) {
+    let spec = &object["spec"];
+    let mut count = 0;
+    for (kind, second) in SOURCES.into_iter().filter(|(kind, _)| spec[*kind].is_object()) {
+        count += 1;
+        // The server looks at this one in any case.
+        if count > 1 && kind != "flexVolume" {
+            let detail = "may not specify more than 1 volume type";
+            errors.push(FieldError::forbidden(&path.child(second), detail));
+            continue;
+        }
+        let (source, place) = (&spec[kind], path.child(kind));
+        match kind {
+            "csi" => csi(source, &place, errors),
+            _ => sources::source(kind, source, true, &place, errors),
+        }
+        if kind == "iscsi" {
+            sources::iscsi_portal(text(&object["metadata"], "name"), source, &place, errors);
+        }
+        if kind == "local" && !spec["nodeAffinity"].is_object() {
+            let detail = "Local volume requires node affinity";
+            errors.push(FieldError::required(&path.child("nodeAffinity"), detail));
+        }
+    }
+    if count == 0 {
+        errors.push(FieldError::required(path, "must specify a volume type"));
+    }
+}
+
+fn csi(source: &Value, path: &Path, errors: &mut ErrorList) {
+    const SECRETS: [&str; 4] = [
+        "controllerPublishSecretRef",
+        "controllerExpandSecretRef",
+        "nodePublishSecretRef",
+        "nodeExpandSecretRef",
+    ];
+    sources::driver_name(text(source, "driver"), &path.child("driver"), errors);
+    if text(source, "volumeHandle").is_empty() {
+        errors.push(FieldError::required(&path.child("volumeHandle"), ""));
+    }
+    for field in SECRETS.into_iter().filter(|field| source[*field].is_object()) {
+        for (part, faults) in [
+            ("name", names::dns1123_subdomain as fn(&str) -> Vec<String>),
+            ("namespace", names::dns1123_label),
+        ] {
+            let (value, path) = (text(&source[field], part), path.child(field).child(part));
+            match value {
+                "" => errors.push(FieldError::required(&path, "")),
+                value => faulty(faults(value), value, &path, errors),
+            }
+        }
     }
 }
 
@@ -162,6 +235,31 @@ pub(super) fn node(object: &Value, errors: &mut ErrorList) {
             fault.detail = "taints must be unique by key and effect pair".to_owned();
             errors.push(fault);
         }
+    }
+    pod_networks(&object["spec"], errors);
+}
+
+/// The networks of a node's pods: at most one of each family.
+fn pod_networks(spec: &Value, errors: &mut ErrorList) {
+    let first = text(spec, "podCIDR");
+    let alone = [Value::from(first)];
+    let given = list(spec, "podCIDRs");
+    // The older field counts where the two do not agree.
+    let agrees = given.first().is_some_and(|network| network == first);
+    let (networks, path) =
+        (if first.is_empty() || agrees { given } else { &alone }, Path::new("spec.podCIDRs"));
+    let networks = if first.is_empty() { &[][..] } else { networks };
+    let mut families = Vec::new();
+    for (at, network) in networks.iter().filter_map(Value::as_str).enumerate() {
+        match names::cidr(network) {
+            Some((address, _)) => families.push(address.is_ipv4()),
+            None => errors.push(FieldError::invalid(&path.index(at), network, names::CIDR)),
+        }
+    }
+    let is_dual = families.contains(&true) && families.contains(&false) && networks.len() == 2;
+    if networks.len() > 1 && !is_dual {
+        let detail = "may specify no more than one CIDR for each IP family";
+        errors.push(FieldError::invalid(&path, networks.to_vec(), detail));
     }
 }
 
@@ -190,32 +288,6 @@ fn capacity(capacity: &Value, path: &Path, errors: &mut ErrorList) {
     }
 }
 
-fn volume_source(kind: &str, spec: &Value, path: &Path, errors: &mut ErrorList) {
-    let source = &spec[kind];
-    let mut required = |keys: &[&str]| {
-        for key in keys.iter().filter(|key| text(source, key).is_empty()) {
-            errors.push(FieldError::required(&path.child(key), ""));
-        }
-    };
-    match kind {
-        "hostPath" | "local" => required(&["path"]),
-        "csi" => required(&["driver", "volumeHandle"]),
-        "nfs" => required(&["server", "path"]),
-        _ => return,
-    }
-    let place = text(source, "path");
-    if kind == "nfs" && !place.starts_with('/') && !place.is_empty() {
-        errors.push(FieldError::invalid(&path.child("path"), place, "must be an absolute path"));
-    }
-    if kind == "hostPath" && place.split('/').any(|part| part == "..") {
-        errors.push(FieldError::invalid(&path.child("path"), place, "must not contain '..'"));
-    }
-    if kind == "local" && !spec["nodeAffinity"]["required"].is_object() {
-        let detail = "Local volume requires node affinity";
-        errors.push(FieldError::required(&Path::new("spec.nodeAffinity"), detail));
-    }
-}
-
 pub(super) fn priority_class_update(new: &Value, old: &Value, errors: &mut ErrorList) {
     if new["value"].as_i64().unwrap_or_default() != old["value"].as_i64().unwrap_or_default() {
         errors.push(FieldError::forbidden(&Path::new("value"), "may not be changed in an update."));
@@ -239,34 +311,45 @@ pub(super) fn priority_class(object: &Value, errors: &mut ErrorList) {
         let detail = format!("maximum allowed value of a user defined priority is {HIGHEST}");
         errors.push(FieldError::forbidden(&Path::new("value"), detail));
     }
-    let policies = ["PreemptLowerPriority", "Never"];
-    if let Some(policy) = object["preemptionPolicy"].as_str().filter(|policy| !policies.contains(policy)) {
-        errors.push(FieldError::not_supported(&Path::new("preemptionPolicy"), policy, &policies));
+    if let Some(policy) = object["preemptionPolicy"].as_str() {
+        let known = ["PreemptLowerPriority", "Never"];
+        super::one_of(policy, &known, &Path::new("preemptionPolicy"), errors);
     }
 }
 
 pub(super) fn ingress_class(spec: &Value, path: &Path, errors: &mut ErrorList) {
     let controller = text(spec, "controller");
     let place = path.child("controller");
-    if controller.is_empty() {
-        errors.push(FieldError::required(&place, ""));
-    } else if !controller.contains('/') {
-        let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";
-        errors.push(FieldError::invalid(&place, controller, detail));
+    const LONGEST: usize = 250;
+    if controller.len() > LONGEST {
+        errors.push(FieldError::too_long(&place, LONGEST));
     }
+    super::domain_path(controller, &place, errors);
     let parameters = &spec["parameters"];
     if !parameters.is_object() {
         return;
     }
     let path = path.child("parameters");
-    for key in ["kind", "name"] {
-        if text(parameters, key).is_empty() {
-            errors.push(FieldError::required(&path.child(key), ""));
-        }
+    super::network::typed_reference(parameters, &path, errors);
+    let (namespace, place) = (parameters["namespace"].as_str(), path.child("namespace"));
+    if let Some(namespace) = namespace.filter(|_| parameters["scope"] != "Cluster") {
+        faulty(names::dns1123_label(namespace), namespace, &place, errors);
     }
-    let scope = text(parameters, "scope");
-    if !matches!(scope, "" | "Cluster" | "Namespace") {
-        errors.push(FieldError::not_supported(&path.child("scope"), scope, &["Cluster", "Namespace"]));
+    let Some(scope) = parameters["scope"].as_str() else {
+        errors.push(FieldError::required(&path.child("scope"), ""));
+        return;
+    };
+    match (scope, namespace) {
+        ("Namespace", None) => {
+            errors.push(FieldError::required(&place, "`parameters.scope` is set to 'Namespace'"));
+        }
+        ("Cluster", Some(_)) => {
+            errors.push(FieldError::forbidden(&place, "`parameters.scope` is set to 'Cluster'"));
+        }
+        ("Namespace" | "Cluster", _) => {}
+        (other, _) => {
+            errors.push(FieldError::not_supported(&path.child("scope"), other, &["Cluster", "Namespace"]));
+        }
     }
 }
 
@@ -296,6 +379,9 @@ pub(super) fn endpoint_slice(slice: &Value, errors: &mut ErrorList) {
     for (at, port) in ports.iter().enumerate() {
         let path = Path::new("ports").index(at);
         let name = text(port, "name");
+        if !name.is_empty() {
+            faulty(names::dns1123_label(name), name, &path.child("name"), errors);
+        }
         if ports[..at].iter().any(|other| text(other, "name") == name) {
             errors.push(FieldError::duplicate(&path.child("name"), name));
         }
@@ -306,6 +392,12 @@ pub(super) fn endpoint_slice(slice: &Value, errors: &mut ErrorList) {
                 protocol,
                 &["SCTP", "TCP", "UDP"],
             ));
+        }
+    }
+    for (at, protocol) in ports.iter().map(|port| port["appProtocol"].as_str()).enumerate() {
+        if let Some(protocol) = protocol {
+            let path = Path::new("ports").index(at).child("appProtocol");
+            faulty(names::qualified_name(protocol), protocol, &path, errors);
         }
     }
     for (at, endpoint) in list(slice, "endpoints").iter().enumerate() {
@@ -337,9 +429,20 @@ fn one_endpoint(endpoint: &Value, kind: &str, path: &Path, errors: &mut ErrorLis
     if !node.is_empty() {
         faulty(names::dns1123_subdomain(node), node, &path.child("nodeName"), errors);
     }
-    let host = text(endpoint, "hostname");
-    if !host.is_empty() {
+    if let Some(host) = endpoint["hostname"].as_str() {
         faulty(names::dns1123_label(host), host, &path.child("hostname"), errors);
+    }
+    for (field, faults) in
+        [("forZones", names::label_value as fn(&str) -> Vec<String>), ("forNodes", names::dns1123_subdomain)]
+    {
+        let hints = list(&endpoint["hints"], field);
+        for (at, hint) in hints.iter().enumerate() {
+            let (name, path) = (text(hint, "name"), path.child("hints").child(field).index(at).child("name"));
+            if hints[..at].iter().any(|other| text(other, "name") == name) {
+                errors.push(FieldError::duplicate(&path, name));
+            }
+            faulty(faults(name), name, &path, errors);
+        }
     }
 }
 
@@ -351,8 +454,16 @@ pub(super) fn endpoints(object: &Value, errors: &mut ErrorList) {
         }
         for key in ["addresses", "notReadyAddresses"] {
             for (at, entry) in list(subset, key).iter().enumerate() {
-                let path = path.child(key).index(at).child("ip");
+                let entry_path = path.child(key).index(at);
+                let path = entry_path.child("ip");
                 let ip = text(entry, "ip");
+                let host = text(entry, "hostname");
+                if !host.is_empty() {
+                    faulty(names::dns1123_label(host), host, &entry_path.child("hostname"), errors);
+                }
+                if let Some(node) = entry["nodeName"].as_str() {
+                    faulty(names::dns1123_subdomain(node), node, &entry_path.child("nodeName"), errors);
+                }
                 match address(ip, &path, errors) {
                     Some(found) => reachable(ip, found, &path, errors),
                     None => errors.push(FieldError::invalid(&path, ip, "must be a valid IP address")),
@@ -371,6 +482,9 @@ pub(super) fn endpoints(object: &Value, errors: &mut ErrorList) {
             let faults = names::port_number(number).into_iter();
             errors.extend(faults.map(|fault| FieldError::invalid(&path.child("port"), number, fault)));
             super::one_of(text(port, "protocol"), &["SCTP", "TCP", "UDP"], &path.child("protocol"), errors);
+            if let Some(protocol) = port["appProtocol"].as_str() {
+                faulty(names::qualified_name(protocol), protocol, &path.child("appProtocol"), errors);
+            }
         }
     }
 }

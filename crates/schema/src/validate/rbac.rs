@@ -15,6 +15,15 @@ pub(super) fn role(kind: &str, role: &Value, errors: &mut ErrorList) {
         let detail = "at least one clusterRoleSelector required if aggregationRule is non-nil";
         errors.push(FieldError::required(&path, detail));
     }
+    let selectors = list(&role["aggregationRule"], "clusterRoleSelectors");
+    for (at, selector) in selectors.iter().enumerate() {
+        let path = Path::new("aggregationRule.clusterRoleSelectors").index(at);
+        super::selector(selector, &path, errors);
+        // The server makes a selector of it once more.
+        if let Some(why) = super::selector_fault(selector) {
+            errors.push(FieldError::invalid(&path, Value::Null, format!("invalid label selector. {why}")));
+        }
+    }
     for (at, rule) in list(role, "rules").iter().enumerate() {
         let path = Path::new("rules").index(at);
         if list(rule, "verbs").is_empty() {
@@ -26,7 +35,7 @@ pub(super) fn role(kind: &str, role: &Value, errors: &mut ErrorList) {
                 let value = rule["nonResourceURLs"].clone();
                 errors.push(FieldError::invalid(&path.child("nonResourceURLs"), value, detail));
             }
-            if !list(rule, "resources").is_empty() || !list(rule, "apiGroups").is_empty() {
+            if ["resources", "apiGroups", "resourceNames"].iter().any(|field| !list(rule, field).is_empty()) {
                 let detail = "rules cannot apply to both regular resources and non-resource URLs";
                 let value = rule["nonResourceURLs"].clone();
                 errors.push(FieldError::invalid(&path.child("nonResourceURLs"), value, detail));

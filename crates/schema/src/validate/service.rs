@@ -18,18 +18,11 @@ pub(super) fn service(service: &Value, errors: &mut ErrorList) {
         errors.push(FieldError::required(&path.child("ports"), ""));
     }
     match kind {
-        "LoadBalancer" if headless => {
-            let detail = "may not be set to 'None' for LoadBalancer services";
+        "LoadBalancer" | "NodePort" if headless => {
+            let detail = format!("may not be set to 'None' for {kind} services");
             errors.push(FieldError::invalid(&path.child("clusterIPs").index(0), "None", detail));
         }
-        "NodePort" if headless => {
-            let detail = "may not be set to 'None' for NodePort services";
-            errors.push(FieldError::invalid(&path.child("clusterIPs").index(0), "None", detail));
-        }
-        "ExternalName" => match text(spec, "externalName").trim_end_matches('.') {
-            "" => errors.push(FieldError::required(&path.child("externalName"), "")),
-            name => faulty(names::dns1123_subdomain(name), name, &path.child("externalName"), errors),
-        },
+        "ExternalName" => external_name(spec, &path, errors),
         _ => {}
     }
     let mut names_seen = HashSet::new();
@@ -37,7 +30,13 @@ pub(super) fn service(service: &Value, errors: &mut ErrorList) {
         one_port(port, ports.len() > 1, &mut names_seen, &path.child("ports").index(at), errors);
     }
     super::labels(&spec["selector"], &path.child("selector"), errors);
-    one_of(text(spec, "sessionAffinity"), &["ClientIP", "None"], &path.child("sessionAffinity"), errors);
+    affinity(spec, &path, errors);
+    if kind != "ExternalName" {
+        addresses(spec, &path, errors);
+    }
+    for (at, ip) in list(spec, "externalIPs").iter().filter_map(Value::as_str).enumerate() {
+        other::not_loopback(ip, &path.child("externalIPs").index(at), errors);
+    }
     one_of(kind, &TYPES, &path.child("type"), errors);
     for (at, port) in ports.iter().enumerate().filter(|_| kind == "ClusterIP") {
         if port["nodePort"].as_i64().is_some_and(|number| number != 0) {
@@ -45,69 +44,171 @@ pub(super) fn service(service: &Value, errors: &mut ErrorList) {
             errors.push(FieldError::forbidden(&path, "may not be used when `type` is 'ClusterIP'"));
         }
     }
-    addresses(spec, kind, &path, errors);
-    families(spec, kind, &path, errors);
-    policies(spec, kind, &path, errors);
     duplicate_ports(ports, &path, errors);
+    source_ranges(service, kind, &path, errors);
+    balancer_fields(spec, kind, &path, errors);
+    policies(spec, kind, &path, errors);
     // Addresses are given out to what is valid otherwise.
     if errors.is_empty() && kind != "ExternalName" {
         stacks(spec, &path, errors);
     }
 }
 
-fn addresses(spec: &Value, kind: &str, path: &Path, errors: &mut ErrorList) {
-    let cluster = text(spec, "clusterIP");
-    if !matches!(cluster, "" | "None") && kind != "ExternalName" {
-        other::address(cluster, &path.child("clusterIPs").index(0), errors);
-    }
-    for (at, ip) in list(spec, "externalIPs").iter().filter_map(Value::as_str).enumerate() {
-        other::not_loopback(ip, &path.child("externalIPs").index(at), errors);
-    }
-    for (at, range) in list(spec, "loadBalancerSourceRanges").iter().filter_map(Value::as_str).enumerate() {
-        if names::cidr(range.trim()).is_none() {
-            let path = path.child("LoadBalancerSourceRanges").index(at);
-            errors.push(FieldError::invalid(&path, range, names::CIDR));
+fn external_name(spec: &Value, path: &Path, errors: &mut ErrorList) {
+    let detail = "may not be set for ExternalName services";
+    for field in ["clusterIPs", "ipFamilies"] {
+        let has_one = field == "clusterIPs" && !text(spec, "clusterIP").is_empty();
+        if has_one || !list(spec, field).is_empty() {
+            errors.push(FieldError::forbidden(&path.child(field), detail));
         }
     }
-    let seconds = spec["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"].as_i64();
-    if let Some(seconds) = seconds.filter(|seconds| !(1..=86400).contains(seconds)) {
-        let path = path.child("sessionAffinityConfig").child("clientIP").child("timeoutSeconds");
-        let detail = "must be greater than 0 and less than 86400";
-        errors.push(FieldError::invalid(&path, seconds, detail));
+    if !spec["ipFamilyPolicy"].is_null() {
+        errors.push(FieldError::forbidden(&path.child("ipFamilyPolicy"), detail));
+    }
+    let name = text(spec, "externalName");
+    match name.strip_suffix('.').unwrap_or(name) {
+        "" => errors.push(FieldError::required(&path.child("externalName"), "")),
+        name => faulty(names::dns1123_subdomain(name), name, &path.child("externalName"), errors),
     }
 }
 
-/// What a Service says of address families, whatever the cluster has.
-fn families(spec: &Value, kind: &str, path: &Path, errors: &mut ErrorList) {
-    let families = list(spec, "ipFamilies");
-    let (families_path, policy_path) = (path.child("ipFamilies"), path.child("ipFamilyPolicy"));
-    if kind == "ExternalName" {
-        let detail = "may not be set for ExternalName services";
-        if !families.is_empty() {
-            errors.push(FieldError::forbidden(&families_path, detail));
-        }
-        if !spec["ipFamilyPolicy"].is_null() {
-            errors.push(FieldError::forbidden(&policy_path, detail));
-        }
+fn affinity(spec: &Value, path: &Path, errors: &mut ErrorList) {
+    let kind = text(spec, "sessionAffinity");
+    one_of(kind, &["ClientIP", "None"], &path.child("sessionAffinity"), errors);
+    let (config, path) = (&spec["sessionAffinityConfig"], path.child("sessionAffinityConfig"));
+    if kind == "None" && config.is_object() {
+        errors.push(FieldError::forbidden(&path, "must not be set when session affinity is None"));
+    }
+    if kind != "ClientIP" {
         return;
     }
+    let place = path.child("clientIP").child("timeoutSeconds");
+    let missing = match () {
+        () if !config.is_object() => &path,
+        () if !config["clientIP"].is_object() => &path.child("clientIP"),
+        () if config["clientIP"]["timeoutSeconds"].is_null() => &place,
+        () => {
+            let seconds = config["clientIP"]["timeoutSeconds"].as_i64().unwrap_or_default();
+            if !(1..=86400).contains(&seconds) {
+                let detail = "must be greater than 0 and less than 86400";
+                errors.push(FieldError::invalid(&place, seconds, detail));
+            }
+            return;
+        }
+    };
+    errors.push(FieldError::required(missing, "when session affinity type is ClientIP"));
+}
+
+/// Addresses and their families, whatever the cluster has.
+fn addresses(spec: &Value, path: &Path, errors: &mut ErrorList) {
+    let (cluster, ips) = (text(spec, "clusterIP"), list(spec, "clusterIPs"));
+    let place = path.child("clusterIPs");
+    match ips.first().and_then(Value::as_str) {
+        Some(_) if cluster.is_empty() => {
+            let detail = "must be empty when `clusterIP` is not specified";
+            errors.push(FieldError::invalid(&place, ips.to_vec(), detail));
+        }
+        Some(first) if first != cluster => {
+            errors.push(FieldError::invalid(&place, ips.to_vec(), "first value must match `clusterIP`"));
+        }
+        _ => {}
+    }
+    families(spec, path, errors);
+    // What is not completed yet has one address only.
+    let of_one = [Value::from(cluster)];
+    let ips = if ips.is_empty() && !cluster.is_empty() { &of_one[..] } else { ips };
+    let mut families = Vec::new();
+    for (at, ip) in ips.iter().map(|ip| ip.as_str().unwrap_or_default()).enumerate() {
+        if at == 0 && ip == "None" {
+            if ips.len() > 1 {
+                let detail = "'None' must be the first and only value";
+                errors.push(FieldError::invalid(&place, ips.to_vec(), detail));
+            }
+            continue;
+        }
+        families.extend(other::address(ip, &place.index(at), errors).map(|found| (at, ip, found.is_ipv4())));
+    }
+    if ips.len() > 2 {
+        errors.push(FieldError::invalid(&place, ips.to_vec(), "may only hold up to 2 values"));
+    }
+    if families.len() < ips.len() {
+        return;
+    }
+    if ips.len() > 1 && !(families.len() == 2 && families[0].2 != families[1].2) {
+        let detail = "may specify no more than one IP for each IP family";
+        errors.push(FieldError::invalid(&place, ips.to_vec(), detail));
+    }
+    for ((at, ip, is_ipv4), family) in families.into_iter().zip(list(spec, "ipFamilies")) {
+        let wrong = match family.as_str() {
+            Some("IPv4") if !is_ipv4 => "IPv4",
+            Some("IPv6") if is_ipv4 => "IPv6",
+            _ => continue,
+        };
+        let detail = format!("expected an {wrong} value as indicated by `ipFamilies[{at}]`");
+        errors.push(FieldError::invalid(&place.index(at), ip, detail));
+    }
+}
+
+fn families(spec: &Value, path: &Path, errors: &mut ErrorList) {
+    let families = list(spec, "ipFamilies");
+    let (families_path, policy_path) = (path.child("ipFamilies"), path.child("ipFamilyPolicy"));
     let known = ["IPv4", "IPv6"];
-    for (at, family) in families.iter().filter_map(Value::as_str).enumerate() {
-        if !known.contains(&family) {
-            errors.push(FieldError::not_supported(&families_path.index(at), family, &known));
+    for (at, family) in families.iter().enumerate() {
+        if !known.contains(&family.as_str().unwrap_or_default()) {
+            errors.push(FieldError::not_supported(&families_path.index(at), family.clone(), &known));
+        }
+        if families[..at].contains(family) {
+            errors.push(FieldError::duplicate(&families_path.index(at), family.clone()));
         }
     }
     let known = ["PreferDualStack", "RequireDualStack", SINGLE];
-    match spec["ipFamilyPolicy"].as_str() {
-        Some(SINGLE) if families.len() > 1 => {
-            let detail =
-                "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified";
-            errors.push(FieldError::invalid(&policy_path, SINGLE, detail));
+    if let Some(policy) = spec["ipFamilyPolicy"].as_str().filter(|policy| !known.contains(policy)) {
+        errors.push(FieldError::not_supported(&policy_path, policy, &known));
+    }
+}
+
+/// From where a load balancer takes requests: in a field, or in an annotation.
+fn source_ranges(service: &Value, kind: &str, path: &Path, errors: &mut ErrorList) {
+    const ANNOTATION: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
+    const ONLY: &str = "may only be used when `type` is 'LoadBalancer'";
+    let ranges = list(&service["spec"], "loadBalancerSourceRanges");
+    if !ranges.is_empty() {
+        let path = path.child("LoadBalancerSourceRanges");
+        if kind != "LoadBalancer" {
+            errors.push(FieldError::forbidden(&path, ONLY));
         }
-        Some(other) if !known.contains(&other) => {
-            errors.push(FieldError::not_supported(&policy_path, other, &known));
+        for (at, range) in ranges.iter().filter_map(Value::as_str).enumerate() {
+            let range = range.trim();
+            if names::cidr(range).is_none() {
+                errors.push(FieldError::invalid(&path.index(at), range, names::CIDR));
+            }
         }
-        _ => {}
+        return;
+    }
+    let Some(ranges) = service["metadata"]["annotations"][ANNOTATION].as_str() else { return };
+    let path = Path::new("metadata.annotations").key(ANNOTATION);
+    if kind != "LoadBalancer" {
+        errors.push(FieldError::forbidden(&path, ONLY));
+    }
+    for range in ranges.trim().split(',').map(str::trim).filter(|_| !ranges.trim().is_empty()) {
+        if names::cidr(range).is_none() {
+            errors.push(FieldError::invalid(&path, range, names::CIDR));
+        }
+    }
+}
+
+fn balancer_fields(spec: &Value, kind: &str, path: &Path, errors: &mut ErrorList) {
+    const ONLY: &str = "may only be used when `type` is 'LoadBalancer'";
+    let is_balancer = kind == "LoadBalancer";
+    if !spec["allocateLoadBalancerNodePorts"].is_null() && !is_balancer {
+        errors.push(FieldError::forbidden(&path.child("allocateLoadBalancerNodePorts"), ONLY));
+    }
+    if let Some(class) = spec["loadBalancerClass"].as_str() {
+        let path = path.child("loadBalancerClass");
+        match is_balancer {
+            true => faulty(names::qualified_name(class), class, &path, errors),
+            false => errors.push(FieldError::forbidden(&path, ONLY)),
+        }
     }
 }
 
@@ -124,6 +225,12 @@ fn stacks(spec: &Value, path: &Path, errors: &mut ErrorList) {
     let of_ipv6 = ips.iter().enumerate().filter(|(_, ip)| ip.as_str().is_some_and(|ip| ip.contains(':')));
     let of_ipv6: Vec<usize> = of_ipv6.map(|(at, _)| at).collect();
     let policy_path = path.child("ipFamilyPolicy");
+    let is_torn = policy == SINGLE && list(spec, "ipFamilies").len() > 1;
+    if is_torn {
+        let detail =
+            "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified";
+        errors.push(FieldError::invalid(&policy_path, SINGLE, detail));
+    }
     if !of_ipv6.is_empty() {
         if ips.len() > 1 && policy == SINGLE {
             let detail =
@@ -146,7 +253,7 @@ fn stacks(spec: &Value, path: &Path, errors: &mut ErrorList) {
         errors.push(FieldError::invalid(&policy_path, policy, detail));
     }
     for (at, family) in list(spec, "ipFamilies").iter().filter_map(Value::as_str).enumerate() {
-        if family == "IPv6" {
+        if family == "IPv6" && !is_torn {
             let path = path.child("ipFamilies").index(at);
             errors.push(FieldError::invalid(&path, family, "not configured on this cluster"));
         }
@@ -155,23 +262,34 @@ fn stacks(spec: &Value, path: &Path, errors: &mut ErrorList) {
 
 fn policies(spec: &Value, kind: &str, path: &Path, errors: &mut ErrorList) {
     let external = matches!(kind, "LoadBalancer" | "NodePort") || !list(spec, "externalIPs").is_empty();
-    if let Some(policy) = spec["externalTrafficPolicy"].as_str().filter(|_| !external) {
-        let detail = "may only be set for externally-accessible services";
-        errors.push(FieldError::invalid(&path.child("externalTrafficPolicy"), policy, detail));
-    }
-    let known = ["Cluster", "Local"];
-    for field in ["externalTrafficPolicy", "internalTrafficPolicy"] {
-        if let Some(policy) = spec[field].as_str().filter(|policy| !known.contains(policy)) {
-            errors.push(FieldError::not_supported(&path.child(field), policy, &known));
+    let (known, place) = (["Cluster", "Local"], path.child("externalTrafficPolicy"));
+    match spec["externalTrafficPolicy"].as_str() {
+        Some(policy) if !external => {
+            let detail = "may only be set for externally-accessible services";
+            errors.push(FieldError::invalid(&place, policy, detail));
         }
+        Some(policy) if !known.contains(&policy) => {
+            errors.push(FieldError::not_supported(&place, policy, &known));
+        }
+        _ => {}
     }
     let own = kind == "LoadBalancer" && spec["externalTrafficPolicy"] == "Local";
-    if let Some(port) = spec["healthCheckNodePort"].as_i64().filter(|port| *port != 0 && !own) {
-        let detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
-        errors.push(FieldError::invalid(&path.child("healthCheckNodePort"), port, detail));
+    if let Some(port) = spec["healthCheckNodePort"].as_i64().filter(|port| *port != 0) {
+        let place = path.child("healthCheckNodePort");
+        match own {
+            true => {
+                let faults = names::port_number(port).into_iter();
+                errors.extend(faults.map(|fault| FieldError::invalid(&place, port, fault)));
+            }
+            false => {
+                let detail =
+                    "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+                errors.push(FieldError::invalid(&place, port, detail));
+            }
+        }
     }
-    if let Some(class) = spec["loadBalancerClass"].as_str() {
-        faulty(names::qualified_name(class), class, &path.child("loadBalancerClass"), errors);
+    if let Some(policy) = spec["internalTrafficPolicy"].as_str().filter(|policy| !known.contains(policy)) {
+        errors.push(FieldError::not_supported(&path.child("internalTrafficPolicy"), policy, &known));
     }
     let known = ["PreferClose", "PreferSameZone", "PreferSameNode"];
     if let Some(other) = spec["trafficDistribution"].as_str().filter(|other| !known.contains(other)) {
@@ -215,6 +333,14 @@ fn one_port<'a>(
 }
 
 fn duplicate_ports(ports: &[Value], path: &Path, errors: &mut ErrorList) {
+    let mut taken = HashSet::new();
+    for (at, port) in ports.iter().enumerate() {
+        let number = port["nodePort"].as_i64().unwrap_or_default();
+        if number != 0 && !taken.insert((text(port, "protocol"), number)) {
+            let path = path.child("ports").index(at).child("nodePort");
+            errors.push(FieldError::duplicate(&path, number));
+        }
+    }
     let mut seen = HashSet::new();
     for (at, port) in ports.iter().enumerate() {
         // The message shows the server's internal struct, of which only two fields are compared.

@@ -120,7 +120,18 @@ fn signer(name: &str, path: &Path, errors: &mut ErrorList) {
 pub(super) fn runtime_class(object: &Value, errors: &mut ErrorList) {
     required_name(text(object, "handler"), names::dns1123_label, &Path::new("handler"), errors);
     let path = Path::new("scheduling.nodeSelector");
+    if object["overhead"].is_object() {
+        let limits = serde_json::json!({"limits": object["overhead"]["podFixed"]});
+        let path = Path::new("overhead");
+        super::pod::requirements(&limits, super::pod::container_resource_name, &path, errors);
+    }
     super::labels(&object["scheduling"]["nodeSelector"], &path, errors);
+    let tolerations = super::list(&object["scheduling"], "tolerations");
+    let path = Path::new("scheduling.tolerations");
+    super::placement::tolerations(tolerations, &path, errors);
+    for (at, one) in tolerations.iter().enumerate().filter(|(at, one)| tolerations[..*at].contains(one)) {
+        errors.push(FieldError::duplicate(&path.index(at), one.clone()));
+    }
 }
 
 /// An `APIService`.
@@ -290,6 +301,11 @@ pub(super) fn storage_capacity(object: &Value, errors: &mut ErrorList) {
     selector(&object["nodeTopology"], &Path::new("nodeTopology"), errors);
     let class = text(object, "storageClassName");
     faulty(names::dns1123_subdomain(class), class, &Path::new("storageClassName"), errors);
+    let amount = object["capacity"].as_str().and_then(|text| text.parse::<crate::Quantity>().ok());
+    if let Some(amount) = amount.filter(|amount| amount.signum() < 0) {
+        let detail = "must be greater than or equal to 0";
+        errors.push(FieldError::invalid(&Path::new("capacity"), amount.to_string(), detail));
+    }
 }
 
 /// A `VolumeAttributesClass`.
@@ -303,6 +319,9 @@ pub(super) fn attributes_class(object: &Value, errors: &mut ErrorList) {
     if object["parameters"].as_object().is_none_or(|parameters| parameters.is_empty()) {
         let detail = "must contain at least one key/value pair";
         errors.push(FieldError::required(&Path::new("parameters"), detail));
+    }
+    if object["parameters"].get("").is_some() {
+        errors.push(FieldError::invalid(&Path::new("parameters"), "", "field can not be empty."));
     }
 }
 

@@ -1,10 +1,8 @@
-//! Workloads, jobs, autoscalers and disruption budgets.
+//! Workloads and disruption budgets.
 
 use serde_json::Value;
 
-use super::{immutable, is_empty_selector, list, not_negative, one_of, pod, selector, text};
-use tiphys_gocompat::cron::Schedule;
-
+use super::{is_empty_selector, list, not_negative, pod, selector, selector_fault, text};
 use crate::{ErrorList, FieldError, LabelSelector, Path};
 
 const MISMATCH: &str = "`selector` does not match template `labels`";
@@ -12,7 +10,7 @@ const STATEFUL_SET_UPDATE: &str = "updates to statefulset spec for fields other 
 
 pub(super) fn deployment(spec: &Value, path: &Path, errors: &mut ErrorList) {
     not_negative(&spec["replicas"], &path.child("replicas"), errors);
-    selected_template(spec, "deployment", path, errors);
+    selected_template(spec, "Deployment", path, errors);
     strategy(&spec["strategy"], &path.child("strategy"), errors);
     not_negative(&spec["minReadySeconds"], &path.child("minReadySeconds"), errors);
     not_negative(&spec["revisionHistoryLimit"], &path.child("revisionHistoryLimit"), errors);
@@ -29,7 +27,7 @@ pub(super) fn deployment(spec: &Value, path: &Path, errors: &mut ErrorList) {
 pub(super) fn replica_set(spec: &Value, path: &Path, errors: &mut ErrorList) {
     not_negative(&spec["replicas"], &path.child("replicas"), errors);
     not_negative(&spec["minReadySeconds"], &path.child("minReadySeconds"), errors);
-    selected_template(spec, "deployment", path, errors);
+    selected_template(spec, "ReplicaSet", path, errors);
 }
 
 pub(super) fn replication_controller(spec: &Value, path: &Path, errors: &mut ErrorList) {
@@ -77,14 +75,33 @@ fn required_selector(spec: &Value, what: &str, path: &Path, errors: &mut ErrorLi
 
 /// A required selector and the template that it must match.
 fn selected_template(spec: &Value, what: &str, path: &Path, errors: &mut ErrorList) {
-    required_selector(spec, what, path, errors);
+    required_selector(spec, "deployment", path, errors);
     let template_path = path.child("template");
-    matching_labels(&spec["selector"], &spec["template"], &template_path, errors);
-    pod::template(&spec["template"], &template_path, errors);
-    always_restarts(&spec["template"], &template_path, errors);
+    let selector_path = path.child("selector");
+    if spec["selector"].is_object()
+        && let Some(why) = selector_fault(&spec["selector"])
+    {
+        let shown = spec["selector"].clone();
+        let detail = if what == "ReplicaSet" { "invalid label selector".to_owned() } else { why };
+        errors.push(FieldError::invalid(&selector_path, shown, detail));
+    }
+    if selector_fault(&spec["selector"]).is_none() {
+        matching_labels(&spec["selector"], &spec["template"], &template_path, errors);
+    }
+    workload_template(&spec["template"], what, &template_path, errors);
 }
 
-fn matching_labels(given: &Value, template: &Value, path: &Path, errors: &mut ErrorList) {
+/// The template of what keeps pods running: they always restart, and never end.
+fn workload_template(template: &Value, what: &str, path: &Path, errors: &mut ErrorList) {
+    pod::template(template, path, errors);
+    always_restarts(template, path, errors);
+    if !template["spec"]["activeDeadlineSeconds"].is_null() {
+        let detail = format!("activeDeadlineSeconds in {what} is not Supported");
+        errors.push(FieldError::forbidden(&path.child("spec").child("activeDeadlineSeconds"), detail));
+    }
+}
+
+pub(super) fn matching_labels(given: &Value, template: &Value, path: &Path, errors: &mut ErrorList) {
     let labels = &template["metadata"]["labels"];
     let matches = match LabelSelector::from_object(given) {
         Ok(Some(found)) => found.matches(labels),
@@ -204,9 +221,17 @@ pub(super) fn stateful_set(spec: &Value, is_new: bool, path: &Path, errors: &mut
     }
     required_selector(spec, "statefulset", path, errors);
     let path = path.child("template");
-    matching_labels(&spec["selector"], &spec["template"], &path, errors);
-    pod::template(&with_claims(&spec["template"], claims), &path, errors);
-    always_restarts(&spec["template"], &path, errors);
+    if let Some(why) = selector_fault(&spec["selector"]) {
+        let place = Path::new(path.to_string().replace(".template", ".selector"));
+        errors.push(FieldError::invalid(&place, spec["selector"].clone(), why));
+    } else {
+        matching_labels(&spec["selector"], &spec["template"], &path, errors);
+    }
+    let metadata = &spec["template"]["metadata"];
+    // Both are looked at once by the set and once by the template.
+    super::labels(&metadata["labels"], &path.child("labels"), errors);
+    super::annotations(&metadata["annotations"], &path.child("annotations"), errors);
+    workload_template(&with_claims(&spec["template"], claims), "StatefulSet", &path, errors);
 }
 
 /// The template of a stateful set as its pods will be: claims stand for volumes of the same name, and the
@@ -217,7 +242,8 @@ fn with_claims(template: &Value, claims: &[Value]) -> Value {
     spec.remove("subdomain");
     spec.remove("hostname");
     let name = |claim: &Value| claim["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-    let names: Vec<String> = claims.iter().map(name).collect();
+    let mut names: Vec<String> = claims.iter().map(name).collect();
+    names.dedup();
     let claimed = names
         .iter()
         .map(|name| serde_json::json!({"name": name, "persistentVolumeClaim": {"claimName": name}}));
@@ -263,9 +289,11 @@ pub(super) fn daemon_set(spec: &Value, path: &Path, errors: &mut ErrorList) {
     let template_path = path.child("template");
     selector(given, &path.child("selector"), errors);
     let labels = &spec["template"]["metadata"]["labels"];
-    let selected =
-        LabelSelector::from_object(given).ok().flatten().is_some_and(|found| found.matches(labels));
-    if !selected {
+    let selected = match LabelSelector::from_object(given) {
+        Ok(found) => found.is_some_and(|found| found.matches(labels)),
+        Err(_) => true,
+    };
+    if !selected && selector_fault(given).is_none() {
         let path = template_path.child("metadata").child("labels");
         errors.push(FieldError::invalid(&path, labels.clone(), MISMATCH));
     }
@@ -273,9 +301,9 @@ pub(super) fn daemon_set(spec: &Value, path: &Path, errors: &mut ErrorList) {
         let detail = "empty selector is invalid for daemonset";
         errors.push(FieldError::invalid(&path.child("selector"), given.clone(), detail));
     }
-    pod::template(&spec["template"], &template_path, errors);
-    always_restarts(&spec["template"], &template_path, errors);
+    workload_template(&spec["template"], "DaemonSet", &template_path, errors);
     not_negative(&spec["minReadySeconds"], &path.child("minReadySeconds"), errors);
+    not_negative(&spec["revisionHistoryLimit"], &path.child("revisionHistoryLimit"), errors);
     if !matches!(text(&spec["updateStrategy"], "type"), "RollingUpdate" | "OnDelete") {
         let path = path.child("updateStrategy");
         let supported = ["RollingUpdate", "OnDelete"];
@@ -290,8 +318,13 @@ pub(super) fn daemon_set(spec: &Value, path: &Path, errors: &mut ErrorList) {
 
 fn daemon_rolling(rolling: &Value, path: &Path, errors: &mut ErrorList) {
     let (unavailable, surge) = (&rolling["maxUnavailable"], &rolling["maxSurge"]);
-    count_or_share(unavailable, &path.child("maxUnavailable"), errors);
-    count_or_share(surge, &path.child("maxSurge"), errors);
+    for (field, value) in [("maxUnavailable", unavailable), ("maxSurge", surge)] {
+        count_or_share(value, &path.child(field), errors);
+        if value.is_string() && share(value) > 100 {
+            let detail = "must not be greater than 100%";
+            errors.push(FieldError::invalid(&path.child(field), value.clone(), detail));
+        }
+    }
     match (share(unavailable) != 0, share(surge) != 0) {
         (true, true) => {
             let detail = "may not be set when maxUnavailable is non-zero";
@@ -321,314 +354,6 @@ pub(super) fn counts(status: &Value, parts: &[&str], ready: &str, errors: &mut E
     if available > status["readyReplicas"].as_i64().unwrap_or_default() {
         let detail = format!("cannot be greater than {ready}");
         errors.push(FieldError::invalid(&path.child("availableReplicas"), available, detail));
-    }
-}
-
-pub(super) fn job(spec: &Value, path: &Path, errors: &mut ErrorList) {
-    for field in [
-        "parallelism",
-        "completions",
-        "activeDeadlineSeconds",
-        "backoffLimit",
-        "ttlSecondsAfterFinished",
-        "backoffLimitPerIndex",
-    ] {
-        not_negative(&spec[field], &path.child(field), errors);
-    }
-    for (field, known) in [
-        ("completionMode", ["NonIndexed", "Indexed"]),
-        ("podReplacementPolicy", ["Failed", "TerminatingOrFailed"]),
-    ] {
-        let value = text(spec, field);
-        if !value.is_empty() && !known.contains(&value) {
-            errors.push(FieldError::not_supported(&path.child(field), value, &known));
-        }
-    }
-    let generated = spec["template"]["metadata"]["labels"]["batch.kubernetes.io/controller-uid"].as_str();
-    if let Some(uid) = generated.filter(|_| spec["manualSelector"] != true) {
-        let own = serde_json::json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}});
-        if spec["selector"].is_object() && spec["selector"] != own {
-            let detail = "`selector` not auto-generated";
-            errors.push(FieldError::invalid(&path.child("selector"), spec["selector"].clone(), detail));
-        }
-        matching_labels(&spec["selector"], &spec["template"], &path.child("template"), errors);
-    }
-    failure_policy(&spec["podFailurePolicy"], &path.child("podFailurePolicy"), errors);
-    if spec["completionMode"] == "Indexed" && spec["completions"].is_null() {
-        errors.push(FieldError::required(&path.child("completions"), "when completion mode is Indexed"));
-    }
-    pod::template(&spec["template"], &path.child("template"), errors);
-    let policy = text(&spec["template"]["spec"], "restartPolicy");
-    if !matches!(policy, "OnFailure" | "Never") {
-        let path = path.child("template").child("spec").child("restartPolicy");
-        // An unset policy is Always by default: the message does not show it.
-        let error = FieldError::required(&path, "valid values: \"OnFailure\", \"Never\"");
-        errors.push(match policy {
-            "Always" => error,
-            policy => FieldError::not_supported(&path, policy, &["OnFailure", "Never"]),
-        });
-    }
-}
-
-fn failure_policy(policy: &Value, path: &Path, errors: &mut ErrorList) {
-    let known = ["Count", "FailIndex", "FailJob", "Ignore"];
-    for (at, rule) in list(policy, "rules").iter().enumerate() {
-        let path = path.child("rules").index(at);
-        let action = text(rule, "action");
-        if action.is_empty() {
-            errors.push(FieldError::required(
-                &path.child("action"),
-                "valid values: \"Count\", \"FailIndex\", \"FailJob\", \"Ignore\"",
-            ));
-        } else if !known.contains(&action) {
-            errors.push(FieldError::not_supported(&path.child("action"), action, &known));
-        }
-        let given = usize::from(rule["onExitCodes"].is_object())
-            + usize::from(!list(rule, "onPodConditions").is_empty());
-        if given == 0 {
-            let detail = "specifying one of OnExitCodes and OnPodConditions is required";
-            errors.push(FieldError::new(crate::ErrorKind::Invalid, &path, None, detail));
-        }
-    }
-}
-
-pub(super) fn job_update(new: &Value, old: &Value, errors: &mut ErrorList) {
-    if new["spec"]["selector"].is_null() {
-        errors.push(FieldError::required(&Path::new("spec.selector"), ""));
-        let labels = new["spec"]["template"]["metadata"]["labels"].clone();
-        let path = Path::new("spec.template.metadata.labels");
-        let detail = "`selector` does not match template `labels`";
-        errors.push(FieldError::invalid(&path, labels, detail));
-    }
-    let indexed = new["spec"]["completionMode"] == "Indexed";
-    if !indexed {
-        immutable(new, old, "/spec/completions", errors);
-    }
-    immutable(new, old, "/spec/selector", errors);
-    if old["spec"]["suspend"] != true {
-        let (template, before) = (&new["spec"]["template"], &old["spec"]["template"]);
-        if template != before {
-            let shown = super::internal::compact("PodTemplateSpec", template);
-            let path = Path::new("spec.template");
-            errors.push(FieldError::invalid_as(&path, shown, "field is immutable"));
-        }
-    }
-    for field in ["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"]
-    {
-        immutable(new, old, &format!("/spec/{field}"), errors);
-    }
-}
-
-pub(super) fn cron_job(spec: &Value, path: &Path, errors: &mut ErrorList) {
-    let schedule = text(spec, "schedule");
-    if schedule.is_empty() {
-        errors.push(FieldError::required(&path.child("schedule"), ""));
-    } else {
-        let path = path.child("schedule");
-        if let Err(error) = Schedule::parse(schedule) {
-            errors.push(FieldError::invalid(&path, schedule, error.to_string()));
-        }
-        if schedule.contains("TZ") {
-            let detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
-            errors.push(FieldError::invalid(&path, schedule, detail));
-        }
-    }
-    if let Some(zone) = spec["timeZone"].as_str() {
-        time_zone(zone, &path.child("timeZone"), errors);
-    }
-    if spec["jobTemplate"]["spec"]["manualSelector"] == true {
-        let path = path.child("jobTemplate").child("spec").child("manualSelector");
-        errors.push(FieldError::not_supported(&path, true, &["nil", "false"]));
-    }
-    not_negative(&spec["startingDeadlineSeconds"], &path.child("startingDeadlineSeconds"), errors);
-    let policies = ["Allow", "Forbid", "Replace"];
-    one_of(text(spec, "concurrencyPolicy"), &policies, &path.child("concurrencyPolicy"), errors);
-    job(&spec["jobTemplate"]["spec"], &path.child("jobTemplate").child("spec"), errors);
-    for field in ["successfulJobsHistoryLimit", "failedJobsHistoryLimit"] {
-        not_negative(&spec[field], &path.child(field), errors);
-    }
-}
-
-/// The first number of a schedule that its field does not have.
-/// The zone of a schedule has to be in the zone database, under just this name.
-fn time_zone(name: &str, path: &Path, errors: &mut ErrorList) {
-    let mut refuse = |detail: String| errors.push(FieldError::invalid(path, name, detail));
-    if name.is_empty() {
-        return refuse("timeZone must be nil or non-empty string".to_owned());
-    }
-    let is_part = |part: &str| {
-        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '+');
-        (1..=14).contains(&part.len())
-            && !matches!(part, "." | "..")
-            && !part.starts_with('-')
-            && part.chars().all(allowed)
-    };
-    let unknown = format!("unknown time zone {name}");
-    if !name.split('/').all(is_part) {
-        return refuse(unknown);
-    }
-    if name.eq_ignore_ascii_case("Local") {
-        refuse(
-            "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones".to_owned(),
-        );
-    }
-    if name != "Local" && tiphys_gocompat::time::zone(name).is_none() {
-        refuse(unknown);
-    }
-}
-
-pub(super) fn autoscaler(spec: &Value, path: &Path, errors: &mut ErrorList) {
-    let (least, most) = (spec["minReplicas"].as_i64(), spec["maxReplicas"].as_i64().unwrap_or_default());
-    if let Some(least) = least.filter(|least| *least < 1) {
-        let detail = "must be greater than or equal to 1";
-        errors.push(FieldError::invalid(&path.child("minReplicas"), least, detail));
-    }
-    if most == 0 {
-        let detail = "must be set and greater than 0";
-        errors.push(FieldError::required(&path.child("maxReplicas"), detail));
-    } else if most < 0 {
-        let detail = "must be greater than or equal to 1";
-        errors.push(FieldError::invalid(&path.child("maxReplicas"), most, detail));
-    }
-    if least.is_some_and(|least| most < least) {
-        let detail = "must be greater than or equal to `minReplicas`";
-        errors.push(FieldError::invalid(&path.child("maxReplicas"), most, detail));
-    }
-    scale_target(&spec["scaleTargetRef"], &path.child("scaleTargetRef"), errors);
-    let scales_to_zero =
-        list(spec, "metrics").iter().any(|metric| matches!(text(metric, "type"), "Object" | "External"));
-    if least == Some(0) && !scales_to_zero {
-        let detail =
-            "must specify at least one Object or External metric to support scaling to zero replicas";
-        errors.push(FieldError::forbidden(&path.child("metrics"), detail));
-    }
-    for (at, metric) in list(spec, "metrics").iter().enumerate() {
-        one_metric(metric, &path.child("metrics").index(at), errors);
-    }
-    for direction in ["scaleUp", "scaleDown"] {
-        let rules = &spec["behavior"][direction];
-        if rules.is_object() {
-            scaling_rules(rules, &path.child("behavior").child(direction), errors);
-        }
-    }
-}
-
-fn scale_target(target: &Value, path: &Path, errors: &mut ErrorList) {
-    for field in ["kind", "name"] {
-        match text(target, field) {
-            "" => errors.push(FieldError::required(&path.child(field), "")),
-            name => super::faulty(super::names::path_segment(name), name, &path.child(field), errors),
-        }
-    }
-    let version = text(target, "apiVersion");
-    let detail = match version.matches('/').count() {
-        0 => "apiVersion must specify API group".to_owned(),
-        1 if version.starts_with('/') && version.len() > 1 => "apiVersion must specify API group".to_owned(),
-        1 => return,
-        _ => format!("unexpected GroupVersion string: {version}"),
-    };
-    errors.push(FieldError::invalid(&path.child("apiVersion"), version, detail));
-}
-
-fn one_metric(metric: &Value, path: &Path, errors: &mut ErrorList) {
-    let known = [
-        ("ContainerResource", "containerResource"),
-        ("External", "external"),
-        ("Object", "object"),
-        ("Pods", "pods"),
-        ("Resource", "resource"),
-    ];
-    let kind = text(metric, "type");
-    if kind.is_empty() {
-        errors.push(FieldError::required(&path.child("type"), "must specify a metric source type"));
-    }
-    let Some((_, field)) = known.iter().find(|(name, _)| *name == kind) else {
-        let names = known.map(|(name, _)| name);
-        errors.push(FieldError::not_supported(&path.child("type"), kind, &names));
-        return;
-    };
-    let (source, path) = (&metric[*field], path.child(field));
-    if !source.is_object() {
-        errors.push(FieldError::required(&path, "must populate information for the given metric source"));
-        return;
-    }
-    let by_resource = matches!(kind, "Resource" | "ContainerResource");
-    if by_resource && text(source, "name").is_empty() {
-        errors.push(FieldError::required(&path.child("name"), "must specify a resource name"));
-    }
-    if !by_resource && text(&source["metric"], "name").is_empty() {
-        let path = path.child("metric").child("name");
-        errors.push(FieldError::required(&path, "must specify a metric name"));
-    }
-    metric_target(&source["target"], kind, &path.child("target"), errors);
-}
-
-fn metric_target(target: &Value, kind: &str, path: &Path, errors: &mut ErrorList) {
-    let found = text(target, "type");
-    if found.is_empty() {
-        errors.push(FieldError::required(&path.child("type"), "must specify a metric target type"));
-    }
-    if !matches!(found, "Utilization" | "Value" | "AverageValue") {
-        let detail = "must be either Utilization, Value, or AverageValue";
-        errors.push(FieldError::invalid(&path.child("type"), found, detail));
-    }
-    for field in ["value", "averageValue"] {
-        let amount = target[field].as_str().and_then(|text| text.parse::<crate::Quantity>().ok());
-        if let Some(amount) = amount.filter(|amount| amount.signum() < 1) {
-            errors.push(FieldError::invalid(&path.child(field), amount.to_string(), "must be positive"));
-        }
-    }
-    if let Some(percent) = target["averageUtilization"].as_i64().filter(|percent| *percent < 1) {
-        let path = path.child("averageUtilization");
-        errors.push(FieldError::invalid(&path, percent, "must be greater than 0"));
-    }
-    let has = |field: &str| !target[field].is_null();
-    match kind {
-        "Resource" | "ContainerResource" if !has("averageUtilization") && !has("averageValue") => {
-            let detail = "must set either a target raw value or a target utilization";
-            errors.push(FieldError::required(&path.child("averageUtilization"), detail));
-        }
-        "Pods" if !has("averageValue") => {
-            let detail = "must specify a positive target averageValue";
-            errors.push(FieldError::required(&path.child("averageValue"), detail));
-        }
-        "Object" | "External" if !has("value") && !has("averageValue") => {
-            let detail = "must set either a target value for metric or a per-pod target";
-            errors.push(FieldError::required(&path.child("averageValue"), detail));
-        }
-        _ => {}
-    }
-}
-
-fn scaling_rules(rules: &Value, path: &Path, errors: &mut ErrorList) {
-    const LONGEST: i64 = 3600;
-    let place = path.child("stabilizationWindowSeconds");
-    match rules["stabilizationWindowSeconds"].as_i64() {
-        Some(seconds) if seconds < 0 => {
-            errors.push(FieldError::invalid(&place, seconds, "must be greater than or equal to zero"));
-        }
-        Some(seconds) if seconds > LONGEST => {
-            let detail = format!("must be less than or equal to {LONGEST}");
-            errors.push(FieldError::invalid(&place, seconds, detail));
-        }
-        _ => {}
-    }
-    let policies = path.child("policies");
-    if list(rules, "policies").is_empty() {
-        errors.push(FieldError::required(&policies, "must specify at least one Policy"));
-    }
-    for (at, policy) in list(rules, "policies").iter().enumerate() {
-        let path = policies.index(at);
-        let kind = text(policy, "type");
-        if !matches!(kind, "Percent" | "Pods") {
-            errors.push(FieldError::not_supported(&path.child("type"), kind, &["Percent", "Pods"]));
-        }
-        for field in ["value", "periodSeconds"] {
-            let number = policy[field].as_i64().unwrap_or_default();
-            if number <= 0 {
-                errors.push(FieldError::invalid(&path.child(field), number, "must be greater than zero"));
-            }
-        }
     }
 }
 
