@@ -78,6 +78,7 @@ async fn answer(mut context: Context<'_>, body: Bytes) -> ApiResult<Response<Res
             match found {
                 Some(resource) => on_resource(&context, resource, &path, &body).await,
                 None if context.server.registry().has_group(path.group) => Err(ApiError::no_such_resource()),
+                None if path.group == "metrics.k8s.io" => Err(no_metrics(path.plural)),
                 None => Err(ApiError::no_such_path()),
             }
         }
@@ -90,6 +91,16 @@ async fn answer(mut context: Context<'_>, body: Bytes) -> ApiResult<Response<Res
         Route::Other(path) => plain(context.server, path),
         other => discovery::serve(&context, &other),
     }
+}
+
+/// What `kubectl top` asks for.
+fn no_metrics(resource: &str) -> ApiError {
+    let why = "the server could not find the requested resource: no program runs in the Pods of this cluster, so nothing uses processors or memory";
+    ApiError::new(404, "NotFound", why).with_details(crate::Named {
+        group: "metrics.k8s.io",
+        resource,
+        name: "",
+    })
 }
 
 /// Numbers the requests of a process. Not from the server's source of uids: reading must not change what
@@ -128,6 +139,9 @@ async fn on_resource(
             return Ok(forward::begin(connection, target));
         }
         check_subresource(context, &at, sub)?;
+        if sub == "log" {
+            return super::logs::serve(context, &at);
+        }
     }
     let watches = path.watch || context.query.flag("watch");
     match *context.method {
@@ -160,13 +174,14 @@ fn check_subresource(context: &Context<'_>, at: &At, name: &str) -> ApiResult<()
         ops::get(context.server, at)?;
     }
     // What runs inside a container does not exist here.
-    let hollow = matches!(name, "exec" | "attach" | "portforward" | "proxy" | "log");
-    if hollow {
-        let named = format!("{}/{name}", at.resource.plural);
-        return Err(ApiError::method_not_supported(
-            crate::Named { group: at.resource.group(), resource: &named, name: "" },
-            verb,
-        ));
-    }
-    Ok(())
+    let why = match name {
+        "exec" | "attach" => {
+            "no program runs in the Pods of this cluster: their life is played, and `kubectl logs` says what is known of it"
+        }
+        "portforward" | "proxy" => "nothing listens there: no program runs in the Pods of this cluster",
+        _ => return Ok(()),
+    };
+    let named = format!("{}/{name}", at.resource.plural);
+    let named = crate::Named { group: at.resource.group(), resource: &named, name: "" };
+    Err(ApiError::new(405, "MethodNotAllowed", format!("{name} is not supported: {why}")).with_details(named))
 }

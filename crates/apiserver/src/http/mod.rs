@@ -8,6 +8,7 @@ mod forward;
 mod identity;
 mod json;
 mod kubeconfig;
+mod logs;
 mod negotiate;
 mod openapi;
 mod path;

@@ -7,4 +7,5 @@ mod api;
 mod client_go;
 mod durability;
 mod invalid;
+mod logs;
 mod scale;
