@@ -24,6 +24,8 @@ const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
 const FORMAT: u64 = 1;
 /// The database file in the state folder.
 const FILE: &str = "cluster.redb";
+/// The file beside it with the number of the process that opened it last.
+const HOLDER: &str = "cluster.redb.holder";
 
 /// Why a state folder cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -82,6 +84,18 @@ pub enum StateError {
         /// What the database found.
         why: String,
     },
+    /// Another process has the cluster in the folder.
+    #[error(
+        "the state folder {} is used by {}: end that, or take another folder",
+        folder.display(),
+        by.map_or_else(|| "another process".to_owned(), |by| format!("process {by}"))
+    )]
+    InUse {
+        /// The folder.
+        folder: PathBuf,
+        /// The number of that process, if it left it there.
+        by: Option<u32>,
+    },
     /// The database failed.
     #[error("state database: {0}")]
     Database(Box<redb::Error>),
@@ -137,10 +151,19 @@ impl Journal {
         // The database's library panics at some damages.
         let open = || {
             refuse_newer(&file, folder)?;
-            Self::on(Database::open(&file)?, folder)
+            let database = Database::open(&file)?;
+            // Only for a message: without it the folder is as good.
+            let _ = private::replace_file(&folder.join(HOLDER), &std::process::id().to_string());
+            Self::on(database, folder)
         };
-        tiphys_diag::guarded("the state", open).unwrap_or_else(|panicked| {
+        let opened = tiphys_diag::guarded("the state", open).unwrap_or_else(|panicked| {
             Err(StateError::Damaged { folder: folder.to_owned(), why: panicked.reason })
+        });
+        opened.map_err(|error| match error {
+            StateError::Database(cause) if matches!(*cause, redb::Error::DatabaseAlreadyOpen) => {
+                StateError::InUse { folder: folder.to_owned(), by: holder(folder) }
+            }
+            other => other,
         })
     }
 
@@ -186,6 +209,11 @@ impl Drop for Journal {
             let _ = writer.join();
         }
     }
+}
+
+/// The process that opened a folder last.
+fn holder(folder: &Path) -> Option<u32> {
+    std::fs::read_to_string(folder.join(HOLDER)).ok()?.trim().parse().ok()
 }
 
 /// Makes a database under another name first: whoever is killed meanwhile leaves no empty one behind.

@@ -136,6 +136,16 @@ fn a_folder_of_a_newer_version_is_refused() {
     assert!(error.contains("has format 99") && error.contains("newer version"), "{error}");
 }
 
+#[test]
+fn a_folder_in_use_says_by_whom() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = open(folder.path()).unwrap();
+    let told = open(folder.path()).err().unwrap().to_string();
+    assert!(told.contains(&format!("is used by process {}", std::process::id())), "{told}");
+    drop(first);
+    open(folder.path()).unwrap();
+}
+
 /// A folder with some objects in it.
 fn filled() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();

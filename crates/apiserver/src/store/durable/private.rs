@@ -32,6 +32,14 @@ pub(super) fn create_file(file: &Path) -> io::Result<File> {
     options.open(file)
 }
 
+/// Writes a file that only its owner reads, in place of one that is there.
+pub(super) fn replace_file(file: &Path, text: &str) -> io::Result<()> {
+    match std::fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => io::Write::write_all(&mut create_file(file)?, text.as_bytes()),
+    }
+}
+
 /// Takes from others what they may do with a file.
 pub(super) fn keep_file(file: &Path) -> io::Result<()> {
     restrict(file, 0o600)
