@@ -239,12 +239,8 @@ fn check_object(
                 let what = format!("this document has no {field}");
                 return fail(at, &what, "if it is no manifest, exclude the file (source.directory.exclude)");
             }
-            Some(_) => {
-                return fail(
-                    place(Some(field)),
-                    &format!("{field} must be a non-empty text"),
-                    "put it in quotes",
-                );
+            Some(other) => {
+                return fail(place(Some(field)), &no_text(field, other), "put it in quotes");
             }
         }
     }
@@ -258,10 +254,23 @@ fn check_object(
         Some(Value::Null) | None => {
             fail(at, &format!("this {} has no metadata.name", value.kind()), "every object needs a name")
         }
-        Some(_) => {
-            fail(place(Some("metadata")), "metadata.name must be a non-empty text", "put it in quotes")
-        }
+        Some(other) => fail(place(Some("metadata")), &no_text("metadata.name", other), "put it in quotes"),
     }
+}
+
+/// What is said of a value that has to be a text that is not empty.
+fn no_text(field: &str, value: &Value) -> String {
+    let why = match value {
+        Value::Bool(true) => {
+            ": it is the boolean true, as which YAML reads y, yes and on too; put it in quotes"
+        }
+        Value::Bool(false) => {
+            ": it is the boolean false, as which YAML reads n, no and off too; put it in quotes"
+        }
+        Value::Number(_) => ": it is a number; put it in quotes",
+        _ => "",
+    };
+    format!("{field} must be a non-empty text{why}")
 }
 
 /// Whether an object stands for its `items` (`k8s.io/apimachinery`, `Unstructured.IsList`).
@@ -323,6 +332,17 @@ mod tests {
 
     fn fault(text: &str) -> String {
         format!("{:#}", parse_objects("a/b.yaml", text, false).unwrap_err())
+    }
+
+    #[test]
+    fn names_that_yaml_reads_as_booleans_are_to_be_quoted() {
+        for (name, read) in [("n", "the boolean false"), ("y", "the boolean true"), ("12", "a number")] {
+            let fault = fault(&format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n"));
+            assert!(
+                fault.contains(&format!("it is {read}")) && fault.contains("put it in quotes"),
+                "{fault}"
+            );
+        }
     }
 
     #[test]

@@ -78,6 +78,30 @@ pub fn classify(failure: &Failure) -> ErrorClass {
     }
 }
 
+/// What a failure says, and where the API server refuses an update that it never takes, what does it instead.
+pub(crate) fn explained(failure: &Failure) -> String {
+    let text = &failure.message;
+    let says = |parts: &[&str]| parts.iter().any(|part| text.contains(part));
+    let is_no_text = says(&["cannot unmarshal bool into", "cannot unmarshal number into"])
+        && text.contains("of type string")
+        || text.contains("expected string, got &value.valueUnstructured{Value:");
+    let hint = if failure.code == Some(422) && says(&IMMUTABLE) {
+        REPLACE_HINT
+    } else if is_no_text {
+        QUOTE_HINT
+    } else {
+        ""
+    };
+    format!("{text}{hint}")
+}
+
+/// What the API server says of a change to what stays as it was made.
+const IMMUTABLE: [&str; 3] = ["field is immutable", "is immutable after creation", "fields other than"];
+
+const REPLACE_HINT: &str = ". What cannot be updated can be replaced: the annotation argocd.argoproj.io/sync-options: Replace=true,Force=true on the object, or `tiphys app sync --replace --force`, deletes it and creates it again";
+
+const QUOTE_HINT: &str = ". YAML reads words such as yes, no, on, off, y and n as booleans, and digits as numbers: put the value in quotes";
+
 /// Whether a refusal is the authorizer's, not an admission's: its texts name the verb and the resource, or the
 /// permissions that are not held.
 fn is_about_rules(text: &str) -> bool {
@@ -88,6 +112,34 @@ fn is_about_rules(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_cannot_be_updated_is_said_to_be_replaceable() {
+        let failure = |code: u16, message: &str| Failure {
+            code: Some(code),
+            message: message.to_owned(),
+            ..Failure::default()
+        };
+        let fixed =
+            explained(&failure(422, "Deployment.apps \"a\" is invalid: spec.selector: field is immutable"));
+        assert!(
+            fixed.contains("field is immutable. What cannot be updated")
+                && fixed.contains("Replace=true,Force=true"),
+            "{fixed}"
+        );
+        assert_eq!(
+            explained(&failure(422, "spec.replicas: Invalid value: -1")),
+            "spec.replicas: Invalid value: -1"
+        );
+        let read = explained(&failure(
+            400,
+            "json: cannot unmarshal bool into Go struct field ConfigMap.data of type string",
+        ));
+        assert!(read.ends_with("put the value in quotes"), "{read}");
+        let read =
+            explained(&failure(500, ".data.a: expected string, got &value.valueUnstructured{Value:true}"));
+        assert!(read.ends_with("put the value in quotes"), "{read}");
+    }
 
     #[test]
     fn texts_of_the_api_server_are_told_apart() {

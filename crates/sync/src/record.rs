@@ -5,7 +5,8 @@ use std::time::Duration;
 use tiphys_model::{OperationPhase, ResultCode, Time, Timestamp, time::after};
 
 use crate::{
-    Blocker, ErrorClass, Failure, Held, Outcome, SyncSettings, SyncState, Verb, classify, task::task_key,
+    Blocker, ErrorClass, Failure, Held, Outcome, SyncSettings, SyncState, Verb, classify,
+    classify::explained, task::task_key,
 };
 
 /// How often a transient failure of one object is repeated before it counts.
@@ -52,11 +53,12 @@ fn record_dry_run(state: &mut SyncState, outcome: &Outcome, settings: &SyncSetti
         return;
     }
     let action = &outcome.action;
-    state.extension.dry_run_failures.insert(task_key(&action.task), failure.message.clone());
+    let message = if settings.compat { failure.message.clone() } else { explained(failure) };
+    state.extension.dry_run_failures.insert(task_key(&action.task), message.clone());
     let result = state.result_mut(&action.task, || action.result_template());
     result.status = Some(ResultCode::SyncFailed);
     result.hook_phase = Some(OperationPhase::Failed);
-    result.message.clone_from(&failure.message);
+    result.message = message;
 }
 
 /// Of an operation that is itself a dry run, what would be done is the result.
@@ -98,7 +100,7 @@ fn record_one(state: &mut SyncState, outcome: &Outcome, settings: &SyncSettings,
                 if classify(failure) == ErrorClass::Permanent {
                     state.extension.refused.insert(key);
                 }
-                let message = failure.message.clone();
+                let message = if settings.compat { failure.message.clone() } else { explained(failure) };
                 finish(state, outcome, ResultCode::SyncFailed, OperationPhase::Failed, message);
             }
         }
