@@ -48,7 +48,7 @@ struct Endpoints {
     events: Semaphore,
 }
 
-/// Serves `/metrics`, `/healthz` and `/api/webhook` until the runtime ends; returns the address that it listens on.
+/// Serves `/metrics`, `/healthz`, `/readyz` and `/api/webhook` until the runtime ends; returns the address that it listens on.
 ///
 /// Without an engine it is well, has nothing measured, and takes up no event.
 ///
@@ -205,15 +205,26 @@ impl Endpoints {
                 (StatusCode::OK, self.engine.get().map(|engine| engine.metrics()).unwrap_or_default())
             }
             ("/healthz", _) => (StatusCode::OK, "ok\n".to_owned()),
+            // Ready is who answers for the engine: a replica that waits for the Lease stands by, and is ready too.
+            ("/readyz", _) => (StatusCode::OK, self.readiness().to_owned()),
             ("/api/webhook", &Method::POST) => self.hear(request).await,
             ("/api/webhook", _) => (StatusCode::METHOD_NOT_ALLOWED, "events come by POST\n".to_owned()),
-            _ => (StatusCode::NOT_FOUND, "/metrics, /healthz and /api/webhook are here\n".to_owned()),
+            _ => {
+                (StatusCode::NOT_FOUND, "/metrics, /healthz, /readyz and /api/webhook are here\n".to_owned())
+            }
         };
         let mut response = Response::new(Full::new(Bytes::from(body)));
         *response.status_mut() = status;
         let text = http::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
         response.headers_mut().insert(http::header::CONTENT_TYPE, text);
         response
+    }
+
+    fn readiness(&self) -> &'static str {
+        match self.engine.get() {
+            Some(_) => "ok: works\n",
+            None => "ok: waits for the Lease\n",
+        }
     }
 
     async fn hear(&self, request: Request<Incoming>) -> (StatusCode, String) {

@@ -81,6 +81,7 @@ enum Command {
     Appset(commands::appset::Args),
     Diff(commands::diff::Args),
     Controller(Box<commands::controller::Args>),
+    Shadow(commands::shadow::Args),
     /// Print the version.
     Version,
     /// Print a completion script for a shell.
@@ -113,6 +114,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Appset(args) => commands::appset::run(&args),
         Command::Diff(args) => commands::diff::run(&args),
         Command::Controller(args) => commands::controller::run(&args),
+        Command::Shadow(args) => commands::shadow::run(&args),
         Command::Health(args) => commands::health::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Dump(args) => commands::dump::run(&args),

@@ -238,6 +238,21 @@ impl Policy {
         self.asks(app, attempt, now).unwrap_or(false)
     }
 
+    /// What is said of time zones of the sync windows of an Application that nobody knows: their schedules go by UTC.
+    pub fn unknown_zones(&self, app: &Application) -> Vec<String> {
+        let windows = self.project.spec.sync_windows.iter();
+        let unknown = windows.filter(|window| window.has_unknown_zone() && window.concerns(app));
+        let project = &self.project.metadata.name;
+        let told = |window: &window::SyncWindow| {
+            format!(
+                "the sync window {} of project '{project}' has the time zone {}, which nobody knows: UTC is taken; \
+                 zones are called as in Europe/Berlin",
+                window.schedule, window.time_zone
+            )
+        };
+        unknown.map(told).collect()
+    }
+
     fn asks(&self, app: &Application, attempt: SyncAttempt, now: Timestamp) -> Result<bool, String> {
         window::permits(&self.project.spec.sync_windows, app, attempt, now).map_err(|error| {
             format!("invalid sync windows of project '{}': {error}", self.project.metadata.name)
@@ -366,6 +381,17 @@ mod tests {
         assert!(policy.may_go_on(&app("team"), &operation, noon, noon));
         operation.initiated_by.automated = true;
         assert!(!policy.may_go_on(&app("team"), &operation, noon, noon));
+    }
+
+    #[test]
+    fn a_time_zone_that_nobody_knows_is_told() {
+        let window = |zone: &str| {
+            json!({"syncWindows": [{"kind": "deny", "schedule": "0 12 * * *", "duration": "1h",
+                "timeZone": zone, "applications": ["*"]}]})
+        };
+        assert_eq!(policy(window("Europe/Berlin")).unknown_zones(&app("team")), Vec::<String>::new());
+        let told = policy(window("Berlin")).unknown_zones(&app("team"));
+        assert!(matches!(told.as_slice(), [only] if only.contains("time zone Berlin")), "{told:?}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::{AppKey, Level, engine::Engine, orphans, reconcile::Compared, status}
 impl Engine {
     /// Puts the result of a comparison into the status.
     pub(crate) fn show(&self, app: &mut Application, compared: Option<&Compared>, level: Level) {
-        let Some(Compared { comparison, rendering, orphans, .. }) = compared else {
+        let Some(Compared { comparison, rendering, orphans, policy, .. }) = compared else {
             self.set_unknown(app);
             return;
         };
@@ -30,7 +30,9 @@ impl Engine {
         app.status.summary.clone_from(&comparison.summary);
         app.status.source_type = if multiple { None } else { rendering.source_types.first().copied() };
         app.status.source_types = if multiple { rendering.source_types.clone() } else { Vec::new() };
-        app.status.tiphys = with_warnings(app.status.tiphys.take(), &rendering.warnings);
+        let mut warnings = rendering.warnings.clone();
+        warnings.extend(policy.unknown_zones(app));
+        app.status.tiphys = with_warnings(app.status.tiphys.take(), &warnings);
         app.status.tiphys = orphans::shown(app.status.tiphys.take(), orphans.as_deref());
         app.status.controller_namespace.clone_from(&self.settings.namespace);
         set_health(
@@ -118,7 +120,10 @@ impl Engine {
             return true;
         }
         match status::write(&self.cache, key, before, &after).await {
-            Ok(()) => true,
+            Ok(()) => {
+                self.note_changes(key, before, app).await;
+                true
+            }
             Err(error) => {
                 self.lost_write(key, &error);
                 if error.is_too_large() {

@@ -89,6 +89,8 @@ pub struct Settings {
     pub clock: Clock,
     /// How long nobody has to have asked for an object until it is kept in less memory; `None` keeps all as they are.
     pub rest_after: Option<Duration>,
+    /// What happens to Applications is recorded as Kubernetes Events.
+    pub events: bool,
     /// Another engine is in charge: decisions are told, and nothing is written.
     pub shadow: Option<Shadow>,
 }
@@ -110,6 +112,7 @@ impl Default for Settings {
             tombstones: Duration::from_secs(7 * 24 * 3600),
             clock: Clock::default(),
             rest_after: None,
+            events: false,
             shadow: None,
         }
     }

@@ -45,7 +45,22 @@ pub struct Decision {
     pub delete: Vec<String>,
     /// Where the engine in charge sees it otherwise: what its status says and what this one says.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub differs: Vec<String>,
+    pub differs: Vec<Difference>,
+}
+
+/// Where two engines see an Application otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// In what: `sync`, `health` or `object`.
+    pub what: &'static str,
+    /// What the status there says and what this engine says.
+    pub text: String,
+}
+
+impl Serialize for Difference {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
 }
 
 /// Takes decisions; each is told once until it changes.
@@ -53,7 +68,11 @@ pub struct Decision {
 pub struct Shadow {
     tell: Arc<dyn Fn(&Decision) + Send + Sync>,
     told: Arc<Mutex<BTreeMap<(&'static str, AppKey), Decision>>>,
+    counts: Arc<Mutex<Counts>>,
 }
+
+/// How often each action was decided about an Application or ApplicationSet.
+pub(crate) type Counts = BTreeMap<(&'static str, AppKey, &'static str), u64>;
 
 impl fmt::Debug for Shadow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -64,7 +83,16 @@ impl fmt::Debug for Shadow {
 impl Shadow {
     /// Tells every new decision.
     pub fn new(tell: impl Fn(&Decision) + Send + Sync + 'static) -> Self {
-        Self { tell: Arc::new(tell), told: Arc::default() }
+        Self { tell: Arc::new(tell), told: Arc::default(), counts: Arc::default() }
+    }
+
+    /// The last decision about each Application and ApplicationSet.
+    pub fn decisions(&self) -> Vec<Decision> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn record(&self, key: &AppKey, decision: Decision) {
@@ -72,6 +100,9 @@ impl Shadow {
         let known = told.insert((decision.kind, key.clone()), decision.clone());
         drop(told);
         if known.as_ref() != Some(&decision) {
+            let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            *counts.entry((decision.kind, key.clone(), decision.action)).or_default() += 1;
+            drop(counts);
             (self.tell)(&decision);
         }
     }
@@ -198,15 +229,16 @@ impl Engine {
 }
 
 /// Where the status that is there and the one that this engine would write disagree.
-fn differences(there: &Application, ours: &Application) -> Vec<String> {
+fn differences(there: &Application, ours: &Application) -> Vec<Difference> {
     let mut all = Vec::new();
+    let mut push = |what: &'static str, text: String| all.push(Difference { what, text });
     let (theirs, own) = (there.status.sync.status, ours.status.sync.status);
     if theirs != own {
-        all.push(format!("sync status: {} there, {} here", theirs.as_str(), own.as_str()));
+        push("sync", format!("sync status: {} there, {} here", theirs.as_str(), own.as_str()));
     }
     let text = |app: &Application| app.status.health.status.map_or("none", HealthCode::as_str);
     if there.status.health.status != ours.status.health.status {
-        all.push(format!("health: {} there, {} here", text(there), text(ours)));
+        push("health", format!("health: {} there, {} here", text(there), text(ours)));
     }
     for resource in &ours.status.resources {
         let same = there.status.resources.iter().find(|other| {
@@ -216,9 +248,12 @@ fn differences(there: &Application, ours: &Application) -> Vec<String> {
         let status = |status: Option<SyncStatusCode>| status.map_or("none", SyncStatusCode::as_str);
         let name = format!("{}/{}", resource.kind, resource.name);
         match same {
-            None => all.push(format!("{name}: not listed there, {} here", status(resource.status))),
+            None => push("object", format!("{name}: not listed there, {} here", status(resource.status))),
             Some(same) if same.status != resource.status => {
-                all.push(format!("{name}: {} there, {} here", status(same.status), status(resource.status)));
+                push(
+                    "object",
+                    format!("{name}: {} there, {} here", status(same.status), status(resource.status)),
+                );
             }
             Some(_) => {}
         }

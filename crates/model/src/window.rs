@@ -71,6 +71,11 @@ impl SyncWindow {
         Ok(schedule.next_after(earliest, &zone).is_some_and(|begun| begun < at))
     }
 
+    /// Whether the window names a time zone that nobody knows.
+    pub fn has_unknown_zone(&self) -> bool {
+        !self.time_zone.is_empty() && zone(&self.time_zone).is_none()
+    }
+
     /// Whether the window concerns an Application.
     pub fn concerns(&self, app: &Application) -> bool {
         let any = |globs: &[String], text: &str| globs.iter().any(|pattern| glob::matches(pattern, text));
@@ -217,6 +222,9 @@ mod tests {
         assert_eq!(is_active("0 12 * * *", "1h", "", "2026-01-01T12:00:01Z"), Ok(true));
         assert_eq!(is_active("0 12 * * *", "1h", "Asia/Seoul", "2026-01-01T03:30:00Z"), Ok(true));
         assert_eq!(is_active("0 12 * * *", "1h", "Nowhere/None", "2026-01-01T12:30:00Z"), Ok(true));
+        let named = |time_zone: &str| SyncWindow { time_zone: time_zone.to_owned(), ..SyncWindow::default() };
+        assert!(named("Nowhere/None").has_unknown_zone());
+        assert!(!named("Asia/Seoul").has_unknown_zone() && !named("").has_unknown_zone());
         assert_eq!(is_active("0 12 * * *", "-1h", "", "2026-01-01T12:30:00Z"), Ok(false));
         let refused = is_active("@hourly", "1h", "", "2026-01-01T12:30:00Z").unwrap_err();
         assert_eq!(refused, "cannot parse schedule '@hourly': parser does not accept descriptors: @hourly");

@@ -58,7 +58,7 @@ pub struct Args {
     /// Work only while holding the Lease.
     #[arg(long, num_args = 0..=1, default_value_t = true, default_missing_value = "true", action = clap::ArgAction::Set, value_name = "BOOL")]
     leader_elect: bool,
-    /// Address of /metrics, /healthz and, for Git hosts, /api/webhook; port 0 takes a free one.
+    /// Address of /metrics, /healthz, /readyz and, for Git hosts, /api/webhook; port 0 takes a free one.
     #[arg(long, default_value = "0.0.0.0:8082", value_name = "ADDRESS")]
     metrics: SocketAddr,
     /// Answer Argo CD's command line in core mode in the place of the repo-server at this address of loopback, as a rule
@@ -85,9 +85,39 @@ pub struct Args {
     /// How often remote repositories are asked for news, unless argocd-cm says.
     #[arg(long, default_value = "2m", value_parser = duration::parse, value_name = "DURATION")]
     refresh: Duration,
+    /// How much the log on stderr says.
+    #[arg(long, value_enum, default_value_t = LogLevel::Info, value_name = "LEVEL")]
+    log_level: LogLevel,
     /// How the log on stderr is written.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LogLevel {
+    /// Faults of the engine.
+    Error,
+    /// And of Applications: renderings that fail, objects that are blocked.
+    Warn,
+    /// And operations, prunes, self-heals.
+    Info,
+    /// And requests.
+    Debug,
+    /// And all else.
+    Trace,
+}
+
+impl LogLevel {
+    fn filter(self) -> tracing_subscriber::filter::LevelFilter {
+        use tracing_subscriber::filter::LevelFilter;
+        match self {
+            Self::Error => LevelFilter::ERROR,
+            Self::Warn => LevelFilter::WARN,
+            Self::Info => LevelFilter::INFO,
+            Self::Debug => LevelFilter::DEBUG,
+            Self::Trace => LevelFilter::TRACE,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -103,7 +133,7 @@ enum LogFormat {
 /// # Errors
 /// No cluster, or it was lost.
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    log(args.log_format);
+    log(args.log_format, args.log_level);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(async {
         let mut signals = Signals::new()?;
@@ -116,8 +146,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     result
 }
 
-fn log(format: LogFormat) {
+fn log(format: LogFormat, level: LogLevel) {
     let builder = tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false);
+    let builder = builder.with_max_level(level.filter());
     // A second subscriber in one process is refused; the first one stays.
     let _ = match format {
         LogFormat::Text => builder.with_ansi(false).try_init(),
@@ -146,7 +177,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     let controller = Arc::new(start(args, cluster.clone()).await?);
     // It is set once, here.
     let _ = engine.set(controller.clone());
-    tracing::info!(address = %bound, "serves /metrics, /healthz and /api/webhook");
+    tracing::info!(address = %bound, "serves /metrics, /healthz, /readyz and /api/webhook");
     programs(args, &controller).await?;
     let mut signals = Signals::new()?;
     if !elects {
@@ -227,6 +258,7 @@ async fn start(args: &Args, cluster: Cluster) -> anyhow::Result<Controller> {
         renderers: renderers(args)?,
         refresh: args.refresh,
         rest_after: Some(REST_AFTER),
+        events: !args.shadow,
         shadow: args.shadow.then(|| Shadow::new(tell)),
         ..Settings::default()
     };

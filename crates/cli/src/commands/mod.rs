@@ -16,6 +16,7 @@ pub mod render;
 pub mod render_app;
 pub mod render_helm;
 pub mod render_kustomize;
+pub mod shadow;
 pub mod twin;
 pub mod up;
 pub mod version;

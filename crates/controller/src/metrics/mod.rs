@@ -2,6 +2,7 @@
 //! dashboard may ask for them, and a few of our own.
 
 mod apps;
+mod shadow;
 
 use std::{
     collections::BTreeMap,
@@ -163,6 +164,9 @@ impl Engine {
         let owned = self.applications(&mut text);
         self.sets_and_queues(&mut text, &owned);
         self.cluster_state(&mut text);
+        if let Some(shadow) = &self.settings.shadow {
+            shadow::shadow(&mut text, shadow);
+        }
         let fetches = self.repositories.fetcher().map(|fetcher| fetcher.git_requests());
         git(&mut text, &fetches.unwrap_or_default());
         let counters = self.metrics.engine.lock().unwrap_or_else(PoisonError::into_inner);
