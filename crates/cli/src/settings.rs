@@ -4,9 +4,10 @@ use std::path::Path;
 
 use tiphys_health::{HealthSettings, Rules};
 use tiphys_model::{ArgoSettings, Clock, settings};
+use tiphys_sync::{AutoSettings, SyncSettings};
 use tiphys_value::ObjectExt;
 
-use crate::{dump, exit::WrongUse};
+use crate::{dump, exit::WrongUse, up::twin};
 
 /// Reads `argocd-cm`, and `argocd-cmd-params-cm` if it is there too, from a file; without one the
 /// defaults hold. What cannot be used of it is said on stderr.
@@ -25,6 +26,16 @@ pub fn read(file: Option<&Path>) -> anyhow::Result<ArgoSettings> {
         eprintln!("warning: {fault}");
     }
     Ok(settings)
+}
+
+/// How the engine works on the embedded cluster: by Argo CD's rules, or by its own.
+pub fn by_rules_of(argo_cd: bool) -> tiphys_controller::Settings {
+    tiphys_controller::Settings {
+        sync: if argo_cd { SyncSettings::compat() } else { SyncSettings::default() },
+        auto: AutoSettings { compat: argo_cd, ..AutoSettings::default() },
+        health: HealthSettings { compat: argo_cd, attended: Some(twin::attended()) },
+        ..tiphys_controller::Settings::default()
+    }
 }
 
 /// The rules of health under settings; scripts that do not parse are said on stderr.

@@ -10,3 +10,4 @@ pub mod similar;
 pub mod spec;
 pub mod target;
 pub mod view;
+pub mod windows;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use tiphys_apiserver::KubernetesVersion;
 use tiphys_check::Severity;
 
 /// Tell from a repository alone what will break: no cluster and no configuration is needed.
@@ -31,6 +32,10 @@ pub struct Args {
     /// Fetch nothing: charts and repositories that are not in the cache are not seen.
     #[arg(long)]
     pub offline: bool,
+    /// The Kubernetes minor version that the objects are for, such as 1.34: APIs that it serves are not told of as
+    /// removed, and charts are rendered for it.
+    #[arg(long, value_name = "VERSION")]
+    pub kubernetes_version: Option<KubernetesVersion>,
     /// The form of the output.
     #[arg(long, value_enum, default_value_t = Output::Text)]
     pub output: Output,

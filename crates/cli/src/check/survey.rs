@@ -21,6 +21,8 @@ use crate::repository::{Given, Repository};
 pub struct Reader {
     repository: Repository,
     clusters: Vec<ClusterInfo>,
+    /// The version that is asked for, or nothing.
+    kube_version: String,
     /// What the repository says of the renderers.
     settings: Mutex<RenderSettings>,
     /// What is known of revisions that Applications read.
@@ -42,7 +44,8 @@ impl Reader {
         };
         let repository = Repository::open(&given)?;
         let settings = Mutex::new(repository.scan.render_settings());
-        Ok(Self { repository, clusters, settings, revisions: Mutex::default() })
+        let kube_version = args.kubernetes_version.map(|version| version.to_string()).unwrap_or_default();
+        Ok(Self { repository, clusters, kube_version, settings, revisions: Mutex::default() })
     }
 
     /// Reads again what the repository says of the renderers, if one of the edited files may tell. Whether that is
@@ -86,7 +89,7 @@ impl Reader {
             sources: &checkouts,
             is_given: &|url| self.repository.repositories.is_given(url),
             clusters: self.clusters.clone(),
-            kube_version: "",
+            kube_version: &self.kube_version,
             progress: &|done, known| progress.tell(done, known),
         };
         let (mut survey, kept) = Survey::keeping(&input, kept);

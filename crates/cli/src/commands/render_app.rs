@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use tiphys_apiserver::KubernetesVersion;
 use tiphys_model::Application;
 use tiphys_render::manifest;
 use tiphys_value::{ObjectExt, Value};
@@ -34,6 +35,9 @@ pub struct Args {
     /// Fetch nothing.
     #[arg(long)]
     offline: bool,
+    /// The Kubernetes minor version that charts are rendered for, such as 1.34.
+    #[arg(long, value_name = "VERSION")]
+    kubernetes_version: Option<KubernetesVersion>,
     /// How the objects are written: text is one YAML document for each.
     #[arg(long, short, value_enum, default_value_t = Format::Text)]
     output: Format,
@@ -71,9 +75,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     given.iter().for_each(|url| repository.repositories.add_address(url));
     let settings = repository.scan.render_settings();
+    let version = args.kubernetes_version.map(|version| version.to_string()).unwrap_or_default();
     let mut objects = Vec::new();
     for app in apps {
-        let rendered = match render_one(&app, &repository.repositories, false, Some(&settings)) {
+        let rendered = match render_one(&app, &repository.repositories, false, Some(&settings), &version) {
             Ok(rendered) => rendered,
             Err(error) => {
                 eprintln!("Error: Application {}: {error:#}", app.metadata.name);

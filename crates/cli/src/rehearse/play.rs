@@ -7,7 +7,6 @@ use std::{
 
 use tiphys_cluster::Cluster;
 use tiphys_controller::{Destinations, Settings};
-use tiphys_health::HealthSettings;
 use tiphys_model::names;
 use tiphys_stage::{
     Ending, Next, Recorder, Site, SiteOptions, Stage, Still, Watcher,
@@ -15,7 +14,6 @@ use tiphys_stage::{
     found,
     story::{Outcome, Story},
 };
-use tiphys_sync::{AutoSettings, SyncSettings};
 use tiphys_value::ResourceKey;
 use tiphys_world::Behaviours;
 
@@ -32,7 +30,7 @@ use crate::{
         settle::Stillness,
         stand_ins::When,
         standing::Placeholders,
-        sync, twin,
+        sync,
     },
 };
 
@@ -311,15 +309,11 @@ fn millis(duration: Duration) -> u64 {
 }
 
 fn settings(plan: &Plan, rules: Rules) -> Settings {
-    let attended = Some(twin::attended());
     Settings {
         namespace: ENGINE_NAMESPACE.into(),
-        sync: if rules.argo_cd { SyncSettings::compat() } else { SyncSettings::default() },
-        auto: AutoSettings { compat: rules.argo_cd, ..AutoSettings::default() },
-        health: HealthSettings { compat: rules.argo_cd, attended },
         destinations: if plan.apart.is_empty() { Destinations::AllHere } else { Destinations::Apart },
         pass_out_of_reach: rules.stand_ins != When::Never,
-        ..Settings::default()
+        ..crate::settings::by_rules_of(rules.argo_cd)
     }
 }
 

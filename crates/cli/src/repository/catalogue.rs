@@ -160,7 +160,7 @@ impl Catalogue {
         let is_ours =
             app.spec.effective_sources().iter().any(|source| repositories.is_given(&source.repo_url));
         let rendered = if is_ours || scope.foreign {
-            render_one(app, repositories, scope.origins, self.settings.as_ref())
+            render_one(app, repositories, scope.origins, self.settings.as_ref(), "")
         } else {
             Ok(Rendered::default())
         };
@@ -338,12 +338,14 @@ pub(super) fn node_of(object: &Value) -> Node {
 /// The time that all Applications of a run see: two states of a repository are to differ in nothing but their files.
 static NOW: LazyLock<Timestamp> = LazyLock::new(Timestamp::now);
 
-/// Renders one Application without a cluster, under the settings of an installation.
+/// Renders one Application without a cluster, under the settings of an installation. A version that is empty is the
+/// newest that charts are rendered for.
 pub fn render_one(
     app: &Application,
     repositories: &Repositories,
     origins: bool,
     settings: Option<&RenderSettings>,
+    kube_version: &str,
 ) -> Result<Rendered, RenderError> {
     let checkouts = Checkouts::new(repositories);
     let checkouts = match settings {
@@ -355,7 +357,7 @@ pub fn render_one(
         app,
         &Context {
             sources: &checkouts,
-            kube_version: "",
+            kube_version,
             api_versions: &[],
             tracking: &tracking,
             engine_namespace: ENGINE_NAMESPACE,

@@ -98,7 +98,7 @@ impl Repository {
                 "source": {"repoURL": self.own, "path": path}},
         });
         let app = Application::from_value(&app).map_err(|error| error.to_string())?;
-        let rendered = render_one(&app, &self.repositories, false, Some(settings));
+        let rendered = render_one(&app, &self.repositories, false, Some(settings), "");
         let rendered = rendered.map_err(|error| format!("{error:#}"))?;
         Ok(rendered.objects.into_iter().map(|object| object.value).collect())
     }

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::ValueEnum;
 
-use tiphys_apiserver::ServiceNetwork;
+use tiphys_apiserver::{KubernetesVersion, ServiceNetwork};
 
 use super::stand_ins;
 use crate::duration;
@@ -63,6 +63,13 @@ pub struct Args {
     /// Keep the cluster in this folder, and go on with it at the next start.
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
+    /// The Kubernetes minor version to be, such as 1.34.
+    #[arg(long, value_name = "VERSION")]
+    pub kubernetes_version: Option<KubernetesVersion>,
+    /// Go by Argo CD's rules in place of Tiphys' safer ones: health of Applications counts only if a script gives them
+    /// one, waits have no end, failed syncs are repeated as often as Argo CD does.
+    #[arg(long)]
+    pub argo_cd: bool,
     /// The range that Services get their addresses from; one of IPv4. If it is not given, it is the one that the
     /// fixed addresses in the repository's files are of, if they are all of one that a common distribution uses,
     /// and otherwise 10.96.0.0/16. A cluster that is kept with --state keeps its own.

@@ -34,7 +34,6 @@ use std::{
 use jiff::Timestamp;
 use tiphys_cluster::{ApplyOptions, Cluster, LiveCache};
 use tiphys_controller::{Controller, Destinations, Settings};
-use tiphys_health::HealthSettings;
 use tiphys_source::Checkout;
 use tiphys_value::{GroupKind, Value};
 use tokio::{
@@ -48,6 +47,7 @@ use crate::{
     exit::Reported,
     local_clusters::{Purpose, Registration, Served},
     repository::{Catalogue, Choice, Found, Repository, Scope, choose},
+    settings,
 };
 pub use args::Args;
 use args::Output;
@@ -127,9 +127,8 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
             (false, false) => Destinations::Apart,
         },
         opener: Some(clusters.opener()),
-        health: HealthSettings { attended: Some(twin::attended()), ..HealthSettings::default() },
         pass_out_of_reach: args.stand_ins != stand_ins::When::Never,
-        ..Settings::default()
+        ..settings::by_rules_of(args.argo_cd)
     };
     let controller =
         Controller::start(twin.cluster.clone(), repository.repositories.clone(), settings).await?;

@@ -10,6 +10,7 @@ use std::{
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use tiphys_diag::show;
+use tiphys_sync::Wait;
 
 use super::{rows::Row, table::table, waits};
 use crate::duration::shown;
@@ -166,7 +167,7 @@ impl Reporter {
             for line in waits::lines(&row.waits) {
                 self.line(&format!("  {line}"));
             }
-            for reason in together(&row.reasons) {
+            for reason in together(&beside(&row.reasons, &row.waits)) {
                 self.line(&format!("  {}", reason.replace('\n', "\n  ")));
             }
         }
@@ -230,7 +231,7 @@ impl Reporter {
             row.wave,
             row.sync.as_str(),
             row.health_text(),
-            row.doing.lines().next().unwrap_or_default()
+            in_one_line(&row.doing)
         )
         .trim_end()
         .to_owned()
@@ -257,6 +258,29 @@ impl Reporter {
             }
         }
     }
+}
+
+/// A text of several lines in one: a fault of a rendering says where it is in the first, and what it is after that.
+fn in_one_line(text: &str) -> String {
+    const LONGEST: usize = 300;
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let whole = lines.iter().fold(String::new(), |whole, line| match whole.is_empty() {
+        true => (*line).to_owned(),
+        false if whole.ends_with(':') => format!("{whole} {line}"),
+        false => format!("{whole}; {line}"),
+    });
+    match whole.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &whole[..at]),
+        None => whole,
+    }
+}
+
+/// The reasons that say more than what is waited for: a cause is told once.
+fn beside(reasons: &[String], waits: &[Wait]) -> Vec<String> {
+    let is_told = |reason: &&String| {
+        waits.iter().any(|wait| !wait.cause.is_empty() && reason.contains(wait.cause.as_str()))
+    };
+    reasons.iter().filter(|reason| !is_told(reason)).cloned().collect()
 }
 
 /// That all is green, and of how many ApplicationSets nothing comes.
@@ -387,6 +411,12 @@ mod tests {
     fn many_objects_in_one_state_are_one_line() {
         let mut reasons: Vec<String> = (0..10).map(|n| format!("Application/a{n} is Missing")).collect();
         reasons.insert(3, "Deployment/web is Progressing: slow".to_owned());
+        assert_eq!(in_one_line("helm: a.yaml:3:\n  no value\nmore"), "helm: a.yaml:3: no value; more");
+        let wait: Wait = serde_json::from_value(json!({"kind": "Blocked", "cause": "no webhook answers",
+            "since": "2026-01-01T00:00:00Z"}))
+        .unwrap();
+        let told = ["the last attempt: no webhook answers".to_owned(), "Job/x is Degraded".to_owned()];
+        assert_eq!(beside(&told, &[wait]), ["Job/x is Degraded"]);
         let lines = together(&reasons);
         assert_eq!(
             lines,

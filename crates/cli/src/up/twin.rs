@@ -44,6 +44,7 @@ impl Twin {
         let options = ApiServerOptions {
             state_dir: args.state.clone(),
             service_network: network,
+            kubernetes_version: args.kubernetes_version.unwrap_or_default(),
             outbound: outbound(args),
             ..ApiServerOptions::default()
         };
@@ -59,6 +60,7 @@ impl Twin {
         let options = ApiServerOptions {
             state_dir,
             service_network: args.service_cluster_ip_range,
+            kubernetes_version: args.kubernetes_version.unwrap_or_default(),
             outbound: outbound(args),
             ..ApiServerOptions::default()
         };

@@ -1,10 +1,14 @@
 //! `tiphys app adopt`.
 
-use tiphys_model::names;
-use tiphys_value::json;
+use std::io::IsTerminal as _;
+
+use anyhow::bail;
+use tiphys_model::{Application, names};
+use tiphys_sync::SyncState;
+use tiphys_value::{ResourceKey, json};
 
 use crate::{
-    app::session::Session,
+    app::{consent::ask, session::Session},
     output::{Format, print},
 };
 
@@ -24,17 +28,29 @@ pub struct Args {
     /// What happens to them.
     #[arg(long, value_parser = ["adopt", "share", "refuse"], default_value = "adopt", value_name = "POLICY")]
     policy: String,
+    /// Only show what would change.
+    #[arg(long)]
+    pub(super) dry_run: bool,
     /// How the result is written.
     #[arg(long, short, value_enum, default_value_t = Format::Text)]
     output: Format,
 }
 
-/// Writes the policy on the Application.
+/// Shows what is about to change, asks a person at a terminal, and writes the policy on the Application.
 ///
 /// # Errors
-/// It is not there, or the cluster does not answer.
-pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
+/// It is not there, nobody agrees, or the cluster does not answer.
+pub async fn run(session: &Session, args: &Args, agreed: bool) -> anyhow::Result<()> {
     let id = session.id(&args.app)?;
+    let app = Application::from_value(&session.get(&id).await?)?;
+    eprint!("{}", preview(&app, &args.policy));
+    let can_ask = std::io::stdin().is_terminal();
+    if args.dry_run {
+        return Ok(());
+    }
+    if can_ask && !agreed && !ask("Go on?")? {
+        bail!("nothing was changed");
+    }
     let policy = match args.policy.as_str() {
         "refuse" => json!(null),
         policy => json!(policy),
@@ -47,4 +63,47 @@ pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
         _ => "refuses",
     };
     Ok(print(args.output, &format!("{id}: {does} objects that somebody else owns\n"), &after)?)
+}
+
+/// What the policy is and becomes, and the objects that the last sync left to their owners, with what it said of them.
+fn preview(app: &Application, policy: &str) -> String {
+    let present = app.metadata.annotations.get(names::OWNERSHIP).map_or("refuse", String::as_str);
+    let mut text = format!("{}: what somebody else owns: {present} -> {policy}\n", app.metadata.name);
+    let left = left_alone(app);
+    if left.is_empty() {
+        text.push_str("  its last sync left no object to another owner\n");
+    }
+    for key in &left {
+        let results = app.status.operation_state.iter().flat_map(|state| &state.sync_result);
+        let result = results.flat_map(|result| &result.resources).find(|one| {
+            (&one.group, &one.kind, &one.namespace, &one.name)
+                == (&key.group, &key.kind, &key.namespace, &key.name)
+        });
+        let why = result.map(|one| format!(": {}", one.message)).unwrap_or_default();
+        text.push_str(&format!("  {key}{why}\n"));
+    }
+    text
+}
+
+/// The objects that the last operation left to their owners.
+fn left_alone(app: &Application) -> Vec<ResourceKey> {
+    let state = app.status.operation_state.clone().map(SyncState::from_operation_state);
+    state.map(|state| state.extension.left_alone).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_over_is_shown_first() {
+        let app = json!({"apiVersion": names::API_VERSION, "kind": "Application", "metadata": {"name": "shop"},
+            "status": {"operationState": {"phase": "Succeeded", "startedAt": "2026-01-02T03:04:05Z", "operation": {"sync": {}},
+                "tiphys": {"leftAlone": [{"group": "apps", "kind": "Deployment", "namespace": "shop", "name": "web"}]},
+                "syncResult": {"revision": "abc", "resources": [{"group": "apps", "version": "v1", "kind": "Deployment",
+                    "namespace": "shop", "name": "web", "message": "it belongs to Helm release shop/web"}]}}}});
+        let text = preview(&Application::from_value(&app).unwrap(), "adopt");
+        assert!(text.starts_with("shop: what somebody else owns: refuse -> adopt\n"), "{text}");
+        assert!(text.contains("web: it belongs to Helm release shop/web\n"), "{text}");
+    }
 }

@@ -110,8 +110,8 @@ impl App {
             | Self::Create(_)
             | Self::Set(_)
             | Self::Pause(_)
-            | Self::Resume(_)
-            | Self::Adopt(_) => true,
+            | Self::Resume(_) => true,
+            Self::Adopt(args) => !args.dry_run,
         }
     }
 }
@@ -134,7 +134,7 @@ async fn dispatch(session: &Session, args: &Args) -> anyhow::Result<()> {
         App::Pause(args) => pause::pause(session, args).await,
         App::Undo(args) => undo::run(session, args).await,
         App::Actions(args) => actions::run(session, args).await,
-        App::Adopt(args) => adopt::run(session, args).await,
+        App::Adopt(adopt) => adopt::run(session, adopt, args.yes).await,
         App::Resume(args) => pause::resume(session, args).await,
     }
 }

@@ -14,6 +14,7 @@ use crate::{
         session::{AppId, Session},
         similar::similar,
         spec::warn_of_option,
+        windows,
     },
     duration,
     exit::WrongUse,
@@ -53,7 +54,7 @@ pub struct Args {
     /// out. No hooks run then.
     #[arg(long, value_name = "OBJECT")]
     resource: Vec<String>,
-    /// A sync option in place of the Application's own, such as ServerSideApply=true.
+    /// A sync option beside the Application's own, or in place of the one of that name, such as ServerSideApply=true.
     #[arg(long, value_name = "OPTION")]
     sync_option: Vec<String>,
     /// Apply only what is out of sync.
@@ -91,6 +92,7 @@ pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
     args.sync_option.iter().for_each(|option| warn_of_option(option));
     let mut asked = Vec::new();
     for id in &ids {
+        windows::check_open(session, id).await?;
         look_again_for_objects(session, id, args).await?;
         asked.push(finished::request(session, id, |app| operation(args, app)).await?);
     }
@@ -167,11 +169,17 @@ fn options(args: &Args, app: &Application) -> Vec<String> {
         (args.replace, "Replace=true"),
     ];
     options.extend(flags.iter().filter(|(set, _)| *set).map(|(_, option)| (*option).to_owned()));
-    if options.is_empty() {
-        let policy = app.spec.sync_policy.as_ref();
-        return policy.map(|policy| policy.sync_options.clone()).unwrap_or_default();
-    }
-    options
+    let policy = app.spec.sync_policy.as_ref();
+    let own = policy.map(|policy| policy.sync_options.clone()).unwrap_or_default();
+    added_to(own, options)
+}
+
+/// The Application's own options, with others that take the place of those of the same name.
+fn added_to(mut own: Vec<String>, asked: Vec<String>) -> Vec<String> {
+    let name = |option: &String| option.split('=').next().unwrap_or_default().to_owned();
+    own.retain(|option| !asked.iter().any(|other| name(other) == name(option)));
+    own.extend(asked);
+    own
 }
 
 /// Has the engine look again if it knows nothing yet of an object that is named.
@@ -265,4 +273,20 @@ pub fn object(text: &str) -> Result<SyncOperationResource, WrongUse> {
         name: name.to_owned(),
         namespace: namespace.to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_the_application_stay_beside_those_that_are_asked_for() {
+        let list = |options: &[&str]| options.iter().map(|option| (*option).to_owned()).collect::<Vec<_>>();
+        let own = list(&["CreateNamespace=true", "Replace=false"]);
+        assert_eq!(
+            added_to(own.clone(), list(&["Replace=true"])),
+            list(&["CreateNamespace=true", "Replace=true"])
+        );
+        assert_eq!(added_to(own.clone(), Vec::new()), own);
+    }
 }
