@@ -102,8 +102,9 @@ fn webhooks(scene: &Scene<'_>, found: &mut Vec<Planted>) {
             at_hook("webhook: unknown authority", &["admit/webhook-tls"])
                 .rules(answer(json!({"unknownAuthority": {}}))),
         );
+        // A port that is closed between the API server and the nodes looks the same.
         found.push(
-            at_hook("webhook: timeout", &["admit/webhook-down"])
+            at_hook("webhook: timeout", &["admit/webhook-down", "net/node-ports"])
                 .at_workload(backend)
                 .rules(answer(json!({"timeout": {}}))),
         );

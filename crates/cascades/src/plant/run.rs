@@ -59,6 +59,11 @@ fn crash(scene: &Scene<'_>, workload: &Value, found: &mut Vec<Planted>) {
             .at_workload(workload)
             .rules(exits(code))
             .line(workload, line);
+        // Credentials that are refused are those of a Secret, if the program has one.
+        let planted = match kind {
+            "config: credentials" => planted.at("Secret", workload.namespace(), "*"),
+            _ => planted,
+        };
         found.extend(planted.edit(scene.edited(workload, touch)));
     }
 }

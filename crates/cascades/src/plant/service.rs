@@ -31,11 +31,19 @@ pub(super) fn plant(scene: &Scene<'_>, found: &mut Vec<Planted>) {
         let tree = scene.edited(backend, |backend| backend["spec"]["replicas"] = 0.into());
         let zero = Planted::new("run: scaled to zero", place(backend), &["run/scaled-zero"]);
         found.extend(zero.at_workload(backend).edit(tree));
-        policies(scene, need, backend, found);
+        if enforces_policies(scene) {
+            policies(scene, need, backend, found);
+        }
     }
     for need in scene.repository.needs.iter().filter(|need| need.service.is_empty()) {
         api_server(scene, need, found);
     }
+}
+
+/// Whether the network of the cluster does what policies say: some plugins do not.
+fn enforces_policies(scene: &Scene<'_>) -> bool {
+    let network = scene.repository.network.as_ref();
+    network.is_some_and(|(_, name)| name.contains("calico") || name.contains("cilium"))
 }
 
 fn policy(namespace: &str, name: &str, spec: Value) -> Value {
@@ -111,7 +119,9 @@ fn api_server(scene: &Scene<'_>, need: &Need, found: &mut Vec<Planted>) {
         .rules(json!({"network": [{"from": pods, "to": {"kubernetes": {}}}]}))
         .restart(workload);
     planted.unreached.insert(String::new(), "i/o timeout".to_owned());
-    found.extend(planted.edit(Some(tree)));
+    if enforces_policies(scene) {
+        found.extend(planted.edit(Some(tree)));
+    }
     // The role loses a verb.
     let role = format!("{}-{}", need.namespace, need.workload);
     let tree = scene.repository.tree.edited("ClusterRole", "", &role, |role| {

@@ -158,7 +158,7 @@ pub(crate) fn fault(look: &Look<'_>, refused: &Refused) -> Option<Finding> {
         .map_or(refused.writer.namespace.as_str(), |written| written.namespace.as_str());
     let finding = match cause {
         Cause::AdmitQuota => quota(look, namespace, &read),
-        Cause::AdmitWebhookDown => webhook_down(look, &read),
+        Cause::AdmitWebhookDown => webhook_down(look, &read, &refused.message),
         Cause::AdmitWebhookTls => webhook_tls(look, &read),
         Cause::AdmitPolicy => policy(look, &owner, refused, &read),
         Cause::AdmitServiceAccount => {
@@ -340,7 +340,7 @@ fn webhook_service(look: &Look<'_>, read: &Refusal) -> Option<Object> {
     })
 }
 
-fn webhook_down(look: &Look<'_>, read: &Refusal) -> Finding {
+fn webhook_down(look: &Look<'_>, read: &Refusal, message: &str) -> Finding {
     let config = configuration(look, &read.by);
     let service = webhook_service(look, read);
     let object = config.map_or_else(
@@ -384,7 +384,11 @@ fn webhook_down(look: &Look<'_>, read: &Refusal) -> Finding {
     {
         return below.suffers(object, "does not answer");
     }
-    if let (Some(Failure::Timeout | Failure::Unreachable), Some(pod)) = (read.failure, ready.first()) {
+    // Whoever waits for headers was connected: the program takes too long.
+    let is_connected = message.contains("awaiting headers");
+    if let (Some(Failure::Timeout | Failure::Unreachable), Some(pod), false) =
+        (read.failure, ready.first(), is_connected)
+    {
         return silent_webhook(look, finding, pod, port, &object);
     }
     finding

@@ -82,10 +82,12 @@ fn plugin_down(look: &Look<'_>) -> Option<Finding> {
     }
     let (first, told) = nodes.first()?;
     let object = plugin_object(look).or_else(|| custom_plugin(look)).unwrap_or_else(|| first.clone());
+    // Which plugin it is, nobody can tell where neither DaemonSets nor pods were saved.
+    let is_known = object.kind != "Node" || look.cluster.has_kind("DaemonSet");
     let mut result = Finding::new(
         Cause::NetCniDown,
         object.clone(),
-        0.95,
+        if is_known { 0.95 } else { 0.45 },
         format!(
             "the network plugin does not work on {} of {} nodes: {object}",
             nodes.len(),

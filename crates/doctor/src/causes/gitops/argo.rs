@@ -94,6 +94,24 @@ pub(super) fn waiting(look: &Look<'_>, app: &Value) -> Option<Finding> {
     None
 }
 
+/// Kinds that operations wait for and that need no definition.
+const BUILT_IN: &[&str] = &[
+    "Pod",
+    "ReplicaSet",
+    "Deployment",
+    "StatefulSet",
+    "DaemonSet",
+    "Job",
+    "CronJob",
+    "Service",
+    "Ingress",
+    "PersistentVolumeClaim",
+    "APIService",
+    "HorizontalPodAutoscaler",
+    "Namespace",
+    "CustomResourceDefinition",
+];
+
 /// An operation that waits for something that is no longer there.
 fn gone(look: &Look<'_>, app: &Value, wait: &tiphys_cause::WaitsFor, is_old: bool) -> Option<Finding> {
     if !is_old || wait.kind == "Job" {
@@ -104,7 +122,8 @@ fn gone(look: &Look<'_>, app: &Value, wait: &tiphys_cause::WaitsFor, is_old: boo
     let definitions = look.cluster.all("CustomResourceDefinition");
     let is_defined =
         definitions.iter().any(|it| it.str_at(&["spec", "names", "kind"]) == Some(wait.kind.as_str()));
-    let proves = look.cluster.has_kind(&wait.kind) || !definitions.is_empty() && !is_defined;
+    let is_custom = !BUILT_IN.contains(&wait.kind.as_str());
+    let proves = look.cluster.has_kind(&wait.kind) || is_custom && !definitions.is_empty() && !is_defined;
     let confidence = if proves { 0.85 } else { 0.45 };
     let what =
         format!("the operation of {object} waits for {} {}, which no longer exists", wait.kind, wait.name);
