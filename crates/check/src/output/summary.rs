@@ -1,9 +1,9 @@
 //! What was seen, what was not, and how much was found.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::Severity;
-use tiphys_graph::{Outcome, Unit, UnitKind};
+use tiphys_graph::{Outcome, Unit, UnitKind, Unseen};
 
 use tiphys_vfs::is_below;
 
@@ -69,15 +69,11 @@ impl Shown<'_> {
     /// What was named but not seen: what, why, and who needs it.
     pub(super) fn unseen(&self) -> Vec<String> {
         let survey = self.survey;
-        let mut lines: Vec<String> = survey
-            .unseen
-            .iter()
-            .map(|unseen| {
-                let apps: Vec<&str> = unseen.apps.iter().map(String::as_str).collect();
-                let of = if apps.is_empty() { String::new() } else { format!(" (for {})", shortened(&apps)) };
-                format!("{}{of}: {}", unseen.what, unseen.why)
-            })
-            .collect();
+        let mut reasons: BTreeMap<String, Vec<&Unseen>> = BTreeMap::new();
+        for unseen in &survey.unseen {
+            reasons.entry(without_addresses(&unseen.why)).or_default().push(unseen);
+        }
+        let mut lines: Vec<String> = reasons.iter().map(|(why, all)| of_one_reason(why, all)).collect();
         for set in survey.sets.iter().filter(|set| set.symbolic) {
             lines.push(format!(
                 "the clusters that ApplicationSet {} asks for: one stands for all (--clusters FILE names them)",
@@ -105,6 +101,31 @@ impl Shown<'_> {
         }
         lines
     }
+}
+
+/// What could not be had for one reason, in one line with a count.
+fn of_one_reason(why: &str, all: &[&Unseen]) -> String {
+    let apps: BTreeSet<&str> = all.iter().flat_map(|unseen| &unseen.apps).map(String::as_str).collect();
+    let apps: Vec<&str> = apps.into_iter().collect();
+    let of = if apps.is_empty() { String::new() } else { format!(" (for {})", shortened(&apps)) };
+    match all {
+        [one] => format!("{}{of}: {}", one.what, one.why),
+        all => {
+            let what: Vec<&str> = all.iter().map(|unseen| unseen.what.as_str()).collect();
+            format!("{} sources: {}{of}: {why}", all.len(), shortened(&what))
+        }
+    }
+}
+
+/// A reason without the addresses in it, so that the same reason is the same text.
+fn without_addresses(why: &str) -> String {
+    let is_address = |word: &&str| word.contains("://") || word.contains('@');
+    let shown = |word: &str| match is_address(&word) {
+        // What stands behind an address belongs to the sentence.
+        true => format!("…{}", &word[word.trim_end_matches([':', ',', ';', '.']).len()..]),
+        false => word.to_owned(),
+    };
+    why.split(' ').map(shown).collect::<Vec<_>>().join(" ")
 }
 
 /// What Kustomize could not have of all that led to it: its texts repeat every kustomization on the way. The file of the
