@@ -5,9 +5,25 @@ use std::{collections::BTreeMap, path::Path};
 use serde::Deserialize;
 use tiphys_appset::ClusterInfo;
 use tiphys_controller::declared_cluster;
+use tiphys_model::{Destination, names};
 use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{dump, exit::WrongUse};
+
+/// The engine's own cluster, as [`cluster_of`] names it.
+pub const HOME: (&str, &str) = (names::IN_CLUSTER_SERVER, "");
+
+/// What tells the cluster of a destination from others: its address, or else its name.
+pub fn cluster_of(destination: &Destination) -> (&str, &str) {
+    let server = destination.server.trim_end_matches('/');
+    let is_home = server == names::IN_CLUSTER_SERVER || destination.name == names::IN_CLUSTER_NAME;
+    // One without either is no destination at all, and told of elsewhere.
+    if is_home || (server.is_empty() && destination.name.is_empty()) {
+        HOME
+    } else {
+        (server, &destination.name)
+    }
+}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

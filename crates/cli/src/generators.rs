@@ -34,12 +34,6 @@ pub fn ask_for_clusters(generators: &Value) -> bool {
     terminals(generators).iter().any(|(kind, _)| *kind == "clusters")
 }
 
-/// The repositories that Git generators name.
-pub fn repositories(generators: &Value) -> Vec<&str> {
-    let git = terminals(generators).into_iter().filter(|(kind, _)| *kind == "git");
-    git.filter_map(|(_, git)| git.str_at(&["repoURL"])).collect()
-}
-
 /// What generators ask of clusters, to be told of a set that yields nothing. Empty if any cluster will do.
 pub fn clusters_wanted(generators: &Value) -> String {
     let clusters = terminals(generators).into_iter().filter(|(kind, _)| *kind == "clusters");
@@ -164,13 +158,10 @@ mod tests {
     }
 
     #[test]
-    fn what_asks_for_clusters_and_repositories() {
+    fn what_asks_for_clusters() {
         let of = |text: &str| tiphys_yaml::from_yaml(text).unwrap();
         let asks = |text: &str| ask_for_clusters(&of(text));
         assert!(asks("- clusters: {}") && asks("- matrix: {generators: [{git: {}}, {clusters: {}}]}"));
         assert!(!asks("- list: {elements: [{clusters: a}]}"));
-        let nested =
-            "- merge: {generators: [{git: {repoURL: a}}, {matrix: {generators: [{git: {repoURL: b}}]}}]}";
-        assert_eq!(repositories(&of(nested)), ["a", "b"]);
     }
 }

@@ -22,7 +22,6 @@ pub mod reference;
 mod rehearse;
 mod repository;
 mod revisions;
-mod scope;
 mod settings;
 mod switches;
 mod templates;

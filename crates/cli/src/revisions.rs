@@ -6,14 +6,16 @@ use std::{
 };
 
 use tiphys_appset::ClusterInfo;
-use tiphys_model::{ArgoSettings, hook, names};
+use tiphys_graph::{
+    DeclaredId, Options, Outcome, Root, Survey, Unit, UnitKind, bootstrap::Bootstrap, survey::unmarked,
+};
+use tiphys_model::{ArgoSettings, hook};
 use tiphys_source::WorkingTree;
 use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value, json};
-use tiphys_vfs::is_below;
 
 use crate::{
     exit::WrongUse,
-    repository::{Catalogue, Choice, Found, Given, Node, Repository, Scope, choose},
+    repository::{Given, Repository, to_run},
 };
 
 /// Two states: `None` stands for the files as they are.
@@ -70,6 +72,8 @@ pub struct Rendering {
     /// What it renders to: its objects by key, or why it does not render. Of an ApplicationSet, whether what it
     /// generates is known.
     pub objects: Result<BTreeMap<ResourceKey, Value>, String>,
+    /// What it renders to in one line; empty for an ApplicationSet.
+    pub digest: String,
 }
 
 impl Rendering {
@@ -90,74 +94,140 @@ impl Rendering {
 pub struct Subject {
     /// The folder (or file) of the environment; empty if there are not several.
     pub environment: String,
-    /// Which one.
-    pub node: Node,
+    /// What it is.
+    pub kind: SubjectKind,
+    /// Its namespace and name; of a chart or kustomization its folder.
+    pub id: (String, String),
+}
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SubjectKind {
+    /// An Application.
+    Application,
+    /// An ApplicationSet.
+    ApplicationSet,
+    /// A chart that no Application reaches, with its own values.
+    Chart,
+    /// A kustomization that no Application reaches.
+    Kustomization,
+}
+
+impl Subject {
+    fn of(environment: &str, declared: DeclaredId) -> Self {
+        let kind = if declared.is_set { SubjectKind::ApplicationSet } else { SubjectKind::Application };
+        Self { environment: environment.to_owned(), kind, id: declared.id }
+    }
+
+    /// Whether no Application reaches it.
+    pub fn is_unit(&self) -> bool {
+        matches!(self.kind, SubjectKind::Chart | SubjectKind::Kustomization)
+    }
+
+    /// Whether an object is what this stands for.
+    fn is(&self, object: &Value) -> bool {
+        let declared = DeclaredId { is_set: self.kind == SubjectKind::ApplicationSet, id: self.id.clone() };
+        !self.is_unit() && declared.is(object)
+    }
 }
 
 /// Everything that a repository renders to at a state.
 pub type State = BTreeMap<Subject, Rendering>;
 
-/// A repository at a state, with what it leads to as a whole.
-pub struct Opened {
-    /// What of it is left out, or taken otherwise than it is meant, each with why.
-    pub faults: Vec<String>,
-    repository: Repository,
-    catalogue: Catalogue,
-    /// The environments that stand side by side in it.
-    pub environments: BTreeSet<String>,
-    /// The annotations whose values are shown nowhere, as any `argocd-cm` among its files says.
-    pub masked_annotations: BTreeSet<String>,
-}
-
-/// Opens a repository at a revision, or as its files are, with clusters that its own files may
-/// not declare.
+/// Opens a repository at a revision, or as its files are, with clusters that its own files may not declare.
 ///
 /// # Errors
 /// The repository cannot be read, or has no such revision.
-pub fn open(given: &Given<'_>, clusters: &[ClusterInfo]) -> anyhow::Result<Opened> {
-    let mut repository = Repository::open(given).map_err(|error| WrongUse(format!("{error:#}")))?;
-    repository.look_into_units();
-    repository.scan.more_clusters = clusters.to_vec();
-    let catalogue = Catalogue::build(&repository.scan, &repository.repositories, SCOPE);
-    let environments = match choose(catalogue.roots(&repository.scan), &catalogue) {
-        Choice::Ask(environments) => environments.into_keys().collect(),
-        Choice::Run(..) => BTreeSet::new(),
-    };
-    let faults = repository.scan.faults.iter().map(|fault| fault.trim_end().to_owned()).collect();
-    let settings = repository.scan.settings.iter().map(|found| &found.object);
-    let masked_annotations = settings.flat_map(masked_by).collect();
-    Ok(Opened { faults, repository, catalogue, environments, masked_annotations })
+pub fn open(
+    given: &Given<'_>,
+    clusters: &[ClusterInfo],
+    environment: Option<&str>,
+) -> anyhow::Result<Survey> {
+    let repository = Repository::open(given).map_err(|error| WrongUse(format!("{error:#}")))?;
+    // A change may well be one of what no Application reaches.
+    let options = Options { all_units: true, ..to_run() };
+    Ok(repository.survey(options, environment, clusters))
 }
 
-const SCOPE: Scope = Scope { foreign: true, origins: false };
-
-impl Opened {
-    /// What every Application renders to, each environment by itself.
-    pub fn render(self, environments: &BTreeSet<String>) -> State {
-        if environments.is_empty() {
-            return state_of("", self.catalogue);
-        }
-        let mut state = State::new();
-        let build = |environment: &str| {
-            let of = |found: &Found| environment_among(environments, &found.file);
-            let mut scan = self.repository.scan.clone();
-            for list in [&mut scan.applications, &mut scan.sets] {
-                list.retain(|found| of(found) == environment);
+/// What every Application renders to, each environment by itself if there are several.
+pub fn state_of(survey: &Survey, are_several: bool) -> State {
+    let mut state = State::new();
+    let bootstrap = Bootstrap::of(survey);
+    let subject = |environment: &str, declared: DeclaredId| {
+        Subject::of(if are_several { environment } else { "" }, declared)
+    };
+    for app in &survey.apps {
+        let id = app.declared_id();
+        let own = (!bootstrap.is_rendered(&id)).then(|| written(&app.declared.value));
+        let objects = match &app.outcome {
+            Outcome::Duplicate(_) => continue,
+            Outcome::Failed(error) => Err(format!("{error:#}")),
+            Outcome::Unseen(why) => Err(why.clone()),
+            Outcome::Rendered => {
+                let objects = survey.objects_of(app.id).map(|object| unmarked(object.value().clone()));
+                Ok(objects.map(|object| (key_of(&object), object)).collect())
             }
-            // What stands outside of the environments is for all of them, and what is outside may be for any.
-            for list in [&mut scan.clusters, &mut scan.settings] {
-                list.retain(|found| environment.is_empty() || [environment, ""].contains(&of(found)));
-            }
-            state_of(environment, Catalogue::build(&scan, &self.repository.repositories, SCOPE))
         };
-        for environment in environments {
-            state.extend(build(environment));
-        }
-        // What belongs to none of them, but for what they lead to.
-        let led_to: BTreeSet<Node> = state.keys().map(|subject| subject.node.clone()).collect();
-        state.extend(build("").into_iter().filter(|(subject, _)| !led_to.contains(&subject.node)));
-        state
+        let environment = &survey.environments[app.environment.0].name;
+        state.entry(subject(environment, id)).or_insert(Rendering {
+            own,
+            objects,
+            digest: survey.digest(app),
+        });
     }
+    for set in &survey.sets {
+        let fault = set.fault.clone().or_else(|| set.partly.clone());
+        let objects = fault.map_or_else(|| Ok(BTreeMap::new()), Err);
+        let declared = DeclaredId::of(&set.declared.value);
+        let own = (!bootstrap.is_rendered(&declared)).then(|| written(&set.declared.value));
+        let rendering = Rendering { own, objects, digest: String::new() };
+        for environment in &set.environments {
+            let environment = &survey.environments[environment.0].name;
+            state.entry(subject(environment, declared.clone())).or_insert_with(|| rendering.clone());
+        }
+    }
+    state.extend(survey.units.iter().filter_map(|unit| unit_state(survey, unit)));
+    state
+}
+
+/// What a chart or kustomization renders to that no Application reaches, and that declares none.
+fn unit_state(survey: &Survey, unit: &Unit) -> Option<(Subject, Rendering)> {
+    let kind = match unit.kind {
+        UnitKind::Chart => SubjectKind::Chart,
+        UnitKind::Kustomization => SubjectKind::Kustomization,
+        UnitKind::Manifest => return None,
+    };
+    let is_this = |root: &Root| root.unit.is_some_and(|id| survey.units[id.0].path == unit.path);
+    if survey.roots.iter().any(is_this) {
+        return None;
+    }
+    let objects = match &unit.outcome {
+        Outcome::Rendered => {
+            let all = unit.objects.iter().map(|id| unmarked(survey.object(*id).value().clone()));
+            Ok(all.map(|object| (key_of(&object), object)).collect())
+        }
+        Outcome::Failed(error) => Err(format!("{error:#}")),
+        Outcome::Unseen(why) => Err(why.clone()),
+        Outcome::Duplicate(_) => return None,
+    };
+    let folder = if unit.path.is_empty() { "." } else { &unit.path };
+    let subject = Subject { environment: String::new(), kind, id: (String::new(), folder.to_owned()) };
+    Some((subject, Rendering { own: None, objects, digest: String::new() }))
+}
+
+/// The changed manifests and files of charts that nothing reads which is compared. What lies in folders with a dot in
+/// front is of other tools.
+pub fn changed_beside(old: &Survey, new: &Survey) -> Vec<String> {
+    const ENDINGS: [&str; 4] = [".yaml", ".yml", ".json", ".tpl"];
+    let (known_old, known_new) = (old.files_read(), new.files_read());
+    let listed = old.files.ending(&ENDINGS).chain(new.files.ending(&ENDINGS));
+    let listed: BTreeSet<&str> = listed.map(AsRef::as_ref).collect();
+    let is_hidden = |path: &str| path.split('/').any(|step| step.starts_with('.'));
+    let is_changed = |path: &str| old.files.text(path) != new.files.text(path);
+    let beside = listed.into_iter().filter(|path| {
+        !is_hidden(path) && !known_old.contains(path) && !known_new.contains(path) && is_changed(path)
+    });
+    beside.map(str::to_owned).collect()
 }
 
 /// The annotations that an `argocd-cm` masks.
@@ -171,47 +241,6 @@ pub fn masked_annotations(state: &State) -> BTreeSet<String> {
     let settings =
         objects.filter(|(key, _)| key.kind == "ConfigMap" && key.name == tiphys_model::settings::CONFIG_MAP);
     settings.flat_map(|(_, object)| masked_by(object)).collect()
-}
-
-/// The environment that a file belongs to; empty if none.
-fn environment_among<'a>(environments: &'a BTreeSet<String>, file: &str) -> &'a str {
-    let is_of = |environment: &&String| file == environment.as_str() || is_below(file, environment);
-    environments.iter().filter(is_of).max_by_key(|environment| environment.len()).map_or("", String::as_str)
-}
-
-fn state_of(environment: &str, mut catalogue: Catalogue) -> State {
-    let mut state = State::new();
-    let subject = |node: Node| Subject { environment: environment.to_owned(), node };
-    for (id, entry) in std::mem::take(&mut catalogue.entries) {
-        let node = Node { is_set: false, id };
-        let own = (!catalogue.is_rendered(&node)).then(|| written(&entry.object));
-        let objects = match entry.rendered {
-            Err(error) => Err(format!("{error:#}")),
-            Ok(rendered) => {
-                let objects = rendered.objects.into_iter().map(|object| unmarked(object.value));
-                Ok(objects.map(|object| (key_of(&object), object)).collect())
-            }
-        };
-        state.insert(subject(node), Rendering { own, objects });
-    }
-    for (id, fault) in catalogue.sets {
-        let objects = fault.map_or_else(|| Ok(BTreeMap::new()), Err);
-        state.insert(subject(Node { is_set: true, id }), Rendering { own: None, objects });
-    }
-    state
-}
-
-/// An object without the engine's mark: that says nothing but which object it is.
-fn unmarked(mut object: Value) -> Value {
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
-        && let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut)
-    {
-        annotations.remove(names::TRACKING_ID);
-        if annotations.is_empty() {
-            metadata.remove("annotations");
-        }
-    }
-    object
 }
 
 /// What somebody wrote of an Application.
@@ -255,6 +284,8 @@ pub struct AppChange {
     pub sides: (bool, bool),
     /// Why it does not render before and after.
     pub faults: (Option<String>, Option<String>),
+    /// What it renders to before and after, each in one line.
+    pub digests: (Option<String>, Option<String>),
     /// Its objects that differ.
     pub changes: Vec<Change>,
 }
@@ -267,8 +298,32 @@ impl AppChange {
 
     /// Whether it renders neither before nor after, for the same reason.
     pub fn fails_alike(&self) -> bool {
-        self.faults.0.is_some() && self.faults.0 == self.faults.1
+        let (Some(before), Some(after)) = (&self.faults.0, &self.faults.1) else { return false };
+        before == after || without_versions(before) == without_versions(after)
     }
+
+    /// What people want to see first: what breaks, then what goes, changes, comes, and is not known.
+    pub fn weight(&self) -> (u8, std::cmp::Reverse<usize>) {
+        let class = match (self.sides, &self.faults) {
+            (_, (None, Some(_))) => 0,
+            ((true, false), _) => 1,
+            ((true, true), (_, None)) => 2,
+            ((false, true), _) => 3,
+            _ => 4,
+        };
+        (class, std::cmp::Reverse(self.changes.iter().filter(|change| !change.is_noise).count()))
+    }
+}
+
+/// A reason without the versions in it: another one of what is out of reach is out of reach for the same reason.
+fn without_versions(why: &str) -> Vec<&str> {
+    let is_version = |word: &&str| {
+        let word = word.trim_start_matches('v');
+        word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.')
+    };
+    let words =
+        why.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ':' | ',' | '/' | '?' | '=' | '-'));
+    words.filter(|word| !is_version(word)).collect()
 }
 
 /// Every Application that differs, and those of which nothing is known.
@@ -285,17 +340,21 @@ pub fn compare(old: State, mut new: State) -> Vec<AppChange> {
 
 fn app_change(subject: Subject, old: Option<Rendering>, new: Option<Rendering>) -> Option<AppChange> {
     let sides = (old.is_some(), new.is_some());
+    let digest = |side: &Option<Rendering>| {
+        side.as_ref().map(|it| it.digest.clone()).filter(|digest| !digest.is_empty())
+    };
+    let digests = (digest(&old), digest(&new));
     // Where the objects of one state are unknown, those of the other are neither new nor gone.
     let is_comparable = [&old, &new].into_iter().flatten().all(|side| side.objects.is_ok());
     let known = |side: Option<Rendering>| {
         let (mut objects, fault) = side.map(Rendering::known).unwrap_or_default();
-        objects.retain(|_, object| is_comparable || subject.node.is(object));
+        objects.retain(|_, object| is_comparable || subject.is(object));
         (objects, fault)
     };
     let ((old, old_fault), (new, new_fault)) = (known(old), known(new));
     let changes = changes(old, new);
     let differs = !changes.is_empty() || sides.0 != sides.1 || old_fault.is_some() || new_fault.is_some();
-    differs.then_some(AppChange { subject, sides, faults: (old_fault, new_fault), changes })
+    differs.then_some(AppChange { subject, sides, faults: (old_fault, new_fault), digests, changes })
 }
 
 fn changes(old: BTreeMap<ResourceKey, Value>, mut new: BTreeMap<ResourceKey, Value>) -> Vec<Change> {
@@ -383,11 +442,11 @@ mod tests {
             BTreeMap::from([(object.resource_key(), object)])
         };
         let id = |name: &str| {
-            let node = Node { is_set: false, id: ("argocd".to_owned(), name.to_owned()) };
-            Subject { environment: String::new(), node }
+            let id = ("argocd".to_owned(), name.to_owned());
+            Subject { environment: String::new(), kind: SubjectKind::Application, id }
         };
-        let ok = |value: &str| Rendering { own: None, objects: Ok(object(value)) };
-        let no = |own: Option<Value>| Rendering { own, objects: Err("no".into()) };
+        let ok = |value: &str| Rendering { own: None, objects: Ok(object(value)), digest: String::new() };
+        let no = |own: Option<Value>| Rendering { own, objects: Err("no".into()), digest: String::new() };
         let own = |revision: &str| {
             Some(json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
                 "metadata": {"name": "bumped", "namespace": "argocd"}, "spec": {"source": {"targetRevision": revision}}}))
@@ -410,23 +469,12 @@ mod tests {
         ]);
         let all = compare(old, new);
         let names: Vec<(&str, usize)> =
-            all.iter().map(|app| (app.subject.node.id.1.as_str(), app.changes.len())).collect();
+            all.iter().map(|app| (app.subject.id.1.as_str(), app.changes.len())).collect();
         assert_eq!(
             names,
             [("added", 1), ("broken", 0), ("bumped", 1), ("changed", 1), ("gone", 1), ("unknown", 0)]
         );
         assert_eq!(all.iter().filter(|app| app.is_unknown()).count(), 1);
-    }
-
-    #[test]
-    fn files_belong_to_the_innermost_environment() {
-        let all: BTreeSet<String> = ["envs/dev", "envs/dev/eu", "root-prod.yaml"].map(str::to_owned).into();
-        let of = |file: &str| environment_among(&all, file);
-        assert_eq!((of("envs/dev/a.yaml"), of("envs/dev/eu/a.yaml")), ("envs/dev", "envs/dev/eu"));
-        assert_eq!(
-            (of("root-prod.yaml"), of("envs/development/a.yaml"), of("a.yaml")),
-            ("root-prod.yaml", "", "")
-        );
     }
 
     #[test]

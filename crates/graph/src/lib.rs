@@ -3,6 +3,7 @@
 //! ([`order`]), and what waits for what ([`waits`]). Pure: the repository and whatever else is to be
 //! read are passed in.
 
+pub mod bootstrap;
 pub mod edges;
 pub mod network;
 pub mod order;
@@ -13,7 +14,7 @@ pub mod tools;
 pub mod waits;
 
 pub use survey::{
-    App, AppId, Application, Declaration, Environment, EnvironmentId, Fault, Files, Input, Kept, NoSources,
-    Object, ObjectId, Outcome, Owner, Revision, Set, SetId, Survey, Unit, UnitId, UnitKind, Unseen, World,
-    environment_of, is_of_flux,
+    Adoption, App, AppId, Application, Declaration, Declarations, DeclaredId, Environment, EnvironmentId,
+    Fault, Files, Input, Kept, NoSources, Notice, Object, ObjectId, Options, Outcome, Owner, Revision, Root,
+    Set, SetId, Survey, Unit, UnitId, UnitKind, Unseen, World, environment_of, is_of_flux,
 };

@@ -15,8 +15,9 @@ use tiphys_value::{GroupKind, GroupVersionKind, ObjectExt, ResourceKey, Value};
 
 use super::session::Session;
 use crate::{
+    clusters::{HOME, cluster_of},
     local_clusters::{Served, kubeconfig_answers},
-    repository::{Given, HOME, Repository, cluster_of},
+    repository::{Given, Repository},
     up::kubeconfig_for,
 };
 
@@ -136,7 +137,9 @@ fn repositories(
     };
     let revision = wanted.revision.as_deref();
     let given = Given { place: &place, revision, path: None, respect_revisions, offline: wanted.offline };
-    Ok(Repository::open(&given)?.repositories)
+    let repository = Repository::open(&given)?;
+    repository.declarations(&[]);
+    Ok(repository.repositories)
 }
 
 /// Sets the revision of the only source, or of the first.

@@ -21,8 +21,11 @@ pub struct Args {
     #[arg(default_value = ".", value_name = "PATH_OR_GIT_URL")]
     pub place: String,
     /// Check this branch, tag or commit in place of the files as they are.
-    #[arg(long, value_name = "REV")]
-    pub rev: Option<String>,
+    #[arg(long, alias = "rev", value_name = "REV")]
+    pub revision: Option<String>,
+    /// Only one of several environments that stand side by side: its name, or the end of that.
+    #[arg(long, value_name = "NAME")]
+    pub environment: Option<String>,
     /// Show only what the change since this branch, tag or commit brings.
     #[arg(long, value_name = "BASE", conflicts_with = "watch")]
     pub diff: Option<String>,
@@ -56,13 +59,13 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub clusters: Option<PathBuf>,
     /// Apply the fixes that are proven: with them the finding is gone and no other has come.
-    #[arg(long, conflicts_with_all = ["rev", "watch"])]
+    #[arg(long, conflicts_with_all = ["revision", "watch"])]
     pub fix: bool,
     /// Apply also those of findings that are likely, not certain: look at what they changed.
-    #[arg(long, conflicts_with_all = ["rev", "watch"])]
+    #[arg(long, conflicts_with_all = ["revision", "watch"])]
     pub fix_likely: bool,
     /// Stay, and check again whenever a file changes.
-    #[arg(long, conflicts_with = "rev")]
+    #[arg(long, conflicts_with = "revision")]
     pub watch: bool,
     /// Show the values of Secrets in the lines that are pointed at.
     #[arg(long)]

@@ -17,7 +17,10 @@ use tiphys_diag::{Diagnostic, SourceMap};
 use tiphys_graph::Kept;
 use tiphys_vfs::FileTree;
 
-use crate::exit::{Reported, WrongUse};
+use crate::{
+    exit::{Reported, WrongUse},
+    repository::with_environment,
+};
 pub use args::Args;
 use args::Output;
 use survey::Reader;
@@ -68,7 +71,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 impl<'a> Check<'a> {
     fn prepare(args: &'a Args) -> anyhow::Result<Self> {
         let clusters = args.clusters.as_deref().map(crate::clusters::read).transpose()?.unwrap_or_default();
-        let reader = Reader::open(args, args.rev.as_deref(), clusters.clone())?;
+        let reader = Reader::open(args, args.revision.as_deref(), clusters.clone())?;
         let base = match &args.diff {
             Some(base) => {
                 let before = Reader::open(args, Some(base), clusters)?;
@@ -91,6 +94,7 @@ impl<'a> Check<'a> {
         let options = Options::new(self.rules.clone(), &config, baseline.as_ref());
         let judged = |survey: &Survey| judge(&Context::new(survey, self.base.as_ref()), &options);
         let (survey, kept) = self.reader.survey(self.reader.tree().clone(), kept);
+        let survey = with_environment(survey)?;
         let mut checked = judged(&survey);
         let sources = survey.files.source_map();
         let again = |tree: Arc<dyn FileTree>, changed: &[String]| {

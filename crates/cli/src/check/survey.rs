@@ -8,14 +8,12 @@ use std::{
 
 use tiphys_appset::ClusterInfo;
 use tiphys_check::Survey;
-use tiphys_controller::Checkouts;
-use tiphys_graph::{Files, Input, Kept, Revision};
-use tiphys_model::settings::RenderSettings;
+use tiphys_graph::{Kept, Options, Revision};
 use tiphys_source::SourceError;
 use tiphys_vfs::FileTree;
 
 use super::{args::Args, progress::Progress};
-use crate::repository::{Given, Repository};
+use crate::repository::{Asked, Given, Repository};
 
 /// Reads one repository, as it is or with other texts in it.
 pub struct Reader {
@@ -23,14 +21,10 @@ pub struct Reader {
     clusters: Vec<ClusterInfo>,
     /// The version that is asked for, or nothing.
     kube_version: String,
-    /// What the repository says of the renderers.
-    settings: Mutex<RenderSettings>,
+    environment: Option<String>,
     /// What is known of revisions that Applications read.
     revisions: Mutex<HashMap<String, Option<Revision>>>,
 }
-
-/// What files that tell something of the renderers hold, one of these.
-const OF_RENDERERS: [&str; 3] = ["argocd-cm", "uildOptions", "helmCharts:"];
 
 impl Reader {
     /// Opens what was given.
@@ -42,29 +36,9 @@ impl Reader {
             respect_revisions: false,
             offline: args.offline,
         };
-        let repository = Repository::open(&given)?;
-        let settings = Mutex::new(repository.scan.render_settings());
+        let (repository, environment) = (Repository::open(&given)?, args.environment.clone());
         let kube_version = args.kubernetes_version.map(|version| version.to_string()).unwrap_or_default();
-        Ok(Self { repository, clusters, kube_version, settings, revisions: Mutex::default() })
-    }
-
-    /// Reads again what the repository says of the renderers, if one of the edited files may tell. Whether that is
-    /// something else than before, so that no rendering holds any more.
-    pub fn has_new_settings(&self, before: &Files, changed: &[String]) -> bool {
-        let tells = |text: &str| OF_RENDERERS.iter().any(|mark| text.contains(mark));
-        let told = |path: &String| {
-            let now = self.repository.tree.read(path).ok();
-            let now = now.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok());
-            path.is_empty() || before.text(path).is_some_and(|text| tells(&text)) || now.is_some_and(tells)
-        };
-        if !changed.iter().any(told) {
-            return false;
-        }
-        let new = self.repository.render_settings();
-        let mut known = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_new = *known != new;
-        *known = new;
-        is_new
+        Ok(Self { repository, clusters, kube_version, environment, revisions: Mutex::default() })
     }
 
     /// The files.
@@ -80,19 +54,15 @@ impl Reader {
     /// What the repository says in a tree, its own or one made from it, and what to keep for the next time; something may
     /// be kept from the last time.
     pub fn survey(&self, tree: Arc<dyn FileTree>, kept: &Kept) -> (Survey, Kept) {
-        let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let checkouts = Checkouts::new(&self.repository.repositories).with_settings(settings);
         let progress = Progress::new();
-        let input = Input {
-            tree,
-            folder: &self.repository.folder,
-            sources: &checkouts,
-            is_given: &|url| self.repository.repositories.is_given(url),
-            clusters: self.clusters.clone(),
+        let asked = Asked {
+            environment: self.environment.as_deref(),
+            clusters: &self.clusters,
+            options: Options::default(),
             kube_version: &self.kube_version,
             progress: &|done, known| progress.tell(done, known),
         };
-        let (mut survey, kept) = Survey::keeping(&input, kept);
+        let (mut survey, kept) = self.repository.survey_of(tree, &asked, kept);
         self.look_up_revisions(&mut survey);
         (survey, kept)
     }

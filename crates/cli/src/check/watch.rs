@@ -55,9 +55,6 @@ fn next(edits: &Receiver<Vec<String>>) -> Option<Vec<String>> {
 
 /// What the last round left that these edits do not concern.
 fn kept(check: &Check<'_>, last: &Round, changed: &[String]) -> Kept {
-    if check.reader.has_new_settings(&last.survey.files, changed) {
-        return Kept::default();
-    }
     let kept = last.kept.after(&last.survey.files, check.reader.tree().as_ref(), changed);
     if check.args.offline { kept } else { kept.retrying() }
 }

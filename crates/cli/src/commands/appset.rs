@@ -10,6 +10,7 @@ use clap::Subcommand;
 use tiphys_appset::{ClusterInfo, Generated, Preview, generate, preview};
 use tiphys_controller::{SetInputs, declared_cluster};
 use tiphys_diff::unified;
+use tiphys_graph::Options;
 use tiphys_value::{GroupVersionKind, ObjectExt, Value, json};
 
 use crate::{
@@ -18,7 +19,7 @@ use crate::{
     exit::{Reported, WrongUse},
     generators,
     output::{Format, print},
-    repository::{Given, Repository},
+    repository::{self, Given, Repository, to_run},
     templates,
 };
 
@@ -113,13 +114,16 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 impl Input {
-    /// The sets, and the repository that they are of.
-    fn open(&self) -> anyhow::Result<(Vec<Value>, Repository)> {
+    /// The sets, the repository that they are of, and the clusters that it declares.
+    fn open(&self) -> anyhow::Result<(Vec<Value>, Repository, Vec<ClusterInfo>)> {
         let wrong = |error: anyhow::Error| WrongUse(format!("{error:#}"));
-        let (mut sets, mut repository) = if self.file.is_dir() {
+        let (mut sets, repository) = if self.file.is_dir() {
             let given = self.given(self.file.to_str().context("the folder's path is not UTF-8")?);
-            let opened = Repository::open_for_declarations(&given).map_err(wrong)?;
-            let sets: Vec<Value> = opened.scan.sets.iter().map(|found| found.object.clone()).collect();
+            let opened = Repository::open(&given).map_err(wrong)?;
+            let survey = opened.survey(Options { foreign: false, ..to_run() }, None, &[]);
+            let faults = repository::faults(&survey);
+            repository::notices(&survey).iter().chain(&faults).for_each(|told| eprintln!("note: {told}"));
+            let sets: Vec<Value> = survey.sets.iter().map(|set| set.declared.value.clone()).collect();
             match &self.repo {
                 None => (sets, opened),
                 Some(place) => (sets, Repository::open(&self.given(place)).map_err(wrong)?),
@@ -138,8 +142,10 @@ impl Input {
         if sets.is_empty() {
             return Err(WrongUse(format!("{} holds no ApplicationSet", self.file.display())).into());
         }
-        repository.adopt_addresses_of(&sets).iter().for_each(|notice| eprintln!("note: {notice}"));
-        Ok((sets, repository))
+        let (declarations, notice) = repository.declarations(&sets);
+        notice.iter().for_each(|notice| eprintln!("note: {notice}"));
+        let clusters = declarations.clusters();
+        Ok((sets, repository, clusters))
     }
 
     fn given<'a>(&self, place: &'a str) -> Given<'a> {
@@ -171,10 +177,8 @@ impl Input {
 }
 
 fn run_generate(args: &GenerateArgs) -> anyhow::Result<()> {
-    let (sets, repository) = args.input.open()?;
-    let declared = args.input.declared(|| {
-        repository.scan.clusters.iter().map(|found| declared_cluster(&found.object)).collect()
-    })?;
+    let (sets, repository, clusters) = args.input.open()?;
+    let declared = args.input.declared(|| clusters)?;
     let mut all: Vec<Generated> = Vec::new();
     let mut is_sound = true;
     for set in sets {
@@ -250,7 +254,7 @@ async fn run_preview(args: &PreviewArgs) -> anyhow::Result<()> {
     let secrets = secrets(&session).await?;
     let flags = settings_of(&session).await?.sets;
     let task = tokio::task::spawn_blocking(move || {
-        let (sets, repository) = input.open()?;
+        let (sets, repository, _) = input.open()?;
         let declared = input.declared(|| secrets)?;
         let (mut all, mut faults) = (Vec::new(), Vec::new());
         for set in sets {

@@ -5,19 +5,17 @@ use std::{fs, path::PathBuf};
 use anyhow::Context as _;
 use clap::ValueEnum;
 use tiphys_check::Survey;
-use tiphys_controller::Checkouts;
 use tiphys_diag::show;
 use tiphys_graph::{
-    EnvironmentId, Input,
+    EnvironmentId, Options,
     edges::Edges,
     order::{Order, Plan, Shown, expectation},
 };
-use tiphys_value::ObjectExt;
 
 use crate::{
     exit::{Reported, WrongUse},
     output::say,
-    repository::{Given, Repository},
+    repository::{self, Given, Repository, out_of_reach, to_run, with_environment},
 };
 
 /// Tell in which order a repository is applied, and what its Applications need of each other.
@@ -32,15 +30,22 @@ pub struct Args {
     #[arg(default_value = ".", value_name = "PATH_OR_GIT_URL")]
     place: String,
     /// Read this branch, tag or commit in place of the files as they are.
-    #[arg(long, value_name = "REV")]
-    rev: Option<String>,
+    #[arg(long, alias = "rev", value_name = "REV")]
+    revision: Option<String>,
     /// Fetch nothing: charts and repositories that are not in the cache are not seen.
     #[arg(long)]
     offline: bool,
+    /// Look for Applications in this folder or file of the repository only.
+    #[arg(long, value_name = "PATH")]
+    path: Option<String>,
+    /// A file with the clusters that ApplicationSets may name: their Secrets, or a YAML list of {name, server,
+    /// labels}.
+    #[arg(long, value_name = "FILE")]
+    clusters: Option<PathBuf>,
     /// The form of the output.
     #[arg(long, value_enum, default_value_t = Output::Text)]
     output: Output,
-    /// Only the environment of this name, or whose name ends in it.
+    /// Only one of several environments that stand side by side: its name, or the end of that.
     #[arg(long, value_name = "NAME")]
     environment: Option<String>,
     /// Show the wave that each Application should have so that everything comes after what it needs, or why
@@ -75,19 +80,14 @@ enum Output {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let survey = read(args).map_err(|error| WrongUse(format!("{error:#}")))?;
     let (edges, order) = (Edges::of(&survey), Order::of(&survey));
-    let chosen = (0..survey.environments.len()).map(EnvironmentId).filter(|id| {
-        let name = &survey.environments[id.0].name;
-        args.environment.as_ref().is_none_or(|wanted| name == wanted || name.ends_with(&format!("/{wanted}")))
-    });
-    let plans: Vec<Plan> = chosen.map(|id| Plan::of(&survey, &edges, &order, id)).collect();
+    let environments = (0..survey.environments.len()).map(EnvironmentId);
+    let plans: Vec<Plan> = environments.map(|id| Plan::of(&survey, &edges, &order, id)).collect();
     if plans.is_empty() {
         eprintln!("there are no Applications here");
-        crate::repository::out_of_reach(&survey).iter().for_each(|why| eprintln!("note: {why}"));
+        out_of_reach(&survey).iter().for_each(|why| eprintln!("note: {why}"));
     }
-    for set in &survey.sets {
-        if let Some(fault) = &set.fault {
-            eprintln!("note: ApplicationSet {} yields nothing: {fault}", set.declared.value.name());
-        }
+    for told in repository::notices(&survey).iter().chain(&repository::faults(&survey)) {
+        eprintln!("note: {told}");
     }
     if let Some(file) = &args.expect {
         return compare(&survey, &plans, file);
@@ -117,22 +117,20 @@ fn print(shown: &[Shown<'_>], output: Output) -> anyhow::Result<()> {
 fn read(args: &Args) -> anyhow::Result<Survey> {
     let repository = Repository::open(&Given {
         place: &args.place,
-        revision: args.rev.as_deref(),
-        path: None,
+        revision: args.revision.as_deref(),
+        path: args.path.as_deref(),
         respect_revisions: false,
         offline: args.offline,
     })?;
-    let settings = repository.scan.render_settings();
-    let checkouts = Checkouts::new(&repository.repositories).with_settings(settings);
-    Ok(Survey::of(&Input {
-        tree: repository.tree.clone(),
-        folder: &repository.folder,
-        sources: &checkouts,
-        is_given: &|url| repository.repositories.is_given(url),
-        clusters: Vec::new(),
-        kube_version: "",
-        progress: &|_, _| {},
-    }))
+    let clusters = args.clusters.as_deref().map(crate::clusters::read).transpose()?.unwrap_or_default();
+    let options = Options { any_cluster: true, ..to_run() };
+    let survey = repository.survey(options, args.environment.as_deref(), &clusters);
+    let mut survey = with_environment(survey)?;
+    // What Flux applies has an order too.
+    Ok(match survey.flux.take() {
+        Some(flux) => *flux,
+        None => survey,
+    })
 }
 
 /// Compares the order with a file.

@@ -1,19 +1,25 @@
 //! `tiphys render app FILE`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context as _, bail};
 use tiphys_apiserver::KubernetesVersion;
-use tiphys_model::Application;
-use tiphys_render::manifest;
+use tiphys_controller::Checkouts;
+use tiphys_graph::{Declaration, Options, survey::is_namespaced};
+use tiphys_model::{Application, Tracking, settings::RenderSettings};
+use tiphys_render::{Context, RenderError, Rendered, manifest, render};
+use tiphys_source::Repositories;
 use tiphys_value::{ObjectExt, Value};
 use tiphys_vfs::FileTree;
 
 use crate::{
-    dump,
+    ENGINE_NAMESPACE, dump,
     exit::Reported,
     output::{Format, print_manifests},
-    repository::{Given, Repository, render_one},
+    repository::{self, Given, Repository, to_run},
     templates,
 };
 
@@ -56,7 +62,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let beside = if file.is_dir() { Some(file.as_path()) } else { file.parent() };
     let folder = args.repo.clone().or_else(|| beside.map(PathBuf::from)).unwrap_or_default();
     let place = folder.to_str().context("the folder's path is not UTF-8")?;
-    let Declared { apps, mut is_sound, given } = if is_input {
+    let Declared { apps: declared, mut is_sound, given } = if is_input {
         of_objects(dump::read_dump(&args.file)?.objects.iter(), &args.file)?
     } else if file.is_dir() {
         below(&file, args)?
@@ -70,15 +76,17 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         respect_revisions: args.respect_revisions,
         offline: args.offline,
     })?;
-    if !file.is_dir() || is_input {
-        repository.notices.iter().for_each(|notice| eprintln!("note: {notice}"));
-    }
     given.iter().for_each(|url| repository.repositories.add_address(url));
-    let settings = repository.scan.render_settings();
+    let (declarations, notice) = repository.declarations(&declared);
+    if !file.is_dir() || is_input {
+        notice.iter().for_each(|notice| eprintln!("note: {notice}"));
+    }
+    let settings = declarations.settings.rendering();
     let version = args.kubernetes_version.map(|version| version.to_string()).unwrap_or_default();
     let mut objects = Vec::new();
-    for app in apps {
-        let rendered = match render_one(&app, &repository.repositories, false, Some(&settings), &version) {
+    for app in declared.iter().map(Application::from_value) {
+        let app = app?;
+        let rendered = match render_one(&app, &repository.repositories, &settings, &version) {
             Ok(rendered) => rendered,
             Err(error) => {
                 eprintln!("Error: Application {}: {error:#}", app.metadata.name);
@@ -97,9 +105,33 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     if is_sound { Ok(()) } else { Err(Reported.into()) }
 }
 
+/// Renders one Application without a cluster, under the settings of an installation. An empty version is the newest that
+/// charts are rendered for.
+fn render_one(
+    app: &Application,
+    repositories: &Repositories,
+    settings: &RenderSettings,
+    kube_version: &str,
+) -> Result<Rendered, RenderError> {
+    let checkouts = Checkouts::new(repositories).with_settings(settings.clone());
+    let tracking = Tracking::default();
+    let context = Context {
+        sources: &checkouts,
+        kube_version,
+        api_versions: &[],
+        tracking: &tracking,
+        engine_namespace: ENGINE_NAMESPACE,
+        is_namespaced: &is_namespaced,
+        origins: false,
+        mock_secrets: false,
+        now: to_run().now,
+    };
+    render(app, &context)
+}
+
 /// Applications that are to be rendered.
 struct Declared {
-    apps: Vec<Application>,
+    apps: Vec<Value>,
     /// Whether all of them can be read.
     is_sound: bool,
     /// The addresses that are taken to be this repository's, which the Applications that charts render may show alone.
@@ -110,24 +142,28 @@ struct Declared {
 fn below(folder: &Path, args: &Args) -> anyhow::Result<Declared> {
     let place = folder.to_str().context("the folder's path is not UTF-8")?;
     let given = Given { place, revision: None, path: None, respect_revisions: false, offline: args.offline };
-    let opened = Repository::open_for_declarations(&given)?;
-    let (mut apps, mut is_sound) = (Vec::new(), opened.scan.faults.is_empty());
-    for found in &opened.scan.applications {
-        match Application::from_value(&found.object) {
-            Ok(app) => apps.push(app),
-            Err(error) => {
-                eprintln!("Error: {}: {error}", found.place());
-                is_sound = false;
-            }
+    let opened = Repository::open(&given)?;
+    let survey = opened.survey(Options { foreign: false, ..to_run() }, None, &[]);
+    let faults = repository::faults(&survey);
+    repository::notices(&survey).iter().chain(&faults).for_each(|notice| eprintln!("note: {notice}"));
+    let (declared, mut is_sound) = (survey.apps.iter(), faults.is_empty());
+    let declared = declared.filter(|app| !matches!(app.declaration, Declaration::Set(_)));
+    let apps: Vec<Value> = declared.map(|app| app.declared.value.clone()).collect();
+    let roots = survey.roots.iter().filter(|root| root.declared.value.kind() == "Application");
+    for root in roots {
+        if let Err(error) = Application::from_value(&root.declared.value) {
+            eprintln!("Error: {}: {error}", root.declared.location);
+            is_sound = false;
         }
     }
-    if opened.scan.applications.is_empty() {
-        let sets = opened.scan.sets.len();
+    if apps.is_empty() {
+        let sets = survey.sets.len();
         let advice = "; `tiphys appset generate` prints what its ApplicationSets yield";
         bail!("{} holds no Application{}", args.file.display(), if sets > 0 { advice } else { "" });
     }
-    let urls = opened.scan.source_urls().into_keys();
-    let given = urls.filter(|url| opened.repositories.is_given(url)).collect();
+    let sources = survey.apps.iter().flat_map(|app| app.application.spec.effective_sources());
+    let urls: BTreeSet<String> = sources.map(|source| source.repo_url).collect();
+    let given = urls.into_iter().filter(|url| opened.repositories.is_given(url)).collect();
     Ok(Declared { apps, is_sound, given })
 }
 
@@ -146,10 +182,8 @@ fn applications(file: &Path) -> anyhow::Result<Declared> {
 }
 
 fn of_objects<'a>(objects: impl Iterator<Item = &'a Value>, place: &Path) -> anyhow::Result<Declared> {
-    let apps: Vec<Application> = objects
-        .filter(|object| object.kind() == "Application")
-        .map(Application::from_value)
-        .collect::<Result<_, _>>()?;
+    let apps: Vec<Value> = objects.filter(|object| object.kind() == "Application").cloned().collect();
+    apps.iter().try_for_each(|app| Application::from_value(app).map(drop))?;
     if apps.is_empty() {
         bail!("{} holds no Application", place.display());
     }

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context as _, bail};
 use tiphys_diff::mask_secret;
+use tiphys_graph::{App, Options, Outcome, Survey};
 use tiphys_value::{FieldPath, ObjectExt, Origin, OriginKind, RenderedObject, Value, json};
 
 use crate::{
     output::{Format, print},
-    repository::{Catalogue, Choice, Given, Repository, Scope, choose},
+    repository::{self, Given, Repository, to_run, with_environment},
     revisions::masked_by,
 };
 
@@ -24,6 +25,12 @@ pub struct Args {
     /// The repository: a folder, or an address that Git takes.
     #[arg(long, default_value = ".", value_name = "PATH_OR_URL")]
     repo: String,
+    /// Look at this branch, tag or commit in place of the files as they are.
+    #[arg(long, alias = "rev", value_name = "REV")]
+    revision: Option<String>,
+    /// One of several environments that stand side by side: its name, or the end of that.
+    #[arg(long, value_name = "NAME")]
+    environment: Option<String>,
     /// Look for Applications in this folder of the repository only.
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
@@ -47,38 +54,39 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         bail!("{:?} is not of the form APP/KIND/NAME", args.object);
     };
     let field: Option<FieldPath> = args.field.as_deref().map(str::parse).transpose()?;
-    let mut repository = Repository::open(&Given {
+    let repository = Repository::open(&Given {
         place: &args.repo,
-        revision: None,
+        revision: args.revision.as_deref(),
         path: args.path.as_deref(),
         respect_revisions: false,
         offline: args.offline,
     })?;
-    repository.look_into_units();
-    let catalogue =
-        Catalogue::build(&repository.scan, &repository.repositories, Scope { foreign: true, origins: true });
-    if let Choice::Ask(environments) = choose(catalogue.roots(&repository.scan), &catalogue) {
-        let environments: Vec<&str> = environments.keys().map(String::as_str).collect();
+    let options = Options { origins: true, ..to_run() };
+    let survey = with_environment(repository.survey(options, args.environment.as_deref(), &[]))?;
+    if args.environment.is_none() && survey.choices.len() > 1 {
+        let environments: Vec<&str> = survey.choices.keys().map(String::as_str).collect();
         eprintln!(
-            "note: several environments stand side by side, and of Applications of one name the first is told of; --path chooses one of {}",
+            "note: several environments stand side by side, and of Applications of one name the first is told of; --environment chooses one of {}",
             environments.join(", ")
         );
     }
-    let entry = catalogue.entries.iter().find(|((_, known), _)| known == app).map(|(_, entry)| entry);
-    let entry = entry.with_context(|| not_there(app, &repository, &catalogue))?;
-    let rendered = match &entry.rendered {
-        Ok(rendered) => rendered,
-        Err(error) => bail!("Application {app}: {error:#}"),
-    };
-    let object = find(&rendered.objects, kind, name).with_context(|| {
+    let entry = survey.apps.iter().find(|it| it.name() == app);
+    let entry = entry.with_context(|| not_there(app, &survey))?;
+    match &entry.outcome {
+        Outcome::Failed(error) => bail!("Application {app}: {error:#}"),
+        Outcome::Unseen(why) if entry.objects.is_empty() => bail!("Application {app}: {why}"),
+        _ => {}
+    }
+    let objects: Vec<&RenderedObject> = survey.objects_of(entry.id).map(|it| it.rendered.as_ref()).collect();
+    let object = find(&objects, kind, name).with_context(|| {
         let known: Vec<String> =
-            rendered.objects.iter().map(|o| format!("{}/{}", o.value.kind(), o.value.name())).collect();
+            objects.iter().map(|o| format!("{}/{}", o.value.kind(), o.value.name())).collect();
         let known = if known.is_empty() { "nothing".to_owned() } else { known.join(", ") };
         format!("Application {app} renders no {kind}/{name}; it renders {known}")
     })?;
     let mut object = object.clone();
     if !args.show_secrets {
-        let settings = repository.scan.settings.iter().map(|found| &found.object);
+        let settings = survey.settings.config_maps.iter().map(|it| &it.value);
         let annotations: Vec<String> = settings.flat_map(masked_by).collect();
         mask_secret(&mut [&mut object.value], &annotations);
     }
@@ -93,35 +101,39 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 /// Why an Application is not known: it is left out, or there is none, perhaps because something does not render.
-fn not_there(app: &str, repository: &Repository, catalogue: &Catalogue) -> String {
-    if let Some(why) = repository.why_left_out(app) {
-        return format!("Application {why}");
+fn not_there(app: &str, survey: &Survey) -> String {
+    if let Some(folder) = survey.notices.iter().find_map(|notice| notice.leaves_out(app)) {
+        return format!(
+            "Application {app:?} lies in {folder}, which is left out: by its name it is of tests or put away; `tiphys up --path {folder}` runs it"
+        );
     }
-    let known: BTreeSet<&str> = catalogue.entries.keys().map(|(_, name)| name.as_str()).collect();
+    let known: BTreeSet<&str> = survey.apps.iter().map(App::name).collect();
     let known: Vec<&str> = known.into_iter().collect();
     let mut text = match known.is_empty() {
         true => format!("there is no Application {app:?}; none is found in the repository"),
         false => format!("there is no Application {app:?}; there is {}", known.join(", ")),
     };
-    let failed = catalogue.entries.iter().filter_map(|((_, name), entry)| {
-        Some(format!(
-            "Application {name} does not render, and may lead to it: {:#}",
-            entry.rendered.as_ref().err()?
-        ))
+    let failed = survey.apps.iter().filter_map(|app| {
+        let why = match &app.outcome {
+            Outcome::Failed(error) => format!("{error:#}"),
+            Outcome::Unseen(why) => why.clone(),
+            Outcome::Rendered | Outcome::Duplicate(_) => return None,
+        };
+        Some(format!("Application {} does not render, and may lead to it: {why}", app.name()))
     });
-    let sets = catalogue.sets.iter().filter_map(|((_, name), fault)| {
-        Some(format!("not all that ApplicationSet {name} yields is known: {}", fault.as_ref()?))
+    let sets = survey.sets.iter().filter_map(|set| {
+        let (fault, name) = (set.fault.as_ref().or(set.partly.as_ref())?, set.declared.value.name());
+        Some(format!("not all that ApplicationSet {name} yields is known: {fault}"))
     });
-    let notices =
-        repository.notices.iter().chain(&repository.scan.faults).map(|text| text.trim_end().to_owned());
+    let notices = repository::notices(survey).into_iter().chain(repository::faults(survey));
     for note in failed.chain(sets).chain(notices) {
         text.push_str(&format!("\nnote: {note}"));
     }
     text
 }
 
-fn find<'a>(objects: &'a [RenderedObject], kind: &str, name: &str) -> Option<&'a RenderedObject> {
-    objects.iter().find(|o| o.value.kind().eq_ignore_ascii_case(kind) && o.value.name() == name)
+fn find<'a>(objects: &[&'a RenderedObject], kind: &str, name: &str) -> Option<&'a RenderedObject> {
+    objects.iter().copied().find(|o| o.value.kind().eq_ignore_ascii_case(kind) && o.value.name() == name)
 }
 
 /// One field: its value and the whole chain of writers.

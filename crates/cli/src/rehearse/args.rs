@@ -33,13 +33,13 @@ pub struct Args {
     #[arg(long, value_name = "BASE[..HEAD]", value_parser = Range::parse, conflicts_with = "revision")]
     pub diff: Option<Range>,
     /// Rehearse this branch, tag or commit in place of the files as they are.
-    #[arg(long, value_name = "REV")]
+    #[arg(long, alias = "rev", value_name = "REV")]
     pub revision: Option<String>,
     /// The state before is a real cluster's, as it was saved: a folder, file or archive of `tiphys dump`, `kubectl get -o
     /// yaml|json` or a collector. It stands still, and what this repository changes in it is told.
     #[arg(long, value_name = "DUMP", conflicts_with = "diff")]
     pub from: Option<PathBuf>,
-    /// One of several environments that stand side by side: its folder, or the end of that.
+    /// One of several environments that stand side by side: its name, or the end of that.
     #[arg(long, value_name = "NAME")]
     pub environment: Option<String>,
     /// Look for Applications in this folder or file of the repository only.

@@ -41,18 +41,17 @@ pub fn add_to_effects(effects: &mut Effects, before: &Plan, after: &Plan) {
 /// Where every rendered object, root Application and project is written.
 pub fn of_objects(plan: &Plan) -> BTreeMap<ResourceKey, String> {
     let mut places = BTreeMap::new();
-    for entry in plan.catalogue.entries.values() {
-        let objects = entry.rendered.iter().flat_map(|rendered| &rendered.objects);
-        for object in objects.filter(|object| !object.location.file.is_empty()) {
-            let Location { file, line, .. } = &object.location;
-            let place = if *line == 0 { file.to_string() } else { format!("{file}:{line}") };
-            places.insert(object.value.resource_key(), place);
-        }
+    for object in plan.rendered().filter(|object| !object.location.file.is_empty()) {
+        let Location { file, line, .. } = &object.location;
+        let place = if *line == 0 { file.to_string() } else { format!("{file}:{line}") };
+        places.insert(object.value.resource_key(), place);
     }
     for found in plan.roots.iter().chain(&plan.projects) {
         let (namespace, name) = found.id();
         let gvk = found.object.gvk();
-        places.entry(ResourceKey::new(gvk.group, gvk.kind, namespace, name)).or_insert_with(|| found.place());
+        places
+            .entry(ResourceKey::new(gvk.group, gvk.kind, namespace, name))
+            .or_insert_with(|| found.place.clone());
     }
     places
 }

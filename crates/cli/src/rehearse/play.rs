@@ -24,7 +24,7 @@ use crate::{
         clusters::Beside,
         install::{Install, without_settings},
         network,
-        plan::{Plan, installed, is_led_to},
+        plan::{Plan, brings_settings, installed, is_led_to, rendered_classes},
         progress::{Progress, rows_of},
         rows::{self, Row},
         settle::Stillness,
@@ -134,7 +134,7 @@ pub async fn bring_up(
         &recorder,
         plan,
         rules,
-        Placeholders::new(rules.stand_ins, plan.catalogue.rendered_classes()),
+        Placeholders::new(rules.stand_ins, rendered_classes(&plan.survey)),
         faults,
         placeholders,
     )
@@ -190,7 +190,7 @@ pub async fn go_on(
     }
     // Settings that nothing states any more are those of nobody.
     let had = was.and_then(|(was, _)| was.argo_settings.clone()).filter(|_| plan.argo_settings.is_none());
-    if let Some(had) = had.filter(|_| !plan.catalogue.brings_settings()) {
+    if let Some(had) = had.filter(|_| !brings_settings(&plan.survey)) {
         let install = Install { cluster: &cluster, projects: &[], settings: Some(&without_settings(had)) };
         install.applications(&[]).await?;
     }
@@ -202,7 +202,7 @@ async fn remove_what_is_gone(cluster: &Cluster, was: &Plan, plan: &Plan) -> anyh
     let install = Install { cluster, projects: &plan.projects, settings: plan.argo_settings.as_ref() };
     let present = installed(&plan.roots, &plan.projects);
     for (key, gone) in installed(&was.roots, &was.projects) {
-        if !present.contains_key(&key) && !is_led_to(&gone, &plan.catalogue) {
+        if !present.contains_key(&key) && !is_led_to(&gone, &plan.survey) {
             install.remove(&gone).await?;
         }
     }
@@ -281,7 +281,7 @@ pub async fn stand_still(saved: &Found, plan: &Plan, known: &Known, rules: Rules
     if story.applications.iter().all(|app| app.is_green) {
         story = stage.story(&recorder.record(), ending(Outcome::Green));
     }
-    let placeholders = Placeholders::new(rules.stand_ins, plan.catalogue.rendered_classes());
+    let placeholders = Placeholders::new(rules.stand_ins, rendered_classes(&plan.survey));
     Ok(Played { story, home: stage.site().still(), beside: Vec::new(), placeholders, observed })
 }
 

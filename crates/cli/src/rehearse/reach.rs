@@ -4,11 +4,9 @@ use std::{collections::BTreeMap, time::Duration};
 
 use tiphys_cause::Cause;
 use tiphys_check::rules::takes_nodes_for_strangers;
-use tiphys_controller::Checkouts;
 use tiphys_graph::{
-    Survey,
+    Options, Survey,
     network::{Cni, Direction, Flow, Need as Reason, Network, Pod, Verdict},
-    survey::Input,
 };
 use tiphys_stage::{causes::Repair, mechanism::Mechanism};
 use tiphys_value::{ObjectExt, ResourceKey};
@@ -41,18 +39,7 @@ pub fn cut_off(plan: &Plan) -> CutOff {
     if !has_policies(plan) {
         return cut;
     }
-    let repository = &plan.repository;
-    let settings = repository.scan.render_settings();
-    let checkouts = Checkouts::new(&repository.repositories).with_settings(settings);
-    let survey = Survey::of(&Input {
-        tree: repository.tree.clone(),
-        folder: &repository.folder,
-        sources: &checkouts,
-        is_given: &|url| repository.repositories.is_given(url),
-        clusters: repository.scan.more_clusters.clone(),
-        kube_version: "",
-        progress: &|_, _| {},
-    });
+    let survey = plan.repository.survey(Options::default(), plan.environment.as_deref(), &plan.clusters);
     let probes_are_strange = takes_nodes_for_strangers(&survey.files);
     for network in Network::all(&survey) {
         if probes_are_strange {
@@ -133,9 +120,7 @@ fn dropped_probes(survey: &Survey, network: &Network, cut: &mut CutOff) {
 }
 
 fn has_policies(plan: &Plan) -> bool {
-    let rendered = plan.catalogue.entries.values().flat_map(|entry| &entry.rendered);
-    let mut objects = rendered.flat_map(|rendered| &rendered.objects);
-    objects.any(|object| object.value.kind().ends_with("NetworkPolicy"))
+    plan.rendered().any(|object| object.value.kind().ends_with("NetworkPolicy"))
 }
 
 /// Rights to read something are often given by a scaffold, to programs that never ask.

@@ -42,8 +42,7 @@ pub fn registries(plan: &Plan, seed: u64) -> Behaviours {
 
 /// The images of all workloads.
 fn all_images(plan: &Plan) -> BTreeSet<&str> {
-    let objects = plan.catalogue.entries.values().flat_map(|entry| &entry.rendered);
-    let objects = objects.flat_map(|rendered| &rendered.objects).map(|object| &object.value);
+    let objects = plan.rendered().map(|object| &object.value);
     objects.filter_map(pod_spec).flat_map(images).collect()
 }
 
@@ -60,9 +59,7 @@ fn pull_time(image: &str, seed: u64) -> Duration {
 /// Host and publisher of images that at least two workloads pull with a Secret, and of three at most one without.
 fn private_publishers(plan: &Plan) -> BTreeSet<String> {
     let (mut with, mut without): (BTreeMap<String, usize>, BTreeMap<String, usize>) = Default::default();
-    let objects = plan.catalogue.entries.values().flat_map(|entry| &entry.rendered);
-    let objects: Vec<&Value> =
-        objects.flat_map(|rendered| &rendered.objects).map(|object| &object.value).collect();
+    let objects: Vec<&Value> = plan.rendered().map(|object| &object.value).collect();
     let accounts: BTreeSet<ResourceKey> = objects
         .iter()
         .filter(|object| object.kind() == "ServiceAccount" && has_some(object, &["imagePullSecrets"]))

@@ -135,7 +135,7 @@ const MOST: usize = 2000;
 
 /// A plan, unless it is too large.
 fn bounded(plan: Plan) -> Result<Plan, WrongUse> {
-    match plan.catalogue.entries.len() {
+    match plan.survey.apps.len() {
         0..=MOST => Ok(plan),
         count => Err(WrongUse(format!(
             "the repository has {count} Applications, and a rehearsal takes {MOST} at most; narrow it with --path or --environment"
@@ -164,9 +164,7 @@ pub fn targets(brought: Option<&Played>, played: &Played, plan: &Plan) -> Target
 
 /// The hosts of Git and of charts that Applications name.
 fn source_hosts(plan: &Plan) -> impl Iterator<Item = String> {
-    let apps = plan.catalogue.entries.values();
-    let apps = apps.filter_map(|entry| tiphys_model::Application::from_value(&entry.object).ok());
-    let sources = apps.flat_map(|app| app.spec.effective_sources().to_vec());
+    let sources = plan.survey.apps.iter().flat_map(|app| app.application.spec.effective_sources());
     // As Argo CD has it, an address without scheme is one of a registry.
     let address = |url: &str| {
         if url.contains("://") || url.contains('@') { url.to_owned() } else { format!("oci://{url}") }

@@ -20,8 +20,11 @@ pub struct Args {
     #[arg(default_value = ".", value_name = "PATH_OR_GIT_URL")]
     pub place: String,
     /// Run this branch, tag or commit in place of the files as they are.
-    #[arg(long, value_name = "REV")]
+    #[arg(long, alias = "rev", value_name = "REV")]
     pub revision: Option<String>,
+    /// One of several environments that stand side by side: its name, or the end of that.
+    #[arg(long, value_name = "NAME")]
+    pub environment: Option<String>,
     /// Look for Applications in this folder or file of the repository only.
     #[arg(long, value_name = "PATH")]
     pub path: Option<String>,

@@ -15,8 +15,8 @@ use tiphys_value::json;
 use super::{apply_options, args::Args, twin::Twin};
 use crate::{
     ENGINE_NAMESPACE,
+    clusters::{HOME, cluster_of},
     local_clusters::{Registration, kubeconfig_beside},
-    repository::{HOME, cluster_of},
 };
 
 /// The clusters beside the engine's own. Dropping it ends them.

@@ -5,17 +5,12 @@ use std::collections::BTreeSet;
 use tiphys_appset::ClusterInfo;
 use tiphys_cluster::{Cluster, ClusterError, Propagation};
 use tiphys_controller::crds;
-use tiphys_model::{names, settings::CONFIG_MAP};
-use tiphys_value::{ObjectExt, Value, json};
+use tiphys_graph::DeclaredId;
+use tiphys_model::names;
+use tiphys_value::{Location, ObjectExt, RenderedObject, Value, json};
 
 use super::{FIELD_MANAGER, apply_options};
-use crate::{
-    ENGINE_NAMESPACE,
-    repository::{Catalogue, Found, Scan},
-};
-
-/// The setting that says how kustomizations are built.
-const BUILD_OPTIONS: &str = "kustomize.buildOptions";
+use crate::ENGINE_NAMESPACE;
 
 /// How an apply says that a kind does not have a field. Files of old repositories hold such fields, and whoever
 /// created the object from one met no objection.
@@ -24,8 +19,33 @@ const UNKNOWN_FIELD: &str = "field not declared in schema";
 /// What an apply says of a null that a definition does not allow (`syncPolicy:` with nothing below).
 const NULL: &str = "Invalid value: \"null\"";
 
+/// An object that somebody applies by hand, and where it is written.
+#[derive(Clone, Debug)]
+pub struct ByHand {
+    /// `file:line`, or the flag that tells of it.
+    pub place: String,
+    /// The file; empty if none holds it.
+    pub file: String,
+    /// The object.
+    pub object: Value,
+}
+
+impl ByHand {
+    /// One that stands in a file.
+    pub fn of(declared: &RenderedObject) -> Self {
+        let Location { file, line, .. } = &declared.location;
+        let place = if *line == 0 { file.to_string() } else { format!("{file}:{line}") };
+        Self { place, file: file.to_string(), object: declared.value.clone() }
+    }
+
+    /// Namespace (the engine's if there is none) and name.
+    pub fn id(&self) -> (String, String) {
+        DeclaredId::of(&self.object).id
+    }
+}
+
 /// The Secret of a cluster that a file beside the repository tells of.
-pub fn cluster_secret(cluster: &ClusterInfo) -> Found {
+pub fn cluster_secret(cluster: &ClusterInfo) -> ByHand {
     let mut labels = cluster.labels.clone();
     labels.insert(names::SECRET_TYPE.to_owned(), "cluster".to_owned());
     let object = json!({
@@ -41,7 +61,7 @@ pub fn cluster_secret(cluster: &ClusterInfo) -> Found {
             "name": cluster.name, "server": cluster.server, "project": cluster.project, "config": "{}",
         },
     });
-    Found { file: "--clusters".to_owned(), line: 1, object }
+    ByHand { place: "--clusters".to_owned(), file: String::new(), object }
 }
 
 /// What the cluster does not take.
@@ -61,7 +81,7 @@ pub struct Install<'a> {
     /// The cluster.
     pub cluster: &'a Cluster,
     /// AppProjects and cluster Secrets that no Application brings.
-    pub projects: &'a [Found],
+    pub projects: &'a [ByHand],
     /// Argo CD's settings (`argocd-cm`), if no Application brings them.
     pub settings: Option<&'a Value>,
 }
@@ -84,7 +104,7 @@ impl Install<'_> {
     ///
     /// # Errors
     /// The cluster refuses the engine's namespace or the default project.
-    pub async fn applications(&self, roots: &[Found]) -> anyhow::Result<Vec<Refused>> {
+    pub async fn applications(&self, roots: &[ByHand]) -> anyhow::Result<Vec<Refused>> {
         let found = roots.iter().chain(self.projects);
         let mut namespaces: BTreeSet<String> = found.map(|found| found.id().0).collect();
         namespaces.insert(ENGINE_NAMESPACE.to_owned());
@@ -103,7 +123,7 @@ impl Install<'_> {
         for found in self.projects.iter().chain(roots) {
             if let Err(error) = self.apply(&clean(found)).await {
                 let (namespace, name) = found.id();
-                let why = format!("{}: {error:#}", found.place());
+                let why = format!("{}: {error:#}", found.place);
                 refused.push(Refused { kind: found.object.kind().to_owned(), namespace, name, why });
             }
         }
@@ -133,7 +153,7 @@ impl Install<'_> {
     ///
     /// # Errors
     /// The cluster refuses.
-    pub async fn remove(&self, gone: &Found) -> anyhow::Result<()> {
+    pub async fn remove(&self, gone: &ByHand) -> anyhow::Result<()> {
         let resource = self.cluster.resource(&gone.object.gvk()).await?;
         let (namespace, name) = gone.id();
         self.cluster.delete(&resource, (&namespace, &name), Propagation::Background, "", false).await?;
@@ -165,23 +185,6 @@ impl Install<'_> {
     }
 }
 
-/// Argo CD's settings as a repository states them, or as it presupposes them; `None` if an Application brings them.
-pub fn settings(scan: &Scan, catalogue: &Catalogue) -> Option<Value> {
-    if catalogue.brings_settings() {
-        return None;
-    }
-    let data = scan.own_settings().and_then(|found| found.object.get("data")).cloned();
-    let mut data = data.unwrap_or_else(|| json!({}));
-    if let (Some(options), None) = (scan.build_options(), data.get(BUILD_OPTIONS)) {
-        data[BUILD_OPTIONS] = options.into();
-    }
-    let is_empty = data.as_object().is_none_or(tiphys_value::Map::is_empty);
-    (!is_empty).then(|| {
-        json!({"apiVersion": "v1", "kind": "ConfigMap", "data": data,
-            "metadata": {"name": CONFIG_MAP, "namespace": ENGINE_NAMESPACE}})
-    })
-}
-
 /// Settings of a repository that has none any more.
 pub fn without_settings(mut settings: Value) -> Value {
     settings["data"] = json!({});
@@ -193,7 +196,7 @@ fn namespace(name: &str) -> Value {
 }
 
 /// An object as its author wrote it: without what a cluster added to a copy taken from one.
-fn clean(found: &Found) -> Value {
+fn clean(found: &ByHand) -> Value {
     let mut object = found.object.clone();
     if let Value::Object(map) = &mut object {
         map.remove("status");

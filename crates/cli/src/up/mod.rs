@@ -32,8 +32,10 @@ use std::{
 };
 
 use jiff::Timestamp;
+use tiphys_appset::ClusterInfo;
 use tiphys_cluster::{ApplyOptions, Cluster, LiveCache};
 use tiphys_controller::{Controller, Destinations, Settings};
+use tiphys_graph::{Owner, Survey};
 use tiphys_source::Checkout;
 use tiphys_value::{GroupKind, Value};
 use tokio::{
@@ -46,7 +48,7 @@ use crate::{
     ENGINE_NAMESPACE,
     exit::Reported,
     local_clusters::{Purpose, Registration, Served},
-    repository::{Catalogue, Choice, Found, Repository, Scope, choose},
+    repository::{self, Repository},
     settings,
 };
 pub use args::Args;
@@ -54,7 +56,8 @@ use args::Output;
 use clusters::Clusters;
 pub use clusters::kubeconfig_for;
 use follow::{Commits, Edits};
-use plan::{Plan, Request, installed, is_led_to, prepare, undeclared};
+use install::ByHand;
+use plan::{Plan, Request, Start, brings_settings, installed, is_led_to, prepare, rendered_classes};
 use progress::{Progress, rows_of};
 use report::Reporter;
 use rows::Row;
@@ -93,10 +96,13 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         move || prepare(&request(&args))
     });
     let mut signals = Signals::new()?;
-    let Plan { repository, roots, projects, argo_settings, notices, apart, catalogue } = tokio::select! {
+    let Plan {
+        repository, survey, clusters: declared, roots, projects, argo_settings, notices, apart, ..
+    } = tokio::select! {
         plan = opened => plan??,
         () = signals.wait() => return Ok(()),
     };
+    reporter.plan(&survey);
     notices.iter().for_each(|notice| reporter.notice(notice));
     let exists = args.state.as_ref().is_some_and(|folder| folder.exists());
     let network = network::chosen(args.service_cluster_ip_range, exists, repository.tree.as_ref());
@@ -104,7 +110,7 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
     let folder = repository.root.clone();
     let purpose = Purpose {
         place: args.place.clone(),
-        environment: args.path.clone().unwrap_or_default(),
+        environment: args.environment.clone().or_else(|| args.path.clone()).unwrap_or_default(),
         served: folder.map(|folder| Served { folder, by_revision: args.respect_revisions }),
     };
     let registration = Arc::new(Registration::open(purpose, args.kubeconfig.as_deref())?);
@@ -141,12 +147,15 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
     let edits = if args.once { Edits::none() } else { Edits::of(&repository, &mut reporter) };
     let commits = Commits::of(&repository, args);
     let installed = installed(&roots, &projects);
+    let placeholders = Placeholders::new(args.stand_ins, rendered_classes(&survey));
     let mut session = Session {
         args,
         controller,
         twin,
         clusters: (!apart.is_empty()).then_some(clusters),
         repository,
+        survey,
+        declared,
         edits,
         commits,
         installed,
@@ -159,7 +168,7 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         stuck_since: None,
         stillness: Stillness::with_quiet(if args.once { settle::QUIET } else { settle::QUIET_FOR_A_PERSON }),
         has_said_why: false,
-        placeholders: Placeholders::new(args.stand_ins, catalogue.rendered_classes()),
+        placeholders,
         unattended: BTreeSet::new(),
     };
     session.stay(&mut signals).await
@@ -174,13 +183,45 @@ fn some_of<T: std::borrow::Borrow<str>>(names: &[T]) -> String {
     }
 }
 
+/// Whether edited files hold what is to be run, or held some of it: Applications, or what a chart or kustomization makes
+/// some of.
+fn may_declare(repository: &Repository, survey: &Survey, edits: &[String]) -> bool {
+    const MARKS: [&str; 2] = ["argoproj.io/", tiphys_model::settings::CONFIG_MAP];
+    let mut read: BTreeSet<&str> = BTreeSet::new();
+    for root in &survey.roots {
+        read.insert(&root.declared.location.file);
+        let of_unit = root.unit.map(|id| &survey.units[id.0].objects).into_iter().flatten();
+        read.extend(of_unit.flat_map(|id| survey.object(*id).read.iter().map(AsRef::as_ref)));
+    }
+    let others = survey.others.iter().chain(&survey.settings.config_maps);
+    read.extend(others.map(|it| it.location.file.as_ref()));
+    let folders: BTreeSet<&str> =
+        survey.units.iter().filter(|unit| !unit.objects.is_empty()).map(|unit| unit.path.as_str()).collect();
+    let speaks = |text: &str| MARKS.iter().any(|mark| text.contains(mark));
+    let declared = |path: &str| {
+        survey.objects.iter().any(|object| {
+            matches!(object.owner, Owner::App(_))
+                && object.rendered.location.file.as_ref() == path
+                && object.value()["apiVersion"] == tiphys_model::names::API_VERSION
+        })
+    };
+    edits.iter().any(|path| {
+        let now = repository.tree.read(path).ok();
+        path.is_empty()
+            || read.contains(path.as_str())
+            || tiphys_vfs::parent(path).is_some_and(|folder| folders.contains(folder))
+            || declared(path)
+            || now.is_some_and(|bytes| speaks(&String::from_utf8_lossy(&bytes)))
+    })
+}
+
 /// What the command line asks for.
 fn request(args: &Args) -> Request<'_> {
     Request {
         place: &args.place,
         revision: args.revision.as_deref(),
         path: args.path.as_deref(),
-        environment: None,
+        environment: args.environment.as_deref(),
         respect_revisions: args.respect_revisions,
         respect_destinations: args.respect_destinations,
         clusters: args.clusters.as_deref(),
@@ -196,10 +237,14 @@ struct Session<'a> {
     /// The clusters beside it, if there are any.
     clusters: Option<Clusters>,
     repository: Repository,
+    /// What it says.
+    survey: Survey,
+    /// The clusters that it does not declare.
+    declared: Vec<ClusterInfo>,
     edits: Edits,
     commits: Commits,
     /// What was put into the cluster, by kind and id.
-    installed: BTreeMap<(String, String, String), Found>,
+    installed: BTreeMap<(String, String, String), ByHand>,
     /// Argo CD's settings as they were put into the cluster.
     argo_settings: Option<Value>,
     /// Applications and sets that the cluster did not take.
@@ -396,7 +441,7 @@ impl Session<'_> {
 
     /// Takes up edits: changed Applications are installed anew, everything else is the engine's.
     async fn take(&mut self, edits: &[String]) {
-        if self.repository.may_define_applications(edits) {
+        if may_declare(&self.repository, &self.survey, edits) {
             match self.rescan().await {
                 Ok(()) => {}
                 Err(error) => self.reporter.notice(&format!("{error:#}")),
@@ -424,24 +469,17 @@ impl Session<'_> {
 
     async fn rescan(&mut self) -> anyhow::Result<()> {
         // What Applications render to may have to be fetched.
-        let catalogue = block_in_place(|| {
-            self.repository.scan_again();
-            Catalogue::build(&self.repository.scan, &self.repository.repositories, Scope::default())
-        });
-        for fault in &self.repository.scan.faults {
-            self.reporter.notice(fault.trim_end());
-        }
-        self.placeholders.set_rendered_classes(catalogue.rendered_classes());
-        let Choice::Run(roots, _) = choose(catalogue.roots(&self.repository.scan), &catalogue) else {
+        let environment = self.args.environment.as_deref();
+        self.survey = block_in_place(|| self.repository.survey(plan::options(), environment, &self.declared));
+        let faults = repository::faults(&self.survey);
+        faults.iter().for_each(|fault| self.reporter.notice(fault));
+        self.placeholders.set_rendered_classes(rendered_classes(&self.survey));
+        if environment.is_none() && self.survey.choices.len() > 1 || self.survey.no_environment.is_some() {
             return Ok(());
-        };
-        let roots: Vec<Found> = roots.into_iter().cloned().collect();
-        let mut projects = catalogue.unrendered_others(&self.repository.scan);
-        projects.extend(self.repository.scan.more_clusters.iter().map(install::cluster_secret));
-        projects.extend(undeclared(&catalogue, &self.repository));
-        let had = self.argo_settings.take().filter(|_| !catalogue.brings_settings());
-        self.argo_settings =
-            install::settings(&self.repository.scan, &catalogue).or(had.map(install::without_settings));
+        }
+        let Start { roots, projects, argo_settings, .. } = Start::of(&self.survey, &self.declared);
+        let had = self.argo_settings.take().filter(|_| !brings_settings(&self.survey));
+        self.argo_settings = argo_settings.or(had.map(install::without_settings));
         let install = install::Install {
             cluster: &self.twin.cluster,
             projects: &projects,
@@ -450,9 +488,9 @@ impl Session<'_> {
         self.refused = rows::refused(&install.applications(&roots).await?);
         let present = installed(&roots, &projects);
         // What a broken file held is not gone.
-        if self.repository.scan.faults.is_empty() {
+        if faults.is_empty() {
             for (key, gone) in self.installed.iter().filter(|(key, _)| !present.contains_key(*key)) {
-                if is_led_to(gone, &catalogue) {
+                if is_led_to(gone, &self.survey) {
                     continue;
                 }
                 self.reporter

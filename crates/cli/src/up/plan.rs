@@ -1,18 +1,24 @@
 //! What of a repository is to be run: its root Applications, and what they presuppose.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap, btree_map::Entry},
     path::Path,
 };
 
+use tiphys_appset::ClusterInfo;
+use tiphys_graph::{DeclaredId, Options, Owner, Root, Survey, bootstrap::Bootstrap};
 use tiphys_model::Destination;
-use tiphys_value::{ObjectExt as _, Value};
+use tiphys_value::{ObjectExt as _, RenderedObject, ResourceKey, Value};
 use tiphys_vfs::is_below;
 
-use super::{install, some_of};
+use super::{
+    install::{self, ByHand},
+    some_of,
+};
 use crate::{
+    clusters::{HOME, cluster_of},
     exit::WrongUse,
-    repository::{Catalogue, Choice, Found, Given, Repository, Scope, choose},
+    repository::{self, Given, Repository, nothing_found, to_run, with_environment},
 };
 
 /// What is asked for.
@@ -24,7 +30,7 @@ pub struct Request<'a> {
     pub revision: Option<&'a str>,
     /// Folder or file of the repository to look for Applications in.
     pub path: Option<&'a str>,
-    /// One of several environments that stand side by side, by its folder or the end of that.
+    /// One of several environments that stand side by side, by its name or the end of it.
     pub environment: Option<&'a str>,
     /// Whether `targetRevision` counts for the given repository too.
     pub respect_revisions: bool,
@@ -40,18 +46,118 @@ pub struct Request<'a> {
 pub struct Plan {
     /// The repository.
     pub repository: Repository,
+    /// Everything that the repository leads to.
+    pub survey: Survey,
+    /// Clusters that the repository does not declare.
+    pub clusters: Vec<ClusterInfo>,
+    /// The environment that was asked for.
+    pub environment: Option<String>,
     /// The Applications and sets that nothing else brings.
-    pub roots: Vec<Found>,
+    pub roots: Vec<ByHand>,
     /// Projects and cluster Secrets that no Application brings.
-    pub projects: Vec<Found>,
+    pub projects: Vec<ByHand>,
     /// Argo CD's settings, if no Application brings them.
     pub argo_settings: Option<Value>,
     /// What is worth saying about how the repository was understood.
     pub notices: Vec<String>,
     /// Clusters that cannot be one with the engine's own.
     pub apart: Vec<Destination>,
-    /// Everything that the repository leads to.
-    pub catalogue: Catalogue,
+}
+
+/// What somebody applies by hand so that a repository comes up.
+#[derive(Clone, Default)]
+pub struct Start {
+    /// The Applications and sets that nothing else brings.
+    pub roots: Vec<ByHand>,
+    /// Projects and cluster Secrets that no Application brings.
+    pub projects: Vec<ByHand>,
+    /// Argo CD's settings, if no Application brings them.
+    pub argo_settings: Option<Value>,
+    /// The projects that somebody has to have made by other means; they are among the others.
+    undeclared: Vec<String>,
+    /// What is told of roots of one name, of which one runs.
+    clashes: Vec<String>,
+}
+
+impl Start {
+    /// What a repository wants, beside clusters that it does not declare.
+    pub fn of(survey: &Survey, clusters: &[ClusterInfo]) -> Self {
+        let bootstrap = Bootstrap::of(survey);
+        let mut start = Self {
+            argo_settings: bootstrap.settings(),
+            undeclared: bootstrap.undeclared_projects().into_iter().map(str::to_owned).collect(),
+            ..Self::default()
+        };
+        let mut seen: BTreeMap<DeclaredId, ByHand> = BTreeMap::new();
+        for root in bootstrap.roots() {
+            let own = ByHand::of(&root.declared);
+            match seen.entry(DeclaredId::of(&own.object)) {
+                Entry::Occupied(first) => start.clashes.push(clash(first.get(), &own)),
+                Entry::Vacant(entry) => start.roots.push(entry.insert(own).clone()),
+            }
+        }
+        start.projects = bootstrap.by_hand().iter().map(|it| ByHand::of(it)).collect();
+        start.projects.extend(clusters.iter().map(install::cluster_secret));
+        let open = |name: &String| ByHand {
+            place: "AppProject".to_owned(),
+            file: String::new(),
+            object: install::open_project(name),
+        };
+        start.projects.extend(start.undeclared.iter().map(open).collect::<Vec<_>>());
+        start
+    }
+}
+
+/// How a repository is looked at to be run: what is of other repositories is not fetched before the engine does.
+pub fn options() -> Options {
+    Options { foreign: false, ..to_run() }
+}
+
+impl Plan {
+    /// The objects that Applications render.
+    pub fn rendered(&self) -> impl Iterator<Item = &RenderedObject> {
+        rendered(&self.survey)
+    }
+}
+
+/// Whether an Application brings Argo CD's settings.
+pub fn brings_settings(survey: &Survey) -> bool {
+    survey.rendered_config_maps().next().is_some()
+}
+
+/// The objects that Applications render.
+fn rendered(survey: &Survey) -> impl Iterator<Item = &RenderedObject> {
+    let objects = survey.objects.iter().filter(|object| matches!(object.owner, Owner::App(_)));
+    objects.map(|object| object.rendered.as_ref())
+}
+
+/// What Applications render of the kinds that other objects name without a namespace, by kind and name: classes,
+/// volumes, and the ServiceAccounts of Argo CD.
+pub fn rendered_classes(survey: &Survey) -> BTreeSet<(String, String)> {
+    const KINDS: [&str; 5] =
+        ["StorageClass", "PersistentVolume", "RuntimeClass", "PriorityClass", "ServiceAccount"];
+    let named = rendered(survey).map(|object| &object.value).filter(|object| KINDS.contains(&object.kind()));
+    named.map(|object| (object.kind().to_owned(), object.name().to_owned())).collect()
+}
+
+/// The clusters other than the engine's own that Applications name, if two Applications for different clusters
+/// have an object in common: in one cluster they would fight over it. Empty otherwise.
+fn clusters_apart(survey: &Survey) -> Vec<Destination> {
+    let mut owners: HashMap<ResourceKey, (&str, &str)> = HashMap::new();
+    let mut collide = false;
+    let mut foreign: BTreeMap<(&str, &str), &Destination> = BTreeMap::new();
+    for app in &survey.apps {
+        let destination = &app.application.spec.destination;
+        let cluster = cluster_of(destination);
+        if cluster != HOME {
+            foreign.insert(cluster, destination);
+        }
+        for object in survey.objects_of(app.id) {
+            let owner = owners.entry(object.value().resource_key()).or_insert(cluster);
+            collide |= *owner != cluster;
+        }
+    }
+    if collide { foreign.into_values().cloned().collect() } else { Vec::new() }
 }
 
 /// Opens the repository and decides what to run.
@@ -59,7 +165,7 @@ pub struct Plan {
 /// # Errors
 /// It cannot be opened, holds nothing to run, or several environments of which none is chosen.
 pub fn prepare(request: &Request<'_>) -> anyhow::Result<Plan> {
-    let mut repository = Repository::open(&Given {
+    let repository = Repository::open(&Given {
         place: request.place,
         revision: request.revision,
         path: request.path,
@@ -67,86 +173,45 @@ pub fn prepare(request: &Request<'_>) -> anyhow::Result<Plan> {
         offline: request.offline,
     })
     .map_err(|error| WrongUse(format!("{error:#}")))?;
-    if let Some(file) = request.clusters {
-        repository.scan.more_clusters = crate::clusters::read(file)?;
+    let clusters = request.clusters.map(crate::clusters::read).transpose()?.unwrap_or_default();
+    let survey = repository.survey(options(), request.environment, &clusters);
+    let survey = with_environment(survey)?;
+    if survey.roots.is_empty() {
+        return Err(WrongUse(nothing_found(&survey, &repository.folder)).into());
     }
-    repository.look_into_units();
-    let catalogue = Catalogue::build(&repository.scan, &repository.repositories, Scope::default());
-    let roots = catalogue.roots(&repository.scan);
-    if roots.is_empty() {
-        return Err(WrongUse(nothing_found(&repository)).into());
+    if request.environment.is_none() && survey.choices.len() > 1 {
+        return Err(WrongUse(ask(&survey)).into());
     }
-    let mut clashes = Vec::new();
-    let roots: Vec<Found> = match choose(roots, &catalogue) {
-        Choice::Run(roots, passed_over) => {
-            clashes.extend(passed_over.iter().map(|(first, second)| clash(first, second)));
-            roots.into_iter().cloned().collect()
-        }
-        Choice::Ask(environments) => {
-            let Some(name) = request.environment else { return Err(WrongUse(ask(&environments)).into()) };
-            let folder = environment_named(name, environments.keys()).map_err(WrongUse)?;
-            return prepare(&Request { path: Some(&folder), environment: None, ..*request });
-        }
-    };
-    let mut projects = catalogue.unrendered_others(&repository.scan);
-    projects.extend(repository.scan.more_clusters.iter().map(install::cluster_secret));
-    let undeclared = undeclared(&catalogue, &repository);
-    let argo_settings = install::settings(&repository.scan, &catalogue);
-    let mut notices = repository.notices.clone();
-    notices.extend(repository.told_left_out());
-    notices.extend(clashes);
-    notices.extend(repository.scan.faults.iter().map(|fault| fault.trim_end().to_owned()));
-    notices.extend(ignored_revisions(request, &repository));
-    if !undeclared.is_empty() {
-        let names: Vec<&str> = undeclared.iter().map(|found| found.object.name()).collect();
+    let by_hand = Start::of(&survey, &clusters);
+    let mut notices = repository::notices(&survey);
+    notices.extend(by_hand.clashes.iter().cloned());
+    notices.extend(repository::faults(&survey));
+    notices.extend(ignored_revisions(request, &repository, &survey));
+    if !by_hand.undeclared.is_empty() {
+        let place = match (request.environment, repository.folder.as_str()) {
+            (Some(_), _) => "the environment",
+            (None, "") => "the repository",
+            (None, folder) => folder,
+        };
         notices.push(format!(
-            "the repository declares no AppProject; these are taken to allow everything: {}",
-            names.join(", ")
+            "{place} declares no AppProject; these are taken to allow everything: {}",
+            by_hand.undeclared.join(", ")
         ));
     }
-    projects.extend(undeclared);
-    let apart = if request.respect_destinations { Vec::new() } else { catalogue.clusters_apart() };
-    Ok(Plan { repository, roots, projects, argo_settings, notices, apart, catalogue })
-}
-
-/// The folder that a name means: it, or the only one that ends in it.
-fn environment_named<'a>(name: &str, folders: impl Iterator<Item = &'a String>) -> Result<String, String> {
-    let folders: Vec<&String> = folders.collect();
-    let name = name.trim_matches('/');
-    let ends = |folder: &&&String| {
-        folder.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with(['/', '-']))
-    };
-    let exact = folders.iter().find(|folder| folder.as_str() == name);
-    let found: Vec<&&String> =
-        exact.map_or_else(|| folders.iter().filter(ends).collect(), |folder| vec![folder]);
-    match found[..] {
-        [folder] => Ok(folder.to_string()),
-        [] => Err(format!(
-            "there is no environment {name:?}; there are {}",
-            some_of(&folders.iter().map(|it| it.as_str()).collect::<Vec<_>>())
-        )),
-        _ => Err(format!(
-            "{name:?} is the end of several environments: {}",
-            found.iter().map(|it| it.as_str()).collect::<Vec<_>>().join(", ")
-        )),
-    }
-}
-
-/// The projects that somebody has to have made by other means.
-pub fn undeclared(catalogue: &Catalogue, repository: &Repository) -> Vec<Found> {
-    let names = catalogue.undeclared_projects(&repository.scan).into_iter();
-    let found = |name| Found { file: "AppProject".to_owned(), line: 1, object: install::open_project(name) };
-    names.map(found).collect()
+    let apart = if request.respect_destinations { Vec::new() } else { clusters_apart(&survey) };
+    let Start { roots, projects, argo_settings, .. } = by_hand;
+    let environment = request.environment.map(str::to_owned);
+    Ok(Plan { repository, survey, clusters, environment, roots, projects, argo_settings, notices, apart })
 }
 
 /// What is told of two Applications of one name, of which one runs.
-fn clash(first: &Found, second: &Found) -> String {
+fn clash(first: &ByHand, second: &ByHand) -> String {
     format!(
         "two {}s are named {:?}: {} runs, {} does not; rename one, or narrow the search with {}",
         first.object.kind(),
         first.object.name(),
-        first.place(),
-        second.place(),
+        first.place,
+        second.place,
         narrower(&first.file, &second.file),
     )
 }
@@ -162,42 +227,27 @@ fn narrower(first: &str, second: &str) -> String {
     if flags.is_empty() { "--path".to_owned() } else { flags.join(" or ") }
 }
 
-fn nothing_found(repository: &Repository) -> String {
-    let place =
-        if repository.folder.is_empty() { "the repository".to_owned() } else { repository.folder.clone() };
-    let mut text = format!(
-        "no Application found in {place}: looked through {} YAML and JSON files for kind: Application and ApplicationSet of argoproj.io/v1alpha1",
-        repository.scan.files
-    );
-    for (engine, count) in repository.of_other_engines() {
-        let (files, hold) = if count == 1 { ("file", "holds") } else { ("files", "hold") };
-        text.push_str(&format!(
-            "\n{count} {files} {hold} objects of {engine}, which is another engine: tiphys runs Argo CD's Applications"
-        ));
-    }
-    for fault in &repository.scan.faults {
-        text.push_str("\n\n");
-        text.push_str(fault.trim_end());
-    }
-    text
-}
-
-fn ask(environments: &BTreeMap<String, Vec<&Found>>) -> String {
+/// Which environments there are to choose among, with their roots.
+fn ask(survey: &Survey) -> String {
     let mut text = String::from("there are several environments side by side; choose one:");
-    for (folder, roots) in environments {
-        let names: BTreeSet<&str> = roots.iter().map(|root| root.object.name()).collect();
+    for (choice, environments) in &survey.choices {
+        let is_of = |root: &&Root| environments.contains(&survey.environments[root.environment.0].name);
+        let roots = survey.roots.iter().filter(is_of);
+        let names: BTreeSet<&str> = roots.map(|root| root.declared.value.name()).collect();
         let names: Vec<&str> = names.into_iter().collect();
-        text.push_str(&format!("\n  --path {folder}   ({})", some_of(&names)));
+        text.push_str(&format!("\n  --environment {choice}   ({})", some_of(&names)));
     }
     text
 }
 
 /// Says once that target revisions of this repository do not count.
-fn ignored_revisions(request: &Request<'_>, repository: &Repository) -> Option<String> {
+fn ignored_revisions(request: &Request<'_>, repository: &Repository, survey: &Survey) -> Option<String> {
     if request.respect_revisions {
         return None;
     }
-    let mut revisions = repository.scan.target_revisions(&repository.repositories);
+    let sources = survey.apps.iter().flat_map(|app| app.application.spec.effective_sources());
+    let ours = sources.filter(|source| repository.repositories.is_given(&source.repo_url));
+    let mut revisions: BTreeSet<String> = ours.map(|source| source.target_revision).collect();
     revisions.retain(|revision| !revision.is_empty() && revision != "HEAD");
     if revisions.is_empty() {
         return None;
@@ -212,34 +262,20 @@ fn ignored_revisions(request: &Request<'_>, repository: &Repository) -> Option<S
 }
 
 /// What is installed, by kind, namespace and name.
-pub fn installed(roots: &[Found], others: &[Found]) -> BTreeMap<(String, String, String), Found> {
-    let all = roots.iter().chain(others);
-    all.map(|found| {
-        let (namespace, name) = found.id();
-        ((found.object.kind().to_owned(), namespace, name), found.clone())
+pub fn installed(roots: &[ByHand], projects: &[ByHand]) -> BTreeMap<(String, String, String), ByHand> {
+    let all = roots.iter().chain(projects);
+    all.map(|one| {
+        let (namespace, name) = one.id();
+        ((one.object.kind().to_owned(), namespace, name), one.clone())
     })
     .collect()
 }
 
-/// Whether something that is no root any more is rendered by an Application now.
-pub fn is_led_to(found: &Found, catalogue: &Catalogue) -> bool {
-    match found.object.kind() {
-        "Application" | "ApplicationSet" => catalogue.knows(&found.node()),
-        _ => catalogue.renders(found),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_environment_is_meant_by_its_folder_or_the_end_of_it() {
-        let folders = ["envs/dev", "envs/prod", "envs/eu-prod"].map(str::to_owned);
-        let named = |name: &str| environment_named(name, folders.iter());
-        assert_eq!(named("dev").as_deref(), Ok("envs/dev"));
-        assert_eq!(named("envs/prod/").as_deref(), Ok("envs/prod"));
-        assert!(named("prod").unwrap_err().contains("envs/prod, envs/eu-prod"));
-        assert!(named("test").unwrap_err().contains("there are envs/dev, envs/prod, envs/eu-prod"));
+/// Whether something that is no root any more is brought by an Application or set now.
+pub fn is_led_to(gone: &ByHand, survey: &Survey) -> bool {
+    let bootstrap = Bootstrap::of(survey);
+    match gone.object.kind() {
+        "Application" | "ApplicationSet" => bootstrap.knows(&DeclaredId::of(&gone.object)),
+        _ => bootstrap.renders(&gone.object),
     }
 }

@@ -10,6 +10,7 @@ use std::{
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use tiphys_diag::show;
+use tiphys_graph::Survey;
 use tiphys_sync::Wait;
 
 use super::{rows::Row, table::table, waits};
@@ -57,6 +58,19 @@ impl Reporter {
         } else {
             self.line(&format!("note: {text}"));
         }
+    }
+
+    /// What is going to be run.
+    pub fn plan(&mut self, survey: &Survey) {
+        if !self.json {
+            return;
+        }
+        let apps = survey.apps.iter().map(|app| {
+            let (namespace, name) = app.declared_id().id;
+            json!({"environment": survey.environments[app.environment.0].name, "namespace": namespace,
+                "name": name, "digest": survey.digest(app)})
+        });
+        self.event(json!({"event": "plan", "applications": apps.collect::<Vec<_>>()}));
     }
 
     /// The cluster is ready.

@@ -17,6 +17,7 @@ mod incidents;
 mod jsonnet;
 #[cfg(unix)]
 mod local_clusters;
+mod one_reading;
 mod rehearse;
 mod rehearse_page;
 mod render_helm;

@@ -81,7 +81,7 @@ fn a_hash_in_a_name_is_no_other_object_and_what_never_renders_is_told_of() {
         &[
             ", before conf-",
             "-    old\n+    new\n",
-            "1 of 2 Applications differ",
+            "1 of 1 Applications differ\n1 more cannot be compared",
             "nothing is known of what renders neither before nor after",
             "argocd/lost: ",
         ],
@@ -136,7 +136,7 @@ fn the_repositorys_own_settings_of_the_renderers_count() {
         ("elsewhere/a.yaml", &config_map("a", "1")),
     ]);
     repo.git_init();
-    repo.run(&["diff", "HEAD..HEAD", "--repo", "repo"]).expect(0, &["0 of 1"]);
+    repo.run(&["diff", "HEAD..HEAD", "--repo", "repo"]).expect(0, &["1 more cannot be compared"]);
     repo.write("argocd/cm.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm, namespace: argocd}\ndata:\n  kustomize.buildOptions: --load-restrictor LoadRestrictionsNone\n");
     let run = repo.run(&["diff", "HEAD", "--repo", "repo"]);
     run.expect(0, &["=== argocd/one (renders again) ==="]);
@@ -331,7 +331,7 @@ fn what_nobody_knows_is_not_counted_as_nothing() {
             "### 2 of 2 Applications and 1 ApplicationSet differ in `main..HEAD`",
             "| argocd/one | removed | 0 | 0 | 2 |",
             "| argocd/away | added | 1+? | 0 | 0 |",
-            "| ApplicationSet argocd/all | added | ? | 0 | 0 |",
+            "| ApplicationSet argocd/all | added | 1+? | 0 | 0 |",
         ],
     );
 }
@@ -357,7 +357,7 @@ fn an_application_whose_objects_are_out_of_reach_still_tells_its_own_change() {
             "=== argocd/web (changed, its objects unknown) ===",
             "-    targetRevision: 1.0.0",
             "+    targetRevision: 2.0.0",
-            "1 of 2 Applications differ",
+            "1 of 1 Applications differ\n1 more cannot be compared",
             "renders neither before nor after",
             "argocd/other",
         ],
@@ -410,4 +410,58 @@ fn environments_with_applications_of_one_name_are_compared_each_by_itself() {
         &["=== argocd/web in clusters/prod (changed) ===", "+  key: changed", "1 of 4 Applications differ"],
     );
     assert!(!run.text().contains("clusters/dev"), "{}", run.text());
+}
+
+/// What a change does that no Application reads: a chart that nothing runs, a file that nothing reads, a set that yields
+/// nothing.
+#[test]
+fn what_no_application_reaches_is_compared_as_it_is() {
+    let set = |label: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {{name: everywhere, namespace: argocd}}\nspec:\n  generators: [{{clusters: {{selector: {{matchLabels: {{env: {label}}}}}}}}}]\n  template:\n    metadata: {{name: 'x-{{{{name}}}}'}}\n    spec: {{project: default, source: {{repoURL: {URL}, path: web}}, destination: {{name: '{{{{name}}}}', namespace: web}}}}\n"
+        )
+    };
+    let repo = Repo::with(&[
+        ("app.yaml", &application("one", "one")),
+        ("one/a.yaml", &config_map("a", "1")),
+        ("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n"),
+        ("chart/values.yaml", "key: old\n"),
+        ("chart/templates/map.yaml", &config_map("map", "{{ .Values.key }}")),
+        ("lonely/values-eu.yaml", "key: old\n"),
+        ("set.yaml", &set("prod")),
+    ]);
+    repo.git_init();
+    repo.run(&["diff", "HEAD", "--repo", "repo"]).expect(0, &["0 of 1 Applications differ"]);
+    repo.write("chart/values.yaml", "key: new\n");
+    repo.write("lonely/values-eu.yaml", "key: new\n");
+    repo.write("set.yaml", set("test"));
+    let run = repo.run(&["diff", "HEAD", "--repo", "repo"]);
+    let told = [
+        "=== chart chart (changed) ===",
+        "-  key: old\n+  key: new",
+        "=== ApplicationSet argocd/everywhere (changed, its objects unknown) ===",
+        "0 of 1 Applications and 1 ApplicationSet and 1 chart or kustomization that no Application reaches differ",
+        "1 changed file that nothing here reads:\n  lonely/values-eu.yaml",
+    ];
+    run.expect(0, &told);
+    let run = repo.run(&["diff", "HEAD", "--repo", "repo", "-o", "markdown"]);
+    run.expect(0, &["| chart chart | changed | 0 | 1 | 0 |", "lonely/values-eu.yaml"]);
+}
+
+/// Another version of what is out of reach is out of reach for the same reason.
+#[test]
+fn versions_in_reasons_are_no_difference() {
+    let kustomization = |version: &str| {
+        format!(
+            "helmCharts:\n- {{name: far, repo: 'https://charts.example.invalid', version: {version}, releaseName: far}}\n"
+        )
+    };
+    let repo = Repo::with(&[
+        ("app.yaml", &application("one", "one")),
+        ("one/kustomization.yaml", &kustomization("1.0.0")),
+    ]);
+    repo.git_init();
+    repo.write("one/kustomization.yaml", kustomization("1.1.0"));
+    let run = repo.run(&["diff", "HEAD", "--repo", "repo", "--offline"]);
+    run.expect(0, &["0 of 0 Applications differ\n1 more cannot be compared"]);
 }

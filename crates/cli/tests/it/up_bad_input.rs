@@ -106,7 +106,8 @@ fn objects_of_another_engine_are_named() {
 fn several_environments_are_listed() {
     let app = |env: &str| application(&format!("root-{env}"), &format!("envs/{env}/apps"));
     let repo = Repo::with(&[("envs/dev/root.yaml", &app("dev")), ("envs/prod/root.yaml", &app("prod"))]);
-    repo.once(&[]).expect(2, &["--path envs/dev   (root-dev)", "--path envs/prod   (root-prod)"]);
+    repo.once(&[])
+        .expect(2, &["--environment envs/dev   (root-dev)", "--environment envs/prod   (root-prod)"]);
 }
 
 #[test]

@@ -91,10 +91,10 @@ fn a_chart_that_declares_applications_only_for_values_that_it_lacks_is_named() {
         format!("{{{{- range .Values.apps }}}}\n---\n{}{{{{- end }}}}\n", application("{{ . }}", "web"));
     let repo = Repo::with(&[
         ("apps/Chart.yaml", "apiVersion: v2\nname: apps\nversion: 1.0.0\n"),
-        ("apps/prod-values.yaml", "apps: [web]\n"),
+        ("apps/web-values.yaml", "apps: [web]\n"),
         ("apps/templates/apps.yaml", &template),
     ]);
-    let told = ["the chart apps declares Applications", "its own values alone", "prod-values.yaml"];
+    let told = ["the chart apps declares Applications", "its own values alone", "web-values.yaml"];
     repo.once(&[]).expect(2, &told);
 }
 
@@ -115,5 +115,44 @@ fn a_set_that_yields_nothing_is_told_of_in_the_graph() {
     let set = "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: lost}\nspec:\n  generators:\n  - git: {repoURL: '', revision: HEAD, directories: [{path: 'web/*'}]}\n  template:\n    metadata: {name: '{{path.basename}}'}\n    spec: {project: default, source: {repoURL: x, path: '{{path}}'}, destination: {namespace: shop}}\n";
     let repo = Repo::with(&[("set.yaml", set)]);
     repo.run(&["graph", "repo", "--offline"])
-        .expect(0, &["ApplicationSet lost yields nothing", "repoURL is empty"]);
+        .expect(0, &["lost  (ApplicationSet that yields nothing: ", "repoURL is empty"]);
+}
+
+#[test]
+fn values_of_environments_beside_a_root_chart_are_environments() {
+    let template =
+        format!("{{{{- range .Values.apps }}}}\n---\n{}{{{{- end }}}}\n", application("{{ . }}", "{{ . }}"));
+    let repo = Repo::with(&[
+        ("apps/Chart.yaml", "apiVersion: v2\nname: apps\nversion: 1.0.0\n"),
+        ("apps/values.yaml", "apps: []\n"),
+        ("apps/values-dev.yaml", "apps: [web]\n"),
+        ("apps/values-prod.yaml", "apps: [web, api]\n"),
+        ("apps/templates/apps.yaml", &template),
+        ("web/a.yaml", &config_map("a", "1")),
+        ("api/a.yaml", &config_map("a", "1")),
+    ]);
+    repo.once(&[]).expect(2, &["--environment apps/dev   (web)", "--environment apps/prod   (api, web)"]);
+    repo.once(&["--environment", "prod"]).expect(0, &["all 2 Applications are Synced and Healthy"]);
+    let graph = repo.run(&["graph", "repo", "--offline"]);
+    graph.expect(0, &["environment apps/dev", "environment apps/prod"]);
+    // Where there is one, nothing has to be chosen.
+    std::fs::remove_file(repo.path("apps/values-dev.yaml")).expect("it is there");
+    repo.once(&[]).expect(0, &["all 2 Applications are Synced and Healthy"]);
+}
+
+#[test]
+fn an_application_that_makes_its_namespace_needs_nobody_for_it() {
+    let namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n";
+    let shop = application("shop", "web");
+    let repo = Repo::with(&[
+        ("apps/shop.yaml", &shop),
+        ("apps/spaces.yaml", &application("spaces", "spaces")),
+        ("web/a.yaml", &config_map("a", "1")),
+        ("spaces/shop.yaml", namespace),
+    ]);
+    assert!(shop.contains("CreateNamespace=true") && shop.contains("namespace: shop"));
+    let run = repo.run(&["graph", "repo", "--offline"]);
+    assert!(!run.text().contains("needs:"), "{}", run.text());
+    repo.write("apps/shop.yaml", shop.replace("CreateNamespace=true", "CreateNamespace=false"));
+    repo.run(&["graph", "repo", "--offline"]).expect(0, &["shop needs spaces"]);
 }

@@ -490,10 +490,11 @@ fn roots_side_by_side_that_lead_to_the_same_applications_are_asked_for() {
         ("envs/local/shop.yaml", &application("shop", "web")),
         ("web/a.yaml", &config_map("a", "1")),
     ]);
-    let asked = ["--path bootstrap/root-dev.yaml", "--path bootstrap/root-local.yaml"];
+    let asked = ["--environment bootstrap/dev", "--environment bootstrap/local"];
     repo.once(&[]).expect(2, &asked);
-    let run = repo.once(&["--path", "bootstrap/root-dev.yaml"]);
-    run.expect(0, &["all 2 Applications are Synced and Healthy"]);
+    for chosen in [["--path", "bootstrap/root-dev.yaml"], ["--environment", "dev"]] {
+        repo.once(&chosen).expect(0, &["all 2 Applications are Synced and Healthy"]);
+    }
 }
 
 #[test]

@@ -77,8 +77,10 @@ fn of_environments_side_by_side_one_is_chosen() {
         ("manifests/prod/a.yaml", &config_map("a", "prod")),
     ]);
     let why = ["why", "shop/ConfigMap/a", ".data.key", "--repo", "repo"];
-    repo.run(&why).expect(0, &["= \"dev\"", "--path chooses one of envs/dev, envs/prod"]);
+    repo.run(&why).expect(0, &["= \"dev\"", "--environment chooses one of envs/dev, envs/prod"]);
     let run = repo.run(&[&why[..], &["--path", "envs/prod"]].concat());
     run.expect(0, &["= \"prod\"", "manifests/prod/a.yaml"]);
-    assert!(!run.text().contains("--path"), "{}", run.text());
+    assert!(!run.text().contains("--environment"), "{}", run.text());
+    let run = repo.run(&[&why[..], &["--environment", "prod"]].concat());
+    run.expect(0, &["= \"prod\"", "manifests/prod/a.yaml"]);
 }

@@ -6,7 +6,7 @@ use tiphys_value::Value;
 
 use super::{Order, Step, step_of};
 use crate::{
-    AppId, Declaration, EnvironmentId, ObjectId, Owner, Survey,
+    App, AppId, Declaration, EnvironmentId, ObjectId, Owner, Survey,
     edges::{EdgeKind, Edges},
 };
 
@@ -212,11 +212,20 @@ fn dependencies(
             continue;
         }
         let provider = survey.object(providers[0]);
+        if edge.kind == EdgeKind::LivesIn && makes_its_namespace(survey.app(from), &provider.key.name) {
+            continue;
+        }
         let because = format!("{} {} {}", object.title(), edge.kind.verb(), provider.title());
         let dependency = Dependency { from, to, because, object: object.id, provider: provider.id };
         found.entry((from, to)).or_insert(dependency);
     }
     found.into_values().collect()
+}
+
+/// Whether an Application makes a namespace itself where it is not there yet.
+fn makes_its_namespace(app: &App, namespace: &str) -> bool {
+    app.application.sync_options().is_on("CreateNamespace")
+        && app.application.spec.destination.namespace == namespace
 }
 
 /// Whether one Application renders another, at any depth.

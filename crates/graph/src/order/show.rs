@@ -6,7 +6,7 @@ use tiphys_diag::show;
 use tiphys_value::{ObjectExt, Value, json};
 
 use super::{Drift, Plan, Row};
-use crate::{AppId, Declaration, Survey};
+use crate::{AppId, Declaration, Set, Survey};
 
 /// A plan with what it is about.
 pub struct Shown<'a> {
@@ -29,6 +29,9 @@ impl Shown<'_> {
         for row in &self.plan.rows {
             line(&mut text, &format!("{}{}", "  ".repeat(row.depth), self.row(row)));
         }
+        for (name, why) in self.sets_without_applications() {
+            line(&mut text, &format!("{name}  (ApplicationSet that yields nothing: {why})"));
+        }
         if !self.plan.dependencies.is_empty() {
             line(&mut text, "\nneeds:");
         }
@@ -44,6 +47,17 @@ impl Shown<'_> {
             }
         }
         text
+    }
+
+    /// The ApplicationSets of the environment that yield nothing, each with why.
+    fn sets_without_applications(&self) -> Vec<(String, String)> {
+        let environment = self.plan.environment;
+        let is_of = |id: &AppId| self.survey.app(*id).environment == environment;
+        let sets = self.survey.sets.iter().filter(|set| set.environments.contains(&environment));
+        let empty = sets.filter(|set| !set.apps.iter().any(is_of));
+        let why = |set: &Set| set.fault.clone().or_else(|| set.partly.clone());
+        let told = |set: &Set| why(set).unwrap_or_else(|| "its generators find nothing".to_owned());
+        empty.map(|set| (set.declared.value.name().to_owned(), told(set))).collect()
     }
 
     fn row(&self, row: &Row) -> String {
@@ -74,18 +88,28 @@ impl Shown<'_> {
     /// For programs.
     pub fn json(&self) -> Value {
         let apps = self.plan.rows.iter().map(|row| {
-            json!({
-                "name": self.name(row.app), "depth": row.depth,
+            let mut shown = json!({
+                "name": self.name(row.app), "namespace": self.survey.app(row.app).declared_id().id.0,
+                "digest": self.survey.digest(self.survey.app(row.app)), "depth": row.depth,
                 "wave": row.step.map(|step| step.wave), "proposedWave": row.proposed,
-            })
+            });
+            // It stands for one in each cluster, and only the installation knows those.
+            if self.survey.is_symbolic(self.survey.app(row.app)) {
+                shown["anyCluster"] = true.into();
+            }
+            shown
         });
         let needs = |dependency: &super::Dependency| json!({"from": self.name(dependency.from), "to": self.name(dependency.to), "because": dependency.because});
         let circles = self.plan.circles.iter().map(|it| it.circle.iter().map(needs).collect::<Vec<_>>());
         json!({
+            // What Flux applies is read as the Applications that render the same.
+            "engine": if self.survey.is_of_flux { "Flux" } else { "Argo CD" },
             "environment": self.survey.environments[self.plan.environment.0].name,
             "applications": apps.collect::<Vec<_>>(),
             "needs": self.plan.dependencies.iter().map(needs).collect::<Vec<_>>(),
             "circles": circles.collect::<Vec<_>>(),
+            "setsWithoutApplications": self.sets_without_applications().into_iter()
+                .map(|(name, why)| json!({"name": name, "why": why})).collect::<Vec<_>>(),
         })
     }
 

@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_value::Value;
+use tiphys_vfs::FileTree;
 
-use super::{Files, Input, Survey};
+use super::notice::Notice;
 
 /// The paths that are named under one address.
 #[derive(Default)]
@@ -14,27 +15,57 @@ struct Evidence {
     missing: BTreeSet<String>,
 }
 
-/// The addresses that are taken to be this repository: the one with the most paths that are here, and its
-/// other spellings.
-pub fn addresses(survey: &Survey, input: &Input<'_>) -> BTreeSet<String> {
+/// Which addresses are taken to be this repository.
+#[derive(Default)]
+pub struct Adoption {
+    /// The one with the most paths that are here, and its other spellings: by ssh, at a mirror, of a fork.
+    pub addresses: BTreeSet<String>,
+    /// What is told of it.
+    pub notice: Option<Notice>,
+}
+
+/// The addresses that are taken to be this repository, of those under which declarations name paths.
+pub fn addresses<'a>(
+    declared: impl Iterator<Item = &'a Value>,
+    tree: &dyn FileTree,
+    is_given: &dyn Fn(&str) -> bool,
+) -> Adoption {
     let mut named: BTreeMap<String, Evidence> = BTreeMap::new();
-    let apps = survey.apps.iter().map(|app| &app.declared.value);
-    for declared in apps.chain(survey.sets.iter().map(|set| &set.declared.value)) {
-        collect(declared, &survey.files, &mut named, 0);
+    declared.for_each(|declared| collect(declared, tree, &mut named, 0));
+    if named.keys().any(|url| is_given(url)) {
+        return Adoption::default();
     }
-    if named.keys().any(|url| (input.is_given)(url)) {
-        return BTreeSet::new();
-    }
-    named.retain(|_, evidence| evidence.convinces());
-    let Some(best) =
-        named.iter().max_by_key(|(_, evidence)| evidence.here.len()).map(|(url, _)| name_of(url))
-    else {
-        return BTreeSet::new();
+    let convincing = named.iter().filter(|(_, evidence)| evidence.convinces());
+    let Some((best, _)) = convincing.max_by_key(|(_, evidence)| evidence.here.len()) else {
+        return Adoption::default();
     };
-    named.into_keys().filter(|url| name_of(url) == best).collect()
+    let is_spelling = |(url, evidence): &(&String, &Evidence)| {
+        owner_and_name(url) == owner_and_name(best)
+            || name_of(url) == name_of(best) && (evidence.is_none() || evidence.convinces())
+    };
+    let spellings: Vec<_> = named.iter().filter(is_spelling).collect();
+    let here: BTreeSet<&String> = spellings.iter().flat_map(|(_, it)| &it.here).collect();
+    let missing: BTreeSet<&String> = spellings.iter().flat_map(|(_, it)| &it.missing).collect();
+    let notice = Notice::Adopted { url: best.clone(), here: here.len(), all: here.len() + missing.len() };
+    Adoption { addresses: spellings.into_iter().map(|(url, _)| url.clone()).collect(), notice: Some(notice) }
+}
+
+/// The addresses under which declarations name paths, and how many of those are in a tree.
+pub fn paths_here<'a>(
+    declared: impl Iterator<Item = &'a Value>,
+    tree: &dyn FileTree,
+) -> BTreeMap<String, usize> {
+    let mut named: BTreeMap<String, Evidence> = BTreeMap::new();
+    declared.for_each(|declared| collect(declared, tree, &mut named, 0));
+    named.into_iter().map(|(url, evidence)| (url, evidence.here.len())).collect()
 }
 
 impl Evidence {
+    /// Whether no path is named that tells anything.
+    fn is_none(&self) -> bool {
+        self.here.is_empty() && self.missing.is_empty()
+    }
+
     /// Most of what is named is here.
     fn convinces(&self) -> bool {
         const OUT_OF_TEN: usize = 6;
@@ -44,22 +75,26 @@ impl Evidence {
 }
 
 /// Notes every path that stands beside a `repoURL`.
-fn collect(value: &Value, files: &Files, named: &mut BTreeMap<String, Evidence>, depth: usize) {
+fn collect(value: &Value, tree: &dyn FileTree, named: &mut BTreeMap<String, Evidence>, depth: usize) {
     const MAX_DEPTH: usize = 32;
     if depth > MAX_DEPTH {
         return;
     }
     match value {
-        Value::Array(items) => items.iter().for_each(|item| collect(item, files, named, depth + 1)),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, tree, named, depth + 1)),
         Value::Object(map) => {
-            if let Some(url) = map.get("repoURL").and_then(Value::as_str).filter(|url| !url.contains("{{")) {
+            // A chart has no paths, and is of another place.
+            let is_chart = map.contains_key("chart");
+            let url =
+                map.get("repoURL").and_then(Value::as_str).filter(|url| !is_chart && !url.contains("{{"));
+            if let Some(url) = url.filter(|url| !url.starts_with("oci://")) {
                 let evidence = named.entry(url.to_owned()).or_default();
                 for path in paths(value).into_iter().filter_map(|path| literal(&path)) {
-                    let is_here = files.contains(&path) || files.has_folder(&path);
+                    let is_here = tree.is_dir(&path) || tree.is_file(&path);
                     if is_here { &mut evidence.here } else { &mut evidence.missing }.insert(path);
                 }
             }
-            map.values().for_each(|below| collect(below, files, named, depth + 1));
+            map.values().for_each(|below| collect(below, tree, named, depth + 1));
         }
         _ => {}
     }
@@ -68,6 +103,7 @@ fn collect(value: &Value, files: &Files, named: &mut BTreeMap<String, Evidence>,
 /// The paths of a source, or of a Git generator.
 fn paths(value: &Value) -> Vec<String> {
     let listed = ["directories", "files"].iter().filter_map(|key| value.get(key)?.as_array()).flatten();
+    let listed = listed.filter(|entry| entry.get("exclude") != Some(&Value::Bool(true)));
     let one = value.get("path").into_iter().chain(listed.filter_map(|entry| entry.get("path")));
     one.filter_map(Value::as_str).map(str::to_owned).collect()
 }
@@ -87,6 +123,13 @@ fn name_of(url: &str) -> String {
     last.trim_end_matches(".git").to_ascii_lowercase()
 }
 
+/// The last two steps of an address: whose the repository is, and its name.
+fn owner_and_name(url: &str) -> Option<(String, String)> {
+    let above = url.trim_end_matches('/').rsplit_once(['/', ':'])?.0;
+    let owner = above.rsplit(['/', ':']).next()?;
+    Some((owner.to_ascii_lowercase(), name_of(url)))
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -94,6 +137,7 @@ mod tests {
     use tiphys_vfs::MemTree;
 
     use super::*;
+    use crate::{Input, Survey};
 
     const APP: &str = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: NAME}\nspec:\n  project: default\n  \
         source: {repoURL: 'ADDRESS', path: PATH}\n  destination: {name: in-cluster}\n";

@@ -10,10 +10,12 @@ use tiphys_render::RenderError;
 use tiphys_value::{ObjectExt, RenderedObject, ResourceKey, Value};
 
 use super::{
-    App, AppId, Declaration, Environment, EnvironmentId, Fault, Files, Object, ObjectId, Outcome, Owner, Set,
-    SetId, Survey, Unit, UnitId,
+    App, AppId, Declaration, Environment, EnvironmentId, Fault, Files, Object, ObjectId, Outcome, Owner,
+    Root, Set, SetId, StatedSettings, Survey, Unit, UnitId,
     build::{self, Found, Seed},
-    grouping, is_namespaced,
+    declarations, environment,
+    grouping::{self, Groups},
+    is_namespaced,
     memo::{ENGINE_NAMESPACE, Rendering},
     units::Place,
 };
@@ -22,6 +24,9 @@ use super::{
 pub struct Assembly<'a> {
     found: &'a Found<'a>,
     environments: Vec<Environment>,
+    roots: Vec<Root>,
+    choices: BTreeMap<String, BTreeSet<String>>,
+    no_environment: Option<String>,
     apps: Vec<App>,
     sets: Vec<Set>,
     units: Vec<Unit>,
@@ -50,6 +55,9 @@ impl<'a> Assembly<'a> {
         Self {
             found,
             environments: Vec::new(),
+            roots: Vec::new(),
+            choices: BTreeMap::new(),
+            no_environment: None,
             apps: Vec::new(),
             sets: Vec::new(),
             units: Vec::new(),
@@ -86,10 +94,16 @@ impl<'a> Assembly<'a> {
     pub fn grow(&mut self, seeds: Vec<Seed>) {
         let mut open: VecDeque<Pending> = VecDeque::new();
         let folders: Vec<String> = self.units.iter().map(|unit| unit.path.clone()).collect();
-        let names = grouping::environments(&seeds, &folders, self.found);
-        for (seed, name) in seeds.into_iter().zip(names) {
+        let groups = grouping::groups(&seeds, &folders, self.found);
+        let wanted = self.chosen(&groups);
+        for (seed, name) in seeds.into_iter().zip(groups.names) {
+            if wanted.as_ref().is_some_and(|wanted| !wanted.contains(&name)) {
+                continue;
+            }
             let environment = self.environment(&name);
-            let declaration = seed.unit.map_or(Declaration::File, |index| Declaration::Unit(UnitId(index)));
+            let unit = seed.unit.map(UnitId);
+            let declaration = unit.map_or(Declaration::File, Declaration::Unit);
+            self.roots.push(Root { environment, unit, declared: seed.declared.clone() });
             open.push_back(Pending { environment, declaration, above: None, declared: seed.declared });
         }
         while let Some(pending) = open.pop_front() {
@@ -97,6 +111,20 @@ impl<'a> Assembly<'a> {
                 self.add_set(pending, &mut open);
             } else {
                 self.add_app(pending, &mut open);
+            }
+        }
+    }
+
+    /// Notes which environments may be chosen. Returns those that are, if not all of them are.
+    fn chosen(&mut self, groups: &Groups) -> Option<BTreeSet<String>> {
+        let choices = &groups.choices;
+        self.choices.clone_from(choices);
+        match environment::named(self.found.input.environment?, choices.keys()) {
+            Ok(name) if choices.len() > 1 => choices.get(name).cloned(),
+            Ok(_) => None,
+            Err(why) => {
+                self.no_environment = Some(why);
+                Some(BTreeSet::new())
             }
         }
     }
@@ -112,6 +140,12 @@ impl<'a> Assembly<'a> {
             objects: self.objects,
             faults: self.faults,
             unseen: Vec::new(),
+            roots: self.roots,
+            choices: self.choices,
+            no_environment: self.no_environment,
+            others: Vec::new(),
+            settings: StatedSettings::default(),
+            notices: Vec::new(),
             adopted: BTreeSet::new(),
             revisions: std::collections::BTreeMap::new(),
             tools: Arc::new(OnceLock::new()),
@@ -138,13 +172,16 @@ impl<'a> Assembly<'a> {
         let id = *self.by_place.entry(place).or_insert_with(|| {
             self.sets.push(Set {
                 declared: declared.clone(),
+                environments: BTreeSet::new(),
                 apps: Vec::new(),
                 fault: yielded.and_then(|it| it.fault.clone()),
+                partly: yielded.and_then(|it| it.partly.clone()),
                 unseen: yielded.is_some_and(|it| !it.missed.is_empty()),
                 symbolic: false,
             });
             SetId(self.sets.len() - 1)
         });
+        self.sets[id.0].environments.insert(environment);
         // One declaration may be rendered in several ways, by overlays.
         self.sets[id.0].symbolic |= yielded.is_some_and(|it| it.symbolic);
         let spec = declared.value.get("spec").map(Value::to_string).unwrap_or_default();
@@ -216,7 +253,7 @@ impl<'a> Assembly<'a> {
             &rendering.objects,
             &rendering.read,
         );
-        let inner = rendering.objects.iter().filter(|object| build::declares(&object.value));
+        let inner = rendering.objects.iter().filter(|object| declarations::declares(&object.value));
         open.extend(inner.map(|declared| Pending {
             environment: app.environment,
             declaration: Declaration::App(app.id),

@@ -7,24 +7,26 @@ use std::{
 };
 
 use tiphys_appset::ClusterInfo;
-use tiphys_model::names;
+use tiphys_schema::names::dns1123_subdomain;
 use tiphys_value::{ObjectExt, RenderedObject, Value};
 use tiphys_vfs::{join, parent};
 
 use super::{
-    Files, Input, Outcome, Survey, Unit, UnitKind,
+    DeclaredId, Files, Input, Outcome, Survey, Unit, UnitKind,
     assemble::Assembly,
-    discover,
-    discover::Parsed,
-    files::Texts,
+    declarations::{Declarations, declares, is_of_concern},
+    discover::{self, Manifests},
     flux,
     kept::Renderings,
     memo::{Memo, Rendering},
+    notice::Notice,
     sets,
     sets::Yielded,
     types::Unseen,
     units,
     units::Place,
+    used,
+    used::Sorted,
 };
 
 /// How many Applications are followed.
@@ -45,81 +47,211 @@ pub struct Seed {
     pub declared: RenderedObject,
     /// The unit that renders it; `None` if it stands in a file.
     pub unit: Option<usize>,
+    /// The environment whose values file makes the unit render it.
+    pub environment: Option<String>,
 }
 
-/// What is known of a repository before it is read, or after.
-pub struct Known<'a> {
-    pub texts: Texts,
-    pub manifests: &'a HashMap<Arc<str>, Arc<Parsed>>,
-    pub renderings: &'a Renderings,
-}
-
-/// What one reading leaves to the next.
-pub struct Left {
-    pub manifests: HashMap<Arc<str>, Arc<Parsed>>,
-    pub renderings: Renderings,
-}
-
-/// Reads a repository, of which something may be known.
-pub fn build(input: &Input<'_>, known: Known<'_>) -> (Survey, Left) {
-    let files = Files::list_knowing(input.tree.clone(), input.folder, known.texts);
-    let manifests = discover::read(&files, known.manifests);
+/// Reads a repository whose files are read, with the renderings of earlier readings that still hold. Returns all
+/// renderings for the next.
+pub fn build(input: &Input<'_>, ground: &Declarations, held: &Renderings) -> (Survey, Renderings) {
+    let (files, manifests) = (ground.files.clone(), &ground.manifests);
     let of_flux = manifests.objects.iter().map(|it| &it.value).filter(|it| units::is_of_flux(it));
     let tops = units::tops(&files, of_flux);
-    let clusters = sets::clusters(manifests.objects.iter().map(Arc::as_ref));
-    let files = Arc::new(files);
-    let mut found = Found { input, files, memo: Memo::new(known.renderings), sets: HashMap::new(), clusters };
-    let declared: Vec<RenderedObject> = manifests
-        .objects
-        .iter()
-        .filter(|it| declares(&it.value) && !is_template(&found.files, it))
-        .map(|it| RenderedObject::clone(it))
-        .collect();
+    let mut found = Found { input, files, memo: Memo::new(held), sets: HashMap::new(), clusters: Vec::new() };
+    let sorted = sorted(input, &found.files, manifests);
+    let declared = sorted.used.clone();
+    let others = ground.others(input, sorted.leaves_out());
+    found.clusters = sets::clusters(others.iter().map(Arc::as_ref));
     let mut renderings = found.follow(declared.clone());
     let mut places = unreached(&tops, &renderings, &found.files);
-    let applications: Vec<Value> = places.iter().map(units::application).collect();
+    found.keep_wanted(&mut places, declared.is_empty());
+    let mut applications: Vec<Value> = places.iter().map(units::application).collect();
+    let by_environment = found.by_environment(&places);
+    applications.extend(by_environment.iter().map(|(_, _, place)| units::application(place)));
     found.memo.render(&applications.iter().collect::<Vec<_>>(), input);
-    let inner: Vec<RenderedObject> =
-        applications.iter().filter_map(|it| found.memo.get(it)).flat_map(declaring).collect();
+    applications.truncate(places.len());
     let roots = found.roots(&places, &applications);
+    let mut inner: Vec<RenderedObject> = places.iter().flat_map(|place| found.declared_by(place)).collect();
+    inner.extend(by_environment.iter().flat_map(|(_, _, place)| found.declared_by(place)));
     renderings.extend(found.follow(inner));
-    let mut at = 0;
-    places.retain(|_| {
-        at += 1;
-        roots.contains(&(at - 1))
-    });
-    let units: Vec<(Place, Arc<Rendering>)> = places
-        .into_iter()
-        .filter_map(|place| Some((place.clone(), found.memo.get(&units::application(&place))?.clone())))
+    let units: Vec<(Place, Arc<Rendering>)> = roots
+        .iter()
+        .filter_map(|at| Some((places[*at].clone(), found.memo.get(&applications[*at])?.clone())))
         .collect();
+    let mut notices = Vec::new();
     let (seeds, inner) = seeds(declared, &renderings, &units);
     let seeds = found.with_circles(seeds, inner, &units);
-    let loose = loose(manifests.objects, &renderings, &units);
+    let by_environment = by_environment.into_iter().filter(|(at, ..)| roots.contains(at));
+    let seeds =
+        found.with_environments(seeds, &units, by_environment.collect(), &rendered_places(&renderings));
+    let seeds = named(seeds, &units, input, &mut notices);
+    notices.extend(sorted.notices(|it| renderings.iter().any(|(_, rendering)| brings(rendering, it))));
+    notices.extend(of_units(&seeds, &units, sorted.used.is_empty()));
+    let loose = loose(&manifests.objects, &renderings, &units);
     let mut assembly = Assembly::new(&found);
-    assembly
-        .faults
-        .extend(manifests.faults.into_iter().filter(|fault| !was_read(&fault.file, &renderings, &units)));
+    let faults = manifests.faults.iter().filter(|fault| !was_read(&fault.file, &renderings, &units));
+    assembly.faults.extend(faults.cloned());
     assembly.units(&units, loose);
     assembly.grow(seeds);
     let parts = assembly.finish();
     let unseen = unseen(&parts.apps, &units, &found);
-    let mut survey = Survey { unseen, files: found.files.clone(), ..parts };
+    let others = with_units(others, &units);
+    let settings = ground.settings.clone();
+    let mut survey = Survey { unseen, files: found.files.clone(), notices, others, settings, ..parts };
     survey.flux_sources = flux::Sources::of(input, &survey);
     survey.flux = flux::survey(&mut found, &survey).map(Box::new);
     let of_flux = survey.flux.iter().flat_map(|it| it.unseen.iter().cloned());
     survey.unseen.extend(of_flux.collect::<Vec<_>>());
-    let left = Left { manifests: manifests.parsed, renderings: found.memo.into_known() };
-    (survey, left)
+    (survey, found.memo.into_known())
+}
+
+/// What the files declare that somebody means to run, or all of it.
+fn sorted(input: &Input<'_>, files: &Files, manifests: &Manifests) -> Sorted {
+    let is_plain = |it: &&Arc<RenderedObject>| declares(&it.value) && !is_template(files, it);
+    let declared = manifests.objects.iter().filter(is_plain).map(|it| RenderedObject::clone(it));
+    if !input.options.only_used {
+        return Sorted::all(declared.collect());
+    }
+    let patches = units::patches(files);
+    let declared = declared.filter(|it| !patches.contains(it.location.file.as_ref()));
+    Sorted::of(declared.collect(), input.folder)
+}
+
+/// Whether a rendering has a declaration of a file.
+fn brings(rendering: &Rendering, declared: &RenderedObject) -> bool {
+    rendering.objects.iter().any(|object| place(object) == place(declared))
+}
+
+/// The objects of concern in files, and those that charts and kustomizations render which are not among them.
+fn with_units(
+    mut others: Vec<Arc<RenderedObject>>,
+    units: &[(Place, Arc<Rendering>)],
+) -> Vec<Arc<RenderedObject>> {
+    let key = |it: &RenderedObject| (it.value.kind().to_owned(), DeclaredId::of(&it.value).id);
+    let known: HashSet<_> = others.iter().map(|it| key(it)).collect();
+    for (unit, rendering) in units {
+        let of_concern = rendering.objects.iter().filter(|it| is_of_concern(&it.value));
+        let applied = of_concern.map(|it| units::as_applied(unit, RenderedObject::clone(it)));
+        others.extend(applied.filter(|it| !known.contains(&key(it))).map(Arc::new));
+    }
+    others
+}
+
+/// Of what units declare, that which has a name that a cluster takes, where somebody is to run it. What has none is told.
+fn named(
+    seeds: Vec<Seed>,
+    units: &[(Place, Arc<Rendering>)],
+    input: &Input<'_>,
+    notices: &mut Vec<Notice>,
+) -> Vec<Seed> {
+    let (seeds, unnamed): (Vec<Seed>, Vec<Seed>) = seeds.into_iter().partition(|seed| {
+        let is_name = || dns1123_subdomain(seed.declared.value.name()).is_empty();
+        seed.unit.is_none() || !input.options.only_used || is_name()
+    });
+    notices.extend(unnamed.into_iter().filter_map(|seed| {
+        let (unit, _) = units.get(seed.unit?)?;
+        Some(Notice::NoName {
+            unit: unit.kind,
+            folder: unit.folder.clone(),
+            kind: seed.declared.value.kind().to_owned(),
+            name: seed.declared.value.name().to_owned(),
+        })
+    }));
+    seeds
+}
+
+/// What is told of Applications that are taken from units.
+fn of_units(seeds: &[Seed], units: &[(Place, Arc<Rendering>)], is_all: bool) -> Vec<Notice> {
+    let from: BTreeSet<usize> = seeds.iter().filter_map(|seed| seed.unit).collect();
+    let from: Vec<_> = from.into_iter().filter_map(|at| units.get(at)).collect();
+    let of_parts = from.iter().filter_map(|(place, rendering)| {
+        let (kind, folder) = (place.kind, place.folder.clone());
+        match &rendering.outcome {
+            Outcome::Unseen(why) if kind == UnitKind::Kustomization => {
+                Some(Notice::Partly { folder, why: why.clone() })
+            }
+            _ => None,
+        }
+    });
+    let mut notices: Vec<Notice> = of_parts.collect();
+    if is_all {
+        let folders: Vec<String> = from.iter().map(|(place, _)| place.folder.clone()).collect();
+        notices.extend((!folders.is_empty()).then_some(Notice::OnlyUnits(folders)));
+        return notices;
+    }
+    let charts = from.iter().filter(|(place, _)| place.kind == UnitKind::Chart);
+    notices.extend(charts.map(|(place, _)| Notice::Chart(place.folder.clone())));
+    notices
 }
 
 impl Found<'_> {
+    /// Of charts and kustomizations that nothing reaches, keeps those that are asked for: where somebody is to run the
+    /// repository, those that may declare Applications, and that are not put away beside others.
+    fn keep_wanted(&self, places: &mut Vec<Place>, is_all: bool) {
+        let (options, folder) = (self.input.options, self.input.folder);
+        let is_aside = |place: &Place| used::folder_aside(&format!("{}/", place.folder), folder).is_some();
+        if options.only_used && !is_all {
+            places.retain(|place| !is_aside(place));
+        }
+        if !options.all_units && !is_all {
+            places.retain(|place| units::may_declare(&self.files, place));
+        }
+    }
+
+    /// The charts that declare Applications with the values of environments beside them: the position of the chart, the
+    /// environment, and the chart with its values.
+    fn by_environment(&self, places: &[Place]) -> Vec<(usize, String, Place)> {
+        let charts = places.iter().enumerate().filter(|(_, place)| place.kind == UnitKind::Chart);
+        let charts = charts.filter(|(_, place)| units::may_declare(&self.files, place));
+        let with_values = charts.flat_map(|(at, place)| {
+            let all = units::values_of_environments(&self.files, place).into_iter();
+            all.map(move |(environment, values)| (at, environment, Place { values, ..place.clone() }))
+        });
+        with_values.collect()
+    }
+
+    /// What a chart or kustomization declares, as somebody would apply it.
+    fn declared_by(&self, place: &Place) -> Vec<RenderedObject> {
+        let rendering = self.memo.get(&units::application(place));
+        rendering.map(|it| declared_of(place, it)).unwrap_or_default()
+    }
+
+    /// The seeds, with those of each environment in the place of what a chart declares with its own values alone.
+    fn with_environments(
+        &self,
+        mut seeds: Vec<Seed>,
+        units: &[(Place, Arc<Rendering>)],
+        by_environment: Vec<(usize, String, Place)>,
+        rendered: &HashSet<(Arc<str>, String)>,
+    ) -> Vec<Seed> {
+        let unit_of = |place: &Place| {
+            units.iter().position(|(unit, _)| unit.kind == place.kind && unit.folder == place.folder)
+        };
+        let of_environments: Vec<Seed> = by_environment
+            .iter()
+            .flat_map(|(_, environment, place)| {
+                let seed = |declared| Seed {
+                    declared,
+                    unit: unit_of(place),
+                    environment: Some(environment.clone()),
+                };
+                let declared = self.declared_by(place).into_iter();
+                declared.filter(|it| !rendered.contains(&self::place(it))).map(seed)
+            })
+            .collect();
+        let replaced: HashSet<usize> = of_environments.iter().filter_map(|seed| seed.unit).collect();
+        seeds.retain(|seed| seed.unit.is_none_or(|unit| !replaced.contains(&unit)));
+        seeds.extend(of_environments);
+        seeds
+    }
+
     /// Which of these places no other of them leads to: a chart may well declare an Application of itself. Of
     /// those that only lead to each other, the first.
     fn roots(&mut self, places: &[Place], applications: &[Value]) -> BTreeSet<usize> {
         let reached: Vec<BTreeSet<usize>> = applications
             .iter()
             .map(|application| {
-                let inner = self.memo.get(application).map(declaring).unwrap_or_default();
+                let inner = self.memo.get(application).map(|it| declaring(it)).unwrap_or_default();
                 if inner.is_empty() {
                     return BTreeSet::new();
                 }
@@ -152,9 +284,10 @@ impl Found<'_> {
     ) -> Vec<Seed> {
         let mut seeds = seeds;
         let last_resort = inner.first().cloned();
-        let in_files = inner.into_iter().map(|declared| Seed { declared, unit: None });
-        let in_units = units.iter().enumerate().flat_map(|(index, (_, rendering))| {
-            declaring(rendering).into_iter().map(move |declared| Seed { declared, unit: Some(index) })
+        let in_files = inner.into_iter().map(|declared| Seed { declared, unit: None, environment: None });
+        let in_units = units.iter().enumerate().flat_map(|(index, (place, rendering))| {
+            let seed = move |declared| Seed { declared, unit: Some(index), environment: None };
+            declared_of(place, rendering).into_iter().map(seed)
         });
         let is_seed: HashSet<_> = seeds.iter().map(|seed| place(&seed.declared)).collect();
         let mut reached: Option<HashSet<(Arc<str>, String)>> = None;
@@ -172,7 +305,7 @@ impl Found<'_> {
             }
         }
         if seeds.is_empty() {
-            seeds.extend(last_resort.map(|declared| Seed { declared, unit: None }));
+            seeds.extend(last_resort.map(|declared| Seed { declared, unit: None, environment: None }));
         }
         seeds
     }
@@ -219,18 +352,10 @@ impl Found<'_> {
     }
 }
 
-/// Whether an object declares Applications.
-pub fn declares(object: &Value) -> bool {
-    object.api_version() == names::API_VERSION && matches!(object.kind(), "Application" | "ApplicationSet")
-}
-
 /// Whether a declaration is a template of a chart that happens to be YAML before Helm has read it.
 fn is_template(files: &Files, declared: &RenderedObject) -> bool {
     const OF_HELM: [&str; 4] = [".Values", ".Release.", ".Chart.", "include "];
-    const FOLDER: &str = "templates/";
-    let path = declared.location.file.as_ref();
-    let mut charts = path.match_indices(FOLDER).map(|(at, _)| format!("{}Chart.yaml", &path[..at]));
-    if !charts.any(|chart| files.contains(&chart)) {
+    if !discover::is_chart_template(files, &declared.location.file) {
         return false;
     }
     let text = declared.value.to_string();
@@ -240,7 +365,12 @@ fn is_template(files: &Files, declared: &RenderedObject) -> bool {
     })
 }
 
-fn declaring(rendering: &Arc<Rendering>) -> Vec<RenderedObject> {
+/// What a chart or kustomization declares, as somebody would apply it.
+fn declared_of(place: &Place, rendering: &Rendering) -> Vec<RenderedObject> {
+    declaring(rendering).into_iter().map(|object| units::as_applied(place, object)).collect()
+}
+
+fn declaring(rendering: &Rendering) -> Vec<RenderedObject> {
     rendering
         .objects
         .iter()
@@ -284,27 +414,31 @@ fn seeds(
     renderings: &[(Value, Arc<Rendering>)],
     units: &[(Place, Arc<Rendering>)],
 ) -> (Vec<Seed>, Vec<RenderedObject>) {
-    let mut rendered: HashSet<(Arc<str>, String)> = HashSet::new();
-    for (application, rendering) in renderings {
-        for object in declaring(rendering) {
-            if !is_itself(application, &object.value) {
-                rendered.insert((object.location.file.clone(), object.value.name().to_owned()));
-            }
-        }
-    }
+    let mut rendered = rendered_places(renderings);
     let mut from_units: Vec<Seed> = Vec::new();
-    for (index, (_, rendering)) in units.iter().enumerate() {
-        for object in declaring(rendering).into_iter().filter(|object| !rendered.contains(&place(object))) {
-            from_units.push(Seed { declared: object, unit: Some(index) });
+    for (index, (unit, rendering)) in units.iter().enumerate() {
+        let declared = declared_of(unit, rendering).into_iter();
+        for declared in declared.filter(|object| !rendered.contains(&place(object))) {
+            from_units.push(Seed { declared, unit: Some(index), environment: None });
         }
     }
     rendered.extend(from_units.iter().map(|seed| place(&seed.declared)));
     let (roots, inner): (Vec<_>, Vec<_>) = declared
         .into_iter()
         .partition(|object| !rendered.contains(&place(object)) && !is_consumed(object, renderings, units));
-    let mut seeds: Vec<Seed> = roots.into_iter().map(|declared| Seed { declared, unit: None }).collect();
+    let seed = |declared| Seed { declared, unit: None, environment: None };
+    let mut seeds: Vec<Seed> = roots.into_iter().map(seed).collect();
     seeds.extend(from_units);
     (seeds, inner)
+}
+
+/// Where the declarations stand that other Applications render.
+fn rendered_places(renderings: &[(Value, Arc<Rendering>)]) -> HashSet<(Arc<str>, String)> {
+    let declared = renderings.iter().flat_map(|(application, rendering)| {
+        let all = rendering.objects.iter().filter(|object| declares(&object.value));
+        all.filter(|object| !is_itself(application, &object.value))
+    });
+    declared.map(|object| place(object)).collect()
 }
 
 /// Whether what an Application leads to is that Application. An ApplicationSet may well have the name of the Application
@@ -333,7 +467,7 @@ fn is_consumed(
 /// The objects in manifest files that nothing renders, by file. What was read by a rendering that came to nothing, such as
 /// one that needs a chart out of reach, is looked at as it stands.
 fn loose(
-    objects: Vec<Arc<RenderedObject>>,
+    objects: &[Arc<RenderedObject>],
     renderings: &[(Value, Arc<Rendering>)],
     units: &[(Place, Arc<Rendering>)],
 ) -> BTreeMap<Arc<str>, Vec<Arc<RenderedObject>>> {
@@ -342,7 +476,7 @@ fn loose(
     for object in objects {
         let file = &object.location.file;
         if !read.contains(file) && !lies_in_chart(file, &read) {
-            loose.entry(file.clone()).or_default().push(object);
+            loose.entry(file.clone()).or_default().push(object.clone());
         }
     }
     loose

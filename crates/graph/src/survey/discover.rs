@@ -1,9 +1,11 @@
 //! What stands in manifest files: Applications, ApplicationSets, AppProjects, and every other object.
 
 use std::{collections::HashMap, sync::Arc};
+use tiphys_model::names;
 use tiphys_render::{RenderError, manifest};
 
-use tiphys_value::{ObjectExt, RenderedObject};
+use tiphys_value::{ObjectExt, RenderedObject, Value};
+use tiphys_vfs::FileTree as _;
 
 use super::{Fault, Files};
 
@@ -51,17 +53,53 @@ pub fn read(files: &Files, kept: &HashMap<Arc<str>, Arc<Parsed>>) -> Manifests {
 fn parse(path: &str, text: Arc<str>) -> Parsed {
     let (objects, fault) = match manifest::parse_objects(path, &text, true) {
         Ok(objects) => (objects, None),
-        // Templates of charts and of ApplicationSets are no manifests.
-        Err(_) if text.contains("{{") || text.contains("{%") => (Vec::new(), None),
+        // Templates of charts are no manifests.
+        Err(_) if is_template(&text) => (Vec::new(), None),
         Err(error) => {
             // What parses but is no object is some other tool's file.
             let is_syntax = error.diagnostic().is_none_or(|diagnostic| diagnostic.rule != "no-object");
             let is_manifest = is_syntax && manifest::looks_like_manifest(&text) && !is_other_tools(&text);
-            (Vec::new(), Some(Fault { file: path.to_owned(), error, is_manifest }))
+            // Of a key that is set twice Argo CD takes the last.
+            let objects = manifest::parse_objects_as_argo_cd(path, &text, true, &mut Vec::new());
+            let ours = objects.unwrap_or_default().into_iter().filter(|it| is_of_argo_cd(&it.value));
+            (ours.collect(), Some(Fault { file: path.to_owned(), error, is_manifest }))
         }
     };
     let objects = objects.into_iter().filter(is_manifest).map(Arc::new).collect();
     Parsed { text, objects, fault }
+}
+
+/// Whether an object is an Application, an ApplicationSet or an AppProject.
+fn is_of_argo_cd(object: &Value) -> bool {
+    object.api_version() == names::API_VERSION
+        && matches!(object.kind(), "Application" | "ApplicationSet" | "AppProject")
+}
+
+/// Whether a text that does not parse was meant to hold an Application, ApplicationSet or AppProject. What names such a
+/// kind further in only speaks of one: a result of `kubectl get`, a list of test data.
+pub fn was_to_declare(text: &str) -> bool {
+    text.lines().any(|line| {
+        let kind = line.strip_prefix("kind:").map(|kind| kind.trim().trim_matches(['"', '\'']));
+        kind.is_some_and(|kind| kind.starts_with("Application") || kind.starts_with("AppProject"))
+    })
+}
+
+/// Whether a text is none of YAML before something else has filled it in: an action of a template stands where a key, an
+/// item or a value begins. In the texts of an ApplicationSet one may stand anywhere.
+fn is_template(text: &str) -> bool {
+    let begins = |before: &str| {
+        let is_item = before.trim_matches([' ', '-']).is_empty();
+        is_item || before.ends_with(": ") || before.trim_end().ends_with([',', '[', '{'])
+    };
+    let is_action = |line: &str| line.match_indices("{{").any(|(at, _)| begins(&line[..at]));
+    text.contains("{%") || text.lines().any(is_action)
+}
+
+/// Whether a file lies among the templates of a chart.
+pub fn is_chart_template(files: &Files, path: &str) -> bool {
+    const FOLDER: &str = "templates/";
+    let mut charts = path.match_indices(FOLDER).map(|(at, _)| format!("{}Chart.yaml", &path[..at]));
+    charts.any(|chart| files.tree().is_file(&chart))
 }
 
 /// Why a YAML file that is no text may hold a manifest nevertheless. What git-crypt keeps says nothing.
@@ -115,4 +153,17 @@ fn is_other_tools(text: &str) -> bool {
 fn is_manifest(object: &RenderedObject) -> bool {
     let api_version = object.value.api_version();
     !object.value.kind().is_empty() && !NOT_SENT.iter().any(|prefix| api_version.starts_with(prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_template;
+
+    #[test]
+    fn a_template_is_told_from_the_texts_of_a_set() {
+        assert!(is_template("name: {{ .Values.name }}") && is_template("- {{ x }}"));
+        assert!(is_template("{{ if x }}\na: b") && is_template("{% if x %}"));
+        let set = "name: shop-{{name}}\nimage: 'x:{{tag}}'\npath: apps/{{path}}\nnote: \"{{x}}\"";
+        assert!(!is_template(set));
+    }
 }

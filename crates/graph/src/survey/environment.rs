@@ -97,6 +97,26 @@ fn of_name(path: &str, start: usize) -> &str {
     ""
 }
 
+/// The environment that a name means: that of the name, or the only one whose name ends in it.
+///
+/// # Errors
+/// There is none, or more than one: with what there is.
+pub fn named<'a>(name: &str, all: impl Iterator<Item = &'a String>) -> Result<&'a str, String> {
+    let all: Vec<&str> = all.map(String::as_str).collect();
+    let name = name.trim_matches('/');
+    let ends =
+        |it: &&str| it.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with(['/', '-']));
+    let exact = all.iter().copied().find(|it| *it == name);
+    let found: Vec<&str> =
+        exact.map_or_else(|| all.iter().copied().filter(ends).collect(), |only| vec![only]);
+    match found[..] {
+        [only] => Ok(only),
+        [] if all.is_empty() => Err(format!("there is no environment {name:?}; the repository has none")),
+        [] => Err(format!("there is no environment {name:?}; there are {}", all.join(", "))),
+        _ => Err(format!("{name:?} is the end of several environments: {}", found.join(", "))),
+    }
+}
+
 /// What is left of a name without the word for an environment, and that word: `root-dev` is `root` in `dev`.
 /// `None` if no word of it is one.
 pub fn worded(name: &str) -> Option<(String, &str)> {
@@ -109,7 +129,17 @@ pub fn worded(name: &str) -> Option<(String, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{of, parting, worded};
+    use super::{named, of, parting, worded};
+
+    #[test]
+    fn an_environment_is_meant_by_its_name_or_the_end_of_it() {
+        let all = ["envs/dev", "envs/prod", "envs/eu-prod"].map(str::to_owned);
+        let named = |name: &str| named(name, all.iter());
+        assert_eq!(named("dev"), Ok("envs/dev"));
+        assert_eq!(named("envs/prod/"), Ok("envs/prod"));
+        assert!(named("prod").unwrap_err().contains("envs/prod, envs/eu-prod"));
+        assert!(named("test").unwrap_err().contains("there are envs/dev, envs/prod, envs/eu-prod"));
+    }
 
     #[test]
     fn environments_are_told_by_folder() {

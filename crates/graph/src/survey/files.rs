@@ -12,6 +12,10 @@ use tiphys_vfs::{EntryKind, FileTree};
 
 /// Folders that hold nothing of the repository's own.
 const SKIPPED: [&str; 5] = [".git", ".tiphys", "node_modules", ".terraform", "__pycache__"];
+/// The folder that Maven and Cargo build into: it holds copies.
+const BUILT: &str = "target";
+/// The files beside which it lies.
+const BUILT_FROM: [&str; 2] = ["pom.xml", "Cargo.toml"];
 /// More files than any repository has that is written by people.
 const MAX_FILES: usize = 1_000_000;
 
@@ -27,7 +31,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Lists the files of a folder of a tree; links are not followed into folders.
+    /// Lists the files of a folder of a tree, or a file alone; links are not followed into folders.
     pub fn list(tree: Arc<dyn FileTree>, folder: &str) -> Self {
         Self::list_knowing(tree, folder, Texts::new())
     }
@@ -35,9 +39,13 @@ impl Files {
     /// Lists the files of a folder of a tree, of which some texts are known.
     pub(super) fn list_knowing(tree: Arc<dyn FileTree>, folder: &str, known: Texts) -> Self {
         let (mut paths, mut links) = (BTreeSet::new(), BTreeSet::new());
+        if tree.is_file(folder) {
+            paths.insert(folder.into());
+        }
         let mut folders = vec![folder.to_owned()];
         while let Some(folder) = folders.pop() {
             let Ok(entries) = tree.read_dir(&folder) else { continue };
+            let is_built = entries.iter().any(|it| BUILT_FROM.contains(&it.name.as_str()));
             for entry in entries {
                 let path =
                     if folder.is_empty() { entry.name.clone() } else { format!("{folder}/{}", entry.name) };
@@ -45,6 +53,7 @@ impl Files {
                     links.insert(path.as_str().into());
                 }
                 match entry.kind {
+                    EntryKind::Dir if is_built && entry.name == BUILT => {}
                     EntryKind::Dir if entry.is_symlink || SKIPPED.contains(&entry.name.as_str()) => {}
                     EntryKind::Dir => folders.push(path),
                     EntryKind::File if paths.len() < MAX_FILES => {

@@ -10,8 +10,8 @@ use tiphys_value::{ObjectExt, Value};
 use tiphys_vfs::is_below;
 
 use super::{
-    build::{self, Found, Seed},
-    environment,
+    build::{Found, Seed},
+    declarations, environment,
 };
 
 /// How deep Applications are followed.
@@ -31,10 +31,35 @@ struct Tree {
     names: BTreeMap<(String, String), u64>,
 }
 
-/// The environment of each root, by its name.
-pub fn environments(seeds: &[Seed], folders: &[String], found: &Found<'_>) -> Vec<String> {
+impl Tree {
+    /// The Applications other than the root itself.
+    fn below(&self) -> impl Iterator<Item = &(String, String)> {
+        self.names.keys().filter(|(_, name)| *name != self.called[1])
+    }
+}
+
+/// Which roots belong together.
+pub struct Groups {
+    /// The environment of each root, by its name.
+    pub names: Vec<String>,
+    /// Several environments that stand side by side, of which one is chosen to run: what each is called, and the
+    /// environments that it consists of.
+    pub choices: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// Sorts roots into environments.
+pub fn groups(seeds: &[Seed], folders: &[String], found: &Found<'_>) -> Groups {
     let mut trees: Vec<Tree> = seeds.iter().map(|seed| tree(seed, folders, found)).collect();
     part_by_name(&mut trees);
+    let mut names = part_by_folder(&trees);
+    part_by_file(&trees, &mut names);
+    let choices = choices(&trees, &names);
+    Groups { names, choices }
+}
+
+/// The environment of each root: what its path says, and where the roots of two folders have Applications of one name, a
+/// folder in which the two differ.
+fn part_by_folder(trees: &[Tree]) -> Vec<String> {
     let mut owners: HashMap<(&str, &(String, String)), Vec<usize>> = HashMap::new();
     for (index, tree) in trees.iter().enumerate() {
         for name in tree.names.keys() {
@@ -44,20 +69,114 @@ pub fn environments(seeds: &[Seed], folders: &[String], found: &Found<'_>) -> Ve
     let mut splits: Vec<(String, String)> = Vec::new();
     let mut environments: Vec<String> = Vec::with_capacity(trees.len());
     for (index, tree) in trees.iter().enumerate() {
-        let mut environment = split_of(&splits, tree);
+        let environment = split_of(&splits, tree);
         let rival =
             tree.names.keys().flat_map(|name| &owners[&(tree.usual.as_str(), name)]).copied().find(|other| {
                 *other < index && environments[*other] == environment && differ(tree, &trees[*other])
             });
-        if let Some(folder) = rival.and_then(|rival| environment::parting(&tree.path, &trees[rival].path))
-            && is_parallel(folder, tree, &trees, &owners)
-        {
-            environment = folder.to_owned();
-            splits.push((tree.usual.clone(), environment.clone()));
-        }
         environments.push(environment);
+        let Some(rival) = rival else { continue };
+        let apart = |one: &Tree, other: &Tree| {
+            let folder = environment::parting(&one.path, &other.path)?.to_owned();
+            is_parallel(&folder, one, trees, &owners).then_some(folder)
+        };
+        let Some(own) = apart(tree, &trees[rival]) else { continue };
+        // Both sides get a folder, unless one lies above the other.
+        let others = apart(&trees[rival], tree).filter(|folder| !is_below(&tree.path, folder));
+        splits.push((tree.usual.clone(), own.clone()));
+        environments[index] = own;
+        if let Some(folder) = others {
+            splits.push((tree.usual.clone(), folder));
+            for (at, environment) in environments.iter_mut().enumerate() {
+                *environment = split_of(&splits, &trees[at]);
+            }
+        }
     }
     environments
+}
+
+/// Parts roots of one folder that mostly lead to the same Applications, by their files: all at once they would fight over
+/// each of those.
+fn part_by_file(trees: &[Tree], names: &mut [String]) {
+    let folder = |at: usize| tiphys_vfs::parent(&trees[at].path).unwrap_or_default();
+    let contends = |one: usize, other: usize| {
+        let (a, b) = (&trees[one], &trees[other]);
+        let are_files = !a.path.ends_with('/') && !b.path.ends_with('/');
+        if !are_files || names[one] != names[other] || a.path == b.path || folder(one) != folder(other) {
+            return false;
+        }
+        let shared = a.below().filter(|name| b.below().any(|it| it == *name)).count();
+        shared > 0 && 2 * shared >= a.below().count().min(b.below().count())
+    };
+    let all = 0..trees.len();
+    let parted: Vec<usize> = all.clone().filter(|at| all.clone().any(|other| contends(*at, other))).collect();
+    for at in parted {
+        let path = &trees[at].path;
+        names[at] = path.rsplit_once('.').map_or(path.as_str(), |(stem, _)| stem).to_owned();
+    }
+}
+
+/// What may be chosen among: environments that are named. Folders that are called as environments are, beside more that
+/// are not, are none: a folder of test tools among those of other programs. Environments of one word that have nothing
+/// in common are one: `apps/overlays/prod` and `infra/overlays/prod`.
+fn choices(trees: &[Tree], names: &[String]) -> BTreeMap<String, BTreeSet<String>> {
+    let mut words: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let is_choice = |name: &&String| {
+        !name.is_empty()
+            && is_one_of_many(trees, name)
+            && (is_folder(trees, names, name) || clashes(trees, names, name))
+    };
+    for name in names.iter().filter(is_choice) {
+        words.entry(tiphys_vfs::base_name(name)).or_default().insert(name);
+    }
+    let mut choices: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (word, environments) in words {
+        let own = |name: &str| -> BTreeSet<&(String, String)> {
+            let trees = trees.iter().zip(names).filter(|(_, it)| *it == name);
+            trees.flat_map(|(tree, _)| tree.names.keys()).collect()
+        };
+        let mut seen: BTreeSet<&(String, String)> = BTreeSet::new();
+        let is_apart = environments.iter().all(|name| own(name).into_iter().all(|app| seen.insert(app)));
+        let owned = |name: &&str| (*name).to_owned();
+        if is_apart && environments.len() > 1 {
+            choices.insert(word.to_owned(), environments.iter().map(owned).collect());
+        } else {
+            choices.extend(environments.iter().map(|name| (owned(name), BTreeSet::from([owned(name)]))));
+        }
+    }
+    choices
+}
+
+/// Whether an environment is a folder with roots, or one that a chart is told.
+fn is_folder(trees: &[Tree], names: &[String], name: &str) -> bool {
+    let mut own = trees.iter().zip(names).filter(|(_, it)| *it == name);
+    own.any(|(tree, _)| is_below(&tree.path, name))
+}
+
+/// Whether an environment has an Application of a name that another one has.
+fn clashes(trees: &[Tree], names: &[String], name: &str) -> bool {
+    let (own, others): (Vec<_>, Vec<_>) = trees.iter().zip(names).partition(|(_, it)| *it == name);
+    let others: BTreeSet<_> = others.iter().flat_map(|(tree, _)| tree.names.keys()).collect();
+    own.iter().flat_map(|(tree, _)| tree.names.keys()).any(|app| others.contains(app))
+}
+
+/// Whether at least half of the folders with roots beside that of an environment are environments too.
+fn is_one_of_many(trees: &[Tree], name: &str) -> bool {
+    let above = tiphys_vfs::parent(name).unwrap_or_default();
+    let prefix = if above.is_empty() { String::new() } else { format!("{above}/") };
+    let below = trees.iter().filter_map(|tree| tree.path.strip_prefix(prefix.as_str())?.split_once('/'));
+    let beside: BTreeSet<&str> = below.map(|(folder, _)| folder).collect();
+    let own = tiphys_vfs::base_name(name);
+    // One that is named by a file, or apart for other reasons than its name, has no such folder.
+    let path = format!("{prefix}{own}/");
+    if !beside.contains(own) || environment::of(&path) != name {
+        return true;
+    }
+    let named = beside.iter().filter(|it| {
+        let folder = format!("{prefix}{it}");
+        environment::of(&format!("{folder}/")) == folder
+    });
+    2 * named.count() >= beside.len()
 }
 
 /// Roots of one folder whose names differ only in the word for an environment are of several: `dev.yaml` beside
@@ -137,6 +256,7 @@ fn is_parallel(
 fn tree(seed: &Seed, folders: &[String], found: &Found<'_>) -> Tree {
     let path =
         seed.unit.map_or_else(|| seed.declared.location.file.to_string(), |at| format!("{}/", folders[at]));
+    let path = seed.environment.as_ref().map_or(path, |environment| format!("{environment}/"));
     let mut names = BTreeMap::new();
     gather(&seed.declared.value, found, &mut names, &mut HashSet::new(), 0);
     let file = tiphys_vfs::base_name(&path);
@@ -146,7 +266,8 @@ fn tree(seed: &Seed, folders: &[String], found: &Found<'_>) -> Tree {
     let cluster = text("server").or_else(|| text("name")).unwrap_or_default().to_owned();
     let destination =
         text("namespace").filter(|it| !it.is_empty()).map(|namespace| (cluster, namespace.to_owned()));
-    Tree { destination, usual: environment::of(&path).to_owned(), path, called, names }
+    let usual = seed.environment.clone().unwrap_or_else(|| environment::of(&path).to_owned());
+    Tree { destination, usual, path, called, names }
 }
 
 fn gather(
@@ -169,7 +290,7 @@ fn gather(
     let name = (declared.namespace().to_owned(), declared.name().to_owned());
     names.entry(name).or_insert_with(|| hash(&declared["spec"]));
     let Some(rendering) = found.memo.get(declared) else { return };
-    for inner in rendering.objects.iter().filter(|object| build::declares(&object.value)) {
+    for inner in rendering.objects.iter().filter(|object| declarations::declares(&object.value)) {
         gather(&inner.value, found, names, seen, depth + 1);
     }
 }

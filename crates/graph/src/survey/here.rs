@@ -10,6 +10,7 @@ use std::{
 
 use tiphys_helm::Chart;
 use tiphys_kustomize::{FunctionRunner, RemoteError, RemoteLoader, RepoUrl};
+use tiphys_model::SourceType;
 use tiphys_render::{RenderError, SourceTree, Sources};
 use tiphys_vfs::{DirEntry, EntryKind, FileTree, MemTree, VfsError};
 
@@ -21,13 +22,18 @@ pub const THIS_REPOSITORY: &str = "file:///this-repository";
 /// A tree that notes which files are read, and what is looked for.
 pub struct Reading {
     tree: Arc<dyn FileTree>,
-    read: Mutex<BTreeSet<Arc<str>>>,
-    touched: Mutex<BTreeSet<Arc<str>>>,
+    read: Arc<Mutex<BTreeSet<Arc<str>>>>,
+    touched: Arc<Mutex<BTreeSet<Arc<str>>>>,
 }
 
 impl Reading {
     fn new(tree: Arc<dyn FileTree>) -> Self {
-        Self { tree, read: Mutex::default(), touched: Mutex::default() }
+        Self { tree, read: Arc::default(), touched: Arc::default() }
+    }
+
+    /// The same of another state of the repository.
+    fn of(&self, tree: Arc<dyn FileTree>) -> Self {
+        Self { tree, read: self.read.clone(), touched: self.touched.clone() }
     }
 
     fn touch(&self, path: &str) {
@@ -108,10 +114,7 @@ impl<'a> Here<'a> {
             reading: Arc::new(Reading::new(input.tree.clone())),
             addresses: Mutex::default(),
             missed: Mutex::default(),
-            as_flux: format!(
-                "{} --load-restrictor LoadRestrictionsNone",
-                input.sources.kustomize_options("")
-            ),
+            as_flux: format!("{} --load-restrictor LoadRestrictionsNone", kustomize_options(input, "")),
             left_out: None,
             stands_in: false,
             gave_nothing: Arc::default(),
@@ -151,6 +154,11 @@ impl<'a> Here<'a> {
         std::mem::take(&mut self.missed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Whether another state of this repository is read than the one at hand.
+    fn reads_a_revision(&self, url: &str, revision: &str) -> bool {
+        self.input.options.at_revisions && url != THIS_REPOSITORY && !revision.is_empty()
+    }
+
     fn note<T>(
         &self,
         what: impl FnOnce() -> String,
@@ -167,14 +175,19 @@ impl<'a> Here<'a> {
 impl Sources for Here<'_> {
     fn repository(&self, url: &str, revision: &str) -> Result<SourceTree, RenderError> {
         self.addresses.lock().unwrap_or_else(PoisonError::into_inner).insert(url.to_owned());
-        if url == THIS_REPOSITORY || (self.input.is_given)(url) {
+        let is_given = url == THIS_REPOSITORY || (self.input.is_given)(url);
+        if is_given && !self.reads_a_revision(url, revision) {
             let tree: Arc<dyn FileTree> = self.reading.clone();
             if let Some(tree) = flux::with_file(&tree, revision) {
                 return Ok(SourceTree { tree, revision: String::new() });
             }
             return Ok(SourceTree { tree: self.reading.clone(), revision: String::new() });
         }
-        self.note(|| url.to_owned(), self.input.sources.repository(url, revision))
+        let source = self.note(|| url.to_owned(), self.input.sources.repository(url, revision))?;
+        match is_given {
+            true => Ok(SourceTree { tree: Arc::new(self.reading.of(source.tree)), ..source }),
+            false => Ok(source),
+        }
     }
 
     fn chart(
@@ -223,12 +236,17 @@ impl Sources for Here<'_> {
         self.input.sources.functions()
     }
 
-    fn is_enabled(&self, tool: tiphys_model::SourceType) -> bool {
-        self.input.sources.is_enabled(tool)
+    fn is_enabled(&self, tool: SourceType) -> bool {
+        match (&self.input.settings, tool) {
+            (Some(settings), SourceType::Helm) => settings.helm_enabled,
+            (Some(settings), SourceType::Kustomize) => settings.kustomize.enabled,
+            _ => self.input.sources.is_enabled(tool),
+        }
     }
 
     fn evaluates_jsonnet(&self) -> bool {
-        self.input.sources.evaluates_jsonnet()
+        let settings = self.input.settings.as_ref();
+        settings.map_or_else(|| self.input.sources.evaluates_jsonnet(), |it| it.jsonnet_enabled)
     }
 
     fn tag_revision(&self, prefix: &str, constraint: &str) -> Result<String, RenderError> {
@@ -239,11 +257,14 @@ impl Sources for Here<'_> {
         if version == AS_FLUX {
             return &self.as_flux;
         }
-        self.input.sources.kustomize_options(version)
+        kustomize_options(self.input, version)
     }
 
     fn permits_values_from(&self, scheme: &str) -> bool {
-        self.input.sources.permits_values_from(scheme)
+        match &self.input.settings {
+            Some(settings) => settings.helm_values_schemes.iter().any(|permitted| permitted == scheme),
+            None => self.input.sources.permits_values_from(scheme),
+        }
     }
 
     fn remote_loader(&self) -> Option<Arc<dyn RemoteLoader>> {
@@ -257,6 +278,12 @@ impl Sources for Here<'_> {
     fn builds_parts(&self) -> bool {
         self.left_out.is_some()
     }
+}
+
+/// The flags of `kustomize build` for an Application that asks for a version of it.
+fn kustomize_options<'a>(input: &'a Input<'_>, version: &str) -> &'a str {
+    let settings = input.settings.as_ref();
+    settings.map_or_else(|| input.sources.kustomize_options(version), |it| it.kustomize.options_for(version))
 }
 
 /// Gives kustomizations nothing in the place of what is out of reach: a file without objects, an empty folder, an empty

@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use tiphys_model::settings::RenderSettings;
 use tiphys_vfs::{EntryKind, FileTree, is_below};
 
 use super::{Files, discover::Parsed, files::Texts, memo::Rendering};
@@ -21,6 +22,8 @@ pub struct Kept {
     pub(super) adopted: BTreeSet<String>,
     /// and those made before that was known, which are all there are if no address was.
     pub(super) unadopted: Renderings,
+    /// What files say of the renderers, and the settings that all of these are made with.
+    pub(super) settings: Option<(RenderSettings, RenderSettings)>,
 }
 
 /// Renderings by what the Application says.
@@ -40,7 +43,21 @@ impl Kept {
             renderings: those(&self.renderings, |it| !change.concerns(&it.touched)),
             adopted: self.adopted.clone(),
             unadopted: those(&self.unadopted, |it| !change.concerns(&it.touched)),
+            settings: self.settings.clone(),
         }
+    }
+
+    /// The same for some settings of the renderers: under others everything renders otherwise.
+    pub(super) fn under(&self, settings: &RenderSettings) -> Self {
+        match self.settings.as_ref().is_some_and(|(_, used)| used == settings) {
+            true => self.clone(),
+            false => Self::default(),
+        }
+    }
+
+    /// The settings under which files that say this were read the last time.
+    pub(super) fn settings_for(&self, stated: &RenderSettings) -> Option<&RenderSettings> {
+        self.settings.as_ref().filter(|(before, _)| before == stated).map(|(_, used)| used)
     }
 
     /// The same without what asked for sources that could not be had: they may be there by now.

@@ -16,7 +16,7 @@ use crate::parallel;
 
 use super::{
     Input, Outcome,
-    here::Here,
+    here::{Here, THIS_REPOSITORY},
     is_namespaced,
     kept::{Renderings, Touched},
     partly,
@@ -132,9 +132,10 @@ pub fn attempt(application: &Application, input: &Input<'_>, here: &Here<'_>) ->
         tracking: &tracking,
         engine_namespace: ENGINE_NAMESPACE,
         is_namespaced: &is_namespaced,
-        origins: true,
+        // What charts and kustomizations declare is told of with its place.
+        origins: input.options.origins || is_unit(application),
         mock_secrets: true,
-        now: None,
+        now: input.options.now,
     };
     let result = render(application, &context);
     Attempt { result, read: here.read(), missed: here.missed(), touched: here.touched() }
@@ -150,8 +151,34 @@ pub fn is_open(error: &RenderError, application: &Application) -> bool {
     error.is_transient() || error.cause() == Cause::Unsupported || may_be_elsewhere(error, application)
 }
 
+/// Why what an Application of other repositories renders is not known, where that is not asked for.
+const OF_OTHERS: &str = "it is of other repositories, which are not looked at";
+
+/// Whether an Application stands for a chart or kustomization that nothing reaches.
+fn is_unit(application: &Application) -> bool {
+    application.spec.effective_sources().iter().any(|source| source.repo_url == THIS_REPOSITORY)
+}
+
+/// Whether no source of an Application is this repository.
+fn is_foreign(application: &Application, input: &Input<'_>) -> bool {
+    let is_ours = |url: &str| url == THIS_REPOSITORY || (input.is_given)(url);
+    !application.spec.effective_sources().iter().any(|source| is_ours(&source.repo_url))
+}
+
 /// Renders one Application.
 pub fn one(application: &Application, input: &Input<'_>) -> Rendering {
+    if !input.options.foreign && is_foreign(application, input) {
+        let addresses = application.spec.effective_sources().into_iter().map(|source| source.repo_url);
+        return Rendering {
+            outcome: Outcome::Unseen(OF_OTHERS.to_owned()),
+            objects: Vec::new(),
+            tools: Vec::new(),
+            read: Arc::default(),
+            seen: Arc::default(),
+            missed: Vec::new(),
+            touched: Touched { addresses: addresses.collect(), ..Touched::default() },
+        };
+    }
     let Attempt { result, read, missed, touched } = attempt(application, input, &Here::new(input));
     let read = Arc::new(read);
     match result {

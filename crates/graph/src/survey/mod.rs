@@ -4,6 +4,8 @@
 mod adopt;
 mod assemble;
 mod build;
+mod declarations;
+mod digest;
 mod discover;
 mod environment;
 mod files;
@@ -14,40 +16,54 @@ mod index;
 mod kept;
 mod kinds;
 mod memo;
+mod notice;
 mod offline;
+mod options;
 mod partly;
 mod revision;
 mod sets;
+mod settings;
 mod sops;
 mod types;
 mod units;
+mod used;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use tiphys_appset::ClusterInfo;
 use tiphys_diag::Span;
+use tiphys_model::{ArgoSettings, settings::RenderSettings};
 use tiphys_render::Sources;
 use tiphys_value::{FieldPath, Location, ObjectExt, OriginKind, RenderedObject, ResourceKey, Value};
 use tiphys_vfs::FileTree;
 
 use crate::tools::Tools;
-use build::Known;
+use files::Texts;
+use kept::Renderings;
 use memo::Rendering;
 
+pub use adopt::Adoption;
+pub use declarations::Declarations;
+pub use digest::unmarked;
+pub use discover::was_to_declare;
 pub use environment::{of as environment_of, parting as environment_parting};
 pub use files::Files;
 pub use index::World;
 pub use kept::Kept;
 pub use kinds::is_namespaced;
+pub use memo::ENGINE_NAMESPACE;
+pub use notice::Notice;
 pub use offline::NoSources;
+pub use options::Options;
 pub use partly::SYNTAX as TEMPLATE_SYNTAX;
 pub use revision::Revision;
 pub use sets::{ANY_CLUSTER, UNTOLD};
+pub use settings::{StatedSettings, is_config_map};
 pub use tiphys_model::Application;
 pub use types::{
-    App, AppId, Declaration, Environment, EnvironmentId, Fault, Object, ObjectId, Outcome, Owner, Set, SetId,
-    Unit, UnitId, UnitKind, Unseen,
+    App, AppId, Declaration, DeclaredId, Environment, EnvironmentId, Fault, Object, ObjectId, Outcome, Owner,
+    Root, Set, SetId, Unit, UnitId, UnitKind, Unseen,
 };
 pub use units::is_of_flux;
 
@@ -68,6 +84,13 @@ pub struct Input<'a> {
     pub kube_version: &'a str,
     /// Is told how many renderings are done, of how many that are known of.
     pub progress: &'a (dyn Fn(usize, usize) + Sync),
+    /// The environment that is looked at, by its name or the end of it, where several stand side by side; `None` for all
+    /// of them.
+    pub environment: Option<&'a str>,
+    /// Settings of the renderers, in place of what the repository says.
+    pub settings: Option<RenderSettings>,
+    /// How much is looked at, and how.
+    pub options: Options,
 }
 
 impl Input<'_> {
@@ -81,6 +104,25 @@ impl Input<'_> {
             clusters: Vec::new(),
             kube_version: "",
             progress: &|_, _| {},
+            environment: None,
+            settings: None,
+            options: Options::default(),
+        }
+    }
+}
+
+impl<'a> Input<'a> {
+    /// The same with other addresses that mean the repository.
+    fn again<'b>(&'b self, is_given: &'b (dyn Fn(&str) -> bool + Sync)) -> Input<'b>
+    where
+        'a: 'b,
+    {
+        Input {
+            tree: self.tree.clone(),
+            is_given,
+            clusters: self.clusters.clone(),
+            settings: self.settings.clone(),
+            ..*self
         }
     }
 }
@@ -91,6 +133,13 @@ pub struct Survey {
     pub files: Arc<Files>,
     /// Groups of Applications that run side by side; a name is unique in each.
     pub environments: Vec<Environment>,
+    /// The declarations that nothing renders.
+    pub roots: Vec<Root>,
+    /// The environments that stand side by side, of which one is chosen to run, each with the names of those that it
+    /// consists of; one alone, or none, if all run together.
+    pub choices: BTreeMap<String, BTreeSet<String>>,
+    /// Why the environment that was asked for is not there.
+    pub no_environment: Option<String>,
     /// Every Application of every environment.
     pub apps: Vec<App>,
     /// The ApplicationSets that were found.
@@ -103,6 +152,12 @@ pub struct Survey {
     pub faults: Vec<Fault>,
     /// What is named but could not be had.
     pub unseen: Vec<Unseen>,
+    /// The AppProjects and the Secrets of clusters in files, and in what no Application reaches.
+    pub others: Vec<Arc<RenderedObject>>,
+    /// What the files say of how sources are rendered.
+    pub settings: StatedSettings,
+    /// What is left out, or taken otherwise than it stands.
+    pub notices: Vec<Notice>,
     /// Addresses that nobody said mean this repository, but that were taken to.
     pub adopted: BTreeSet<String>,
     /// Of the revisions of this repository that Applications name, by address and revision, those that what is at hand does
@@ -129,39 +184,97 @@ impl Survey {
     }
 
     /// Reads a repository of which an earlier survey left something; returns what this one leaves to the next.
+    ///
+    /// Unless they are given, the settings of the renderers are those of the repository's own `argocd-cm`, be it a file
+    /// or an object that an Application renders.
     pub fn keeping(input: &Input<'_>, kept: &Kept) -> (Self, Kept) {
-        let known =
-            Known { texts: kept.texts.clone(), manifests: &kept.manifests, renderings: &kept.unadopted };
-        let (survey, left) = build::build(input, known);
-        let adopted = adopt::addresses(&survey, input);
-        if adopted.is_empty() {
-            let left = Kept { manifests: left.manifests, unadopted: left.renderings, ..Kept::default() };
-            return (survey, left);
+        let ground =
+            Declarations::knowing(input.tree.clone(), input.folder, kept.texts.clone(), &kept.manifests);
+        if let Some(settings) = &input.settings {
+            return Self::under(input, &ground, settings, kept);
         }
+        let stated = ground.settings.rendering();
+        let first = kept.settings_for(&stated).unwrap_or(&stated).clone();
+        let (mut survey, mut left) = Self::under(input, &ground, &first, kept);
+        let holds = survey.rendered_settings().unwrap_or_else(|| stated.clone());
+        if holds != first {
+            (survey, left) = Self::under(input, &ground, &holds, &left);
+        }
+        left.settings = Some((stated, holds));
+        (survey, left)
+    }
+
+    /// Reads a repository under settings of the renderers.
+    fn under(
+        input: &Input<'_>,
+        ground: &Declarations,
+        settings: &RenderSettings,
+        kept: &Kept,
+    ) -> (Self, Kept) {
+        let kept = kept.under(settings);
+        let left = |renderings: Renderings, adopted: BTreeSet<String>, unadopted: Renderings| Kept {
+            texts: Texts::new(),
+            manifests: ground.manifests.parsed.clone(),
+            renderings,
+            adopted,
+            unadopted,
+            settings: None,
+        };
+        let under = Input { settings: Some(settings.clone()), ..input.again(input.is_given) };
+        // Mostly files tell which addresses mean this repository, before anything is rendered.
+        let mut adoption = ground.adoption(&[], &input.is_given);
+        let mut unadopted = kept.unadopted.clone();
+        if adoption.addresses.is_empty() {
+            let (mut survey, renderings) = build::build(&under, ground, &kept.unadopted);
+            let apps = survey.apps.iter().map(|app| &app.declared.value);
+            let sets = survey.sets.iter().map(|set| &set.declared.value);
+            adoption = adopt::addresses(apps.chain(sets), input.tree.as_ref(), &input.is_given);
+            if adoption.addresses.is_empty() {
+                survey.notices.sort();
+                return (survey, left(Renderings::new(), BTreeSet::new(), renderings));
+            }
+            unadopted = renderings;
+        }
+        let adopted = adoption.addresses;
         let is_free = |rendering: &Rendering| rendering.touched.addresses.is_disjoint(&adopted);
-        let renderings = if kept.adopted == adopted {
-            kept.renderings.clone()
-        } else {
-            kept::those(&left.renderings, is_free)
-        };
+        let renderings =
+            if kept.adopted == adopted { kept.renderings.clone() } else { kept::those(&unadopted, is_free) };
         let is_given = |url: &str| adopted.contains(url) || (input.is_given)(url);
-        let again = Input {
-            is_given: &is_given,
-            clusters: input.clusters.clone(),
-            tree: input.tree.clone(),
-            ..*input
-        };
-        let known =
-            Known { texts: survey.files.known(), manifests: &left.manifests, renderings: &renderings };
-        let (survey, adopting) = build::build(&again, known);
-        let left = Kept {
-            manifests: left.manifests,
-            renderings: adopting.renderings,
-            adopted: adopted.clone(),
-            unadopted: left.renderings,
-            ..Kept::default()
-        };
-        (Self { adopted, ..survey }, left)
+        let (mut survey, renderings) = build::build(&under.again(&is_given), ground, &renderings);
+        survey.notices.extend(adoption.notice);
+        survey.notices.sort();
+        survey.adopted.clone_from(&adopted);
+        (survey, left(renderings, adopted, unadopted))
+    }
+
+    /// The files that anything reads which was rendered, and those that declare something.
+    pub fn files_read(&self) -> BTreeSet<&str> {
+        let mut read: BTreeSet<&str> = BTreeSet::new();
+        let of_units = self.units.iter().filter(|unit| unit.kind != UnitKind::Manifest);
+        let objects = of_units.flat_map(|unit| &unit.objects).map(|id| &self.object(*id).read);
+        let all = self.apps.iter().map(|app| &app.read).chain(objects);
+        let mut seen: BTreeSet<*const BTreeSet<Arc<str>>> = BTreeSet::new();
+        for files in all.filter(|files| seen.insert(Arc::as_ptr(files))) {
+            read.extend(files.iter().map(AsRef::as_ref));
+        }
+        let declared = self.roots.iter().map(|root| &root.declared.location);
+        let sets = self.sets.iter().map(|set| &set.declared.location);
+        let others = self.others.iter().chain(&self.settings.config_maps).map(|it| &it.location);
+        read.extend(declared.chain(sets).chain(others).map(|location| location.file.as_ref()));
+        read
+    }
+
+    /// What a rendered `argocd-cm` says of the renderers, if there is exactly one.
+    fn rendered_settings(&self) -> Option<RenderSettings> {
+        let mut found = self.rendered_config_maps().filter(|object| object.value().get("data").is_some());
+        let only = found.next().filter(|_| found.next().is_none())?;
+        Some(ArgoSettings::from_objects(Some(only.value()), None).rendering)
+    }
+
+    /// Every `argocd-cm` that an Application renders.
+    pub fn rendered_config_maps(&self) -> impl Iterator<Item = &Object> {
+        let rendered = self.objects.iter().filter(|object| matches!(object.owner, Owner::App(_)));
+        rendered.filter(|object| settings::is_config_map(object.value()))
     }
 
     /// What the other tools of the repository say.

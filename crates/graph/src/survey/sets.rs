@@ -16,6 +16,8 @@ use super::Input;
 pub struct Yielded {
     pub apps: Vec<Generated>,
     pub fault: Option<String>,
+    /// Why not all of what it yields can be used.
+    pub partly: Option<String>,
     pub symbolic: bool,
     /// What a generator asked for and could not be had: what, and why.
     pub missed: Vec<(String, String)>,
@@ -25,7 +27,8 @@ pub struct Yielded {
 pub fn evaluate(set: &Value, input: &Input<'_>, secrets: &[ClusterInfo]) -> Yielded {
     let mut clusters: Vec<ClusterInfo> = input.clusters.clone();
     clusters.extend(secrets.iter().cloned());
-    let symbolic = clusters.iter().all(|cluster| !cluster.declared) && mentions_clusters(set, 0);
+    let knows_none = clusters.iter().all(|cluster| !cluster.declared) && mentions_clusters(set, 0);
+    let symbolic = knows_none && input.options.any_cluster;
     if symbolic {
         clusters.extend(symbolic_clusters(set));
     }
@@ -35,6 +38,7 @@ pub fn evaluate(set: &Value, input: &Input<'_>, secrets: &[ClusterInfo]) -> Yiel
         ..ClusterInfo::default()
     });
     let asked = Asked { input, clusters, missed: Mutex::default() };
+    let mut partly = None;
     let (apps, fault) = match generate(set, &asked) {
         // Names that do not tell clusters apart are meant for one: that which only the installation knows.
         Ok(mut apps) if symbolic => {
@@ -44,12 +48,23 @@ pub fn evaluate(set: &Value, input: &Input<'_>, secrets: &[ClusterInfo]) -> Yiel
             apps.retain(|it| names.insert(name(it)));
             (apps, None)
         }
-        Ok(apps) => (apps, None),
+        Ok(apps) if apps.is_empty() && knows_none => (apps, Some(NO_CLUSTER.to_owned())),
+        Ok(mut apps) => {
+            partly = apps.iter().find_map(|one| {
+                let fault = one.fault.as_ref()?;
+                Some(format!("Application {:?}: {fault}", one.application.name()))
+            });
+            apps.retain(|one| one.fault.is_none());
+            (apps, None)
+        }
         Err(error) => (Vec::new(), Some(error.to_string())),
     };
     let missed = asked.missed.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Yielded { apps, fault, symbolic, missed }
+    Yielded { apps, fault, partly, symbolic, missed }
 }
+
+/// Why a set yields nothing for which clusters would have to be known.
+const NO_CLUSTER: &str = "its generators ask for clusters, and none is known but the engine's own";
 
 /// The clusters that Secrets among objects declare (Argo CD docs, "Declarative setup", Clusters).
 pub fn clusters<'a>(objects: impl Iterator<Item = &'a RenderedObject>) -> Vec<ClusterInfo> {
@@ -64,7 +79,7 @@ fn cluster(secret: &Value) -> Option<ClusterInfo> {
     if secret.name().contains(|c: char| c.is_ascii_uppercase()) {
         return None;
     }
-    let text = |key: &str| secret.str_at(&["stringData", key]).unwrap_or_default().to_owned();
+    let text = |key: &str| secret_text(secret, key).unwrap_or_default();
     let name = Some(text("name")).filter(|name| !name.is_empty()).unwrap_or_else(|| secret.name().to_owned());
     let map = |key: &str| -> BTreeMap<String, String> {
         let map = secret.at(&["metadata", key]).and_then(Value::as_object);
@@ -82,6 +97,13 @@ fn cluster(secret: &Value) -> Option<ClusterInfo> {
         annotations: map("annotations"),
         declared: true,
     })
+}
+
+/// One value of a Secret: of `data`, decoded, or of `stringData`.
+fn secret_text(secret: &Value, key: &str) -> Option<String> {
+    let plain = || secret.str_at(&["stringData", key]).map(str::to_owned);
+    let Some(encoded) = secret.str_at(&["data", key]) else { return plain() };
+    String::from_utf8(tiphys_gocompat::base64::decode(encoded.trim()).ok()?).ok()
 }
 
 /// What the addresses of clusters end with that have a name and no address yet.
@@ -183,7 +205,12 @@ impl Inputs for Asked<'_> {
 
     fn git(&self, repo_url: &str, revision: &str) -> Result<Arc<dyn GitFiles>, String> {
         if (self.input.is_given)(repo_url) {
-            return Ok(Arc::new(TreeFiles(self.input.tree.clone())));
+            if !self.input.options.at_revisions || revision.is_empty() {
+                return Ok(Arc::new(TreeFiles(self.input.tree.clone())));
+            }
+        } else if !self.input.options.foreign {
+            let why = format!("its generators read another repository, {repo_url}");
+            return Err(self.miss(repo_url, &why));
         }
         let source = self.input.sources.repository(repo_url, revision);
         source

@@ -6,6 +6,8 @@ use tiphys_model::{Application, HookType, SourceType, hook};
 use tiphys_render::RenderError;
 use tiphys_value::{ObjectExt, RenderedObject, ResourceKey, Value};
 
+use super::memo::ENGINE_NAMESPACE;
+
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -42,6 +44,44 @@ pub struct Environment {
     pub name: String,
     /// The Applications that nothing else renders.
     pub roots: Vec<AppId>,
+}
+
+/// Which Application or ApplicationSet: the two may have the same name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DeclaredId {
+    /// Whether it is an ApplicationSet.
+    pub is_set: bool,
+    /// Its namespace (the engine's if it names none) and its name.
+    pub id: (String, String),
+}
+
+impl DeclaredId {
+    /// That of an object.
+    pub fn of(object: &Value) -> Self {
+        let namespace = object.namespace();
+        let namespace = if namespace.is_empty() { ENGINE_NAMESPACE } else { namespace };
+        let id = (namespace.to_owned(), object.name().to_owned());
+        Self { is_set: object.kind() == "ApplicationSet", id }
+    }
+
+    /// Whether an object is what this stands for.
+    pub fn is(&self, object: &Value) -> bool {
+        let kind = if self.is_set { "ApplicationSet" } else { "Application" };
+        object.kind() == kind
+            && object.gvk().group == tiphys_model::names::GROUP
+            && Self::of(object).id == self.id
+    }
+}
+
+/// A declaration that nothing of the repository renders: somebody applies it by hand.
+#[derive(Clone, Debug)]
+pub struct Root {
+    /// The environment that it belongs to.
+    pub environment: EnvironmentId,
+    /// The chart or kustomization that it is taken from; `None` if it stands in a file.
+    pub unit: Option<UnitId>,
+    /// The Application or ApplicationSet.
+    pub declared: RenderedObject,
 }
 
 /// What declares an Application.
@@ -113,6 +153,11 @@ impl App {
         if of == tiphys_model::names::IN_CLUSTER_NAME { tiphys_model::names::IN_CLUSTER_SERVER } else { of }
     }
 
+    /// Namespace (the engine's if it names none) and name.
+    pub fn declared_id(&self) -> DeclaredId {
+        DeclaredId::of(&self.declared.value)
+    }
+
     /// Whether it came out as objects.
     pub fn is_rendered(&self) -> bool {
         matches!(self.outcome, Outcome::Rendered)
@@ -124,10 +169,14 @@ impl App {
 pub struct Set {
     /// The declaration.
     pub declared: RenderedObject,
+    /// The environments that it is of.
+    pub environments: BTreeSet<EnvironmentId>,
     /// The Applications that it yields in all environments.
     pub apps: Vec<AppId>,
     /// Why it yields none.
     pub fault: Option<String>,
+    /// Why not all of what it yields can be used.
+    pub partly: Option<String>,
     /// Whether a generator asked for what could not be had, so that the fault says nothing of the set.
     pub unseen: bool,
     /// Whether a generator asked for what the repository does not hold, and was answered symbolically.

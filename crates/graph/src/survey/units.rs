@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
+use tiphys_model::names;
 use tiphys_schema::names::dns1123_subdomain;
-use tiphys_value::{ObjectExt, Value, json};
-use tiphys_vfs::{base_name, join, parent};
+use tiphys_value::{ObjectExt, RenderedObject, Value, json};
+use tiphys_vfs::{FileTree as _, base_name, join, parent};
 
-use super::{Files, UnitKind, here::THIS_REPOSITORY};
+use super::{Files, UnitKind, environment, here::THIS_REPOSITORY};
 
 /// A chart or kustomization of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub struct Place {
     pub is_of_flux: bool,
     /// What Flux adds to it.
     pub added: Added,
+    /// The values file of an environment that a chart is rendered with; empty for its own values alone.
+    pub values: String,
 }
 
 /// What a Kustomization of Flux adds to the kustomization of the folder that it builds.
@@ -103,7 +106,7 @@ pub fn tops<'a>(files: &Files, flux: impl Iterator<Item = &'a Value>) -> Vec<Pla
                 let name = String::new();
                 let added = added.get(&folder).cloned().unwrap_or_default();
                 let kind = UnitKind::Kustomization;
-                places.push(Place { kind, folder, name, is_of_flux, added });
+                places.push(Place { kind, folder, name, is_of_flux, added, values: String::new() });
             }
         } else if base_name(path) == "Chart.yaml" {
             let Some(content) = read(files, path) else { continue };
@@ -114,7 +117,7 @@ pub fn tops<'a>(files: &Files, flux: impl Iterator<Item = &'a Value>) -> Vec<Pla
             if !is_library && !vendored {
                 let name = content.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
                 let (kind, added) = (UnitKind::Chart, Added::default());
-                places.push(Place { kind, folder, name, is_of_flux: false, added });
+                places.push(Place { kind, folder, name, is_of_flux: false, added, values: String::new() });
             }
         }
     }
@@ -197,9 +200,11 @@ fn local_dependencies(content: &Value, folder: &str) -> Vec<String> {
 pub fn application(place: &Place) -> Value {
     let path = if place.folder.is_empty() { "." } else { &place.folder };
     let name = [&place.name, base_name(&place.folder)].into_iter().find(|name| is_release_name(name));
-    // `helm template` renders into this namespace unless it is told another.
-    let namespace = if place.kind == UnitKind::Chart { "default" } else { "" };
+    let namespace = if place.kind == UnitKind::Chart { DEFAULT_NAMESPACE } else { "" };
     let mut source = json!({"repoURL": THIS_REPOSITORY, "path": path});
+    if !place.values.is_empty() {
+        source["helm"] = json!({"valueFiles": [place.values]});
+    }
     if place.is_of_flux {
         source["kustomize"] = json!({"version": AS_FLUX});
         if !place.added.components.is_empty() {
@@ -210,7 +215,7 @@ pub fn application(place: &Place) -> Value {
         }
     }
     json!({
-        "apiVersion": tiphys_model::names::API_VERSION,
+        "apiVersion": names::API_VERSION,
         "kind": "Application",
         "metadata": {"name": name.unwrap_or("repository")},
         "spec": {"project": "default", "destination": {"namespace": namespace}, "source": source},
@@ -221,6 +226,95 @@ pub fn application(place: &Place) -> Value {
 fn is_release_name(name: &str) -> bool {
     const MAX_NAME: usize = 53;
     name.len() <= MAX_NAME && dns1123_subdomain(name).is_empty()
+}
+
+/// Of an object that a chart or kustomization renders, what somebody would apply: without the mark of an Application that
+/// does not exist, and without a namespace that nobody said.
+pub fn as_applied(place: &Place, mut object: RenderedObject) -> RenderedObject {
+    let Some(metadata) = object.value.get_mut("metadata").and_then(Value::as_object_mut) else {
+        return object;
+    };
+    if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+        annotations.remove(names::TRACKING_ID);
+    }
+    let namespace = metadata.get("namespace").and_then(Value::as_str);
+    if place.kind == UnitKind::Chart && namespace == Some(DEFAULT_NAMESPACE) {
+        metadata.remove("namespace");
+    }
+    object
+}
+
+/// The namespace that `helm template` renders into unless it is told another.
+const DEFAULT_NAMESPACE: &str = "default";
+
+/// The values files beside a chart of which each is for an environment (`values-prod.yaml`, `prod-values.yaml`), by
+/// the environment.
+pub fn values_of_environments(files: &Files, place: &Place) -> BTreeMap<String, String> {
+    let of = |path: &std::sync::Arc<str>| {
+        let is_beside = parent(path).unwrap_or_default() == place.folder;
+        let stem = base_name(path).strip_suffix(".yaml").or_else(|| base_name(path).strip_suffix(".yml"))?;
+        let (rest, word) = environment::worded(stem).filter(|_| is_beside)?;
+        let name = if place.folder.is_empty() { word.to_owned() } else { format!("{}/{word}", place.folder) };
+        (rest == "values").then(|| (name, base_name(path).to_owned()))
+    };
+    files.paths().filter_map(of).collect()
+}
+
+/// Whether a chart, or a kustomization with what it builds on, may declare Applications: a file of it speaks of some.
+pub fn may_declare(files: &Files, place: &Place) -> bool {
+    let speaks = |path: &str| {
+        files
+            .text(path)
+            .is_some_and(|text| text.contains("argoproj.io/") && text.contains("kind: Application"))
+    };
+    if place.kind == UnitKind::Chart {
+        let folder = if place.folder.is_empty() { String::new() } else { format!("{}/", place.folder) };
+        let of_templates = |path: &&std::sync::Arc<str>| {
+            path.strip_prefix(folder.as_str()).is_some_and(|below| below.contains("templates/"))
+        };
+        return files.paths().filter(of_templates).any(|path| speaks(path));
+    }
+    // What a kustomization builds on may lie outside of the folder that is looked at.
+    let tree = files.tree();
+    let (mut seen, mut open) = (BTreeSet::new(), vec![place.folder.clone()]);
+    while let Some(path) = open.pop().filter(|_| seen.len() < MAX_REACHED) {
+        if !seen.insert(path.clone()) {
+            continue;
+        }
+        if tree.is_file(&path) && speaks(&path) {
+            return true;
+        }
+        let content = kustomization_of(files, &path);
+        open.extend(content.iter().flat_map(|content| references(content, &path)));
+    }
+    false
+}
+
+/// How many files and folders of one kustomization are looked at.
+const MAX_REACHED: usize = 10_000;
+
+/// The kustomization of a folder.
+fn kustomization_of(files: &Files, folder: &str) -> Option<Value> {
+    let beside =
+        |name: &&str| if folder.is_empty() { (*name).to_owned() } else { format!("{folder}/{name}") };
+    let mut names = tiphys_kustomize::FILE_NAMES.iter().map(|name| beside(&name));
+    read(files, &names.find(|file| files.tree().is_file(file))?)
+}
+
+/// The files that kustomizations take as patches, and as nothing else: they look like the objects that they change.
+pub fn patches(files: &Files) -> BTreeSet<String> {
+    let (mut patches, mut resources) = (BTreeSet::new(), BTreeSet::new());
+    let kustomizations = files.paths().filter(|path| tiphys_kustomize::FILE_NAMES.contains(&base_name(path)));
+    for path in kustomizations {
+        let (Some(content), folder) = (read(files, path), parent(path).unwrap_or_default()) else { continue };
+        let list = |key: &str| content.get(key).and_then(Value::as_array).into_iter().flatten();
+        let merged = list("patchesStrategicMerge").filter_map(Value::as_str);
+        let named = ["patches", "patchesJson6902"].into_iter().flat_map(list);
+        let named = named.filter_map(|patch| patch.str_at(&["path"]));
+        patches.extend(merged.chain(named).filter_map(|file| join(folder, file).ok()));
+        resources.extend(references(&content, folder));
+    }
+    patches.difference(&resources).cloned().collect()
 }
 
 /// The files of which one makes a folder what it is.

@@ -14,9 +14,9 @@ use crate::{
         desired,
         session::{AppId, FIELD_MANAGER, Session},
     },
+    clusters::{HOME, cluster_of},
     exit::WrongUse,
     output::{Format, print, table},
-    repository::{HOME, cluster_of},
 };
 
 /// Run actions on the live objects of an Application: restart, scale, pause, promote, …

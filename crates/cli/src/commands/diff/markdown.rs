@@ -10,10 +10,16 @@ use crate::revisions::AppChange;
 /// How much a comment of a pull request may hold, with room for what is around it.
 const LIMIT: usize = 60_000;
 
+/// So many files are listed.
+const MOST_FILES: usize = 100;
+
 /// A table, and what differs folded up below.
 pub fn write(found: &Found, range: &str) -> String {
     // Writing to a String cannot fail.
     let mut text = format!("### {} in {}\n\n", found.differ(), code(range));
+    if let Some(more) = found.not_compared() {
+        let _ = writeln!(text, "{}\n", markdown(&more));
+    }
     if !found.apps.is_empty() {
         text.push_str("| Application | | added | changed | removed |\n|---|---|---|---|---|\n");
     }
@@ -24,7 +30,9 @@ pub fn write(found: &Found, range: &str) -> String {
     }
     text.push_str(&unknown(found));
     let mut left_out = 0;
-    for app in &found.apps {
+    let mut apps: Vec<&AppChange> = found.apps.iter().collect();
+    apps.sort_by_key(|app| app.weight());
+    for app in apps {
         let part = section(app);
         if text.len() + part.len() > LIMIT {
             left_out += 1;
@@ -32,6 +40,7 @@ pub fn write(found: &Found, range: &str) -> String {
             text.push_str(&part);
         }
     }
+    text.push_str(&beside(found));
     if left_out > 0 {
         let _ = writeln!(
             text,
@@ -75,6 +84,18 @@ fn unknown(found: &Found) -> String {
         lines.push_str(&line);
     }
     text.push_str(&fenced("text", lines.trim_end()));
+    text.push_str("\n</details>\n");
+    text
+}
+
+/// The changed files that nothing accounts for.
+fn beside(found: &Found) -> String {
+    if found.beside.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\n<details><summary>{}</summary>\n\n", html(&found.beside_told()));
+    let listed: Vec<&str> = found.beside.iter().take(MOST_FILES).map(String::as_str).collect();
+    text.push_str(&fenced("text", &listed.join("\n")));
     text.push_str("\n</details>\n");
     text
 }

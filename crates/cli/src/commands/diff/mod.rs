@@ -17,8 +17,8 @@ use tiphys_value::{ObjectExt, ResourceKey};
 
 use crate::{
     exit::{Reported, WrongUse},
-    repository::Given,
-    revisions::{self, AppChange, Change, Range, Subject},
+    repository::{self, Given},
+    revisions::{self, AppChange, Change, Range, Subject, SubjectKind},
 };
 
 /// Show what a change of a repository does to every rendered object of every Application
@@ -52,6 +52,9 @@ pub struct Args {
     /// labels}.
     #[arg(long, value_name = "FILE")]
     clusters: Option<PathBuf>,
+    /// Only one of several environments that stand side by side: its name, or the end of that.
+    #[arg(long, value_name = "NAME")]
+    environment: Option<String>,
     /// Fetch nothing.
     #[arg(long)]
     offline: bool,
@@ -94,7 +97,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         let path = args.path.as_deref();
         let given =
             Given { place: &args.repo, revision, path, respect_revisions: false, offline: args.offline };
-        revisions::open(&given, &clusters)
+        revisions::open(&given, &clusters, args.environment.as_deref())
     };
     let broken_off = || anyhow::anyhow!("rendering broke off");
     let (old, new) = std::thread::scope(|scope| {
@@ -102,16 +105,19 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         let new = open(range.new.as_deref());
         anyhow::Ok((old.join().map_err(|_| broken_off())??, new?))
     })?;
-    let faults: BTreeSet<String> = old.faults.iter().chain(&new.faults).cloned().collect();
+    if let (Some(why), Some(_)) = (&new.no_environment, &old.no_environment) {
+        return Err(WrongUse(why.clone()).into());
+    }
+    let faults: BTreeSet<String> = [&old, &new].into_iter().flat_map(repository::faults).collect();
     faults.iter().for_each(|fault| eprintln!("note: {fault}"));
     // What stands side by side in one state is told apart in both.
-    let environments = &old.environments | &new.environments;
-    let mut annotations: BTreeSet<String> = &old.masked_annotations | &new.masked_annotations;
-    let (old, new) = std::thread::scope(|scope| {
-        let old = scope.spawn(|| old.render(&environments));
-        let new = new.render(&environments);
-        anyhow::Ok((old.join().map_err(|_| broken_off())?, new))
-    })?;
+    let environments: BTreeSet<&String> = [&old, &new].into_iter().flat_map(|it| it.choices.keys()).collect();
+    let config_maps = [&old, &new].into_iter().flat_map(|it| &it.settings.config_maps);
+    let mut annotations: BTreeSet<String> =
+        config_maps.flat_map(|it| revisions::masked_by(&it.value)).collect();
+    let are_several = environments.len() > 1;
+    let beside = revisions::changed_beside(&old, &new);
+    let (old, new) = (revisions::state_of(&old, are_several), revisions::state_of(&new, are_several));
     if old.is_empty() && new.is_empty() {
         let place = args.path.as_deref().unwrap_or("the repository");
         return Err(WrongUse(format!("no Application found in {place}")).into());
@@ -119,18 +125,24 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     annotations.extend([&old, &new].into_iter().flat_map(revisions::masked_annotations));
     let annotations: Vec<String> = annotations.into_iter().collect();
     let gone = old.keys().filter(|subject| !new.contains_key(subject));
-    let count = new.keys().chain(gone).filter(|subject| !subject.node.is_set).count();
+    let count = new.keys().chain(gone).filter(|subject| subject.kind == SubjectKind::Application).count();
     let (unknown, mut apps): (Vec<AppChange>, Vec<AppChange>) =
         revisions::compare(old, new).into_iter().partition(AppChange::is_unknown);
+    // What nobody runs, and nobody can render, says nothing of a change.
+    let unknown: Vec<AppChange> = unknown.into_iter().filter(|app| !app.subject.is_unit()).collect();
     if !args.show_secrets {
         apps.iter_mut().flat_map(|app| &mut app.changes).for_each(|change| mask(change, &annotations));
     }
-    let found = Found { apps, unknown, count };
+    let found = Found { apps, unknown, count, beside };
     let text = match args.output {
         Output::Text => show::terminal(&text::write(&found)).into_owned(),
         Output::Json => {
             let all = found.apps.iter().chain(&found.unknown);
-            crate::output::json_text(&Value::Array(all.map(value).collect()))
+            let files = found.beside.iter().map(|file| {
+                json!({"kind": "File", "namespace": "", "name": file, "environment": "",
+                    "fate": "changed, and nothing here reads it", "faults": [], "objects": []})
+            });
+            crate::output::json_text(&Value::Array(all.map(value).chain(files).collect()))
         }
         Output::Markdown => markdown::write(&found, &args.range),
     };
@@ -147,18 +159,43 @@ struct Found {
     unknown: Vec<AppChange>,
     /// How many Applications there are before or after.
     count: usize,
+    /// The changed files that nothing which was compared reads.
+    beside: Vec<String>,
 }
 
 impl Found {
     /// How many Applications differ, in words; and how many of the sets of which no Application is known.
     fn differ(&self) -> String {
-        let sets = self.apps.iter().filter(|app| app.subject.node.is_set).count();
-        let apps = format!("{} of {} Applications", self.apps.len() - sets, self.count);
-        match sets {
-            0 => format!("{apps} differ"),
-            1 => format!("{apps} and 1 ApplicationSet differ"),
-            sets => format!("{apps} and {sets} ApplicationSets differ"),
+        let count = |kind: SubjectKind| self.apps.iter().filter(|app| app.subject.kind == kind).count();
+        let compared = self.count - self.unknown_apps();
+        let mut told = format!("{} of {compared} Applications", count(SubjectKind::Application));
+        let sets = counted(count(SubjectKind::ApplicationSet), "ApplicationSet");
+        let units = count(SubjectKind::Chart) + count(SubjectKind::Kustomization);
+        let units = counted(units, "chart or kustomization that no Application reaches");
+        let more: Vec<String> = sets.into_iter().chain(units).collect();
+        if !more.is_empty() {
+            told = format!("{told} and {}", more.join(" and "));
         }
+        format!("{told} differ")
+    }
+
+    /// How many Applications cannot be compared.
+    fn unknown_apps(&self) -> usize {
+        self.unknown.iter().filter(|app| app.subject.kind == SubjectKind::Application).count()
+    }
+
+    /// What is told of Applications that cannot be compared.
+    fn not_compared(&self) -> Option<String> {
+        let count = self.unknown_apps();
+        let renders = if count == 1 { "it renders" } else { "they render" };
+        (count > 0).then(|| format!("{count} more cannot be compared: {renders} neither before nor after"))
+    }
+
+    /// What is told of changed files that nothing accounts for.
+    fn beside_told(&self) -> String {
+        let count = self.beside.len();
+        let files = if count == 1 { "file" } else { "files" };
+        format!("{count} changed {files} that nothing here reads")
     }
 
     /// The reasons for which nothing is known of something, with what.
@@ -169,6 +206,18 @@ impl Found {
             reasons.entry(why).or_default().push(name(app));
         }
         reasons
+    }
+}
+
+/// A count with its noun; `None` for none.
+fn counted(count: usize, noun: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("1 {noun}")),
+        count if noun.starts_with("chart") => {
+            Some(format!("{count} charts and kustomizations that no Application reaches"))
+        }
+        count => Some(format!("{count} {noun}s")),
     }
 }
 
@@ -188,10 +237,14 @@ fn mask(change: &mut Change, annotations: &[String]) {
 }
 
 fn name(app: &AppChange) -> String {
-    let Subject { environment, node } = &app.subject;
-    let kind = if node.is_set { "ApplicationSet " } else { "" };
+    let Subject { environment, kind, id: (namespace, name) } = &app.subject;
     let place = if environment.is_empty() { String::new() } else { format!(" in {environment}") };
-    format!("{kind}{}/{}{place}", node.id.0, node.id.1)
+    match kind {
+        SubjectKind::Application => format!("{namespace}/{name}{place}"),
+        SubjectKind::ApplicationSet => format!("ApplicationSet {namespace}/{name}{place}"),
+        SubjectKind::Chart => format!("chart {name}"),
+        SubjectKind::Kustomization => format!("kustomization {name}"),
+    }
 }
 
 /// What became of an Application, in a word.
@@ -265,10 +318,11 @@ fn value(app: &AppChange) -> Value {
                 "action": verb(change), "noise": change.is_noise, "diff": diff(change)})
         })
         .collect();
-    let Subject { environment, node } = &app.subject;
-    let kind = if node.is_set { "ApplicationSet" } else { "Application" };
-    json!({"kind": kind, "namespace": node.id.0, "name": node.id.1, "environment": environment,
-        "fate": fate(app), "faults": faults(app), "objects": changes})
+    let Subject { environment, kind, id: (namespace, name) } = &app.subject;
+    let kind = format!("{kind:?}");
+    json!({"kind": kind, "namespace": namespace, "name": name, "environment": environment,
+        "fate": fate(app), "faults": faults(app), "objects": changes,
+        "digests": {"before": app.digests.0, "after": app.digests.1}})
 }
 
 #[cfg(test)]

@@ -25,6 +25,15 @@ pub fn write(found: &Found) -> String {
         }
     }
     let _ = writeln!(text, "{}", found.differ());
+    if let Some(more) = found.not_compared() {
+        let _ = writeln!(text, "{more}");
+    }
+    if !found.beside.is_empty() {
+        let _ = writeln!(text, "\n{}:", found.beside_told());
+        for file in &found.beside {
+            let _ = writeln!(text, "  {file}");
+        }
+    }
     if !found.unknown.is_empty() {
         text.push_str("\nnothing is known of what renders neither before nor after:\n");
         for (why, names) in found.reasons() {

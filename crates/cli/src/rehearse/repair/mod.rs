@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use tiphys_apiserver::{ResourceId, Snapshot};
 use tiphys_cause::Cause as Id;
+use tiphys_graph::{App, AppId};
 use tiphys_stage::{
     Still,
     causes::{Cause, Repair},
@@ -39,13 +40,10 @@ struct Ground<'a> {
     /// The cluster at the end.
     snapshot: Snapshot,
     /// What is in Git, by key, with the Application that brings it.
-    rendered: BTreeMap<ResourceKey, (&'a Value, Brought)>,
+    rendered: BTreeMap<ResourceKey, (&'a Value, Option<AppId>)>,
     /// Where everything is written.
     places: BTreeMap<ResourceKey, String>,
 }
-
-/// Namespace and name of an Application.
-type Brought = (String, String);
 
 /// Adds to each cause of a story what would mend it, and what cut-off flows tell of it.
 pub fn add(story: &mut Story, plan: &Plan, flows: &[CutFlow], end: &Still) {
@@ -79,15 +77,15 @@ fn gone_network(moments: &[Moment]) -> Option<Repair> {
 impl<'a> Ground<'a> {
     fn new(plan: &'a Plan, snapshot: Snapshot) -> Self {
         let mut rendered = BTreeMap::new();
-        for (id, entry) in &plan.catalogue.entries {
-            let objects = entry.rendered.iter().flat_map(|rendered| &rendered.objects);
-            for object in objects {
-                rendered.insert(object.value.resource_key(), (&object.value, id.clone()));
+        for app in &plan.survey.apps {
+            for id in &app.objects {
+                let object = plan.survey.object(*id).value();
+                rendered.insert(object.resource_key(), (object, Some(app.id)));
             }
         }
         for found in plan.roots.iter().chain(&plan.projects) {
             let key = found.object.resource_key();
-            rendered.entry(key).or_insert((&found.object, Brought::default()));
+            rendered.entry(key).or_insert((&found.object, None));
         }
         Self { plan, snapshot, rendered, places: places::of_objects(plan) }
     }
@@ -157,11 +155,12 @@ impl<'a> Ground<'a> {
     fn application(&self, cause: &Cause) -> Option<(ResourceKey, &Value)> {
         let id = cause.applications.first()?;
         let (namespace, name) = id.split_once('_').unwrap_or((crate::ENGINE_NAMESPACE, id));
-        let entries = &self.plan.catalogue.entries;
-        let entry = entries
-            .get(&(namespace.to_owned(), name.to_owned()))
-            .or_else(|| entries.get(&(String::new(), name.to_owned())))?;
-        Some((entry.object.resource_key(), &entry.object))
+        let is_it = |app: &&App| {
+            let declared = &app.declared.value;
+            app.name() == name && (declared.namespace().is_empty() || declared.namespace() == namespace)
+        };
+        let app = self.plan.survey.apps.iter().find(is_it)?;
+        Some((app.declared.value.resource_key(), &app.declared.value))
     }
 }
 

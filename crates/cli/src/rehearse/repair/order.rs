@@ -1,5 +1,6 @@
 //! Repairs of order: what one Application needs and another one brings too late.
 
+use tiphys_graph::App;
 use tiphys_stage::{
     causes::{Cause, Repair},
     mechanism::Mechanism,
@@ -58,7 +59,7 @@ impl Ground<'_> {
     pub(super) fn earlier(&self, cause: &Cause, needed: &ResourceKey) -> Option<Repair> {
         let (_, brought_by) = self.rendered.get(needed)?;
         let (_, needing) = self.application(cause)?;
-        let provider = self.plan.catalogue.entries.get(brought_by).map(|entry| &entry.object)?;
+        let provider = &self.plan.survey.app((*brought_by)?).declared.value;
         let key = provider.resource_key();
         if key == needing.resource_key() {
             return None;
@@ -75,7 +76,8 @@ impl Ground<'_> {
     /// An Application that is an object of itself, or a circle of them.
     pub(super) fn self_wait(&self, mechanism: &Mechanism) -> Option<Repair> {
         let first = mechanism.objects.first()?;
-        let own = self.rendered.get(first).map(|(_, by)| by.1.as_str());
+        let by = self.rendered.get(first).and_then(|(_, by)| *by);
+        let own = by.map(|id| self.plan.survey.app(id).name());
         let text = if own == Some(first.name.as_str()) {
             format!("take Application {} out of what it renders: it waits for its own health", first.name)
         } else {
@@ -88,18 +90,17 @@ impl Ground<'_> {
     /// An object that two Applications bring.
     pub(super) fn two_owners(&self, cause: &Cause) -> Option<Repair> {
         let key = cause.objects.iter().find(|key| key.kind == "Application")?;
-        let owners = self.plan.catalogue.entries.iter();
         let mine = self.objects_of(key);
-        let shared = owners
-            .filter(|(id, _)| id.1 != key.name)
-            .find_map(|(id, _)| Some((id, self.objects_of_id(id).into_iter().find(|it| mine.contains(it))?)));
+        let mut others = self.plan.survey.apps.iter().filter(|app| app.name() != key.name);
+        let shared = others
+            .find_map(|app| Some((app, self.objects_of_app(app).into_iter().find(|it| mine.contains(it))?)));
         let (other, object) = shared?;
         Some(Repair {
             text: format!(
                 "leave {} to one of the Applications {} and {}, or give it another name in one",
                 shown(&object),
                 key.name,
-                other.1
+                other.name()
             ),
             place: self.place(&object),
             ..Repair::default()
@@ -123,13 +124,11 @@ impl Ground<'_> {
     }
 
     fn objects_of(&self, app: &ResourceKey) -> Vec<ResourceKey> {
-        let ids = self.plan.catalogue.entries.keys();
-        ids.filter(|id| id.1 == app.name).flat_map(|id| self.objects_of_id(id)).collect()
+        let apps = self.plan.survey.apps.iter().filter(|it| it.name() == app.name);
+        apps.flat_map(|app| self.objects_of_app(app)).collect()
     }
 
-    fn objects_of_id(&self, id: &super::Brought) -> Vec<ResourceKey> {
-        let rendered = self.plan.catalogue.entries.get(id).map(|entry| &entry.rendered);
-        let objects = rendered.into_iter().flatten().flat_map(|rendered| &rendered.objects);
-        objects.map(|object| object.value.resource_key()).collect()
+    fn objects_of_app(&self, app: &App) -> Vec<ResourceKey> {
+        app.objects.iter().map(|id| self.plan.survey.object(*id).value().resource_key()).collect()
     }
 }

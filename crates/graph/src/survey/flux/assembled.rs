@@ -11,7 +11,7 @@ use tiphys_value::{ObjectExt, Origins, RenderedObject, Value, json};
 use super::Part;
 use crate::survey::{
     App, AppId, Declaration, Environment, EnvironmentId, Object, ObjectId, Outcome, Owner, Survey, Unseen,
-    assemble::key_of, build,
+    assemble::key_of, declarations,
 };
 
 /// The survey of the clusters.
@@ -25,6 +25,12 @@ pub fn assembled(of: &Survey, clusters: impl Iterator<Item = (String, Vec<Part>)
         objects: Vec::new(),
         faults: Vec::new(),
         unseen: Vec::new(),
+        roots: Vec::new(),
+        choices: BTreeMap::new(),
+        no_environment: None,
+        others: Vec::new(),
+        settings: of.settings.clone(),
+        notices: Vec::new(),
         adopted: BTreeSet::new(),
         revisions: BTreeMap::new(),
         tools: of.tools.clone(),
@@ -79,7 +85,7 @@ fn add(survey: &mut Survey, environment: EnvironmentId, part: &Part) {
     survey.environments[environment.0].roots.push(app.id);
     survey.apps.push(app);
     // What Argo CD makes of an Application is not followed from here.
-    let inner = part.objects.iter().filter(|it| build::declares(&it.value));
+    let inner = part.objects.iter().filter(|it| declarations::declares(&it.value));
     for declared in inner {
         let open = json!({"metadata": {"name": declared.value.name()}, "spec": {}});
         survey.apps.extend(self::app(survey, environment, part, &open));

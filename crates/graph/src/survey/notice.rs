@@ -1,0 +1,135 @@
+//! What a survey leaves out, or takes otherwise than it stands.
+
+use std::fmt;
+
+use super::UnitKind;
+
+/// Of one folder, so many names are told.
+const NAMED: usize = 5;
+
+/// Something that a survey leaves out, or takes otherwise than it stands.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Notice {
+    /// An address is taken to mean the repository.
+    Adopted {
+        /// The address.
+        url: String,
+        /// How many of the paths that are named under it are here,
+        here: usize,
+        /// and how many are named.
+        all: usize,
+    },
+    /// No file declares an Application, but these charts and kustomizations do.
+    OnlyUnits(Vec<String>),
+    /// No Application renders a chart that declares some.
+    Chart(String),
+    /// A kustomization is made of more than can be had; what can is taken.
+    Partly {
+        /// Its folder.
+        folder: String,
+        /// Why the rest cannot be had.
+        why: String,
+    },
+    /// Applications and ApplicationSets in a folder of tests, or of what is put away.
+    PutAway {
+        /// The folder.
+        folder: String,
+        /// What they are called.
+        names: Vec<String>,
+    },
+    /// An object whose namespace another tool has still to fill in.
+    Template {
+        /// `file:line`.
+        place: String,
+        /// Its kind.
+        kind: String,
+        /// Its name.
+        name: String,
+        /// Its namespace.
+        namespace: String,
+    },
+    /// An object whose name wants values that its chart does not have of its own.
+    NoName {
+        /// What renders it.
+        unit: UnitKind,
+        /// The folder of that.
+        folder: String,
+        /// Its kind.
+        kind: String,
+        /// Its name.
+        name: String,
+    },
+}
+
+impl Notice {
+    /// Why an Application or ApplicationSet of a name is left out, if that is what this tells.
+    pub fn leaves_out(&self, wanted: &str) -> Option<&str> {
+        match self {
+            Self::PutAway { folder, names } if names.iter().any(|name| name == wanted) => Some(folder),
+            _ => None,
+        }
+    }
+
+    /// Whether this tells that something is left out which has no name, which somebody has to mend.
+    pub fn is_fault(&self) -> bool {
+        matches!(self, Self::NoName { .. })
+    }
+}
+
+/// The folder of a chart or kustomization as people name it.
+fn shown(folder: &str) -> &str {
+    if folder.is_empty() { "." } else { folder }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Adopted { url, here, all } => {
+                let which = if here == all { "all".to_owned() } else { format!("{here} of {all}") };
+                write!(
+                    f,
+                    "{url} is taken to be this repository: of the paths that Applications name in it, {which} are here"
+                )
+            }
+            Self::OnlyUnits(units) => {
+                let units: Vec<&str> = units.iter().map(|unit| shown(unit)).collect();
+                write!(
+                    f,
+                    "no file declares an Application; they are taken from what {} renders to as it stands",
+                    units.join(", ")
+                )
+            }
+            Self::Chart(chart) => write!(
+                f,
+                "no Application renders the chart {}; those that it declares are taken from what it renders to as it stands",
+                shown(chart)
+            ),
+            Self::Partly { folder, why } => write!(
+                f,
+                "the kustomization {} cannot be rendered, so its Applications are taken from what of it is here: {why}",
+                shown(folder)
+            ),
+            Self::PutAway { folder, names } => {
+                let told = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+                let more = names.len().saturating_sub(NAMED);
+                let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+                write!(
+                    f,
+                    "{folder} is left out ({told}{more}): by its name it is of tests or put away; --path {folder} runs it"
+                )
+            }
+            Self::Template { place, kind, name, namespace } => write!(
+                f,
+                "{place}: {kind} {name:?} in namespace {namespace:?} is a template for another tool; it is left out"
+            ),
+            Self::NoName { unit, folder, kind, name } => {
+                let what = if *unit == UnitKind::Chart { "chart" } else { "kustomization" };
+                write!(
+                    f,
+                    "the {what} {} renders {kind} {name:?} as it stands, which is no name that a cluster takes: it is left out",
+                    shown(folder)
+                )
+            }
+        }
+    }
+}
