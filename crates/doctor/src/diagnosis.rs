@@ -79,6 +79,52 @@ pub struct Root {
     pub remedy: Remedy,
     /// What is broken because of it.
     pub consequences: Vec<Consequence>,
+    /// Whether the remedy was tried out on a copy of the cluster, and what came of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
+    /// Where the object is written in Git, if a repository was looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written: Option<Written>,
+}
+
+/// What came of trying out a remedy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Proof {
+    /// Whether everything that broke became well, and nothing else broke.
+    #[serde(rename = "proved")]
+    pub is_proved: bool,
+    /// What was seen, or why it is not proved.
+    pub text: String,
+}
+
+/// Where an object is written in Git, and what changed there.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Written {
+    /// The object that is written there: the one at fault, or the one that names it.
+    pub object: Object,
+    /// What delivers it: an Application, a Kustomization, a HelmRelease; empty if nothing is known to.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub by: String,
+    /// The file.
+    pub file: String,
+    /// The line, from 1; 0 if it is not known.
+    pub line: u32,
+    /// The commits that changed it last before the fault began, the newest first.
+    pub changes: Vec<Change>,
+}
+
+/// A commit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// Its id.
+    pub commit: String,
+    /// When.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
+    pub at: Option<Timestamp>,
+    /// Who wrote it.
+    pub author: String,
+    /// The first line of its message.
+    pub subject: String,
 }
 
 /// One proving fact: a quoted text and where it stands.

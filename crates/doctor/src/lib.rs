@@ -18,8 +18,23 @@ mod unseen;
 mod wiring;
 
 pub use case::{Case, Event, HostNote, Log, ReadError, Unreadable};
-pub use diagnosis::{Consequence, Diagnosis, Evidence, Object, Remedy, Root, RuledOut, Unexplained};
+pub use diagnosis::{
+    Change, Consequence, Diagnosis, Evidence, Object, Proof, Remedy, Root, RuledOut, Unexplained, Written,
+};
 pub use tiphys_cause::Cause;
+
+/// Which workloads call which Services, by the addresses in their configuration.
+#[must_use]
+pub fn calls(case: &Case) -> Vec<(Object, Object)> {
+    let cluster = cluster::Cluster::new(case);
+    let red = symptoms::Symptoms::new();
+    let look = look::Look::new(&cluster, &red);
+    let services = cluster.all("Service").iter().map(|service| Object::from_live(service));
+    let calls = services.flat_map(|service| {
+        look.callers_of(&service).iter().map(|caller| (caller.clone(), service.clone())).collect::<Vec<_>>()
+    });
+    calls.collect()
+}
 
 /// What is wrong in a case, the surest root first.
 #[must_use]

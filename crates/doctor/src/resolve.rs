@@ -97,6 +97,8 @@ fn root(finding: Finding, consequences: Vec<Consequence>) -> Root {
         evidence: finding.evidence,
         remedy: finding.remedy,
         consequences,
+        proof: None,
+        written: None,
     }
 }
 

@@ -15,6 +15,8 @@ use tempfile::TempDir;
 use tiphys_cluster::Cluster;
 use tiphys_value::{GroupVersionKind, json};
 
+use crate::common::Repo;
+
 /// How often a condition is looked at before a test gives up, and how long it waits in between.
 const PATIENCE: (usize, Duration) = (600, Duration::from_millis(200));
 
@@ -422,4 +424,57 @@ async fn rights_that_are_missing_are_named_and_the_role_of_deploy_has_all_but_se
         forbidden[0].contains("{apiGroups: [\"\"], resources: [secrets], verbs: [list]}"),
         "{forbidden:?}"
     );
+}
+
+/// A repository with one Deployment, of which a commit changed the image and a later one something else.
+fn repository_of_the_image() -> Repo {
+    let web = |tag: &str| {
+        format!(
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n  selector: {{matchLabels: {{app: web}}}}\n  template:\n    metadata: {{labels: {{app: web}}}}\n    spec:\n      containers:\n      - name: web\n        image: registry.example/web:{tag}\n"
+        )
+    };
+    let repo = Repo::shop(&[("manifests/web.yaml", &web("1"))]);
+    repo.git_init();
+    let commit = |files: &[(&str, String)], time: &str, subject: &str| {
+        for (path, text) in files {
+            fs::write(repo.path(path), text).unwrap();
+        }
+        for args in [vec!["add", "."], vec!["commit", "--quiet", "-m", subject]] {
+            let identity =
+                ["-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "commit.gpgsign=false"];
+            let mut git = Command::new("git");
+            git.args(identity).args(args).current_dir(repo.path("")).env("GIT_COMMITTER_DATE", time);
+            assert!(git.output().unwrap().status.success());
+        }
+    };
+    commit(&[("manifests/web.yaml", web("2"))], "2026-03-10T07:30:00Z", "web: version 2");
+    commit(&[("README.md", "x".to_owned())], "2026-03-10T07:31:00Z", "a readme");
+    commit(&[("manifests/web.yaml", web("3"))], "2026-03-10T08:31:00Z", "web: version 3");
+    repo
+}
+
+#[test]
+fn a_cause_is_led_back_to_file_line_and_commit() {
+    let repo = repository_of_the_image();
+    let owner = |kind: &str, name: &str| json!([{"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": "u", "controller": true}]);
+    let meta = |name: &str, owners: Value| json!({"namespace": "default", "name": name, "creationTimestamp": "2026-03-10T07:32:00Z", "labels": {"app": "web"}, "ownerReferences": owners});
+    let mut deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta("web", json!([])),
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}}, "status": {"replicas": 1, "unavailableReplicas": 1}});
+    deployment["metadata"]["annotations"] =
+        json!({"argocd.argoproj.io/tracking-id": "shop:apps/Deployment:default/web"});
+    let set = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta("web-5d", owner("Deployment", "web")), "spec": {"replicas": 1}});
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": meta("web-5d-x", owner("ReplicaSet", "web-5d")),
+        "spec": {"containers": [{"name": "web", "image": "registry.example/web:2"}]},
+        "status": {"phase": "Pending", "startTime": "2026-03-10T07:32:00Z", "conditions": [{"type": "Ready", "status": "False", "lastTransitionTime": "2026-03-10T07:32:00Z"}],
+            "containerStatuses": [{"name": "web", "ready": false, "restartCount": 0, "image": "", "imageID": "",
+                "state": {"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image \"registry.example/web:2\": ErrImagePull: rpc error: code = NotFound desc = failed to pull and unpack image \"registry.example/web:2\": not found"}}}]}});
+    let folder = TempDir::new().unwrap();
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": [deployment, set, pod]});
+    fs::write(folder.path().join("state.json"), list.to_string()).unwrap();
+    let place = repo.path("").display().to_string();
+    let args = ["doctor", "--from", "state.json", "--now", "2026-03-10T08:00:00Z", "--repo", &place];
+    let text = stdout(&tiphys(folder.path(), &args));
+    assert!(text.contains("written   manifests/web.yaml:12 (delivered by Application shop)"), "{text}");
+    assert!(text.contains("of Ada: web: version 2, 2026-03-10T07:30:00Z (30m ago)"), "{text}");
+    assert!(!text.contains("version 3") && !text.contains("a readme"), "{text}");
 }

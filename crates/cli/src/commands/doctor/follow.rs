@@ -2,7 +2,7 @@
 
 use std::{io::IsTerminal as _, time::Duration};
 
-use super::{Args, Output, View, cannot_look, state};
+use super::{Args, Output, View, cannot_look, state, written::Declarations};
 use crate::{output, up::Signals};
 
 /// How long it is until the next look.
@@ -13,7 +13,7 @@ const PAUSE: Duration = Duration::from_secs(30);
 /// # Errors
 /// There is no usable kubeconfig, or nobody reads what is printed. A cluster that does not answer for a while is told
 /// of, and asked again.
-pub fn follow(args: &Args) -> anyhow::Result<()> {
+pub fn follow(args: &Args, declarations: Option<&Declarations>) -> anyhow::Result<()> {
     state::runtime()?.block_on(async {
         let mut signals = Signals::new()?;
         let mut before = None;
@@ -24,7 +24,7 @@ pub fn follow(args: &Args) -> anyhow::Result<()> {
                 () = signals.wait() => return Ok(()),
             };
             match looked {
-                Ok(state) => before = Some(show(args, &state, before)?),
+                Ok(state) => before = Some(show(args, &state, declarations, before)?),
                 Err(error) if before.is_none() => return Err(cannot_look(error)),
                 Err(error) => eprintln!("{}", cannot_look(error)),
             }
@@ -37,8 +37,13 @@ pub fn follow(args: &Args) -> anyhow::Result<()> {
 }
 
 /// Prints what is new. Returns what tells it from the next look.
-fn show(args: &Args, state: &state::State, before: Option<Vec<String>>) -> anyhow::Result<Vec<String>> {
-    let view = View::new(args, state);
+fn show(
+    args: &Args,
+    state: &state::State,
+    declarations: Option<&Declarations>,
+    before: Option<Vec<String>>,
+) -> anyhow::Result<Vec<String>> {
+    let view = View::new(args, state, declarations);
     let now = view.report.identity();
     if before.as_ref() != Some(&now) {
         if args.output == Output::Text && std::io::stdout().is_terminal() {

@@ -5,9 +5,11 @@ mod follow;
 mod live;
 mod mask;
 mod private;
+mod prove;
 mod report;
 pub mod save;
 mod state;
+mod written;
 
 use std::{
     io::IsTerminal as _,
@@ -28,6 +30,7 @@ pub use live::Logs;
 pub use state::State;
 
 use report::{Level, Report};
+use written::Declarations;
 
 /// Find the root cause of what is broken in a cluster
 ///
@@ -45,6 +48,7 @@ use report::{Level, Report};
 ///   tiphys doctor --save state.tar.gz
 ///   tiphys doctor --from state.tar.gz --output json
 ///   tiphys doctor --from must-gather/ --now 2026-03-10T09:00:00Z
+///   tiphys doctor --repo ~/platform
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -55,6 +59,13 @@ pub struct Args {
     /// When the state was saved; without it, what the state says, or the newest time in it.
     #[arg(long, value_name = "TIME", requires = "from")]
     now: Option<Timestamp>,
+    /// The repository that the cluster is delivered from, a folder or an address that Git takes: say where what is at
+    /// fault is written, and which commits changed it last.
+    #[arg(long, value_name = "PATH|GIT_URL")]
+    repo: Option<String>,
+    /// Do not try out remedies on a copy of the cluster; with --watch they are not.
+    #[arg(long)]
+    no_prove: bool,
     /// Only what is wrong in this namespace, with roots anywhere.
     #[arg(long, short, value_name = "NAME")]
     namespace: Option<String>,
@@ -95,8 +106,9 @@ enum Output {
 /// # Errors
 /// Something is wrong (exit code 1), or it cannot look (exit code 2).
 pub fn run(args: &Args) -> anyhow::Result<()> {
+    let declarations = args.repo.as_deref().map(Declarations::open).transpose().map_err(cannot_look)?;
     if args.watch {
-        return follow::follow(args);
+        return follow::follow(args, declarations.as_ref());
     }
     if let Some(place) = &args.save {
         save::check_new(place).map_err(cannot_look)?;
@@ -106,7 +118,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         let count = save::save(&state.case, &state.source, place).map_err(cannot_look)?;
         eprintln!("{count} files saved in {}", place.display());
     }
-    let view = View::new(args, &state);
+    let view = View::new(args, &state, declarations.as_ref());
     output::write(view.text(args.output, &state)?.as_bytes())?;
     if view.report.level == Level::Well { Ok(()) } else { Err(Reported.into()) }
 }
@@ -155,8 +167,15 @@ struct View {
 }
 
 impl View {
-    fn new(args: &Args, state: &State) -> Self {
-        let diagnosis = diagnose(&state.case).narrowed_to(args.namespace.as_deref(), args.app.as_deref());
+    fn new(args: &Args, state: &State, declarations: Option<&Declarations>) -> Self {
+        let mut diagnosis = diagnose(&state.case).narrowed_to(args.namespace.as_deref(), args.app.as_deref());
+        if let Some(declarations) = declarations {
+            declarations.locate(&mut diagnosis, &state.case);
+        }
+        // Who stays would leave a copy that does not end behind with every look.
+        if !args.no_prove && !args.watch {
+            prove::prove(&mut diagnosis, &state.case);
+        }
         let report = Report::new(&diagnosis, &state.case, &state.place);
         Self { diagnosis, report }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{CauseView, Level, NOT_PROVED, Quote, Report, words::counted};
+use super::{CauseView, Level, Quote, Report, words::counted};
 
 /// How the page looks.
 const STYLE: &str = include_str!("page.css");
@@ -84,6 +84,9 @@ fn write_cause(out: &mut String, number: usize, cause: &CauseView) {
             let _ = writeln!(out, "<div><dt>{label}</dt><dd>{}</dd></div>", escaped(value));
         }
     }
+    for line in &cause.written {
+        let _ = writeln!(out, "<div><dt>Written</dt><dd>{}</dd></div>", escaped(line));
+    }
     out.push_str("</dl>\n");
     write_evidence(out, &cause.evidence);
     write_consequences(out, cause);
@@ -143,7 +146,7 @@ fn write_remedy(out: &mut String, cause: &CauseView) {
             escaped(patch)
         );
     }
-    let _ = writeln!(out, "<p class=\"note\">{}</p>", escaped(NOT_PROVED));
+    let _ = writeln!(out, "<p class=\"note\">{}</p>", escaped(&cause.proof));
 }
 
 fn write_list(out: &mut String, title: &str, lines: &[String]) {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{CauseView, NOT_PROVED, Report};
+use super::{CauseView, Report};
 
 /// How many members of a list are shown: what is pasted has to be short.
 const SHOWN: usize = 15;
@@ -36,6 +36,9 @@ fn write_cause(out: &mut String, number: usize, cause: &CauseView) {
             let _ = writeln!(out, "- **{label}:** {}", escaped(value));
         }
     }
+    for line in &cause.written {
+        let _ = writeln!(out, "- **Written:** {}", escaped(line));
+    }
     for group in cause.consequences.iter().take(SHOWN) {
         let counts = match group.members.as_slice() {
             [only] => only,
@@ -53,7 +56,7 @@ fn write_cause(out: &mut String, number: usize, cause: &CauseView) {
         }
     }
     if !cause.remedy.is_empty() || !cause.commands.is_empty() || cause.patch.is_some() {
-        let _ = writeln!(out, "\n**Remedy:** {} _({NOT_PROVED})_\n", escaped(&cause.remedy));
+        let _ = writeln!(out, "\n**Remedy:** {} _({})_\n", escaped(&cause.remedy), escaped(&cause.proof));
     }
     if !cause.commands.is_empty() {
         out.push_str(&fenced("sh", &cause.commands.join("\n")));

@@ -87,6 +87,8 @@ pub struct CauseView {
     pub summary: String,
     pub field: Option<String>,
     pub since: Option<String>,
+    /// Where it is written in the repository, and the commits that changed it.
+    pub written: Vec<String>,
     pub evidence: Vec<Quote>,
     pub consequences: Vec<Group>,
     /// How many objects are broken because of it.
@@ -96,6 +98,8 @@ pub struct CauseView {
     pub commands: Vec<String>,
     /// A merge patch, as YAML.
     pub patch: Option<String>,
+    /// Whether the remedy was tried out, and what came of it.
+    pub proof: String,
 }
 
 /// A quoted text and where it stands.
@@ -105,8 +109,8 @@ pub struct Quote {
     pub text: String,
 }
 
-/// What is said of every remedy: nothing here tries one out.
-pub const NOT_PROVED: &str = "not proved: it was not tried out on a copy of the cluster";
+/// What is said of a remedy that was not tried out.
+const NOT_TRIED: &str = "not proved: it was not tried out on a copy of the cluster";
 
 impl Report {
     /// Everything that is to be shown.
@@ -231,14 +235,51 @@ impl CauseView {
             summary: line(&root.summary),
             field: root.field.as_deref().map(line),
             since: root.since.map(|since| since_words(since, now)),
+            written: written(root, now),
             evidence: quotes(&root.evidence),
             consequences: consequences::groups(&root.consequences, case),
             broken: root.consequences.len(),
             remedy,
             commands: safe,
             patch: root.remedy.patch.as_ref().map(words::patch),
+            proof: root.proof.as_ref().map_or_else(
+                || NOT_TRIED.to_owned(),
+                |proof| {
+                    line(&format!(
+                        "{}: {}",
+                        if proof.is_proved { "proved" } else { "not proved" },
+                        proof.text
+                    ))
+                },
+            ),
         }
     }
+}
+
+/// Where the fault, or what names it, is written: the place, then the commits.
+fn written(root: &Root, now: Option<Timestamp>) -> Vec<String> {
+    let Some(written) = &root.written else { return Vec::new() };
+    let line = |text: &str| shown(&one_line(text));
+    let mut place = written.file.clone();
+    if written.line > 0 {
+        place.push_str(&format!(":{}", written.line));
+    }
+    let mut about = Vec::new();
+    if written.object != root.object {
+        about.push(written.object.to_string());
+    }
+    if !written.by.is_empty() {
+        about.push(format!("delivered by {}", written.by));
+    }
+    if !about.is_empty() {
+        place.push_str(&format!(" ({})", about.join(", ")));
+    }
+    let changes = written.changes.iter().map(|change| {
+        let commit: String = change.commit.chars().take(12).collect();
+        let at = change.at.map(|at| format!(", {}", since_words(at, now))).unwrap_or_default();
+        format!("changed by {commit} of {}: {}{at}", change.author, change.subject)
+    });
+    std::iter::once(place).chain(changes).map(|text| line(&text)).collect()
 }
 
 /// The evidence; words that stand in several places are quoted once.

@@ -1,6 +1,8 @@
 //! Every form of one diagnosis: what a reader needs is there, and what others wrote does no harm.
 
-use tiphys_doctor::{Cause, Consequence, Evidence, Object, Remedy, RuledOut, Unexplained, Unreadable};
+use tiphys_doctor::{
+    Cause, Change, Consequence, Evidence, Object, Remedy, RuledOut, Unexplained, Unreadable, Written,
+};
 
 use super::*;
 use serde_json::json;
@@ -42,6 +44,19 @@ fn diagnosis(name: &str) -> Diagnosis {
             consequence("Pod", "shop", "web-2"),
             consequence("Application", "argocd", name),
         ],
+        proof: None,
+        written: Some(Written {
+            object: Object::new("Deployment", "shop", "web"),
+            by: "Application shop".to_owned(),
+            file: "shop/web.yaml".to_owned(),
+            line: 17,
+            changes: vec![Change {
+                commit: "0123456789abcdef0123".to_owned(),
+                at: time("2026-03-10T07:30:00Z"),
+                author: "Ada".to_owned(),
+                subject: format!("web: a new key {name}"),
+            }],
+        }),
     };
     let possible = Root {
         cause: Cause::ExternalDown,
@@ -102,6 +117,8 @@ fn the_text_has_everything_in_the_order_of_reading() {
         "what      Secret shop/db is absent, and Deployment web needs it",
         "field     spec.template.spec.containers[0].env[0]",
         "since     2026-03-10T07:38:00Z (1h22m ago)",
+        "written   shop/web.yaml:17 (Deployment shop/web, delivered by Application shop)",
+        "changed by 0123456789ab of Ada: web: a new key",
         "evidence  “secret \"db\" not found next line, DB_PASSWORD=***”",
         "Pod shop/web-1, status.containerStatuses",
         "breaks    Applications: Application argocd/db: is not ready",

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{CauseView, Level, NOT_PROVED, Report};
+use super::{CauseView, Level, Report};
 
 /// How wide a line of prose is.
 const WIDTH: usize = 100;
@@ -75,6 +75,9 @@ fn write_cause(out: &mut String, number: usize, cause: &CauseView, style: Style)
             part(out, label, value);
         }
     }
+    for (at, line) in cause.written.iter().enumerate() {
+        part(out, if at == 0 { "written" } else { "" }, line);
+    }
     for (at, quote) in cause.evidence.iter().enumerate() {
         part(out, if at == 0 { "evidence" } else { "" }, &format!("“{}”", quote.text));
         part(out, "", &style.dim(&format!("  {}", quote.source)));
@@ -107,7 +110,7 @@ fn write_remedy(out: &mut String, cause: &CauseView, style: Style, part: &dyn Fn
             let _ = writeln!(out, "{indent}  {line}");
         }
     }
-    let _ = writeln!(out, "{indent}{}", style.dim(NOT_PROVED));
+    part(out, "", &style.dim(&cause.proof));
 }
 
 fn write_list(out: &mut String, title: &str, lines: &[String], style: Style) {

@@ -1,0 +1,177 @@
+//! The repair of each cause that a copy of a cluster can play.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tiphys_doctor::{Case, Cause, Object, Root};
+use tiphys_value::{ObjectExt as _, Value, json};
+
+use super::copy::{Rule, workload};
+
+/// The world takes an object with this mark to have every key.
+const MORE_KEYS: &str = "tiphys.dev/more-keys";
+
+/// A change of the copy.
+#[derive(Clone, Debug)]
+pub enum Step {
+    Create(Value),
+    Patch { api_version: String, object: Object, patch: Value },
+    Delete { api_version: String, object: Object },
+}
+
+/// What is done to a copy.
+#[derive(Clone, Debug, Default)]
+pub struct Repair {
+    pub steps: Vec<Step>,
+    /// Workloads and nodes that behave well from now on.
+    well: BTreeSet<Object>,
+    /// Images that can be pulled from now on.
+    images: BTreeSet<String>,
+}
+
+impl Repair {
+    /// Whether a rule holds no longer after it.
+    pub fn ends(&self, rule: &Rule) -> bool {
+        match &rule.image {
+            Some(image) => self.images.contains(image),
+            None => self.well.contains(&rule.of),
+        }
+    }
+}
+
+/// The repair of a root; why a copy cannot play it.
+///
+/// # Errors
+/// A copy does not play what is broken.
+pub fn repair(root: &Root, case: &Case) -> Result<Repair, String> {
+    let mut repair = Repair::default();
+    let object = &root.object;
+    let live = case.objects.iter().find(|live| Object::from_live(live) == *object);
+    let patch = |object: &Object, patch: Value| Step::Patch {
+        api_version: api_version(&object.kind).to_owned(),
+        object: object.clone(),
+        patch,
+    };
+    match root.cause {
+        Cause::ImageNotFound
+        | Cause::ImageUnauthorized
+        | Cause::ImageForbidden
+        | Cause::ImageRegistryUnreachable
+        | Cause::ImageRateLimited => repair.images = images_of(root, case),
+        Cause::RunExits
+        | Cause::RunCommand
+        | Cause::RunOom
+        | Cause::RunLiveness
+        | Cause::RunReadiness
+        | Cause::RunPermission
+        | Cause::ConfigCredentials
+        | Cause::NodeNotReady
+        | Cause::NodeRuntime => {
+            repair.well.insert(object.clone());
+        }
+        Cause::ConfigMissing | Cause::ConfigKeyMissing => repair.steps.push(configuration(root, case)?),
+        Cause::AdmitServiceAccount if object.kind == "ServiceAccount" => {
+            repair.steps.push(Step::Create(made("ServiceAccount", &object.namespace, &object.name)));
+        }
+        Cause::AdmitQuota | Cause::AdmitLimitRange if live.is_some() => {
+            let (api_version, object) = (api_version(&object.kind).to_owned(), object.clone());
+            repair.steps.push(Step::Delete { api_version, object });
+        }
+        Cause::RunScaledZero => repair.steps.push(patch(object, json!({"spec": {"replicas": 1}}))),
+        Cause::VolumeNoClass if object.kind == "StorageClass" => repair.steps.push(Step::Create(
+            json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": object.name}, "provisioner": "tiphys.dev/world", "volumeBindingMode": "WaitForFirstConsumer"}),
+        )),
+        Cause::ScheduleNodeSelector => repair.steps.extend(labels(object, live, case)?),
+        Cause::ServiceSelector | Cause::ServicePort => match &root.remedy.patch {
+            Some(change) => repair.steps.push(patch(object, change.clone())),
+            None => return Err("there is no patch to try out".to_owned()),
+        },
+        _ => return Err("a copy of the cluster does not play what is broken here".to_owned()),
+    }
+    Ok(repair)
+}
+
+fn api_version(kind: &str) -> &'static str {
+    match kind {
+        "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" => "apps/v1",
+        "StorageClass" => "storage.k8s.io/v1",
+        _ => "v1",
+    }
+}
+
+/// An object of a kind that holds configuration, with whatever key is asked for.
+pub fn made(kind: &str, namespace: &str, name: &str) -> Value {
+    let mut object =
+        json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": namespace}});
+    if kind != "ServiceAccount" {
+        object["metadata"]["annotations"] = json!({MORE_KEYS: "true"});
+    }
+    object
+}
+
+/// The names of a kind that a pod refers to.
+pub fn references(pod: &Value, kind: &str) -> BTreeSet<String> {
+    fn walk(value: &Value, keys: &[&str], found: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(map) => {
+                for (key, value) in map {
+                    if keys.contains(&key.as_str()) {
+                        let name = ["name", "secretName"].iter().find_map(|key| value.str_at(&[key]));
+                        found.extend(name.or(value.as_str()).map(str::to_owned));
+                    }
+                    walk(value, keys, found);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| walk(item, keys, found)),
+            _ => {}
+        }
+    }
+    let keys: &[&str] = match kind {
+        "Secret" => &["secretRef", "secretKeyRef", "secret"],
+        "ConfigMap" => &["configMapRef", "configMapKeyRef", "configMap"],
+        _ => &["serviceAccountName"],
+    };
+    let mut found = BTreeSet::new();
+    walk(&pod["spec"], keys, &mut found);
+    found
+}
+
+/// Makes what is missing; gives what is there every key.
+fn configuration(root: &Root, case: &Case) -> Result<Step, String> {
+    let object = &root.object;
+    if !matches!(object.kind.as_str(), "Secret" | "ConfigMap") {
+        return Err("what is missing is not told by its name".to_owned());
+    }
+    if case.objects.iter().any(|live| Object::from_live(live) == *object) {
+        let patch = json!({"metadata": {"annotations": {MORE_KEYS: "true"}}});
+        return Ok(Step::Patch { api_version: "v1".to_owned(), object: object.clone(), patch });
+    }
+    Ok(Step::Create(made(&object.kind, &object.namespace, &object.name)))
+}
+
+/// The images that the pods of a root, and of what shares its fault, wait for.
+fn images_of(root: &Root, case: &Case) -> BTreeSet<String> {
+    let owners: BTreeMap<&str, &Value> = case.objects.iter().map(|object| (object.uid(), object)).collect();
+    let hit: BTreeSet<&Object> =
+        root.consequences.iter().map(|it| &it.object).chain([&root.object]).collect();
+    let pods = case.objects.iter().filter(|object| object.kind() == "Pod");
+    let pods = pods.filter(|pod| {
+        hit.contains(&Object::from_live(pod)) || hit.contains(&Object::from_live(workload(pod, &owners)))
+    });
+    let containers = pods.flat_map(|pod| {
+        let lists = ["initContainers", "containers"].into_iter();
+        lists.filter_map(move |list| pod.at(&["spec", list])?.as_array()).flatten()
+    });
+    containers.filter_map(|container| container.str_at(&["image"])).map(str::to_owned).collect()
+}
+
+/// Gives a node the labels that a workload asks for.
+fn labels(object: &Object, live: Option<&Value>, case: &Case) -> Result<Option<Step>, String> {
+    let selector = live.and_then(|live| live.at(&["spec", "template", "spec", "nodeSelector"]));
+    let selector = selector.ok_or_else(|| format!("{object} has no nodeSelector that a copy could serve"))?;
+    let node = case.objects.iter().find(|object| object.kind() == "Node");
+    Ok(node.map(|node| Step::Patch {
+        api_version: "v1".to_owned(),
+        object: Object::from_live(node),
+        patch: json!({"metadata": {"labels": selector}}),
+    }))
+}
