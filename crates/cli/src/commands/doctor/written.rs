@@ -6,9 +6,8 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use tiphys_controller::Checkouts;
 use tiphys_doctor::{Case, Change, Diagnosis, Object, Root, Written};
-use tiphys_graph::{Input, Object as Declared, Owner, Survey};
+use tiphys_graph::{Object as Declared, Options, Owner, Survey};
 use tiphys_model::{TrackingId, names};
 use tiphys_value::{FieldPath, ObjectExt as _, Origin, Value};
 
@@ -33,17 +32,7 @@ impl Declarations {
     pub fn open(place: &str) -> anyhow::Result<Self> {
         let given = Given { place, revision: None, path: None, respect_revisions: false, offline: false };
         let repository = Repository::open(&given)?;
-        let settings = repository.scan.render_settings();
-        let checkouts = Checkouts::new(&repository.repositories).with_settings(settings);
-        let survey = Survey::of(&Input {
-            tree: repository.tree.clone(),
-            folder: &repository.folder,
-            sources: &checkouts,
-            is_given: &|url| repository.repositories.is_given(url),
-            clusters: Vec::new(),
-            kube_version: "",
-            progress: &|_, _| {},
-        });
+        let survey = repository.survey(Options::default(), None, &[]);
         Ok(Self { repository, survey })
     }
 

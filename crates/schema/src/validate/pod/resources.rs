@@ -318,18 +318,18 @@ fn together(spec: &Value, part: &str) -> std::collections::BTreeMap<String, Quan
         all.filter_map(|(name, value)| Some((name.clone(), amount(value)?))).collect()
     };
     for (name, value) in list(spec, "containers").iter().flat_map(of) {
-        let sum = sums.get(&name).map_or_else(|| value.clone(), |sum| sum.plus(&value));
+        let sum = sums.get(&name).map_or_else(|| value, |sum| sum.plus(&value));
         sums.insert(name, sum);
     }
     let mut sidecars = std::collections::BTreeMap::<String, Quantity>::new();
     let mut most = std::collections::BTreeMap::<String, Quantity>::new();
     for container in list(spec, "initContainers") {
         for (name, value) in of(container) {
-            let beside = sidecars.get(&name).map_or_else(|| value.clone(), |sum| sum.plus(&value));
+            let beside = sidecars.get(&name).map_or_else(|| value, |sum| sum.plus(&value));
             if container["restartPolicy"] == "Always" {
-                let sum = sums.get(&name).map_or_else(|| value.clone(), |sum| sum.plus(&value));
+                let sum = sums.get(&name).map_or_else(|| value, |sum| sum.plus(&value));
                 sums.insert(name.clone(), sum);
-                sidecars.insert(name.clone(), beside.clone());
+                sidecars.insert(name.clone(), beside);
             }
             if most.get(&name).is_none_or(|other| beside > *other) {
                 most.insert(name, beside);
