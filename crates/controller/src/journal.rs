@@ -34,19 +34,26 @@ impl Entry {
 
 impl Engine {
     /// Logs what a write of a status tells, and records it as Events where these are asked for.
-    pub(crate) async fn note_changes(&self, key: &AppKey, before: &Value, after: &Application) {
+    pub(crate) fn note_changes(&self, key: &AppKey, before: &Value, after: &Application) {
         let before = Application::from_value(before).ok();
-        for entry in entries(before.as_ref(), after) {
-            let Entry { reason, is_warning, message } = &entry;
+        let entries = entries(before.as_ref(), after);
+        for Entry { reason, is_warning, message } in &entries {
             match is_warning {
                 true => tracing::warn!(app = %key.name, namespace = %key.namespace, %reason, "{message}"),
                 false => tracing::info!(app = %key.name, namespace = %key.namespace, %reason, "{message}"),
             }
-            if self.settings.events {
-                let kind = if *is_warning { events::WARNING } else { events::NORMAL };
-                events::record_as(&self.cache, after, kind, reason, message, self.now()).await;
-            }
         }
+        if !self.settings.events || entries.is_empty() {
+            return;
+        }
+        let (cache, app, now) = (self.cache.clone(), after.clone(), self.now());
+        // No look waits for Events to be written.
+        tokio::spawn(async move {
+            for Entry { reason, is_warning, message } in &entries {
+                let kind = if *is_warning { events::WARNING } else { events::NORMAL };
+                events::record_as(&cache, &app, kind, reason, message, now).await;
+            }
+        });
     }
 }
 

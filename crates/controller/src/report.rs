@@ -121,7 +121,7 @@ impl Engine {
         }
         match status::write(&self.cache, key, before, &after).await {
             Ok(()) => {
-                self.note_changes(key, before, app).await;
+                self.note_changes(key, before, app);
                 true
             }
             Err(error) => {

@@ -15,6 +15,7 @@ mod health;
 mod hostile;
 mod incidents;
 mod jsonnet;
+mod kubernetes_version;
 #[cfg(unix)]
 mod local_clusters;
 mod one_reading;
