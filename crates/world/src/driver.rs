@@ -38,7 +38,14 @@ impl Driver {
     /// The server refuses an object (one that is there already is left as it is).
     pub fn new(server: &ApiServer, settings: Settings) -> Result<Self, ApiError> {
         let client = server.client("kube-controller-manager");
-        let found = (settings.start == Start::Found).then(|| server.snapshot());
+        // What was left out is made first: nobody is woken by it.
+        let found = match settings.start {
+            Start::Fresh => None,
+            Start::Found => {
+                create_what_was_left_out(&client, &server.snapshot(), &settings)?;
+                Some(server.snapshot())
+            }
+        };
         let is_missing = |resource: &GroupVersionResource| {
             let id = ResourceId::new(&resource.group, &resource.resource);
             found.as_ref().is_none_or(|found| found.list(&id, None).next().is_none())
@@ -58,14 +65,11 @@ impl Driver {
                 }
             }
         }
-        if let Some(found) = &found {
-            create_missing_accounts(&client, found)?;
-        }
         server.set_webhook_backend(Arc::new(Webhooks::new(settings.behaviours.clone())));
         let world = World::new(settings);
         let clients = world.managers().map(|name| (name, server.client(name))).collect();
         // What was found is known, and not looked at; what was just made is a change.
-        let index = found.as_ref().map(|found| Index::of_found(found)).unwrap_or_default();
+        let index = found.as_ref().map(Index::of_found).unwrap_or_default();
         let revision = found.map(|found| found.revision());
         Ok(Self { server: server.clone(), clients, world, index, revision })
     }
@@ -222,16 +226,22 @@ impl Driver {
     }
 }
 
-/// Gives namespaces the account that pods need, if a found cluster has none of any: they were left out.
-fn create_missing_accounts(client: &Client, found: &Snapshot) -> Result<(), ApiError> {
-    if found.list(&ResourceId::new("", "serviceaccounts"), None).next().is_some() {
-        return Ok(());
-    }
-    let namespaces = found.list(&ResourceId::new("", "namespaces"), None);
-    for namespace in namespaces.filter(|namespace| !namespace.value().is_terminating()) {
-        let name = namespace.value().name();
-        let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": name}});
-        client.create(&resources::service_accounts(), name, account)?;
+/// Gives namespaces the account and the authority that pods need, if a found cluster has no object of the kind at all: they
+/// were left out.
+fn create_what_was_left_out(client: &Client, found: &Snapshot, settings: &Settings) -> Result<(), ApiError> {
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
+    let authority = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kube-root-ca.crt"},
+        "data": {"ca.crt": settings.root_ca}});
+    let every = [(resources::service_accounts(), account), (resources::config_maps(), authority)];
+    for (resource, object) in every {
+        let id = ResourceId::new(&resource.group, &resource.resource);
+        if found.list(&id, None).next().is_some() {
+            continue;
+        }
+        let namespaces = found.list(&ResourceId::new("", "namespaces"), None);
+        for namespace in namespaces.filter(|namespace| !namespace.value().is_terminating()) {
+            client.create(&resource, namespace.value().name(), object.clone())?;
+        }
     }
     Ok(())
 }

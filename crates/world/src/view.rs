@@ -116,6 +116,11 @@ impl View<'_> {
         found.any(|object| object.kind() == kind)
     }
 
+    /// Whether the cluster was found as it is.
+    pub fn is_found(&self) -> bool {
+        self.index.is_of_found()
+    }
+
     /// Whether what is not there is gone, and not only unknown.
     pub fn is_surely_gone(&self, uid: &str) -> bool {
         self.index.gone.as_ref().is_none_or(|gone| gone.contains(uid))

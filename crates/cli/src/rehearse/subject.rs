@@ -24,7 +24,7 @@ enum Base {
     /// Nothing: what is played is brought up.
     Empty,
     /// Another state of the repository, which is brought up first, and what it tells of the world.
-    Plan(Box<Plan>, Known),
+    Plan(Box<(Plan, Known)>),
     /// A cluster as it was found.
     Found(Found),
 }
@@ -74,7 +74,7 @@ impl Subject {
         let head = range.new.clone().unwrap_or_else(|| present.to_owned());
         let known = Known::from_plan(&plan, rules);
         let before_known = Known::from_plan(&before, rules);
-        Ok(Self { base: Base::Plan(Box::new(before), before_known), plan, known, names: (base, head) })
+        Ok(Self { base: Base::Plan(Box::new((before, before_known))), plan, known, names: (base, head) })
     }
 
     /// The plan of the state before, if it is one of the repository.
@@ -84,7 +84,7 @@ impl Subject {
 
     fn before_with_known(&self) -> Option<(&Plan, &Known)> {
         match &self.base {
-            Base::Plan(plan, known) => Some((plan, known)),
+            Base::Plan(before) => Some((&before.0, &before.1)),
             Base::Empty | Base::Found(_) => None,
         }
     }
@@ -105,7 +105,10 @@ impl Subject {
     pub fn play(&self, rules: Rules, faults: &[Timed]) -> anyhow::Result<(Option<Played>, Played)> {
         let brought = match &self.base {
             Base::Empty => None,
-            Base::Plan(before, known) => Some(on_virtual_time(bring_up(before, known, rules, Vec::new()))?),
+            Base::Plan(before) => {
+                let (plan, known) = &**before;
+                Some(on_virtual_time(bring_up(plan, known, rules, Vec::new()))?)
+            }
             Base::Found(found) => Some(on_virtual_time(stand_still(found, &self.plan, &self.known, rules))?),
         };
         let played = self.again(brought.as_ref(), rules, faults)?;

@@ -48,10 +48,10 @@ pub fn body(exploration: &Exploration) -> (String, String) {
 fn write(one: &Ranked, longest: u64, body: &mut String) {
     let is_green = one.ended.outcome == Outcome::Green;
     let class = if is_green { "good" } else { "bad" };
-    let told = if is_green {
-        format!("green {} later", time(one.later_ms))
-    } else {
-        format!("not green: {}", some_of(&one.ended.red, 4))
+    let told = match (is_green, one.later_ms) {
+        (true, 0) => "green as soon as without it".to_owned(),
+        (true, later) => format!("green {} later", time(later)),
+        (false, _) => format!("not green: {}", some_of(&one.ended.red, 4)),
     };
     let width = |ms: u64| (ms * 100 / longest).min(100);
     let _ = writeln!(

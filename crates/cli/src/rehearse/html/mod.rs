@@ -30,8 +30,8 @@ pub fn write(report: &Report) -> String {
     let mut body = String::new();
     head(report, &mut body);
     causes::write(&story.causes, &mut body);
-    player(story, &mut body);
     change(report, &mut body);
+    player(story, &mut body);
     outages(story, &mut body);
     list("What is not known", &assumed_lines(report), &mut body);
     images(&story.assumed.images, &mut body);

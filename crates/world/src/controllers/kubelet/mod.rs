@@ -63,7 +63,17 @@ impl Controller for Kubelet {
         if !watched.contains(&change.resource) || change.is_deleted {
             return Vec::new();
         }
-        view.unready_pods().filter(|key| key.namespace == change.object.namespace()).cloned().collect()
+        let mut waiting: Vec<Key> =
+            view.unready_pods().filter(|key| key.namespace == change.object.namespace()).cloned().collect();
+        // In a cluster that was found only those move that name the object.
+        if view.is_found() {
+            let names_it = |key: &Key| {
+                let pod = view.get(&resources::pods(), key);
+                pod.is_some_and(|pod| has_text(pod.get("spec"), change.object.name()))
+            };
+            waiting.retain(names_it);
+        }
+        waiting
     }
 
     fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome {
@@ -81,6 +91,16 @@ impl Controller for Kubelet {
             return Outcome::done();
         }
         Sync { pod: &pod, node: &node, context, told: Vec::new(), again: None }.run()
+    }
+}
+
+/// Whether a text stands anywhere in a value.
+fn has_text(value: Option<&Value>, text: &str) -> bool {
+    match value {
+        Some(Value::String(own)) => own == text,
+        Some(Value::Array(items)) => items.iter().any(|item| has_text(Some(item), text)),
+        Some(Value::Object(fields)) => fields.values().any(|field| has_text(Some(field), text)),
+        _ => false,
     }
 }
 
