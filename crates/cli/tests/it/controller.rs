@@ -262,6 +262,9 @@ fn one_of_two_controllers_works_and_the_other_takes_over() {
     twin.repo.run(&["app", "wait", "shop", "--timeout", "60s"]).expect(0, &["as it should be"]);
     assert!(twin.get(("", "v1", "ConfigMap"), "shop", "a").is_some());
     assert!(fetch(&address, "/healthz").starts_with("HTTP/1.1 200"));
+    // A look is counted once it is over, which is after the status that it wrote.
+    let counted = || fetch(&address, "/metrics").contains("argocd_app_reconcile_count");
+    (0..100).take_while(|_| !counted()).for_each(|_| std::thread::sleep(Duration::from_millis(50)));
     let metrics = fetch(&address, "/metrics");
     for wanted in [
         "argocd_app_info{namespace=\"argocd\",name=\"shop\",project=\"default\",autosync_enabled=\"true\"",
