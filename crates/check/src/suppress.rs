@@ -103,7 +103,7 @@ impl Suppressions {
         let used = self.used.borrow();
         let ran = |id: &&str| rules.iter().any(|rule| rule.id == *id);
         let is_unused =
-            |(at, comment): &(usize, &Comment)| !used.contains(at) && comment.rules.iter().all(|id| ran(id));
+            |(at, comment): &(usize, &Comment)| !used.contains(at) && comment.rules.iter().all(&ran);
         let told = |(_, comment): (usize, &Comment)| {
             let fault = Diagnostic::error("unused-suppression", "this comment suppresses no finding")
                 .at(comment.span.clone(), "nothing is found here")
@@ -144,7 +144,7 @@ mod tests {
         let text = "# tiphys:ignore-file B3 vendored\na: 1\nb: 2 # tiphys:ignore B9-none\n";
         let all = Suppressions::of([("a.yaml".into(), text.into())]);
         assert!(all.cover(&finding(2)));
-        assert!(all.unused(&rules::ALL).is_empty(), "the one that names a rule is used");
+        assert!(all.unused(rules::ALL).is_empty(), "the one that names a rule is used");
         assert_eq!(all.faults.len(), 1);
         assert_eq!(all.faults[0].primary.as_ref().unwrap().span.start.line, 3);
     }
@@ -158,7 +158,7 @@ mod tests {
             let unused = all.unused(rules);
             unused.iter().map(|it| it.primary.as_ref().unwrap().span.start.line).collect()
         };
-        assert_eq!(lines(&rules::ALL), [2]);
+        assert_eq!(lines(rules::ALL), [2]);
         assert!(lines(&select("B3").unwrap()).is_empty(), "the others did not run");
     }
 }

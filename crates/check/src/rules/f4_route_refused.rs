@@ -185,7 +185,7 @@ fn is_made_by_script(context: &Context<'_>, name: &str) -> bool {
         is_script
             && (0..lines.len()).filter(begins).any(|at| lines[at..].iter().take(8).any(|line| names(line)))
     };
-    files.ending(&ENDINGS).any(|path| holds(path))
+    files.ending(&ENDINGS).any(holds)
 }
 
 fn missing(

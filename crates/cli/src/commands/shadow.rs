@@ -31,8 +31,8 @@ enum Command {
 
 /// Say where the two engines agree, where they differ and how, and what could not be compared.
 ///
-/// The input is what `tiphys controller --shadow` writes to stdout: one decision a line. Of each Application and
-/// ApplicationSet the last one counts.
+/// The input is what `tiphys controller --shadow` writes to stdout: one decision a line.
+/// Of each Application and ApplicationSet the last one counts.
 ///
 /// Exit codes: 0 both agree wherever they can be compared; 1 they differ; 2 wrong use.
 ///

@@ -297,7 +297,7 @@ const MAX_REACHED: usize = 10_000;
 fn kustomization_of(files: &Files, folder: &str) -> Option<Value> {
     let beside =
         |name: &&str| if folder.is_empty() { (*name).to_owned() } else { format!("{folder}/{name}") };
-    let mut names = tiphys_kustomize::FILE_NAMES.iter().map(|name| beside(&name));
+    let mut names = tiphys_kustomize::FILE_NAMES.iter().map(beside);
     read(files, &names.find(|file| files.tree().is_file(file))?)
 }
 

@@ -35,7 +35,7 @@ pub(super) fn create_file(file: &Path) -> io::Result<File> {
 /// Writes a file that only its owner reads, in place of one that is there.
 pub(super) fn replace_file(file: &Path, text: &str) -> io::Result<()> {
     match std::fs::remove_file(file) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => io::Write::write_all(&mut create_file(file)?, text.as_bytes()),
     }
 }
