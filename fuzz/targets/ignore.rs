@@ -14,7 +14,7 @@ fuzz_target!(|input: (&str, &str)| {
         jq_path_expressions: vec![expression.into()],
         ..IgnoreDifference::default()
     };
-    if let Ok(rules) = IgnoreRules::of(&object, &[rule]) {
+    if let Ok(rules) = IgnoreRules::for_object(&object, &[rule]) {
         compare(&object, &object, &DiffOptions { ignore: Some(&rules), ..DiffOptions::default() });
     }
 });

@@ -115,7 +115,7 @@ fn faults(edges: &BTreeMap<String, Vec<String>>) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn one(user: &str, used: &str) -> Vec<String> {
+    fn layer_faults(user: &str, used: &str) -> Vec<String> {
         faults(&BTreeMap::from([(user.to_owned(), vec![used.to_owned()])]))
     }
 
@@ -126,10 +126,10 @@ mod tests {
 
     #[test]
     fn an_edge_up_io_below_layer_four_and_unwrapped_crates_are_faults() {
-        assert_eq!(one("tiphys-yaml", "tiphys-helm").len(), 1);
-        assert_eq!(one("tiphys-sync", "tokio").len(), 1);
-        assert_eq!(one("tiphys-controller", "kube").len(), 1);
-        assert_eq!(one("tiphys-helm", "tiphys-yaml").len(), 0);
-        assert_eq!(one("tiphys-unheard-of", "serde").len(), 1);
+        assert_eq!(layer_faults("tiphys-yaml", "tiphys-helm").len(), 1);
+        assert_eq!(layer_faults("tiphys-sync", "tokio").len(), 1);
+        assert_eq!(layer_faults("tiphys-controller", "kube").len(), 1);
+        assert_eq!(layer_faults("tiphys-helm", "tiphys-yaml").len(), 0);
+        assert_eq!(layer_faults("tiphys-unheard-of", "serde").len(), 1);
     }
 }

@@ -21,9 +21,11 @@ pub(crate) fn matrix(
         return Err(fail(format!("found {} generators, Matrix support only exactly two", children.len())));
     };
     let mut out = Vec::new();
-    for left in generator::only(first, None, &format!("{at}.generators[0]"), renderer, inputs, depth)? {
+    for left in generator::run_single(first, None, &format!("{at}.generators[0]"), renderer, inputs, depth)? {
         let from = Some(&left).filter(|left| !left.is_empty());
-        for right in generator::only(second, from, &format!("{at}.generators[1]"), renderer, inputs, depth)? {
+        for right in
+            generator::run_single(second, from, &format!("{at}.generators[1]"), renderer, inputs, depth)?
+        {
             let set = if renderer.is_go() {
                 let set = params::copy(&right);
                 params::overlay(&set, &left);
@@ -84,7 +86,7 @@ pub(crate) fn merge(
     for (index, child) in children.iter().enumerate() {
         let at = format!("{at}.generators[{index}]");
         let mut seen = BTreeSet::new();
-        for set in generator::only(child, None, &at, renderer, inputs, depth)? {
+        for set in generator::run_single(child, None, &at, renderer, inputs, depth)? {
             let id = identity(&set, &keys).map_err(fail)?;
             if !seen.insert(id.clone()) {
                 return Err(fail(format!(

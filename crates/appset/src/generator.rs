@@ -44,7 +44,7 @@ pub(crate) fn all(
 }
 
 /// What the one generator of an entry below another generator yields; it may be templated from a set.
-pub(crate) fn only(
+pub(crate) fn run_single(
     generator: &Json,
     from: Option<&Map>,
     at: &str,
@@ -77,7 +77,8 @@ fn run(
     // The selector counts as it is written, also below a matrix that templates the rest.
     let by = generator.get("selector").filter(|by| by.is_object());
     if let Some(by) = by {
-        selector::check(by).map_err(|error| fail(format!("error parsing label selector: {error}")))?;
+        selector::check_selector(by)
+            .map_err(|error| fail(format!("error parsing label selector: {error}")))?;
     }
     let render = |set| renderer.generator(&without_templates(generator), set);
     let rendered = from.map(render).transpose().map_err(fail)?;
@@ -131,7 +132,7 @@ fn terminal(kind: &str, spec: &Json, renderer: &Renderer, inputs: &dyn Inputs) -
             let asked = spec.at(&["input", "parameters"]).map_or(Value::Nil, params::value_of);
             let mut sets = Vec::new();
             for answer in inputs.plugin(spec)? {
-                let set = shaped(&answer, renderer);
+                let set = template_params(&answer, renderer);
                 let input = Map::from_iter([("input", Map::from_iter([("parameters", asked.clone())]))]);
                 if renderer.is_go() {
                     set.insert("generator", input);
@@ -148,14 +149,14 @@ fn terminal(kind: &str, spec: &Json, renderer: &Renderer, inputs: &dyn Inputs) -
 }
 
 /// Parameters in the form that a template language knows: trees, or flat texts.
-pub(crate) fn shaped(params: &Params, renderer: &Renderer) -> Map {
+pub(crate) fn template_params(params: &Params, renderer: &Renderer) -> Map {
     let tree = params::from_json(params);
     if renderer.is_go() { tree } else { params::flatten(&tree) }
 }
 
 /// Keeps the sets that the post-filter selects.
 fn filtered(sets: Vec<Map>, by: Option<&Json>) -> Result<Vec<Map>, String> {
-    let Some(by) = by.filter(|selector| !selector::is_empty(selector)) else { return Ok(sets) };
+    let Some(by) = by.filter(|selector| !selector::selects_nothing(selector)) else { return Ok(sets) };
     let mut kept = Vec::new();
     for set in sets {
         let flat = params::flatten(&set);
@@ -223,9 +224,10 @@ fn plain_element(element: &Params) -> Result<Map, String> {
 }
 
 fn clusters(spec: &Json, renderer: &Renderer, inputs: &dyn Inputs) -> Result<Vec<Map>, String> {
-    let by = spec.get("selector").filter(|by| !selector::is_empty(by)).cloned().map(without_secret_type);
+    let by =
+        spec.get("selector").filter(|by| !selector::selects_nothing(by)).cloned().map(without_secret_type);
     if let Some(by) = &by {
-        let checked = selector::check(by).and_then(|()| selector::check_values(by));
+        let checked = selector::check_selector(by).and_then(|()| selector::check_values(by));
         checked.map_err(|error| format!("error converting label selector: {error}"))?;
     }
     let mut selected: Vec<ClusterInfo> = Vec::new();

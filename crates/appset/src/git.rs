@@ -10,7 +10,7 @@ use tiphys_gocompat::{
 use tiphys_gotemplate::{Map, Value};
 use tiphys_value::ObjectExt;
 
-use crate::{Inputs, Params, generator::shaped, params, render::Renderer};
+use crate::{Inputs, Params, generator::template_params, params, render::Renderer};
 
 /// The sets that a Git generator yields.
 pub(crate) fn run(git: &Json, renderer: &Renderer, inputs: &dyn Inputs) -> Result<Vec<Map>, String> {
@@ -23,7 +23,7 @@ pub(crate) fn run(git: &Json, renderer: &Renderer, inputs: &dyn Inputs) -> Resul
     let mut sets = Vec::new();
     if let Some(rules) = rules("directories") {
         let files = inputs.git(text("repoURL"), text("revision"))?;
-        let rules: Vec<Rule> = rules.iter().map(Rule::of).collect();
+        let rules: Vec<Rule> = rules.iter().map(Rule::from_json).collect();
         for directory in directories(&files.files(), inputs.sees_hidden_directories()) {
             if selected(&rules, &directory, is_directory_meant)? {
                 let set = Map::new();
@@ -34,7 +34,7 @@ pub(crate) fn run(git: &Json, renderer: &Renderer, inputs: &dyn Inputs) -> Resul
     } else if let Some(rules) = rules("files") {
         let is_new = inputs.has_new_file_globbing();
         let is_meant = if is_new { is_file_meant_anew } else { is_file_meant };
-        let rules = rules.iter().map(Rule::of);
+        let rules = rules.iter().map(Rule::from_json);
         let rules = rules
             .map(
                 |rule| {
@@ -50,7 +50,7 @@ pub(crate) fn run(git: &Json, renderer: &Renderer, inputs: &dyn Inputs) -> Resul
             let content = tiphys_yaml::from_yaml(&files.read(file)?)
                 .map_err(|error| format!("unable to parse file {file}: {error}"))?;
             for element in elements(content, file)? {
-                let set = shaped(&element, renderer);
+                let set = template_params(&element, renderer);
                 place(&set, &path::dir(file), Some(path::base(file)), prefix, renderer);
                 sets.push(set);
             }
@@ -106,7 +106,7 @@ struct Rule {
 }
 
 impl Rule {
-    fn of(rule: &Json) -> Self {
+    fn from_json(rule: &Json) -> Self {
         Self {
             path: rule.str_at(&["path"]).unwrap_or_default().to_owned(),
             is_excluding: rule.get("exclude") == Some(&Json::Bool(true)),

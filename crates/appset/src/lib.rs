@@ -5,7 +5,7 @@ mod combine;
 mod generator;
 mod git;
 mod limits;
-mod normal;
+mod normalize;
 mod owner;
 mod params;
 mod plan;
@@ -22,7 +22,7 @@ pub use plan::{Brake, Plan, Policy, Update, plan};
 pub use preview::{Deleted, Preview, preview};
 use render::Renderer;
 pub use rollout::{AppRollout, Rollout, is_rolling, removal_order, roll};
-pub use selector::{check as check_selector, is_empty as selects_nothing, selects};
+pub use selector::{check_selector, selects, selects_nothing};
 use serde_json::{Value, json};
 use tiphys_gotemplate::{Map, Numbers};
 use tiphys_model::names;
@@ -33,7 +33,7 @@ pub type Params = serde_json::Map<String, Value>;
 
 /// A field of an object of the cluster as Go prints it: what such an object says of a cluster is handed to templates as
 /// text.
-pub fn printed(value: &Value) -> String {
+pub fn print_field(value: &Value) -> String {
     params::text_of(&tiphys_gotemplate::Value::from_json(value, Numbers::AsStored))
 }
 
@@ -127,7 +127,7 @@ pub struct Generated {
 /// # Errors
 /// A generator or the template fails.
 pub fn generate(set: &Value, inputs: &dyn Inputs) -> Result<Vec<Generated>, GenerateError> {
-    let renderer = Renderer::of(set);
+    let renderer = Renderer::for_set(set);
     let template = set.at(&["spec", "template"]).cloned().unwrap_or_default();
     let generators = match set.at(&["spec", "generators"]) {
         None | Some(Value::Null) => &[][..],
@@ -142,7 +142,7 @@ pub fn generate(set: &Value, inputs: &dyn Inputs) -> Result<Vec<Generated>, Gene
     for (index, generator) in generators.iter().enumerate() {
         let at = format!("spec.generators[{index}]");
         for yielded in generator::all(generator, &at, &renderer, inputs)? {
-            let template = template::overridden(&template, generator, yielded.kind);
+            let template = template::merge_override(&template, generator, yielded.kind);
             template::check_types(&template)
                 .map_err(|error| GenerateError::Template(format!("{at}: {error}")))?;
             for params in yielded.sets {
@@ -182,7 +182,7 @@ fn application(
         let text = renderer.text(patch, params).map_err(|error| {
             GenerateError::Template(format!("error replacing values in templatePatch: {error}"))
         })?;
-        app = template::patched(&app, &text).map_err(GenerateError::Template)?;
+        app = template::apply_patch(&app, &text).map_err(GenerateError::Template)?;
     }
     app["metadata"]["namespace"] = set.namespace().into();
     Ok(app)

@@ -60,7 +60,7 @@ impl Account {
     }
 
     /// Counts what a template made.
-    pub fn executed(&self, env: &Env<'_>) {
+    pub fn charge_template(&self, env: &Env<'_>) {
         self.made.set(env.made.get());
         self.worked.set(env.worked.get());
     }

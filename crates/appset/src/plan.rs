@@ -7,7 +7,7 @@ use tiphys_diff::{DiffOptions, IgnoreRules};
 use tiphys_model::{IgnoreDifference, names};
 use tiphys_value::ObjectExt;
 
-use crate::{Generated, normal, owner};
+use crate::{Generated, normalize, owner};
 
 /// Annotations of Applications that their sets never take away (Argo CD docs, "Controlling Resource
 /// Modification"), and ours.
@@ -46,7 +46,7 @@ pub enum Policy {
 
 impl Policy {
     /// Reads the policy of an ApplicationSet; an unknown one is none.
-    pub fn of(set: &Value) -> Option<Self> {
+    pub fn from_set(set: &Value) -> Option<Self> {
         match set.str_at(&["spec", "syncPolicy", "applicationsSync"]) {
             None | Some("" | "sync") => Some(Self::Sync),
             Some("create-only") => Some(Self::CreateOnly),
@@ -155,7 +155,7 @@ fn owned(set: &Value, mut app: Value) -> Value {
 
 fn normalized(app: &Value) -> Value {
     let mut app = app.clone();
-    normal::normalize(&mut app);
+    normalize::normalize(&mut app);
     app
 }
 
@@ -174,13 +174,13 @@ fn changed(set: &Value, wanted: &Value, have: &Value) -> Result<Option<Value>, S
     owner::take(&mut after, set);
     let rules = ignored(set);
     if !rules.is_empty() {
-        let rules = IgnoreRules::of(have, &rules).map_err(|error| error.to_string())?;
+        let rules = IgnoreRules::for_object(have, &rules).map_err(|error| error.to_string())?;
         let options = DiffOptions { ignore: Some(&rules), ..DiffOptions::default() };
         let mut kept = tiphys_diff::keep_ignored(&after, have, &options);
         drop_remains(&mut kept, &after, &rules.without_ignored(have), 0);
         after = kept;
     }
-    if normal::is_same_spec(&after, have) {
+    if normalize::is_same_spec(&after, have) {
         // It stays as it was written, or two forms of the same would be a change for ever.
         after["spec"] = have.get("spec").cloned().unwrap_or_default();
     }

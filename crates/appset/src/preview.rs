@@ -32,7 +32,7 @@ pub struct Deleted {
 /// A generator or the template fails.
 pub fn preview(set: &Value, existing: &[Value], inputs: &dyn Inputs) -> Result<Preview, GenerateError> {
     let generated = generate(set, inputs)?;
-    let policy = Policy::of(set).unwrap_or(Policy::CreateOnly);
+    let policy = Policy::from_set(set).unwrap_or(Policy::CreateOnly);
     let mut all = plan(set, &generated, existing, policy, Brake::Off);
     all.held = plan(set, &generated, existing, policy, Brake::On).held;
     let named = |name: &String| existing.iter().find(|app| app.name() == name);

@@ -36,7 +36,7 @@ enum Language {
 }
 
 impl Language {
-    fn of(set: &Json) -> Self {
+    fn from_set(set: &Json) -> Self {
         if set.at(&["spec", "goTemplate"]) != Some(&Json::Bool(true)) {
             return Self::Plain;
         }
@@ -56,9 +56,9 @@ impl Language {
 
 impl Renderer {
     /// The language that a set asks for.
-    pub fn of(set: &Json) -> Self {
+    pub fn for_set(set: &Json) -> Self {
         let of = format!("{}/{}", set.namespace(), set.name());
-        Self { language: Language::of(set), of, account: Account::open() }
+        Self { language: Language::from_set(set), of, account: Account::open() }
     }
 
     /// What the set has taken so far.
@@ -89,7 +89,7 @@ impl Renderer {
     /// # Errors
     /// As [`Self::text`], or the value is nested too deeply.
     pub fn value(&self, value: &Json, params: &Map) -> Result<Json, String> {
-        self.below(value, params, 0, false)
+        self.render_nested(value, params, 0, false)
     }
 
     /// Renders the second generator of a matrix with a set of the first. Its `values` are rendered once more with its own
@@ -98,24 +98,32 @@ impl Renderer {
     /// # Errors
     /// As [`Self::value`].
     pub fn generator(&self, generator: &Json, params: &Map) -> Result<Json, String> {
-        self.below(generator, params, 0, true)
+        self.render_nested(generator, params, 0, true)
     }
 
-    fn below(&self, value: &Json, params: &Map, depth: usize, is_generator: bool) -> Result<Json, String> {
+    fn render_nested(
+        &self,
+        value: &Json,
+        params: &Map,
+        depth: usize,
+        is_generator: bool,
+    ) -> Result<Json, String> {
         if depth > MAX_DEPTH {
             return Err(format!("the template is nested deeper than {MAX_DEPTH}"));
         }
         match value {
             Json::String(text) => self.text(text, params).map(Json::from),
             Json::Array(list) => {
-                let items: Result<Vec<_>, _> =
-                    list.iter().map(|item| self.below(item, params, depth + 1, is_generator)).collect();
+                let items: Result<Vec<_>, _> = list
+                    .iter()
+                    .map(|item| self.render_nested(item, params, depth + 1, is_generator))
+                    .collect();
                 items.map(Json::from)
             }
             Json::Object(map) => {
                 let mut out = JsonMap::new();
                 for (key, child) in map.iter().filter(|(_, child)| !child.is_null()) {
-                    let mut rendered = self.below(child, params, depth + 1, is_generator);
+                    let mut rendered = self.render_nested(child, params, depth + 1, is_generator);
                     if is_generator && WITH_VALUES.contains(&key.as_str()) && child.get("values").is_some() {
                         rendered = self.with_late_values(child, params, depth + 1);
                     }
@@ -130,7 +138,7 @@ impl Renderer {
     fn with_late_values(&self, generator: &Json, params: &Map, depth: usize) -> Result<Json, String> {
         let mut rest = generator.clone();
         let values = rest.as_object_mut().and_then(|map| map.remove("values")).unwrap_or_default();
-        let mut out = self.below(&rest, params, depth, true)?;
+        let mut out = self.render_nested(&rest, params, depth, true)?;
         let mut early = JsonMap::new();
         for (key, value) in values.as_object().into_iter().flatten() {
             let rendered = match value {
@@ -161,7 +169,7 @@ impl Renderer {
         let entropy = SetEntropy { of: &self.of, text, params, seeded: OnceCell::new() };
         let env = Env { entropy: &entropy, ..self.account.env() };
         let rendered = Arc::new(set).execute("base", Value::Map(params.clone()), &env, None);
-        self.account.executed(&env);
+        self.account.charge_template(&env);
         rendered.map_err(|error| format!("failed to execute go template {text}: {error}"))
     }
 }
@@ -298,7 +306,7 @@ mod tests {
     use serde_json::json;
 
     fn renderer(spec: Json) -> Renderer {
-        Renderer::of(&json!({ "spec": spec }))
+        Renderer::for_set(&json!({ "spec": spec }))
     }
 
     fn set(json: Json) -> Map {

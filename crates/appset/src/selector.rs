@@ -5,7 +5,7 @@ use tiphys_schema::names::{label_value, qualified_name};
 use tiphys_value::ObjectExt;
 
 /// Whether a selector names nothing.
-pub fn is_empty(selector: &Value) -> bool {
+pub fn selects_nothing(selector: &Value) -> bool {
     let has = |key: &str| match selector.get(key) {
         Some(Value::Object(map)) => !map.is_empty(),
         Some(Value::Array(list)) => !list.is_empty(),
@@ -49,7 +49,7 @@ pub fn selects(selector: &Value, label: &dyn Fn(&str) -> Option<String>) -> Resu
 ///
 /// # Errors
 /// It cannot.
-pub fn check(selector: &Value) -> Result<(), String> {
+pub fn check_selector(selector: &Value) -> Result<(), String> {
     let named = selector.get("matchLabels").and_then(Value::as_object).into_iter().flatten();
     for (key, _) in named {
         check_key(key)?;

@@ -14,7 +14,7 @@ const MAX_DEPTH: usize = 64;
 const WHOLE: &str = "valuesObject";
 
 /// The set's template with what a generator's own one says: what that leaves empty is the set's.
-pub(crate) fn overridden(template: &Value, generator: &Value, kind: &str) -> Value {
+pub(crate) fn merge_override(template: &Value, generator: &Value, kind: &str) -> Value {
     let own = generator.at(&[kind, "template"]).filter(|own| own.is_object());
     let Some(own) = own else { return template.clone() };
     let mut out = own.clone();
@@ -75,7 +75,7 @@ pub(crate) fn check_types(object: &Value) -> Result<(), String> {
 ///
 /// # Errors
 /// The patch cannot be read or applied.
-pub(crate) fn patched(application: &Value, text: &str) -> Result<Value, String> {
+pub(crate) fn apply_patch(application: &Value, text: &str) -> Result<Value, String> {
     let is_json = text.trim_start().starts_with('{');
     let mut patch: Value = if is_json {
         json_within(text.as_bytes(), &Budget::of_document()).map_err(|error| error.to_string())
@@ -137,10 +137,10 @@ mod tests {
         let expected = json!({"metadata": {"name": "set", "labels": {"a": "1", "b": "2"}}, "spec": {"project": "q",
             "source": {"helm": {"valuesObject": {"y": 2}, "valueFiles": ["a"]}, "directory": {}},
             "syncPolicy": {"automated": {"prune": true}}}});
-        assert_eq!(overridden(&template, &generator, "list"), expected);
-        assert_eq!(overridden(&template, &json!({"git": {}}), "git"), template);
+        assert_eq!(merge_override(&template, &generator, "list"), expected);
+        assert_eq!(merge_override(&template, &json!({"git": {}}), "git"), template);
         let automated = json!({"list": {"template": {"spec": {"syncPolicy": {"automated": {}}}}}});
-        let filled = overridden(&json!({"spec": {"project": "p"}}), &automated, "list");
+        let filled = merge_override(&json!({"spec": {"project": "p"}}), &automated, "list");
         assert_eq!(filled, json!({"spec": {"project": "p", "syncPolicy": {"automated": {}}}}));
     }
 
@@ -151,12 +151,12 @@ mod tests {
         let patch = "metadata: {finalizers: [z], labels: {a: b}}\nspec:\n  project: q\n  sources: [{repoURL: s}]\n  source:\n    helm: {$patch: replace, values: b}\n";
         let expected = json!({"metadata": {"name": "a", "finalizers": ["z", "x"], "labels": {"a": "b"}},
             "spec": {"project": "p", "sources": [{"repoURL": "s"}], "source": {"helm": {"values": "b"}}}});
-        assert_eq!(patched(&app, patch), Ok(expected));
-        assert_eq!(patched(&app, ""), Ok(app.clone()));
+        assert_eq!(apply_patch(&app, patch), Ok(expected));
+        assert_eq!(apply_patch(&app, ""), Ok(app.clone()));
         for wrong in
             ["spec: {project: 1}", "[]", "{spec: {}}", "spec: {syncPolicy: {automated: {prune: 'true'}}}"]
         {
-            assert!(patched(&app, wrong).is_err(), "{wrong}");
+            assert!(apply_patch(&app, wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -30,7 +30,7 @@ pub struct Baseline {
 
 impl Baseline {
     /// Takes down findings.
-    pub fn of(findings: &[Finding]) -> Self {
+    pub fn from_findings(findings: &[Finding]) -> Self {
         let mut known = BTreeMap::new();
         for finding in findings {
             *known.entry(finding.fingerprint()).or_default() += 1;
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn what_only_moved_is_known() {
-        let baseline = Baseline::parse(&Baseline::of(&[finding(3, "one")]).text()).unwrap();
+        let baseline = Baseline::parse(&Baseline::from_findings(&[finding(3, "one")]).text()).unwrap();
         let left = baseline.subtract(vec![finding(9, "one"), finding(9, "one"), finding(3, "two")]);
         assert_eq!(left.iter().map(|f| f.diagnostic.message.as_str()).collect::<Vec<_>>(), ["one", "two"]);
     }

@@ -125,7 +125,7 @@ impl Finding {
 
     /// The same, mended by another word in the place of one.
     #[must_use]
-    pub fn respelt(mut self, wrong: impl Into<String>, meant: impl Into<String>) -> Self {
+    pub fn with_spelling(mut self, wrong: impl Into<String>, meant: impl Into<String>) -> Self {
         self.respelling = Some(Respelling { wrong: wrong.into(), meant: meant.into() });
         self
     }
@@ -135,6 +135,6 @@ impl Finding {
     pub fn perhaps(mut self, wrong: &str, meant: Option<&str>) -> Self {
         let Some(meant) = meant else { return self };
         self.diagnostic.help.push(format!("perhaps {meant} is meant"));
-        self.respelt(wrong, meant)
+        self.with_spelling(wrong, meant)
     }
 }

@@ -140,7 +140,7 @@ fn helps(
 
 /// The texts of all files as the proven fixes of findings leave them, of those that are certain or of all; fixes
 /// that overlap an earlier one are left out, and counted.
-pub fn fixed(
+pub fn apply_fixes(
     findings: &[Finding],
     sources: &SourceMap,
     least: Confidence,

@@ -114,7 +114,7 @@ impl<'a> Context<'a> {
 
     /// The definitions of custom resources, whose schemas are read once.
     pub(crate) fn definitions(&self) -> &Definitions<'a> {
-        self.definitions.get_or_init(|| Definitions::of(self.survey))
+        self.definitions.get_or_init(|| Definitions::from_survey(self.survey))
     }
 
     /// The networks that policies restrict, each with the connections that are needed in it.

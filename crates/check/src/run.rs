@@ -7,7 +7,7 @@ use tiphys_graph::parallel;
 
 use crate::{
     Baseline, Config, Context, Finding, Report, Rule, rules,
-    support::{once, respell, set_aside},
+    support::{dedup, unused_files, word_replacement},
     suppress::Suppressions,
 };
 
@@ -53,10 +53,10 @@ pub fn check(context: &Context<'_>, rules: &[&Rule]) -> Checked {
         // What is still to be filled in may be anything.
         findings.extend(of_flux.into_iter().filter(|it| !it.diagnostic.message.contains("${")));
     }
-    respell::patches(&context.survey.files, &mut findings);
+    word_replacement::patches(&context.survey.files, &mut findings);
     sort(&mut findings);
     findings.dedup();
-    Checked { findings: once::by_place(findings), ..Checked::default() }
+    Checked { findings: dedup::by_place(findings), ..Checked::default() }
 }
 
 /// What rules find in one survey.
@@ -67,7 +67,7 @@ fn run(context: &Context<'_>, rules: &[&Rule]) -> Vec<Finding> {
         report.findings
     });
     let mut findings: Vec<Finding> = reports.into_iter().flatten().collect();
-    set_aside::weigh(context.survey, &mut findings);
+    unused_files::weigh(context.survey, &mut findings);
     findings
 }
 
@@ -80,7 +80,7 @@ fn is_of_clusters(rule: &Rule) -> bool {
 pub fn judge(context: &Context<'_>, options: &Options<'_>) -> Checked {
     let mut checked = remaining(context, options);
     let before = context.base.map(|base| {
-        let look = || Baseline::of(&remaining(&Context::new(base, None), options).findings);
+        let look = || Baseline::from_findings(&remaining(&Context::new(base, None), options).findings);
         options.before.get_or_init(look)
     });
     for baseline in options.baseline.into_iter().chain(before) {
@@ -93,7 +93,7 @@ pub fn judge(context: &Context<'_>, options: &Options<'_>) -> Checked {
 
 fn remaining(context: &Context<'_>, options: &Options<'_>) -> Checked {
     let mut checked = check(context, &options.rules);
-    let suppressions = Suppressions::of(context.survey.files.texts());
+    let suppressions = Suppressions::from_texts(context.survey.files.texts());
     let all = checked.findings.len();
     checked.findings.retain(|finding| !suppressions.cover(finding));
     checked.suppressed = all - checked.findings.len();
@@ -102,7 +102,7 @@ fn remaining(context: &Context<'_>, options: &Options<'_>) -> Checked {
     sort(&mut checked.findings);
     // What could not be had may be what a comment is about.
     if context.survey.unseen.is_empty() {
-        checked.faults = suppressions.unused(&options.rules);
+        checked.faults = suppressions.unused_suppressions(&options.rules);
     }
     checked.faults.extend(suppressions.faults);
     checked

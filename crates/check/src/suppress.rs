@@ -37,7 +37,7 @@ pub struct Suppressions {
 
 impl Suppressions {
     /// Reads the comments of texts.
-    pub fn of(texts: impl IntoIterator<Item = (Arc<str>, Arc<str>)>) -> Self {
+    pub fn from_texts(texts: impl IntoIterator<Item = (Arc<str>, Arc<str>)>) -> Self {
         let mut all = Self::default();
         for (file, text) in texts {
             if text.contains(MARK) {
@@ -99,7 +99,7 @@ impl Suppressions {
     }
 
     /// The comments that have suppressed nothing, though all rules that they name have run.
-    pub fn unused(&self, rules: &[&Rule]) -> Vec<Diagnostic> {
+    pub fn unused_suppressions(&self, rules: &[&Rule]) -> Vec<Diagnostic> {
         let used = self.used.borrow();
         let ran = |id: &&str| rules.iter().any(|rule| rule.id == *id);
         let is_unused =
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn a_comment_covers_its_line_or_the_next() {
         let text = "a: 1 # tiphys:ignore B3-two-owners known\n# tiphys:ignore B shared on purpose\n# more\nb: 2\nc: 3\n";
-        let all = Suppressions::of([("a.yaml".into(), text.into())]);
+        let all = Suppressions::from_texts([("a.yaml".into(), text.into())]);
         let covered: Vec<bool> = (1..=5).map(|line| all.cover(&finding(line))).collect();
         assert_eq!(covered, [true, false, false, true, false]);
         assert!(all.faults.is_empty());
@@ -142,9 +142,9 @@ mod tests {
     #[test]
     fn a_comment_may_cover_the_file_and_must_name_a_rule() {
         let text = "# tiphys:ignore-file B3 vendored\na: 1\nb: 2 # tiphys:ignore B9-none\n";
-        let all = Suppressions::of([("a.yaml".into(), text.into())]);
+        let all = Suppressions::from_texts([("a.yaml".into(), text.into())]);
         assert!(all.cover(&finding(2)));
-        assert!(all.unused(rules::ALL).is_empty(), "the one that names a rule is used");
+        assert!(all.unused_suppressions(rules::ALL).is_empty(), "the one that names a rule is used");
         assert_eq!(all.faults.len(), 1);
         assert_eq!(all.faults[0].primary.as_ref().unwrap().span.start.line, 3);
     }
@@ -152,10 +152,10 @@ mod tests {
     #[test]
     fn a_comment_that_suppresses_nothing_is_told_if_its_rules_have_run() {
         let text = "a: 1 # tiphys:ignore B3-two-owners known\nb: 2 # tiphys:ignore E1 gone\n";
-        let all = Suppressions::of([("a.yaml".into(), text.into())]);
+        let all = Suppressions::from_texts([("a.yaml".into(), text.into())]);
         assert!(all.cover(&finding(1)));
         let lines = |rules: &[&Rule]| -> Vec<u32> {
-            let unused = all.unused(rules);
+            let unused = all.unused_suppressions(rules);
             unused.iter().map(|it| it.primary.as_ref().unwrap().span.start.line).collect()
         };
         assert_eq!(lines(rules::ALL), [2]);

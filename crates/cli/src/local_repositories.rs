@@ -24,7 +24,7 @@ pub fn allow(folders: &[PathBuf]) -> anyhow::Result<()> {
         }
     }
     // A second call in one process, as tests may make, changes nothing.
-    let _ = ALLOWED.set(LocalRepositories::below(folders));
+    let _ = ALLOWED.set(LocalRepositories::below_folders(folders));
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use std::{
 
 use clap::ValueEnum;
 use serde_json::Value;
-use tiphys_diag::show;
+use tiphys_diag::sanitize;
 
 /// The form of a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -29,7 +29,7 @@ macro_rules! eprintln {
 
 /// Writes lines to stderr for people. That nobody reads them ends nobody's work.
 pub fn notice(text: impl Display) {
-    let _ = writeln!(io::stderr().lock(), "{}", show::terminal(&text.to_string()));
+    let _ = writeln!(io::stderr().lock(), "{}", sanitize::terminal(&text.to_string()));
 }
 
 /// Writes a line to stdout, as a terminal may have it. Unlike `println!` it does not panic when nobody reads any more.
@@ -37,7 +37,7 @@ pub fn notice(text: impl Display) {
 /// # Errors
 /// stdout cannot be written.
 pub fn say(line: impl Display) -> io::Result<()> {
-    write(show::terminal(&format!("{line}\n")).as_bytes())
+    write(sanitize::terminal(&format!("{line}\n")).as_bytes())
 }
 
 /// Prints text for people, or the value that says the same to programs.
@@ -46,9 +46,9 @@ pub fn say(line: impl Display) -> io::Result<()> {
 /// stdout cannot be written.
 pub fn print(format: Format, text: &str, value: &Value) -> io::Result<()> {
     match format {
-        Format::Text => write(show::terminal(text).as_bytes()),
+        Format::Text => write(sanitize::terminal(text).as_bytes()),
         Format::Json => write(json_text(value).as_bytes()),
-        Format::Yaml => write(show::without_passwords(&tiphys_yaml::to_yaml(value)).as_bytes()),
+        Format::Yaml => write(sanitize::without_passwords(&tiphys_yaml::to_yaml(value)).as_bytes()),
     }
 }
 
@@ -59,7 +59,7 @@ pub fn print(format: Format, text: &str, value: &Value) -> io::Result<()> {
 pub fn print_manifests(format: Format, text: &str, value: &Value) -> io::Result<()> {
     match format {
         Format::Text => write(text.as_bytes()),
-        Format::Json => write(show::json(&format!("{value:#}\n")).as_bytes()),
+        Format::Json => write(sanitize::json(&format!("{value:#}\n")).as_bytes()),
         Format::Yaml => write(tiphys_yaml::to_yaml(value).as_bytes()),
     }
 }
@@ -67,8 +67,8 @@ pub fn print_manifests(format: Format, text: &str, value: &Value) -> io::Result<
 /// A value as JSON text for programs, without passwords of addresses and without what commands a terminal.
 pub fn json_text(value: &Value) -> String {
     let text = format!("{value:#}\n");
-    let text = show::without_passwords(&text);
-    show::json(&text).into_owned()
+    let text = sanitize::without_passwords(&text);
+    sanitize::json(&text).into_owned()
 }
 
 /// Writes to stdout, all of it before this returns: what is left for the end of the process fails unheard.
@@ -85,7 +85,7 @@ pub fn write(bytes: &[u8]) -> io::Result<()> {
 pub fn table<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
     let header = header.map(str::to_owned);
     let rows: Vec<[String; N]> =
-        rows.iter().map(|row| row.each_ref().map(|cell| show::line(cell).into_owned())).collect();
+        rows.iter().map(|row| row.each_ref().map(|cell| sanitize::line(cell).into_owned())).collect();
     let lines: Vec<&[String; N]> = std::iter::once(&header).chain(&rows).collect();
     let widths: Vec<usize> = (0..N)
         .map(|at| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or_default())

@@ -31,14 +31,14 @@ fn is_excluded(resource: &Resource) -> bool {
 
 /// Which part of a cluster is followed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Scope {
+pub struct WatchScope {
     /// Only these namespaces; empty means all.
     pub namespaces: Vec<String>,
     /// Objects without a namespace are followed though namespaces are given.
     pub cluster_resources: bool,
 }
 
-impl Scope {
+impl WatchScope {
     /// The places in which objects of a kind are followed; an empty name means everywhere.
     fn places(&self, resource: &Resource) -> Vec<String> {
         match (self.namespaces.is_empty(), resource.namespaced) {
@@ -72,7 +72,7 @@ pub struct LiveCache {
 
 struct Inner {
     cluster: Cluster,
-    scope: Scope,
+    scope: WatchScope,
     mark: Box<Mark>,
     index: RwLock<Index>,
     changes: broadcast::Sender<Arc<Change>>,
@@ -110,7 +110,7 @@ impl LiveCache {
         cluster: Cluster,
         mark: impl Fn(&Value) -> Option<String> + Send + Sync + 'static,
     ) -> Result<Self, ClusterError> {
-        Self::start_in(cluster, Scope::default(), mark).await
+        Self::start_in(cluster, WatchScope::default(), mark).await
     }
 
     /// The same for a part of a cluster.
@@ -119,7 +119,7 @@ impl LiveCache {
     /// The cluster does not say what it serves.
     pub async fn start_in(
         cluster: Cluster,
-        scope: Scope,
+        scope: WatchScope,
         mark: impl Fn(&Value) -> Option<String> + Send + Sync + 'static,
     ) -> Result<Self, ClusterError> {
         let inner = Inner {
@@ -153,7 +153,7 @@ impl LiveCache {
         let mut followed = self.inner.followed.lock().unwrap_or_else(PoisonError::into_inner);
         let gone: Vec<GroupKind> = followed
             .iter()
-            .filter(|(kind, known)| discovery.preferred(kind) != Some(&known.resource))
+            .filter(|(kind, known)| discovery.preferred_resource(kind) != Some(&known.resource))
             .map(|(kind, _)| kind.clone())
             .collect();
         for kind in gone {
@@ -221,13 +221,13 @@ impl LiveCache {
     }
 
     /// One object for whoever does not ask for it again and again, as for a definition: it rests on.
-    pub fn look(&self, key: &ResourceKey) -> Option<Arc<Value>> {
-        self.read(|index| index.look(key))
+    pub fn peek(&self, key: &ResourceKey) -> Option<Arc<Value>> {
+        self.read(|index| index.peek(key))
     }
 
     /// The objects that say they belong to an Application, in key order.
-    pub fn marked(&self, mark: &str) -> Vec<Arc<Value>> {
-        self.read(|index| index.marked(mark))
+    pub fn tracked_by(&self, mark: &str) -> Vec<Arc<Value>> {
+        self.read(|index| index.tracked_by(mark))
     }
 
     /// Whose an object says it is.
@@ -247,7 +247,7 @@ impl LiveCache {
 
     /// All objects of a kind, in key order, one after the other as they are then.
     pub fn each_of(&self, kind: &GroupKind) -> impl Iterator<Item = Arc<Value>> + use<'_> {
-        self.keys_of(kind).into_iter().filter_map(|key| self.look(&key))
+        self.keys_of(kind).into_iter().filter_map(|key| self.peek(&key))
     }
 
     /// All objects of a kind, in key order.
@@ -280,16 +280,16 @@ impl LiveCache {
         let keys: Vec<ResourceKey> =
             self.read(|index| index.keys().filter(|key| wanted(key)).cloned().collect());
         keys.into_iter().filter_map(|key| {
-            let object = self.look(&key)?;
+            let object = self.peek(&key)?;
             Some((key, object))
         })
     }
 
     /// Lets objects of some kinds rest ([`Resting`](tiphys_value::Resting)) that nobody asked for since this was last called.
-    pub fn rest(&self, may_rest: impl Fn(&ResourceKey) -> bool) {
+    pub fn pack_idle(&self, may_rest: impl Fn(&ResourceKey) -> bool) {
         // One by one, so that watches are not held up.
-        let awake = self.read(Index::take_awake).into_iter().filter(may_rest);
-        awake.for_each(|key| self.read(|index| index.rest(key)));
+        let awake = self.read(Index::drain_awake).into_iter().filter(may_rest);
+        awake.for_each(|key| self.read(|index| index.pack_if_idle(key)));
     }
 
     /// Takes over the answer of a write at once, so that the engine never decides on a state that is
@@ -339,7 +339,7 @@ impl Inner {
         let new = Arc::new(object);
         let old = {
             let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
-            if index.look(&key).is_some_and(|known| !is_newer(&new, &known)) {
+            if index.peek(&key).is_some_and(|known| !is_newer(&new, &known)) {
                 return;
             }
             index.insert(key.clone(), mark, new.clone())

@@ -12,9 +12,9 @@ use tower::{BoxError, Service};
 
 use crate::{
     ClusterError, Discovery, Resource,
-    attempt::{self, Limits},
-    discovery::{AGGREGATED, AggregatedList, CoreVersions, GroupList, ResourceList, escaped},
+    discovery::{AGGREGATED, AggregatedList, CoreVersions, GroupList, ResourceList, escape_segment},
     object::Object,
+    retry::{self, Limits},
 };
 
 /// How many objects one page of a list holds.
@@ -265,12 +265,13 @@ impl Cluster {
         loop {
             let mut path = format!("{}?limit={PAGE}", resource.path(namespace, ""));
             if !more.is_empty() {
-                path.push_str(&format!("&continue={}", escaped(&more)));
+                path.push_str(&format!("&continue={}", escape_segment(&more)));
             }
             let page: RawList = self.get_json(&path).await?;
             all.resource_version = page.metadata.resource_version;
-            all.items
-                .extend(page.items.unwrap_or_default().into_iter().map(|Object(item)| typed(item, resource)));
+            all.items.extend(
+                page.items.unwrap_or_default().into_iter().map(|Object(item)| with_type(item, resource)),
+            );
             more = page.metadata.more;
             if more.is_empty() {
                 return Ok(all);
@@ -286,7 +287,7 @@ impl Cluster {
         let resource = self.resource(&object.gvk()).await?;
         let query = format!(
             "?fieldManager={}&force={}&fieldValidation={}{}",
-            escaped(&options.field_manager),
+            escape_segment(&options.field_manager),
             options.force,
             if options.validate { "Strict" } else { "Ignore" },
             if options.dry_run { "&dryRun=All" } else { "" },
@@ -410,7 +411,7 @@ impl Cluster {
             return Err(ClusterError::ReadOnly(format!("{method} {path}")));
         }
         let request = self.request(accept, method, path, content_type, body)?;
-        let answer = attempt::send(&self.client, &request, Limits::default()).await?;
+        let answer = retry::send(&self.client, &request, Limits::default()).await?;
         serde_json::from_slice(&answer).map_err(|error| unreadable(&error))
     }
 
@@ -453,11 +454,11 @@ pub(crate) fn unreadable(error: &serde_json::Error) -> ClusterError {
 
 fn write_query(field_manager: &str, dry_run: bool) -> String {
     let dry_run = if dry_run { "&dryRun=All" } else { "" };
-    format!("?fieldManager={}{dry_run}", escaped(field_manager))
+    format!("?fieldManager={}{dry_run}", escape_segment(field_manager))
 }
 
 /// Items of a typed list bear no `apiVersion` and `kind` of their own.
-pub(crate) fn typed(mut item: Value, resource: &Resource) -> Value {
+pub(crate) fn with_type(mut item: Value, resource: &Resource) -> Value {
     if let Value::Object(map) = &mut item {
         map.entry("apiVersion").or_insert_with(|| resource.gvk.api_version().into());
         map.entry("kind").or_insert_with(|| resource.gvk.kind.clone().into());

@@ -37,13 +37,13 @@ impl Resource {
             if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
         if self.namespaced && !namespace.is_empty() {
             path.push_str("/namespaces/");
-            path.push_str(&escaped(namespace));
+            path.push_str(&escape_segment(namespace));
         }
         path.push('/');
         path.push_str(&self.plural);
         if !name.is_empty() {
             path.push('/');
-            path.push_str(&escaped(name));
+            path.push_str(&escape_segment(name));
         }
         path
     }
@@ -56,7 +56,7 @@ impl Resource {
 }
 
 /// Percent-encodes what may not stand in a step of a path (names of RBAC objects hold `:` and more).
-pub(crate) fn escaped(text: &str) -> String {
+pub(crate) fn escape_segment(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~:@!$'()*+,;".contains(&byte) {
@@ -93,7 +93,7 @@ impl Discovery {
     }
 
     /// The resource of a kind in the version that the cluster prefers.
-    pub fn preferred(&self, kind: &GroupKind) -> Option<&Resource> {
+    pub fn preferred_resource(&self, kind: &GroupKind) -> Option<&Resource> {
         self.preferred.get(kind)
     }
 
@@ -379,7 +379,7 @@ mod tests {
         discovery.add("g", "v2", list(&["things", "things/status"]));
         discovery.add("g", "v1", list(&["things"]));
         let kind = GroupKind::new("g", "Thing");
-        assert_eq!(discovery.preferred(&kind).map(|r| r.gvk.version.as_str()), Some("v2"));
+        assert_eq!(discovery.preferred_resource(&kind).map(|r| r.gvk.version.as_str()), Some("v2"));
         assert!(discovery.resource(&GroupVersionKind::new("g", "v1", "Thing")).is_some());
         assert_eq!(discovery.kinds().count(), 1);
         assert_eq!(discovery.api_versions(), ["g/v1", "g/v1/Thing", "g/v2", "g/v2/Thing"]);

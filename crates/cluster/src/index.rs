@@ -33,18 +33,18 @@ impl Index {
     }
 
     /// An object for whoever only looks at it: it rests on.
-    pub fn look(&self, key: &ResourceKey) -> Option<Arc<Value>> {
-        self.objects.get(key).map(|entry| entry.object.look())
+    pub fn peek(&self, key: &ResourceKey) -> Option<Arc<Value>> {
+        self.objects.get(key).map(|entry| entry.object.peek())
     }
 
     /// Takes out the keys of the objects that do not rest.
-    pub fn take_awake(&self) -> HashSet<ResourceKey> {
+    pub fn drain_awake(&self) -> HashSet<ResourceKey> {
         std::mem::take(&mut *self.awake())
     }
 
     /// Lets an object rest unless it was asked for since this was last called.
-    pub fn rest(&self, key: ResourceKey) {
-        if self.objects.get(&key).is_some_and(|entry| !entry.object.rest()) {
+    pub fn pack_if_idle(&self, key: ResourceKey) {
+        if self.objects.get(&key).is_some_and(|entry| !entry.object.pack_if_idle()) {
             self.awake().insert(key);
         }
     }
@@ -62,13 +62,13 @@ impl Index {
         self.objects.keys()
     }
 
-    pub fn marked(&self, mark: &str) -> Vec<Arc<Value>> {
+    pub fn tracked_by(&self, mark: &str) -> Vec<Arc<Value>> {
         self.lookup(self.by_mark.get(mark))
     }
 
     /// The objects of a kind, in key order. They rest on.
     pub fn of_kind(&self, kind: &GroupKind) -> Vec<Arc<Value>> {
-        self.keys_of(kind).filter_map(|key| self.look(key)).collect()
+        self.keys_of(kind).filter_map(|key| self.peek(key)).collect()
     }
 
     /// The keys of a kind's objects, in order.
@@ -82,7 +82,7 @@ impl Index {
 
     fn lookup(&self, keys: Option<&HashSet<ResourceKey>>) -> Vec<Arc<Value>> {
         let keys: BTreeSet<&ResourceKey> = keys.into_iter().flatten().collect();
-        keys.into_iter().filter_map(|key| self.look(key)).collect()
+        keys.into_iter().filter_map(|key| self.peek(key)).collect()
     }
 
     /// Puts an object in; returns the one it replaces.
@@ -158,13 +158,13 @@ mod tests {
         assert!(index.insert(key.clone(), Some("app1".into()), first).is_none());
         let (_, second) = object("a", "u2");
         assert!(index.insert(key.clone(), Some("app2".into()), second).is_some());
-        assert!(index.marked("app1").is_empty() && index.owned_by("u1").is_empty());
-        assert_eq!((index.marked("app2").len(), index.owned_by("u2").len()), (1, 1));
+        assert!(index.tracked_by("app1").is_empty() && index.owned_by("u1").is_empty());
+        assert_eq!((index.tracked_by("app2").len(), index.owned_by("u2").len()), (1, 1));
         assert_eq!(index.of_kind(&GroupKind::new("", "Pod")).len(), 1);
         assert!(index.of_kind(&GroupKind::new("", "Secret")).is_empty());
         index.remove(&key);
         let left = (index.len(), index.by_mark.len(), index.by_owner.len(), index.by_kind.len());
-        assert_eq!((left, index.take_awake().len()), ((0, 0, 0, 0), 0));
+        assert_eq!((left, index.drain_awake().len()), ((0, 0, 0, 0), 0));
     }
 
     #[test]
@@ -173,12 +173,12 @@ mod tests {
         let (key, value) = object("a", "u1");
         index.insert(key.clone(), None, value.clone());
         drop(value);
-        let rest = |index: &Index| index.take_awake().into_iter().for_each(|key| index.rest(key));
+        let rest = |index: &Index| index.drain_awake().into_iter().for_each(|key| index.pack_if_idle(key));
         rest(&index);
         assert!(index.awake().is_empty());
-        assert!(index.look(&key).is_some() && index.awake().is_empty());
+        assert!(index.peek(&key).is_some() && index.awake().is_empty());
         assert_eq!(index.get(&key).map(|read| read.resource_key()), Some(key.clone()));
-        assert_eq!(index.take_awake(), HashSet::from([key.clone()]));
+        assert_eq!(index.drain_awake(), HashSet::from([key.clone()]));
         assert!(index.remove(&key).is_some());
     }
 }

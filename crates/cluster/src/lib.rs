@@ -4,24 +4,24 @@
 //! Objects are [`tiphys_value::Value`]s: nothing is lost in typed structs. Whether a request goes
 //! over TLS or to a service in this process is decided where a [`Cluster`] is made, never later.
 
-mod access;
-mod attempt;
-mod bearer;
+mod bulk_read;
 mod cache;
 mod client;
+mod cluster_secret;
 mod connect;
 mod discovery;
 mod error;
 mod index;
 mod object;
-mod read;
+mod retry;
+mod token_auth;
 mod watch;
 
-pub use access::Access;
-pub use cache::{Change, LiveCache, Scope};
+pub use bulk_read::{Bounds, Cut, Extent, LogTail, Selection};
+pub use cache::{Change, LiveCache, WatchScope};
 pub use client::{ApplyOptions, Cluster, List, PatchType, Propagation};
+pub use cluster_secret::Access;
 pub use connect::{Connection, context_namespace};
 pub use discovery::{Discovery, Resource};
 pub use error::ClusterError;
-pub use read::{Bounds, Cut, Extent, LogTail, Selection};
 pub use watch::Report;

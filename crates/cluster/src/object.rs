@@ -10,7 +10,7 @@ use serde::{
     Deserialize,
     de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess},
 };
-use tiphys_value::{Map, ObjectExt as _, Read, Reading, Value, json};
+use tiphys_value::{Map, ObjectExt as _, Reading, Value, ValueReader, json};
 
 /// How deep an object is read; the JSON parser itself gives up 128 levels below the list around it.
 const DEPTH: usize = 110;
@@ -23,12 +23,12 @@ impl<'de> Deserialize<'de> for Object {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let is_cut = Cell::new(false);
         let value = Reading(Node { depth: DEPTH, is_cut: &is_cut }).deserialize(deserializer)?;
-        Ok(Self(if is_cut.get() { named(value) } else { value }))
+        Ok(Self(if is_cut.get() { identity_only(value) } else { value }))
     }
 }
 
 /// What is left of an object that was not read to its end.
-fn named(mut object: Value) -> Value {
+fn identity_only(mut object: Value) -> Value {
     tracing::warn!(
         kind = object.kind(),
         namespace = object.namespace(),
@@ -54,16 +54,16 @@ struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    fn below(self) -> Option<Node<'a>> {
+    fn child(self) -> Option<Node<'a>> {
         let depth = self.depth.checked_sub(1);
         self.is_cut.set(self.is_cut.get() || depth.is_none());
         depth.map(|depth| Node { depth, ..self })
     }
 }
 
-impl<'de> Read<'de> for Node<'_> {
+impl<'de> ValueReader<'de> for Node<'_> {
     fn list<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let Some(below) = self.below() else {
+        let Some(below) = self.child() else {
             while items.next_element::<IgnoredAny>()?.is_some() {}
             return Ok(Value::Null);
         };
@@ -75,7 +75,7 @@ impl<'de> Read<'de> for Node<'_> {
     }
 
     fn map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let Some(below) = self.below() else {
+        let Some(below) = self.child() else {
             while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
             return Ok(Value::Null);
         };

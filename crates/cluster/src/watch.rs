@@ -7,7 +7,7 @@ use http::Request;
 use kube::core::WatchEvent;
 use tiphys_value::{ObjectExt, Value};
 
-use crate::{Cluster, ClusterError, List, Resource, client::typed, object::Object};
+use crate::{Cluster, ClusterError, List, Resource, client::with_type, object::Object};
 
 /// The API server ends a watch after this many seconds; it is then taken up again.
 const WATCH_SECONDS: u32 = 290;
@@ -93,11 +93,11 @@ async fn follow_from(
             let goes_on = match event {
                 WatchEvent::Added(Object(object)) | WatchEvent::Modified(Object(object)) => {
                     object.resource_version().clone_into(&mut from);
-                    report(Report::Upsert(typed(object, resource)))
+                    report(Report::Upsert(with_type(object, resource)))
                 }
                 WatchEvent::Deleted(Object(object)) => {
                     object.resource_version().clone_into(&mut from);
-                    report(Report::Delete(typed(object, resource)))
+                    report(Report::Delete(with_type(object, resource)))
                 }
                 WatchEvent::Bookmark(bookmark) => {
                     from = bookmark.metadata.resource_version;

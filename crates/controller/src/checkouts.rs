@@ -220,7 +220,7 @@ impl<'a> Checkouts<'a> {
         checkout: Result<Checkout, RenderError>,
         asked: Option<(String, String)>,
     ) -> Result<SourceTree, RenderError> {
-        if checkout.is_err() && !self.repositories.is_given(url) {
+        if checkout.is_err() && !self.repositories.is_own_address(url) {
             // It may be there the next time.
             self.fetched.store(true, Ordering::Relaxed);
         }

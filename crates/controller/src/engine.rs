@@ -11,7 +11,7 @@ use std::{
 
 use jiff::Timestamp;
 use tiphys_cluster::LiveCache;
-use tiphys_model::{kept, names};
+use tiphys_model::{names, tiphys_status};
 use tiphys_source::{DeclaredAccess, Repositories};
 use tiphys_value::{ObjectExt, Value};
 use tokio::{sync::Notify, time::Instant};
@@ -107,8 +107,8 @@ impl Engine {
 
     /// Whether the last operation of an Application brought a revision that was refused for good.
     pub(crate) fn was_refused(&self, key: &AppKey, revision: &str) -> bool {
-        self.cache.look(&key.of_application()).is_some_and(|app| {
-            let app = kept::put_back(&app);
+        self.cache.peek(&key.of_application()).is_some_and(|app| {
+            let app = tiphys_status::put_back(&app);
             let state =
                 |path: &[&str]| app.at(&["status", "operationState"]).and_then(|state| state.str_at(path));
             matches!(state(&["phase"]), Some("Failed" | "Error"))

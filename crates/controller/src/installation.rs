@@ -160,7 +160,7 @@ impl Installation {
         predictions: &Predictions,
     ) -> Difference {
         self.with_options(app, target, |options| {
-            let options = &DiffOptions { fields: Fields::of(&target.gvk(), schema), ..*options };
+            let options = &DiffOptions { fields: Fields::for_kind(&target.gvk(), schema), ..*options };
             match predictions.of(&live.resource_key()) {
                 Some(predicted) => {
                     tiphys_diff::compare_predicted(target, live, predicted, predictions.mutations, options)
@@ -180,7 +180,9 @@ impl Installation {
     /// a ConfigMap is not to stop every Application.
     pub fn ignore_fault(&self, app: &Application, targets: &[Arc<Value>]) -> Option<IgnoreError> {
         let own = IgnoreRules::check(&app.spec.ignore_differences).err();
-        own.or_else(|| targets.iter().find_map(|target| IgnoreRules::of(target, &self.unusable).err()))
+        own.or_else(|| {
+            targets.iter().find_map(|target| IgnoreRules::for_object(target, &self.unusable).err())
+        })
     }
 
     fn with_options<T>(
@@ -192,7 +194,7 @@ impl Installation {
         let mut rules = self.ignore.clone();
         rules.extend(app.spec.ignore_differences.iter().cloned());
         // What is found without the rules is not acted on: see `ignore_fault`.
-        let ignore = IgnoreRules::of(target, &rules).unwrap_or_default();
+        let ignore = IgnoreRules::for_object(target, &rules).unwrap_or_default();
         let compares_status = match self.argo.compare.ignore_status {
             IgnoreStatus::All => false,
             IgnoreStatus::Definitions => target.kind() != "CustomResourceDefinition",

@@ -81,7 +81,8 @@ impl Integrity {
         asked: &Asked<'_>,
     ) -> Result<bool, RenderError> {
         let Asked { url, revision, checkout } = *asked;
-        let Some(fetcher) = repositories.fetcher_for(project).filter(|_| !repositories.is_given(url)) else {
+        let Some(fetcher) = repositories.fetcher_for(project).filter(|_| !repositories.is_own_address(url))
+        else {
             return Ok(!self.demands(url));
         };
         let Some(policy) = self.spec.signatures_of(url).map_err(RenderError::new)? else { return Ok(true) };

@@ -61,11 +61,11 @@ pub(crate) async fn gather(
 ) -> BTreeMap<ResourceKey, LiveObject> {
     let kinds = Kinds(cache.cluster().discovery());
     let mut live: BTreeMap<ResourceKey, Arc<Value>> =
-        cache.marked(instance).into_iter().map(|object| (object.resource_key(), object)).collect();
-    live.extend(also.iter().filter_map(|key| Some((key.clone(), cache.look(key)?))));
+        cache.tracked_by(instance).into_iter().map(|object| (object.resource_key(), object)).collect();
+    live.extend(also.iter().filter_map(|key| Some((key.clone(), cache.peek(key)?))));
     for target in targets.iter().filter(|target| !target.name().is_empty()) {
         let key = target_key(target, namespace, &kinds);
-        let Some(object) = cache.look(&key) else { continue };
+        let Some(object) = cache.peek(&key) else { continue };
         let object = if object.api_version() == target.api_version() {
             object
         } else {

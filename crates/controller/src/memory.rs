@@ -313,7 +313,7 @@ impl Engine {
     /// Notes that nothing is left to do for an Application, or that a look has to tell.
     pub(crate) fn note_calm(&self, key: &AppKey, calm: bool) {
         let at = key.of_application();
-        let object = calm.then(|| self.cache.look(&at)).flatten();
+        let object = calm.then(|| self.cache.peek(&at)).flatten();
         if let Some(known) = self.memory().get_mut(key) {
             known.calm = object.map(|object| (Instant::now(), object.resource_version().to_owned()));
         }

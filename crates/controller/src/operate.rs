@@ -412,7 +412,7 @@ impl Engine {
             app.status.conditions.retain(|condition| condition.kind != ConditionType::BlockedBy);
         }
         let written = self.write(key, before, app).await;
-        if let Some(now) = self.cache.look(&own_key(app)) {
+        if let Some(now) = self.cache.peek(&own_key(app)) {
             *before = Value::clone(&now);
         }
         if written {

@@ -86,7 +86,7 @@ impl Engine {
         }
         self.note_calm(key, false);
         let resource_key = key.of_application();
-        let Some(object) = self.cache.look(&resource_key) else {
+        let Some(object) = self.cache.peek(&resource_key) else {
             self.forget(key);
             return Next::default();
         };
@@ -370,7 +370,7 @@ impl Engine {
         place: &Place,
     ) -> Difference {
         let schema = place.schema(&target.gvk());
-        let aligned = self.settings.tracking.aligned(target, live);
+        let aligned = self.settings.tracking.align_tracking(target, live);
         let live = aligned.as_ref().unwrap_or(live);
         self.installation().differ(app, target, live, schema.as_ref(), predictions)
     }

@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 use tiphys_cluster::ClusterError;
 use tiphys_model::{
-    Application, Condition, ConditionType, HealthCode, SyncStatusCode, Time, kept, names,
+    Application, Condition, ConditionType, HealthCode, SyncStatusCode, Time, names,
     status::{ComparedTo, SyncStatus},
+    tiphys_status,
 };
 use tiphys_sync::AutoSync;
 use tiphys_value::{Map, ObjectExt, Value, json};
@@ -22,7 +23,7 @@ impl Engine {
         let first = (!multiple).then(|| rendering.revision().to_owned());
         app.status.sync = SyncStatus {
             status: comparison.sync,
-            compared_to: Some(ComparedTo::of(&app.spec)),
+            compared_to: Some(ComparedTo::from_spec(&app.spec)),
             revision: first.unwrap_or_default(),
             revisions: if multiple { rendering.revisions.clone() } else { Vec::new() },
         };
@@ -59,13 +60,13 @@ impl Engine {
         if let (Some(known), Some(status)) = (known, like_before.get_mut("status")) {
             status["reconciledAt"] = known.clone();
         }
-        !self.settings.sync.compat && like_before == *kept::put_back(before)
+        !self.settings.sync.compat && like_before == *tiphys_status::put_back(before)
     }
 
     pub(crate) fn set_unknown(&self, app: &mut Application) {
         app.status.sync.status = SyncStatusCode::Unknown;
         // The spec was looked at, though nothing came of it: who waits for the Application need not wait for that.
-        app.status.sync.compared_to = Some(ComparedTo::of(&app.spec));
+        app.status.sync.compared_to = Some(ComparedTo::from_spec(&app.spec));
         app.status.reconciled_at = Some(Time::from(self.now()));
         set_health(app, HealthCode::Unknown, self.now());
     }

@@ -101,7 +101,10 @@ impl Engine {
 
     fn let_rest_now(&self) {
         let places = self.places.seen();
-        places.iter().filter_map(|seen| seen.place.as_ref()).for_each(|place| place.cache.rest(may_rest));
+        places
+            .iter()
+            .filter_map(|seen| seen.place.as_ref())
+            .for_each(|place| place.cache.pack_idle(may_rest));
         // Renderings share targets, which are told once.
         let targets: BTreeMap<*const Targets, Arc<Targets>> = {
             let memory = self.memory();

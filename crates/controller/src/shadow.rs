@@ -209,7 +209,7 @@ impl Engine {
     ) -> Next {
         let made = self.yielded(key, set, level).await;
         let next = self.follow_set(key, set, &made);
-        let recorded = match (&made.generated, Policy::of(set)) {
+        let recorded = match (&made.generated, Policy::from_set(set)) {
             (Err(error), _) => decision("ApplicationSet", key, "refuse", error.to_string()),
             (Ok(_), None) => decision("ApplicationSet", key, "refuse", "its applicationsSync is none"),
             (Ok(generated), Some(policy)) => {

@@ -1,7 +1,7 @@
 //! Writing back what was found out.
 
 use tiphys_cluster::{Cluster, ClusterError, LiveCache, PatchType, Resource};
-use tiphys_model::{has_null, kept, names, packed};
+use tiphys_model::{has_null, names, packed_lists, tiphys_status};
 use tiphys_value::{GroupKind, GroupVersionKind, Map, ObjectExt, Value, json, pointer_step};
 
 use crate::AppKey;
@@ -41,11 +41,11 @@ pub(crate) async fn write(
     before: &Value,
     after: &Value,
 ) -> Result<(), ClusterError> {
-    let (known, after) = (kept::put_back(before), packed::pack(after));
-    let Some((kind, mut patch)) = change(&packed::pack(&known), before, &after) else { return Ok(()) };
+    let (known, after) = (tiphys_status::put_back(before), packed_lists::pack(after));
+    let Some((kind, mut patch)) = change(&packed_lists::pack(&known), before, &after) else { return Ok(()) };
     if before.annotation(names::KEPT).is_some() {
         // Never taken away again: until it is back, what belongs there would be missing for a moment.
-        let kept = kept::of(&after).unwrap_or_else(|| "{}".into());
+        let kept = tiphys_status::annotation_text(&after).unwrap_or_else(|| "{}".into());
         match &mut patch {
             Value::Array(operations) => {
                 let path = format!("/metadata/annotations/{}", pointer_step(names::KEPT));
@@ -56,8 +56,8 @@ pub(crate) async fn write(
     }
     let written = patch_application_by(cache, key, kind, &patch).await?;
     // Another definition of Application than ours is served, and dropped what is not Argo CD's.
-    let there = kept::of(&packed::pack(&kept::put_back(&written)));
-    if let Some(kept) = kept::of(&after).filter(|kept| there.as_ref() != Some(kept)) {
+    let there = tiphys_status::annotation_text(&packed_lists::pack(&tiphys_status::put_back(&written)));
+    if let Some(kept) = tiphys_status::annotation_text(&after).filter(|kept| there.as_ref() != Some(kept)) {
         let patch = json!({"metadata": {"annotations": {names::KEPT: kept}}});
         patch_application(cache, key, &patch).await?;
     }

@@ -15,13 +15,13 @@ impl Targets {
 
     /// The objects, in the order of the sources.
     pub fn get(&self) -> Vec<Arc<Value>> {
-        self.0.iter().map(Resting::look).collect()
+        self.0.iter().map(Resting::peek).collect()
     }
 
     /// Lets those rest that nobody uses.
     pub fn rest(&self) {
         self.0.iter().for_each(|object| {
-            object.rest();
+            object.pack_if_idle();
         });
     }
 }

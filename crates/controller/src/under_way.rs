@@ -76,7 +76,7 @@ impl Engine {
     /// What the field is to be in an Application that asks for nothing else, given what is known of it.
     pub(crate) fn shown_operation(&self, app: &Application, before: &Value) -> Option<Value> {
         let there = before.get("operation");
-        let now = self.cache.look(&own_key(app));
+        let now = self.cache.peek(&own_key(app));
         let now = now.as_ref().and_then(|now| now.get("operation"));
         let state = app.status.operation_state.as_ref().filter(|_| is_running(app));
         match (there, state) {

@@ -3,14 +3,14 @@
 //! A [`Diagnostic`] is data; [`render`] turns it into text. Positions count lines and columns from
 //! 1, columns in characters, as editors do.
 
-mod chain;
 mod diagnostic;
-mod guard;
+mod error_chain;
+mod panic_guard;
 pub mod render;
-pub mod show;
+pub mod sanitize;
 mod source_map;
 
-pub use chain::chain;
 pub use diagnostic::{Diagnostic, Edit, Label, Position, Severity, Span};
-pub use guard::{Panicked, guarded};
+pub use error_chain::chain;
+pub use panic_guard::{Panicked, catch_panic};
 pub use source_map::SourceMap;

@@ -22,7 +22,7 @@ impl Fields<'static> {
 
 impl<'a> Fields<'a> {
     /// Those of a kind, of which a schema is known if it is a custom resource; `None` if nothing is.
-    pub fn of(kind: &GroupVersionKind, schema: Option<&'a StructuralSchema>) -> Option<Self> {
+    pub fn for_kind(kind: &GroupVersionKind, schema: Option<&'a StructuralSchema>) -> Option<Self> {
         schema.map(Self::Custom).or_else(|| Fields::built_in(kind))
     }
 
@@ -39,7 +39,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The object as the API server would store it, with its defaults.
-    pub(crate) fn filled(self, object: &Value) -> Value {
+    pub(crate) fn with_defaults(self, object: &Value) -> Value {
         let mut filled = object.clone();
         match self {
             Self::BuiltIn(types) => {

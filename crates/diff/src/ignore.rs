@@ -31,7 +31,7 @@ impl IgnoreRules {
     ///
     /// # Errors
     /// A jq path expression cannot be used.
-    pub fn of(object: &Value, rules: &[IgnoreDifference]) -> Result<Self, IgnoreError> {
+    pub fn for_object(object: &Value, rules: &[IgnoreDifference]) -> Result<Self, IgnoreError> {
         let gvk = object.gvk();
         let mut out = Self::default();
         for rule in rules {
@@ -83,7 +83,7 @@ impl IgnoreRules {
     /// What expressions that are whole programs make of a value.
     fn rewrite(&self, value: &mut Value) {
         for program in &self.programs {
-            match program.rewritten(value) {
+            match program.rewrite(value) {
                 Ok(Some(rewritten)) => *value = rewritten,
                 Ok(None) => {}
                 Err(ended) => warn_of(program, value, &ended),
@@ -104,7 +104,7 @@ impl IgnoreRules {
     /// Takes ignored differences out of both sides.
     pub(crate) fn apply(&self, target: &mut Value, live: &mut Value, managers: &ownership::Managers) {
         for manager in &self.managers {
-            for fields in managers.of(manager) {
+            for fields in managers.fields_of(manager) {
                 ownership::trust(fields, target, live, 0);
             }
         }
@@ -117,7 +117,7 @@ impl IgnoreRules {
     }
 
     /// The target with the live values of ignored fields; of those that it does not set where they are added.
-    pub(crate) fn respected(
+    pub(crate) fn with_ignored_fields(
         &self,
         target: &Value,
         live: &Value,
@@ -148,7 +148,7 @@ impl IgnoreRules {
         self.keep_rewritten(&mut out, live);
         let managers = ownership::Managers::read(live);
         for manager in &self.managers {
-            for fields in managers.of(manager) {
+            for fields in managers.fields_of(manager) {
                 ownership::trust(fields, &mut out, live, 0);
             }
         }
@@ -184,7 +184,7 @@ fn warn_of(program: &Program, value: &Value, ended: &Ended) {
 
 fn programs(rule: &IgnoreDifference) -> Result<Vec<Program>, IgnoreError> {
     let read = |expression: &String| {
-        Program::of(expression).map_err(|message| IgnoreError { expression: expression.clone(), message })
+        Program::cached(expression).map_err(|message| IgnoreError { expression: expression.clone(), message })
     };
     rule.jq_path_expressions.iter().map(read).collect()
 }

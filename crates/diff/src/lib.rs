@@ -2,33 +2,33 @@
 //! the target would make of it: only fields that the target sets, or that an earlier apply of ours set and
 //! the target no longer does, can differ; lists and maps that are applied as a whole differ in anything but defaults. Pure: no IO, no clock.
 
-mod allocated;
-mod applied;
+mod apply_body;
+mod custom_field_types;
+mod display;
+mod duplicate_keys;
 mod fields;
 mod ignore;
 mod jq;
-mod known;
 mod mask;
 mod normalize;
-mod once;
 mod overlay;
 mod ownership;
 mod paths;
-mod predicted;
-mod show;
+mod server_assigned;
+mod server_side_diff;
 
-pub use applied::applied_form;
+pub use apply_body::applied_form;
+pub use custom_field_types::{is_known_type, known_types};
+pub use display::{readable, unified};
+pub use duplicate_keys::{has_repeats, has_rivals, items_once, last_only};
 pub use fields::Fields;
 pub use ignore::{IgnoreError, IgnoreRules};
-pub use known::{is_known_type, known_types};
 pub use mask::mask_secret;
 pub use normalize::encoded_secret;
-pub use once::{has_repeats, has_rivals, items_once, last_only};
 pub use ownership::owns;
 pub use paths::difference;
-pub use predicted::compare_predicted;
 use serde_json::Value;
-pub use show::{readable, unified};
+pub use server_side_diff::compare_predicted;
 use tiphys_model::settings::KnownTypeField;
 use tiphys_value::{FieldPath, ObjectExt};
 
@@ -72,7 +72,7 @@ pub fn compare(target: &Value, live: &Value, options: &DiffOptions<'_>) -> Diffe
     let target = applied_form(target, options.fields);
     let mut wanted = normalize::target(&target, options);
     let mut live = normalize::live(live, options);
-    let filled = |object: &Value| options.fields.map(|fields| fields.filled(object));
+    let filled = |object: &Value| options.fields.map(|fields| fields.with_defaults(object));
     // Before anything is ignored: what is taken out of both sides must not come back as a default.
     let mut stored = filled(&wanted);
     if let (Some(stored), Some(fields)) = (&stored, options.fields) {
@@ -85,7 +85,7 @@ pub fn compare(target: &Value, live: &Value, options: &DiffOptions<'_>) -> Diffe
         ignore.apply(&mut wanted, &mut live, &managers);
     }
     for side in std::iter::once(&mut wanted).chain(&mut stored) {
-        known::apply(side, &live, options.known);
+        custom_field_types::apply(side, &live, options.known);
     }
     let mut predicted = overlay::overlay(&wanted, stored.as_ref().unwrap_or(&wanted), &live, options.fields);
     if ownership::remove_abandoned(&managers, &wanted, &mut predicted) {
@@ -94,7 +94,7 @@ pub fn compare(target: &Value, live: &Value, options: &DiffOptions<'_>) -> Diffe
             normalize::restore_defaults(&mut predicted, &filled, &live);
         }
     }
-    allocated::keep(&mut predicted, &live);
+    server_assigned::keep(&mut predicted, &live);
     let paths = difference(&live, &predicted);
     Difference { live, predicted, paths }
 }
@@ -104,13 +104,13 @@ pub fn compare(target: &Value, live: &Value, options: &DiffOptions<'_>) -> Diffe
 /// nothing about is left as it is: to apply one field of it would be to own it.
 pub fn respect_ignored(target: &Value, live: &Value, options: &DiffOptions<'_>) -> Value {
     let Some(ignore) = options.ignore else { return target.clone() };
-    ignore.respected(target, live, &|path| ignore::has_place(path, target))
+    ignore.with_ignored_fields(target, live, &|path| ignore::has_place(path, target))
 }
 
 /// An object that takes the place of a live one, with the values that the live one has in ignored fields.
 pub fn keep_ignored(wanted: &Value, live: &Value, options: &DiffOptions<'_>) -> Value {
     let Some(ignore) = options.ignore else { return wanted.clone() };
-    ignore.respected(wanted, live, &|_| true)
+    ignore.with_ignored_fields(wanted, live, &|_| true)
 }
 
 /// Whether an object has an entry in its `compare-options` annotation.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use tiphys_model::names::LAST_APPLIED;
 use tiphys_value::ObjectExt;
 
-use crate::{DiffOptions, Fields, once::items_once};
+use crate::{DiffOptions, Fields, duplicate_keys::items_once};
 
 /// Metadata that the API server sets.
 pub(crate) const SERVER_METADATA: [&str; 8] = [
@@ -20,7 +20,7 @@ pub(crate) const SERVER_METADATA: [&str; 8] = [
 ];
 
 pub(crate) fn target(object: &Value, options: &DiffOptions<'_>) -> Value {
-    let mut object = once(object, options);
+    let mut object = normalize_once(object, options);
     common(&mut object, options);
     if is_secret(&object) {
         merge_string_data(&mut object);
@@ -56,12 +56,12 @@ pub fn encoded_secret(object: &Value) -> Option<Value> {
 }
 
 pub(crate) fn live(object: &Value, options: &DiffOptions<'_>) -> Value {
-    let mut object = once(object, options);
+    let mut object = normalize_once(object, options);
     common(&mut object, options);
     object
 }
 
-fn once(object: &Value, options: &DiffOptions<'_>) -> Value {
+fn normalize_once(object: &Value, options: &DiffOptions<'_>) -> Value {
     let once = options.fields.and_then(|fields| items_once(object, fields));
     once.unwrap_or_else(|| object.clone())
 }

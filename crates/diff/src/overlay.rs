@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};
-use tiphys_merge::apply::{Place, interleaved};
+use tiphys_merge::apply::{ItemOrigin, interleave};
 use tiphys_schema::{Catalog, Field, ListKind, Quantity, Type, TypeRef, is_dropped};
 use tiphys_value::GroupVersionKind;
 
-use crate::{Fields, applied::is_hollow_key};
+use crate::{Fields, apply_body::is_hollow_key};
 
 /// Deeper parts are taken from the target as they are.
 const MAX_DEPTH: usize = 100;
@@ -29,7 +29,7 @@ pub(crate) fn overlay(target: &Value, filled: &Value, live: &Value, fields: Opti
 }
 
 /// Gives what means the same as in the live value, by a type of the API server's, the live spelling.
-pub(crate) fn respell(target: &mut Value, live: &Value, ty: TypeRef<'_>) {
+pub(crate) fn keep_live_spelling(target: &mut Value, live: &Value, ty: TypeRef<'_>) {
     Merge { drops_empty: true }.respell(target, live, Some(ty), 0);
 }
 
@@ -126,10 +126,10 @@ impl Merge {
         if !is_clear(&live_ids) || !is_clear(&wanted_ids) {
             return None;
         }
-        let merged = interleaved(&live_ids, &wanted_ids).into_iter().map(|place| match place {
-            Place::Live(at) => have[at].clone(),
-            Place::Changed { change, live: None } => wanted[change].clone(),
-            Place::Changed { change, live: Some(at) } => {
+        let merged = interleave(&live_ids, &wanted_ids).into_iter().map(|place| match place {
+            ItemOrigin::Live(at) => have[at].clone(),
+            ItemOrigin::Changed { change, live: None } => wanted[change].clone(),
+            ItemOrigin::Changed { change, live: Some(at) } => {
                 let filled = filled.get(change).unwrap_or(&wanted[change]);
                 self.value(&wanted[change], filled, &have[at], items, depth + 1)
             }
@@ -296,10 +296,10 @@ fn is_empty(value: &Value, field: &Field) -> bool {
 
 fn set(wanted: &[Value], have: &[Value]) -> Value {
     let place = |place| match place {
-        Place::Live(at) => have[at].clone(),
-        Place::Changed { change, .. } => wanted[change].clone(),
+        ItemOrigin::Live(at) => have[at].clone(),
+        ItemOrigin::Changed { change, .. } => wanted[change].clone(),
     };
-    interleaved(have, wanted).into_iter().map(place).collect()
+    interleave(have, wanted).into_iter().map(place).collect()
 }
 
 /// The key fields of a list item, defaults filled in, as a text.

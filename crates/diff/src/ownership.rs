@@ -60,7 +60,7 @@ impl Managers {
     }
 
     /// The field sets of one manager.
-    pub fn of<'a>(&'a self, manager: &'a str) -> impl Iterator<Item = &'a Value> {
+    pub fn fields_of<'a>(&'a self, manager: &'a str) -> impl Iterator<Item = &'a Value> {
         self.entries.iter().filter(move |(name, _)| name == manager).map(|(_, fields)| fields)
     }
 }

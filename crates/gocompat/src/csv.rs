@@ -107,7 +107,7 @@ impl Reader<'_> {
 mod tests {
     use super::record;
 
-    fn told(text: &str) -> String {
+    fn record_text(text: &str) -> String {
         record(text).map_or_else(|error| error, |fields| format!("{fields:?}"))
     }
 
@@ -122,7 +122,7 @@ mod tests {
             ("\"a\nb\",c", "[\"a\\nb\", \"c\"]"),
             ("a\r", "[\"a\"]"),
         ] {
-            assert_eq!(told(text), fields, "{text:?}");
+            assert_eq!(record_text(text), fields, "{text:?}");
         }
     }
 
@@ -139,7 +139,7 @@ mod tests {
                 "record on line 1; parse error on line 2, column 2: extraneous or missing \" in quoted-field",
             ),
         ] {
-            assert_eq!(told(text), error, "{text:?}");
+            assert_eq!(record_text(text), error, "{text:?}");
         }
     }
 }

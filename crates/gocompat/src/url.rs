@@ -32,19 +32,19 @@ pub struct Url {
 
 /// Where a text stands, which decides what must be escaped.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum UrlPart {
     Path,
     Host,
     User,
     Fragment,
 }
 
-fn must_escape(byte: u8, place: Place) -> bool {
+fn must_escape(byte: u8, place: UrlPart) -> bool {
     if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
         return false;
     }
     match place {
-        Place::Host => !matches!(
+        UrlPart::Host => !matches!(
             byte,
             b'!' | b'$'
                 | b'&'
@@ -63,16 +63,16 @@ fn must_escape(byte: u8, place: Place) -> bool {
                 | b'>'
                 | b'"'
         ),
-        Place::Path => !matches!(byte, b'$' | b'&' | b'+' | b',' | b'/' | b':' | b';' | b'=' | b'@'),
-        Place::User => !matches!(byte, b'$' | b'&' | b'+' | b',' | b';' | b'='),
-        Place::Fragment => !matches!(
+        UrlPart::Path => !matches!(byte, b'$' | b'&' | b'+' | b',' | b'/' | b':' | b';' | b'=' | b'@'),
+        UrlPart::User => !matches!(byte, b'$' | b'&' | b'+' | b',' | b';' | b'='),
+        UrlPart::Fragment => !matches!(
             byte,
             b'$' | b'&' | b'+' | b',' | b'/' | b':' | b';' | b'=' | b'?' | b'@' | b'!' | b'(' | b')' | b'*'
         ),
     }
 }
 
-fn escape(text: &str, place: Place) -> String {
+fn escape(text: &str, place: UrlPart) -> String {
     let mut out = String::with_capacity(text.len());
     for &byte in crate::rawstr::decode(text).iter() {
         if must_escape(byte, place) {
@@ -84,7 +84,7 @@ fn escape(text: &str, place: Place) -> String {
     out
 }
 
-fn unescape(text: &str, place: Place) -> Result<String, String> {
+fn unescape(text: &str, place: UrlPart) -> Result<String, String> {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
@@ -97,14 +97,14 @@ fn unescape(text: &str, place: Place) -> Result<String, String> {
                     let end = (at..=(at + 3).min(text.len())).rev().find(|end| text.is_char_boundary(*end));
                     return Err(format!("invalid URL escape {}", quote(&text[at..end.unwrap_or(at)])));
                 };
-                if place == Place::Host && byte < 0x80 && &text[at..at + 3] != "%25" {
+                if place == UrlPart::Host && byte < 0x80 && &text[at..at + 3] != "%25" {
                     return Err(format!("invalid URL escape {}", quote(&text[at..at + 3])));
                 }
                 out.push(byte);
                 at += 3;
             }
             byte => {
-                if place == Place::Host && byte < 0x80 && must_escape(byte, place) {
+                if place == UrlPart::Host && byte < 0x80 && must_escape(byte, place) {
                     return Err(format!(
                         "invalid character {} in host name",
                         quote(&char::from(byte).to_string())
@@ -127,7 +127,7 @@ impl Url {
         let fail = |message: String| UrlError { url: text.to_owned(), message };
         let (body, fragment) = text.split_once('#').unwrap_or((text, ""));
         let mut url = Self::parse_body(body).map_err(|message| UrlError { url: body.to_owned(), message })?;
-        url.fragment = unescape(fragment, Place::Fragment).map_err(fail)?;
+        url.fragment = unescape(fragment, UrlPart::Fragment).map_err(fail)?;
         Ok(url)
     }
 
@@ -161,7 +161,7 @@ impl Url {
             url.set_authority(&authority[..end])?;
             path = &authority[end..];
         }
-        url.path = unescape(path, Place::Path)?;
+        url.path = unescape(path, UrlPart::Path)?;
         Ok(url)
     }
 
@@ -179,7 +179,7 @@ impl Url {
         if (!port.is_empty() && !port.starts_with(':')) || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(format!("invalid port {} after host", quote(port)));
         }
-        self.host = unescape(host, Place::Host)?;
+        self.host = unescape(host, UrlPart::Host)?;
         if let Some(user) = user {
             let valid = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&byte);
             if !user.bytes().all(valid) {
@@ -187,9 +187,9 @@ impl Url {
             }
             self.userinfo = Some(match user.split_once(':') {
                 Some((name, password)) => {
-                    (unescape(name, Place::User)?, Some(unescape(password, Place::User)?))
+                    (unescape(name, UrlPart::User)?, Some(unescape(password, UrlPart::User)?))
                 }
-                None => (unescape(user, Place::User)?, None),
+                None => (unescape(user, UrlPart::User)?, None),
             });
         }
         Ok(())
@@ -238,9 +238,9 @@ impl Url {
     pub fn userinfo_text(&self) -> String {
         match &self.userinfo {
             None => String::new(),
-            Some((name, None)) => escape(name, Place::User),
+            Some((name, None)) => escape(name, UrlPart::User),
             Some((name, Some(password))) => {
-                format!("{}:{}", escape(name, Place::User), escape(password, Place::User))
+                format!("{}:{}", escape(name, UrlPart::User), escape(password, UrlPart::User))
             }
         }
     }
@@ -276,7 +276,7 @@ fn resolve_path(base: &str, reference: &str) -> String {
 /// # Errors
 /// Go's text.
 pub fn path_unescape(text: &str) -> Result<String, String> {
-    unescape(text, Place::Path)
+    unescape(text, UrlPart::Path)
 }
 
 /// Scheme and rest; no scheme if the text does not begin with one.
@@ -306,9 +306,9 @@ impl fmt::Display for Url {
                 if self.userinfo.is_some() {
                     write!(f, "{}@", self.userinfo_text())?;
                 }
-                f.write_str(&escape(&self.host, Place::Host))?;
+                f.write_str(&escape(&self.host, UrlPart::Host))?;
             }
-            let path = if self.path == "*" { "*".to_owned() } else { escape(&self.path, Place::Path) };
+            let path = if self.path == "*" { "*".to_owned() } else { escape(&self.path, UrlPart::Path) };
             if !path.is_empty() && !path.starts_with('/') && !self.host.is_empty() {
                 f.write_str("/")?;
             } else if self.scheme.is_empty() && self.host.is_empty() {
@@ -325,7 +325,7 @@ impl fmt::Display for Url {
             write!(f, "?{}", self.query)?;
         }
         if !self.fragment.is_empty() {
-            write!(f, "#{}", escape(&self.fragment, Place::Fragment))?;
+            write!(f, "#{}", escape(&self.fragment, UrlPart::Fragment))?;
         }
         Ok(())
     }

@@ -130,7 +130,7 @@ impl Functions {
 
     /// The function of that name.
     pub fn get(&self, name: &str) -> Option<&Function> {
-        self.id(name).map(|id| self.at(id))
+        self.id(name).map(|id| self.by_id(id))
     }
 
     /// What templates call the function of that name by.
@@ -138,7 +138,7 @@ impl Functions {
         self.by_name.get(name).copied()
     }
 
-    pub(crate) fn at(&self, id: u32) -> &Function {
+    pub(crate) fn by_id(&self, id: u32) -> &Function {
         &self.all[id as usize]
     }
 

@@ -160,7 +160,7 @@ impl<'t> Text<'t> {
     fn parse(&self, parsing: &mut Parsing) -> Result<Attempt, ParseError> {
         let content = self.content.lock().unwrap_or_else(PoisonError::into_inner).take();
         let text = match content {
-            Some(TextContent::Parsed(parsed)) => match parsed.named(self.name) {
+            Some(TextContent::Parsed(parsed)) => match parsed.into_trees(self.name) {
                 Ok(trees) => return Ok(Attempt::Trees(trees)),
                 Err(text) => text,
             },

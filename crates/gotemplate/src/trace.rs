@@ -61,7 +61,7 @@ pub trait Tracer {
     }
 
     /// A function made a text whose parts came from different values; it may be printed by the action at `site`.
-    fn made(&mut self, _site: Site<'_>, _text: &str, _parts: &[Part]) {}
+    fn text_made(&mut self, _site: Site<'_>, _text: &str, _parts: &[Part]) {}
 
     /// The parts of a text that is about to be read or executed, in their order, if more is known of it than `whole`.
     fn parts(&mut self, _text: &str, _whole: OriginId) -> Vec<Part> {

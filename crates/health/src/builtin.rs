@@ -79,7 +79,7 @@ fn deployment(object: &Value) -> HealthStatus {
             "Waiting for rollout to finish: observed deployment generation less than desired generation",
         );
     }
-    let conditions = conditions::of(object);
+    let conditions = conditions::list(object);
     if conditions.iter().any(|c| c.kind == "Progressing" && c.reason == "ProgressDeadlineExceeded") {
         return verdict(
             HealthCode::Degraded,
@@ -188,7 +188,7 @@ fn replica_set(object: &Value) -> HealthStatus {
         );
     }
     if let Some(failure) =
-        conditions::of(object).into_iter().find(|c| c.kind == "ReplicaFailure" && c.status == "True")
+        conditions::list(object).into_iter().find(|c| c.kind == "ReplicaFailure" && c.status == "True")
     {
         return verdict(HealthCode::Degraded, failure.message);
     }
@@ -202,7 +202,7 @@ fn replica_set(object: &Value) -> HealthStatus {
 }
 
 fn job(object: &Value, settings: &HealthSettings) -> HealthStatus {
-    let conditions = conditions::of(object);
+    let conditions = conditions::list(object);
     // A condition that says False means the opposite of one that says True. Argo CD looks at presence
     // alone, so that a resumed job counts as done.
     let counts = |c: &&Condition| settings.compat || c.status != "False";
@@ -263,7 +263,7 @@ const HPA_FAILURES: [(&str, &[&str]); 2] = [
 ];
 
 fn hpa(object: &Value) -> HealthStatus {
-    let mut conditions = conditions::of(object);
+    let mut conditions = conditions::list(object);
     // autoscaling/v1 has no conditions in its status; the API server puts them in an annotation.
     if let Some(text) = object.annotation("autoscaling.alpha.kubernetes.io/conditions")
         && let Ok(Value::Array(list)) = serde_json::from_str(text)
@@ -313,7 +313,7 @@ fn claim(object: &Value) -> HealthStatus {
 }
 
 fn api_service(object: &Value) -> HealthStatus {
-    match conditions::of(object).into_iter().find(|c| c.kind == "Available") {
+    match conditions::list(object).into_iter().find(|c| c.kind == "Available") {
         Some(c) if c.status == "True" => verdict(HealthCode::Healthy, format!("{}: {}", c.reason, c.message)),
         Some(c) => progressing(format!("{}: {}", c.reason, c.message)),
         None => progressing("Waiting to be processed"),
@@ -321,7 +321,7 @@ fn api_service(object: &Value) -> HealthStatus {
 }
 
 fn crd(object: &Value) -> HealthStatus {
-    let conditions = conditions::of(object);
+    let conditions = conditions::list(object);
     let find = |kind: &str, status: &str| conditions.iter().find(|c| c.kind == kind && c.status == status);
     if conditions.is_empty() {
         return progressing("Status conditions not found");
@@ -344,7 +344,7 @@ fn crd(object: &Value) -> HealthStatus {
 }
 
 fn disruption_budget(object: &Value) -> HealthStatus {
-    let conditions = conditions::of(object);
+    let conditions = conditions::list(object);
     if let Some(c) = conditions.iter().find(|c| c.status == "False" && c.reason != "InsufficientPods") {
         return verdict(HealthCode::Degraded, format!("PodDisruptionBudget has {}", c.reason));
     }
@@ -369,7 +369,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn of(object: &Value) -> HealthStatus {
+    fn health_of(object: &Value) -> HealthStatus {
         crate::assess(object, &HealthSettings::default()).expect("kind has a rule")
     }
 
@@ -405,7 +405,7 @@ mod tests {
             ),
         ];
         for (status, expected) in rows {
-            assert_eq!(of(&deployment_with(status.clone())).status, expected, "{status}");
+            assert_eq!(health_of(&deployment_with(status.clone())).status, expected, "{status}");
         }
     }
 
@@ -413,14 +413,14 @@ mod tests {
     fn old_api_versions_are_unknown() {
         let mut object = deployment_with(json!({}));
         object["apiVersion"] = json!("apps/v1beta1");
-        assert_eq!(of(&object).status, HealthCode::Unknown);
+        assert_eq!(health_of(&object).status, HealthCode::Unknown);
     }
 
     #[test]
     fn a_resumed_job_still_runs_unless_compat() {
         let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"},
             "status": {"conditions": [{"type": "Suspended", "status": "False"}]}});
-        assert_eq!(of(&job).status, HealthCode::Progressing);
+        assert_eq!(health_of(&job).status, HealthCode::Progressing);
         let compat =
             crate::assess(&job, &HealthSettings { compat: true, ..HealthSettings::default() }).expect("rule");
         assert_eq!(compat.status, HealthCode::Healthy);
@@ -430,7 +430,7 @@ mod tests {
     fn pending_deletion_comes_first() {
         let mut object = deployment_with(json!({}));
         object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-        assert_eq!(of(&object), HealthStatus::new(HealthCode::Progressing, "Pending deletion"));
+        assert_eq!(health_of(&object), HealthStatus::new(HealthCode::Progressing, "Pending deletion"));
     }
 
     #[test]
@@ -449,8 +449,8 @@ mod tests {
             json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
             "metadata": {"name": "h"}, "status": {"conditions": conditions(active)}})
         };
-        assert_eq!(of(&hpa("FailedGetObjectMetric")).status, HealthCode::Degraded);
-        assert_eq!(of(&hpa("ScalingDisabled")).status, HealthCode::Healthy);
+        assert_eq!(health_of(&hpa("FailedGetObjectMetric")).status, HealthCode::Degraded);
+        assert_eq!(health_of(&hpa("ScalingDisabled")).status, HealthCode::Healthy);
     }
 
     #[test]
@@ -459,8 +459,8 @@ mod tests {
             json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
             "metadata": {"name": "c"}, "status": {"conditions": [{"type": "Established", "status": "False", "reason": reason}]}})
         };
-        assert_eq!(of(&crd("Installing")).status, HealthCode::Progressing);
-        assert_eq!(of(&crd("NotAccepted")).status, HealthCode::Degraded);
+        assert_eq!(health_of(&crd("Installing")).status, HealthCode::Progressing);
+        assert_eq!(health_of(&crd("NotAccepted")).status, HealthCode::Degraded);
     }
 
     #[test]
@@ -468,6 +468,6 @@ mod tests {
         let object = json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "db", "generation": 1},
             "spec": {"replicas": 3, "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}},
             "status": {"observedGeneration": 1, "readyReplicas": 3, "updatedReplicas": 1}});
-        assert_eq!(of(&object).status, HealthCode::Healthy);
+        assert_eq!(health_of(&object).status, HealthCode::Healthy);
     }
 }

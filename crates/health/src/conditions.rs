@@ -33,7 +33,7 @@ impl Condition {
 }
 
 /// The conditions of an object, in order.
-pub(crate) fn of(object: &Value) -> Vec<Condition> {
+pub(crate) fn list(object: &Value) -> Vec<Condition> {
     let list = object.at(&["status", "conditions"]).and_then(Value::as_array);
     list.map(|list| list.iter().map(Condition::read).collect()).unwrap_or_default()
 }

@@ -3,18 +3,18 @@
 //! live objects offer. Pure: no IO, and no clock but the one that is passed in.
 
 mod actions;
+mod app_health;
 mod application;
 mod builtin;
 mod conditions;
 mod custom;
 mod lua;
 mod pod;
-mod rollup;
 mod rules;
 
 pub use actions::{Action, ActionError, Actions, Outcome, Param};
-pub use lua::{LuaError, check as check_script};
-pub use rollup::{Member, roll_up};
+pub use app_health::{Member, roll_up};
+pub use lua::{LuaError, check_script};
 pub use rules::{Assessment, RuleOrigin, Rules, ScriptFault};
 use std::collections::BTreeSet;
 

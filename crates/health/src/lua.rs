@@ -12,7 +12,7 @@ use std::{
 
 use mlua::{HookTriggers, Lua, LuaOptions, StdLib, VmState};
 use serde_json::Value;
-use tiphys_diag::guarded;
+use tiphys_diag::catch_panic;
 use tiphys_model::{Clock, HealthCode, HealthStatus};
 
 /// How many instructions a script may execute.
@@ -73,12 +73,16 @@ impl LuaError {
 ///
 /// # Errors
 /// With the syntax error and its line.
-pub fn check(script: &str) -> Result<(), LuaError> {
+pub fn check_script(script: &str) -> Result<(), LuaError> {
     let load = || {
-        let lua = Lua::new_with(StdLib::NONE, LuaOptions::default()).map_err(|error| told(&error))?;
-        lua.load(script).set_name("=health.lua").into_function().map(|_| ()).map_err(|error| told(&error))
+        let lua = Lua::new_with(StdLib::NONE, LuaOptions::default()).map_err(|error| first_line(&error))?;
+        lua.load(script)
+            .set_name("=health.lua")
+            .into_function()
+            .map(|_| ())
+            .map_err(|error| first_line(&error))
     };
-    guarded(WHAT, load).unwrap_or_else(|panicked| Err(LuaError(panicked.to_string())))
+    catch_panic(WHAT, load).unwrap_or_else(|panicked| Err(LuaError(panicked.to_string())))
 }
 
 /// Runs a script over an object. `None` if it returns nothing: the kind then has no health.
@@ -92,7 +96,7 @@ pub fn run(
     clock: &Clock,
 ) -> Result<Option<HealthStatus>, LuaError> {
     let script = Script { text: script, name: "health.lua", open_libs };
-    evaluate(&script, object, &BTreeMap::new(), clock, returned).and_then(judged)
+    evaluate(&script, object, &BTreeMap::new(), clock, returned).and_then(parse_result)
 }
 
 /// A script with what it may use.
@@ -121,10 +125,10 @@ pub(crate) fn evaluate<T>(
     let limits = Rc::new(Limits::default());
     let run =
         || evaluate_within(script, object, params, clock, &limits).and_then(|(_lua, value)| read(&value));
-    let result = guarded(WHAT, run).map_err(|panicked| LuaError(panicked.to_string()))?;
+    let result = catch_panic(WHAT, run).map_err(|panicked| LuaError(panicked.to_string()))?;
     match limits.passed.get() {
         Some(limit) => Err(LuaError(limit.into())),
-        None => result.map_err(|error| told(&error)),
+        None => result.map_err(|error| first_line(&error)),
     }
 }
 
@@ -146,7 +150,7 @@ struct Limits {
 }
 
 impl Limits {
-    fn look(&self, started: Instant) -> Option<&'static str> {
+    fn exceeded(&self, started: Instant) -> Option<&'static str> {
         self.instructions.set(self.instructions.get() + u64::from(EVERY));
         if self.instructions.get() > MAX_INSTRUCTIONS {
             self.passed.set(Some("the script ran for more than 20 million instructions"));
@@ -178,9 +182,11 @@ fn evaluate_within(
         .set("actionParams", lua.create_table_from(params.iter().map(|(k, v)| (k.as_str(), v.as_str())))?)?;
     lua.globals().set("obj", value(&lua, object, 0)?)?;
     let (seen, started) = (limits.clone(), Instant::now());
-    lua.set_hook(HookTriggers::new().every_nth_instruction(EVERY), move |_, _| match seen.look(started) {
-        Some(limit) => Err(mlua::Error::runtime(limit)),
-        None => Ok(VmState::Continue),
+    lua.set_hook(HookTriggers::new().every_nth_instruction(EVERY), move |_, _| {
+        match seen.exceeded(started) {
+            Some(limit) => Err(mlua::Error::runtime(limit)),
+            None => Ok(VmState::Continue),
+        }
     })?;
     let value = lua.load(script.text).set_name(format!("={}", script.name)).call::<mlua::Value>(())?;
     Ok((lua, value))
@@ -214,10 +220,11 @@ fn text(value: &mlua::Value) -> mlua::Result<String> {
     }
 }
 
-fn judged(returned: Returned) -> Result<Option<HealthStatus>, LuaError> {
+fn parse_result(returned: Returned) -> Result<Option<HealthStatus>, LuaError> {
     let field = |field: Option<mlua::Result<String>>, name: &str| {
         let text = field.transpose();
-        text.map(Option::unwrap_or_default).map_err(|error| LuaError(format!("{name}: {}", told(&error))))
+        text.map(Option::unwrap_or_default)
+            .map_err(|error| LuaError(format!("{name}: {}", first_line(&error))))
     };
     let (status, message) = match returned {
         Returned::Nothing => return Ok(None),
@@ -317,7 +324,7 @@ fn json_of_table(table: &mlua::Table, depth: usize) -> mlua::Result<Value> {
 }
 
 /// The first line of an error: what follows is a stack of ours.
-fn told(error: &mlua::Error) -> LuaError {
+fn first_line(error: &mlua::Error) -> LuaError {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();
     let line =
@@ -334,14 +341,14 @@ mod tests {
         Clock::new(|| "2026-01-01T12:00:00Z".parse().expect("valid"))
     }
 
-    fn of(script: &str) -> Result<Option<HealthStatus>, String> {
+    fn run_script(script: &str) -> Result<Option<HealthStatus>, String> {
         let object = json!({"metadata": {"name": "a", "labels": {}, "gone": null},
             "spec": {"replicas": 3}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}});
         run(script, &object, false, &noon()).map_err(|error| error.to_string())
     }
 
     fn status(script: &str) -> HealthCode {
-        of(script).unwrap().unwrap().status
+        run_script(script).unwrap().unwrap().status
     }
 
     #[test]
@@ -355,31 +362,36 @@ mod tests {
             end
             hs.message = obj.metadata.name .. " " .. obj.spec.replicas .. " " .. tostring(obj.metadata.gone)
             return hs"#;
-        assert_eq!(of(script), Ok(Some(HealthStatus::new(HealthCode::Healthy, "a 3 nil"))));
+        assert_eq!(run_script(script), Ok(Some(HealthStatus::new(HealthCode::Healthy, "a 3 nil"))));
     }
 
     #[test]
     fn results_that_are_none() {
-        assert_eq!(of("return nil"), Ok(None));
-        assert_eq!(of("return {}"), Ok(None));
-        assert_eq!(of("local x = 1"), Ok(None));
+        assert_eq!(run_script("return nil"), Ok(None));
+        assert_eq!(run_script("return {}"), Ok(None));
+        assert_eq!(run_script("local x = 1"), Ok(None));
         assert_eq!(status("return {status = 'Fine'}"), HealthCode::Unknown);
-        assert_eq!(of("return 'Healthy'"), Err("expect table output from Lua script, not string".into()));
-        assert!(of("return {status = 'Healthy', message = 5}").unwrap_err().contains("message"));
+        assert_eq!(
+            run_script("return 'Healthy'"),
+            Err("expect table output from Lua script, not string".into())
+        );
+        assert!(run_script("return {status = 'Healthy', message = 5}").unwrap_err().contains("message"));
     }
 
     #[test]
     fn faults_name_their_line() {
         assert_eq!(
-            of("
-return obj.status.none.x")
+            run_script(
+                "
+return obj.status.none.x"
+            )
             .unwrap_err()
             .split(": ")
             .next(),
             Some("health.lua:2")
         );
-        assert!(check("return {").unwrap_err().to_string().starts_with("health.lua:1:"));
-        assert_eq!(check("goto done ::done:: return {}"), Ok(()));
+        assert!(check_script("return {").unwrap_err().to_string().starts_with("health.lua:1:"));
+        assert_eq!(check_script("goto done ::done:: return {}"), Ok(()));
     }
 
     #[test]
@@ -406,7 +418,7 @@ return obj.status.none.x")
             let script = format!("return {{status = ({name}) == nil and 'Healthy' or 'Degraded'}}");
             assert_eq!(status(&script), HealthCode::Healthy, "{name}");
         }
-        assert!(of("return require('io')").unwrap_err().contains("module io not found"));
+        assert!(run_script("return require('io')").unwrap_err().contains("module io not found"));
         assert_eq!(
             status("return {status = require('os').time() == 1767268800 and 'Healthy' or 'Degraded'}"),
             HealthCode::Healthy
@@ -417,7 +429,7 @@ return obj.status.none.x")
     fn open_libraries_bring_texts_and_numbers() {
         let script =
             "return {status = string.upper(obj.metadata.name) == 'A' and math.floor(1.5) == 1 and 'Healthy'}";
-        assert!(of(script).is_err());
+        assert!(run_script(script).is_err());
         let opened = run(script, &json!({"metadata": {"name": "a"}}), true, &noon());
         assert_eq!(opened.unwrap().unwrap().status, HealthCode::Healthy);
     }
@@ -430,13 +442,16 @@ return obj.status.none.x")
             "local function f() return f() end return f()",
             "while true do xpcall(error, function() while true do end end) end",
         ] {
-            let error = of(script).unwrap_err();
+            let error = run_script(script).unwrap_err();
             assert!(error.starts_with("the script ran for more than"), "{script}: {error}");
         }
         let grows = "local t = {} while true do t[#t + 1] = {} end";
-        let error = of(grows).unwrap_err();
+        let error = run_script(grows).unwrap_err();
         assert!(error.contains("memory") || error.contains("more than"), "{error}");
-        assert!(of("local function f() return 1 + f() end return f()").is_err(), "the stack is bounded");
+        assert!(
+            run_script("local function f() return 1 + f() end return f()").is_err(),
+            "the stack is bounded"
+        );
     }
 
     #[test]

@@ -68,7 +68,7 @@ fn running(pod: &Value, stays: bool, message: &str) -> HealthStatus {
     if !stays {
         return HealthStatus::new(HealthCode::Progressing, message);
     }
-    if conditions::of(pod).iter().any(|c| c.kind == "Ready" && c.status == "True") {
+    if conditions::list(pod).iter().any(|c| c.kind == "Ready" && c.status == "True") {
         return HealthStatus::new(HealthCode::Healthy, message);
     }
     // A container that ended before and is not ready again: it crashes, whatever the back-off says now.

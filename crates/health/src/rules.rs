@@ -135,7 +135,7 @@ impl Rules {
 
     /// Whether objects of a kind have a health that somebody could wait for, by any rule. A user's script
     /// is taken to tell one.
-    pub fn knows(&self, object: &Value) -> bool {
+    pub fn has_rule(&self, object: &Value) -> bool {
         self.customizations.health_of(&object.gvk()).is_some()
             || built_in(&object.gvk(), object, &self.settings).is_some()
     }
@@ -145,7 +145,7 @@ impl Rules {
         let scripts = self.customizations.iter().filter(|(_, entry)| !entry.health_lua.is_empty());
         scripts
             .filter_map(|(pattern, entry)| {
-                let fault = lua::check(&entry.health_lua).err()?;
+                let fault = lua::check_script(&entry.health_lua).err()?;
                 let (pattern, key) = (pattern.to_owned(), entry.health_key.clone());
                 Some(ScriptFault { pattern, key, message: fault.to_string() })
             })

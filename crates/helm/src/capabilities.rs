@@ -95,7 +95,7 @@ impl Capabilities {
     ///
     /// # Errors
     /// As [`Capabilities::new`].
-    pub(crate) fn of(options: &RenderOptions) -> Result<Self, HelmError> {
+    pub(crate) fn from_options(options: &RenderOptions) -> Result<Self, HelmError> {
         let mut capabilities = match &options.served {
             Some(served) => Self {
                 api_versions: served.api_versions.clone(),

@@ -26,7 +26,7 @@ pub(crate) fn process(
     let result = enable(chart, values, "", compat, warnings);
     result.and_then(|()| import_all(chart, compat, warnings)).map_err(|error| {
         if compat == Compat::Helm4 {
-            let reason = logged(&error.to_string());
+            let reason = log_text(&error.to_string());
             warnings.push(format!("level=ERROR msg=\"chart dependencies processing failed\" error={reason}"));
         }
         HelmError::Values(match compat {
@@ -37,7 +37,7 @@ pub(crate) fn process(
 }
 
 /// A text as Helm's log shows it: quoted where it would be taken for several.
-pub(crate) fn logged(text: &str) -> String {
+pub(crate) fn log_text(text: &str) -> String {
     let is_odd = |c: char| c <= ' ' || matches!(c, '"' | '=') || !is_print(c);
     if text.is_empty() || text.contains(is_odd) { quote(text) } else { text.to_owned() }
 }

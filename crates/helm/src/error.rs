@@ -76,7 +76,7 @@ pub enum HelmError {
 impl HelmError {
     /// What `helm template --debug` prints to standard output, and the text of the failure, if that flag changes anything.
     #[must_use]
-    pub fn debugged(&self) -> Option<(String, String)> {
+    pub fn debug_output(&self) -> Option<(String, String)> {
         let text = self.to_string();
         let reason = text.strip_suffix(DEBUG_HINT)?.to_owned();
         let rendered = match self {

@@ -109,16 +109,16 @@ impl Questions {
     pub const ALL: &str = "*";
 
     /// What was asked for, with the answers. [`Self::ALL`] is always answered with `true`.
-    pub fn asked(&self) -> BTreeMap<String, bool> {
+    pub fn answers(&self) -> BTreeMap<String, bool> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Notes what others hold.
     pub(crate) fn note_all(&self, others: &Self) {
-        others.asked().iter().for_each(|(version, answer)| self.note(version, *answer));
+        others.answers().iter().for_each(|(version, answer)| self.record(version, *answer));
     }
 
-    pub(crate) fn note(&self, version: &str, answer: bool) {
+    pub(crate) fn record(&self, version: &str, answer: bool) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(version.to_owned(), answer);
     }
 }

@@ -61,7 +61,7 @@ pub struct DocumentText {
 
 impl DocumentText {
     /// A part of a file.
-    pub(crate) fn of(file: &Arc<String>, part: Range<usize>) -> Self {
+    pub(crate) fn new(file: &Arc<String>, part: Range<usize>) -> Self {
         Self { file: file.clone(), part }
     }
 }
@@ -110,10 +110,10 @@ impl Manifest {
     /// As [`Self::value`], within a budget that other documents share.
     fn value_within(&self, budget: &Budget) -> Result<&Value, OverBudget> {
         if let Some(value) = self.value.get() {
-            budget.take_value(value)?;
+            budget.charge_value(value)?;
             return Ok(value);
         }
-        let before = budget.left();
+        let before = budget.remaining_bytes();
         match tiphys_yaml::from_yaml_within(&self.printed(), budget) {
             Err(error) if error.kind() == ErrorKind::Budget => Err(OverBudget { limit: before }),
             read => Ok(self.value.get_or_init(|| read.unwrap_or_default())),
@@ -175,7 +175,7 @@ impl TemplateOutput {
         let mut objects = Vec::new();
         for file in &self.crds {
             for object in crd_objects(file) {
-                budget.take_value(&object.value)?;
+                budget.charge_value(&object.value)?;
                 objects.push(object);
             }
         }

@@ -33,7 +33,7 @@ pub fn template(chart: &Chart, options: &RenderOptions) -> Result<TemplateOutput
 /// # Errors
 /// The version of Kubernetes or values do not parse.
 pub fn check_options(options: &RenderOptions) -> Result<(), HelmError> {
-    Capabilities::of(options)?;
+    Capabilities::from_options(options)?;
     user_values(&options.values, options.compat).map(drop)
 }
 
@@ -47,7 +47,7 @@ pub fn template_with_warnings(
     warnings: &mut Vec<String>,
 ) -> Result<TemplateOutput, HelmError> {
     let compat = options.compat;
-    let capabilities = Capabilities::of(options)?;
+    let capabilities = Capabilities::from_options(options)?;
     let given = user_values(&options.values, compat)?;
     warnings.extend(load_warnings(chart));
     let mut output = TemplateOutput::default();
@@ -155,7 +155,7 @@ fn check_name(name: &str, compat: Compat, warnings: &mut Vec<String>) -> Result<
     if compat == Compat::Helm3 {
         return Err(HelmError::Option(reason));
     }
-    let shown = dependencies::logged(&reason);
+    let shown = dependencies::log_text(&reason);
     warnings.push(format!("level=ERROR msg=\"release name check failed\" error={shown}"));
     Err(HelmError::Option(format!("release name check failed: {reason}")))
 }

@@ -30,7 +30,7 @@ pub fn client() -> Result<Client, IdentityError> {
 /// The JSON that a service answers.
 pub(crate) fn ask(url: &str, request: RequestBuilder) -> Result<Value, IdentityError> {
     let fail = |reason: String| IdentityError(format!("{}: {reason}", without_query(url)));
-    let response = request.timeout(LIMIT).send().map_err(|error| fail(why(&error)))?;
+    let response = request.timeout(LIMIT).send().map_err(|error| fail(error_chain(&error)))?;
     let status = response.status();
     let mut body = Vec::new();
     let read = response.take(MAX_ANSWER_BYTES).read_to_end(&mut body);
@@ -72,7 +72,7 @@ fn refusal(answer: &Value) -> Option<String> {
     Some(said.lines().next().unwrap_or_default().trim().to_owned())
 }
 
-fn why(error: &reqwest::Error) -> String {
+fn error_chain(error: &reqwest::Error) -> String {
     let mut innermost: &dyn std::error::Error = error;
     while let Some(source) = innermost.source() {
         innermost = source;

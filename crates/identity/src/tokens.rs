@@ -33,7 +33,7 @@ impl<K: Clone + PartialEq> Tokens<K> {
     ///
     /// # Errors
     /// There is none, and `ask` gets none, now or a moment ago.
-    pub fn of(
+    pub fn get_or_request(
         &self,
         who: &K,
         ask: impl FnOnce() -> Result<Token, IdentityError>,

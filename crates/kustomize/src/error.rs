@@ -70,7 +70,7 @@ impl Error {
     }
 
     /// Sets the place, unless a more exact one is known already.
-    pub(crate) fn at(mut self, location: Option<Location>) -> Self {
+    pub(crate) fn located_at(mut self, location: Option<Location>) -> Self {
         if self.location.is_none() {
             self.location = location.map(Box::new);
         }

@@ -125,12 +125,12 @@ fn operation(value: &Value) -> Result<Operation, String> {
 }
 
 /// Where a path ends: the container and the last step.
-struct Place<'a> {
+struct PatchTarget<'a> {
     container: &'a mut Node,
     key: String,
 }
 
-fn find<'a>(root: &'a mut Node, path: &str) -> Option<Place<'a>> {
+fn find<'a>(root: &'a mut Node, path: &str) -> Option<PatchTarget<'a>> {
     let mut steps: Vec<String> =
         path.split('/').map(|step| step.replace("~1", "/").replace("~0", "~")).collect();
     if steps.len() < 2 {
@@ -149,7 +149,7 @@ fn find<'a>(root: &'a mut Node, path: &str) -> Option<Place<'a>> {
             return None;
         }
     }
-    Some(Place { container, key })
+    Some(PatchTarget { container, key })
 }
 
 /// The position of a child; `None` for an absent key of a mapping.
@@ -221,7 +221,7 @@ impl Operation {
             overwrite(root, self.node(meter)?);
             return Ok(());
         }
-        let Some(Place { container, key }) = find(root, path) else {
+        let Some(PatchTarget { container, key }) = find(root, path) else {
             return Err(format!(
                 "replace operation does not apply: doc is missing path: {path}: missing value"
             ));
@@ -283,7 +283,7 @@ impl Operation {
             let node = read(&place).map_err(|error| format!("error in test for path: '{path}': {error}"))?;
             to_json(&node)?
         };
-        if same(&have, &wanted) { Ok(()) } else { Err(failed()) }
+        if json_equal(&have, &wanted) { Ok(()) } else { Err(failed()) }
     }
 }
 
@@ -293,12 +293,14 @@ fn steps(path: Option<&str>) -> usize {
 }
 
 /// Equality of JSON values, numbers by value.
-fn same(a: &Value, b: &Value) -> bool {
+fn json_equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| json_equal(a, b))
+        }
         (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| json_equal(a, b)))
         }
         (a, b) => a == b,
     }
@@ -311,7 +313,7 @@ fn overwrite(slot: &mut Node, value: Node) {
     slot.origin = origin;
 }
 
-fn insert(Place { container, key }: Place<'_>, value: Node) -> Result<(), String> {
+fn insert(PatchTarget { container, key }: PatchTarget<'_>, value: Node) -> Result<(), String> {
     match &mut container.content {
         Content::Seq(items) if key == "-" => items.push(value),
         Content::Seq(items) => {
@@ -337,7 +339,7 @@ fn insert(Place { container, key }: Place<'_>, value: Node) -> Result<(), String
     Ok(())
 }
 
-fn take(Place { container, key }: Place<'_>) -> Result<Node, String> {
+fn take(PatchTarget { container, key }: PatchTarget<'_>) -> Result<Node, String> {
     let at = child_at(container, &key)?;
     match (&mut container.content, at) {
         (Content::Seq(items), Some(at)) => Ok(items.remove(at)),
@@ -346,7 +348,7 @@ fn take(Place { container, key }: Place<'_>) -> Result<Node, String> {
     }
 }
 
-fn read(place: &Place<'_>) -> Result<Node, String> {
+fn read(place: &PatchTarget<'_>) -> Result<Node, String> {
     let at = child_at(place.container, &place.key)?;
     Ok(match (&place.container.content, at) {
         (Content::Seq(items), Some(at)) => items[at].clone(),

@@ -56,13 +56,13 @@ impl LabelSelector {
     }
 
     /// Whether labels fit.
-    pub fn fits(&self, labels: &StringMap) -> bool {
-        self.0.iter().all(|(key, test)| test.fits(labels.get(key).map(String::as_str)))
+    pub fn matches(&self, labels: &StringMap) -> bool {
+        self.0.iter().all(|(key, test)| test.matches_value(labels.get(key).map(String::as_str)))
     }
 }
 
 impl Test {
-    fn fits(&self, value: Option<&str>) -> bool {
+    fn matches_value(&self, value: Option<&str>) -> bool {
         let number = || value.and_then(|value| value.parse::<i64>().ok());
         match self {
             Self::Exists => value.is_some(),
@@ -357,7 +357,7 @@ mod tests {
             ("app=", false),
             ("missing", false),
         ] {
-            assert_eq!(LabelSelector::parse(selector).unwrap().fits(&have), expected, "{selector}");
+            assert_eq!(LabelSelector::parse(selector).unwrap().matches(&have), expected, "{selector}");
         }
     }
 

@@ -79,12 +79,13 @@ pub fn build_with_warnings(
     for resource in &objects {
         // What objects share in memory, everyone has of his own when it is printed.
         let counted = context.meter.take_node(&resource.node, 0);
-        counted
-            .map_err(|message| Error::new(ErrorKind::Limit, message).at(Some(resource.location.clone())))?;
+        counted.map_err(|message| {
+            Error::new(ErrorKind::Limit, message).located_at(Some(resource.location.clone()))
+        })?;
     }
     let finish = |resource: resource::Resource| {
         let value = printed(&resource.node).map_err(|message| {
-            Error::new(ErrorKind::MalformedYaml, message).at(Some(resource.location.clone()))
+            Error::new(ErrorKind::MalformedYaml, message).located_at(Some(resource.location.clone()))
         })?;
         Ok(RenderedObject {
             value,

@@ -150,7 +150,7 @@ impl<'a> Loader<'a> {
     }
 
     /// Reads a file that may be missing, of which nobody asks why it cannot be read.
-    pub fn load_if_there(&self, path: &str) -> Option<Arc<[u8]>> {
+    pub fn load_if_present(&self, path: &str) -> Option<Arc<[u8]>> {
         if self.exists(path) { self.load(path).ok() } else { None }
     }
 

@@ -134,7 +134,7 @@ impl Tracker {
     }
 
     fn collect(&self, node: &Node, origins: &mut Origins) {
-        origins.set_here(self.chain(node.origin & !WRITTEN));
+        origins.set_own(self.chain(node.origin & !WRITTEN));
         match &node.content {
             Content::Scalar(_) => {}
             Content::Seq(items) => {

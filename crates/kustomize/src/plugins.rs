@@ -143,8 +143,9 @@ pub(crate) fn generators<'a>(
     configs
         .iter()
         .map(|config| {
-            generator(config, loader, context)
-                .map_err(|error| error.context("failed to load generator").at(Some(config.location.clone())))
+            generator(config, loader, context).map_err(|error| {
+                error.context("failed to load generator").located_at(Some(config.location.clone()))
+            })
         })
         .collect()
 }
@@ -215,7 +216,8 @@ pub(crate) fn transformers<'a>(
     configs
         .iter()
         .map(|config| {
-            transformer(config, loader, context).map_err(|error| error.at(Some(config.location.clone())))
+            transformer(config, loader, context)
+                .map_err(|error| error.located_at(Some(config.location.clone())))
         })
         .collect()
 }
@@ -491,11 +493,8 @@ pub(crate) fn load_json_patch(
         return Err(Error::transform(format!("patch file '{path}' empty seems to be empty")));
     }
     let patch = JsonPatch::parse(&text.text).map_err(|error| {
-        Error::transform(format!("decoding {}: {error}", as_json(&text.text))).at(Some(Location::new(
-            text.file.as_str(),
-            text.line_offset + 1,
-            0,
-        )))
+        Error::transform(format!("decoding {}: {error}", as_json(&text.text)))
+            .located_at(Some(Location::new(text.file.as_str(), text.line_offset + 1, 0)))
     })?;
     if patch.len() == 0 {
         return Err(Error::transform(format!(
@@ -573,7 +572,8 @@ pub(crate) fn load_replacements(
         let text = load_text(loader, &field.path)?;
         let place = Location::new(loader.file_name(&field.path), 0, 0);
         let value = tiphys_yaml::from_yaml(&text).map_err(|error| {
-            Error::transform(format!("error converting YAML to JSON: {error}")).at(Some(place.clone()))
+            Error::transform(format!("error converting YAML to JSON: {error}"))
+                .located_at(Some(place.clone()))
         })?;
         let items = match value {
             serde_json::Value::Array(items) => items,
@@ -582,13 +582,13 @@ pub(crate) fn load_replacements(
                 return Err(Error::transform(
                     "unsupported replacement type encountered within replacement path: invalid",
                 )
-                .at(Some(place)));
+                .located_at(Some(place)));
             }
         };
         for item in items {
             let mut unknown = Vec::new();
             let item = conform_noting(&item, &types::REPLACEMENT, Mode::Lenient, &mut unknown)
-                .map_err(|misfit| Error::transform(misfit.message).at(Some(place.clone())))?;
+                .map_err(|misfit| Error::transform(misfit.message).located_at(Some(place.clone())))?;
             warn_unknown(&unknown, &place, context);
             replacements.push(from_conformed(&item)?);
         }

@@ -109,7 +109,7 @@ fn read_one(context: &mut Context<'_>, source: Text<'_>, document: &str, line: u
     }
     let parsed = tiphys_yaml::parse_first(document, Profile::Go3).map_err(|error| {
         let place = error.position().map(|at| Location::new(source.file, at.line + line, at.column));
-        malformed(format!("MalformedYAMLError: {error}")).at(place)
+        malformed(format!("MalformedYAMLError: {error}")).located_at(place)
     })?;
     let Some(parsed) = parsed.filter(|parsed| !parsed.root.is_null()) else { return Ok(None) };
     let mut conversion = Conversion {
@@ -120,8 +120,9 @@ fn read_one(context: &mut Context<'_>, source: Text<'_>, document: &str, line: u
         anchors: HashMap::new(),
     };
     let start = parsed.root.span.start;
-    let at =
-        |message| malformed(message).at(Some(Location::new(source.file, start.line + line, start.column)));
+    let at = |message| {
+        malformed(message).located_at(Some(Location::new(source.file, start.line + line, start.column)))
+    };
     let node = from_yaml_node(parsed.root, &mut conversion).map_err(at)?;
     context.meter.take_node(&node, 0).map_err(at)?;
     Ok(Some(node))
@@ -154,7 +155,7 @@ fn check_objects(context: &Context<'_>, source: Text<'_>, nodes: Vec<Node>) -> R
         }
         check_metadata(&node, &[]).map_err(|message| {
             let place = context.tracker.location(node.origin);
-            malformed(message).at(place.or_else(|| Some(Location::new(source.file, 0, 0))))
+            malformed(message).located_at(place.or_else(|| Some(Location::new(source.file, 0, 0))))
         })?;
         kept.push(node);
     }

@@ -82,7 +82,7 @@ fn check_ids(resource: &Resource) -> Result<()> {
         return Ok(());
     }
     let text = "number of previous names, number of previous namespaces, number of previous kinds not equal";
-    Err(Error::transform(text).at(Some(resource.location.clone())).advise(
+    Err(Error::transform(text).located_at(Some(resource.location.clone())).advise(
         "a kind, name or namespace is empty or holds a comma, so that its earlier names cannot be told apart",
     ))
 }
@@ -103,7 +103,7 @@ fn check_subjects(resource: &Resource) -> Result<()> {
             "Invalid Input: namespace is blank for resource {}\n",
             quote(&id)
         ))
-        .at(Some(resource.location.clone()))
+        .located_at(Some(resource.location.clone()))
         .advise("set the subject's `namespace`, or leave the field out"));
     }
     Ok(())
@@ -233,7 +233,7 @@ struct Referrer<'a> {
 
 /// A set of objects for a reference in a mapping: its `namespace` field narrows them.
 #[derive(Clone, Copy)]
-enum Scope<'n> {
+enum ReferenceScope<'n> {
     All,
     Original(&'n str),
     Current(&'n str),
@@ -274,7 +274,8 @@ impl<'a> Referrer<'a> {
 
     fn set_scalar(&self, field: &mut Node, target: &Gvk, path: &str) -> Result<bool, String> {
         let same_name = |a: &Candidate, b: &Candidate| a.name == b.name;
-        let Some(referral) = self.select(field.value(), target, path, Scope::All, &same_name)? else {
+        let Some(referral) = self.select(field.value(), target, path, ReferenceScope::All, &same_name)?
+        else {
             return Ok(false);
         };
         if referral.name == field.value() {
@@ -282,12 +283,12 @@ impl<'a> Referrer<'a> {
         }
         let older = field.origin;
         field.set_scalar(Node::scalar(referral.name.clone()))?;
-        self.note(field, older, referral);
+        self.record_origin(field, older, referral);
         Ok(true)
     }
 
     /// Records where the name comes from that a field has now.
-    fn note(&self, field: &mut Node, older: u32, referral: &Candidate) {
+    fn record_origin(&self, field: &mut Node, older: u32, referral: &Candidate) {
         if referral.origin != 0 {
             field.origin = self.tracker.borrow_mut().over(referral.origin, older);
         }
@@ -301,9 +302,9 @@ impl<'a> Referrer<'a> {
         let name = name.value_smol();
         let namespace = field.get("namespace").map(Node::value_smol);
         let scope = match &namespace {
-            None => Scope::All,
-            Some(namespace) if self.any_with_original(namespace) => Scope::Original(namespace),
-            Some(namespace) => Scope::Current(namespace),
+            None => ReferenceScope::All,
+            Some(namespace) if self.any_with_original(namespace) => ReferenceScope::Original(namespace),
+            Some(namespace) => ReferenceScope::Current(namespace),
         };
         let same = |a: &Candidate, b: &Candidate| a.name == b.name && a.namespace == b.namespace;
         let Some(referral) = self.select(&name, target, path, scope, &same)? else { return Ok(false) };
@@ -320,7 +321,7 @@ impl<'a> Referrer<'a> {
             let older = field.get(key).map_or(0, |old| old.origin);
             field.set(key, Node::scalar(value.clone()))?;
             if let Some(set) = field.get_mut(key) {
-                self.note(set, older, referral);
+                self.record_origin(set, older, referral);
             }
             Ok::<_, String>(())
         };
@@ -352,11 +353,11 @@ impl<'a> Referrer<'a> {
         (0..self.all.list.len()).any(|at| fits(at) && self.reaches(at))
     }
 
-    fn in_scope(&self, candidate: &Candidate, scope: Scope<'_>) -> bool {
+    fn in_scope(&self, candidate: &Candidate, scope: ReferenceScope<'_>) -> bool {
         match scope {
-            Scope::All => true,
-            Scope::Original(namespace) => candidate.original_namespace == namespace,
-            Scope::Current(namespace) => {
+            ReferenceScope::All => true,
+            ReferenceScope::Original(namespace) => candidate.original_namespace == namespace,
+            ReferenceScope::Current(namespace) => {
                 namespace != CLUSTER_SCOPE && candidate.effective_namespace == namespace
             }
         }
@@ -368,7 +369,7 @@ impl<'a> Referrer<'a> {
         old_name: &str,
         target: &Gvk,
         path: &str,
-        scope: Scope<'_>,
+        scope: ReferenceScope<'_>,
         same: &dyn Fn(&Candidate, &Candidate) -> bool,
     ) -> Result<Option<&'a Candidate>, String> {
         let Some(named) = self.all.by_earlier_name.get(old_name) else { return Ok(None) };
@@ -423,7 +424,7 @@ impl<'a> Referrer<'a> {
         );
         let details = self.details(node, objects);
         Error::transform(format!("updating name reference in '{path}' field of '{id}': {error}{details}"))
-            .at(Some(objects.list[self.at].location.clone()))
+            .located_at(Some(objects.list[self.at].location.clone()))
     }
 }
 

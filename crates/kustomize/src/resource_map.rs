@@ -52,7 +52,7 @@ impl ResourceMap {
         let first =
             self.list.iter().find(|other| other.id().same(id)).map(|other| other.location.to_string());
         let error = conflict(format!("may not add resource with an already registered id: {id}"))
-            .at(Some(resource.location.clone()));
+            .located_at(Some(resource.location.clone()));
         match first {
             Some(first) => {
                 error.advise(format!("the first stands in {first}; rename one of them, or load it once"))
@@ -78,7 +78,7 @@ impl ResourceMap {
     ///
     /// # Errors
     /// None or several, in kustomize's words.
-    pub fn only(&self, id: &ResId) -> Result<usize> {
+    pub fn find_unique(&self, id: &ResId) -> Result<usize> {
         let found = self.find_id(id);
         let problem = match found.as_slice() {
             [at] => return Ok(*at),
@@ -107,17 +107,17 @@ impl ResourceMap {
         match (found.as_slice(), resource.behavior) {
             ([], Behavior::Merge | Behavior::Replace) => {
                 let text = format!("id {} does not exist; cannot merge or replace", go_syntax(&id));
-                Err(with_similar(conflict(text).at(Some(resource.location.clone())), &id, self))
+                Err(with_similar(conflict(text).located_at(Some(resource.location.clone())), &id, self))
             }
             ([], _) => self.append(vec![resource]),
-            ([at], Behavior::Replace) => self.put(*at, resource, false),
-            ([at], Behavior::Merge) => self.put(*at, resource, true),
+            ([at], Behavior::Replace) => self.replace_generated(*at, resource, false),
+            ([at], Behavior::Merge) => self.replace_generated(*at, resource, true),
             ([_], behavior) => Err(conflict(format!(
                 "id {} exists; can not use behavior: '{}', behavior must be merge or replace",
                 go_syntax(&id),
                 behavior.name()
             ))
-            .at(Some(resource.location.clone()))),
+            .located_at(Some(resource.location.clone()))),
             (found, _) => {
                 let ids: Vec<String> = found.iter().map(|at| self.list[*at].id().to_string()).collect();
                 Err(conflict(format!(
@@ -130,7 +130,7 @@ impl ResourceMap {
 
     /// Puts a generated object in the place of an old one, with its metadata and, if asked for, its
     /// data.
-    fn put(&mut self, at: usize, mut resource: Resource, merge: bool) -> Result<()> {
+    fn replace_generated(&mut self, at: usize, mut resource: Resource, merge: bool) -> Result<()> {
         let old = &self.list[at];
         let apply = |resource: &mut Resource| -> Result<(), String> {
             let origin = old.node.annotation(crate::provenance::ORIGIN).map(str::to_owned);

@@ -44,7 +44,7 @@ impl Pattern {
         regex.map(Self::Regex).map_err(|error| Error::transform(error.to_string()))
     }
 
-    fn fits(&self, text: &str) -> bool {
+    fn matches_text(&self, text: &str) -> bool {
         match self {
             Self::Any => true,
             Self::Literal(literal) => literal == text,
@@ -83,12 +83,12 @@ impl Metadata {
         Self { field, selector: LabelSelector::parse(text), is_empty: text.is_empty() }
     }
 
-    fn fits(&self, resource: &Resource) -> Result<bool> {
+    fn matches(&self, resource: &Resource) -> Result<bool> {
         if self.is_empty {
             return Ok(true);
         }
         let selector = self.selector.as_ref().map_err(Error::transform)?;
-        Ok(selector.fits(&resource.node.metadata_map(self.field)))
+        Ok(selector.matches(&resource.node.metadata_map(self.field)))
     }
 }
 
@@ -112,12 +112,14 @@ impl Matcher {
 
     /// Whether group, version and kind fit.
     pub fn fits_kind(&self, gvk: &Gvk) -> bool {
-        self.group.fits(&gvk.group) && self.version.fits(&gvk.version) && self.kind.fits(&gvk.kind)
+        self.group.matches_text(&gvk.group)
+            && self.version.matches_text(&gvk.version)
+            && self.kind.matches_text(&gvk.kind)
     }
 
     /// Whether an id fits, its namespace as it is written.
     pub fn fits_id(&self, gvk: &Gvk, name: &str, namespace: &str) -> bool {
-        self.fits_kind(gvk) && self.name.fits(name) && self.namespace.fits(namespace)
+        self.fits_kind(gvk) && self.name.matches_text(name) && self.namespace.matches_text(namespace)
     }
 
     /// Whether annotations and labels fit.
@@ -125,7 +127,7 @@ impl Matcher {
     /// # Errors
     /// A selector that is none.
     pub fn fits_metadata(&self, resource: &Resource) -> Result<bool> {
-        Ok(self.annotations.fits(resource)? & self.labels.fits(resource)?)
+        Ok(self.annotations.matches(resource)? & self.labels.matches(resource)?)
     }
 
     /// Whether there are label or annotation selectors.
@@ -148,17 +150,18 @@ impl Matcher {
         let earlier = resource.earlier.first();
         let name = resource.node.name();
         let first_name = earlier.map_or(name, |earlier| earlier.name.as_str());
-        if !self.name.fits(first_name) && !self.name.fits(name) {
+        if !self.name.matches_text(first_name) && !self.name.matches_text(name) {
             return Ok(false);
         }
         let namespace_fits = match &self.namespace {
             Pattern::Any => true,
             pattern => {
                 let original = resource.original_id();
-                pattern.fits(original.effective_namespace()) || pattern.fits(resource.effective_namespace())
+                pattern.matches_text(original.effective_namespace())
+                    || pattern.matches_text(resource.effective_namespace())
             }
         };
-        Ok(namespace_fits && self.labels.fits(resource)? && self.annotations.fits(resource)?)
+        Ok(namespace_fits && self.labels.matches(resource)? && self.annotations.matches(resource)?)
     }
 }
 
@@ -168,9 +171,9 @@ mod tests {
 
     #[test]
     fn patterns_are_anchored() {
-        assert!(Pattern::new("web").unwrap().fits("web"));
-        assert!(!Pattern::new("web").unwrap().fits("web-2"));
-        assert!(Pattern::new("web.*|api").unwrap().fits("web-2"));
-        assert!(!Pattern::new("a|b").unwrap().fits("ab"));
+        assert!(Pattern::new("web").unwrap().matches_text("web"));
+        assert!(!Pattern::new("web").unwrap().matches_text("web-2"));
+        assert!(Pattern::new("web.*|api").unwrap().matches_text("web-2"));
+        assert!(!Pattern::new("a|b").unwrap().matches_text("ab"));
     }
 }

@@ -167,7 +167,7 @@ fn value_of(var: &Var, objects: &ResourceMap) -> Result<Value> {
     field_value(&resource.node, &var.fieldref.field_path).ok_or_else(|| {
         let text = format!("field specified in var '{}' not found in corresponding resource", describe(var));
         let missing = nearest_field(&resource.node, &index_steps(&var.fieldref.field_path));
-        let error = Error::transform(text).at(Some(resource.location.clone()));
+        let error = Error::transform(text).located_at(Some(resource.location.clone()));
         missing.into_iter().fold(error, Error::advise)
     })
 }

@@ -81,10 +81,16 @@ pub fn json_patch(document: &Value, patch: &Value) -> Result<Value, JsonPatchErr
         return Err(JsonPatchError::TooMany(operations.len()));
     }
     let mut copied = 0;
-    operations.iter().try_fold(document.clone(), |document, operation| one(document, operation, &mut copied))
+    operations
+        .iter()
+        .try_fold(document.clone(), |document, operation| apply_operation(document, operation, &mut copied))
 }
 
-fn one(mut document: Value, operation: &Value, copied: &mut u64) -> Result<Value, JsonPatchError> {
+fn apply_operation(
+    mut document: Value,
+    operation: &Value,
+    copied: &mut u64,
+) -> Result<Value, JsonPatchError> {
     let text = |key: &str| operation[key].as_str().unwrap_or_default();
     let (op, path) = (text("op"), text("path"));
     let value = || operation.get("value").cloned().unwrap_or(Value::Null);
@@ -135,15 +141,15 @@ fn json_length(value: &Value) -> u64 {
 
 /// Fails if a value would be nested too deeply at a path.
 fn check_depth(op: &str, path: &str, value: &Value) -> Result<(), JsonPatchError> {
-    fn fits(value: &Value, left: usize) -> bool {
+    fn fits_budget(value: &Value, left: usize) -> bool {
         match value {
-            Value::Array(items) => left > 0 && items.iter().all(|item| fits(item, left - 1)),
-            Value::Object(map) => left > 0 && map.values().all(|value| fits(value, left - 1)),
+            Value::Array(items) => left > 0 && items.iter().all(|item| fits_budget(item, left - 1)),
+            Value::Object(map) => left > 0 && map.values().all(|value| fits_budget(value, left - 1)),
             _ => true,
         }
     }
     let left = MAX_DEPTH.checked_sub(path.matches('/').count());
-    if left.is_some_and(|left| fits(value, left)) {
+    if left.is_some_and(|left| fits_budget(value, left)) {
         return Ok(());
     }
     let path = path.chars().take(200).collect();

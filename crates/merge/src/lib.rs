@@ -10,5 +10,5 @@ mod three_way;
 
 pub use json_patch::{JsonPatchError, json_patch};
 pub use merge_patch::{create_merge_patch, merge_patch};
-pub use strategic::{Fault, StrategicError, go_print, strategic_merge};
+pub use strategic::{RejectionKind, StrategicError, go_print, strategic_merge};
 pub use three_way::{three_way_merge_patch, two_way_strategic_patch};

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    ApplicationSource, ModelError, NameValue, ObjectMeta, Operation, SourceHydrator, kept, meta::read, names,
-    options::SyncOptions, source::is_false, status::ApplicationStatus,
+    ApplicationSource, ModelError, NameValue, ObjectMeta, Operation, SourceHydrator, meta::read, names,
+    options::SyncOptions, source::is_false, status::ApplicationStatus, tiphys_status,
 };
 
 /// An Application.
@@ -44,7 +44,7 @@ impl Application {
     /// # Errors
     /// A field has the wrong type.
     pub fn from_value(value: &Value) -> Result<Self, ModelError> {
-        read(&kept::put_back(value))
+        read(&tiphys_status::put_back(value))
     }
 
     /// The object as JSON, with `apiVersion` and `kind`.
@@ -102,7 +102,7 @@ impl Application {
     }
 
     /// The automated policy, if there is one and it is not switched off.
-    pub fn automated(&self) -> Option<&Automated> {
+    pub fn automated_policy(&self) -> Option<&Automated> {
         let automated = self.spec.sync_policy.as_ref()?.automated.as_ref()?;
         automated.enabled.unwrap_or(true).then_some(automated)
     }

@@ -22,7 +22,7 @@ impl Until {
     }
 
     /// The pause of an Application as a whole.
-    pub fn of(app: &Application) -> Option<Self> {
+    pub fn for_app(app: &Application) -> Option<Self> {
         app.annotation(names::PAUSED_UNTIL).map(Self::read)
     }
 
@@ -53,7 +53,7 @@ impl fmt::Display for Until {
 
 /// The objects of an Application that its annotation [`names::PAUSED_RESOURCES`] puts on hold, each `Err` an entry
 /// that cannot be read.
-pub fn listed(app: &Application) -> impl Iterator<Item = Result<(ResourceKey, Until), &str>> {
+pub fn paused_resources(app: &Application) -> impl Iterator<Item = Result<(ResourceKey, Until), &str>> {
     let entries = app.annotation(names::PAUSED_RESOURCES).unwrap_or_default().split(',').map(str::trim);
     entries.filter(|text| !text.is_empty()).map(|text| entry(text).ok_or(text))
 }

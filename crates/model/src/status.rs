@@ -120,7 +120,7 @@ pub struct ComparedTo {
 
 impl ComparedTo {
     /// What a comparison under this spec is about.
-    pub fn of(spec: &ApplicationSpec) -> Self {
+    pub fn from_spec(spec: &ApplicationSpec) -> Self {
         let multiple = spec.has_multiple_sources();
         let mut sources = spec.effective_sources();
         let source = (!multiple && !sources.is_empty()).then(|| sources.remove(0));
@@ -378,10 +378,13 @@ mod tests {
             from_value(json!({"source": {"repoURL": "r", "helm": {"valuesObject": values}}})).unwrap()
         };
         let full = spec(json!({"a": {"b": null}, "c": [1, null]}));
-        assert!(ComparedTo::of(&full).is_about(&full));
-        let lost = ComparedTo::of(&spec(json!({"a": {}, "c": [1]})));
+        assert!(ComparedTo::from_spec(&full).is_about(&full));
+        let lost = ComparedTo::from_spec(&spec(json!({"a": {}, "c": [1]})));
         assert!(lost.is_about(&full));
-        assert!(!ComparedTo::of(&full).is_about(&spec(json!({"a": {}, "c": [1]}))), "a null was taken out");
+        assert!(
+            !ComparedTo::from_spec(&full).is_about(&spec(json!({"a": {}, "c": [1]}))),
+            "a null was taken out"
+        );
         assert!(!lost.is_about(&spec(json!({"a": {"b": null}, "c": [2]}))));
     }
 

@@ -136,7 +136,7 @@ impl Tracking {
 
     /// The live object as it is compared with its target: what was marked by the label alone, as Argo CD did before it
     /// marked by annotation, counts as marked like its target. `None` if it is to be compared as it is.
-    pub fn aligned(&self, target: &Value, live: &Value) -> Option<Value> {
+    pub fn align_tracking(&self, target: &Value, live: &Value) -> Option<Value> {
         let is_definition = live.kind() == "CustomResourceDefinition";
         let has_label = |object: &Value| object.label(&self.label_key).is_some_and(|value| !value.is_empty());
         if self.method == TrackingMethod::Label || is_definition || !has_label(live) {
@@ -272,7 +272,7 @@ mod tests {
         };
         let mut target = secret("a");
         tracking.mark(&mut target, "app", "n");
-        let aligned = tracking.aligned(&target, &labelled("a")).expect("the label is there");
+        let aligned = tracking.align_tracking(&target, &labelled("a")).expect("the label is there");
         assert_eq!(aligned.annotation(names::TRACKING_ID), target.annotation(names::TRACKING_ID));
         assert_eq!(aligned.label("app.kubernetes.io/instance"), None);
         // A chart's own label stays, and so does the mark of another Application.
@@ -280,10 +280,10 @@ mod tests {
         tracking.mark(&mut target, "app", "n");
         let mut live = labelled("a");
         tracking.mark(&mut live, "other", "n");
-        assert_eq!(tracking.aligned(&target, &live), Some(live));
-        assert_eq!(tracking.aligned(&target, &secret("a")), None);
+        assert_eq!(tracking.align_tracking(&target, &live), Some(live));
+        assert_eq!(tracking.align_tracking(&target, &secret("a")), None);
         let by_label = Tracking { method: TrackingMethod::Label, ..tracking };
-        assert_eq!(by_label.aligned(&secret("a"), &labelled("a")), None);
+        assert_eq!(by_label.align_tracking(&secret("a"), &labelled("a")), None);
     }
 
     #[test]

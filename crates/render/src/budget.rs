@@ -38,7 +38,7 @@ impl ObjectBudget {
         for object in &objects {
             let places = if self.origins { origin_bytes(&object.value) } else { 0 };
             let bytes = value_bytes(&object.value).saturating_add(places);
-            self.memory.take(bytes).map_err(|_| self.exceeded(file))?;
+            self.memory.take(bytes).map_err(|_| self.exceeded_error(file))?;
         }
         Ok(objects)
     }
@@ -60,7 +60,7 @@ impl ObjectBudget {
     }
 
     /// The error of objects that take too much memory.
-    pub fn exceeded(&self, file: &str) -> RenderError {
+    pub fn exceeded_error(&self, file: &str) -> RenderError {
         RenderError::new(format!(
             "the objects of the Application take more than {} MiB of memory, counted up to {file}: \
              write less (aliases and dense lists multiply), or split it into several Applications",

@@ -5,7 +5,7 @@ use std::fmt;
 use tiphys_diag::{Diagnostic, SourceMap, render::full};
 use tiphys_value::Location;
 
-use crate::secrets;
+use crate::secret_masking;
 
 /// Why an Application could not be rendered: a sentence, and where a file is to blame, the place.
 #[derive(Clone, Debug)]
@@ -50,10 +50,10 @@ impl RenderError {
     }
 
     /// A fault at a place of a file, whose text is shown.
-    pub fn at(diagnostic: Diagnostic, file: &str, text: &str) -> Self {
+    pub fn in_file(diagnostic: Diagnostic, file: &str, text: &str) -> Self {
         let mut sources = SourceMap::default();
         // Errors are posted and logged: who wants the line as it is has the file.
-        sources.insert(file, secrets::masked(text).unwrap_or_else(|| text.to_owned()));
+        sources.insert(file, secret_masking::mask_secrets(text).unwrap_or_else(|| text.to_owned()));
         let place = diagnostic.primary.as_ref().map(|label| format!("{}: ", label.span));
         let message = format!("{}{}", place.unwrap_or_default(), diagnostic.message);
         Self { shown: Some(Box::new(Shown::Source { diagnostic, sources })), ..Self::new(message) }
@@ -80,7 +80,7 @@ impl RenderError {
 
     /// The same fault with the place that is to blame.
     #[must_use]
-    pub fn placed(mut self, place: Option<&Location>) -> Self {
+    pub fn with_location(mut self, place: Option<&Location>) -> Self {
         self.place = place.cloned().map(Box::new);
         self
     }

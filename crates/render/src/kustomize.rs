@@ -26,7 +26,9 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
     let built = tiphys_kustomize::build(tree, &job.source.path, &options).map_err(|error| {
         let place = error.location().map(|at| format!("{at}: ")).unwrap_or_default();
         let advice: String = error.advice().iter().map(|advice| format!("; {advice}")).collect();
-        RenderError::new(format!("{place}{error}{advice}")).caused_by(cause(&error)).placed(error.location())
+        RenderError::new(format!("{place}{error}{advice}"))
+            .caused_by(cause(&error))
+            .with_location(error.location())
     })?;
     Ok(Yield { warnings: built.warnings().to_vec(), objects: built.into_objects(), ..Yield::default() })
 }

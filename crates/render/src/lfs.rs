@@ -21,12 +21,13 @@ pub(crate) fn explain(error: RenderError, tree: &dyn FileTree, folder: &str) -> 
     let mut found = Vec::new();
     let mut left = LOOKED_AT;
     let top = tiphys_vfs::normalize(folder).unwrap_or_default();
-    let is_kept_above = std::iter::successors(parent(&top), |above| parent(above)).any(|it| keeps(tree, it));
+    let is_kept_above =
+        std::iter::successors(parent(&top), |above| parent(above)).any(|it| uses_lfs(tree, it));
     let mut open = vec![(top, is_kept_above)];
     while left > 0
         && let Some((folder, is_kept_above)) = open.pop()
     {
-        let is_kept = is_kept_above || keeps(tree, &folder);
+        let is_kept = is_kept_above || uses_lfs(tree, &folder);
         for entry in tree.read_dir(&folder).unwrap_or_default() {
             let Ok(path) = join(&folder, &entry.name) else { continue };
             if entry.kind == EntryKind::Dir && !entry.is_symlink && entry.name != ".git" {
@@ -53,7 +54,7 @@ pub(crate) fn explain(error: RenderError, tree: &dyn FileTree, folder: &str) -> 
 }
 
 /// Whether a folder's `.gitattributes` has Git LFS keep files of it (Git LFS, `git lfs track`).
-fn keeps(tree: &dyn FileTree, folder: &str) -> bool {
+fn uses_lfs(tree: &dyn FileTree, folder: &str) -> bool {
     let attributes = join(folder, ".gitattributes").ok().filter(|path| tree.is_file(path));
     let text = attributes.and_then(|path| tree.read(&path).ok());
     text.is_some_and(|bytes| String::from_utf8_lossy(&bytes).contains("filter=lfs"))

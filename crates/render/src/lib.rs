@@ -11,7 +11,6 @@ mod charts;
 mod directory;
 mod env;
 mod error;
-mod finish;
 mod helm;
 mod jsonnet;
 mod kustomize;
@@ -19,7 +18,8 @@ mod lfs;
 pub mod manifest;
 mod overrides;
 mod plugin;
-mod secrets;
+mod postprocess;
+mod secret_masking;
 mod sources;
 mod tool;
 
@@ -33,7 +33,7 @@ pub use charts::HelmCharts;
 pub use error::{Cause, RenderError};
 pub use jsonnet::{EVALUATOR, container_memory, evaluate_in, serve_evaluator};
 pub use plugin::Plugins;
-pub use secrets::masked;
+pub use secret_masking::mask_secrets;
 pub use sources::{SourceTree, Sources, open_source};
 
 use budget::ObjectBudget;
@@ -120,7 +120,7 @@ pub fn render(app: &Application, context: &Context<'_>) -> Result<Rendered, Rend
         rendered.warnings.extend(one.warnings);
         rendered.objects.extend(one.objects);
     }
-    finish::finish(&mut rendered, app, context)?;
+    postprocess::finish(&mut rendered, app, context)?;
     Ok(rendered)
 }
 
@@ -140,8 +140,8 @@ pub fn render_given(
         let objects = manifest::parse_objects(&name, text, context.origins)?;
         rendered.objects.extend(budget.count(objects, &name)?);
     }
-    finish::expand_lists(&mut rendered.objects)?;
-    finish::finish(&mut rendered, app, context)?;
+    postprocess::expand_lists(&mut rendered.objects)?;
+    postprocess::finish(&mut rendered, app, context)?;
     Ok(rendered)
 }
 
@@ -195,7 +195,7 @@ fn render_source(
     };
     yielded.source_type = Some(source_type);
     yielded.names_revision = names_revision;
-    finish::expand_lists(&mut yielded.objects)?;
+    postprocess::expand_lists(&mut yielded.objects)?;
     budget.count_objects(yielded.objects.len(), &job.source.path)?;
     Ok(yielded)
 }

@@ -117,7 +117,7 @@ fn parse_yaml(
         .map_err(|error| yaml_error(file, text, &error))?;
     if origins {
         // The place of a node takes about what the node does.
-        let places = budget.take(budget.used());
+        let places = budget.take(budget.used_bytes());
         places.map_err(|fault| RenderError::new(format!("{file}: with the places of its fields {fault}")))?;
     }
     let name: Arc<str> = file.into();
@@ -161,7 +161,7 @@ pub fn yaml_error(file: &str, text: &str, error: &tiphys_yaml::Error) -> RenderE
     let message = message.strip_prefix("yaml: ").unwrap_or(&message);
     let diagnostic = Diagnostic::error("yaml", format!("this is not valid YAML: {message}"));
     match error.position() {
-        Some(position) => RenderError::at(diagnostic.at(point(file, position), ""), file, text),
+        Some(position) => RenderError::in_file(diagnostic.at(point(file, position), ""), file, text),
         None => RenderError::new(format!("{file}: {message}")),
     }
 }
@@ -199,7 +199,7 @@ fn check_duplicates(
                     .see(point(file, first), "first set here")
                     .because("only one of the two values can be meant; readers differ in which they take")
                     .help(format!("remove one of the two {name:?}"));
-                    repeated.push(RenderError::at(diagnostic, file, text));
+                    repeated.push(RenderError::in_file(diagnostic, file, text));
                 }
                 check_duplicates(file, text, value, depth + 1, repeated)?;
             }
@@ -222,7 +222,7 @@ fn check_object(
     let fail = |at: Position, what: &str, help: &str| {
         let diagnostic =
             Diagnostic::error("no-object", what).at(point(file, at), "in this document").help(help);
-        Err(RenderError::at(diagnostic, file, text))
+        Err(RenderError::in_file(diagnostic, file, text))
     };
     let at = place(None);
     if !value.is_object() {
@@ -295,7 +295,7 @@ fn trace(file: &Arc<str>, node: &Node, origins: &mut Origins, depth: usize) {
     const MAX_DEPTH: usize = 1_000;
     let at = node.span.start;
     let location = Location::new(file.clone(), at.line, at.column);
-    origins.set_here(vec![Origin { kind: OriginKind::Manifest, location, detail: String::new() }]);
+    origins.set_own(vec![Origin { kind: OriginKind::Manifest, location, detail: String::new() }]);
     if depth > MAX_DEPTH {
         return;
     }

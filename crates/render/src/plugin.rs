@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use tiphys_model::{ApplicationSource, PluginParameter, PluginSource, SourceType};
 use tiphys_vfs::FileTree;
 
-use crate::{Cause, Job, RenderError, Yield, env::BuildEnv, finish, manifest};
+use crate::{Cause, Job, RenderError, Yield, env::BuildEnv, manifest, postprocess};
 
 /// Runs the plugins that are allowed.
 pub trait Plugins: Send + Sync {
@@ -43,7 +43,7 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Option<Yield>, RenderError> {
     };
     let mut objects =
         manifest::parse_objects(&format!("output of plugin {name}"), &text, job.context.origins)?;
-    finish::expand_lists(&mut objects)?;
+    postprocess::expand_lists(&mut objects)?;
     // It is told the revision, and may say it.
     let names_revision = true;
     Ok(Some(Yield { objects, names_revision, source_type: Some(SourceType::Plugin), ..Yield::default() }))

@@ -180,7 +180,7 @@ impl SourceSet {
     }
 
     /// The tree of the source that has a `ref`.
-    pub fn referred(&self, name: &str) -> Result<&Arc<dyn FileTree>, RenderError> {
+    pub fn ref_tree(&self, name: &str) -> Result<&Arc<dyn FileTree>, RenderError> {
         let index = self.by_ref.get(name).copied().ok_or_else(|| {
             let known: Vec<&str> = self.by_ref.keys().map(String::as_str).collect();
             let known = if known.is_empty() {

@@ -9,7 +9,7 @@ use tiphys_vfs::VfsError;
 #[non_exhaustive]
 pub enum SourceError {
     /// The address cannot be read.
-    #[error("cannot read repository address {:?}: {reason}", shown(url))]
+    #[error("cannot read repository address {:?}: {reason}", without_credentials(url))]
     BadUrl {
         /// The address.
         url: String,
@@ -17,7 +17,7 @@ pub enum SourceError {
         reason: String,
     },
     /// The repository has no such branch, tag or commit.
-    #[error("repository {} has no branch, tag or commit {revision:?}{hint}", shown(url))]
+    #[error("repository {} has no branch, tag or commit {revision:?}{hint}", without_credentials(url))]
     UnknownRevision {
         /// The repository.
         url: String,
@@ -27,7 +27,7 @@ pub enum SourceError {
         hint: String,
     },
     /// The host cannot be reached, refused, or broke off.
-    #[error("cannot fetch {}: {}", shown(url), plain(url, reason))]
+    #[error("cannot fetch {}: {}", without_credentials(url), plain(url, reason))]
     Fetch {
         /// The repository.
         url: String,
@@ -35,7 +35,7 @@ pub enum SourceError {
         reason: String,
     },
     /// The host took too long.
-    #[error("cannot fetch {}: no answer within {} s", shown(url), limit.as_secs())]
+    #[error("cannot fetch {}: no answer within {} s", without_credentials(url), limit.as_secs())]
     Timeout {
         /// The repository.
         url: String,
@@ -43,7 +43,10 @@ pub enum SourceError {
         limit: Duration,
     },
     /// Fetching is switched off.
-    #[error("cannot fetch {}: working offline, and it is not the repository that was given", shown(url))]
+    #[error(
+        "cannot fetch {}: working offline, and it is not the repository that was given",
+        without_credentials(url)
+    )]
     Offline {
         /// The repository.
         url: String,
@@ -51,14 +54,14 @@ pub enum SourceError {
     /// The address names a folder of this machine, and whoever wrote it may not choose what of the machine is read.
     #[error(
         "cannot read repository {}: it is a folder of this machine, and Applications may name only those that --local-repositories allows",
-        shown(url)
+        without_credentials(url)
     )]
     LocalFolder {
         /// The repository.
         url: String,
     },
     /// A stored repository cannot be read.
-    #[error("cannot read repository {}: {}", shown(url), silenced(url, reason))]
+    #[error("cannot read repository {}: {}", without_credentials(url), redact_reason(url, reason))]
     Read {
         /// The repository.
         url: String,
@@ -68,14 +71,14 @@ pub enum SourceError {
     /// A commit has more files than are listed.
     #[error(
         "cannot read repository {}: the commit has more than 1000000 files and folders, or more than 128 MiB of names",
-        shown(url)
+        without_credentials(url)
     )]
     TooMany {
         /// The repository.
         url: String,
     },
     /// The host wants other credentials.
-    #[error("cannot fetch {}: access is denied (HTTP {status})", shown(url))]
+    #[error("cannot fetch {}: access is denied (HTTP {status})", without_credentials(url))]
     Denied {
         /// The address, without credentials.
         url: String,
@@ -83,7 +86,7 @@ pub enum SourceError {
         status: u16,
     },
     /// The Git host wants another login, or one at all.
-    #[error("cannot fetch {}: {reason}", shown(url))]
+    #[error("cannot fetch {}: {reason}", without_credentials(url))]
     Login {
         /// The repository.
         url: String,
@@ -134,7 +137,7 @@ fn credentials(url: &str) -> Option<(usize, &str)> {
 }
 
 /// An address without credentials (CVE-2023-25163).
-pub(crate) fn shown(url: &str) -> String {
+pub(crate) fn without_credentials(url: &str) -> String {
     match credentials(url) {
         Some((start, held)) => format!("{}{}", &url[..start], &url[start + held.len() + 1..]),
         None => url.to_owned(),
@@ -166,12 +169,12 @@ fn plain(url: &str, reason: &str) -> String {
     } else if reason.contains(CUT) {
         format!("the connection to {} ended before there was an answer", host(url))
     } else {
-        silenced(url, reason)
+        redact_reason(url, reason)
     }
 }
 
 /// A reason that names no credentials of the address.
-fn silenced(url: &str, reason: &str) -> String {
+fn redact_reason(url: &str, reason: &str) -> String {
     let Some((_, held)) = credentials(url) else { return reason.to_owned() };
     let whole = reason.replace(&format!("{held}@"), "");
     match held.split_once(':') {
@@ -206,7 +209,7 @@ fn chart_word(name: &str) -> String {
 mod tests {
     use super::SourceError;
 
-    fn shown(url: &str, reason: &str) -> String {
+    fn fetch_message(url: &str, reason: &str) -> String {
         SourceError::Fetch { url: url.into(), reason: reason.into() }.to_string()
     }
 
@@ -215,13 +218,16 @@ mod tests {
         let long = "Transport handshake failed: An IO error occurred: dns error: failed to lookup address information";
         let unknown = "the name git.example.com cannot be resolved";
         for url in ["https://u:secret@git.example.com:8443/acme/shop", "git@git.example.com:acme/shop.git"] {
-            let text = shown(url, long);
+            let text = fetch_message(url, long);
             assert!(text.ends_with(unknown), "{text}");
             assert!(!text.contains("secret"), "{text}");
         }
-        let text = shown("https://git.example.com/x", "tcp connect error: Connection refused (os error 111)");
+        let text = fetch_message(
+            "https://git.example.com/x",
+            "tcp connect error: Connection refused (os error 111)",
+        );
         assert!(text.ends_with("git.example.com refuses the connection"), "{text}");
-        let text = shown("https://git.example.com/x", "the server answers 500");
+        let text = fetch_message("https://git.example.com/x", "the server answers 500");
         assert!(text.ends_with("the server answers 500"), "{text}");
     }
 }

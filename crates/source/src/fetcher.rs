@@ -160,7 +160,7 @@ impl Fetcher {
 
     /// What fetches an address with the access that was declared for a project; `None` if none was. It keeps what it
     /// fetched in a place of its own, so that nobody else reads it.
-    pub(crate) fn own(&self, project: &str, url: &str) -> Option<Arc<Self>> {
+    pub(crate) fn project_fetcher(&self, project: &str, url: &str) -> Option<Arc<Self>> {
         if project.is_empty() || !self.access.projects_of(url).contains(project) {
             return None;
         }
@@ -313,7 +313,7 @@ impl Fetcher {
             version: wanted.version.clone(),
             pass_credentials,
         };
-        let own = self.own(project, &wanted.repository);
+        let own = self.project_fetcher(project, &wanted.repository);
         let fetched = own.as_deref().unwrap_or(self).helm().0.fetch(&request);
         let fetched = fetched.map_err(|error| ArchiveError {
             reason: error.to_string(),
@@ -397,7 +397,7 @@ impl ChartArchives for Fetcher {
 impl RemoteLoader for Fetcher {
     fn repository(&self, url: &RepoUrl) -> Result<Arc<dyn FileTree>, RemoteError> {
         let address = url.clone_url();
-        self.refuse_offline(&address).map_err(other)?;
+        self.refuse_offline(&address).map_err(remote_error)?;
         // Kustomize's own limit is short; where the host hands out no single commits, all of the history is fetched once.
         let is_explicit = url.raw.split_once('?').is_some_and(|(_, query)| query.contains("timeout="));
         let mut options =
@@ -410,19 +410,19 @@ impl RemoteLoader for Fetcher {
             Err(SourceError::Timeout { url, limit }) => {
                 Err(RemoteError::Timeout { limit, what: format!("git fetch {url}") })
             }
-            Err(error) => Err(other(error)),
+            Err(error) => Err(remote_error(error)),
         }
     }
 
     fn file(&self, url: &str) -> Result<Vec<u8>, RemoteError> {
-        self.refuse_offline(url).map_err(other)?;
-        let response = self.http.send(url, &self.access.lookup(url)).map_err(other)?;
+        self.refuse_offline(url).map_err(remote_error)?;
+        let response = self.http.send(url, &self.access.lookup(url)).map_err(remote_error)?;
         let status = response.status();
         if !status.is_success() {
             let text = status.canonical_reason().unwrap_or_default().to_owned();
             return Err(RemoteError::Status { code: status.as_u16(), text });
         }
-        crate::remote::read_ok(url, response, MAX_FILE_BYTES).map_err(other)
+        crate::remote::read_ok(url, response, MAX_FILE_BYTES).map_err(remote_error)
     }
 
     fn chart(&self, repository: &str, name: &str, version: &str) -> Result<Arc<dyn FileTree>, RemoteError> {
@@ -432,11 +432,11 @@ impl RemoteLoader for Fetcher {
             version: version.to_owned(),
             pass_credentials: false,
         };
-        let tree = self.chart_archive(&wanted).and_then(|fetched| fetched.tree()).map_err(other)?;
+        let tree = self.chart_archive(&wanted).and_then(|fetched| fetched.tree()).map_err(remote_error)?;
         Ok(Arc::new(tree))
     }
 }
 
-fn other(error: SourceError) -> RemoteError {
+fn remote_error(error: SourceError) -> RemoteError {
     RemoteError::Other(error.to_string())
 }

@@ -10,7 +10,7 @@ use tiphys_vfs::{DirEntry, EntryKind, FileTree, VfsError, normalize, parent};
 
 /// What was found at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub(crate) enum PathRecord {
     /// A file, with the id that Git gives its content.
     File([u8; 20]),
     /// A folder, with the names in it.
@@ -24,7 +24,7 @@ pub(crate) enum Seen {
 /// The paths that somebody read of a tree and what stood there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
-    pub(crate) seen: BTreeMap<String, Seen>,
+    pub(crate) seen: BTreeMap<String, PathRecord>,
     /// The paths that led through links, with where they led.
     links: BTreeMap<String, String>,
 }
@@ -37,14 +37,14 @@ impl Footprint {
             return true;
         }
         let above = parent(changed).unwrap_or_default();
-        if matches!(self.seen.get(above), Some(Seen::Folder(_))) {
+        if matches!(self.seen.get(above), Some(PathRecord::Folder(_))) {
             return true;
         }
         // A file in a folder that is new below a listed one.
         let mut entry = above;
         while !entry.is_empty() {
             let folder = parent(entry).unwrap_or_default();
-            if let Some(Seen::Folder(names)) = self.seen.get(folder) {
+            if let Some(PathRecord::Folder(names)) = self.seen.get(folder) {
                 let name = entry.rsplit('/').next().unwrap_or(entry);
                 if !names.iter().any(|known| known == name) {
                     return true;
@@ -72,10 +72,10 @@ impl Footprint {
         for (path, seen) in &self.seen {
             hash.update(path.as_bytes());
             match seen {
-                Seen::File(id) => hash.update(id),
-                Seen::Folder(names) => names.iter().for_each(|name| hash.update(name.as_bytes())),
-                Seen::Kind(kind) => hash.update(format!("{kind:?}")),
-                Seen::Nothing => hash.update(b"-"),
+                PathRecord::File(id) => hash.update(id),
+                PathRecord::Folder(names) => names.iter().for_each(|name| hash.update(name.as_bytes())),
+                PathRecord::Kind(kind) => hash.update(format!("{kind:?}")),
+                PathRecord::Nothing => hash.update(b"-"),
             }
             hash.update([0]);
         }
@@ -92,7 +92,7 @@ impl Footprint {
     /// comes to the same result.
     pub fn holds_in(&self, tree: &dyn FileTree) -> bool {
         let led = self.links.iter().all(|(path, to)| tree.canonical(path).is_ok_and(|now| now == *to));
-        led && self.seen.iter().all(|(path, seen)| stands(tree, path, seen))
+        led && self.seen.iter().all(|(path, seen)| is_unchanged(tree, path, seen))
     }
 }
 
@@ -100,15 +100,15 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn stands(tree: &dyn FileTree, path: &str, seen: &Seen) -> bool {
+fn is_unchanged(tree: &dyn FileTree, path: &str, seen: &PathRecord) -> bool {
     match seen {
-        Seen::File(id) => tree.read(path).is_ok_and(|bytes| blob_id(&bytes) == *id),
-        Seen::Folder(names) => tree.list(path).is_ok_and(|entries| {
+        PathRecord::File(id) => tree.read(path).is_ok_and(|bytes| blob_id(&bytes) == *id),
+        PathRecord::Folder(names) => tree.list(path).is_ok_and(|entries| {
             entries.iter().map(|entry| entry.name.as_str()).eq(names.iter().map(String::as_str))
         }),
-        Seen::Kind(kind) => tree.kind(path).is_ok_and(|now| now == *kind),
+        PathRecord::Kind(kind) => tree.kind(path).is_ok_and(|now| now == *kind),
         // What was there and could not be read may be a folder that was read as a file, or a link outwards.
-        Seen::Nothing => tree.kind(path).is_err(),
+        PathRecord::Nothing => tree.kind(path).is_err(),
     }
 }
 
@@ -133,7 +133,7 @@ impl RecordingTree {
         self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note(&self, path: &str, seen: Seen) {
+    fn record(&self, path: &str, seen: PathRecord) {
         // A path that climbs out of the tree is nobody's file, and no change will name it.
         if let Ok(path) = normalize(path) {
             self.noted().seen.insert(path, seen);
@@ -153,7 +153,7 @@ impl FileTree for RecordingTree {
     fn kind(&self, path: &str) -> Result<EntryKind, VfsError> {
         let kind = self.tree.kind(path);
         if let Ok(path) = normalize(path) {
-            let seen = kind.as_ref().map_or(Seen::Nothing, |kind| Seen::Kind(*kind));
+            let seen = kind.as_ref().map_or(PathRecord::Nothing, |kind| PathRecord::Kind(*kind));
             // What was read of a file or folder says more.
             self.noted().seen.entry(path).or_insert(seen);
         }
@@ -162,23 +162,26 @@ impl FileTree for RecordingTree {
 
     fn read(&self, path: &str) -> Result<Arc<[u8]>, VfsError> {
         let read = self.tree.read(path);
-        self.note(path, read.as_ref().map_or(Seen::Nothing, |bytes| Seen::File(blob_id(bytes))));
+        self.record(
+            path,
+            read.as_ref().map_or(PathRecord::Nothing, |bytes| PathRecord::File(blob_id(bytes))),
+        );
         read
     }
 
     fn list(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
         let entries = self.tree.list(path);
-        let seen = entries.as_ref().map_or(Seen::Nothing, |entries| {
-            Seen::Folder(entries.iter().map(|entry| entry.name.clone()).collect())
+        let seen = entries.as_ref().map_or(PathRecord::Nothing, |entries| {
+            PathRecord::Folder(entries.iter().map(|entry| entry.name.clone()).collect())
         });
-        self.note(path, seen);
+        self.record(path, seen);
         entries
     }
 
     fn canonical(&self, path: &str) -> Result<String, VfsError> {
         let canonical = self.tree.canonical(path);
         match (&canonical, normalize(path)) {
-            (Err(_), _) => self.note(path, Seen::Nothing),
+            (Err(_), _) => self.record(path, PathRecord::Nothing),
             (Ok(to), Ok(path)) if *to != path => drop(self.noted().links.insert(path, to.clone())),
             (Ok(_), _) => {}
         }

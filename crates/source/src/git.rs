@@ -29,16 +29,15 @@ use tiphys_vfs::FileTree;
 
 use crate::{
     Access, AccessTable, Checkout, Keyring, LocalRepositories, RepoId, Signed, SignedRevision, SourceError,
-    git_credentials,
+    git_credentials, git_objects,
     git_requests::Counts,
     git_tree,
-    login::Logins,
-    objects,
-    pauses::Pauses,
-    remote::{advised, with_transport},
-    revisions::{named, resolve},
+    host_backoff::Pauses,
+    remote::{with_advice, with_transport},
+    revisions::{parse_revision, resolve},
     signatures, ssh,
     submodules::{MountedTree, submodules},
+    token_login::Logins,
 };
 
 /// A fetch that takes longer is broken off.
@@ -145,7 +144,7 @@ impl GitCache {
             counts: Counts::default(),
             opened: Mutex::default(),
             refused: Mutex::default(),
-            pauses: Pauses::within(fresh_for),
+            pauses: Pauses::with_freshness(fresh_for),
         }
     }
 
@@ -278,9 +277,9 @@ impl GitCache {
             false => open_or_init(&self.folder.join(folder_of(&id)), url)?,
         };
         let local = repository.to_thread_local();
-        let known = named(&local, url, revision).ok().filter(|named| named.commit == commit);
+        let known = parse_revision(&local, url, revision).ok().filter(|named| named.commit == commit);
         // A branch that has moved on since is asked by the commit that it was at.
-        let named = known.map_or_else(|| named(&local, url, commit), Ok)?;
+        let named = known.map_or_else(|| parse_revision(&local, url, commit), Ok)?;
         signatures::signatures(&local, (&named.name, named.object), extent, keyring)
             .map_err(|error| read_error(url, &error))
     }
@@ -294,7 +293,7 @@ impl GitCache {
     ) -> Result<(), SourceError> {
         let began = Instant::now();
         let fetched = self.fetch_uncounted(repository, url, &extent, limit);
-        self.counts.note(url, began.elapsed(), &fetched);
+        self.counts.record_request(url, began.elapsed(), &fetched);
         fetched
     }
 
@@ -318,7 +317,7 @@ impl GitCache {
             Err(SourceError::Login { .. })
                 if self.asks_git && url.starts_with("http") && !access.has_credentials() =>
             {
-                let Some(filled) = git_credentials::filled(url, &access) else { return fetched };
+                let Some(filled) = git_credentials::with_helper_login(url, &access) else { return fetched };
                 fetch(repository, url, &filled, None, extent, limit)
             }
             fetched => fetched,
@@ -331,7 +330,7 @@ impl GitCache {
         if !self.local.permits(Path::new(path)) {
             return Err(SourceError::LocalFolder { url: url.to_owned() });
         }
-        let options = objects::limited(gix::open::Options::default());
+        let options = git_objects::with_object_limit(gix::open::Options::default());
         ThreadSafeRepository::open_opts(path, options).map_err(|e| read_error(url, &e))
     }
 
@@ -461,7 +460,7 @@ pub fn is_commit_id(revision: &str) -> bool {
 }
 
 fn open_or_init(path: &Path, url: &str) -> Result<ThreadSafeRepository, SourceError> {
-    let options = objects::limited(gix::open::Options::isolated());
+    let options = git_objects::with_object_limit(gix::open::Options::isolated());
     if path.join("HEAD").is_file() {
         ThreadSafeRepository::open_opts(path, options).map_err(|e| read_error(url, &e))
     } else {
@@ -689,7 +688,7 @@ fn identity(access: &Access) -> Option<gix::sec::identity::Account> {
 }
 
 fn fetch_failed(url: &str, reason: String) -> SourceError {
-    SourceError::Fetch { url: url.to_owned(), reason: advised(reason) }
+    SourceError::Fetch { url: url.to_owned(), reason: with_advice(reason) }
 }
 
 fn bad_url(url: &str, reason: &str) -> SourceError {

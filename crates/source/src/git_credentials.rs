@@ -9,7 +9,7 @@ const TIME: Duration = Duration::from_secs(60);
 
 /// The access with the login that Git's credential helpers have for an address; `None` if they have none, or Git is not
 /// installed. Nobody is asked at the terminal.
-pub(crate) fn filled(url: &str, access: &Access) -> Option<Access> {
+pub(crate) fn with_helper_login(url: &str, access: &Access) -> Option<Access> {
     if url.contains(['\n', '\r', '\0']) {
         return None;
     }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{SourceError, error::shown};
+use crate::{SourceError, error::without_credentials};
 
 /// What was asked of one repository.
 #[derive(Clone, Debug, Default)]
@@ -33,7 +33,7 @@ impl Histogram {
     pub const BOUNDS: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 
     /// Notes how long it took once more.
-    pub fn note(&mut self, took: Duration) {
+    pub fn record(&mut self, took: Duration) {
         let seconds = took.as_secs_f64();
         self.count += 1;
         self.seconds += seconds;
@@ -48,10 +48,10 @@ impl Histogram {
 pub(crate) struct Counts(Arc<Mutex<BTreeMap<String, GitRequests>>>);
 
 impl Counts {
-    pub fn note(&self, url: &str, took: Duration, result: &Result<(), SourceError>) {
+    pub fn record_request(&self, url: &str, took: Duration, result: &Result<(), SourceError>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let asked = all.entry(shown(url)).or_default();
-        asked.took.note(took);
+        let asked = all.entry(without_credentials(url)).or_default();
+        asked.took.record(took);
         asked.failed += u64::from(result.is_err());
     }
 

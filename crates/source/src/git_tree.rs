@@ -7,10 +7,10 @@ use gix::{
     bstr::{BStr, ByteSlice},
     object::tree::EntryKind as GitKind,
 };
-use tiphys_diag::guarded;
+use tiphys_diag::catch_panic;
 use tiphys_vfs::{Contents, Entry, ListedTree, MAX_FILE_BYTES, VfsErrorKind};
 
-use crate::{SourceError, objects};
+use crate::{SourceError, git_objects};
 
 /// Files and folders that a commit may have. A few objects are enough for more than any memory holds, because a
 /// folder may stand in another many times.
@@ -34,8 +34,8 @@ impl Contents for Blobs {
     fn size(&self, id: &ObjectId) -> Result<u64, VfsErrorKind> {
         let local = self.0.to_thread_local();
         let find = || local.find_header(*id);
-        let header = guarded(OBJECT, find).map_err(|panicked| unreadable(&panicked))?.map_err(|e| {
-            let is_partial = objects::is_partial(&local);
+        let header = catch_panic(OBJECT, find).map_err(|panicked| unreadable(&panicked))?.map_err(|e| {
+            let is_partial = git_objects::is_partial(&local);
             unreadable(&format_args!("{e}{}", if is_partial { PARTIAL } else { "" }))
         })?;
         Ok(header.size())
@@ -49,7 +49,7 @@ impl Contents for Blobs {
         let local = self.0.to_thread_local();
         // Packs of a repository are made by anybody.
         let find = || local.find_object(*id).map(gix::Object::detach).map_err(|e| unreadable(&e));
-        let object = guarded(OBJECT, find).map_err(|panicked| unreadable(&panicked))??;
+        let object = catch_panic(OBJECT, find).map_err(|panicked| unreadable(&panicked))??;
         Ok(object.data.into())
     }
 }
@@ -77,7 +77,7 @@ pub(crate) fn open(
 ) -> Result<Commit, SourceError> {
     let fail = |error: &dyn Display| SourceError::Read { url: url.to_owned(), reason: error.to_string() };
     let local = repository.to_thread_local();
-    let root = guarded(OBJECT, || objects::tree_of(&local, commit));
+    let root = catch_panic(OBJECT, || git_objects::tree_of(&local, commit));
     let root = root.map_err(|panicked| fail(&panicked))?.map_err(|e| fail(&e))?;
     let mut listed = Commit { tree: GitTree::new(Blobs(repository)), submodules: Vec::new() };
     // Level by level: too many are noticed before all the small folders at the bottom were read.

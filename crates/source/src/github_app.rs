@@ -56,7 +56,10 @@ impl AppTokens {
             let text = app.token(owner, repository, &access).map_err(fail)?;
             Ok(Token::good_for(&text, KEPT_FOR))
         };
-        let text = self.0.of(&(app.clone(), owner.to_owned()), ask).map_err(|error| error.to_string())?;
+        let text = self
+            .0
+            .get_or_request(&(app.clone(), owner.to_owned()), ask)
+            .map_err(|error| error.to_string())?;
         Ok(Access { username: Some(USER.to_owned()), password: Some(text), github_app: None, ..access })
     }
 }

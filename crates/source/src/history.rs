@@ -2,7 +2,7 @@
 
 use gix::{ObjectId, Repository, bstr::ByteSlice};
 
-use crate::{WorkingTree, objects};
+use crate::{WorkingTree, git_objects};
 
 /// How many commits are looked at: beyond them a change is too old to matter.
 const MOST_COMMITS: usize = 2000;
@@ -70,7 +70,7 @@ fn changes(
 
 /// What some paths hold in a commit.
 fn blobs(repository: &Repository, commit: ObjectId, paths: &[String]) -> gix::Result<Vec<Option<ObjectId>>> {
-    let tree = objects::tree_of(repository, commit)?;
+    let tree = git_objects::tree_of(repository, commit)?;
     paths.iter().map(|path| Ok(tree.lookup_entry_by_path(path)?.map(|entry| entry.object_id()))).collect()
 }
 

@@ -92,7 +92,7 @@ impl Repositories {
     }
 
     /// Whether an address means the given repository.
-    pub fn is_given(&self, url: &str) -> bool {
+    pub fn is_own_address(&self, url: &str) -> bool {
         let addresses = self.addresses.read().unwrap_or_else(PoisonError::into_inner);
         RepoId::parse(url).is_some_and(|id| addresses.contains(&id))
     }
@@ -100,7 +100,7 @@ impl Repositories {
     /// Whether a repository can be had at other revisions than its present one: a given one is as it is, unless
     /// revisions are respected.
     pub fn has_revisions(&self, url: &str) -> bool {
-        self.respect_revisions || !self.is_given(url)
+        self.respect_revisions || !self.is_own_address(url)
     }
 
     /// A repository at a revision.
@@ -117,7 +117,7 @@ impl Repositories {
     /// As there.
     pub fn checkout_for(&self, project: &str, url: &str, revision: &str) -> Result<Checkout, SourceError> {
         self.outages.check(url)?;
-        if self.is_given(url) {
+        if self.is_own_address(url) {
             match &*self.given.read().unwrap_or_else(PoisonError::into_inner) {
                 Some(Given::WorkingTree(tree)) if self.respect_revisions => {
                     return tree.checkout(url, revision);

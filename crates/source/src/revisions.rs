@@ -3,7 +3,7 @@
 use gix::{ObjectId, ThreadSafeRepository, bstr::ByteSlice};
 use tiphys_gocompat::semver::{Constraints, Version};
 
-use crate::{SourceError, objects};
+use crate::{SourceError, git_objects};
 
 /// The revision that means the highest tag of which what follows a prefix satisfies a SemVer constraint (`tagPrefix`
 /// of a source). No name in Git holds a colon. A text that is no constraint is a revision by itself.
@@ -21,7 +21,7 @@ pub(crate) fn resolve(
     url: &str,
     revision: &str,
 ) -> Result<ObjectId, SourceError> {
-    named(&repository.to_thread_local(), url, revision).map(|named| named.commit)
+    parse_revision(&repository.to_thread_local(), url, revision).map(|named| named.commit)
 }
 
 /// The commit that a revision means to who works in a repository: `HEAD`, and what is counted from it, is what is checked
@@ -38,9 +38,10 @@ pub(crate) fn resolve_locally(
     let local = repository.to_thread_local();
     let after = name.strip_prefix("HEAD");
     if !after.is_some_and(|after| after.is_empty() || after.starts_with(['~', '^', '@'])) {
-        return named(&local, url, name).map(|named| named.commit);
+        return parse_revision(&local, url, name).map(|named| named.commit);
     }
-    let found = local.rev_parse_single(name).ok().and_then(|id| objects::commit_of(&local, id.detach()).ok());
+    let found =
+        local.rev_parse_single(name).ok().and_then(|id| git_objects::commit_of(&local, id.detach()).ok());
     found.ok_or_else(|| SourceError::UnknownRevision {
         url: url.to_owned(),
         revision: name.to_owned(),
@@ -61,7 +62,7 @@ pub(crate) struct Named {
 impl Named {
     /// `None` if the object is not one of a commit.
     fn new(repository: &gix::Repository, name: &str, object: ObjectId) -> Option<Self> {
-        let commit = objects::commit_of(repository, object).ok()?;
+        let commit = git_objects::commit_of(repository, object).ok()?;
         Some(Self { name: name.to_owned(), object, commit })
     }
 }
@@ -70,7 +71,11 @@ impl Named {
 ///
 /// # Errors
 /// There is no such.
-pub(crate) fn named(local: &gix::Repository, url: &str, revision: &str) -> Result<Named, SourceError> {
+pub(crate) fn parse_revision(
+    local: &gix::Repository,
+    url: &str,
+    revision: &str,
+) -> Result<Named, SourceError> {
     let name = if revision.is_empty() { "HEAD" } else { revision };
     if let Some((prefix, constraint)) = name.split_once(':') {
         let unknown =
@@ -125,5 +130,5 @@ fn hint(repository: &gix::Repository, wanted: &str) -> String {
     names.dedup();
     names.truncate(5);
     let names = if names.is_empty() { String::new() } else { format!("; it has {}", names.join(", ")) };
-    format!("{names}{}", objects::without_history(repository))
+    format!("{names}{}", git_objects::without_history(repository))
 }

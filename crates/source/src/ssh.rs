@@ -32,7 +32,7 @@ impl Call {
         fs::create_dir_all(folder).map_err(cannot)?;
         let said = tempfile::NamedTempFile::new_in(folder).map_err(cannot)?;
         let options = options(access, folder)?.unwrap_or_default();
-        let path = quoted(said.path()).ok_or("what ssh says lies at a path that cannot be handed on")?;
+        let path = quote_path(said.path()).ok_or("what ssh says lies at a path that cannot be handed on")?;
         Ok(Self { command: format!("{program}{options} 2>>{path}"), said })
     }
 
@@ -45,7 +45,7 @@ impl Call {
     pub fn fault(&self, url: &str) -> Option<SourceError> {
         let mut text = Vec::new();
         self.said.reopen().ok()?.take(SAID_LIMIT).read_to_end(&mut text).ok()?;
-        let mut reason = told(&String::from_utf8_lossy(&text))?;
+        let mut reason = last_lines(&String::from_utf8_lossy(&text))?;
         if reason.contains("Permission denied (") {
             let reason = "the host takes none of the keys that are known for it";
             return Some(SourceError::Login { url: url.to_owned(), reason });
@@ -60,7 +60,7 @@ impl Call {
 }
 
 /// The last lines that say something: warnings and lines of ornament do not.
-fn told(text: &str) -> Option<String> {
+fn last_lines(text: &str) -> Option<String> {
     let mut lines: Vec<String> = text
         .lines()
         .map(|line| line.strip_prefix("remote:").unwrap_or(line))
@@ -80,7 +80,7 @@ fn options(access: &Access, folder: &Path) -> Result<Option<String>, String> {
     }
     let keep = |what: &str, text: &str| {
         let path = write(folder, text).map_err(|error| format!("{what} cannot be written: {error}"))?;
-        quoted(&path).ok_or_else(|| format!("{what} lies at a path that cannot be handed on"))
+        quote_path(&path).ok_or_else(|| format!("{what} lies at a path that cannot be handed on"))
     };
     let mut options = String::from(" -o BatchMode=yes");
     if let Some(key) = ssh_private_key {
@@ -98,7 +98,7 @@ fn options(access: &Access, folder: &Path) -> Result<Option<String>, String> {
     Ok(Some(options))
 }
 
-fn quoted(path: &Path) -> Option<String> {
+fn quote_path(path: &Path) -> Option<String> {
     path.to_str().filter(|text| !text.contains('\'')).map(|text| format!("'{text}'"))
 }
 
@@ -148,10 +148,10 @@ mod tests {
             Host key for git.example.com has changed.\r\nHost key verification failed.\r\n";
         let expected =
             "IT IS POSSIBLE Host key for git.example.com has changed. Host key verification failed.";
-        assert_eq!(told(changed).as_deref(), Some(expected));
+        assert_eq!(last_lines(changed).as_deref(), Some(expected));
         let hosted = "Warning: Permanently added 'git.example.com'\nremote: \nremote: =====\nremote: ERROR: no such project\n";
-        assert_eq!(told(hosted).as_deref(), Some("ERROR: no such project"));
+        assert_eq!(last_lines(hosted).as_deref(), Some("ERROR: no such project"));
         let asked = "Warning: Permanently added 'git.example.com'\nPseudo-terminal will not be allocated\n";
-        assert_eq!(told(asked), None);
+        assert_eq!(last_lines(asked), None);
     }
 }

@@ -8,7 +8,9 @@ use std::{
 use gix::{ThreadSafeRepository, bstr::ByteSlice, remote::Direction};
 use tiphys_vfs::{DiskTree, FileTree, SubTree};
 
-use crate::{Checkout, Footprint, RepoId, SourceError, footprint::Seen, git_tree, objects, revisions};
+use crate::{
+    Checkout, Footprint, RepoId, SourceError, footprint::PathRecord, git_objects, git_tree, revisions,
+};
 
 /// A folder on disk that stands for a repository.
 pub struct WorkingTree {
@@ -42,7 +44,7 @@ impl WorkingTree {
     /// Not found or not a folder.
     pub fn open(folder: &Path) -> Result<Self, SourceError> {
         let tree = Arc::new(DiskTree::open(folder)?);
-        let found = objects::discover(tree.root());
+        let found = git_objects::discover(tree.root());
         let top = found.as_ref().and_then(|found| found.workdir()?.canonicalize().ok());
         let below = match &found {
             Some(found) if is_bare_at(found, tree.root()) => Some(""),
@@ -60,12 +62,12 @@ impl WorkingTree {
 
     /// The top folder of the Git work tree that holds a folder, if one does.
     pub fn git_root(folder: &Path) -> Option<PathBuf> {
-        objects::discover(folder)?.workdir()?.canonicalize().ok()
+        git_objects::discover(folder)?.workdir()?.canonicalize().ok()
     }
 
     /// Whether a folder is a repository without a work tree: it has commits, and no files of its own.
     pub fn is_bare(folder: &Path) -> bool {
-        let found = |folder: &Path| Some(is_bare_at(&objects::discover(folder)?, folder));
+        let found = |folder: &Path| Some(is_bare_at(&git_objects::discover(folder)?, folder));
         folder.canonicalize().ok().and_then(|folder| found(&folder)).unwrap_or(false)
     }
 
@@ -128,7 +130,7 @@ impl WorkingTree {
     ///
     /// # Errors
     /// There is no such revision, or it cannot be read.
-    pub fn elsewhere(&self, revision: &str) -> Option<Result<Checkout, SourceError>> {
+    pub fn checkout_revision(&self, revision: &str) -> Option<Result<Checkout, SourceError>> {
         let repository = self.repository.as_ref()?;
         let local = repository.to_thread_local();
         let short = |name: gix::refs::FullName| name.shorten().to_str_lossy().into_owned();
@@ -167,7 +169,7 @@ impl WorkingTree {
         let local = repository.to_thread_local();
         let base = local.merge_base(a, b).ok().flatten();
         base.map(|id| id.to_string()).ok_or_else(|| {
-            let hint = objects::without_history(&local);
+            let hint = git_objects::without_history(&local);
             fail(format!("{one} and {two} have no commit in common{hint}"))
         })
     }
@@ -185,7 +187,7 @@ impl WorkingTree {
     fn is_as_committed(&self, footprint: &Footprint) -> bool {
         let Some(repository) = &self.repository else { return false };
         let local = repository.to_thread_local();
-        let Ok(tree) = local.head_id().and_then(|head| objects::tree_of(&local, head.detach())) else {
+        let Ok(tree) = local.head_id().and_then(|head| git_objects::tree_of(&local, head.detach())) else {
             return false;
         };
         footprint.seen.iter().all(|(path, seen)| {
@@ -193,11 +195,11 @@ impl WorkingTree {
             let path = path.trim_matches('/');
             let committed = tree.lookup_entry_by_path(path).ok().flatten();
             match seen {
-                Seen::File(id) => committed
+                PathRecord::File(id) => committed
                     .is_some_and(|entry| entry.object_id().as_slice() == id || entry.mode().is_link()),
-                Seen::Kind(_) => path.is_empty() || committed.is_some(),
-                Seen::Nothing => committed.is_none(),
-                Seen::Folder(names) => {
+                PathRecord::Kind(_) => path.is_empty() || committed.is_some(),
+                PathRecord::Nothing => committed.is_none(),
+                PathRecord::Folder(names) => {
                     let folder = if path.is_empty() {
                         Some(tree.clone())
                     } else {

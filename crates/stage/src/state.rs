@@ -104,7 +104,7 @@ fn of_application(object: &Value) -> State {
         _ if is_good => String::new(),
         (Some(condition), _) => condition.message.clone(),
         (None, Some(state)) if is_running || !state.phase.is_successful() => state.message.clone(),
-        (None, _) if sync == SyncStatusCode::OutOfSync && app.automated().is_none() => {
+        (None, _) if sync == SyncStatusCode::OutOfSync && app.automated_policy().is_none() => {
             "it has no automated sync policy, so nobody syncs it".to_owned()
         }
         (None, _) if sync == SyncStatusCode::OutOfSync => {

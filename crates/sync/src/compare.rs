@@ -18,8 +18,8 @@ use tiphys_value::{FieldPath, GroupKind, ObjectExt, ResourceKey};
 use crate::{
     Claim, KindCatalog, LiveObject,
     action::images,
-    generated::{self, generated_prefix},
-    links,
+    external_urls,
+    generated_names::{self, generated_prefix},
 };
 
 /// What is compared.
@@ -213,7 +213,7 @@ fn list_generated(input: &CompareInput<'_>, key: ResourceKey, target: &Value, ou
     if !is_synced {
         out.out_of_sync.insert(key.clone());
         out.differences.insert(key.clone(), Vec::new());
-        worsen(out);
+        mark_out_of_sync(out);
     }
     out.generated.insert(key);
 }
@@ -279,7 +279,7 @@ fn compare_target(
     if !synced {
         out.out_of_sync.insert(key.clone());
         out.differences.insert(key.clone(), differences.unwrap_or_default());
-        worsen(out);
+        mark_out_of_sync(out);
     }
     let is_self = input.own_key.as_ref() == Some(key);
     status.health = match live {
@@ -307,9 +307,9 @@ fn compare_target(
 /// The addresses at which the Application's objects can be reached, and those that it names itself.
 fn external_urls(input: &CompareInput<'_>, targets: &BTreeMap<ResourceKey, Arc<Value>>) -> Vec<String> {
     let own = input.app.metadata.annotations.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    let mut urls: Vec<String> = links::named(own);
+    let mut urls: Vec<String> = external_urls::annotated_urls(own);
     let live = targets.keys().filter_map(|key| input.live.get(key));
-    urls.extend(live.flat_map(|live| links::of(&live.object)));
+    urls.extend(live.flat_map(|live| external_urls::external_urls(&live.object)));
     urls.sort();
     urls.dedup();
     urls
@@ -340,7 +340,7 @@ fn compare_namespace(input: &CompareInput<'_>, out: &mut Comparison) {
     }
     if !out.namespace_differs.is_empty() {
         out.differences.insert(key, out.namespace_differs.clone());
-        worsen(out);
+        mark_out_of_sync(out);
     }
 }
 
@@ -366,7 +366,7 @@ fn compare_managed_namespace(
     out.resources.push(status);
 }
 
-fn worsen(out: &mut Comparison) {
+fn mark_out_of_sync(out: &mut Comparison) {
     if out.sync == SyncStatusCode::Synced {
         out.sync = SyncStatusCode::OutOfSync;
     }
@@ -399,7 +399,7 @@ fn compare_extra(
     let target = out.targets.iter().find(|target| is_hook && is_target(target));
     let mut status = status_of(key, object, target.map_or(0, |target| hook::wave(target)));
     status.hook = is_hook;
-    let is_generated = generated::is_made_for(object, key, out.generated.iter().cloned());
+    let is_generated = generated_names::is_made_for(object, key, out.generated.iter().cloned());
     status.requires_pruning = input.tracking.is_self_referencing(object) && !is_generated;
     status.requires_deletion_confirmation = needs_confirmation(input, object);
     if !is_hook {
@@ -411,7 +411,7 @@ fn compare_extra(
         out.out_of_sync.insert(key.clone());
         out.differences.insert(key.clone(), Vec::new());
         if !annotation_lists(object, names::COMPARE_OPTIONS, "IgnoreExtraneous") {
-            worsen(out);
+            mark_out_of_sync(out);
         }
         let ignored = object.annotation(names::IGNORE_HEALTHCHECK) == Some("true");
         health.push(Judged { key: key.clone(), health: live.health.clone(), ignored, live: true });

@@ -13,16 +13,16 @@
 //! - the dry run reaches admission, and only failures that can never pass count.
 
 mod action;
-mod auto;
-mod classify;
+mod automated_sync;
 mod compare;
-mod finish;
-mod generated;
+mod external_urls;
+mod failure_class;
+mod foreign_owners;
+mod generated_names;
 mod input;
-mod links;
+mod operation_end;
 mod order;
-mod owned;
-mod record;
+mod result_recording;
 mod state;
 mod step;
 mod task;
@@ -30,15 +30,15 @@ mod wait;
 mod wave;
 
 pub use action::{Action, ApplyMethod, Batch, Done, Failure, Outcome, TaskId, Verb, images};
-pub use auto::{AutoSettings, AutoSync, Inputs, auto_sync, record_history};
-pub use classify::{Blocker, ErrorClass, classify};
+pub use automated_sync::{AutoSettings, AutoSync, Inputs, auto_sync, record_history};
 pub use compare::{CompareInput, Comparison, compare, target_key};
-pub use finish::{next_retry, retry_delay};
-pub use generated::generated_prefix;
+pub use failure_class::{Blocker, ErrorClass, classify};
+pub use foreign_owners::left_alone;
+pub use generated_names::generated_prefix;
 pub use input::{Claim, KindCatalog, KindInfo, LiveObject, SyncInput, SyncSettings};
+pub use operation_end::{next_retry, retry_delay};
 pub use order::kind_rank;
-pub use owned::left_alone;
-pub use record::record;
+pub use result_recording::record;
 pub use state::{Ending, Extension, Held, SyncState, SyncStep};
 pub use step::step;
 pub use wait::{Wait, WaitKind};

@@ -114,7 +114,7 @@ impl PartialEq for Index {
 }
 
 impl Index {
-    fn of(results: &[ResourceResult]) -> Self {
+    fn from_results(results: &[ResourceResult]) -> Self {
         let mut index = HashMap::with_capacity(results.len());
         for (at, result) in results.iter().enumerate() {
             index.entry(id_of(result)).or_insert(at);
@@ -178,7 +178,7 @@ impl SyncState {
         let extension = shown.other.remove("tiphys");
         let extension = extension.and_then(|value| serde_json::from_value(value).ok());
         let extension = extension.unwrap_or_else(|| Extension::of_argo_cd(&shown));
-        let index = Index::of(shown.sync_result.as_ref().map_or(&[], |result| &result.resources));
+        let index = Index::from_results(shown.sync_result.as_ref().map_or(&[], |result| &result.resources));
         Self { shown, extension, index }
     }
 
@@ -219,7 +219,7 @@ impl SyncState {
     ) -> &mut ResourceResult {
         let result = self.shown.sync_result.get_or_insert_default();
         if self.index.0.len() != result.resources.len() {
-            self.index = Index::of(&result.resources);
+            self.index = Index::from_results(&result.resources);
         }
         let at = *self.index.0.entry(id.clone()).or_insert_with(|| {
             result.resources.push(template());

@@ -8,9 +8,8 @@ use tiphys_model::{
 };
 
 use crate::{
-    Action, Batch, Ending, SyncInput, SyncState, SyncStep, Verb, Wait, WaitKind,
-    finish::{self, delete_hooks},
-    owned,
+    Action, Batch, Ending, SyncInput, SyncState, SyncStep, Verb, Wait, WaitKind, foreign_owners,
+    operation_end::{self, delete_hooks},
     task::{self, Task},
     wave,
 };
@@ -61,31 +60,31 @@ impl Progress<'_, '_> {
             tiphys_model::time::elapsed(self.state.shown.started_at.timestamp(), now) > limit
         });
         if self.input.terminate || self.state.shown.phase == OperationPhase::Terminating {
-            finish::terminate(self, "Operation terminated", Ending::ByPerson);
+            operation_end::terminate(self, "Operation terminated", Ending::ByPerson);
             return true;
         }
         if timed_out {
             let message = "Operation terminated, triggered by controller sync timeout";
-            finish::terminate(self, message, Ending::Timeout);
+            operation_end::terminate(self, message, Ending::Timeout);
             return true;
         }
         if self.waits_for_retry() {
             return true;
         }
         if let Some(error) = self.input.blocking_error {
-            finish::end(self, OperationPhase::Error, error.to_owned());
+            operation_end::end(self, OperationPhase::Error, error.to_owned());
             return true;
         }
         if !self.input.window_open {
             self.state.shown.message = "Sync operation blocked by sync window".into();
             self.wait(WaitKind::Blocked, None, "sync window", None);
-            finish::superseded(self);
+            operation_end::yield_to_newer(self);
             return true;
         }
-        if owned::fails_on_shared(self) || self.has_invalid_tasks() {
+        if foreign_owners::fails_on_shared(self) || self.has_invalid_tasks() {
             return true;
         }
-        owned::settle_left_alone(self);
+        foreign_owners::settle_left_alone(self);
         false
     }
 
@@ -95,9 +94,9 @@ impl Progress<'_, '_> {
             return false;
         };
         if self.input.now < until.timestamp() {
-            let told = finish::unread(&self.state.shown.operation.retry);
+            let told = operation_end::unread(&self.state.shown.operation.retry);
             self.wait(WaitKind::Retry, None, &told, Some(until));
-            finish::superseded(self);
+            operation_end::yield_to_newer(self);
             return true;
         }
         let now = Time::from(self.input.now);
@@ -137,7 +136,7 @@ impl Progress<'_, '_> {
         messages.sort();
         messages.dedup();
         let message = format!("one or more synchronization tasks are not valid: {}", messages.join("; "));
-        finish::fail_for_good(self, &message, Ending::Permanent);
+        operation_end::fail_for_good(self, &message, Ending::Permanent);
         true
     }
 
@@ -152,16 +151,16 @@ impl Progress<'_, '_> {
             let messages: Vec<_> = self.state.extension.dry_run_failures.values().cloned().collect();
             let text = distinct(&messages);
             let message = format!("one or more objects failed to apply (dry run), reason: {text}");
-            finish::fail_for_good(self, &message, Ending::Permanent);
+            operation_end::fail_for_good(self, &message, Ending::Permanent);
             return;
         }
         if self.input.operation.sync.as_ref().is_some_and(|sync| sync.dry_run) {
             wave::settle_untried(self);
-            finish::end(self, OperationPhase::Succeeded, "successfully synced (dry run)".into());
+            operation_end::end(self, OperationPhase::Succeeded, "successfully synced (dry run)".into());
             return;
         }
         if self.is_complete_without_waiting() {
-            finish::succeed(self, "successfully synced (all tasks run)");
+            operation_end::succeed(self, "successfully synced (all tasks run)");
             return;
         }
         self.look_at_running();
@@ -181,7 +180,7 @@ impl Progress<'_, '_> {
             }
         }
         if self.waits_for_running() || self.waits_for_deletions() {
-            finish::superseded(self);
+            operation_end::yield_to_newer(self);
             return;
         }
         self.release_hooks();
@@ -191,14 +190,14 @@ impl Progress<'_, '_> {
         }
         match next {
             None => {
-                finish::succeed(self, "successfully synced (no more tasks)");
+                operation_end::succeed(self, "successfully synced (no more tasks)");
                 return;
             }
             Some(next) if begun.is_none() || self.input.settings.compat => wave::run(self, next),
             Some(_) => {}
         }
         if self.batch.is_empty() && !self.waits.is_empty() {
-            finish::superseded(self);
+            operation_end::yield_to_newer(self);
         }
     }
 
@@ -219,7 +218,7 @@ impl Progress<'_, '_> {
         }
         wave::run_alone(self, at);
         if self.batch.is_empty() && !self.waits.is_empty() {
-            finish::superseded(self);
+            operation_end::yield_to_newer(self);
         }
         true
     }
@@ -330,9 +329,9 @@ impl Progress<'_, '_> {
             let key = task.id.key.clone();
             self.wait(kind, Some(key), &cause, None);
         }
-        self.state.shown.message = finish::waiting_message(&self.tasks, &running, false);
+        self.state.shown.message = operation_end::waiting_message(&self.tasks, &running, false);
         if gets.is_empty() {
-            finish::expire(self);
+            operation_end::expire(self);
         } else {
             self.batch.push(gets);
         }
@@ -356,8 +355,8 @@ impl Progress<'_, '_> {
         if held.is_empty() {
             return false;
         }
-        self.state.shown.message = finish::waiting_message(&self.tasks, &held, true);
-        finish::expire(self);
+        self.state.shown.message = operation_end::waiting_message(&self.tasks, &held, true);
+        operation_end::expire(self);
         true
     }
 
@@ -391,8 +390,8 @@ impl Progress<'_, '_> {
             self.wait(WaitKind::Hook, Some(key), "", None);
         }
         if !running.is_empty() {
-            self.state.shown.message = finish::waiting_message(&self.tasks, &running, false);
-            finish::expire(self);
+            self.state.shown.message = operation_end::waiting_message(&self.tasks, &running, false);
+            operation_end::expire(self);
             return;
         }
         let pending = self.tasks.iter().filter(|t| t.id.phase == SyncPhase::SyncFail && t.is_pending());
@@ -415,9 +414,9 @@ impl Progress<'_, '_> {
         let mut failed = self.tasks.iter().filter(|task| task.has_failed());
         let for_good = failed.all(|task| self.state.extension.refused.contains(&task.key_text()));
         if for_good {
-            finish::fail_for_good(self, message, Ending::Permanent);
+            operation_end::fail_for_good(self, message, Ending::Permanent);
         } else {
-            finish::fail(self, message);
+            operation_end::fail(self, message);
         }
     }
 
@@ -463,7 +462,7 @@ impl Progress<'_, '_> {
     ) {
         let earlier = self.state.extension.waits.iter().find(|w| w.kind == kind && w.object == object);
         let since = earlier.map_or(Time::from(self.input.now), |wait| wait.since);
-        let limit = finish::limit(kind, self.input.settings);
+        let limit = operation_end::limit(kind, self.input.settings);
         let deadline =
             deadline.or_else(|| Some(Time::from(tiphys_model::time::after(since.timestamp(), limit?))));
         self.waits.push(Wait { kind, object, cause: cause.to_owned(), since, deadline });

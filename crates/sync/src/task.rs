@@ -11,7 +11,7 @@ use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey};
 
 use crate::{
     LiveObject, SyncInput, SyncState, TaskId,
-    generated::{self, generated_prefix},
+    generated_names::{self, generated_prefix},
     order,
 };
 
@@ -167,7 +167,7 @@ fn add_generated<'a>(
 ) {
     let operation = format!("{}/{}", input.revision, state.shown.started_at);
     for number in 0..=tasks.len() {
-        let object = generated::named(target, prefix, &operation, number);
+        let object = generated_names::with_generated_name(target, prefix, &operation, number);
         let task = Task { is_generated: true, ..new_task(input, SyncPhase::Sync, Arc::new(object), None) };
         if tasks.iter().any(|other| other.id == task.id) {
             continue;

@@ -10,7 +10,7 @@ use tiphys_model::{
 use tiphys_value::ObjectExt;
 
 use crate::{
-    Action, ApplyMethod, Claim, LiveObject, SyncInput, Verb, Wait, WaitKind, finish,
+    Action, ApplyMethod, Claim, LiveObject, SyncInput, Verb, Wait, WaitKind, operation_end,
     step::{Progress, action, remove_hook_finalizer, result_of},
     task::{self, Task},
 };
@@ -81,7 +81,7 @@ pub(crate) fn dry_run(progress: &mut Progress<'_, '_>) -> bool {
         .filter(|task| !input.settings.compat || is_tried_by_the_server(task, input))
         .map(|task| match &task.target {
             Some(object) => {
-                action(task, dry_apply(object, !Options::of(task, input).is_off("Validate")), false)
+                action(task, dry_apply(object, !Options::for_task(task, input).is_off("Validate")), false)
             }
             None => action(task, delete(task, progress, true), false),
         })
@@ -109,7 +109,7 @@ struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    fn of(task: &Task<'_>, input: &SyncInput<'a>) -> Self {
+    fn for_task(task: &Task<'_>, input: &SyncInput<'a>) -> Self {
         let own = [task.target.as_deref(), task.live.map(|live| &*live.object)];
         Self { own: own.map(|object| object.map(SyncOptions::of_object)), app: input.options }
     }
@@ -134,7 +134,7 @@ fn skips_dry_run(task: &Task<'_>, input: &SyncInput<'_>) -> bool {
     if task.target.is_none() {
         return false;
     }
-    let options = Options::of(task, input);
+    let options = Options::for_task(task, input);
     let is_update = task.live.is_some();
     is_update && (options.is_on("Replace") || is_forced(&options, input) || task.is_hook())
 }
@@ -167,7 +167,7 @@ pub(crate) fn run(progress: &mut Progress<'_, '_>, next: (SyncPhase, i64)) {
         if now < until.timestamp() {
             progress.wait(WaitKind::WaveDelay, None, "", Some(until));
             keep_waits(progress, next);
-            finish::expire(progress);
+            operation_end::expire(progress);
             return;
         }
         progress.state.extension.not_before = None;
@@ -179,7 +179,7 @@ pub(crate) fn run(progress: &mut Progress<'_, '_>, next: (SyncPhase, i64)) {
         })
         .collect();
     if needs_confirmation(progress, &in_wave) {
-        finish::expire(progress);
+        operation_end::expire(progress);
         return;
     }
     prune(progress, &in_wave);
@@ -196,7 +196,7 @@ pub(crate) fn run(progress: &mut Progress<'_, '_>, next: (SyncPhase, i64)) {
 fn conclude(progress: &mut Progress<'_, '_>) {
     describe_waits(progress);
     if progress.batch.is_empty() && !progress.waits.is_empty() {
-        finish::expire(progress);
+        operation_end::expire(progress);
     }
 }
 
@@ -428,7 +428,7 @@ fn hold(progress: &mut Progress<'_, '_>, at: usize) {
     let Some(held) = progress.state.extension.held.get(&task.key_text()) else { return };
     let kind = if held.blocked { WaitKind::Blocked } else { WaitKind::Retry };
     let (key, cause, since) = (task.id.key.clone(), held.cause.clone(), held.since);
-    let limit = finish::limit(WaitKind::Blocked, progress.input.settings);
+    let limit = operation_end::limit(WaitKind::Blocked, progress.input.settings);
     let deadline = limit.map(|limit| Time::from(tiphys_model::time::after(since.timestamp(), limit)));
     progress.wait(kind, Some(key), &cause, deadline);
     // Each try is a wait of its own, but it is the first failure that tells how long it has been so.
@@ -438,7 +438,7 @@ fn hold(progress: &mut Progress<'_, '_>, at: usize) {
 }
 
 fn apply_verb(progress: &Progress<'_, '_>, task: &Task<'_>, object: &Arc<Value>) -> Verb {
-    let options = Options::of(task, progress.input);
+    let options = Options::for_task(task, progress.input);
     let force = is_forced(&options, progress.input);
     let share = progress.input.claims.get(&task.id.key) == Some(&Claim::Shared);
     let keeps_identity = matches!(object.kind(), "CustomResourceDefinition" | "Namespace");

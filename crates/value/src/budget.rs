@@ -73,7 +73,7 @@ impl Budget {
     ///
     /// # Errors
     /// It is too large.
-    pub fn take_list(&self, items: usize) -> Result<(), OverBudget> {
+    pub fn charge_list(&self, items: usize) -> Result<(), OverBudget> {
         self.take((items as u64).saturating_mul(VALUE_BYTES))
     }
 
@@ -81,7 +81,7 @@ impl Budget {
     ///
     /// # Errors
     /// It is too large.
-    pub fn take_map(&self, entries: usize) -> Result<(), OverBudget> {
+    pub fn charge_map(&self, entries: usize) -> Result<(), OverBudget> {
         self.take(map_bytes(entries))
     }
 
@@ -89,20 +89,20 @@ impl Budget {
     ///
     /// # Errors
     /// It is too large.
-    pub fn take_value(&self, value: &Value) -> Result<(), OverBudget> {
+    pub fn charge_value(&self, value: &Value) -> Result<(), OverBudget> {
         self.take(value_bytes(value))
     }
 
     /// The bytes counted so far.
     #[must_use]
-    pub fn used(&self) -> u64 {
+    pub fn used_bytes(&self) -> u64 {
         self.used.load(Relaxed)
     }
 
     /// The bytes that may still be made.
     #[must_use]
-    pub fn left(&self) -> u64 {
-        self.limit.saturating_sub(self.used())
+    pub fn remaining_bytes(&self) -> u64 {
+        self.limit.saturating_sub(self.used_bytes())
     }
 }
 
@@ -115,23 +115,23 @@ pub fn map_bytes(entries: usize) -> u64 {
 /// What a value takes in memory beside its own place, in bytes, about. It stops at a depth that no reader lets through.
 #[must_use]
 pub fn value_bytes(value: &Value) -> u64 {
-    fn below(value: &Value, depth: usize) -> u64 {
+    fn nested_bytes(value: &Value, depth: usize) -> u64 {
         const MAX_DEPTH: usize = 10_000;
         let of_map = |map: &Map<String, Value>| -> u64 {
-            map.iter().map(|(key, value)| key.len() as u64 + below(value, depth + 1)).sum()
+            map.iter().map(|(key, value)| key.len() as u64 + nested_bytes(value, depth + 1)).sum()
         };
         match value {
             _ if depth > MAX_DEPTH => 0,
             Value::String(text) => text.len() as u64,
             Value::Array(items) => {
-                let inside: u64 = items.iter().map(|item| below(item, depth + 1)).sum();
+                let inside: u64 = items.iter().map(|item| nested_bytes(item, depth + 1)).sum();
                 VALUE_BYTES * items.len() as u64 + inside
             }
             Value::Object(map) => map_bytes(map.len()) + of_map(map),
             Value::Null | Value::Bool(_) | Value::Number(_) => 0,
         }
     }
-    below(value, 0)
+    nested_bytes(value, 0)
 }
 
 /// What the places of a value's parts take, where it is noted for each where it came from, in bytes, about.
@@ -175,8 +175,8 @@ mod tests {
     fn counts_over_all_who_share_it() {
         let budget = Budget::new(2000);
         assert_eq!(budget.take(1500), Ok(()));
-        assert_eq!(budget.take_map(1), Err(OverBudget { limit: 2000 }));
-        assert_eq!(budget.left(), 0, "what failed once goes on failing");
+        assert_eq!(budget.charge_map(1), Err(OverBudget { limit: 2000 }));
+        assert_eq!(budget.remaining_bytes(), 0, "what failed once goes on failing");
         assert_eq!(budget.take(1).unwrap_err().to_string(), "what it holds takes more than 1 KiB of memory");
     }
 
@@ -184,7 +184,7 @@ mod tests {
     fn never_wraps() {
         let budget = Budget::new(u64::MAX);
         assert_eq!(budget.take(u64::MAX - 1), Ok(()));
-        assert!(budget.take(5).is_ok() || budget.left() == 0);
+        assert!(budget.take(5).is_ok() || budget.remaining_bytes() == 0);
         assert!(Budget::new(10).take(u64::MAX).is_err());
     }
 

@@ -35,12 +35,12 @@ pub fn pointer_step(key: &str) -> Cow<'_, str> {
 impl FieldPath {
     /// The path one key deeper.
     pub fn key(&self, key: impl Into<String>) -> Self {
-        self.then(Segment::Key(key.into()))
+        self.join(Segment::Key(key.into()))
     }
 
     /// The path one array position deeper.
     pub fn index(&self, index: usize) -> Self {
-        self.then(Segment::Index(index))
+        self.join(Segment::Index(index))
     }
 
     /// The path without its last step, or `None` at the root.
@@ -83,7 +83,7 @@ impl FieldPath {
         found
     }
 
-    fn then(&self, segment: Segment) -> Self {
+    fn join(&self, segment: Segment) -> Self {
         let mut segments = self.0.clone();
         segments.push(segment);
         Self(segments)

@@ -7,20 +7,20 @@
 mod bounded_json;
 mod budget;
 mod field_path;
-mod go;
+mod go_names;
 mod names;
 mod object;
 mod origin;
-mod reading;
-mod resting;
+mod packed_object;
+mod value_reader;
 
 pub use bounded_json::{JsonError, json_within};
 pub use budget::{Budget, OverBudget, VALUE_BYTES, map_bytes, origin_bytes, value_bytes};
 pub use field_path::{FieldPath, ParseFieldPathError, Segment, pointer_step};
-pub use go::{go_type, json_kind};
+pub use go_names::{go_type, json_kind};
 pub use names::{GroupKind, GroupVersionKind, GroupVersionResource, ResourceKey};
 pub use object::ObjectExt;
 pub use origin::{Location, Origin, OriginKind, Origins, RenderedObject};
-pub use reading::{Read, Reading};
-pub use resting::Resting;
+pub use packed_object::Resting;
 pub use serde_json::{Map, Number, Value, json};
+pub use value_reader::{Reading, ValueReader};

@@ -87,11 +87,11 @@ pub struct Origins {
 impl Origins {
     /// Sets the chain of a node, last writer first, in place of what it had.
     pub fn set(&mut self, path: &FieldPath, chain: Vec<Origin>) {
-        path.0.iter().fold(self, |at, segment| at.below(segment)).chain = chain;
+        path.0.iter().fold(self, |at, segment| at.child(segment)).chain = chain;
     }
 
     /// Sets the chain of this node itself.
-    pub fn set_here(&mut self, chain: Vec<Origin>) {
+    pub fn set_own(&mut self, chain: Vec<Origin>) {
         self.chain = chain;
     }
 
@@ -159,7 +159,7 @@ impl Origins {
         }
     }
 
-    fn below(&mut self, segment: &Segment) -> &mut Self {
+    fn child(&mut self, segment: &Segment) -> &mut Self {
         match segment {
             Segment::Key(key) => self.key(key),
             Segment::Index(index) => self.index(*index),
@@ -202,7 +202,7 @@ mod tests {
     fn a_node_inherits_from_its_nearest_ancestor() {
         let mut origins = Origins::default();
         let spec = FieldPath::default().key("spec");
-        origins.set_here(vec![origin(OriginKind::Manifest, 1)]);
+        origins.set_own(vec![origin(OriginKind::Manifest, 1)]);
         origins.set(&spec, vec![origin(OriginKind::Manifest, 3)]);
         assert_eq!(origins.lookup(&spec.key("replicas"))[0].location.line, 3);
         assert_eq!(origins.lookup(&FieldPath::default().key("kind"))[0].location.line, 1);
@@ -212,7 +212,7 @@ mod tests {
     fn a_later_writer_comes_first_and_keeps_what_was_there() {
         let mut origins = Origins::default();
         let replicas = FieldPath::default().key("spec").key("replicas");
-        origins.set_here(vec![origin(OriginKind::Manifest, 1)]);
+        origins.set_own(vec![origin(OriginKind::Manifest, 1)]);
         origins.overwrite(&replicas, origin(OriginKind::Patch, 9));
         let kinds: Vec<_> = origins.lookup(&replicas).iter().map(|o| o.kind).collect();
         assert_eq!(kinds, [OriginKind::Patch, OriginKind::Manifest]);

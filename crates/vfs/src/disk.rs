@@ -9,9 +9,8 @@ use std::{
 };
 
 use crate::{
-    DirEntry, EntryKind, FileTree, MAX_FILE_BYTES, VfsError, VfsErrorKind,
-    beneath::{self, Folder, Listed, ListedKind},
-    broken, normalize,
+    DirEntry, EntryKind, FileTree, MAX_FILE_BYTES, VfsError, VfsErrorKind, broken_links, normalize,
+    openat2::{self, Folder, Listed, ListedKind},
 };
 
 /// A folder on disk as a tree. Symbolic links that leave the folder are refused.
@@ -55,7 +54,7 @@ impl DiskTree {
     fn open_file(&self, path: &str) -> Result<(File, u64), VfsError> {
         let file = match self.folder.read(&normalize(path)?) {
             Some(found) => found,
-            None => beneath::open_at(&self.resolve(path)?),
+            None => openat2::open_at(&self.resolve(path)?),
         };
         let file = file.map_err(|error| io_error(path, error))?;
         let metadata = file.metadata().map_err(|error| io_error(path, error))?;
@@ -87,7 +86,7 @@ impl DiskTree {
 
 impl FileTree for DiskTree {
     fn kind(&self, path: &str) -> Result<EntryKind, VfsError> {
-        let metadata = match self.folder.look(&normalize(path)?) {
+        let metadata = match self.folder.open_for_metadata(&normalize(path)?) {
             Some(found) => found.and_then(|file| file.metadata()),
             None => fs::metadata(self.resolve(path)?),
         };
@@ -157,7 +156,8 @@ impl FileTree for DiskTree {
                     // Listed, so that whoever reads it hears why it is refused.
                     Err(error) if matches!(error.kind, VfsErrorKind::OutsideTree) => EntryKind::File,
                     Err(_) => {
-                        broken = Some(broken::on_disk(&self.resolve(path)?, &name, &self.place.resolved));
+                        broken =
+                            Some(broken_links::on_disk(&self.resolve(path)?, &name, &self.place.resolved));
                         EntryKind::File
                     }
                 },

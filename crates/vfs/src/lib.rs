@@ -5,23 +5,23 @@
 //! Paths are relative to the root of the tree, separated by `/`, without leading slash; the empty
 //! path is the root. Every method takes a path as [`normalize`] returns it or normalises it itself.
 
-mod beneath;
-mod broken;
+mod broken_links;
 mod disk;
 mod error;
 mod links;
-mod listed;
+mod listed_tree;
 mod memory;
+mod openat2;
 mod path;
 mod subtree;
 mod write;
 
 use std::sync::Arc;
 
-pub use broken::BrokenLink;
+pub use broken_links::BrokenLink;
 pub use disk::{DiskTree, OnDisk};
 pub use error::{VfsError, VfsErrorKind};
-pub use listed::{Contents, Entry, ListedTree};
+pub use listed_tree::{Contents, Entry, ListedTree};
 pub use memory::{InMemory, MemTree};
 pub use path::{base_name, is_below, join, normalize, parent, walk};
 pub use subtree::SubTree;

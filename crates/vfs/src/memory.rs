@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     MAX_FILE_BYTES, VfsError, VfsErrorKind,
-    listed::{Contents, Entry, ListedTree},
+    listed_tree::{Contents, Entry, ListedTree},
 };
 
 /// Contents that are in memory, and are their own names.

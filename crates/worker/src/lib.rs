@@ -8,14 +8,14 @@
 //!
 //! The other side of the pipe is [`serve`].
 
-mod answers;
-mod faults;
-mod guest;
+mod fault_transfer;
+mod host_side;
 mod limits;
 mod pool;
-mod trees;
-mod wire;
+mod protocol;
+mod remote_trees;
+mod worker_side;
 
-pub use guest::serve;
 pub use limits::Limits;
 pub use pool::Workers;
+pub use worker_side::serve;

@@ -14,8 +14,8 @@ use tiphys_value::{Location, Origins, RenderedObject};
 
 use crate::{
     Limits,
-    answers::Answers,
-    wire::{self, Job, Offers, Output, Said},
+    host_side::Answers,
+    protocol::{self, Job, Offers, Output, Said},
 };
 
 /// What a worker has rendered leaves memory in pieces; after so many renderings a new one begins.
@@ -79,9 +79,9 @@ impl Workers {
                 return done;
             }
         }
-        let mut worker =
-            Worker::start(&self.program, &self.args).map_err(|error| self.told(&Lost::Unstarted(error)))?;
-        let done = worker.render(&job, context).map_err(|lost| self.told(&lost))?;
+        let mut worker = Worker::start(&self.program, &self.args)
+            .map_err(|error| self.render_error(&Lost::Unstarted(error)))?;
+        let done = worker.render(&job, context).map_err(|lost| self.render_error(&lost))?;
         self.keep(worker);
         done
     }
@@ -144,7 +144,7 @@ impl Workers {
         }
     }
 
-    fn told(&self, lost: &Lost) -> RenderError {
+    fn render_error(&self, lost: &Lost) -> RenderError {
         let memory = self.limits.memory >> 20;
         let seconds = self.limits.cpu.as_secs().max(1);
         match lost {
@@ -245,11 +245,11 @@ impl Worker {
     }
 
     fn talk(&mut self, job: &Job, answers: &mut Answers<'_>) -> io::Result<Result<Rendered, RenderError>> {
-        wire::write(&mut self.to, job)?;
+        protocol::write(&mut self.to, job)?;
         loop {
-            let said: Option<Said> = wire::read(&mut self.from)?;
+            let said: Option<Said> = protocol::read(&mut self.from)?;
             match said.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))? {
-                Said::Question(question) => wire::write(&mut self.to, &answers.to(question))?,
+                Said::Question(question) => protocol::write(&mut self.to, &answers.answer(question))?,
                 Said::Done(Ok(output)) => return Ok(Ok(rendered(output))),
                 Said::Done(Err(fault)) => return Ok(Err(fault.into())),
             }
@@ -265,12 +265,12 @@ impl Drop for Worker {
 }
 
 fn rendered(output: Output) -> Rendered {
-    let object = |object: wire::Object| RenderedObject {
+    let object = |object: protocol::Object| RenderedObject {
         value: object.value,
         location: Location::new(object.file, object.line, object.column),
         origins: Origins::default(),
     };
-    let source = |source: wire::Source| RenderedSource {
+    let source = |source: protocol::Source| RenderedSource {
         revision: source.revision,
         source_type: source.source_type,
         names_revision: source.names_revision,

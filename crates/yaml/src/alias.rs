@@ -69,7 +69,7 @@ impl Expansion {
     }
 
     fn copy(&mut self, name: &SmolStr, alias: &Node) -> Result<(Node, usize), Error> {
-        let fail = |kind, message: String| Err(Error::new(kind, message).at(alias.span.start));
+        let fail = |kind, message: String| Err(Error::new(kind, message).located_at(alias.span.start));
         if self.open.contains(name) {
             return fail(ErrorKind::Decode, format!("yaml: anchor '{name}' value contains itself"));
         }

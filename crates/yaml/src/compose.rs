@@ -87,7 +87,7 @@ impl<'a> Composer<'a> {
                 EventKind::Alias(name) => {
                     if !self.anchors.contains(name) {
                         let message = format!("yaml: unknown anchor '{name}' referenced");
-                        return Err(Error::new(ErrorKind::Syntax, message).at(span.start));
+                        return Err(Error::new(ErrorKind::Syntax, message).located_at(span.start));
                     }
                     let mut node = Node::alias(name);
                     node.comments = comments;
@@ -124,7 +124,7 @@ impl<'a> Composer<'a> {
         let comments = event.comments.as_ref().map_or(0, |c| c.head.len() + c.line.len() + c.foot.len());
         self.budget
             .take(NODE_BYTES + (text + comments) as u64)
-            .map_err(|fault| Error::over_budget(fault).at(event.span.start))
+            .map_err(|fault| Error::over_budget(fault).located_at(event.span.start))
     }
 
     fn frame(

@@ -9,11 +9,10 @@ use crate::{
     Error, Node, Profile,
     chars::is_allowed,
     decode::{Decoder, Floats, json_scalar},
-    emit,
+    emit, fast_path,
     number::go_float32,
     parse_first_within,
     resolve::resolve,
-    simple,
 };
 
 /// Reads the first document of a text as `sigs.k8s.io/yaml.YAMLToJSON` does.
@@ -82,7 +81,7 @@ pub fn field_text(value: &Value) -> Option<Cow<'_, str>> {
 }
 
 fn read(text: &str, strict: bool, floats: Floats, budget: &Budget) -> Result<Value, Error> {
-    if let Some(value) = simple::read(text, strict, floats, None, budget) {
+    if let Some(value) = fast_path::read(text, strict, floats, None, budget) {
         return Ok(value);
     }
     match parse_first_within(text, Profile::Go2, budget)? {
@@ -98,7 +97,7 @@ fn read(text: &str, strict: bool, floats: Floats, budget: &Budget) -> Result<Val
 /// # Errors
 /// As [`from_yaml`].
 pub fn from_yaml_entries(text: &str, wanted: impl Fn(&[&str]) -> bool) -> Result<Value, Error> {
-    if let Some(value) = simple::read(text, false, Floats::Kept, Some(&wanted), &Budget::of_document()) {
+    if let Some(value) = fast_path::read(text, false, Floats::Kept, Some(&wanted), &Budget::of_document()) {
         return Ok(value);
     }
     let mut value = from_yaml_for_fields(text)?;

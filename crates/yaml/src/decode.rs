@@ -60,7 +60,7 @@ enum Key {
 }
 
 /// Keys that a map has already, where that matters.
-type Seen = HashSet<Key>;
+type SeenKeys = HashSet<Key>;
 
 impl<'n> Decoder<'n> {
     /// Decodes `root`, the top of a document.
@@ -115,7 +115,7 @@ impl<'n> Decoder<'n> {
 
     /// Counts bytes that a node's value takes.
     fn take(&self, node: &Node, bytes: u64) -> Result<(), Error> {
-        self.budget.take(bytes).map_err(|fault| Error::over_budget(fault).at(node.span.start))
+        self.budget.take(bytes).map_err(|fault| Error::over_budget(fault).located_at(node.span.start))
     }
 
     fn value(&mut self, node: &'n Node) -> Result<Value, Error> {
@@ -131,7 +131,7 @@ impl<'n> Decoder<'n> {
             }
             Content::Mapping(pairs) => {
                 let mut map = Map::new();
-                let mut seen = Seen::new();
+                let mut seen = SeenKeys::new();
                 if self.profile == Profile::Go3 && self.has_duplicates(pairs) {
                     return Ok(Value::Null);
                 }
@@ -155,7 +155,7 @@ impl<'n> Decoder<'n> {
         };
         if !self.following.insert(at) {
             let message = format!("yaml: anchor '{name}' value contains itself");
-            return Err(Error::new(ErrorKind::Decode, message).at(node.span.start));
+            return Err(Error::new(ErrorKind::Decode, message).located_at(node.span.start));
         }
         let result = then(self, target);
         self.following.remove(&at);
@@ -187,7 +187,7 @@ impl<'n> Decoder<'n> {
         &mut self,
         pairs: &'n [(Node, Node)],
         map: &mut Map<String, Value>,
-        seen: &mut Seen,
+        seen: &mut SeenKeys,
     ) -> Result<(), Error> {
         let mut merge = None;
         for (key_node, value_node) in pairs {
@@ -224,7 +224,12 @@ impl<'n> Decoder<'n> {
         }
     }
 
-    fn merge(&mut self, node: &'n Node, map: &mut Map<String, Value>, seen: &mut Seen) -> Result<(), Error> {
+    fn merge(
+        &mut self,
+        node: &'n Node,
+        map: &mut Map<String, Value>,
+        seen: &mut SeenKeys,
+    ) -> Result<(), Error> {
         match &node.content {
             Content::Mapping(_) | Content::Alias(_) => self.merge_one(node, map, seen),
             Content::Sequence(items) if self.profile == Profile::Go2 => {
@@ -240,7 +245,7 @@ impl<'n> Decoder<'n> {
         &mut self,
         node: &'n Node,
         map: &mut Map<String, Value>,
-        seen: &mut Seen,
+        seen: &mut SeenKeys,
     ) -> Result<(), Error> {
         self.count()?;
         match &node.content {
@@ -276,7 +281,7 @@ impl<'n> Decoder<'n> {
             Content::Mapping(_) | Content::Sequence(_) => {
                 let value = self.value(node)?;
                 let message = format!("yaml: invalid map key: {}", go_syntax(&value));
-                Err(Error::new(ErrorKind::Decode, message).at(node.span.start))
+                Err(Error::new(ErrorKind::Decode, message).located_at(node.span.start))
             }
         }
     }
@@ -313,7 +318,7 @@ impl<'n> Decoder<'n> {
                 _ => "NaN",
             };
             let message = format!("json: unsupported value: {text}");
-            self.json_fault.get_or_insert(Error::new(ErrorKind::Decode, message).at(node.span.start));
+            self.json_fault.get_or_insert(Error::new(ErrorKind::Decode, message).located_at(node.span.start));
             Value::Null
         }))
     }
@@ -337,7 +342,7 @@ impl<'n> Decoder<'n> {
                     _ if scalar.tag() == tag => Ok(Typed::Scalar(scalar)),
                     _ => {
                         let message = format!("yaml: cannot decode {} `{text}` as a {tag}", scalar.tag());
-                        Err(Error::new(ErrorKind::Decode, message).at(node.span.start))
+                        Err(Error::new(ErrorKind::Decode, message).located_at(node.span.start))
                     }
                 }
             }
@@ -382,7 +387,7 @@ fn decode_binary(text: &str, node: &Node) -> Result<String, Error> {
     let compact: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
     let Ok(bytes) = decoder.decode(compact) else {
         let message = "yaml: !!binary value contains invalid base64 data".to_owned();
-        return Err(Error::new(ErrorKind::Decode, message).at(node.span.start));
+        return Err(Error::new(ErrorKind::Decode, message).located_at(node.span.start));
     };
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -399,12 +404,12 @@ pub(crate) fn is_merge(node: &Node) -> bool {
 
 fn want_map(node: &Node) -> Error {
     let message = "yaml: map merge requires map or sequence of maps as the value".to_owned();
-    Error::new(ErrorKind::Decode, message).at(node.span.start)
+    Error::new(ErrorKind::Decode, message).located_at(node.span.start)
 }
 
 fn unknown_anchor(node: &Node, name: &str) -> Error {
     let message = format!("yaml: unknown anchor '{name}' referenced");
-    Error::new(ErrorKind::Syntax, message).at(node.span.start)
+    Error::new(ErrorKind::Syntax, message).located_at(node.span.start)
 }
 
 fn allowed_alias_share(decoded: f64) -> f64 {

@@ -8,7 +8,7 @@ use crate::{Error, ErrorKind};
 ///
 /// # Errors
 /// What is wrong with the bytes, in the words of go-yaml's reader (`yaml: incomplete UTF-16 character`).
-pub fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, Error> {
+pub fn decode_text(bytes: &[u8]) -> Result<Cow<'_, str>, Error> {
     match bytes {
         [0xFF, 0xFE, text @ ..] => decode_utf16(text, u16::from_le_bytes).map(Cow::Owned),
         [0xFE, 0xFF, text @ ..] => decode_utf16(text, u16::from_be_bytes).map(Cow::Owned),
@@ -91,11 +91,11 @@ mod tests {
     #[test]
     fn the_byte_order_mark_tells_the_encoding() {
         let text = "a: é 😀\r\n";
-        assert_eq!(decode(&units(text, u16::to_le_bytes)).unwrap(), text);
-        assert_eq!(decode(&units(text, u16::to_be_bytes)).unwrap(), text);
-        assert_eq!(decode(text.as_bytes()).unwrap(), text);
+        assert_eq!(decode_text(&units(text, u16::to_le_bytes)).unwrap(), text);
+        assert_eq!(decode_text(&units(text, u16::to_be_bytes)).unwrap(), text);
+        assert_eq!(decode_text(text.as_bytes()).unwrap(), text);
         // Without the mark it is UTF-8 with zeros.
-        assert_eq!(decode(b"a\0").unwrap(), "a\0");
+        assert_eq!(decode_text(b"a\0").unwrap(), "a\0");
     }
 
     #[test]
@@ -107,7 +107,7 @@ mod tests {
             (b"\xFE\xFF\xDC\0", "unexpected low surrogate area"),
             (b"\xFFa", "invalid leading UTF-8 octet"),
         ] {
-            assert_eq!(decode(bytes).unwrap_err().to_string(), format!("yaml: {fault}"));
+            assert_eq!(decode_text(bytes).unwrap_err().to_string(), format!("yaml: {fault}"));
         }
     }
 }

@@ -51,7 +51,7 @@ impl Error {
     }
 
     /// The same error, at a place of the text.
-    pub fn at(mut self, position: Position) -> Self {
+    pub fn located_at(mut self, position: Position) -> Self {
         self.position = Some(position);
         self
     }

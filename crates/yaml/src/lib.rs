@@ -12,12 +12,12 @@ mod decode;
 mod emit;
 mod encoding;
 mod error;
+mod fast_path;
 mod node;
 mod number;
 mod parser;
 mod resolve;
 mod scanner;
-mod simple;
 mod sort;
 mod split;
 
@@ -27,13 +27,13 @@ pub use convert::{
     yaml_to_json,
 };
 pub use emit::{EmitOptions, SequenceIndent, emit, emit_documents, string_style};
-pub use encoding::decode as decode_text;
+pub use encoding::decode_text;
 pub use error::{Error, ErrorKind, Position};
+pub use fast_path::{Make, read_simple};
 pub use node::{Comments, Content, Document, Kind, Node, Span, Style};
 pub use number::go_float;
 pub use parser::{Event, EventKind, Events, Properties};
 pub use resolve::{Scalar, resolve};
-pub use simple::{Make, read_simple};
 pub use sort::sort_keys;
 pub use split::{split_helm_manifests, split_helm3_manifests, split_kubernetes_documents};
 

@@ -20,7 +20,7 @@ pub fn split_kubernetes_documents(text: &str) -> Result<Vec<(usize, &str)>, Erro
             if !rest.is_empty() && !rest.starts_with('#') {
                 let message = format!("invalid Yaml document separator: {rest}");
                 let at = Position { offset: offset as u32, line: number as u32 + 1, column: 1 };
-                return Err(Error::new(ErrorKind::Syntax, message).at(at));
+                return Err(Error::new(ErrorKind::Syntax, message).located_at(at));
             }
             if offset > start {
                 documents.push((start, &text[start..offset]));

@@ -6,14 +6,14 @@ mod engine;
 mod helm;
 mod kustomize;
 mod load;
-mod pair;
+mod paired_runs;
 mod rehearse;
 mod up;
 mod world;
 
 use clap::Subcommand;
 
-pub use pair::{Measured, call, publish, ratio, table, take_turns};
+pub use paired_runs::{Measured, call, publish, ratio, table, take_turns};
 
 /// What to measure.
 #[derive(Subcommand)]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::peer::Answer;
+use super::api_client::Answer;
 
 /// Fields that differ between two servers by their nature.
 const OWN: [&str; 13] = [

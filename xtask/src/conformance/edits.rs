@@ -140,7 +140,7 @@ fn changed(value: &Value, other: Value, random: &mut Random) -> Value {
         Value::Bool(flag) => (!flag).into(),
         Value::Array(items) => {
             let mut items = items.clone();
-            match random.below(4) {
+            match random.number_below(4) {
                 0 => items.clear(),
                 1 => items.extend(items.first().cloned()),
                 2 => items.reverse(),
@@ -150,7 +150,7 @@ fn changed(value: &Value, other: Value, random: &mut Random) -> Value {
         }
         Value::Object(map) => {
             let mut map = map.clone();
-            match random.below(3) {
+            match random.number_below(3) {
                 0 => drop(map.insert("unknownHere".into(), 1.into())),
                 1 => drop(map.insert("enabled".into(), "x".into())),
                 _ => map.retain(|_, _| random.chance(50)),
@@ -186,7 +186,7 @@ fn strategic_patch(object: &Value, random: &mut Random) -> Value {
     }
     let keys = keys_of(random.pick::<String>(&places));
     let before = object.pointer(&pointer(&keys)).cloned().unwrap_or_default();
-    let mut value = match random.below(4) {
+    let mut value = match random.number_below(4) {
         0 => Value::Null,
         1 => before.clone(),
         _ => changed(&before, "o".into(), random),
@@ -235,7 +235,7 @@ fn strategic_patch(object: &Value, random: &mut Random) -> Value {
 fn direct(map: &mut Map<String, Value>, random: &mut Random) {
     let keys: Vec<String> = map.keys().cloned().collect();
     let key = if keys.is_empty() { "none".to_owned() } else { random.pick(&keys).clone() };
-    match random.below(9) {
+    match random.number_below(9) {
         0 => drop(map.insert("$patch".into(), "replace".into())),
         1 => drop(map.insert("$patch".into(), "delete".into())),
         2 => drop(map.insert("$patch".into(), "merge".into())),
@@ -255,12 +255,12 @@ fn json_patch(object: &Value, random: &mut Random) -> Value {
         false => random.pick(&places).clone(),
     };
     let mut operations = Vec::new();
-    for _ in 0..1 + random.below(2) {
+    for _ in 0..1 + random.number_below(2) {
         let place = any(random);
         let before = object.pointer(&place).cloned().unwrap_or_default();
         let end = *random.pick(&["", "", "", "", "/-", "/0", "/none/deep", "x"]);
         let path = format!("{place}{end}");
-        operations.push(match random.below(7) {
+        operations.push(match random.number_below(7) {
             0 => json!({"op": "remove", "path": path}),
             1 => json!({"op": "test", "path": path, "value": before}),
             2 => json!({"op": "copy", "from": any(random), "path": path}),
@@ -276,7 +276,7 @@ fn json_patch(object: &Value, random: &mut Random) -> Value {
 fn applied(object: &Value, random: &mut Random) -> Value {
     let mut part = if random.chance(40) { edited(object, random) } else { object.clone() };
     let all = places(object);
-    for _ in 0..random.below(4) {
+    for _ in 0..random.number_below(4) {
         if let Some(place) = (!all.is_empty()).then(|| random.pick(&all).clone()) {
             remove(&mut part, &place);
         }

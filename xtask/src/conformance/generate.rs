@@ -22,13 +22,13 @@ const JSON_PATCH: &str = "application/json-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 
 /// Where objects of a kind live: the plural, and whether in namespaces.
-pub type Place<'a> = dyn Fn(&Value) -> Option<(String, bool)> + 'a;
+pub type KindLookup<'a> = dyn Fn(&Value) -> Option<(String, bool)> + 'a;
 
 /// All generated sequences: a first one that prepares, then per sample one of verbs and one of mutations.
 ///
 /// # Errors
 /// A sample cannot be read, or its kind is not served.
-pub fn sequences(place: &Place<'_>, mutations: usize) -> anyhow::Result<Vec<Sequence>> {
+pub fn sequences(place: &KindLookup<'_>, mutations: usize) -> anyhow::Result<Vec<Sequence>> {
     let samples =
         tiphys_yaml::from_yaml(SAMPLES).map_err(|error| anyhow::anyhow!("samples.yaml: {error}"))?;
     let mut all = vec![prepare()];
@@ -93,7 +93,7 @@ impl Subject {
         Exchange::new("POST", format!("{}{query}", self.collection), object)
     }
 
-    fn put(&self, object: &Value) -> Exchange {
+    fn put_request(&self, object: &Value) -> Exchange {
         Exchange::new("PUT", self.one.clone(), object)
     }
 
@@ -206,11 +206,11 @@ impl Subject {
         missing["metadata"]["name"] = "missing-one".into();
         missing["metadata"]["resourceVersion"] = "5".into();
         vec![
-            self.put(&renamed),
-            self.put(&self.with("resourceVersion", "1".into())),
-            self.put(&self.with("resourceVersion", "x".into())),
-            self.put(&self.with("uid", "00000000-0000-4000-8000-000000000000".into())),
-            self.put(&self.with("annotations", json!({"put": "yes"}))),
+            self.put_request(&renamed),
+            self.put_request(&self.with("resourceVersion", "1".into())),
+            self.put_request(&self.with("resourceVersion", "x".into())),
+            self.put_request(&self.with("uid", "00000000-0000-4000-8000-000000000000".into())),
+            self.put_request(&self.with("annotations", json!({"put": "yes"}))),
             Exchange::new("PUT", path("missing-one"), &missing),
             Exchange::new("POST", self.one.clone(), &self.object),
             Exchange::new("PUT", self.collection.clone(), &self.object),
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn every_sample_gives_requests_and_the_same_ones_each_time() {
-        let place: &Place<'_> = &|object| Some((object.kind().to_lowercase(), true));
+        let place: &KindLookup<'_> = &|object| Some((object.kind().to_lowercase(), true));
         let first = sequences(place, 3).unwrap();
         let count: usize = first.iter().map(|sequence| sequence.exchanges.len()).sum();
         assert!(count > 1_500, "{count}");

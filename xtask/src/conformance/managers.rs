@@ -16,23 +16,23 @@ pub fn sequence(objects: usize, seed: u64) -> Sequence {
     let mut exchanges = Vec::new();
     for number in 0..objects {
         let name = format!("shared-{number}");
-        let steps = 3 + random.below(5);
+        let steps = 3 + random.number_below(5);
         for step in 0..steps {
-            exchanges.push(one(&name, step == 0, &mut random));
+            exchanges.push(random_exchange(&name, step == 0, &mut random));
         }
         exchanges.push(Exchange::new("DELETE", format!("{DEPLOYMENTS}/{name}"), &Value::Null));
     }
     Sequence { name: "managers".to_owned(), exchanges }
 }
 
-fn one(name: &str, is_first: bool, random: &mut Random) -> Exchange {
+fn random_exchange(name: &str, is_first: bool, random: &mut Random) -> Exchange {
     let manager = *random.pick(&["a", "b", "c"]);
     let url = format!("{DEPLOYMENTS}/{name}");
     let patch = |kind: &str, body: &Value| {
         Exchange::new("PATCH", format!("{url}?fieldManager={manager}"), body)
             .of_type(&format!("application/{kind}"))
     };
-    match if is_first { random.below(7) } else { random.below(9) } {
+    match if is_first { random.number_below(7) } else { random.number_below(9) } {
         0..6 => {
             let force = random.chance(50);
             let body = deployment(name, random);
@@ -101,7 +101,7 @@ fn deployment(name: &str, random: &mut Random) -> Value {
         }
     }
     if random.chance(50) {
-        object["spec"]["replicas"] = (1 + random.below(3)).into();
+        object["spec"]["replicas"] = (1 + random.number_below(3)).into();
     }
     if random.chance(30) {
         object["spec"]["strategy"] = json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": if random.chance(50) { json!(1) } else { json!("25%") }}});

@@ -12,7 +12,7 @@ use tiphys_value::ObjectExt;
 use super::{
     corpus::{Exchange, Sequence},
     edits,
-    generate::Place,
+    generate::KindLookup,
 };
 
 /// Files larger than this hold no manifests that people write.
@@ -27,7 +27,7 @@ const MOST_OF_A_KIND: usize = 400;
 /// The folder cannot be read.
 pub fn sequences(
     folder: &Path,
-    place: &Place<'_>,
+    place: &KindLookup<'_>,
     edits: usize,
     edited: usize,
 ) -> anyhow::Result<Vec<Sequence>> {

@@ -1,6 +1,7 @@
 //! `cargo xtask conformance`: the embedded cluster beside the real API server, and under the official tests.
 //! Each suite writes its section of `docs/conformance.md`.
 
+mod api_client;
 mod compare;
 mod corpus;
 mod edits;
@@ -9,7 +10,6 @@ mod invalid;
 mod managers;
 mod manifests;
 mod official;
-mod peer;
 mod random;
 mod report;
 mod requests;

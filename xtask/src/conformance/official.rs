@@ -78,7 +78,7 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
     let (next, outcomes) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let worker = || async {
         while let Some(name) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let outcome = one(&bench, name, &args.timeout).await?;
+            let outcome = run_test(&bench, name, &args.timeout).await?;
             println!("{} {name}", if outcome.is_passed { "ok    " } else { "failed" });
             outcomes.lock().expect("nothing panics while it is held").push(outcome);
         }
@@ -104,7 +104,7 @@ async fn list(bench: &Bench, args: &Args) -> anyhow::Result<Vec<String>> {
     Ok(specs(&report)?.iter().map(full_name).collect())
 }
 
-async fn one(bench: &Bench, name: &str, timeout: &str) -> anyhow::Result<Outcome> {
+async fn run_test(bench: &Bench, name: &str, timeout: &str) -> anyhow::Result<Outcome> {
     let digits: String =
         name.bytes().fold(5381u64, |sum, byte| sum.wrapping_mul(33) ^ u64::from(byte)).to_string();
     let report = bench.output.join(format!("{digits}.json"));
@@ -119,13 +119,13 @@ async fn one(bench: &Bench, name: &str, timeout: &str) -> anyhow::Result<Outcome
     let message = spec["Failure"]["Message"].as_str().unwrap_or_default();
     let why = match spec["State"].as_str() {
         Some("timedout" | "interrupted") => format!("not done after {timeout}"),
-        _ => told(bench, message).chars().take(200).collect(),
+        _ => one_line(bench, message).chars().take(200).collect(),
     };
     Ok(Outcome { group, name: leaf, is_passed, why })
 }
 
 /// A message on one line, without what differs from machine to machine.
-fn told(bench: &Bench, message: &str) -> String {
+fn one_line(bench: &Bench, message: &str) -> String {
     let text = message.split_whitespace().collect::<Vec<_>>().join(" ");
     let text = text.replace(&format!("--server=https://{} ", bench.address), "");
     let text = text.replace(&format!("--kubeconfig={}/kubeconfig ", bench.output.display()), "");

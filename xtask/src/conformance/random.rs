@@ -10,18 +10,18 @@ impl Random {
     }
 
     /// A number below another.
-    pub fn below(&mut self, end: u64) -> u64 {
+    pub fn number_below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % end.max(1)
     }
 
     /// One of several.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        &from[self.below(from.len() as u64) as usize]
+        &from[self.number_below(from.len() as u64) as usize]
     }
 
     /// Whether something happens that has so many chances in a hundred.
     pub fn chance(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
+        self.number_below(100) < percent
     }
 }

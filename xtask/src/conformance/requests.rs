@@ -5,11 +5,10 @@ use std::{collections::BTreeMap, fmt::Write as _, fs, path::PathBuf};
 use tiphys_value::{ObjectExt, Value};
 
 use super::{
+    api_client::Peer,
     compare::{Difference, compare},
     corpus::{self, Exchange, Sequence},
-    generate, managers, manifests,
-    peer::Peer,
-    report,
+    generate, managers, manifests, report,
     twin::Twin,
 };
 use crate::schema::Server;

@@ -137,7 +137,7 @@ impl Suite<'_> {
                 };
             }
         };
-        let ours = std::panic::catch_unwind(|| self.ours(case))
+        let ours = std::panic::catch_unwind(|| self.render_ours(case))
             .unwrap_or_else(|_| Err("a panic of ours".to_owned()));
         match (ours, real.ok) {
             (Ok(ours), true) => compare::outputs(&ours, &real.stdout, || Some(self.real(case).ok()?.stdout)),
@@ -153,7 +153,7 @@ impl Suite<'_> {
         }
     }
 
-    fn ours(&self, case: &Case) -> Result<String, String> {
+    fn render_ours(&self, case: &Case) -> Result<String, String> {
         let tree = DiskTree::open(&case.chart).map_err(|error| error.to_string())?;
         let chart = Chart::load_as(&tree, "", self.compat).map_err(|error| error.to_string())?;
         let mut values = Vec::new();

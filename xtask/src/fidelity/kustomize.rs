@@ -131,7 +131,8 @@ fn compare(case: &Case, kustomize: &Path, cache: Option<&Path>) -> Option<Outcom
     if !real.ok && network.iter().any(|text| real.stderr.contains(text)) {
         return None;
     }
-    let ours = std::panic::catch_unwind(|| ours(case)).unwrap_or_else(|_| Err("a panic of ours".to_owned()));
+    let ours =
+        std::panic::catch_unwind(|| build_ours(case)).unwrap_or_else(|_| Err("a panic of ours".to_owned()));
     Some(match (ours, real.ok) {
         (Ok(ours), true) => compare::outputs(&ours, &real.stdout, || None),
         (Err(ours), false) => {
@@ -148,7 +149,7 @@ fn compare(case: &Case, kustomize: &Path, cache: Option<&Path>) -> Option<Outcom
     })
 }
 
-fn ours(case: &Case) -> Result<String, String> {
+fn build_ours(case: &Case) -> Result<String, String> {
     let tree = DiskTree::open(&case.root).map_err(|error| error.to_string())?;
     let options = BuildOptions { display_root: case.root.display().to_string(), ..BuildOptions::default() };
     build(&tree, &case.dir, &options).map(|build| build.to_yaml()).map_err(|error| error.to_string())

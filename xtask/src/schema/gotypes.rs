@@ -76,13 +76,13 @@ impl GoTypes {
         let members = self.members.get(definition)?;
         let own = definition.rsplit_once('.')?.0;
         members.iter().find_map(|member| match member {
-            Member::Field(name, ty) if name == field => self.spelled(own, ty),
+            Member::Field(name, ty) if name == field => self.type_text(own, ty),
             Member::Field(..) => None,
             Member::Embedded(inner, _) => self.scalar(inner, field),
         })
     }
 
-    fn spelled(&self, own: &str, ty: &str) -> Option<String> {
+    fn type_text(&self, own: &str, ty: &str) -> Option<String> {
         let ty = ty.trim_start_matches('*');
         let at = ty.rfind(']').map_or(0, |at| at + 1);
         let (prefix, name) = ty.split_at(at);

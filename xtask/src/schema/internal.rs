@@ -79,7 +79,7 @@ pub fn table(modules: &Path, version: &str) -> anyhow::Result<String> {
         }
         writeln!(text, "struct {name}")?;
         for (field, _, ty) in &own.structs[&name] {
-            let (spelled, inner) = spelled(&own, ty);
+            let (spelled, inner) = type_text(&own, ty);
             queue.extend(inner);
             let json = match v1.json_name(&name, field) {
                 Some(json) => json.to_owned(),
@@ -95,19 +95,19 @@ pub fn table(modules: &Path, version: &str) -> anyhow::Result<String> {
 }
 
 /// A type in the words of the table, and the struct in it that has to be derived too.
-fn spelled(own: &Source, ty: &str) -> (String, Option<String>) {
+fn type_text(own: &Source, ty: &str) -> (String, Option<String>) {
     for prefix in ["*", "[]"] {
         if let Some(rest) = ty.strip_prefix(prefix) {
-            let (inner, needed) = spelled(own, rest);
+            let (inner, needed) = type_text(own, rest);
             return (format!("{prefix}{inner}"), needed);
         }
     }
     if let Some((_, of)) = ty.strip_prefix("map[").and_then(|rest| rest.split_once(']')) {
-        let (inner, needed) = spelled(own, of);
+        let (inner, needed) = type_text(own, of);
         return (format!("map:{inner}"), needed);
     }
     if let Some(known) = own.named.get(ty) {
-        return spelled(own, known);
+        return type_text(own, known);
     }
     match ty {
         "string" | "bool" => (ty.to_owned(), None),

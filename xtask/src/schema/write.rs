@@ -105,7 +105,7 @@ fn write_type(out: &mut String, name: &str, schema: &Value, go: &GoTypes) -> any
     let mut properties: Vec<_> = properties.into_iter().flatten().collect();
     properties.sort_by_key(|(field, _)| rank(field));
     for (field, property) in properties {
-        let ty = spelled(property).with_context(|| format!("{name}.{field}"))?;
+        let ty = type_text(property).with_context(|| format!("{name}.{field}"))?;
         write!(out, "field {field} {ty}")?;
         let known = go.field(name, field).unwrap_or(GoField { omitempty: true, ..GoField::default() });
         // Quantities and times are structs in Go: `omitempty` does not leave them out.
@@ -152,7 +152,7 @@ fn write_attributes(out: &mut String, property: &Value) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn spelled(property: &Value) -> anyhow::Result<String> {
+fn type_text(property: &Value) -> anyhow::Result<String> {
     let reference = property["$ref"].as_str().or_else(|| property["allOf"][0]["$ref"].as_str());
     if let Some(reference) = reference {
         let name = reference.rsplit('/').next().unwrap_or(reference);
@@ -169,7 +169,7 @@ fn spelled(property: &Value) -> anyhow::Result<String> {
         "array" => list(property)?,
         "object" if property["additionalProperties"].is_object() => {
             let atomic = property["x-kubernetes-map-type"] == "atomic";
-            let value = spelled(&property["additionalProperties"])?;
+            let value = type_text(&property["additionalProperties"])?;
             format!("{{{}{value}}}", if atomic { "!" } else { "" })
         }
         "object" | "" => "any".into(),
@@ -178,7 +178,7 @@ fn spelled(property: &Value) -> anyhow::Result<String> {
 }
 
 fn list(property: &Value) -> anyhow::Result<String> {
-    let item = spelled(&property["items"])?;
+    let item = type_text(&property["items"])?;
     Ok(match text(&property["x-kubernetes-list-type"]) {
         "set" => format!("[set~{item}]"),
         "map" => format!("[map~{}~{item}]", joined(&property["x-kubernetes-list-map-keys"])),

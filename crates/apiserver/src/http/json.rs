@@ -3,7 +3,7 @@
 use std::{collections::HashSet, fmt};
 
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess};
-use tiphys_value::{Map, Read, Reading, Value};
+use tiphys_value::{Map, Reading, Value, ValueReader};
 
 /// A value and the paths of keys that its text has twice.
 pub(super) fn parse(bytes: &[u8]) -> Result<(Value, Vec<String>), serde_json::Error> {
@@ -38,7 +38,7 @@ struct Node<'a> {
     duplicates: &'a mut Vec<String>,
 }
 
-impl<'de> Read<'de> for Node<'_> {
+impl<'de> ValueReader<'de> for Node<'_> {
     fn list<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
         loop {

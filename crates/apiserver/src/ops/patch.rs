@@ -1,7 +1,7 @@
 //! The four kinds of patch.
 
 use tiphys_merge::{
-    Fault, JsonPatchError, StrategicError, go_print, json_patch, merge_patch, strategic_merge,
+    JsonPatchError, RejectionKind, StrategicError, go_print, json_patch, merge_patch, strategic_merge,
 };
 use tiphys_schema::{Catalog, ErrorList, FieldError, Path, TypeRef};
 use tiphys_value::{ObjectExt, Value, json, json_kind};
@@ -195,9 +195,9 @@ fn fit(at: &At, patch: &Patch, patched: &mut Patched) -> ApiResult<()> {
 
 fn strategic_error(error: StrategicError) -> ApiError {
     match error.fault {
-        Fault::Format => ApiError::bad_request(error.message),
-        Fault::Unprocessable => ApiError::new(422, "", error.message),
-        Fault::Unexpected => ApiError::new(500, "", error.message),
+        RejectionKind::Format => ApiError::bad_request(error.message),
+        RejectionKind::Unprocessable => ApiError::new(422, "", error.message),
+        RejectionKind::Unexpected => ApiError::new(500, "", error.message),
     }
 }
 

@@ -156,7 +156,7 @@ impl Journal {
             let _ = private::replace_file(&folder.join(HOLDER), &std::process::id().to_string());
             Self::on(database, folder)
         };
-        let opened = tiphys_diag::guarded("the state", open).unwrap_or_else(|panicked| {
+        let opened = tiphys_diag::catch_panic("the state", open).unwrap_or_else(|panicked| {
             Err(StateError::Damaged { folder: folder.to_owned(), why: panicked.reason })
         });
         opened.map_err(|error| match error {

@@ -20,9 +20,9 @@ impl GitFiles for Files {
     }
 }
 
-struct World;
+struct FakeInputs;
 
-impl Inputs for World {
+impl Inputs for FakeInputs {
     fn clusters(&self) -> Result<Vec<ClusterInfo>, String> {
         let local = ClusterInfo {
             name: "in-cluster".into(),
@@ -74,7 +74,7 @@ fn set(generators: Value, name: &str, go: bool) -> Value {
 }
 
 fn names(generators: Value, name: &str, go: bool) -> Vec<String> {
-    let generated = generate(&set(generators, name, go), &World).expect("generates");
+    let generated = generate(&set(generators, name, go), &FakeInputs).expect("generates");
     generated.iter().map(|one| one.application.name().to_owned()).collect()
 }
 
@@ -86,7 +86,7 @@ fn lists_in_both_languages() {
         ["dev-1-{{unknown}}", "prod-2-{{unknown}}"]
     );
     assert_eq!(names(list.clone(), "{{.env | upper}}-{{.values.n}}", true), ["DEV-1", "PROD-2"]);
-    assert!(generate(&set(list, "{{.nosuch}}", true), &World).is_err());
+    assert!(generate(&set(list, "{{.nosuch}}", true), &FakeInputs).is_err());
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn directories_and_files_of_a_repository() {
         ["eu-app.yaml-eu!", "us1-us.json-us1!", "us2-us.json-us2!"]
     );
     let broken = json!([{"git": {"repoURL": "gone", "revision": "HEAD", "files": [{"path": "*"}]}}]);
-    let error = generate(&set(broken, "x", false), &World).expect_err("fails");
+    let error = generate(&set(broken, "x", false), &FakeInputs).expect_err("fails");
     assert!(error.to_string().contains("spec.generators[0]: repository not found"), "{error}");
 }
 
@@ -133,7 +133,7 @@ fn v16_merge_keeps_the_base_and_overrides_what_matches() {
     assert_eq!(names(merge(base, over), "{{k}}{{v}}", false), ["a1", "b2"]);
     let keyless = merge(json!([{"v": "1"}, {"v": "2"}]), json!([]));
     assert!(
-        generate(&set(keyless, "x", false), &World)
+        generate(&set(keyless, "x", false), &FakeInputs)
             .expect_err("duplicate")
             .to_string()
             .contains("not unique")
@@ -145,14 +145,14 @@ fn template_patch_applies_and_cannot_move_the_project() {
     let mut patched = set(json!([{"list": {"elements": [{"n": "a", "auto": true}]}}]), "{{.n}}", true);
     patched["spec"]["templatePatch"] =
         "{{- if .auto }}\nspec:\n  syncPolicy:\n    automated: {}\n{{- end }}\n".into();
-    let app = &generate(&patched, &World).expect("generates")[0].application;
+    let app = &generate(&patched, &FakeInputs).expect("generates")[0].application;
     assert!(app.at(&["spec", "syncPolicy", "automated"]).is_some());
     assert_eq!(
         app.at(&["metadata", "finalizers",]),
         Some(&json!(["resources-finalizer.argocd.argoproj.io"]))
     );
     patched["spec"]["templatePatch"] = "spec: {project: other}".into();
-    assert_eq!(generate(&patched, &World).expect("generates")[0].application["spec"]["project"], "p");
+    assert_eq!(generate(&patched, &FakeInputs).expect("generates")[0].application["spec"]["project"], "p");
 }
 
 #[test]
@@ -160,7 +160,10 @@ fn applications_hold_their_objects_unless_those_are_preserved() {
     let finalizers = |preserve: bool| {
         let mut set = set(json!([{"list": {"elements": [{"n": "a"}]}}]), "{{n}}", false);
         set["spec"]["syncPolicy"] = json!({"preserveResourcesOnDeletion": preserve});
-        generate(&set, &World).expect("generates")[0].application.at(&["metadata", "finalizers"]).cloned()
+        generate(&set, &FakeInputs).expect("generates")[0]
+            .application
+            .at(&["metadata", "finalizers"])
+            .cloned()
     };
     assert_eq!(finalizers(false), Some(json!(["resources-finalizer.argocd.argoproj.io"])));
     assert_eq!(finalizers(true), None);
@@ -174,7 +177,7 @@ fn selectors_of_nested_generators_count_whatever_is_said_of_them() {
         let matrix = json!([{"matrix": {"generators": [{"list": {"elements": [{"n": "x"}]}}, chosen]}}]);
         let mut set = set(matrix, "{{n}}-{{m}}", false);
         set["spec"]["applyNestedSelectors"] = said;
-        let names: Vec<String> = generate(&set, &World)
+        let names: Vec<String> = generate(&set, &FakeInputs)
             .expect("generates")
             .iter()
             .map(|one| one.application.name().to_owned())
@@ -189,7 +192,7 @@ fn plain_lists_hold_texts_only() {
         [json!({"n": 1}), json!({"n": "a", "values": {"v": true}}), json!({"values": "v"}), json!("n")]
     {
         let list = json!([{"list": {"elements": [element]}}]);
-        assert!(generate(&set(list, "x-{{n}}", false), &World).is_err(), "{element}");
+        assert!(generate(&set(list, "x-{{n}}", false), &FakeInputs).is_err(), "{element}");
     }
     let from_text = json!([{"list": {"elementsYaml": "[{name: a, big: 1000000, values: {v: b}}]"}}]);
     assert_eq!(names(from_text.clone(), "{{name}}-{{big}}-{{values.v}}", false), ["a-{{big}}-{{values.v}}"]);
@@ -198,8 +201,8 @@ fn plain_lists_hold_texts_only() {
 
 #[test]
 fn a_set_without_parameters_leaves_the_template_as_it_is() {
-    let generated =
-        generate(&set(json!([{"list": {"elements": [{}]}}]), "{{n}}", false), &World).expect("generates");
+    let generated = generate(&set(json!([{"list": {"elements": [{}]}}]), "{{n}}", false), &FakeInputs)
+        .expect("generates");
     assert_eq!(generated[0].application.name(), "{{n}}");
     assert_eq!(generated[0].application.at(&["metadata", "finalizers"]), None);
 }
@@ -210,7 +213,7 @@ fn one_entry_may_hold_several_generators_but_not_below_another() {
         "list": {"elements": [{"n": "a"}]}});
     assert_eq!(names(json!([both]), "{{n}}", false), ["a", "c-in-cluster", "c-Prod_EU"]);
     let matrix = json!([{"matrix": {"generators": [both, {"list": {"elements": [{"m": "b"}]}}]}}]);
-    assert!(generate(&set(matrix, "x", false), &World).is_err());
+    assert!(generate(&set(matrix, "x", false), &FakeInputs).is_err());
 }
 
 #[test]
@@ -228,7 +231,7 @@ fn in_a_matrix_the_first_child_wins_and_values_wait_for_their_own_parameters() {
             {"list": {"elements": [first]}}, {"list": {"elements": [{"n": "second", "k": "v"}]}}]}}])
     };
     assert_eq!(names(both(json!({"n": "first"})), "{{.n}}-{{.k}}", true), ["first-v"]);
-    assert!(generate(&set(both(json!({"n": "first"})), "x", false), &World).is_err());
+    assert!(generate(&set(both(json!({"n": "first"})), "x", false), &FakeInputs).is_err());
     // The selector of the second child is not templated.
     let selected = json!([{"matrix": {"generators": [{"list": {"elements": [{"n": "a"}]}},
         {"list": {"elements": [{"m": "a"}]}, "selector": {"matchLabels": {"m": "{{n}}"}}}]}}]);
@@ -243,7 +246,7 @@ fn merge_keys_name_parameters_of_the_first_level() {
             {"list": {"elements": [{"k": "v"}]}}]}}])
     };
     // All directories are the same then: none of them has such a parameter.
-    assert!(generate(&set(merge("path.basename"), "x", true), &World).is_err());
+    assert!(generate(&set(merge("path.basename"), "x", true), &FakeInputs).is_err());
     let flat = names(merge("path.basename"), "{{path.basename}}", false);
     assert_eq!(flat, ["api", "legacy", "web"]);
 }
@@ -260,7 +263,7 @@ fn files_give_what_go_reads_of_them() {
     assert_eq!(names(values.clone(), "{{values.own}}-{{values.v}}", false), ["file-new"]);
     assert_eq!(names(values, "{{.values}}", true), ["map[v:new]"]);
     let number = json!([{"git": {"repoURL": "r", "revision": "HEAD", "files": [{"path": "odd/*"}], "values": {"v": 1}}}]);
-    assert!(generate(&set(number, "x", false), &World).is_err());
+    assert!(generate(&set(number, "x", false), &FakeInputs).is_err());
 }
 
 #[test]
@@ -281,27 +284,27 @@ fn labels_that_a_cluster_lacks_are_empty_where_they_are_indexed() {
         json!({"matchExpressions": [{"key": "env", "operator": "In"}]}),
     ] {
         let generator = json!([{"clusters": {"selector": wrong}}]);
-        assert!(generate(&set(generator, "x", false), &World).is_err(), "{wrong}");
+        assert!(generate(&set(generator, "x", false), &FakeInputs).is_err(), "{wrong}");
     }
     let post = json!([{"list": {"elements": [{"url": "https://a/b"}]}, "selector": {"matchLabels": {"url": "https://a/b"}}}]);
     assert_eq!(names(post, "{{url}}", false).len(), 1);
     let key = json!([{"list": {"elements": []}, "selector": {"matchLabels": {"path[0]": "a"}}}]);
-    assert!(generate(&set(key, "x", false), &World).is_err());
+    assert!(generate(&set(key, "x", false), &FakeInputs).is_err());
 }
 
 #[test]
 fn templates_have_the_types_of_applications() {
     let mut typed = set(json!([{"list": {"elements": [{"n": "a"}]}}]), "{{n}}", false);
     typed["spec"]["template"]["spec"]["syncPolicy"] = json!({"automated": {"prune": "{{n}}"}});
-    let error = generate(&typed, &World).expect_err("fails").to_string();
+    let error = generate(&typed, &FakeInputs).expect_err("fails").to_string();
     assert!(error.contains("spec.syncPolicy.automated.prune"), "{error}");
-    assert!(generate(&set(json!({"list": {}}), "x", false), &World).is_err());
+    assert!(generate(&set(json!({"list": {}}), "x", false), &FakeInputs).is_err());
 }
 
 #[test]
 fn equal_names_are_faults_of_those_applications_only() {
     let list = json!([{"list": {"elements": [{"n": "a"}, {"n": "a"}, {"n": "b"}]}}]);
-    let generated = generate(&set(list, "{{n}}", false), &World).expect("generates");
+    let generated = generate(&set(list, "{{n}}", false), &FakeInputs).expect("generates");
     let faults: Vec<_> = generated.iter().map(|one| one.fault.is_some()).collect();
     assert_eq!(faults, [true, true, false]);
 }
@@ -309,7 +312,7 @@ fn equal_names_are_faults_of_those_applications_only() {
 #[test]
 fn v21_an_empty_generator_deletes_nothing_without_approval() {
     let set = set(json!([{"list": {"elements": [{"n": "a"}]}}]), "{{n}}", false);
-    let generated = generate(&set, &World).expect("generates");
+    let generated = generate(&set, &FakeInputs).expect("generates");
     let owned = |name: &str| json!({"metadata": {"name": name, "namespace": "argocd", "ownerReferences": [owner_reference(&set)]}});
     let mut kept = plan(&set, &generated, &[], Policy::Sync, Brake::On).create.remove(0);
     kept["status"] = json!({"sync": {"status": "Synced"}});
@@ -325,7 +328,7 @@ fn v21_an_empty_generator_deletes_nothing_without_approval() {
 #[test]
 fn a_mass_deletion_is_held_too() {
     let set = set(json!([{"list": {"elements": [{"n": "a"}]}}]), "{{n}}", false);
-    let generated = generate(&set, &World).expect("generates");
+    let generated = generate(&set, &FakeInputs).expect("generates");
     let owned = |index: usize| {
         json!({"metadata": {"name": format!("x{index}"), "namespace": "argocd",
             "ownerReferences": [owner_reference(&set)]}})
@@ -349,7 +352,7 @@ fn what_is_preserved_and_ignored_stays() {
         {"name": "a", "jqPathExpressions": [".spec.source.helm.values"]}]);
     set["spec"]["template"]["spec"]["source"] =
         json!({"repoURL": "r", "targetRevision": "main", "helm": {"values": "x: 1"}});
-    let generated = generate(&set, &World).expect("generates");
+    let generated = generate(&set, &FakeInputs).expect("generates");
     let created = plan(&set, &generated, &[], Policy::Sync, Brake::On).create.remove(0);
     let mut live = created.clone();
     live["spec"]["source"]["targetRevision"] = "pinned".into();
@@ -375,7 +378,7 @@ fn what_says_nothing_is_left_out_and_makes_no_change() {
     set["spec"]["template"]["spec"] = json!({"project": "", "destination": {"namespace": "n"}, "syncPolicy": {"syncOptions": []},
         "source": {"repoURL": "r", "helm": {"parameters": [], "valuesObject": {}}, "directory": {"recurse": false, "exclude": "x"},
             "kustomize": {"forceCommonLabels": true, "images": []}}});
-    let generated = generate(&set, &World).expect("generates");
+    let generated = generate(&set, &FakeInputs).expect("generates");
     let created = plan(&set, &generated, &[], Policy::Sync, Brake::On).create.remove(0);
     assert_eq!(
         created["spec"],
@@ -394,7 +397,7 @@ fn what_says_nothing_is_left_out_and_makes_no_change() {
 fn a_set_that_was_made_anew_owns_its_applications_again() {
     let mut set = set(json!([{"list": {"elements": [{"n": "a"}]}}]), "{{n}}", false);
     set["metadata"]["uid"] = "old".into();
-    let generated = generate(&set, &World).expect("generates");
+    let generated = generate(&set, &FakeInputs).expect("generates");
     let mut live = plan(&set, &generated, &[], Policy::Sync, Brake::On).create.remove(0);
     let foreign = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "c"});
     live["metadata"]["ownerReferences"].as_array_mut().expect("list").insert(0, foreign.clone());
@@ -410,7 +413,7 @@ fn an_ignored_field_goes_with_the_part_that_it_is_in() {
         json!([{"jsonPointers": ["/spec/source/targetRevision", "/metadata/labels/tier"]}]);
     set["spec"]["template"]["spec"] =
         json!({"project": "p", "destination": {}, "sources": [{"repoURL": "r", "targetRevision": "main"}]});
-    let generated = generate(&set, &World).expect("generates");
+    let generated = generate(&set, &FakeInputs).expect("generates");
     let mut live = plan(&set, &generated, &[], Policy::Sync, Brake::On).create.remove(0);
     live["spec"] =
         json!({"project": "p", "destination": {}, "source": {"repoURL": "r", "targetRevision": "pinned"}});
@@ -423,7 +426,7 @@ fn an_ignored_field_goes_with_the_part_that_it_is_in() {
 #[test]
 fn an_application_of_another_set_is_not_taken() {
     let set = set(json!([{"list": {"elements": [{"n": "a"}]}}]), "{{n}}", false);
-    let generated = generate(&set, &World).expect("generates");
+    let generated = generate(&set, &FakeInputs).expect("generates");
     let mut live = plan(&set, &generated, &[], Policy::Sync, Brake::On).create.remove(0);
     live["metadata"]["ownerReferences"][0]["name"] = "other".into();
     let change = plan(&set, &generated, &[live], Policy::Sync, Brake::On);
@@ -447,7 +450,7 @@ fn a_preview_tells_what_a_deletion_takes_along() {
     let mut orphaning = old.clone();
     orphaning["metadata"]["name"] = "orphaning".into();
     orphaning["metadata"]["finalizers"] = json!([]);
-    let seen = preview(&set, &[old, orphaning], &World).expect("generates");
+    let seen = preview(&set, &[old, orphaning], &FakeInputs).expect("generates");
     assert_eq!(seen.plan.create.len(), 1);
     let taken: Vec<usize> = seen.deleted.iter().map(|one| one.objects.len()).collect();
     assert_eq!(taken, [1, 0]);
@@ -460,7 +463,7 @@ fn a_set_that_yields_more_than_memory_holds_fails_and_says_so() {
         json!({"list": {"elements": (0..300).map(|n| json!({"a": n.to_string()})).collect::<Vec<_>>()}});
     let large = json!({"list": {"elements": [{"text": "x".repeat(4 << 20)}]}});
     let generators = json!([{"matrix": {"generators": [many, large]}}]);
-    let error = generate(&set(generators, "x", true), &World).expect_err("300 sets of 4 MiB each");
+    let error = generate(&set(generators, "x", true), &FakeInputs).expect_err("300 sets of 4 MiB each");
     assert!(error.to_string().contains("more parameters and Applications than 512 MiB hold"), "{error}");
 }
 

@@ -1,7 +1,7 @@
 //! Argo CD's repo-server: the calls of `repository.RepoServerService` that its API server makes for the command line. What
 //! other programs of Argo CD call is refused by name.
 
-mod answers;
+mod handlers;
 mod messages;
 mod source;
 mod streamed;
@@ -58,10 +58,10 @@ impl RepoServer {
     {
         let path = request.uri().path().to_owned();
         match path.strip_prefix(SERVICE).unwrap_or_default() {
-            "GenerateManifest" => self.unary(request, answers::generate_manifest).await,
+            "GenerateManifest" => self.unary(request, handlers::generate_manifest).await,
             "GenerateManifestWithFiles" => self.client_streaming(request, streamed::generate_manifest).await,
-            "ResolveRevision" => self.unary(request, answers::resolve_revision).await,
-            "TestRepository" => self.unary(request, answers::test_repository).await,
+            "ResolveRevision" => self.unary(request, handlers::resolve_revision).await,
+            "TestRepository" => self.unary(request, handlers::test_repository).await,
             _ => Status::unimplemented(format!(
                 "{path}: Tiphys answers GenerateManifest, GenerateManifestWithFiles, ResolveRevision and TestRepository in \
                  the place of a repo-server"

@@ -9,7 +9,7 @@ use tiphys_source::{MAX_ARCHIVE_BYTES, unpack};
 use tonic::{Status, Streaming};
 
 use super::{
-    answers::{generate, refused},
+    handlers::{generate, invalid_argument},
     messages::{ManifestFileMetadata, ManifestRequest, ManifestRequestWithFiles, ManifestResponse, Part},
 };
 
@@ -18,15 +18,15 @@ pub(super) async fn generate_manifest(
     mut pieces: Streaming<ManifestRequestWithFiles>,
 ) -> Result<ManifestResponse, Status> {
     let Some(Part::Request(request)) = next(&mut pieces).await? else {
-        return Err(refused("the first message holds no request"));
+        return Err(invalid_argument("the first message holds no request"));
     };
     let Some(Part::Metadata(metadata)) = next(&mut pieces).await? else {
-        return Err(refused("the second message says nothing of the archive"));
+        return Err(invalid_argument("the second message says nothing of the archive"));
     };
     let archive = receive(&mut pieces, &metadata).await?;
     let tree = tokio::task::spawn_blocking(move || unpack(&archive, "the archive that was sent")).await;
     let tree = tree.map_err(|error| Status::internal(format!("the work broke off: {error}")))?;
-    let tree = tree.map_err(|error| refused(error.to_string()))?;
+    let tree = tree.map_err(|error| invalid_argument(error.to_string()))?;
     let request = ManifestRequest { ref_sources: HashMap::default(), ..*request };
     generate(controller, request, Some(Arc::new(tree))).await
 }
@@ -43,17 +43,19 @@ async fn receive(
     let mut archive = Vec::new();
     while let Some(message) = pieces.message().await? {
         let Some(Part::Chunk(piece)) = message.part else {
-            return Err(refused("a message after the second holds no bytes of the archive"));
+            return Err(invalid_argument("a message after the second holds no bytes of the archive"));
         };
         archive.extend_from_slice(&piece.chunk);
         if archive.len() as u64 > MAX_ARCHIVE_BYTES {
-            return Err(refused(format!("the archive is larger than {MAX_ARCHIVE_BYTES} bytes")));
+            return Err(invalid_argument(format!("the archive is larger than {MAX_ARCHIVE_BYTES} bytes")));
         }
     }
     let found = format!("{:x}", Sha256::digest(&archive));
     if found != metadata.checksum {
         let said = &metadata.checksum;
-        return Err(refused(format!("the archive has the checksum {found}, and {said} was sent for it")));
+        return Err(invalid_argument(format!(
+            "the archive has the checksum {found}, and {said} was sent for it"
+        )));
     }
     Ok(archive)
 }

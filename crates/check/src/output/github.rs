@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use tiphys_diag::{
     Severity,
-    show::{workflow_message, workflow_property},
+    sanitize::{workflow_message, workflow_property},
 };
 
 use super::Shown;

@@ -15,11 +15,11 @@ pub fn json(shown: &Shown<'_>) -> Value {
     object!({
         "version": JSON_VERSION,
         "tool": {"name": "tiphys", "version": env!("CARGO_PKG_VERSION")},
-        "findings": shown.findings().map(|finding| one(finding, shown)).collect::<Vec<_>>(),
+        "findings": shown.findings().map(|finding| finding_json(finding, shown)).collect::<Vec<_>>(),
         "faults": shown.checked.faults.iter().map(|it| diagnostic(it, shown.sources)).collect::<Vec<_>>(),
         "summary": {
             "findings": shown.findings().count(),
-            "belowSeverity": shown.hidden(),
+            "belowSeverity": shown.hidden_count(),
             "suppressed": shown.checked.suppressed,
             "known": shown.checked.known,
             "files": survey.files.count(),
@@ -33,7 +33,7 @@ pub fn json(shown: &Shown<'_>) -> Value {
     })
 }
 
-fn one(finding: &Finding, shown: &Shown<'_>) -> Value {
+fn finding_json(finding: &Finding, shown: &Shown<'_>) -> Value {
     let mut value = diagnostic(&finding.diagnostic, shown.sources);
     let description = || finding.diagnostic.help.join("; or ");
     let fix = match &finding.fix {

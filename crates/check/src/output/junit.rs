@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use tiphys_diag::{render::full, show::xml};
+use tiphys_diag::{render::full, sanitize::xml};
 
 use super::{Shown, family};
 use crate::Finding;

@@ -4,34 +4,34 @@ use std::fmt::Write as _;
 
 use tiphys_diag::{
     Diagnostic,
-    show::{code, fenced, html, markdown as markdown_text},
+    sanitize::{code, html, markdown as markdown_text, markdown_fence},
 };
 
-use super::{Shown, counted, family};
+use super::{Shown, count_text, family};
 use crate::{Finding, patch};
 
 /// A heading, a table by incident family, and every finding folded.
 pub fn markdown(shown: &Shown<'_>) -> String {
     let mut out = String::new();
     let total = shown.findings().count();
-    let verdict = if total == 0 { "nothing found".to_owned() } else { counted(total, "finding") };
+    let verdict = if total == 0 { "nothing found".to_owned() } else { count_text(total, "finding") };
     // Writing to a String cannot fail.
-    let _ = writeln!(out, "## tiphys check: {verdict}\n\nLooked at {}.", shown.seen());
+    let _ = writeln!(out, "## tiphys check: {verdict}\n\nLooked at {}.", shown.surveyed_line());
     if total > 0 {
         let _ = writeln!(out, "\n| | family | found |\n|---|---|---|");
         for (letter, severities) in shown.families() {
             let counts: Vec<String> =
-                severities.iter().map(|(it, count)| counted(*count, &it.0.to_string())).collect();
+                severities.iter().map(|(it, count)| count_text(*count, &it.0.to_string())).collect();
             let _ = writeln!(out, "| {letter} | {} | {} |", family(&letter.to_string()), counts.join(", "));
         }
     }
     for fault in &shown.checked.faults {
-        one(&mut out, fault, None, shown);
+        write_entry(&mut out, fault, None, shown);
     }
     for finding in shown.findings() {
-        one(&mut out, &finding.diagnostic, Some(finding), shown);
+        write_entry(&mut out, &finding.diagnostic, Some(finding), shown);
     }
-    let unseen = shown.unseen();
+    let unseen = shown.unseen_lines();
     if !unseen.is_empty() {
         let _ = writeln!(out, "\n**Not seen**\n");
         for line in unseen {
@@ -41,7 +41,7 @@ pub fn markdown(shown: &Shown<'_>) -> String {
     out
 }
 
-fn one(out: &mut String, diagnostic: &Diagnostic, finding: Option<&Finding>, shown: &Shown<'_>) {
+fn write_entry(out: &mut String, diagnostic: &Diagnostic, finding: Option<&Finding>, shown: &Shown<'_>) {
     let place =
         diagnostic.primary.as_ref().map(|label| format!(" – <code>{}</code>", html(&label.span.to_string())));
     let place = place.unwrap_or_default();
@@ -60,7 +60,7 @@ fn one(out: &mut String, diagnostic: &Diagnostic, finding: Option<&Finding>, sho
             "{} {}\n{}",
             code(&label.span.to_string()),
             markdown_text(&label.text),
-            fenced("yaml", line)
+            markdown_fence("yaml", line)
         );
     }
     if !diagnostic.mechanism.is_empty() {
@@ -76,7 +76,7 @@ fn one(out: &mut String, diagnostic: &Diagnostic, finding: Option<&Finding>, sho
         let _ = writeln!(out, "**Fix:** {}\n", markdown_text(&fix.description));
         let diff = patch::unified(fix, shown.sources);
         if !diff.is_empty() {
-            let _ = writeln!(out, "{}", fenced("diff", diff.trim_end()));
+            let _ = writeln!(out, "{}", markdown_fence("diff", diff.trim_end()));
         }
     }
     let _ = writeln!(out, "</details>");

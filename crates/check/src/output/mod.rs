@@ -19,7 +19,7 @@ pub use junit::junit;
 pub use markdown::markdown;
 pub use sarif::sarif;
 pub use text::text;
-pub use tiphys_render::masked;
+pub use tiphys_render::mask_secrets;
 
 /// What is shown.
 pub struct Shown<'a> {
@@ -40,7 +40,7 @@ impl Shown<'_> {
     }
 
     /// How many findings lie below the threshold.
-    pub fn hidden(&self) -> usize {
+    pub fn hidden_count(&self) -> usize {
         self.checked.findings.len() - self.findings().count()
     }
 }
@@ -59,6 +59,6 @@ pub fn family(incident: &str) -> &'static str {
 }
 
 /// `3 errors`, `1 error`.
-pub(crate) fn counted(count: usize, what: &str) -> String {
+pub(crate) fn count_text(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

@@ -7,7 +7,7 @@ use tiphys_graph::{Outcome, Unit, UnitKind, Unseen};
 
 use tiphys_vfs::is_below;
 
-use super::{Shown, counted};
+use super::{Shown, count_text};
 use crate::Finding;
 
 impl Shown<'_> {
@@ -28,16 +28,16 @@ impl Shown<'_> {
     }
 
     /// What was looked at, in one line.
-    pub(super) fn seen(&self) -> String {
+    pub(super) fn surveyed_line(&self) -> String {
         let survey = self.survey;
         let rendered = survey.apps.iter().filter(|app| app.is_rendered()).count();
-        let mut parts = vec![counted(survey.files.count(), "file")];
+        let mut parts = vec![count_text(survey.files.count(), "file")];
         parts.push(match rendered == survey.apps.len() {
-            true => counted(rendered, "Application"),
-            false => format!("{} ({rendered} rendered)", counted(survey.apps.len(), "Application")),
+            true => count_text(rendered, "Application"),
+            false => format!("{} ({rendered} rendered)", count_text(survey.apps.len(), "Application")),
         });
         if !survey.sets.is_empty() {
-            parts.push(counted(survey.sets.len(), "ApplicationSet"));
+            parts.push(count_text(survey.sets.len(), "ApplicationSet"));
         }
         if let Some(flux) = &survey.flux {
             let rendered = flux.apps.iter().filter(|app| app.is_rendered()).count();
@@ -48,7 +48,7 @@ impl Shown<'_> {
         if unreached > 0 {
             parts.push(format!("{unreached} charts and kustomizations that no Application reaches"));
         }
-        parts.push(counted(survey.objects.len(), "object"));
+        parts.push(count_text(survey.objects.len(), "object"));
         parts.join(", ")
     }
 
@@ -67,7 +67,7 @@ impl Shown<'_> {
     }
 
     /// What was named but not seen: what, why, and who needs it.
-    pub(super) fn unseen(&self) -> Vec<String> {
+    pub(super) fn unseen_lines(&self) -> Vec<String> {
         let survey = self.survey;
         let mut reasons: BTreeMap<String, Vec<&Unseen>> = BTreeMap::new();
         for unseen in &survey.unseen {

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use tiphys_diag::{Severity, render::full, show::line};
+use tiphys_diag::{Severity, render::full, sanitize::line};
 
-use super::{Shown, counted, family};
+use super::{Shown, count_text, family};
 use crate::{Confidence, Finding};
 
 /// Every finding as rustc shows its errors, then a summary by incident family and what was not seen.
@@ -14,13 +14,13 @@ pub fn text(shown: &Shown<'_>, color: bool) -> String {
         let _ = writeln!(out, "{}\n", full(fault, shown.sources, color));
     }
     for finding in shown.findings() {
-        let _ = writeln!(out, "{}\n", one(finding, shown, color));
+        let _ = writeln!(out, "{}\n", finding_text(finding, shown, color));
     }
     summary(&mut out, shown);
     out
 }
 
-fn one(finding: &Finding, shown: &Shown<'_>, color: bool) -> String {
+fn finding_text(finding: &Finding, shown: &Shown<'_>, color: bool) -> String {
     let mut diagnostic = finding.diagnostic.clone();
     if let Some(fix) = &finding.fix {
         let how = match (finding.patch(), finding.patch_confidence()) {
@@ -42,13 +42,13 @@ fn one(finding: &Finding, shown: &Shown<'_>, color: bool) -> String {
 fn summary(out: &mut String, shown: &Shown<'_>) {
     for (letter, severities) in shown.families() {
         let counts: Vec<String> =
-            severities.iter().map(|(severity, count)| counted(*count, &severity.0.to_string())).collect();
+            severities.iter().map(|(severity, count)| count_text(*count, &severity.0.to_string())).collect();
         let _ = writeln!(out, "{letter}  {}: {}", family(&letter.to_string()), counts.join(", "));
     }
     let total = shown.findings().count();
-    let verdict = if total == 0 { "nothing found".to_owned() } else { counted(total, "finding") };
-    let _ = writeln!(out, "{verdict} in {}", shown.seen());
-    let hidden = shown.hidden();
+    let verdict = if total == 0 { "nothing found".to_owned() } else { count_text(total, "finding") };
+    let _ = writeln!(out, "{verdict} in {}", shown.surveyed_line());
+    let hidden = shown.hidden_count();
     if hidden > 0 {
         let infos = shown.count(Severity::Info);
         let level = if infos == 0 { "warning" } else { "info" };
@@ -66,7 +66,7 @@ fn summary(out: &mut String, shown: &Shown<'_>) {
         let _ =
             writeln!(out, "{url} is taken to be this repository: the paths that are named there are here");
     }
-    for unseen in shown.unseen() {
+    for unseen in shown.unseen_lines() {
         let _ = writeln!(out, "not seen: {}", line(&unseen));
     }
 }

@@ -28,7 +28,7 @@ use tiphys_graph::{
     waits::{Event, Events, Link, blocked, cycles},
 };
 
-use crate::{Context, Finding, Report, Rule, places, support::fields::keys};
+use crate::{Context, Finding, Report, Rule, rule_helpers, support::field_paths::keys};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -46,7 +46,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     if events.stalled().next().is_none() {
         return;
     }
-    let told = told(context);
+    let told = apps_reported_elsewhere(context);
     for circle in events.circles() {
         let apps: BTreeSet<AppId> = circle.iter().filter_map(|link| app_of(context, link.event)).collect();
         if apps.is_disjoint(&told) {
@@ -56,7 +56,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 /// The Applications of whose waits other rules tell.
-fn told(context: &Context<'_>) -> BTreeSet<AppId> {
+fn apps_reported_elsewhere(context: &Context<'_>) -> BTreeSet<AppId> {
     let (survey, analyses) = (context.survey, context.analyses());
     let hops = cycles(survey, &analyses.order, &analyses.health).into_iter().flat_map(|cycle| cycle.hops);
     let mut told: BTreeSet<AppId> = hops.map(|hop| hop.app).collect();
@@ -103,7 +103,8 @@ fn finding(context: &Context<'_>, circle: &[Link], apps: &BTreeSet<AppId>) -> Fi
     let told: Vec<&Link> = circle.iter().filter(|link| !is_plain(link)).collect();
     let mut diagnostic: Diagnostic = RULE.diagnostic(message);
     for (at, link) in told.iter().enumerate() {
-        let mut text = format!("{} only when {}", says(context, link.event), says(context, link.on));
+        let mut text =
+            format!("{} only when {}", event_text(context, link.event), event_text(context, link.on));
         if link.webhook.is_some() {
             text.push_str(", which answers the webhook");
         }
@@ -130,7 +131,7 @@ fn is_plain(link: &Link) -> bool {
     }
 }
 
-fn says(context: &Context<'_>, event: Event) -> String {
+fn event_text(context: &Context<'_>, event: Event) -> String {
     let survey = context.survey;
     match event {
         Event::Applied(id) => format!("{} is applied", survey.object(id).title()),
@@ -143,7 +144,7 @@ fn says(context: &Context<'_>, event: Event) -> String {
 fn place(context: &Context<'_>, event: Event) -> Span {
     let survey = context.survey;
     match event {
-        Event::Applied(id) | Event::Ready(id) => places::wave(context, survey.object(id)),
+        Event::Applied(id) | Event::Ready(id) => rule_helpers::wave(context, survey.object(id)),
         Event::Started(app, _) | Event::Done(app) => {
             survey.app_span(survey.app(app), &keys(&["metadata", "name"]))
         }

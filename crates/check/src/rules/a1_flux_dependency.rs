@@ -24,12 +24,12 @@ use tiphys_value::{FieldPath, ObjectExt};
 use crate::{
     Context, Report, Rule,
     support::{
-        fields::keys,
+        dedup::Once,
+        field_paths::keys,
         flux::Flux,
-        once::Once,
-        parts, placeholders,
+        nearest_name, placeholders,
         pods::{list, text},
-        set_aside, similar,
+        unrendered_files, unused_files,
     },
 };
 
@@ -48,18 +48,18 @@ const GROUPS: [&str; 2] = ["kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.i
 fn check(context: &Context<'_>, report: &mut Report) {
     let all: Vec<&Object> =
         context.survey.objects.iter().filter(|it| GROUPS.contains(&it.key.group.as_str())).collect();
-    let flux = Flux::of(context.survey);
+    let flux = Flux::from_survey(context.survey);
     let mut once = Once::default();
     for object in &all {
         for (name, namespace, path) in dependencies(object) {
-            let found = named(&all, object, name, namespace);
+            let found = objects_named(&all, object, name, namespace);
             let of_kind: Vec<&Object> =
                 all.iter().filter(|it| it.key.kind == object.key.kind).copied().collect();
             if found.is_empty()
                 && let Some(other) = elsewhere(&flux, &of_kind, object, name, namespace)
                 && !flux.may_give(object, "dependsOn")
             {
-                misplaced(context, object, (name, namespace), other, path, &mut once);
+                report_wrong_namespace(context, object, (name, namespace), other, path, &mut once);
             } else if found.is_empty() && !is_written(context, object, name) {
                 missing(context, &all, object, name, path, &mut once);
             } else if !found.is_empty() && leads_back(&all, &found, object) {
@@ -107,7 +107,7 @@ fn is_declared(context: &Context<'_>, kind: &str, name: &str) -> bool {
 /// The source that a Kustomization or HelmRelease reads, where none of its kind has the name.
 fn source(context: &Context<'_>, flux: &Flux, object: &Object, once: &mut Once) {
     let file = &object.rendered.location.file;
-    if parts::may_be_a_patch(context.survey, object) || set_aside::is_put_away(file) {
+    if unrendered_files::may_be_a_patch(context.survey, object) || unused_files::is_in_unused_folder(file) {
         return;
     }
     let places: [&[&str]; 3] =
@@ -126,7 +126,7 @@ fn source(context: &Context<'_>, flux: &Flux, object: &Object, once: &mut Once) 
             && let Some(other) = elsewhere(flux, &of_kind, object, name, given)
             && !flux.may_give(object, place.last().unwrap_or(&""))
         {
-            misplaced(context, object, (name, given), other, keys(place).key("name"), once);
+            report_wrong_namespace(context, object, (name, given), other, keys(place).key("name"), once);
             continue;
         }
         let is_there = |it: &&Object| it.key.name == name || placeholders::is_in(&it.key.name);
@@ -144,7 +144,7 @@ fn source(context: &Context<'_>, flux: &Flux, object: &Object, once: &mut Once) 
             .diagnostic(format!("{} reads from {kind} {name}, which nothing makes", object.title()))
             .at(context.survey.span(object, &keys(place).key("name")), "read from this")
             .because("it is never ready, and what depends on it is not either");
-        let nearest = similar::nearest(name, of_kind.iter().map(|it| it.key.name.as_str()));
+        let nearest = nearest_name::nearest(name, of_kind.iter().map(|it| it.key.name.as_str()));
         once.add(name, RULE.finding(context, object, diagnostic).likely().perhaps(name, nearest));
     }
 }
@@ -164,7 +164,7 @@ fn checked(context: &Context<'_>, object: &Object, once: &mut Once) {
         if names.iter().any(|it| *it == name || placeholders::is_in(it)) {
             continue;
         }
-        let Some(nearest) = similar::nearest(name, names.iter().copied()) else { continue };
+        let Some(nearest) = nearest_name::nearest(name, names.iter().copied()) else { continue };
         let path = keys(&["spec", "healthChecks"]).index(at).key("name");
         let diagnostic = RULE
             .diagnostic(format!(
@@ -205,7 +205,12 @@ fn is_written(context: &Context<'_>, near: &Object, name: &str) -> bool {
 }
 
 /// The objects of a kind and name. A manifest may leave its namespace to whoever applies it.
-fn named<'a>(all: &[&'a Object], near: &Object, name: &str, namespace: Option<&str>) -> Vec<&'a Object> {
+fn objects_named<'a>(
+    all: &[&'a Object],
+    near: &Object,
+    name: &str,
+    namespace: Option<&str>,
+) -> Vec<&'a Object> {
     let of_kind: Vec<&Object> = all.iter().filter(|it| it.key.kind == near.key.kind).copied().collect();
     named_in(&of_kind, near, name, namespace)
 }
@@ -252,7 +257,7 @@ fn namespace_of(object: &Object) -> Option<&str> {
 }
 
 /// Tells of a name that is right, and is looked for in the wrong namespace.
-fn misplaced(
+fn report_wrong_namespace(
     context: &Context<'_>,
     object: &Object,
     (name, namespace): (&str, Option<&str>),
@@ -295,7 +300,7 @@ fn leads_back(all: &[&Object], from: &[&Object], to: &Object) -> bool {
         }
         seen.push(object.id);
         for (name, namespace, _) in dependencies(object) {
-            if let [only] = named(all, object, name, namespace)[..] {
+            if let [only] = objects_named(all, object, name, namespace)[..] {
                 open.push(only);
             }
         }
@@ -316,6 +321,6 @@ fn missing(
         .diagnostic(format!("{} waits for {} {name}, which nothing makes", object.title(), object.key.kind))
         .at(context.survey.span(object, &path), "waits for this")
         .because("it is never reconciled, and what waits for it is not either");
-    let nearest = similar::nearest(name, others.map(|it| it.key.name.as_str()));
+    let nearest = nearest_name::nearest(name, others.map(|it| it.key.name.as_str()));
     once.add("", RULE.finding(context, object, diagnostic).likely().perhaps(name, nearest));
 }

@@ -31,8 +31,8 @@ use tiphys_value::ObjectExt;
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        fields::keys,
-        once::Once,
+        dedup::Once,
+        field_paths::keys,
         pods::{list, text},
     },
 };

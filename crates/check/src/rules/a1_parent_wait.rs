@@ -26,7 +26,7 @@
 use tiphys_diag::Severity;
 use tiphys_graph::waits::{Need, Stall, Unmet};
 
-use crate::{Context, Report, Rule, places};
+use crate::{Context, Report, Rule, rule_helpers};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -52,21 +52,21 @@ fn add(context: &Context<'_>, report: &mut Report, unmet: &Unmet, check: &tiphys
     let (first, second) = (survey.object(unmet.meeting.first), survey.object(unmet.meeting.second));
     let parent = survey.app(unmet.meeting.app).name();
     let (early, late) = (unmet.meeting.first_step, unmet.meeting.second_step);
-    let (early, late) = (places::step(early, late), places::step(late, early));
+    let (early, late) = (rule_helpers::step(early, late), rule_helpers::step(late, early));
     let message = format!(
         "{parent} waits for {}, which needs {} of a later wave: {}",
         first.key.name,
         provider.title(),
-        places::waiting_for(first)
+        rule_helpers::waiting_for(first)
     );
     let mut diagnostic = RULE
         .diagnostic(message)
         .at(survey.span(object, &unmet.field), format!("{} needs it here", object.title()))
         .see(survey.start(provider), format!("{} {}", provider.title(), verb(unmet.need)))
-        .see(places::wave(context, first), format!("{} is applied in {early}", first.title()));
+        .see(rule_helpers::wave(context, first), format!("{} is applied in {early}", first.title()));
     if second.id != provider.id {
-        diagnostic =
-            diagnostic.see(places::wave(context, second), format!("{} is applied in {late}", second.title()));
+        diagnostic = diagnostic
+            .see(rule_helpers::wave(context, second), format!("{} is applied in {late}", second.title()));
     }
     let diagnostic = diagnostic
         .see(check.clone(), "because of this health check the parent waits for its children")

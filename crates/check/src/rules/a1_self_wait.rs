@@ -39,7 +39,7 @@
 use tiphys_diag::{Diagnostic, Severity};
 use tiphys_graph::waits::{Cycle, Hop, cycles};
 
-use crate::{Context, Finding, Report, Rule, places};
+use crate::{Context, Finding, Report, Rule, rule_helpers};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -64,11 +64,11 @@ fn finding(context: &Context<'_>, cycle: &Cycle) -> Finding {
     let awaited = survey.object(first.awaited);
     let names: Vec<&str> = cycle.hops.iter().map(|hop| survey.app(hop.app).name()).collect();
     let message = match names[..] {
-        [only] => format!("Application {only} waits for itself: {}", places::waiting_for(awaited)),
+        [only] => format!("Application {only} waits for itself: {}", rule_helpers::waiting_for(awaited)),
         _ => format!(
             "the Applications {} wait for each other: {}",
             names.join(", "),
-            places::waiting_for(awaited)
+            rule_helpers::waiting_for(awaited)
         ),
     };
     let mut diagnostic = RULE.diagnostic(message);
@@ -98,17 +98,17 @@ fn describe(context: &Context<'_>, diagnostic: Diagnostic, hop: &Hop, is_first: 
         format!("{} renders {}, in {}", app.name(), awaited.key.name, hop.step)
     };
     let mut diagnostic = if is_first {
-        diagnostic.at(places::wave(context, awaited), text)
+        diagnostic.at(rule_helpers::wave(context, awaited), text)
     } else {
-        diagnostic.see(places::wave(context, awaited), text)
+        diagnostic.see(rule_helpers::wave(context, awaited), text)
     };
-    diagnostic = diagnostic.see(places::source(context, app), format!("what {} renders", app.name()));
+    diagnostic = diagnostic.see(rule_helpers::source(context, app), format!("what {} renders", app.name()));
     match hop.later {
         Some(later) => {
             let later = survey.object(later);
             let step = tiphys_graph::order::step_of(later).unwrap_or(hop.step);
             let text = format!("{} is applied only afterwards, in {step}", later.title());
-            diagnostic.see(places::wave(context, later), text)
+            diagnostic.see(rule_helpers::wave(context, later), text)
         }
         None => diagnostic,
     }

@@ -29,7 +29,7 @@
 use tiphys_diag::Severity;
 use tiphys_graph::waits::{Need, Stall, Unmet};
 
-use crate::{Context, Report, Rule, places};
+use crate::{Context, Report, Rule, rule_helpers};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -52,11 +52,11 @@ fn add(context: &Context<'_>, report: &mut Report, unmet: &Unmet) {
     let (object, provider) = (survey.object(unmet.object), survey.object(unmet.provider));
     let second = survey.object(unmet.meeting.second);
     let (early, late) = (unmet.meeting.first_step, unmet.meeting.second_step);
-    let (early, late) = (places::step(early, late), places::step(late, early));
+    let (early, late) = (rule_helpers::step(early, late), rule_helpers::step(late, early));
     let outcome = if unmet.need.refuses() {
         refusal(unmet.need, &object.title(), &provider.title())
     } else {
-        places::waiting_for(object)
+        rule_helpers::waiting_for(object)
     };
     let message = format!(
         "{} of {early} needs {}, which comes only in {late}: {outcome}",
@@ -70,8 +70,8 @@ fn add(context: &Context<'_>, report: &mut Report, unmet: &Unmet) {
     let mut diagnostic = RULE
         .diagnostic(message)
         .at(survey.span(object, &unmet.field), what)
-        .see(places::wave(context, object), format!("applied in {early}"))
-        .see(places::wave(context, second), format!("{} is applied in {late}", second.title()));
+        .see(rule_helpers::wave(context, object), format!("applied in {early}"))
+        .see(rule_helpers::wave(context, second), format!("{} is applied in {late}", second.title()));
     if second.id != provider.id {
         diagnostic =
             diagnostic.see(survey.start(provider), format!("{} is rendered by it", provider.title()));

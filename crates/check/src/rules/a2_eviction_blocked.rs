@@ -24,7 +24,7 @@ use tiphys_value::{ObjectExt, Value};
 
 use crate::{
     Context, Report, Rule,
-    support::{cluster::Cluster, fields::keys, once::Once, pods::Pod},
+    support::{cluster::Cluster, dedup::Once, field_paths::keys, pods::Pod},
 };
 
 /// See the module.

@@ -26,7 +26,7 @@ use tiphys_graph::{App, Object, Owner, Survey, edges::Edges, order::step_of};
 use tiphys_model::Cascade;
 use tiphys_value::ObjectExt;
 
-use crate::{Context, Report, Rule, places};
+use crate::{Context, Report, Rule, rule_helpers};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -111,8 +111,8 @@ fn together(context: &Context<'_>, report: &mut Report, app: &App) {
         );
         let mut diagnostic = RULE
             .diagnostic(message)
-            .at(places::wave(context, resource), format!("applied in {own}"))
-            .see(places::wave(context, operator), format!("its operator, applied in {others}"))
+            .at(rule_helpers::wave(context, resource), format!("applied in {own}"))
+            .see(rule_helpers::wave(context, operator), format!("its operator, applied in {others}"))
             .because("objects are deleted in the opposite order of the waves; once the operator is gone, nobody removes the finalizer")
             .help(format!("give {} a wave after {}", resource.title(), others.wave));
         diagnostic.severity = Severity::Warning;

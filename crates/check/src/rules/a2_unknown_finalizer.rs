@@ -24,7 +24,7 @@ use tiphys_value::{FieldPath, Value};
 
 use crate::{
     Context, Report, Rule,
-    support::{fields::keys, once::Once, similar},
+    support::{dedup::Once, field_paths::keys, nearest_name},
 };
 
 /// See the module.
@@ -61,7 +61,7 @@ fn add(context: &Context<'_>, object: &Object, list: &FieldPath, once: &mut Once
     let names = list.get(object.value()).and_then(Value::as_array).into_iter().flatten();
     for (at, name) in names.enumerate().filter_map(|(at, name)| Some((at, name.as_str()?))) {
         let domain = name.split('/').next().unwrap_or_default();
-        let nearest = similar::nearest(domain, KNOWN.into_iter());
+        let nearest = nearest_name::nearest(domain, KNOWN.into_iter());
         // Others' finalizers are others' business.
         let is_ours = domain.ends_with("argoproj.io") || nearest.is_some();
         if KNOWN.contains(&domain) || !is_ours || name.contains(['{', '$']) {
@@ -73,6 +73,6 @@ fn add(context: &Context<'_>, object: &Object, list: &FieldPath, once: &mut Once
             .at(context.survey.span(object, &list.index(at)), "Argo CD does not know it")
             .because("what has a finalizer is deleted only when it is taken away: the Application stays for ever, and its objects are not deleted")
             .help(format!("write {meant}"));
-        once.add(name, RULE.finding(context, object, diagnostic).respelt(name, meant));
+        once.add(name, RULE.finding(context, object, diagnostic).with_spelling(name, meant));
     }
 }

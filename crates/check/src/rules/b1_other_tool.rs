@@ -39,7 +39,7 @@ use tiphys_graph::{
 use tiphys_value::{ObjectExt, Value};
 use tiphys_vfs::is_below;
 
-use crate::{Context, Finding, Report, Rule, places};
+use crate::{Context, Finding, Report, Rule, rule_helpers};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -68,7 +68,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 context.survey.objects_of(app.id).find(|object| is_same(&object.key, key, writer))
             });
             if (component.is_some() || object.is_some()) && seen.insert(writer.span.clone()) {
-                let mut finding = told(context, app, writer, component, object);
+                let mut finding = writer_finding(context, app, writer, component, object);
                 finding.diagnostic.severity = match object {
                     Some(object) if is_same_file(object, writer) => Severity::Info,
                     _ => *severity,
@@ -107,7 +107,7 @@ fn flux(context: &Context<'_>, report: &mut Report) {
                 app.name()
             ))
             .at(context.survey.start(release), "Flux installs it here")
-            .see(places::source(context, app), format!("Application {} installs it too", app.name()))
+            .see(rule_helpers::source(context, app), format!("Application {} installs it too", app.name()))
             .because("in one cluster each overwrites what the other has set, again and again")
             .help("install it by one of the two only");
         diagnostic.severity = Severity::Info;
@@ -226,7 +226,7 @@ fn is_kind(kind: &str, word: &str) -> bool {
     short == kind || short.strip_suffix('s') == Some(kind.as_str())
 }
 
-fn told(
+fn writer_finding(
     context: &Context<'_>,
     app: &App,
     writer: &Writer,
@@ -251,7 +251,7 @@ fn told(
     let mut diagnostic = RULE
         .diagnostic(message)
         .at(writer.span.clone(), format!("{tool} {verb} it here"))
-        .see(places::source(context, app), format!("Application {} {renders}", app.name()));
+        .see(rule_helpers::source(context, app), format!("Application {} {renders}", app.name()));
     if let Some(object) = object {
         diagnostic = diagnostic.see(context.survey.start(object), "rendered here");
     }

@@ -29,7 +29,7 @@ use tiphys_graph::{
 };
 use tiphys_value::{ObjectExt, Value};
 
-use crate::{Context, Finding, Report, Rule, places};
+use crate::{Context, Finding, Report, Rule, rule_helpers};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -118,8 +118,8 @@ fn networks(context: &Context<'_>, report: &mut Report) {
         );
         let diagnostic = RULE
             .diagnostic(message)
-            .at(places::source(context, other), format!("{other_name} is installed here"))
-            .see(places::source(context, first), format!("{name} is installed here"))
+            .at(rule_helpers::source(context, other), format!("{other_name} is installed here"))
+            .see(rule_helpers::source(context, first), format!("{name} is installed here"))
             .because("each writes the CNI configuration of the nodes, and the kubelet takes the first file by its name")
             .help("install one of them only, or set cni.chainingMode");
         report.add(Finding::new(RULE.incident, diagnostic).app(other.name()).likely());
@@ -156,8 +156,8 @@ fn charts(context: &Context<'_>, report: &mut Report) {
         );
         let diagnostic = RULE
             .diagnostic(message)
-            .at(places::source(context, other), format!("{} installs it here", other.name()))
-            .see(places::source(context, first), format!("{} installs it here", first.name()))
+            .at(rule_helpers::source(context, other), format!("{} installs it here", other.name()))
+            .see(rule_helpers::source(context, first), format!("{} installs it here", first.name()))
             .because("both take the same definitions, webhooks or nodes of the cluster for their own")
             .help("install it once");
         report.add(Finding::new(RULE.incident, diagnostic).app(other.name()).likely());

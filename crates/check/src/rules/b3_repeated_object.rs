@@ -38,7 +38,7 @@ use tiphys_value::{ObjectExt, ResourceKey};
 
 use crate::{
     Context, Report, Rule,
-    support::{once::Once, placeholders},
+    support::{dedup::Once, placeholders},
 };
 
 /// See the module.
@@ -56,7 +56,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for app in &survey.apps {
         let mut seen: BTreeMap<&ResourceKey, &Object> = BTreeMap::new();
-        for object in survey.objects_of(app.id).filter(|it| counts(it)) {
+        for object in survey.objects_of(app.id).filter(|it| is_relevant(it)) {
             let Some(first) = seen.insert(&object.key, object) else { continue };
             if first.value() != object.value() {
                 add(context, app.name(), (first, object), &mut once);
@@ -66,7 +66,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
-fn counts(object: &Object) -> bool {
+fn is_relevant(object: &Object) -> bool {
     // Two Applications of one name are D2-duplicate-name's.
     object.key.group != tiphys_model::names::GROUP
         && object.hooks.is_empty()

@@ -51,7 +51,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let survey = context.survey;
     let mut first: BTreeMap<(usize, &str, &ResourceKey), &Object> = BTreeMap::new();
     let mut pairs: Pairs<'_> = BTreeMap::new();
-    for object in survey.objects.iter().filter(|object| counts(object)) {
+    for object in survey.objects.iter().filter(|object| is_relevant(object)) {
         let (Some(environment), Owner::App(own)) = (object.environment, object.owner) else { continue };
         let place = (environment.0, object.cluster.as_ref(), &object.key);
         let earlier = *first.entry(place).or_insert(object);
@@ -92,7 +92,7 @@ fn choices(survey: &Survey, pairs: &Pairs<'_>) -> BTreeSet<(AppId, AppId)> {
     both.flat_map(|((one, other), _)| [(*one, *other), (*other, *one)]).collect()
 }
 
-fn counts(object: &Object) -> bool {
+fn is_relevant(object: &Object) -> bool {
     object.hooks.is_empty()
         && !object.key.name.is_empty()
         && object.key.kind != "CustomResourceDefinition"
@@ -148,7 +148,7 @@ fn is_same(one: &Value, other: &Value) -> bool {
 /// A namespace that both declare alike and neither deletes.
 fn is_harmless(survey: &Survey, one: &Object, other: &Object) -> bool {
     let prunes = |object: &Object| {
-        let automated = survey.app_of(object).and_then(|app| app.application.automated());
+        let automated = survey.app_of(object).and_then(|app| app.application.automated_policy());
         automated.is_some_and(|automated| automated.prune == Some(true))
     };
     let alike = ["labels", "annotations"]

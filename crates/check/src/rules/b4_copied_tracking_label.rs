@@ -112,7 +112,7 @@ fn add_labelled(
     let Some(setting) = setting.filter(|it| it.read().tracking.method == TrackingMethod::Label) else {
         return false;
     };
-    let prunes = survey.app_of(maker).and_then(|app| app.application.automated());
+    let prunes = survey.app_of(maker).and_then(|app| app.application.automated_policy());
     let prunes = prunes.is_some_and(|automated| automated.prune == Some(true));
     let message = format!(
         "{} gets the tracking label of {} and no owner: it {}",

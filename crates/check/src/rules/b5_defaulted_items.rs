@@ -32,8 +32,8 @@ use crate::{
     Context, Report, Rule,
     support::{
         crds::Definitions,
-        declared::{ignored_differences, is_on, mentions},
         placeholders,
+        sync_options::{ignored_differences, is_on, mentions},
     },
 };
 
@@ -74,8 +74,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(app) = survey.app_of(object).filter(|app| is_compared_by_apply(context, app, object)) else {
             continue;
         };
-        let Some(field) =
-            left_out(context.definitions(), object).filter(|_| !placeholders::has(object.value()))
+        let Some(field) = left_out(context.definitions(), object)
+            .filter(|_| !placeholders::has_placeholder(object.value()))
         else {
             continue;
         };

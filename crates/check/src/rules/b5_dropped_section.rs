@@ -24,7 +24,7 @@ use tiphys_value::{FieldPath, Value};
 
 use crate::{
     Context, Report, Rule,
-    support::{declared::ignored_differences, fields::keys, once::Once},
+    support::{dedup::Once, field_paths::keys, sync_options::ignored_differences},
 };
 
 /// See the module.
@@ -105,7 +105,8 @@ fn is_ignored(context: &Context<'_>, parent: &App, object: &Object, field: &Fiel
 }
 
 fn add(context: &Context<'_>, object: &Object, parent: &App, field: &FieldPath, once: &mut Once) {
-    let heals = parent.application.automated().is_some_and(|automated| automated.self_heal == Some(true));
+    let heals =
+        parent.application.automated_policy().is_some_and(|automated| automated.self_heal == Some(true));
     let effect = match heals {
         true => "the Application above puts it back at once, without end",
         false => "the Application above stays OutOfSync",

@@ -22,7 +22,7 @@ use tiphys_value::ObjectExt;
 
 use crate::{
     Context, Report, Rule,
-    support::{fields::keys, once::Once},
+    support::{dedup::Once, field_paths::keys},
 };
 
 /// See the module.
@@ -44,7 +44,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         };
         let Some(app) = context.survey.app_of(object) else { continue };
-        let Some(automated) = app.application.automated().filter(|it| it.self_heal == Some(true)) else {
+        let Some(automated) = app.application.automated_policy().filter(|it| it.self_heal == Some(true))
+        else {
             continue;
         };
         let is_suspended = object.value()["spec"]["suspend"] == true;

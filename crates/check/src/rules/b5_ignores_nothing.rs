@@ -36,8 +36,8 @@ use tiphys_value::{FieldPath, Value};
 use crate::{
     Context, Report, Rule,
     support::{
-        fields::keys,
-        once::Once,
+        dedup::Once,
+        field_paths::keys,
         placeholders,
         pods::{list, text},
     },
@@ -66,12 +66,12 @@ static GROUPS: LazyLock<Groups<'_>> = LazyLock::new(|| {
 });
 
 /// The objects of the repository, of which most kinds are never asked for.
-struct Known<'s> {
+struct RepositoryKinds<'s> {
     survey: &'s Survey,
     groups: OnceCell<Groups<'s>>,
 }
 
-impl<'s> Known<'s> {
+impl<'s> RepositoryKinds<'s> {
     /// The groups in which there are objects of each kind.
     fn groups(&self) -> &Groups<'s> {
         self.groups.get_or_init(|| {
@@ -85,7 +85,7 @@ impl<'s> Known<'s> {
 }
 
 /// What is wrong with a rule: where, what it says, and what to write.
-struct Fault {
+struct BadIgnoreRule {
     field: FieldPath,
     what: String,
     effect: &'static str,
@@ -94,7 +94,7 @@ struct Fault {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
-    let known = Known { survey: context.survey, groups: OnceCell::new() };
+    let known = RepositoryKinds { survey: context.survey, groups: OnceCell::new() };
     for object in &context.survey.objects {
         let holder: &[&str] = match (object.key.group.as_str(), object.key.kind.as_str()) {
             ("argoproj.io", "Application") => &["spec"],
@@ -112,13 +112,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
-fn faults(known: &Known<'_>, rule: &Value, path: &FieldPath) -> Vec<Fault> {
+fn faults(known: &RepositoryKinds<'_>, rule: &Value, path: &FieldPath) -> Vec<BadIgnoreRule> {
     if !rule.is_object() {
         return Vec::new();
     }
     let ways = ["jsonPointers", "jqPathExpressions", "managedFieldsManagers"];
     if ways.iter().all(|way| list(rule, way).is_empty()) {
-        return vec![Fault {
+        return vec![BadIgnoreRule {
             field: path.clone(),
             what: format!("{} without a field", text(rule, "kind")),
             effect: "which fields is not said",
@@ -134,7 +134,12 @@ fn faults(known: &Known<'_>, rule: &Value, path: &FieldPath) -> Vec<Fault> {
 }
 
 /// A group and kind that nothing has.
-fn kind_fault(known: &Known<'_>, group: &str, kind: &str, path: &FieldPath) -> Option<Fault> {
+fn kind_fault(
+    known: &RepositoryKinds<'_>,
+    group: &str,
+    kind: &str,
+    path: &FieldPath,
+) -> Option<BadIgnoreRule> {
     let is_open = |text: &str| text.contains(['*', '?', '[', '{', '$']);
     if is_open(group) || is_open(kind) || kind.is_empty() {
         return None;
@@ -142,7 +147,7 @@ fn kind_fault(known: &Known<'_>, group: &str, kind: &str, path: &FieldPath) -> O
     // A group that is left out has no place.
     let place = |field: &str| path.key(if group.is_empty() { "kind" } else { field });
     let fault = |field: &str, what: String, help: String| {
-        Some(Fault { field: place(field), what, effect: "nothing is of this group and kind", help })
+        Some(BadIgnoreRule { field: place(field), what, effect: "nothing is of this group and kind", help })
     };
     let said = |group: &str| format!("{kind} of group {group:?}");
     let write = |group: &str| match group {
@@ -184,9 +189,9 @@ fn spelt_otherwise(kind: &str) -> Option<&'static str> {
 }
 
 /// A JSON pointer that leads nowhere in any object.
-fn pointer_fault(pointer: &str, field: FieldPath) -> Option<Fault> {
+fn pointer_fault(pointer: &str, field: FieldPath) -> Option<BadIgnoreRule> {
     let fault = |effect: &'static str, help: String| {
-        Some(Fault { field: field.clone(), what: format!("JSON pointer {pointer:?}"), effect, help })
+        Some(BadIgnoreRule { field: field.clone(), what: format!("JSON pointer {pointer:?}"), effect, help })
     };
     if pointer.contains("{{") {
         return None;
@@ -210,7 +215,7 @@ fn pointer_fault(pointer: &str, field: FieldPath) -> Option<Fault> {
     fault("the slash in the key parts it in two", format!("write `/{way}/{}`", key.join("~1")))
 }
 
-fn add(context: &Context<'_>, object: &Object, fault: Fault, once: &mut Once) {
+fn add(context: &Context<'_>, object: &Object, fault: BadIgnoreRule, once: &mut Once) {
     if placeholders::is_in(&fault.what) {
         return;
     }

@@ -21,7 +21,7 @@ use tiphys_diag::Severity;
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, OriginKind, Value};
 
-use crate::{Context, Report, Rule, support::once::Once};
+use crate::{Context, Report, Rule, support::dedup::Once};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -53,7 +53,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for object in context.survey.objects.iter().filter(|it| it.hooks.is_empty()) {
         let Some(app) = context.survey.app_of(object) else { continue };
-        if !app.application.spec.ignore_differences.is_empty() || app.application.automated().is_none() {
+        if !app.application.spec.ignore_differences.is_empty() || app.application.automated_policy().is_none()
+        {
             continue;
         }
         let Some((field, function)) = random(context, object) else { continue };

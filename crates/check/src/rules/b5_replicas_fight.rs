@@ -24,7 +24,7 @@ use tiphys_value::{ObjectExt, ResourceKey, Value};
 
 use crate::{
     Context, Report, Rule,
-    support::{declared::ignored_differences, fields::keys, once::Once},
+    support::{dedup::Once, field_paths::keys, sync_options::ignored_differences},
 };
 
 /// See the module.
@@ -69,7 +69,7 @@ fn target(scaler: &Object) -> Option<ResourceKey> {
 }
 
 fn heals(app: &App) -> bool {
-    app.application.automated().is_some_and(|automated| automated.self_heal == Some(true))
+    app.application.automated_policy().is_some_and(|automated| automated.self_heal == Some(true))
 }
 
 /// Whether the autoscaler can choose no other number.

@@ -33,9 +33,10 @@ use tiphys_value::{FieldPath, Value};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        charts, declared,
-        once::Once,
+        dedup::Once,
+        known_charts,
         pods::{list, text},
+        sync_options,
     },
 };
 
@@ -61,7 +62,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let wrapped = sources.iter().flat_map(|source| dependencies(context, source)).collect::<Vec<_>>();
         for source in sources.into_iter().chain(wrapped) {
             let Some((definition, bytes)) =
-                large_definition(&source).filter(|_| !charts::leaves_out_crds(&source))
+                large_definition(&source).filter(|_| !known_charts::leaves_out_crds(&source))
             else {
                 continue;
             };
@@ -83,7 +84,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             helm: Some(HelmSource { values_object: used.values.last().cloned(), ..HelmSource::default() }),
             ..ApplicationSource::default()
         };
-        let brings = used.brings_definitions && !charts::leaves_out_crds(&source);
+        let brings = used.brings_definitions && !known_charts::leaves_out_crds(&source);
         if let Some((definition, bytes)) = large_definition(&source).filter(|_| brings) {
             let found = finding(context, app, &used.chart, used.span.clone(), (definition, bytes));
             once.add_by(used.chart.clone(), found);
@@ -120,7 +121,7 @@ fn finding(
         .because("client-side apply writes the whole object into one of its own annotations, whose size is limited")
         .help("add `ServerSideApply=true` to spec.syncPolicy.syncOptions");
     let finding = Finding::new(RULE.incident, diagnostic).app(app.name()).likely();
-    let edits = declared::add_sync_option(context.survey, app, "ServerSideApply=true");
+    let edits = sync_options::add_sync_option(context.survey, app, "ServerSideApply=true");
     if edits.is_empty() { finding } else { finding.fix("apply the Application server-side", edits) }
 }
 
@@ -161,6 +162,6 @@ fn large_definition(source: &ApplicationSource) -> Option<(&'static str, &'stati
     let mut known = lines.map(|line| line.split_whitespace());
     known.find_map(|mut words| {
         let found = (words.next()? == chart).then_some((words.next()?, words.next()?))?;
-        (!charts::is_older(&source.target_revision, words.next()?)).then_some(found)
+        (!known_charts::is_older(&source.target_revision, words.next()?)).then_some(found)
     })
 }

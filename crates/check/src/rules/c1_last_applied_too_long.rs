@@ -26,7 +26,7 @@ use tiphys_value::{ObjectExt, Value};
 
 use crate::{
     Context, Report, Rule,
-    support::{declared, once::Once},
+    support::{dedup::Once, sync_options},
 };
 
 /// See the module.
@@ -67,20 +67,20 @@ fn finding(context: &Context<'_>, app: &App, object: &Object, size: usize) -> cr
         .diagnostic(message)
         .at(survey.start(object), format!("its annotations would have {size} bytes"))
         .see(
-            survey.app_span(app, &crate::support::fields::keys(&["spec", "syncPolicy"])),
+            survey.app_span(app, &crate::support::field_paths::keys(&["spec", "syncPolicy"])),
             format!("Application {} does not ask for ServerSideApply", app.name()),
         )
         .because("client-side apply stores the whole object in the annotation last-applied-configuration, and the API server limits annotations")
         .help("set the sync option ServerSideApply=true for the Application")
         .help("or annotate the object with argocd.argoproj.io/sync-options: ServerSideApply=true");
     let finding = RULE.finding(context, object, diagnostic);
-    let edits = declared::add_sync_option(survey, app, "ServerSideApply=true");
+    let edits = sync_options::add_sync_option(survey, app, "ServerSideApply=true");
     finding.fix("apply the Application server-side", edits)
 }
 
 /// Server-side apply and replacing write no such annotation.
 fn is_exempt(context: &Context<'_>, object: &Object) -> bool {
-    ["ServerSideApply", "Replace"].iter().any(|option| declared::is_on(context.survey, object, option))
+    ["ServerSideApply", "Replace"].iter().any(|option| sync_options::is_on(context.survey, object, option))
 }
 
 /// What the annotations of an object have in bytes once kubectl has added its own: the object without that

@@ -27,11 +27,10 @@ use tiphys_value::{FieldPath, Location, Value};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        fields::keys,
-        once::Once,
-        placeholders,
+        dedup::Once,
+        field_paths::keys,
+        nearest_name, placeholders,
         pods::{list, text},
-        similar,
     },
 };
 
@@ -174,14 +173,14 @@ fn is_of_project(of: &str, name: &str) -> bool {
 }
 
 /// What is wrong with a line, in words.
-enum Fault {
+enum PolicyLineError {
     /// Argo CD cannot read it.
     Unreadable(String),
     /// It is read, and fits nothing.
     FitsNothing(String),
 }
 
-impl Fault {
+impl PolicyLineError {
     fn diagnostic(&self, line: &str) -> Diagnostic {
         match self {
             Self::Unreadable(why) => {
@@ -202,12 +201,12 @@ fn invalid(line: &str, why: &str) -> Diagnostic {
 }
 
 /// The lines of a text of rules that have a fault.
-fn faults(text: &str) -> Vec<(String, Fault)> {
+fn faults(text: &str) -> Vec<(String, PolicyLineError)> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.filter(|line| !is_open(line)).filter_map(|line| Some((line.to_owned(), fault(line)?))).collect()
 }
 
-fn fault(line: &str) -> Option<Fault> {
+fn fault(line: &str) -> Option<PolicyLineError> {
     // Between quotes a comma separates nothing.
     if line.contains('"') {
         return None;
@@ -215,19 +214,20 @@ fn fault(line: &str) -> Option<Fault> {
     let parts: Vec<&str> = line.split(',').map(str::trim).collect();
     match (parts[0], parts.len()) {
         ("p", 6) => {
-            let nearest = similar::nearest(parts[2], RESOURCES.into_iter());
+            let nearest = nearest_name::nearest(parts[2], RESOURCES.into_iter());
             let meant = nearest.filter(|_| !RESOURCES.contains(&parts[2]))?;
-            Some(Fault::FitsNothing(format!("there is no resource {}: {meant} is meant", parts[2])))
+            Some(PolicyLineError::FitsNothing(format!("there is no resource {}: {meant} is meant", parts[2])))
         }
         // What stands behind the role is not read.
         ("g", 3..) => None,
         ("p", count) => {
-            Some(Fault::Unreadable(format!("a rule has 5 texts after p, this one {}", count - 1)))
+            Some(PolicyLineError::Unreadable(format!("a rule has 5 texts after p, this one {}", count - 1)))
         }
-        ("g", count) => {
-            Some(Fault::Unreadable(format!("a membership has 2 texts after g, this one {}", count - 1)))
-        }
-        _ => Some(Fault::Unreadable("a line begins with p or g".to_owned())),
+        ("g", count) => Some(PolicyLineError::Unreadable(format!(
+            "a membership has 2 texts after g, this one {}",
+            count - 1
+        ))),
+        _ => Some(PolicyLineError::Unreadable("a line begins with p or g".to_owned())),
     }
 }
 

@@ -27,11 +27,11 @@ use tiphys_value::{ObjectExt, ResourceKey, Value};
 use crate::{
     Context, Report, Rule,
     support::{
-        fields::keys,
-        once::Once,
-        parts, placeholders,
+        dedup::Once,
+        field_paths::keys,
+        nearest_name, placeholders,
         pods::{self, list, text},
-        similar,
+        unrendered_files,
     },
 };
 
@@ -52,10 +52,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for object in survey.objects.iter().filter(|it| it.key.group == GROUP) {
         let is_binding = object.key.kind.ends_with("RoleBinding");
-        if is_binding && !parts::may_be_a_patch(survey, object) && !placeholders::has(object.value()) {
+        if is_binding
+            && !unrendered_files::may_be_a_patch(survey, object)
+            && !placeholders::has_placeholder(object.value())
+        {
             role(context, object, &mut once);
             // A chart that is meant for one namespace is rendered into another one here.
-            if !parts::is_of_defaults(survey, object) {
+            if !unrendered_files::is_from_unused_chart(survey, object) {
                 accounts(context, object, &mut once);
             }
         }
@@ -92,7 +95,7 @@ fn role(context: &Context<'_>, binding: &Object, once: &mut Once) {
     let only =
         all.next().filter(|it| all.next().is_none() && !is_aggregated(it) && has_part(&it.key.name, name));
     let only = only.map(|it| it.key.name.as_str());
-    let Some(nearest) = similar::nearest(name, names.clone())
+    let Some(nearest) = nearest_name::nearest(name, names.clone())
         .or_else(|| only.filter(|only| names.clone().any(|it| it == *only)))
     else {
         return;
@@ -130,7 +133,7 @@ fn accounts(context: &Context<'_>, binding: &Object, once: &mut Once) {
         if text(subject, "kind") != "ServiceAccount" || namespace.is_empty() || name == "default" {
             continue;
         }
-        let Some(own) = moved(context, binding, name, namespace) else { continue };
+        let Some(own) = account_elsewhere(context, binding, name, namespace) else { continue };
         let what =
             format!("{} is for ServiceAccount/{name} in {namespace}, which nothing makes", binding.title());
         let path = keys(&["subjects"]).index(at).key("namespace");
@@ -141,19 +144,24 @@ fn accounts(context: &Context<'_>, binding: &Object, once: &mut Once) {
             .because("the pods run as another account than the one that is given the rights")
             .help(format!("say `namespace: {}`", own.key.namespace));
         let finding = RULE.finding(context, binding, diagnostic).likely();
-        once.add(&what, finding.respelt(namespace, &own.key.namespace));
+        once.add(&what, finding.with_spelling(namespace, &own.key.namespace));
     }
 }
 
 /// The service account of the name that what renders the binding makes in another namespace, for pods of its own, and to
 /// which no other binding gives anything; `None` if there may be one where the binding looks.
-fn moved<'a>(context: &'a Context<'_>, binding: &Object, name: &str, namespace: &str) -> Option<&'a Object> {
+fn account_elsewhere<'a>(
+    context: &'a Context<'_>,
+    binding: &Object,
+    name: &str,
+    namespace: &str,
+) -> Option<&'a Object> {
     let survey = context.survey;
     let is_named = |it: &&Object| it.key.kind == "ServiceAccount" && it.key.name == name;
     let all = || survey.objects.iter().filter(|it| it.world() == binding.world());
     if all().filter(is_named).any(|it| it.key.namespace == namespace || it.key.namespace.is_empty())
         || all()
-            .filter_map(pods::of)
+            .filter_map(pods::pod_of)
             .any(|pod| pod.object.key.namespace == namespace && pod.service_account() == name)
     {
         return None;
@@ -161,7 +169,7 @@ fn moved<'a>(context: &'a Context<'_>, binding: &Object, name: &str, namespace: 
     let mut own = all().filter(is_named).filter(|it| it.owner == binding.owner);
     let account = own.next().filter(|_| own.next().is_none())?;
     let here = &account.key.namespace;
-    let mut pods = all().filter(|it| it.owner == binding.owner).filter_map(pods::of);
+    let mut pods = all().filter(|it| it.owner == binding.owner).filter_map(pods::pod_of);
     let is_used = pods.any(|pod| pod.service_account() == name && pod.object.key.namespace == *here);
     let is_bound = all()
         .filter(|it| it.key.group == GROUP)

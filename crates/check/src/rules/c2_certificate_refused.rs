@@ -25,9 +25,9 @@ use tiphys_value::Value;
 use crate::{
     Context, Report, Rule,
     support::{
-        cert_manager::{self, Fault},
-        once::Once,
-        parts, placeholders,
+        cert_manager::{self, FieldRefusal},
+        dedup::Once,
+        placeholders, unrendered_files,
     },
 };
 
@@ -51,12 +51,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
             "Issuer" | "ClusterIssuer" => cert_manager::of_issuer(spec),
             _ => continue,
         };
-        if faults.is_empty() || parts::may_be_a_patch(survey, object) || is_to_be_filled_in(spec) {
+        if faults.is_empty() || unrendered_files::may_be_a_patch(survey, object) || is_to_be_filled_in(spec) {
             continue;
         }
         // Which names a certificate is for, the values of an Application say.
-        let is_unnamed = |fault: &Fault| fault.message.starts_with("spec: Invalid value");
-        let is_default = parts::is_of_defaults(survey, object);
+        let is_unnamed = |fault: &FieldRefusal| fault.message.starts_with("spec: Invalid value");
+        let is_default = unrendered_files::is_from_unused_chart(survey, object);
         for fault in faults.into_iter().filter(|fault| !is_default || !is_unnamed(fault)) {
             let message = format!(
                 "admission webhook \"webhook.cert-manager.io\" denied the request: {}",

@@ -32,7 +32,7 @@ use tiphys_graph::network::refusal;
 
 use crate::{
     Context, Report, Rule,
-    support::{once::Once, parts},
+    support::{dedup::Once, unrendered_files},
 };
 
 /// See the module.
@@ -49,7 +49,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let survey = context.survey;
     let mut once = Once::default();
     for object in &survey.objects {
-        let Some(refusal) = refusal(object).filter(|_| !parts::may_be_a_patch(survey, object)) else {
+        let Some(refusal) = refusal(object).filter(|_| !unrendered_files::may_be_a_patch(survey, object))
+        else {
             continue;
         };
         let mut diagnostic = RULE

@@ -23,7 +23,7 @@ use tiphys_value::Value;
 
 use crate::{
     Context, Report, Rule,
-    support::{fields::keys, once::Once},
+    support::{dedup::Once, field_paths::keys},
 };
 
 /// See the module.

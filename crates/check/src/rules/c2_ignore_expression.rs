@@ -32,7 +32,7 @@ use tiphys_value::{FieldPath, Value};
 
 use crate::{
     Context, Report, Rule,
-    support::{fields::keys, once::Once, pods::list},
+    support::{dedup::Once, field_paths::keys, pods::list},
 };
 
 /// See the module.

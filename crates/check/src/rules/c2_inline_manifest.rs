@@ -31,7 +31,7 @@ use tiphys_yaml::Profile;
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{fields, inline},
+    support::{field_paths, inline_manifests},
 };
 
 /// See the module.
@@ -138,8 +138,8 @@ fn judge(context: &Context<'_>, path: &Arc<str>, inline: &Inline, report: &mut R
         let (gvk, catalog) = (value.gvk(), Catalog::latest());
         let Some(ty) = catalog.kind(&gvk).and_then(|_| catalog.type_of(&gvk)) else { continue };
         let title = format!("{}/{}", value.kind(), value.name());
-        for field in inline::unknown(ty, &mut value) {
-            let place = inline::position(&document.root, &fields::of_api(&field));
+        for field in inline_manifests::unknown_fields(ty, &mut value) {
+            let place = inline_manifests::position(&document.root, &field_paths::of_api(&field));
             let (line, column) = place.map_or((0, 0), |at| (at.0 + inline.line, at.1 + inline.indent));
             let span = context.survey.files.span(&Location::new(
                 path.clone(),

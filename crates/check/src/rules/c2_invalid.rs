@@ -31,8 +31,9 @@ use tiphys_value::{FieldPath, GroupVersionKind, ObjectExt, RenderedObject, Segme
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        crds::Definitions, fields, flux::Flux, loose::Extent, mutations::Mutations, once::Once, parts,
-        placeholders, remedies, scalars::Wanted, similar,
+        crds::Definitions, dedup::Once, field_paths, file_completeness::Extent, flux::Flux,
+        mutations::Mutations, nearest_name, placeholders, refusal_fixes, scalar_fixes::Wanted,
+        unrendered_files,
     },
 };
 
@@ -60,7 +61,7 @@ const OF_REFERENCE: &str =
     "the definition is not in the repository: this is by the operator's API reference of August 2026";
 
 /// One fault of an object, as the API server says it.
-struct Fault {
+struct ApiRefusal {
     message: String,
     field: FieldPath,
     severity: Severity,
@@ -73,8 +74,8 @@ struct Fault {
     is_of_all: bool,
 }
 
-impl Fault {
-    fn doubt(&mut self) {
+impl ApiRefusal {
+    fn downgrade_to_warning(&mut self) {
         self.severity = Severity::Warning;
         self.is_doubtful = true;
         self.help = Some(OF_REFERENCE.to_owned());
@@ -108,15 +109,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 /// The objects that are at fault, in their order.
-fn judge_all<'a>(context: &Context<'a>) -> impl Iterator<Item = (&'a Object, Vec<Fault>)> {
+fn judge_all<'a>(context: &Context<'a>) -> impl Iterator<Item = (&'a Object, Vec<ApiRefusal>)> {
     let (survey, objects, definitions) = (context.survey, &context.survey.objects, context.definitions());
-    let completing = Completing { flux: Flux::of(survey), mutations: Mutations::of(survey) };
+    let completing =
+        Completing { flux: Flux::from_survey(survey), mutations: Mutations::from_survey(survey) };
     let judged = parallel::each(objects, |object| faults(survey, object, definitions, &completing));
     objects.iter().zip(judged).filter(|(_, faults)| !faults.is_empty())
 }
 
-fn finding(context: &Context<'_>, object: &Object, fault: &Fault) -> Finding {
-    let field = fields::nearest(fault.field.clone(), object.value());
+fn finding(context: &Context<'_>, object: &Object, fault: &ApiRefusal) -> Finding {
+    let field = field_paths::nearest(fault.field.clone(), object.value());
     let mut diagnostic = RULE
         .diagnostic(fault.message.clone())
         .at(context.survey.span(object, &field), "")
@@ -132,9 +134,9 @@ fn finding(context: &Context<'_>, object: &Object, fault: &Fault) -> Finding {
         finding = finding.likely();
     }
     if let Some((wrong, meant)) = &fault.respelling {
-        return finding.respelt(wrong, meant);
+        return finding.with_spelling(wrong, meant);
     }
-    match remedies::of(context.survey, object, &fault.field, &fault.message) {
+    match refusal_fixes::find(context.survey, object, &fault.field, &fault.message) {
         Some((description, edits)) => finding.fix(description, edits),
         None => finding,
     }
@@ -160,9 +162,9 @@ fn faults(
     object: &Object,
     definitions: &Definitions<'_>,
     completing: &Completing,
-) -> Vec<Fault> {
+) -> Vec<ApiRefusal> {
     let Completing { flux, mutations } = completing;
-    if parts::may_be_a_patch(survey, object) {
+    if unrendered_files::may_be_a_patch(survey, object) {
         return Vec::new();
     }
     let gvk = object.value().gvk();
@@ -174,22 +176,22 @@ fn faults(
         Some(ty) => built_in(object, &gvk, ty),
         None => custom(object, &gvk, definitions),
     };
-    if !faults.is_empty() && parts::is_loose(survey, object) {
-        let extent = Extent::of(survey, object, faults.iter().map(|fault| fault.message.as_str()));
-        faults.retain(|fault| extent.lets_stand(&fault.message) && !fault.message.contains("\"$"));
+    if !faults.is_empty() && unrendered_files::is_loose(survey, object) {
+        let extent = Extent::judge(survey, object, faults.iter().map(|fault| fault.message.as_str()));
+        faults.retain(|fault| extent.keeps_refusal(&fault.message) && !fault.message.contains("\"$"));
     }
-    if parts::is_of_defaults(survey, object) {
+    if unrendered_files::is_from_unused_chart(survey, object) {
         // Values that everybody has to give are empty in the chart's own.
         faults.retain(|fault| {
             let is_empty = fault.message.contains(" is invalid: ") && !fault.message.contains(OF_TEMPLATE);
             !is_empty && !fault.message.contains("illegal base64")
         });
     }
-    if !faults.is_empty() && parts::is_below_defaults(survey, object) {
+    if !faults.is_empty() && unrendered_files::is_under_unused_chart(survey, object) {
         faults.retain(|fault| {
             let is_empty =
                 fault.field.get(object.value()).is_some_and(|value| value == "" || value.is_null());
-            !is_empty && !refused_value(&fault.message).is_some_and(parts::has_empty_part)
+            !is_empty && !refused_value(&fault.message).is_some_and(unrendered_files::has_empty_part)
         });
     }
     // Argo CD's plugin for Vault puts values in the place of `<name>`.
@@ -204,13 +206,15 @@ fn faults(
         let is_filled_in = |field: &FieldPath| flux.completes(object) || mutations.complete(object, field);
         faults.retain(|fault| !fault.message.contains("Required value") || !is_filled_in(&fault.field));
     }
-    if parts::is_merged_in(survey, object) || flux.applies(object) && parts::is_bare(object) {
+    if unrendered_files::is_merged_in(survey, object)
+        || flux.applies(object) && unrendered_files::is_bare(object)
+    {
         faults.retain(|fault| {
             !fault.message.contains("Required value") && !fault.message.contains(OF_TEMPLATE)
         });
     }
     // Parameters of an ApplicationSet are texts, and have to be where texts are allowed.
-    if !faults.is_empty() && gvk.kind != "ApplicationSet" && placeholders::has(object.value()) {
+    if !faults.is_empty() && gvk.kind != "ApplicationSet" && placeholders::has_placeholder(object.value()) {
         faults.retain(|fault| is_beside_placeholders(object, fault));
     }
     if object.value().get("sops").is_some() {
@@ -234,19 +238,19 @@ fn faults(
     }
     faults.retain(|fault| !is_gated(survey, fault));
     // What a file calls an Application, a kustomization may complete.
-    if parts::is_loose_file(survey, object) {
+    if unrendered_files::is_loose_file(survey, object) {
         faults.retain(|fault| !fault.message.contains(" is invalid: metadata.name: "));
     }
     // Without a spec it is a part of an Application, for a kustomization to fill in.
-    if parts::is_loose_file(survey, object) && object.value().get("spec").is_none() {
+    if unrendered_files::is_loose_file(survey, object) && object.value().get("spec").is_none() {
         faults.clear();
     }
     faults
 }
 
 /// A kind that no API server has: its version is missing, or its name is nearly that of a built-in kind.
-fn unserved(object: &Object, gvk: &GroupVersionKind) -> Option<Fault> {
-    let at = |message: String, (field, wrong): (&str, &str), meant: &str| Fault {
+fn unserved(object: &Object, gvk: &GroupVersionKind) -> Option<ApiRefusal> {
+    let at = |message: String, (field, wrong): (&str, &str), meant: &str| ApiRefusal {
         message,
         field: FieldPath::default().key(field),
         severity: Severity::Error,
@@ -260,7 +264,7 @@ fn unserved(object: &Object, gvk: &GroupVersionKind) -> Option<Fault> {
         let keys = object.value().as_object().into_iter().flat_map(|map| map.keys());
         let misspelt = keys
             .map(String::as_str)
-            .find(|key| similar::nearest(key, ["apiVersion"].into_iter()).is_some())?;
+            .find(|key| nearest_name::nearest(key, ["apiVersion"].into_iter()).is_some())?;
         return Some(at(
             format!("Object 'apiVersion' is missing in {}", object.title()),
             (misspelt, misspelt),
@@ -272,16 +276,17 @@ fn unserved(object: &Object, gvk: &GroupVersionKind) -> Option<Fault> {
     if beside.clone().any(|known| known.kind == *kind) {
         return None;
     }
-    let meant = similar::nearest(kind, beside.by_ref().map(|known| known.kind.as_str()))?;
+    let meant = nearest_name::nearest(kind, beside.by_ref().map(|known| known.kind.as_str()))?;
     let api = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
     Some(at(format!("no matches for kind \"{kind}\" in version \"{api}\""), ("kind", kind), meant))
 }
 
 /// Whether a fault stands whatever takes the place of an object's placeholders: a field that is not known, or a value of
 /// a wrong type that holds none of them.
-fn is_beside_placeholders(object: &Object, fault: &Fault) -> bool {
-    let is_plain =
-        |field: &FieldPath| field.get(object.value()).is_some_and(|value| !placeholders::has(value));
+fn is_beside_placeholders(object: &Object, fault: &ApiRefusal) -> bool {
+    let is_plain = |field: &FieldPath| {
+        field.get(object.value()).is_some_and(|value| !placeholders::has_placeholder(value))
+    };
     let is_of_field = fault.message.contains("unknown field") || fault.message.contains("must be of type");
     // A placeholder is a text, and what could not be read is none.
     let is_no_text = ["number", "bool", "object", "array"]
@@ -330,7 +335,7 @@ fn is_stand_in(message: &str) -> bool {
 }
 
 /// Whether the repository turns on the feature that allows what is refused by default.
-fn is_gated(survey: &Survey, fault: &Fault) -> bool {
+fn is_gated(survey: &Survey, fault: &ApiRefusal) -> bool {
     const GATES: [(&str, &str); 1] = [("spec.minReplicas: Invalid value: 0", "HPAScaleToZero")];
     let mut gates = GATES.iter().filter(|(refusal, _)| fault.message.contains(refusal));
     let is_on = |gate: &str| {
@@ -343,13 +348,13 @@ fn is_gated(survey: &Survey, fault: &Fault) -> bool {
     gates.any(|(_, gate)| is_on(gate))
 }
 
-fn built_in(object: &Object, gvk: &GroupVersionKind, ty: TypeRef<'_>) -> Vec<Fault> {
+fn built_in(object: &Object, gvk: &GroupVersionKind, ty: TypeRef<'_>) -> Vec<ApiRefusal> {
     let mut value = object.value().clone();
     let decoded = match tiphys_schema::decode(ty, &mut value) {
         Ok(decoded) => decoded,
         Err(error) => return vec![undecodable(object, gvk, &error.to_string())],
     };
-    let mut faults: Vec<Fault> =
+    let mut faults: Vec<ApiRefusal> =
         decoded.unknown_fields.iter().map(|field| unknown(gvk, field, Some(ty))).collect();
     let errors = if gvk.kind == "CustomResourceDefinition" {
         name_fully(&mut value);
@@ -376,12 +381,12 @@ fn name_fully(definition: &mut Value) {
     }
 }
 
-fn custom(object: &Object, gvk: &GroupVersionKind, definitions: &Definitions<'_>) -> Vec<Fault> {
-    let mut best: Option<Vec<Fault>> = None;
+fn custom(object: &Object, gvk: &GroupVersionKind, definitions: &Definitions<'_>) -> Vec<ApiRefusal> {
+    let mut best: Option<Vec<ApiRefusal>> = None;
     let misnamed = unknown_metadata(object, gvk);
     for custom in definitions.schemas(object, gvk) {
         let mut value = object.value().clone();
-        let mut faults: Vec<Fault> =
+        let mut faults: Vec<ApiRefusal> =
             custom.schema.prune(&mut value).iter().map(|field| unknown(gvk, field, None)).collect();
         keep_one_of_all(object, &value, &mut faults);
         custom.schema.apply_defaults(&mut value);
@@ -393,12 +398,12 @@ fn custom(object: &Object, gvk: &GroupVersionKind, definitions: &Definitions<'_>
             .map(|error| error.field.clone())
             .collect();
         errors.retain(|error| error.detail.contains("must be of type") || !mistyped.contains(&error.field));
-        let errors: Vec<Fault> = errors.iter().map(|error| invalid(object, gvk, error)).collect();
+        let errors: Vec<ApiRefusal> = errors.iter().map(|error| invalid(object, gvk, error)).collect();
         // What is not even of the type that is wanted has no fields to be known.
         faults.retain(|unknown| !errors.iter().any(|error| unknown.field.starts_with(&error.field)));
         faults.extend(errors);
         if custom.is_shipped {
-            faults.iter_mut().for_each(Fault::doubt);
+            faults.iter_mut().for_each(ApiRefusal::downgrade_to_warning);
         }
         let is_better = best.as_ref().is_none_or(|best| faults.len() < best.len());
         if is_better {
@@ -416,13 +421,13 @@ fn custom(object: &Object, gvk: &GroupVersionKind, definitions: &Definitions<'_>
 }
 
 /// Where a definition keeps nothing of what an object has below `spec`, the first field stands for all.
-fn keep_one_of_all(object: &Object, pruned: &Value, faults: &mut Vec<Fault>) {
+fn keep_one_of_all(object: &Object, pruned: &Value, faults: &mut Vec<ApiRefusal>) {
     let fields =
         |value: &Value| value.get("spec").and_then(Value::as_object).map_or(0, |spec| spec.iter().count());
     if fields(object.value()) < 2 || fields(pruned) > 0 || pruned.get("spec").is_none() {
         return;
     }
-    let is_below = |fault: &Fault| fault.field.to_string().trim_start_matches('.').starts_with("spec.");
+    let is_below = |fault: &ApiRefusal| fault.field.to_string().trim_start_matches('.').starts_with("spec.");
     let Some(first) = faults.iter().position(is_below) else { return };
     let mut at = 0..;
     faults.retain(|fault| at.next() == Some(first) || !is_below(fault));
@@ -435,7 +440,7 @@ fn keep_one_of_all(object: &Object, pruned: &Value, faults: &mut Vec<Fault>) {
 }
 
 /// Metadata of a wrong type, which is read in one way for all kinds.
-fn undecodable_metadata(object: &Object, gvk: &GroupVersionKind) -> Option<Fault> {
+fn undecodable_metadata(object: &Object, gvk: &GroupVersionKind) -> Option<ApiRefusal> {
     let plain = GroupVersionKind { group: String::new(), version: "v1".into(), kind: "ConfigMap".into() };
     let ty = Catalog::latest().type_of(&plain)?;
     let mut value =
@@ -445,7 +450,7 @@ fn undecodable_metadata(object: &Object, gvk: &GroupVersionKind) -> Option<Fault
 }
 
 /// Fields of the metadata that no object has; of those that are nearly right, which is meant.
-fn unknown_metadata(object: &Object, gvk: &GroupVersionKind) -> Vec<Fault> {
+fn unknown_metadata(object: &Object, gvk: &GroupVersionKind) -> Vec<ApiRefusal> {
     const KNOWN: [&str; 15] = [
         "annotations",
         "clusterName",
@@ -467,8 +472,9 @@ fn unknown_metadata(object: &Object, gvk: &GroupVersionKind) -> Vec<Fault> {
     let unknown_ones = fields.filter(|field| !KNOWN.contains(&field.as_str()) && *field != "uid");
     // What another tool calls a kind need not have an object's metadata.
     let is_sent = gvk.group.contains('.');
-    let slips = unknown_ones.filter_map(|field| Some((field, similar::nearest(field, KNOWN.into_iter())?)));
-    let fault = |(field, meant): (&String, &str)| Fault {
+    let slips =
+        unknown_ones.filter_map(|field| Some((field, nearest_name::nearest(field, KNOWN.into_iter())?)));
+    let fault = |(field, meant): (&String, &str)| ApiRefusal {
         help: Some(format!("there is a field {meant}")),
         respelling: Some((field.clone(), meant.to_owned())),
         ..unknown(gvk, &format!("metadata.{field}"), None)
@@ -476,13 +482,13 @@ fn unknown_metadata(object: &Object, gvk: &GroupVersionKind) -> Vec<Fault> {
     if is_sent { slips.map(fault).collect() } else { Vec::new() }
 }
 
-fn undecodable(object: &Object, gvk: &GroupVersionKind, error: &str) -> Fault {
+fn undecodable(object: &Object, gvk: &GroupVersionKind, error: &str) -> ApiRefusal {
     let GroupVersionKind { kind, version, .. } = gvk;
     let path = error.split_once("Go struct field ").and_then(|(_, rest)| rest.split_once(" of type"));
     let path = path.and_then(|(path, _)| path.split_once('.')).map(|(_, path)| path).unwrap_or_default();
-    Fault {
+    ApiRefusal {
         message: format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {error}"),
-        field: through_lists(object.value(), path, Wanted::of(error)),
+        field: through_lists(object.value(), path, Wanted::from_message(error)),
         severity: Severity::Error,
         help: None,
         respelling: None,
@@ -515,12 +521,12 @@ fn descend(at: &Value, names: &[&str], path: &FieldPath, fits: &dyn Fn(&Value) -
     descend(at.get(*name)?, rest, &path.key(*name), fits)
 }
 
-fn unknown(gvk: &GroupVersionKind, field: &str, ty: Option<TypeRef<'_>>) -> Fault {
+fn unknown(gvk: &GroupVersionKind, field: &str, ty: Option<TypeRef<'_>>) -> ApiRefusal {
     let GroupVersionKind { kind, version, .. } = gvk;
-    let path = fields::of_api(field);
-    let named = ty.and_then(|ty| meant(ty, &path));
+    let path = field_paths::of_api(field);
+    let named = ty.and_then(|ty| intended_field(ty, &path));
     let wrong = field.rsplit(['.', ']']).next().unwrap_or(field);
-    Fault {
+    ApiRefusal {
         message: format!(
             "{kind} in version \"{version}\" cannot be handled as a {kind}: strict decoding error: unknown field \"{field}\""
         ),
@@ -534,7 +540,7 @@ fn unknown(gvk: &GroupVersionKind, field: &str, ty: Option<TypeRef<'_>>) -> Faul
 }
 
 /// The field of the same type that an unknown one was meant to be.
-fn meant(ty: TypeRef<'_>, path: &FieldPath) -> Option<String> {
+fn intended_field(ty: TypeRef<'_>, path: &FieldPath) -> Option<String> {
     let (last, above) = path.0.split_last()?;
     let Segment::Key(name) = last else { return None };
     let mut ty = ty;
@@ -545,14 +551,14 @@ fn meant(ty: TypeRef<'_>, path: &FieldPath) -> Option<String> {
         };
     }
     let known = ty.definition()?.fields.keys();
-    similar::nearest(name, known.map(String::as_str)).map(str::to_owned)
+    nearest_name::nearest(name, known.map(String::as_str)).map(str::to_owned)
 }
 
-fn invalid(object: &Object, gvk: &GroupVersionKind, error: &FieldError) -> Fault {
+fn invalid(object: &Object, gvk: &GroupVersionKind, error: &FieldError) -> ApiRefusal {
     let name = tiphys_schema::quote(object.value().name());
-    Fault {
+    ApiRefusal {
         message: format!("{} {name} is invalid: {error}", gvk.group_kind()),
-        field: fields::of_api(&error.field),
+        field: field_paths::of_api(&error.field),
         severity: Severity::Error,
         help: None,
         respelling: None,

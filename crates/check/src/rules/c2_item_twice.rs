@@ -26,11 +26,11 @@ use tiphys_value::{FieldPath, Value};
 use crate::{
     Context, Report, Rule,
     support::{
-        declared,
-        fields::keys,
-        once::Once,
-        parts, placeholders,
+        dedup::Once,
+        field_paths::keys,
+        placeholders,
         pods::{self, Pod, list, text},
+        sync_options, unrendered_files,
     },
 };
 
@@ -61,13 +61,17 @@ struct Twice<'a> {
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for object in &context.survey.objects {
-        if object.key.group == "external-secrets.io" && !parts::may_be_a_patch(context.survey, object) {
+        if object.key.group == "external-secrets.io"
+            && !unrendered_files::may_be_a_patch(context.survey, object)
+        {
             external(context, object, &mut once);
         }
-        let Some(pod) = pods::of(object).filter(|_| !parts::may_be_a_patch(context.survey, object)) else {
+        let Some(pod) =
+            pods::pod_of(object).filter(|_| !unrendered_files::may_be_a_patch(context.survey, object))
+        else {
             continue;
         };
-        let is_server_side = declared::is_on(context.survey, object, "ServerSideApply");
+        let is_server_side = sync_options::is_on(context.survey, object, "ServerSideApply");
         for twice in twice(&pod) {
             let (message, severity) = match twice.variable {
                 _ if is_server_side => {
@@ -157,7 +161,7 @@ fn first<'a>(
     place: String,
 ) -> Option<Twice<'a>> {
     let keys: Vec<Option<String>> =
-        items.iter().map(|item| key(item).filter(|_| !placeholders::has(item))).collect();
+        items.iter().map(|item| key(item).filter(|_| !placeholders::has_placeholder(item))).collect();
     let (second, first) = keys.iter().enumerate().find_map(|(at, key)| {
         let earlier = keys[..at].iter().position(|it| it.is_some() && it == key)?;
         Some((at, earlier))

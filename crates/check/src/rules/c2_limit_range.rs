@@ -31,8 +31,8 @@ use tiphys_value::{FieldPath, ObjectExt, Value};
 use crate::{
     Context, Report, Rule,
     support::{
-        fields::keys,
-        once::Once,
+        dedup::Once,
+        field_paths::keys,
         pods::{Container, Pod, list, text},
     },
 };

@@ -26,11 +26,10 @@ use tiphys_value::{FieldPath, Value};
 use crate::{
     Context, Report, Rule,
     support::{
-        declared,
-        fields::keys,
-        once::Once,
-        parts,
+        dedup::Once,
+        field_paths::keys,
         pods::{list, text},
+        sync_options, unrendered_files,
     },
 };
 
@@ -52,9 +51,11 @@ const OPTIONS: [&str; 3] = ["service-node-port-range", "serviceNodePortRange", "
 fn check(context: &Context<'_>, report: &mut Report) {
     let survey = context.survey;
     let mut once = Once::default();
-    if !OPTIONS.iter().any(|option| declared::mentions(survey, option)) {
+    if !OPTIONS.iter().any(|option| sync_options::mentions(survey, option)) {
         for object in &survey.objects {
-            if parts::is_of_defaults(survey, object) || parts::may_be_a_patch(survey, object) {
+            if unrendered_files::is_from_unused_chart(survey, object)
+                || unrendered_files::may_be_a_patch(survey, object)
+            {
                 continue;
             }
             for (path, port) in ports(object).into_iter().filter(|(_, port)| !RANGE.contains(port)) {

@@ -30,7 +30,7 @@ use tiphys_value::{FieldPath, ObjectExt, Value};
 
 use crate::{
     Context, Report, Rule,
-    support::{fields::keys, once::Once, placeholders, similar},
+    support::{dedup::Once, field_paths::keys, nearest_name, placeholders},
 };
 
 /// See the module.
@@ -47,7 +47,7 @@ pub const RULE: Rule = Rule {
 const OWNERSHIP: [&str; 3] = ["adopt", "refuse", "share"];
 
 /// What is wrong with a text, and what to write instead.
-struct Fault {
+struct BadValue {
     what: String,
     effect: &'static str,
     help: String,
@@ -56,7 +56,7 @@ struct Fault {
 }
 
 /// Tells what is wrong with an annotation.
-type Judge = fn(&str) -> Vec<Fault>;
+type Judge = fn(&str) -> Vec<BadValue>;
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
@@ -64,14 +64,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
         for (annotation, judge) in ANNOTATIONS {
             let text = object.value().annotation(annotation).unwrap_or_default();
             let path = keys(&["metadata", "annotations", annotation]);
-            judge(text).into_iter().for_each(|fault| tell(context, object, &path, fault, &mut once));
+            judge(text).into_iter().for_each(|fault| report_value(context, object, &path, fault, &mut once));
         }
         if object.key.group == names::GROUP && object.key.kind == "Application" {
             let path = keys(&["spec", "syncPolicy", "syncOptions"]);
             let listed = path.get(object.value()).and_then(Value::as_array).into_iter().flatten();
             for (at, option) in listed.enumerate().filter_map(|(at, it)| Some((at, it.as_str()?))) {
                 let fault = option_fault(option);
-                fault.into_iter().for_each(|it| tell(context, object, &path.index(at), it, &mut once));
+                fault
+                    .into_iter()
+                    .for_each(|it| report_value(context, object, &path.index(at), it, &mut once));
             }
         }
     }
@@ -86,7 +88,7 @@ const ANNOTATIONS: [(&str, Judge); 4] = [
     (names::OWNERSHIP, |text| ownership_fault(text).into_iter().collect()),
 ];
 
-fn option_fault(option: &str) -> Option<Fault> {
+fn option_fault(option: &str) -> Option<BadValue> {
     let (name, value) = option.split_once('=').unwrap_or((option, ""));
     if !SYNC_OPTIONS.contains(&name.trim()) {
         return None;
@@ -110,11 +112,11 @@ fn option_fault(option: &str) -> Option<Fault> {
             format!("write one of {}", all.join(", "))
         }
     };
-    Some(Fault { what: format!("option {option:?}"), effect: "passed over without a word", help, instead })
+    Some(BadValue { what: format!("option {option:?}"), effect: "passed over without a word", help, instead })
 }
 
-fn wave_fault(text: &str) -> Option<Fault> {
-    (!text.is_empty() && text.parse::<i64>().is_err()).then(|| Fault {
+fn wave_fault(text: &str) -> Option<BadValue> {
+    (!text.is_empty() && text.parse::<i64>().is_err()).then(|| BadValue {
         what: format!("sync wave {text:?}"),
         effect: "no whole number: it counts as if there were none",
         help: "write a whole number, such as \"-1\" or \"5\"".to_owned(),
@@ -122,8 +124,8 @@ fn wave_fault(text: &str) -> Option<Fault> {
     })
 }
 
-fn pause_fault(text: &str) -> Option<Fault> {
-    (!text.is_empty() && matches!(Until::read(text), Until::Unreadable(_))).then(|| Fault {
+fn pause_fault(text: &str) -> Option<BadValue> {
+    (!text.is_empty() && matches!(Until::read(text), Until::Unreadable(_))).then(|| BadValue {
         what: format!("pause until {text:?}"),
         effect: "no time: nothing is synced until it is one",
         help: "write a time, such as 2027-01-31T18:00:00Z".to_owned(),
@@ -131,16 +133,17 @@ fn pause_fault(text: &str) -> Option<Fault> {
     })
 }
 
-fn ownership_fault(text: &str) -> Option<Fault> {
-    (!text.is_empty() && !OWNERSHIP.contains(&text)).then(|| Fault {
+fn ownership_fault(text: &str) -> Option<BadValue> {
+    (!text.is_empty() && !OWNERSHIP.contains(&text)).then(|| BadValue {
         what: format!("ownership {text:?}"),
         effect: "passed over without a word",
         help: format!("write one of {}", OWNERSHIP.join(", ")),
-        instead: similar::nearest(text, OWNERSHIP.into_iter()).map(|it| (text.to_owned(), it.to_owned())),
+        instead: nearest_name::nearest(text, OWNERSHIP.into_iter())
+            .map(|it| (text.to_owned(), it.to_owned())),
     })
 }
 
-fn tell(context: &Context<'_>, object: &Object, path: &FieldPath, fault: Fault, once: &mut Once) {
+fn report_value(context: &Context<'_>, object: &Object, path: &FieldPath, fault: BadValue, once: &mut Once) {
     if placeholders::is_in(&fault.what) {
         return;
     }
@@ -153,7 +156,7 @@ fn tell(context: &Context<'_>, object: &Object, path: &FieldPath, fault: Fault, 
     once.add(
         &fault.what,
         match fault.instead {
-            Some((wrong, meant)) => finding.respelt(wrong, meant),
+            Some((wrong, meant)) => finding.with_spelling(wrong, meant),
             None => finding,
         },
     );

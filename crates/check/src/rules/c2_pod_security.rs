@@ -26,7 +26,7 @@ use tiphys_value::ObjectExt;
 
 use crate::{
     Context, Report, Rule,
-    support::{fields::keys, once::Once, pod_security::violations},
+    support::{dedup::Once, field_paths::keys, pod_security::violations},
 };
 
 /// See the module.

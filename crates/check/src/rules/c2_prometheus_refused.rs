@@ -33,11 +33,10 @@ use tiphys_value::{FieldPath, Value};
 use crate::{
     Context, Report, Rule,
     support::{
-        fields::keys,
-        once::Once,
-        parts,
+        dedup::Once,
+        field_paths::keys,
         pods::{list, text},
-        promql,
+        promql, unrendered_files,
     },
 };
 
@@ -52,7 +51,7 @@ pub const RULE: Rule = Rule {
 };
 
 /// What Prometheus refuses.
-struct Fault {
+struct PrometheusRefusal {
     field: FieldPath,
     message: String,
     label: &'static str,
@@ -70,7 +69,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             "Probe" => of_times(&object.value()["spec"], &keys(&["spec"])),
             _ => continue,
         };
-        if faults.is_empty() || parts::may_be_a_patch(survey, object) {
+        if faults.is_empty() || unrendered_files::may_be_a_patch(survey, object) {
             continue;
         }
         for fault in faults {
@@ -102,7 +101,7 @@ fn is_read_by_another(context: &Context<'_>) -> bool {
         .any(|app| app.application.spec.effective_sources().iter().any(|source| is_chart(&source.chart)))
 }
 
-fn of_rules(object: &Object, reads_more: bool) -> Vec<Fault> {
+fn of_rules(object: &Object, reads_more: bool) -> Vec<PrometheusRefusal> {
     let mut faults = Vec::new();
     let spec = &object.value()["spec"];
     for (index, group) in list(spec, "groups").iter().enumerate() {
@@ -119,35 +118,35 @@ fn of_rules(object: &Object, reads_more: bool) -> Vec<Fault> {
     faults
 }
 
-fn expression(rule: &Value, at: &FieldPath) -> Option<Fault> {
+fn expression(rule: &Value, at: &FieldPath) -> Option<PrometheusRefusal> {
     let query = text(rule, "expr");
     let error = promql::fault(query)?;
     // What is yet to be filled in, and the language of Loki's ruler.
     let is_other = ["{{", "${", "<<", "'|'"].iter().any(|mark| query.contains(mark) || error.contains(mark));
     let name = [text(rule, "alert"), text(rule, "record")].into_iter().find(|name| !name.is_empty());
-    (!is_other).then(|| Fault {
+    (!is_other).then(|| PrometheusRefusal {
         field: at.key("expr"),
         message: format!("could not parse the expression of {}: {}", name.unwrap_or("a rule"), error),
         label: "this is no PromQL",
     })
 }
 
-fn of_endpoints(object: &Object, list_of: &str) -> Vec<Fault> {
+fn of_endpoints(object: &Object, list_of: &str) -> Vec<PrometheusRefusal> {
     let endpoints = list(&object.value()["spec"], list_of).iter().enumerate();
     endpoints
         .flat_map(|(index, endpoint)| of_times(endpoint, &keys(&["spec", list_of]).index(index)))
         .collect()
 }
 
-fn of_times(endpoint: &Value, at: &FieldPath) -> Vec<Fault> {
-    let faults: Vec<Fault> =
+fn of_times(endpoint: &Value, at: &FieldPath) -> Vec<PrometheusRefusal> {
+    let faults: Vec<PrometheusRefusal> =
         ["interval", "scrapeTimeout"].iter().filter_map(|field| duration(endpoint, at, field)).collect();
     if !faults.is_empty() {
         return faults;
     }
     let (interval, timeout) = (text(endpoint, "interval"), text(endpoint, "scrapeTimeout"));
     match (milliseconds(interval), milliseconds(timeout)) {
-        (Some(between), Some(longest)) if longest > between => vec![Fault {
+        (Some(between), Some(longest)) if longest > between => vec![PrometheusRefusal {
             field: at.key("scrapeTimeout"),
             message: format!("scrape timeout \"{timeout}\" greater than scrape interval \"{interval}\""),
             label: "longer than the time between two questions",
@@ -156,13 +155,13 @@ fn of_times(endpoint: &Value, at: &FieldPath) -> Vec<Fault> {
     }
 }
 
-fn duration(value: &Value, at: &FieldPath, field: &str) -> Option<Fault> {
+fn duration(value: &Value, at: &FieldPath, field: &str) -> Option<PrometheusRefusal> {
     let given = text(value, field);
     let is_filled_in = ["{{", "${", "$(", "<"].iter().any(|mark| given.contains(mark));
     if given.is_empty() || is_filled_in || milliseconds(given).is_some() {
         return None;
     }
-    Some(Fault {
+    Some(PrometheusRefusal {
         field: at.key(field),
         message: format!("not a valid duration string: \"{given}\""),
         label: "a number and a unit for each part, as in 1h30m",

@@ -25,8 +25,8 @@ use crate::{
     Context, Report, Rule,
     support::{
         cluster::Cluster,
-        fields::keys,
-        once::Once,
+        dedup::Once,
+        field_paths::keys,
         pods::{Container, Pod, list, text},
     },
 };

@@ -30,7 +30,7 @@ use tiphys_value::Value;
 
 use crate::{
     Context, Report, Rule,
-    support::{fields::keys, once::Once, placeholders, pods::list},
+    support::{dedup::Once, field_paths::keys, placeholders, pods::list},
 };
 
 /// The groups of Kubernetes itself that have a resource, by its plural.
@@ -60,14 +60,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         for (at, rule) in list(object.value(), "rules").iter().enumerate() {
-            look(context, object, rule, at, &mut once);
+            check_rule(context, object, rule, at, &mut once);
             look_for_groups(context, object, rule, at, &mut once);
         }
     }
     once.report(report);
 }
 
-fn look(context: &Context<'_>, object: &Object, rule: &Value, at: usize, once: &mut Once) {
+fn check_rule(context: &Context<'_>, object: &Object, rule: &Value, at: usize, once: &mut Once) {
     for (field, is_wrong, help) in [
         ("apiGroups", is_versioned as fn(&str) -> bool, "name the group alone, without its version"),
         ("resources", is_kind, "name the resource: the plural, in small letters"),

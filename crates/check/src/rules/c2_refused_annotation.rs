@@ -27,7 +27,9 @@ use tiphys_value::{ObjectExt, Value};
 
 use crate::{
     Context, Report, Rule,
-    support::{chart_uses::ChartUse, charts, fields::keys, once::Once, parts, pods::text},
+    support::{
+        chart_uses::ChartUse, dedup::Once, field_paths::keys, known_charts, pods::text, unrendered_files,
+    },
 };
 
 /// See the module.
@@ -62,7 +64,7 @@ fn listeners(context: &Context<'_>, report: &mut Report) {
     const GROUP: &str = "alb.ingress.kubernetes.io/group.name";
     let mut once = Once::default();
     let ingresses = context.survey.objects.iter().filter(|it| it.key.kind == "Ingress");
-    for object in ingresses.filter(|it| !parts::may_be_a_patch(context.survey, it)) {
+    for object in ingresses.filter(|it| !unrendered_files::may_be_a_patch(context.survey, it)) {
         let value = object.value();
         // Others of a group may bring the listener.
         let (Some(to), Some(ports), None) =
@@ -132,7 +134,7 @@ fn refuses(used: &ChartUse) -> bool {
     let is_told = !version.is_empty() && !version.contains(['>', '*', '$', '{', '<']);
     let says = |path: &[&str]| used.text(path).is_some_and(|it| it == "true");
     is_told
-        && !charts::is_older(version, FIRST)
+        && !known_charts::is_older(version, FIRST)
         && !says(&["controller", "allowSnippetAnnotations"])
         && !says(&["controller", "config", "allow-snippet-annotations"])
 }

@@ -28,9 +28,9 @@ use tiphys_value::ObjectExt;
 use crate::{
     Context, Report, Rule,
     support::{
-        fields::{keys, rewrite},
-        once::Once,
-        parts,
+        dedup::Once,
+        field_paths::{keys, rewrite},
+        unrendered_files,
     },
 };
 
@@ -98,7 +98,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for object in &context.survey.objects {
         let (version, kind) = (object.value().api_version(), object.value().kind());
         let Some(removal) = REMOVED.get(&(version, kind)) else { continue };
-        if parts::may_be_a_patch(context.survey, object) {
+        if unrendered_files::may_be_a_patch(context.survey, object) {
             continue;
         }
         let told = minor(&context.survey.kube_version);

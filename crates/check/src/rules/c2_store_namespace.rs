@@ -27,7 +27,7 @@ use tiphys_value::{FieldPath, Value};
 
 use crate::{
     Context, Report, Rule,
-    support::{fields::keys, once::Once, parts, placeholders},
+    support::{dedup::Once, field_paths::keys, placeholders, unrendered_files},
 };
 
 /// See the module.
@@ -48,8 +48,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if !is_store
             || own.is_empty()
             || placeholders::is_in(own)
-            || parts::is_of_defaults(context.survey, object)
-            || parts::may_be_a_patch(context.survey, object)
+            || unrendered_files::is_from_unused_chart(context.survey, object)
+            || unrendered_files::may_be_a_patch(context.survey, object)
         {
             continue;
         }

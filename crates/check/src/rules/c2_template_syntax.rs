@@ -30,7 +30,7 @@ use tiphys_value::{FieldPath, Value};
 
 use crate::{
     Context, Report, Rule,
-    support::{fields::keys, flux::Flux, once::Once, parts, pods::list},
+    support::{dedup::Once, field_paths::keys, flux::Flux, pods::list, unrendered_files},
 };
 
 /// See the module.
@@ -50,7 +50,7 @@ static FUNCTIONS: LazyLock<Arc<Functions>> = LazyLock::new(|| Arc::new(Functions
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
-    let flux = Flux::of(context.survey);
+    let flux = Flux::from_survey(context.survey);
     for object in &context.survey.objects {
         let prefix = if object.key.kind == "PrometheusRule" { OF_ALERTS } else { "" };
         let is_of_flux = flux.applies(object);
@@ -69,7 +69,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     diagnostic =
                         diagnostic.help("a name with a hyphen is asked for so: {{ index . \"name\" }}");
                 }
-                let is_loose = parts::is_loose(context.survey, object);
+                let is_loose = unrendered_files::is_loose(context.survey, object);
                 if is_loose {
                     diagnostic.severity = Severity::Warning;
                 }

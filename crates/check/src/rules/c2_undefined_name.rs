@@ -29,11 +29,11 @@ use tiphys_value::{FieldPath, Value};
 use crate::{
     Context, Report, Rule,
     support::{
-        fields::keys,
-        once::Once,
-        parts, placeholders,
+        dedup::Once,
+        field_paths::keys,
+        nearest_name, placeholders,
         pods::{list, text},
-        similar,
+        unrendered_files,
     },
 };
 
@@ -48,7 +48,7 @@ pub const RULE: Rule = Rule {
 };
 
 /// A name that stands for nothing.
-struct Fault<'a> {
+struct UndefinedName<'a> {
     field: FieldPath,
     name: &'a str,
     message: String,
@@ -73,13 +73,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
             _ => continue,
         };
-        if parts::may_be_a_patch(context.survey, object) {
+        if unrendered_files::may_be_a_patch(context.survey, object) {
             continue;
         }
         // Of a template whose parts others use one by one nobody asks where it begins.
         let is_kit =
             object.key.kind.ends_with("WorkflowTemplate") && !begun.contains(object.key.name.as_str());
-        let is_idle = |fault: &Fault<'_>| is_kit && fault.is_beginning() || placeholders::is_in(fault.name);
+        let is_idle =
+            |fault: &UndefinedName<'_>| is_kit && fault.is_beginning() || placeholders::is_in(fault.name);
         for fault in faults.into_iter().filter(|fault| !is_idle(fault)) {
             add(context, object, &fault, &mut once);
         }
@@ -87,7 +88,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
-impl Fault<'_> {
+impl UndefinedName<'_> {
     /// Whether it is about where a workflow begins or ends.
     fn is_beginning(&self) -> bool {
         self.message.starts_with("spec.")
@@ -111,17 +112,17 @@ fn begun_templates(value: &Value) -> Vec<&str> {
     found
 }
 
-fn add(context: &Context<'_>, object: &Object, fault: &Fault<'_>, once: &mut Once) {
+fn add(context: &Context<'_>, object: &Object, fault: &UndefinedName<'_>, once: &mut Once) {
     let diagnostic = RULE
         .diagnostic(format!("{}: {}", object.title(), fault.message))
         .at(context.survey.span(object, &fault.field), "nothing here has this name")
         .because("the controller refuses the resource as a whole");
-    let nearest = similar::nearest(fault.name, fault.known.iter().copied());
+    let nearest = nearest_name::nearest(fault.name, fault.known.iter().copied());
     once.add(&fault.message, RULE.finding(context, object, diagnostic).perhaps(fault.name, nearest));
 }
 
 /// The routes of an AlertmanagerConfig, and below them (prometheus-operator, "AlertmanagerConfig").
-fn receivers(object: &Object) -> Vec<Fault<'_>> {
+fn receivers(object: &Object) -> Vec<UndefinedName<'_>> {
     let spec = &object.value()["spec"];
     let known: Vec<&str> = list(spec, "receivers").iter().map(|it| text(it, "name")).collect();
     let mut found = Vec::new();
@@ -130,7 +131,7 @@ fn receivers(object: &Object) -> Vec<Fault<'_>> {
     while let Some((route, path)) = open.pop() {
         let name = text(route, "receiver");
         if !name.is_empty() && !known.contains(&name) {
-            found.push(Fault {
+            found.push(UndefinedName {
                 field: path.key("receiver"),
                 name,
                 message: format!("undefined receiver {name:?} used in route"),
@@ -144,7 +145,7 @@ fn receivers(object: &Object) -> Vec<Fault<'_>> {
 }
 
 /// The entrypoint, and what steps and tasks name (Argo Workflows, "Field Reference").
-fn workflow<'a>(spec: &'a Value, path: &FieldPath) -> Vec<Fault<'a>> {
+fn workflow<'a>(spec: &'a Value, path: &FieldPath) -> Vec<UndefinedName<'a>> {
     let templates = list(spec, "templates");
     // What a template elsewhere brings, this one does not say.
     if templates.is_empty() || spec.get("workflowTemplateRef").is_some() {
@@ -156,7 +157,7 @@ fn workflow<'a>(spec: &'a Value, path: &FieldPath) -> Vec<Fault<'a>> {
         let name = text(spec, field);
         if !name.is_empty() && !known.contains(&name) {
             let message = format!("spec.{field} template '{name}' undefined");
-            found.push(Fault { field: path.key(field), name, message, known: known.clone() });
+            found.push(UndefinedName { field: path.key(field), name, message, known: known.clone() });
         }
     }
     found.extend(mounts(spec, path));
@@ -166,14 +167,14 @@ fn workflow<'a>(spec: &'a Value, path: &FieldPath) -> Vec<Fault<'a>> {
         for (group, steps) in list(template, "steps").iter().enumerate() {
             for (index, step) in steps.as_array().into_iter().flatten().enumerate() {
                 let place = place.key("steps").index(group).index(index);
-                found.extend(named(step, &place, &format!("templates.{of}.steps"), &known));
+                found.extend(undefined_template(step, &place, &format!("templates.{of}.steps"), &known));
             }
         }
         let tasks = list(&template["dag"], "tasks");
         let names: Vec<&str> = tasks.iter().map(|it| text(it, "name")).collect();
         for (index, task) in tasks.iter().enumerate() {
             let place = place.key("dag").key("tasks").index(index);
-            found.extend(named(task, &place, &format!("templates.{of}.tasks"), &known));
+            found.extend(undefined_template(task, &place, &format!("templates.{of}.tasks"), &known));
             for (nth, wanted) in list(task, "dependencies").iter().enumerate() {
                 let wanted = wanted.as_str().unwrap_or_default();
                 if !names.contains(&wanted) {
@@ -182,7 +183,7 @@ fn workflow<'a>(spec: &'a Value, path: &FieldPath) -> Vec<Fault<'a>> {
                         text(task, "name")
                     );
                     let field = place.key("dependencies").index(nth);
-                    found.push(Fault { field, name: wanted, message, known: names.clone() });
+                    found.push(UndefinedName { field, name: wanted, message, known: names.clone() });
                 }
             }
         }
@@ -192,7 +193,7 @@ fn workflow<'a>(spec: &'a Value, path: &FieldPath) -> Vec<Fault<'a>> {
 
 /// Volumes that containers mount, and that have another name where the workflow declares them: one is declared that
 /// nothing mounts. Defaults of the controller may bring more.
-fn mounts<'a>(spec: &'a Value, path: &FieldPath) -> Vec<Fault<'a>> {
+fn mounts<'a>(spec: &'a Value, path: &FieldPath) -> Vec<UndefinedName<'a>> {
     let claims = list(spec, "volumeClaimTemplates").iter().map(|it| text(&it["metadata"], "name"));
     let declared: Vec<&str> = list(spec, "volumes").iter().map(|it| text(it, "name")).chain(claims).collect();
     if spec.get("podSpecPatch").is_some() {
@@ -221,7 +222,7 @@ fn mounts<'a>(spec: &'a Value, path: &FieldPath) -> Vec<Fault<'a>> {
                         text(template, "name")
                     );
                     let field = place.key("volumeMounts").index(index).key("name");
-                    found.push(Fault { field, name, message, known: declared.clone() });
+                    found.push(UndefinedName { field, name, message, known: declared.clone() });
                 }
             }
         }
@@ -233,11 +234,16 @@ fn mounts<'a>(spec: &'a Value, path: &FieldPath) -> Vec<Fault<'a>> {
 }
 
 /// The template that a step or task runs.
-fn named<'a>(step: &'a Value, path: &FieldPath, place: &str, known: &[&'a str]) -> Option<Fault<'a>> {
+fn undefined_template<'a>(
+    step: &'a Value,
+    path: &FieldPath,
+    place: &str,
+    known: &[&'a str],
+) -> Option<UndefinedName<'a>> {
     let name = text(step, "template");
     if name.is_empty() || known.contains(&name) {
         return None;
     }
     let message = format!("{place}.{} template name '{name}' undefined", text(step, "name"));
-    Some(Fault { field: path.key("template"), name, message, known: known.to_vec() })
+    Some(UndefinedName { field: path.key("template"), name, message, known: known.to_vec() })
 }

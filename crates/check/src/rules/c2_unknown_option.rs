@@ -26,7 +26,7 @@ use tiphys_value::{FieldPath, ObjectExt, Value};
 
 use crate::{
     Context, Report, Rule,
-    support::{fields::keys, once::Once, placeholders, similar},
+    support::{dedup::Once, field_paths::keys, nearest_name, placeholders},
 };
 
 /// See the module.
@@ -64,7 +64,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         for (annotation, known) in WORDS {
             let path = keys(&["metadata", "annotations", annotation]);
             let words = object.value().annotation(annotation).unwrap_or_default().split(',').map(str::trim);
-            words.for_each(|word| look(context, object, &path, word, known, &mut once));
+            words.for_each(|word| check_option(context, object, &path, word, known, &mut once));
         }
         let path = keys(&["metadata", "annotations", "argocd.argoproj.io/sync-options"]);
         let options = object.value().annotation("argocd.argoproj.io/sync-options").unwrap_or_default();
@@ -84,10 +84,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
 fn name(context: &Context<'_>, object: &Object, path: &FieldPath, option: &str, once: &mut Once) {
     let option = option.trim();
     let before = option.split('=').next().unwrap_or(option).trim();
-    look(context, object, path, before, &SYNC_OPTIONS, once);
+    check_option(context, object, path, before, &SYNC_OPTIONS, once);
 }
 
-fn look(
+fn check_option(
     context: &Context<'_>,
     object: &Object,
     path: &FieldPath,
@@ -100,11 +100,11 @@ fn look(
     }
     let same = known.iter().copied().find(|it| it.eq_ignore_ascii_case(word));
     // What is like none of the words may be of a later version.
-    let Some(meant) = same.or_else(|| similar::nearest(word, known.iter().copied())) else { return };
+    let Some(meant) = same.or_else(|| nearest_name::nearest(word, known.iter().copied())) else { return };
     let diagnostic = RULE
         .diagnostic(format!("{} has an option {word:?}, which Argo CD does not know", object.title()))
         .at(context.survey.span(object, path), "passed over without a word")
         .because("nobody validates these words: what the option was for does not happen")
         .help(format!("write {meant}"));
-    once.add(word, RULE.finding(context, object, diagnostic).likely().respelt(word, meant));
+    once.add(word, RULE.finding(context, object, diagnostic).likely().with_spelling(word, meant));
 }

@@ -27,11 +27,11 @@ use tiphys_value::ObjectExt;
 use crate::{
     Context, Report, Rule,
     support::{
-        charts,
-        declared::mentions,
-        fields::{keys, rewrite},
-        once::Once,
-        parts,
+        dedup::Once,
+        field_paths::{keys, rewrite},
+        known_charts,
+        sync_options::mentions,
+        unrendered_files,
     },
 };
 
@@ -77,8 +77,8 @@ impl Served {
     fn is_missing_in(&self, release: &str) -> bool {
         let is_told =
             release.trim_start_matches('v').split('.').take(2).all(|part| part.parse::<u32>().is_ok());
-        let is_before = self.first != "0" && charts::is_older(release, self.first);
-        let is_after = self.end != "-" && !charts::is_older(release, self.end);
+        let is_before = self.first != "0" && known_charts::is_older(release, self.first);
+        let is_after = self.end != "-" && !known_charts::is_older(release, self.end);
         is_told && release.contains('.') && (is_before || is_after)
     }
 }
@@ -93,7 +93,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         };
         let Some(served) = known.iter().find(of_object) else { continue };
         let Some((app, release)) = installed(context, object, served) else { continue };
-        if served.is_missing_in(&release) && !parts::may_be_a_patch(context.survey, object) {
+        if served.is_missing_in(&release) && !unrendered_files::may_be_a_patch(context.survey, object) {
             once.add(object.key.kind.as_str(), finding(context, object, served, (app, &release)));
         }
     }
@@ -107,7 +107,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 fn installed<'a>(context: &Context<'a>, object: &Object, served: &Served) -> Option<(&'a App, String)> {
     let own = context.survey.app_of(object)?;
     let is_chart = |source: &ApplicationSource| {
-        source.chart.rsplit('/').next() == Some(served.chart) && !charts::leaves_out_crds(source)
+        source.chart.rsplit('/').next() == Some(served.chart) && !known_charts::leaves_out_crds(source)
     };
     let mut found = context.survey.apps.iter().filter_map(|app| {
         let is_near = app.environment == own.environment && app.cluster() == own.cluster();

@@ -32,7 +32,7 @@ use tiphys_yaml::{Content, Node, Profile};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{fields, inline, once::Once, placeholders, pods::text},
+    support::{dedup::Once, field_paths, inline_manifests, placeholders, pods::text},
 };
 
 /// See the module.
@@ -57,7 +57,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let Ok(value) = tiphys_yaml::to_value(node, Profile::Go2) else { continue };
             let number = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
             let place = |field: &FieldPath| {
-                inline::position(node, field).map(|(line, column)| span(number(line), number(column)))
+                inline_manifests::position(node, field)
+                    .map(|(line, column)| span(number(line), number(column)))
             };
             judge(context, &value, &place, &mut once);
         }
@@ -68,37 +69,37 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let unknown = survey.files.ending(&[".yaml", ".yml"]).filter(|path| !known.contains(path));
     for path in unknown.filter(|path| is_of_values(path)) {
         let Some(text) = survey.files.text(path).filter(|text| may_hold_one(text)) else { continue };
-        of_text(&text, &|line, column| at(context, path, line, column));
+        of_text(&text, &|line, column| span_at(context, path, line, column));
     }
     for app in survey.apps.iter().filter(|app| !app.is_rendered()) {
         let spec = &app.application.spec;
         for (index, source) in spec.effective_sources().iter().enumerate() {
             let Some(helm) = source.helm.as_ref().filter(|helm| may_hold_one(&helm.values)) else { continue };
-            let field = fields::source(spec, index).key("helm").key("values");
+            let field = field_paths::source(spec, index).key("helm").key("values");
             let place = survey.app_span(app, &field);
             of_text(&helm.values, &|line, _| inside(context, &place, line));
         }
     }
     for app in survey.apps.iter().filter(|app| !app.is_rendered()) {
         let spec = &app.application.spec;
-        let sources = (0..spec.effective_sources().len()).map(|index| fields::source(spec, index));
+        let sources = (0..spec.effective_sources().len()).map(|index| field_paths::source(spec, index));
         for (path, value) in
-            sources.flat_map(|it| within(&app.declared.value, &it.key("helm").key("valuesObject")))
+            sources.flat_map(|it| manifests_below(&app.declared.value, &it.key("helm").key("valuesObject")))
         {
-            let place = |field: &FieldPath| Some(survey.app_span(app, &joined(&path, field)));
+            let place = |field: &FieldPath| Some(survey.app_span(app, &join_path(&path, field)));
             judge(context, value, &place, &mut once);
         }
     }
     for release in survey.objects.iter().filter(|object| object.key.kind == "HelmRelease") {
-        for (path, value) in within(release.value(), &fields::keys(&["spec", "values"])) {
-            let place = |field: &FieldPath| Some(survey.span(release, &joined(&path, field)));
+        for (path, value) in manifests_below(release.value(), &field_paths::keys(&["spec", "values"])) {
+            let place = |field: &FieldPath| Some(survey.span(release, &join_path(&path, field)));
             judge(context, value, &place, &mut once);
         }
     }
     once.report(report);
 }
 
-fn joined(path: &FieldPath, below: &FieldPath) -> FieldPath {
+fn join_path(path: &FieldPath, below: &FieldPath) -> FieldPath {
     below.0.iter().fold(path.clone(), |path, step| match step {
         Segment::Key(key) => path.key(key.as_str()),
         Segment::Index(index) => path.index(*index),
@@ -106,7 +107,7 @@ fn joined(path: &FieldPath, below: &FieldPath) -> FieldPath {
 }
 
 /// The manifests below a field of an object, with their paths.
-fn within<'a>(object: &'a Value, field: &FieldPath) -> Vec<(FieldPath, &'a Value)> {
+fn manifests_below<'a>(object: &'a Value, field: &FieldPath) -> Vec<(FieldPath, &'a Value)> {
     let mut found = Vec::new();
     let mut left: Vec<(FieldPath, &Value, usize)> =
         field.get(object).map(|value| (field.clone(), value, 0)).into_iter().collect();
@@ -139,7 +140,7 @@ fn may_hold_one(text: &str) -> bool {
 }
 
 /// A place in a file of values.
-fn at(context: &Context<'_>, path: &Arc<str>, line: u32, column: u32) -> Span {
+fn span_at(context: &Context<'_>, path: &Arc<str>, line: u32, column: u32) -> Span {
     context.survey.files.span(&Location::new(path.clone(), line, column))
 }
 
@@ -200,7 +201,7 @@ fn judge(context: &Context<'_>, value: &Value, place: &dyn Fn(&FieldPath) -> Opt
     let Some((unknown, is_shipped)) = unknown(context, &gvk, value) else { return };
     let GroupVersionKind { version, kind, .. } = &gvk;
     for field in unknown.iter().filter(|field| !placeholders::is_in(field)) {
-        let Some(span) = place(&fields::of_api(field)) else { continue };
+        let Some(span) = place(&field_paths::of_api(field)) else { continue };
         let message = format!(
             "{kind}/{name} among the values cannot be handled: {kind} in version \"{version}\" has no field \"{field}\""
         );
@@ -219,7 +220,7 @@ fn unknown(context: &Context<'_>, gvk: &GroupVersionKind, value: &Value) -> Opti
     const MOST: usize = 6;
     let catalog = Catalog::latest();
     let found = match catalog.kind(gvk).and_then(|_| catalog.type_of(gvk)) {
-        Some(ty) => Some((inline::unknown(ty, &mut value.clone()), false)),
+        Some(ty) => Some((inline_manifests::unknown_fields(ty, &mut value.clone()), false)),
         None => {
             let best = context.definitions().of_kind(gvk).into_iter().map(|custom| {
                 let mut pruned = value.clone();

@@ -27,11 +27,10 @@ use crate::{
     Context, Report, Rule,
     support::{
         cluster::Cluster,
-        fields::keys,
-        once::Once,
-        placeholders,
+        dedup::Once,
+        field_paths::keys,
+        nearest_name, placeholders,
         pods::{Pod, list, text},
-        similar,
     },
 };
 
@@ -54,7 +53,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 if text(webhook, "failurePolicy") != "Ignore"
                     && let Some(service) = webhook.at(&["clientConfig", "service"])
                 {
-                    look(context, cluster, object, (text(webhook, "name"), service, &path), &mut once);
+                    check_webhook(
+                        context,
+                        cluster,
+                        object,
+                        (text(webhook, "name"), service, &path),
+                        &mut once,
+                    );
                 }
             }
         }
@@ -84,7 +89,7 @@ fn without_pods(
     if selector.is_empty()
         || is_scaled
         || service.owner != object.owner
-        || placeholders::has(service.value())
+        || placeholders::has_placeholder(service.value())
         || cluster.has_operated_pods(namespace)
     {
         return;
@@ -113,7 +118,7 @@ fn without_pods(
     once.add(&what, RULE.finding(context, object, diagnostic).likely());
 }
 
-fn look(
+fn check_webhook(
     context: &Context<'_>,
     cluster: &Cluster<'_>,
     object: &Object,
@@ -125,7 +130,7 @@ fn look(
     let is_own = |it: &Object| it.owner == object.owner;
     let is_seen = cluster.pods.iter().any(|pod| pod.object.key.namespace == namespace)
         || cluster.core("Service", namespace, name).is_some_and(is_own);
-    if !is_seen || placeholders::has(service) || cluster.is_partly_hidden(namespace) {
+    if !is_seen || placeholders::has_placeholder(service) || cluster.is_partly_hidden(namespace) {
         return;
     }
     let port = service.get("port").and_then(Value::as_i64).unwrap_or(443);
@@ -136,7 +141,7 @@ fn look(
             let beside = cluster.objects.iter().filter(|it| {
                 it.key.kind == "Service" && it.key.group.is_empty() && it.key.namespace == namespace
             });
-            meant = similar::nearest(name, beside.map(|it| it.key.name.as_str()));
+            meant = nearest_name::nearest(name, beside.map(|it| it.key.name.as_str()));
             (format!("service {name:?} not found in {namespace}"), "name", None)
         }
         Some(found) => {

@@ -26,7 +26,7 @@ use tiphys_diag::Severity;
 use tiphys_graph::waits::{Blocked, blocked, retries};
 use tiphys_value::FieldPath;
 
-use crate::{Context, Report, Rule, places};
+use crate::{Context, Report, Rule, rule_helpers};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -95,7 +95,7 @@ fn add_others(context: &Context<'_>, report: &mut Report, blocked: &Blocked) {
     }
     let (name, span) = entry(context, blocked);
     let (early, late) = (meeting.first_step, meeting.second_step);
-    let (early, late) = (places::step(early, late), places::step(late, early));
+    let (early, late) = (rule_helpers::step(early, late), rule_helpers::step(late, early));
     let order = if blocked.same_step {
         format!("in the same {early} as its backend {}", backend.title())
     } else {
@@ -114,8 +114,8 @@ fn add_others(context: &Context<'_>, report: &mut Report, blocked: &Blocked) {
         .diagnostic(message)
         .at(survey.start(object), others)
         .see(span, "matches it, and fails closed")
-        .see(places::wave(context, first), format!("{} is applied in {early}", first.title()))
-        .see(places::wave(context, second), format!("{} is applied in {late}", second.title()))
+        .see(rule_helpers::wave(context, first), format!("{} is applied in {early}", first.title()))
+        .see(rule_helpers::wave(context, second), format!("{} is applied in {late}", second.title()))
         .because(if blocked.stalls {
             "the operation fails at the refused object before it comes to the backend, at every attempt"
         } else {

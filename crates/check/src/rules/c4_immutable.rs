@@ -27,7 +27,7 @@ use tiphys_value::{GroupVersionKind, ObjectExt, Value};
 
 use crate::{
     Context, Report, Rule,
-    support::{declared, fields, once::Once},
+    support::{dedup::Once, field_paths, sync_options},
 };
 
 /// See the module.
@@ -48,11 +48,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for object in context.survey.objects.iter().filter(|object| matches!(object.owner, Owner::App(_))) {
         // Hooks are deleted before they are made again, and Force does the same for what cannot be changed.
-        if !object.hooks.is_empty() || declared::is_on(context.survey, object, "Force") {
+        if !object.hooks.is_empty() || sync_options::is_on(context.survey, object, "Force") {
             continue;
         }
         let Some(before) = before(context.survey, base, object) else { continue };
-        for error in refused(object.value(), before.value()) {
+        for error in change_errors(object.value(), before.value()) {
             once.add(&error.to_string(), finding(context, object, before, &error));
         }
     }
@@ -71,7 +71,7 @@ fn before<'a>(survey: &Survey, base: &'a Survey, object: &Object) -> Option<&'a 
 }
 
 /// Why the API server refuses the change; nothing if the object was refused already.
-fn refused(new: &Value, old: &Value) -> Vec<FieldError> {
+fn change_errors(new: &Value, old: &Value) -> Vec<FieldError> {
     let gvk = new.gvk();
     if new == old || old.gvk() != gvk {
         return Vec::new();
@@ -112,9 +112,9 @@ fn keep_given(gvk: &GroupVersionKind, new: &mut Value, old: &mut Value) {
 }
 
 fn finding(context: &Context<'_>, object: &Object, before: &Object, error: &FieldError) -> crate::Finding {
-    let field = fields::nearest(fields::of_api(&error.field), object.value());
+    let field = field_paths::nearest(field_paths::of_api(&error.field), object.value());
     let name = tiphys_schema::quote(object.value().name());
-    let was = fields::of_api(&error.field).get(before.value()).map(Value::to_string).unwrap_or_default();
+    let was = field_paths::of_api(&error.field).get(before.value()).map(Value::to_string).unwrap_or_default();
     let label =
         if was.is_empty() || was.len() > 120 { "changed here".to_owned() } else { format!("it was {was}") };
     let mut diagnostic = RULE
@@ -123,7 +123,7 @@ fn finding(context: &Context<'_>, object: &Object, before: &Object, error: &Fiel
         .because("the API server refuses the whole update, at this sync and at every one after it")
         .help("leave the field as it was, or give the object another name and let the old one be pruned")
         .help("or annotate it with argocd.argoproj.io/sync-options: Force=true,Replace=true: it is deleted and made again");
-    if declared::is_on(context.survey, object, "Replace") {
+    if sync_options::is_on(context.survey, object, "Replace") {
         diagnostic.severity = Severity::Warning;
     }
     RULE.finding(context, object, diagnostic)
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     fn texts(new: Value, old: Value) -> Vec<String> {
-        refused(&new, &old).iter().map(ToString::to_string).collect()
+        change_errors(&new, &old).iter().map(ToString::to_string).collect()
     }
 
     #[test]

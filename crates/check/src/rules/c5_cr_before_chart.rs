@@ -37,8 +37,8 @@ use tiphys_model::names;
 use tiphys_value::ObjectExt;
 
 use crate::{
-    Context, Finding, Report, Rule, places,
-    support::{chart_definitions::Defining, chart_uses::ChartUse, declared},
+    Context, Finding, Report, Rule, rule_helpers,
+    support::{chart_crds::Defining, chart_uses::ChartUse, sync_options},
 };
 
 /// See the module.
@@ -114,7 +114,7 @@ fn providers<'a>(context: &'a Context<'_>) -> Vec<Provider<'a>> {
         };
         // What distributions of Kubernetes bring themselves may be there before any sync.
         let is_of_distribution = used.chart == "traefik";
-        let chart = Defining::of(&used.chart)
+        let chart = Defining::find(&used.chart)
             .filter(|it| !is_of_distribution && used.brings_definitions && it.brings(&used.values));
         let is_elsewhere = || installed_elsewhere(context, &used.chart);
         if let Some(chart) = chart.filter(|_| !is_elsewhere()) {
@@ -183,7 +183,7 @@ fn early(context: &Context<'_>, provider: &Provider<'_>, object: &Object, app: &
         return None;
     }
     let declaration = context.survey.object(provider.declared?);
-    let skips = declared::is_on(context.survey, object, "SkipDryRunOnMissingResource");
+    let skips = sync_options::is_on(context.survey, object, "SkipDryRunOnMissingResource");
     let is_beside = |meeting: &Meeting| meeting.first == object.id;
     match context.analyses().order.relation(object, declaration) {
         Relation::Before(meeting) if is_beside(&meeting) => Some(Early::Beside(meeting)),
@@ -208,7 +208,7 @@ fn finding(
     let chart = provider.chart.map_or("", |chart| chart.chart);
     let (Early::Beside(meeting) | Early::Before(meeting) | Early::Unordered(meeting)) = early;
     let (one, other) = (meeting.first_step, meeting.second_step);
-    let (one, other) = (places::step(one, other), places::step(other, one));
+    let (one, other) = (rule_helpers::step(one, other), rule_helpers::step(other, one));
     let second = survey.object(meeting.second);
     let when = match early {
         Early::Beside(_) => format!("is applied by the same sync as Application {}", provider.app.name()),
@@ -253,7 +253,7 @@ fn finding(
         diagnostic = diagnostic.see(used.span.clone(), "its definition comes with this chart");
     }
     let diagnostic = diagnostic
-        .see(places::wave(context, second), format!("{} is applied in {other}", second.title()))
+        .see(rule_helpers::wave(context, second), format!("{} is applied in {other}", second.title()))
         .because(because)
         .help(help);
     RULE.finding(context, object, diagnostic).likely()

@@ -27,7 +27,7 @@ use tiphys_diag::Severity;
 use tiphys_graph::waits::{Need, Unmet, retries};
 use tiphys_model::SyncOptions;
 
-use crate::{Context, Report, Rule, places};
+use crate::{Context, Report, Rule, rule_helpers};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -58,7 +58,7 @@ fn add(context: &Context<'_>, report: &mut Report, unmet: &Unmet) {
         return;
     }
     let (early, late) = (unmet.meeting.first_step, unmet.meeting.second_step);
-    let (early, late) = (places::step(early, late), places::step(late, early));
+    let (early, late) = (rule_helpers::step(early, late), rule_helpers::step(late, early));
     let order = if unmet.same_step {
         format!("in the same {early} as")
     } else {
@@ -75,8 +75,8 @@ fn add(context: &Context<'_>, report: &mut Report, unmet: &Unmet) {
     let second = survey.object(unmet.meeting.second);
     let mut diagnostic = RULE.diagnostic(message).at(survey.start(object), more(unmet.others));
     if first.id != object.id {
-        diagnostic =
-            diagnostic.see(places::wave(context, first), format!("{} is applied in {early}", first.title()));
+        diagnostic = diagnostic
+            .see(rule_helpers::wave(context, first), format!("{} is applied in {early}", first.title()));
     }
     let attempts = match retries {
         0 => "and is not repeated".to_owned(),
@@ -84,7 +84,7 @@ fn add(context: &Context<'_>, report: &mut Report, unmet: &Unmet) {
         times => format!("and is repeated {times} times"),
     };
     let diagnostic = diagnostic
-        .see(places::wave(context, second), format!("{} is applied in {late}", second.title()))
+        .see(rule_helpers::wave(context, second), format!("{} is applied in {late}", second.title()))
         .because(format!(
             "the API server refuses a kind that it does not know: the sync of {} fails {attempts}",
             app.name()

@@ -28,7 +28,7 @@ use tiphys_value::ObjectExt;
 
 use crate::{
     Context, Report, Rule,
-    support::{chart_definitions::Defining, declared, once::Once, pods::text},
+    support::{chart_crds::Defining, dedup::Once, pods::text, sync_options},
 };
 
 /// See the module.
@@ -112,8 +112,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for app in &context.survey.apps {
         let objects: Vec<&Object> = context.survey.objects_of(app.id).collect();
-        for (subscription, brought) in objects.iter().filter_map(|it| Some((it, Brought::by(it)?))) {
-            for object in objects.iter().filter(|it| brought.has(it)) {
+        for (subscription, brought) in objects.iter().filter_map(|it| Some((it, Brought::for_object(it)?))) {
+            for object in objects.iter().filter(|it| brought.covers(it)) {
                 if !is_refused(context, object) {
                     continue;
                 }
@@ -148,7 +148,7 @@ enum Brought {
 }
 
 impl Brought {
-    fn by(object: &Object) -> Option<Self> {
+    fn for_object(object: &Object) -> Option<Self> {
         let spec = &object.value()["spec"];
         match (object.key.group.as_str(), object.key.kind.as_str()) {
             ("operators.coreos.com", "Subscription") => {
@@ -164,13 +164,13 @@ impl Brought {
             ("helm.cattle.io", "HelmChart") => {
                 let chart = text(spec, "chart").rsplit('/').next()?;
                 let values = tiphys_yaml::from_yaml(text(spec, "valuesContent")).unwrap_or_default();
-                Defining::of(chart).filter(|it| it.brings(&[values])).map(Self::Chart)
+                Defining::find(chart).filter(|it| it.brings(&[values])).map(Self::Chart)
             }
             _ => None,
         }
     }
 
-    fn has(&self, object: &Object) -> bool {
+    fn covers(&self, object: &Object) -> bool {
         let (group, kind) = (object.key.group.as_str(), object.key.kind.as_str());
         match self {
             Self::Groups(groups) => groups.contains(&group),
@@ -194,6 +194,6 @@ fn is_refused(context: &Context<'_>, object: &Object) -> bool {
     };
     object.hooks.is_empty()
         && Catalog::latest().kind(&object.value().gvk()).is_none()
-        && !declared::is_on(survey, object, "SkipDryRunOnMissingResource")
+        && !sync_options::is_on(survey, object, "SkipDryRunOnMissingResource")
         && !is_defined()
 }

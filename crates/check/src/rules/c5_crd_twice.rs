@@ -27,7 +27,7 @@ use tiphys_value::{FieldPath, Location, ObjectExt, Value};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{chart_definitions::Defining, charts},
+    support::{chart_crds::Defining, known_charts},
 };
 
 /// See the module.
@@ -42,15 +42,16 @@ pub const RULE: Rule = Rule {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     rendered(context, report);
-    unseen(context, report);
+    report_unseen_charts(context, report);
 }
 
 /// Charts that were not seen but are known to bring definitions that another Application brings too.
-fn unseen(context: &Context<'_>, report: &mut Report) {
+fn report_unseen_charts(context: &Context<'_>, report: &mut Report) {
     for app in context.survey.apps.iter().filter(|app| matches!(app.outcome, Outcome::Unseen(_))) {
         for source in app.application.spec.effective_sources() {
-            let Some(known) = Defining::of(chart_name(&source)) else { continue };
-            if charts::leaves_out_crds(&source) || !known.brings(&charts::inline_values(&source)) {
+            let Some(known) = Defining::find(chart_name(&source)) else { continue };
+            if known_charts::leaves_out_crds(&source) || !known.brings(&known_charts::inline_values(&source))
+            {
                 continue;
             }
             let others = context.survey.apps.iter().filter(|other| {

@@ -28,7 +28,7 @@ use tiphys_vfs::{base_name, join, parent};
 
 use crate::{
     Context, Report, Rule,
-    support::{cluster::Cluster, fields::keys, flux::Flux, kustomizations, placeholders},
+    support::{cluster::Cluster, field_paths::keys, flux::Flux, kustomization_entries, placeholders},
 };
 
 /// See the module.
@@ -79,7 +79,7 @@ fn of_flux(context: &Context<'_>, report: &mut Report) {
     const FEWEST: usize = 3;
     const GROUPS: [&str; 2] = ["kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io"];
     let objects = &context.survey.objects;
-    let (flux, built) = (Flux::of(context.survey), built(context.survey));
+    let (flux, built) = (Flux::from_survey(context.survey), built(context.survey));
     let own = objects.iter().filter(|it| match it.owner {
         Owner::Unit(unit) => {
             !flux.moves(it) && is_built(context.survey, &built, &context.survey.units[unit.0].path)
@@ -138,7 +138,7 @@ fn built(survey: &Survey) -> BTreeSet<String> {
 
 /// Whether Flux builds a kustomization: by its folder, or by one above it, of which it takes all where that has none.
 fn is_built(survey: &Survey, built: &BTreeSet<String>, folder: &str) -> bool {
-    let has_none = |above: &str| kustomizations::of_folder(&survey.files, above).next().is_none();
+    let has_none = |above: &str| kustomization_entries::of_folder(&survey.files, above).next().is_none();
     built.contains(folder)
         || std::iter::successors(parent(folder), |above| parent(above))
             .any(|above| built.contains(above) && has_none(above))

@@ -32,7 +32,7 @@ use tiphys_render::{Cause, RenderError};
 use super::d2_cannot_render;
 use crate::{
     Context, Finding, Report, Rule,
-    support::{once::Once, render_fault::Fault},
+    support::{dedup::Once, render_fault::RenderFault},
 };
 
 /// See the module.
@@ -58,7 +58,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if let Outcome::Failed(error) = &unit.outcome
             && error.cause() == Cause::LoadRestricted
         {
-            let fault = Fault::of(context, error, None);
+            let fault = RenderFault::from_error(context, error, None);
             let mut diagnostic = explain(
                 RULE.diagnostic(format!(
                     "kustomization {} does not build: {}",
@@ -80,7 +80,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 fn finding(context: &Context<'_>, app: &App, error: &RenderError) -> Finding {
-    let fault = Fault::of(context, error, Some(app));
+    let fault = RenderFault::from_error(context, error, Some(app));
     let text = format!("Application {} cannot be rendered: {}", app.name(), kernel(&fault.text));
     let mut diagnostic = explain(RULE.diagnostic(text), fault);
     diagnostic = diagnostic.see(d2_cannot_render::source(context, app), "the source is named here");
@@ -97,7 +97,7 @@ fn kernel(text: &str) -> &str {
     KERNEL.find(text).map_or(text, |found| found.as_str())
 }
 
-fn explain(diagnostic: crate::Diagnostic, fault: Fault) -> crate::Diagnostic {
+fn explain(diagnostic: crate::Diagnostic, fault: RenderFault) -> crate::Diagnostic {
     let mut diagnostic = diagnostic
         .because("kustomize reads files only in or below the folder that it builds; with one file refused, nothing of the Application is produced")
         .help("give the folder of that file a kustomization of its own and name the folder: folders may lie elsewhere")

@@ -25,7 +25,7 @@ use tiphys_diag::Severity;
 use tiphys_graph::{Set, survey::declared_span};
 use tiphys_value::{ObjectExt, Value};
 
-use crate::{Context, Finding, Report, Rule, support::fields::keys};
+use crate::{Context, Finding, Report, Rule, support::field_paths::keys};
 
 /// See the module.
 pub const RULE: Rule = Rule {

@@ -37,7 +37,7 @@ use tiphys_yaml::{Content, Node, Profile};
 
 use crate::{
     Context, Report, Rule,
-    support::{fields::keys, once::Once, parts, placeholders},
+    support::{dedup::Once, field_paths::keys, placeholders, unrendered_files},
 };
 
 /// See the module.
@@ -62,7 +62,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             _ => continue,
         };
         let file = object.rendered.location.file.as_ref();
-        if placeholders::is_skeleton(file) || parts::may_be_a_patch(context.survey, object) {
+        if placeholders::is_skeleton(file) || unrendered_files::may_be_a_patch(context.survey, object) {
             continue;
         }
         let texts = object.value().get(field).and_then(Value::as_object);
@@ -75,13 +75,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
-fn add(context: &Context<'_>, object: &Object, field: &str, key: &str, why: &Fault, once: &mut Once) {
+fn add(context: &Context<'_>, object: &Object, field: &str, key: &str, why: &TextError, once: &mut Once) {
     let (text, because) = match why {
-        Fault::Syntax(why) => (
+        TextError::Syntax(why) => (
             format!("{key} of {} does not parse: {why}", object.title()),
             "by its name a program reads it as this format, and stops where it cannot",
         ),
-        Fault::Twice(twice) => (
+        TextError::Twice(twice) => (
             format!("{key} of {} sets the key {twice:?} twice in one mapping", object.title()),
             "readers take one of the two and say nothing, or refuse the text",
         ),
@@ -94,12 +94,12 @@ fn add(context: &Context<'_>, object: &Object, field: &str, key: &str, why: &Fau
 }
 
 /// What is wrong with a text.
-enum Fault {
+enum TextError {
     Syntax(String),
     Twice(String),
 }
 
-fn fault(key: &str, text: &str) -> Option<Fault> {
+fn fault(key: &str, text: &str) -> Option<TextError> {
     if text.trim().is_empty() || FILLED_IN.iter().any(|mark| text.contains(mark)) {
         return None;
     }
@@ -110,16 +110,16 @@ fn fault(key: &str, text: &str) -> Option<Fault> {
         return None;
     }
     match tiphys_yaml::parse_documents(text, Profile::Go3) {
-        Err(error) => Some(Fault::Syntax(error.to_string().trim_start_matches("yaml: ").to_owned())),
+        Err(error) => Some(TextError::Syntax(error.to_string().trim_start_matches("yaml: ").to_owned())),
         Ok(documents) => {
             let twice = documents.iter().find_map(|document| twice(&document.root, 0));
-            twice.map(|key| Fault::Twice(key.to_owned()))
+            twice.map(|key| TextError::Twice(key.to_owned()))
         }
     }
 }
 
 /// Why a text is no JSON, nor what lenient readers take for it: YAML in braces, JSON with comments.
-fn json(text: &str) -> Option<Fault> {
+fn json(text: &str) -> Option<TextError> {
     let error = serde_json::from_str::<serde::de::IgnoredAny>(text).err()?;
     let has_comments = text.lines().any(|line| {
         let line = line.trim_start();
@@ -128,7 +128,7 @@ fn json(text: &str) -> Option<Fault> {
     let is_lenient = has_comments || tiphys_yaml::parse_documents(text, Profile::Go3).is_ok();
     // Several values one after the other are a format of their own.
     let is_lines = error.to_string().starts_with("trailing characters");
-    (!is_lenient && !is_lines).then(|| Fault::Syntax(error.to_string()))
+    (!is_lenient && !is_lines).then(|| TextError::Syntax(error.to_string()))
 }
 
 /// A key that a mapping below a node has twice, with values that differ.

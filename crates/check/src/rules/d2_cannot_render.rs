@@ -34,14 +34,12 @@ use super::d2_revision;
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        checkout,
-        fields::{self, keys},
-        kustomizations,
-        once::Once,
-        parts, placeholders,
+        dedup::Once,
+        field_paths::{self, keys},
+        kustomization_entries, nearest_name, placeholders,
         pods::list,
-        render_fault::Fault,
-        set_aside, similar,
+        render_fault::RenderFault,
+        sparse_checkout, unrendered_files, unused_files,
     },
 };
 
@@ -77,7 +75,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             once.add(&what, finding);
         }
     }
-    let left_to_others = kustomizations::left_to_others(&context.survey.files);
+    let left_to_others = kustomization_entries::left_to_others(&context.survey.files);
     for unit in context.survey.units.iter().filter(|unit| unit.kind == UnitKind::Kustomization) {
         if let Outcome::Failed(error) = &unit.outcome
             && error.cause() == Cause::Other
@@ -86,11 +84,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
             && !is_written_later(context, &unit.path, error)
         {
             let text = "the kustomization does not build";
-            let file = kustomizations::of_folder(&context.survey.files, &unit.path).next();
+            let file = kustomization_entries::of_folder(&context.survey.files, &unit.path).next();
             let file = file.unwrap_or_else(|| unit.path.clone());
             let mut finding = warning(context, &file, text, error);
             if left_to_others.iter().any(|entry| error.headline().contains(&format!("'{entry}'")))
-                || kustomizations::is_moved(&context.survey.files, &file)
+                || kustomization_entries::is_moved(&context.survey.files, &file)
             {
                 finding.diagnostic.severity = Severity::Info;
             }
@@ -201,16 +199,16 @@ fn dangling(context: &Context<'_>, once: &mut Once) {
         .map(|unit| unit.path.as_str())
         .collect();
     let mut last = String::new();
-    for it in kustomizations::dangling(&survey.files) {
+    for it in kustomization_entries::dangling(&survey.files) {
         // One entry of a file is enough to look at it; so is what its build says.
         let folder = it.file.rsplit_once('/').map_or("", |(folder, _)| folder);
         if last == it.file || failed.contains(&folder) {
             continue;
         }
         let is_left_out = placeholders::is_skeleton(&it.file)
-            || set_aside::is_ignored(&survey.files, &it.path)
-            || checkout::is_sparse(&survey.files)
-            || checkout::empty_submodule(&survey.files, &it.path).is_some();
+            || unused_files::is_ignored(&survey.files, &it.path)
+            || sparse_checkout::is_sparse(&survey.files)
+            || sparse_checkout::empty_submodule(&survey.files, &it.path).is_some();
         let quoted = format!("'{}'", it.entry);
         if is_left_out || told.iter().any(|text| text.contains(&quoted) || text.contains(&it.path)) {
             continue;
@@ -224,16 +222,16 @@ fn dangling(context: &Context<'_>, once: &mut Once) {
             ))
             .at(survey.files.span(&Location::new(it.file.clone(), it.line, 0)), "this entry")
             .because("whatever builds it fails here, once what it names before is there");
-        let is_moved = kustomizations::is_moved(&survey.files, &it.file);
+        let is_moved = kustomization_entries::is_moved(&survey.files, &it.file);
         diagnostic.severity = if is_moved { Severity::Info } else { Severity::Warning };
         let (above, last) = it.path.rsplit_once('/').unwrap_or(("", &it.path));
         let beside = survey.files.tree().read_dir(above).unwrap_or_default();
         let names: Vec<String> = beside.into_iter().map(|entry| entry.name).collect();
-        let nearest = similar::nearest(last, names.iter().map(String::as_str));
+        let nearest = nearest_name::nearest(last, names.iter().map(String::as_str));
         diagnostic.help.extend(nearest.map(|nearest| format!("there is {nearest} beside it")));
         let mut finding = Finding::new(RULE.incident, diagnostic).likely();
         if let Some(nearest) = nearest {
-            finding = finding.respelt(last, nearest);
+            finding = finding.with_spelling(last, nearest);
         }
         once.add(&it.path, finding);
     }
@@ -244,7 +242,7 @@ fn submodule(context: &Context<'_>, app: &App) -> Option<(String, Finding)> {
     let sources = app.application.spec.effective_sources();
     let of = sources.iter().find_map(|it| {
         let path = it.path.trim_start_matches("./").trim_end_matches('/');
-        checkout::empty_submodule(&context.survey.files, path)
+        sparse_checkout::empty_submodule(&context.survey.files, path)
     })?;
     let mut diagnostic = RULE
         .diagnostic(format!("Application {} was not seen: its submodule {of} is not checked out", app.name()))
@@ -270,7 +268,7 @@ fn values(context: &Context<'_>, app: &App) -> Option<(String, Finding)> {
             Ok(_) => "they are no mapping of names to values".to_owned(),
             Err(error) => error.to_string(),
         };
-        let place = fields::source(spec, at);
+        let place = field_paths::source(spec, at);
         let diagnostic = RULE
             .diagnostic(format!("Application {} cannot be rendered: its values cannot be read: {what}", app.name()))
             .at(context.survey.app_span(app, &place.key("helm").key("values")), "these values")
@@ -321,7 +319,7 @@ fn is_made_later(context: &Context<'_>, error: &RenderError) -> bool {
     let after = |mark: &str| error.headline().split(mark).nth(1);
     let missing = after("lstat ").or_else(|| after(": open "));
     let missing = missing.and_then(|rest| rest.split(": no such file").next());
-    missing.is_some_and(|path| set_aside::is_ignored(&context.survey.files, path))
+    missing.is_some_and(|path| unused_files::is_ignored(&context.survey.files, path))
 }
 
 /// Whether a values file is missing that Git is told to ignore, while a form of it is there: who runs the Application
@@ -331,7 +329,7 @@ fn is_given_later(context: &Context<'_>, error: &RenderError) -> bool {
     let missing = error.headline().split("cannot read \"").nth(1).and_then(|rest| rest.split('"').next());
     missing.is_some_and(|path| {
         let files = &context.survey.files;
-        set_aside::is_ignored(files, path)
+        unused_files::is_ignored(files, path)
             && FORMS.iter().any(|form| files.tree().exists(&format!("{path}.{form}")))
     })
 }
@@ -350,7 +348,7 @@ fn twice(context: &Context<'_>, fault: &Unread) -> Finding {
 }
 
 fn of_app(context: &Context<'_>, app: &App, error: &RenderError) -> Finding {
-    let fault = Fault::of(context, error, Some(app));
+    let fault = RenderFault::from_error(context, error, Some(app));
     let text = format!("Application {} cannot be rendered: {}", app.name(), fault.text);
     let mut diagnostic = RULE.diagnostic(text);
     diagnostic.related = fault.related;
@@ -373,7 +371,7 @@ fn of_app(context: &Context<'_>, app: &App, error: &RenderError) -> Finding {
     }
     let is_doubtful =
         is_set_aside(context, app) || is_adopted(context, app, error) || is_given_later(context, error);
-    let is_left_out = error.cause() == Cause::Missing && checkout::is_sparse(&context.survey.files);
+    let is_left_out = error.cause() == Cause::Missing && sparse_checkout::is_sparse(&context.survey.files);
     if is_left_out {
         finding
             .diagnostic
@@ -405,9 +403,9 @@ fn is_part(context: &Context<'_>, app: &App, error: &RenderError) -> bool {
     let file = app.declared.location.file.as_ref();
     let mut folders = file.match_indices('/').map(|(at, _)| &file[..at]);
     let is_below_one =
-        |folder: &str| kustomizations::of_folder(&context.survey.files, folder).next().is_some();
+        |folder: &str| kustomization_entries::of_folder(&context.survey.files, folder).next().is_some();
     app.declaration == Declaration::File
-        && (parts::is_resource_beside(context.survey, file)
+        && (unrendered_files::is_listed_resource(context.survey, file)
             || (error.headline().contains("no repoURL") && folders.any(is_below_one)))
 }
 
@@ -467,7 +465,7 @@ fn renamed(context: &Context<'_>, app: &App, span: Span, name: &str) -> Option<(
     let folder = tiphys_vfs::join(&source.path, folder).ok()?;
     let entries = context.survey.files.tree().read_dir(&folder).ok()?;
     let names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
-    let nearest = similar::nearest(file, names.iter().map(String::as_str))?.to_owned();
+    let nearest = nearest_name::nearest(file, names.iter().map(String::as_str))?.to_owned();
     let text = context.survey.files.text(&span.file)?;
     let line = text.lines().nth(span.start.line as usize - 1)?;
     if line.matches(file).count() != 1 {
@@ -510,7 +508,7 @@ fn is_elsewhere(context: &Context<'_>, app: &App, error: &RenderError) -> bool {
 }
 
 fn warning(context: &Context<'_>, path: &str, what: &str, error: &RenderError) -> Finding {
-    let fault = Fault::of(context, error, None);
+    let fault = RenderFault::from_error(context, error, None);
     let mut diagnostic = RULE.diagnostic(format!("{what}: {}", fault.text));
     diagnostic.severity = Severity::Warning;
     diagnostic.related = fault.related;

@@ -34,7 +34,7 @@ use tiphys_yaml::{Content, Node, Position, Profile};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{fields, once::Once},
+    support::{dedup::Once, field_paths},
 };
 
 /// See the module.
@@ -74,7 +74,7 @@ fn of_applications(context: &Context<'_>, report: &mut Report) {
             let mut found = Vec::new();
             documents.iter().for_each(|document| collect(&document.root, &mut found, 0));
             for twice in found.into_iter().filter(|twice| !twice.is_same).take(MOST) {
-                let place = fields::source(spec, at).key("helm").key("values");
+                let place = field_paths::source(spec, at).key("helm").key("values");
                 let diagnostic = RULE
                     .diagnostic(format!(
                         "the values of Application {} set the key {:?} twice in one mapping, in lines {} and {}: the first is lost",
@@ -144,7 +144,7 @@ fn collect(node: &Node, found: &mut Vec<Twice>, depth: usize) {
                         key: name.to_string(),
                         first: first.span.start,
                         second: key.span.start,
-                        is_same: same(value, other, depth),
+                        is_same: same_content(value, other, depth),
                     });
                 }
                 collect(value, found, depth + 1);
@@ -156,18 +156,19 @@ fn collect(node: &Node, found: &mut Vec<Twice>, depth: usize) {
 }
 
 /// Whether two nodes say the same, wherever they stand.
-fn same(one: &Node, other: &Node, depth: usize) -> bool {
+fn same_content(one: &Node, other: &Node, depth: usize) -> bool {
     const MAX_DEPTH: usize = 400;
     match (&one.content, &other.content) {
         _ if depth > MAX_DEPTH => false,
         (Content::Mapping(one), Content::Mapping(other)) => {
             one.len() == other.len()
                 && one.iter().zip(other).all(|((key, value), (of_other, other))| {
-                    key.content == of_other.content && same(value, other, depth + 1)
+                    key.content == of_other.content && same_content(value, other, depth + 1)
                 })
         }
         (Content::Sequence(one), Content::Sequence(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other, depth + 1))
+            one.len() == other.len()
+                && one.iter().zip(other).all(|(one, other)| same_content(one, other, depth + 1))
         }
         (one, other) => one == other,
     }

@@ -19,7 +19,7 @@ use tiphys_graph::{App, AppId, Declaration, Outcome, Survey};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{fields::keys, once::Once, placeholders},
+    support::{dedup::Once, field_paths::keys, placeholders},
 };
 
 /// See the module.
@@ -49,7 +49,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let folder =
             |app: &App| app.declared.location.file.rsplit_once('/').map(|(folder, _)| folder.to_owned());
         // Of what another tool fills in, it may apply one or the other.
-        let is_chosen = placeholders::has(&app.declared.value) || placeholders::has(&first.declared.value);
+        let is_chosen = placeholders::has_placeholder(&app.declared.value)
+            || placeholders::has_placeholder(&first.declared.value);
         if (is_chosen && !together)
             || survey.is_symbolic(app)
             || survey.is_symbolic(first)

@@ -27,10 +27,9 @@ use tiphys_value::ObjectExt;
 use crate::{
     Context, Report, Rule,
     support::{
+        dedup::Once,
         flux::{Flux, built_folder},
-        kustomizations,
-        once::Once,
-        set_aside,
+        kustomization_entries, unused_files,
     },
 };
 
@@ -50,7 +49,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     if secrets.is_empty() || has_key_for_all(survey) {
         return;
     }
-    let flux = Flux::of(survey);
+    let flux = Flux::from_survey(survey);
     let builders: Vec<(&Object, String)> =
         survey.objects.iter().filter_map(|object| Some((object, folder(object)?))).collect();
     let mut once = Once::default();
@@ -59,7 +58,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let is_told =
             |it: &Object| it.value()["spec"].get("decryption").is_some() || flux.may_give(it, "decryption");
         let mut same = builders.iter().filter(|(_, other)| other == path);
-        let is_aside = set_aside::is_put_away(&object.rendered.location.file);
+        let is_aside = unused_files::is_in_unused_folder(&object.rendered.location.file);
         if is_aside || same.any(|(other, _)| is_told(other)) {
             continue;
         }
@@ -104,7 +103,7 @@ fn builds(survey: &Survey, folder: &str, object: &Object) -> bool {
         UnitKind::Kustomization => unit.path == folder,
         UnitKind::Manifest => {
             tiphys_vfs::parent(&unit.path) == Some(folder)
-                && kustomizations::of_folder(&survey.files, folder).next().is_none()
+                && kustomization_entries::of_folder(&survey.files, folder).next().is_none()
         }
         UnitKind::Chart => false,
     }

@@ -22,7 +22,7 @@ use tiphys_value::ObjectExt;
 
 use crate::{
     Context, Report, Rule,
-    support::{fields::keys, once::Once, placeholders, set_aside, similar},
+    support::{dedup::Once, field_paths::keys, nearest_name, placeholders, unused_files},
 };
 
 /// See the module.
@@ -45,7 +45,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if !is_open
             && !path.is_empty()
             && !is_here(context, &path)
-            && !set_aside::is_ignored(&survey.files, &path)
+            && !unused_files::is_ignored(&survey.files, &path)
         {
             once.add(&path, missing(context, object, &path));
         }
@@ -66,9 +66,9 @@ fn missing(context: &Context<'_>, object: &Object, path: &str) -> crate::Finding
     let (above, last) = path.rsplit_once('/').unwrap_or(("", path));
     let beside = context.survey.files.tree().read_dir(above).unwrap_or_default();
     let names: Vec<String> = beside.into_iter().map(|entry| entry.name).collect();
-    let Some(nearest) = similar::nearest(last, names.iter().map(String::as_str)) else {
+    let Some(nearest) = nearest_name::nearest(last, names.iter().map(String::as_str)) else {
         return RULE.finding(context, object, diagnostic).likely();
     };
     diagnostic = diagnostic.help(format!("there is {nearest} beside it"));
-    RULE.finding(context, object, diagnostic).likely().respelt(last, nearest)
+    RULE.finding(context, object, diagnostic).likely().with_spelling(last, nearest)
 }

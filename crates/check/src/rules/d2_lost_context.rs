@@ -33,7 +33,7 @@ use tiphys_diag::{Edit, Severity, Span};
 use tiphys_graph::{Outcome, Survey, tools::Lines};
 use tiphys_vfs::is_below;
 
-use crate::{Context, Finding, Report, Rule, support::templates};
+use crate::{Context, Finding, Report, Rule, support::chart_templates};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -94,7 +94,7 @@ struct Use<'a> {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let files = &context.survey.files;
-    for folder in templates::charts(files) {
+    for folder in chart_templates::charts(files) {
         let own = if folder.is_empty() { "templates".to_owned() } else { format!("{folder}/templates") };
         let texts: Vec<(&Arc<str>, Arc<str>)> = files
             .paths()
@@ -153,8 +153,8 @@ fn uses(text: &str) -> Vec<Use<'_>> {
     let mut dot = Dot::Given;
     // Definitions that look first at what they are given know what to do.
     let mut careful: BTreeSet<&str> = BTreeSet::new();
-    for action in templates::ACTION.find_iter(text) {
-        let Some(inner) = templates::inner(action.as_str()) else { continue };
+    for action in chart_templates::ACTION.find_iter(text) {
+        let Some(inner) = chart_templates::inner(action.as_str()) else { continue };
         let (word, rest) = inner.split_once(|c: char| c.is_whitespace() || c == '(').unwrap_or((inner, ""));
         let within = blocks.iter().rev().find_map(|block| block.defines);
         if inner.contains("hasKey .") || inner.contains("kindIs") || inner.contains("typeIs") {

@@ -39,10 +39,10 @@ use tiphys_yaml::Profile;
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        chart_reads::Reads,
-        fields::{place, source},
-        once::Once,
-        placeholders, similar,
+        chart_values_read::Reads,
+        dedup::Once,
+        field_paths::{place, source},
+        nearest_name, placeholders,
     },
 };
 
@@ -83,7 +83,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 let read = path.and_then(|path| app.read.get(path.as_str()));
                 read.map(|path| files.entry(path.clone()).or_default().insert(folder.clone()));
             }
-            let reads = known.entry(folder.clone()).or_insert_with(|| Reads::of(&survey.files, &folder));
+            let reads =
+                known.entry(folder.clone()).or_insert_with(|| Reads::from_chart(&survey.files, &folder));
             if let Some(reads) = reads {
                 inline(context, (app, at), (helm, &folder, reads), &mut once);
             }
@@ -120,7 +121,7 @@ fn inline(
     let field = source(&app.application.spec, at).key("helm");
     let by = format!("Application {}", app.name());
     let mut told = |values: &Value, span: &dyn Fn(&FieldPath) -> Span| {
-        for it in misplaced(values, reads) {
+        for it in find_misplaced(values, reads) {
             let found = finding(&it, &by, folder, span(&it.path)).app(app.name());
             once.add(&it.shown, found);
         }
@@ -151,7 +152,7 @@ fn of_file(
     let text = files.text(path)?;
     let values = tiphys_yaml::from_yaml(&text).ok()?;
     let document = tiphys_yaml::parse_first(&text, Profile::Go2).ok()??;
-    for it in misplaced(&values, reads) {
+    for it in find_misplaced(&values, reads) {
         let start = place(&document.root, &it.path);
         let span = files.span(&Location::new(path.clone(), start.line, start.column));
         once.add(&it.shown, finding(&it, path, folder, span));
@@ -171,7 +172,7 @@ fn finding(it: &Misplaced, by: &str, folder: &str, span: Span) -> Finding {
 }
 
 /// The values that no template reads, where it is plain what was meant.
-fn misplaced(values: &Value, reads: &Reads) -> Vec<Misplaced> {
+fn find_misplaced(values: &Value, reads: &Reads) -> Vec<Misplaced> {
     let mut found = Vec::new();
     walk(values, &mut Vec::new(), reads, &mut found);
     found
@@ -188,10 +189,10 @@ fn walk<'a>(value: &'a Value, path: &mut Vec<&'a str>, reads: &Reads, found: &mu
         path.push(key);
         if is_empty || is_aside || reads.is_whole(path) {
             // Nothing to tell.
-        } else if reads.has(path) {
+        } else if reads.reads_value(path) {
             walk(below, path, reads, found);
         } else if !reads.has_default(path)
-            && let Some(meant) = meant(path, below, value, reads)
+            && let Some(meant) = intended_path(path, below, value, reads)
         {
             let at = path.iter().fold(FieldPath::default(), |at, step| at.key(*step));
             found.push(Misplaced { path: at, shown: path.join("."), meant });
@@ -202,11 +203,11 @@ fn walk<'a>(value: &'a Value, path: &mut Vec<&'a str>, reads: &Reads, found: &mu
 
 /// What was meant with a value that nothing reads: it without the key above what it holds, with fewer or one more of the keys
 /// above it, or the key that is nearly the same.
-fn meant(path: &[&str], value: &Value, beside: &Value, reads: &Reads) -> Option<String> {
+fn intended_path(path: &[&str], value: &Value, beside: &Value, reads: &Reads) -> Option<String> {
     let (last, above) = path.split_last()?;
     // `web: {replicaCount: 3}` for `replicaCount: 3`
     if let Some(map) = value.as_object()
-        && map.keys().all(|key| reads.has(&[above, &[key.as_str()]].concat()))
+        && map.keys().all(|key| reads.reads_value(&[above, &[key.as_str()]].concat()))
     {
         let keys: Vec<String> = map.keys().map(|key| [above, &[key.as_str()]].concat().join(".")).collect();
         return Some(keys.join(", "));
@@ -233,7 +234,9 @@ fn meant(path: &[&str], value: &Value, beside: &Value, reads: &Reads) -> Option<
     let is_common = COMMON.contains(last);
     let is_given = |path: &[&str]| path.len() == 1 && beside.get(path[0]).is_some() && above.is_empty();
     let higher = (0..above.len()).rev().map(|end| [&above[..end], &[last]].concat());
-    if let Some(higher) = higher.into_iter().find(|path| !is_common && reads.has(path) && !is_given(path)) {
+    if let Some(higher) =
+        higher.into_iter().find(|path| !is_common && reads.reads_value(path) && !is_given(path))
+    {
         return Some(higher.join("."));
     }
     let known = reads.keys_below(above);
@@ -244,6 +247,7 @@ fn meant(path: &[&str], value: &Value, beside: &Value, reads: &Reads) -> Option<
     {
         return Some([above, &[only, last]].concat().join("."));
     }
-    let near = similar::nearest(last, known.iter().copied()).filter(|near| beside.get(near).is_none())?;
+    let near =
+        nearest_name::nearest(last, known.iter().copied()).filter(|near| beside.get(near).is_none())?;
     Some([above, &[near]].concat().join("."))
 }

@@ -25,9 +25,9 @@ use tiphys_vfs::{base_name, join, parent};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        checkout, placeholders,
+        nearest_name, placeholders,
         pods::{list, text},
-        set_aside, similar,
+        sparse_checkout, unused_files,
     },
 };
 
@@ -75,10 +75,10 @@ fn finding(context: &Context<'_>, path: &str, name: &str, repository: &str) -> O
         .paths()
         .any(|it| it.strip_prefix(vendored.as_str()).is_some_and(|rest| rest.starts_with(['/', '-'])));
     let is_left_out = placeholders::is_in(repository)
-        || set_aside::is_ignored(files, &chart)
-        || set_aside::is_ignored(files, &wanted)
-        || checkout::is_sparse(files)
-        || checkout::empty_submodule(files, &wanted).is_some();
+        || unused_files::is_ignored(files, &chart)
+        || unused_files::is_ignored(files, &wanted)
+        || sparse_checkout::is_sparse(files)
+        || sparse_checkout::empty_submodule(files, &wanted).is_some();
     if files.contains(&chart) || is_vendored || is_left_out {
         return None;
     }
@@ -95,13 +95,13 @@ fn finding(context: &Context<'_>, path: &str, name: &str, repository: &str) -> O
     let (above, last) = wanted.rsplit_once('/').unwrap_or(("", &wanted));
     let beside = files.tree().read_dir(above).unwrap_or_default();
     let names: Vec<String> = beside.into_iter().map(|entry| entry.name).collect();
-    let nearest = similar::nearest(last, names.iter().map(String::as_str));
+    let nearest = nearest_name::nearest(last, names.iter().map(String::as_str));
     if let Some(nearest) = nearest {
         diagnostic = diagnostic.help(format!("there is {nearest} beside it"));
     }
     let finding = Finding::new(RULE.incident, diagnostic).likely();
     Some(match nearest {
-        Some(nearest) => finding.respelt(last, nearest),
+        Some(nearest) => finding.with_spelling(last, nearest),
         None => finding,
     })
 }

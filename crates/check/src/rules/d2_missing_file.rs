@@ -26,7 +26,7 @@ use tiphys_vfs::{base_name, is_below, join};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{placeholders, set_aside, templates},
+    support::{chart_templates, placeholders, unused_files},
 };
 
 /// See the module.
@@ -46,7 +46,7 @@ static READ: LazyLock<Regex> = LazyLock::new(|| {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let files = &context.survey.files;
-    for folder in templates::charts(files).filter(|folder| !set_aside::is_put_away(folder)) {
+    for folder in chart_templates::charts(files).filter(|folder| !unused_files::is_in_unused_folder(folder)) {
         let of_templates =
             if folder.is_empty() { "templates".to_owned() } else { format!("{folder}/templates") };
         for path in files.paths().filter(|path| is_below(path, &of_templates)) {
@@ -54,7 +54,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let asked = asked_for(&text);
             for read in READ.captures_iter(&text) {
                 let Some(name) = read.get(1).filter(|it| !asked.contains(it.as_str())) else { continue };
-                if let Some(help) = lacks(files, folder, name.as_str()) {
+                if let Some(help) = missing_file_help(files, folder, name.as_str()) {
                     let diagnostic = RULE
                         .diagnostic(format!("the chart in {folder:?} has no file {:?}", name.as_str()))
                         .at(Lines::of(path, &text).span(name.range()), "read as empty")
@@ -72,18 +72,18 @@ fn check(context: &Context<'_>, report: &mut Report) {
 /// The files that a template asks for first, or has something in place of.
 fn asked_for(text: &str) -> BTreeSet<&str> {
     const WORDS: [&str; 6] = ["if ", "with ", "default", "required", "empty", "or "];
-    let actions = templates::ACTION.find_iter(text).map(|it| it.as_str());
+    let actions = chart_templates::ACTION.find_iter(text).map(|it| it.as_str());
     let asking = actions.filter(|action| WORDS.iter().any(|word| action.contains(word)));
     asking.flat_map(|action| READ.captures_iter(action)).filter_map(|it| Some(it.get(1)?.as_str())).collect()
 }
 
 /// What to do about a file that a chart lacks; `None` if it has it, or something may make it.
-fn lacks(files: &Files, folder: &str, name: &str) -> Option<Vec<String>> {
+fn missing_file_help(files: &Files, folder: &str, name: &str) -> Option<Vec<String>> {
     // A path that leads out of the chart is none of its files.
     let is_inside = |path: &str| folder.is_empty() || is_below(path, folder);
     let inside = join(folder, name).ok().filter(|path| is_inside(path));
     if let Some(path) = &inside
-        && (files.contains(path) || set_aside::is_ignored(files, path) || placeholders::is_skeleton(name))
+        && (files.contains(path) || unused_files::is_ignored(files, path) || placeholders::is_skeleton(name))
     {
         return None;
     }

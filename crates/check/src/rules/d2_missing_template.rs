@@ -34,8 +34,8 @@ use tiphys_vfs::{is_below, join};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
+        chart_templates, nearest_name,
         pods::{list, text},
-        similar, templates,
     },
 };
 
@@ -60,7 +60,7 @@ static DEFINITION: LazyLock<Regex> = LazyLock::new(|| {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let files = &context.survey.files;
-    for folder in templates::charts(files) {
+    for folder in chart_templates::charts(files) {
         let path = if folder.is_empty() { "Chart.yaml".to_owned() } else { format!("{folder}/Chart.yaml") };
         let content = files.text(&path).and_then(|text| tiphys_yaml::from_yaml(&text).ok());
         let Some(chart) = content else { continue };
@@ -119,8 +119,8 @@ fn missing(files: &Files, folder: &str, chart: &Value) -> Vec<Call> {
     let mut found: Vec<Call> = Vec::new();
     for path in own {
         let Some(text) = texts.get(path.as_ref()) else { continue };
-        for action in templates::ACTION.find_iter(text) {
-            if templates::inner(action.as_str()).is_none() {
+        for action in chart_templates::ACTION.find_iter(text) {
+            if chart_templates::inner(action.as_str()).is_none() {
                 continue;
             }
             for name in CALL.captures_iter(action.as_str()).filter_map(|call| call.get(1)) {
@@ -133,7 +133,7 @@ fn missing(files: &Files, folder: &str, chart: &Value) -> Vec<Call> {
                 if !is_reached(text, at) {
                     continue;
                 }
-                let nearest = similar::nearest(told, defined.iter().copied()).map(str::to_owned);
+                let nearest = nearest_name::nearest(told, defined.iter().copied()).map(str::to_owned);
                 let nearest = nearest.or_else(|| {
                     // The name of the chart alone is mostly meant to be that of its objects.
                     let longer = format!("{told}.");

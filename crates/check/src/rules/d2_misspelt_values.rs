@@ -33,9 +33,9 @@ use tiphys_yaml::Profile;
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        fields::{keys, place},
-        once::Once,
-        parts, set_aside, similar,
+        dedup::Once,
+        field_paths::{keys, place},
+        nearest_name, unrendered_files, unused_files,
     },
 };
 
@@ -55,7 +55,7 @@ const OF_RESOURCES: [&str; 3] = ["limits", "requests", "claims"];
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     let survey = context.survey;
-    for object in survey.objects.iter().filter(|it| !parts::may_be_a_patch(survey, it)) {
+    for object in survey.objects.iter().filter(|it| !unrendered_files::may_be_a_patch(survey, it)) {
         let found = match (object.key.group.as_str(), object.key.kind.as_str()) {
             ("helm.toolkit.fluxcd.io", "HelmRelease") => vec![keys(&["spec", "values"])],
             ("argoproj.io", "Application") => of_application(object),
@@ -82,7 +82,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for path in survey.files.ending(&[".yaml", ".yml"]) {
         let stem = base_name(path).trim_end_matches(".yaml").trim_end_matches(".yml");
         let is_meant = stem.starts_with("values") || stem.ends_with("values");
-        if !is_meant || path.contains("/templates/") || set_aside::is_put_away(path) {
+        if !is_meant || path.contains("/templates/") || unused_files::is_in_unused_folder(path) {
             continue;
         }
         let Some(text) = survey.files.text(path) else { continue };
@@ -118,7 +118,7 @@ impl Slip {
     fn respelt(self, finding: impl FnOnce(Diagnostic) -> Finding) -> Finding {
         let finding = finding(self.diagnostic).likely();
         match &self.respelling {
-            Some((wrong, meant)) => finding.respelt(wrong, meant),
+            Some((wrong, meant)) => finding.with_spelling(wrong, meant),
             None => finding,
         }
     }
@@ -133,8 +133,8 @@ fn slips_of(
 ) -> Vec<(String, Slip)> {
     let (mut wrong, mut amiss, mut beside) = (Vec::new(), Vec::new(), Vec::new());
     collect(values, root, 0, &mut wrong);
-    refused(values, root, 0, &mut amiss);
-    misplaced(values, root, 0, &mut beside);
+    find_refused(values, root, 0, &mut amiss);
+    find_misplaced(values, root, 0, &mut beside);
     let refused = amiss.into_iter().map(|(path, text, why)| {
         let diagnostic = RULE
             .diagnostic(format!("{of} have {text:?}: {why}"))
@@ -168,7 +168,12 @@ fn slips_of(
 
 /// Annotations and labels that stand beside the field that they are meant to be in, which is empty: each with its place,
 /// that field and its own name.
-fn misplaced(value: &Value, path: &FieldPath, depth: usize, found: &mut Vec<(FieldPath, String, String)>) {
+fn find_misplaced(
+    value: &Value,
+    path: &FieldPath,
+    depth: usize,
+    found: &mut Vec<(FieldPath, String, String)>,
+) {
     const MAX_DEPTH: usize = 32;
     if depth > MAX_DEPTH {
         return;
@@ -178,7 +183,7 @@ fn misplaced(value: &Value, path: &FieldPath, depth: usize, found: &mut Vec<(Fie
             items
                 .iter()
                 .enumerate()
-                .for_each(|(at, item)| misplaced(item, &path.index(at), depth + 1, found));
+                .for_each(|(at, item)| find_misplaced(item, &path.index(at), depth + 1, found));
         }
         Value::Object(map) => {
             let empty = map.iter().find(|(name, value)| is_marks(name) && value.is_null());
@@ -190,7 +195,7 @@ fn misplaced(value: &Value, path: &FieldPath, depth: usize, found: &mut Vec<(Fie
             if let Some(((field, _), name)) = empty.zip(inside) {
                 found.push((path.key(name), field.clone(), name.clone()));
             }
-            map.iter().for_each(|(name, inner)| misplaced(inner, &path.key(name), depth + 1, found));
+            map.iter().for_each(|(name, inner)| find_misplaced(inner, &path.key(name), depth + 1, found));
         }
         _ => {}
     }
@@ -246,12 +251,13 @@ fn collect(
 const ACCESS_MODES: [&str; 4] = ["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"];
 
 /// Texts that no chart can make right: amounts that are none, access modes that there are not.
-fn refused(value: &Value, path: &FieldPath, depth: usize, found: &mut Vec<(FieldPath, String, String)>) {
+fn find_refused(value: &Value, path: &FieldPath, depth: usize, found: &mut Vec<(FieldPath, String, String)>) {
     const MAX_DEPTH: usize = 32;
     if depth > MAX_DEPTH {
         return;
     }
-    let below = |step: FieldPath, item: &Value, found: &mut Vec<_>| refused(item, &step, depth + 1, found);
+    let below =
+        |step: FieldPath, item: &Value, found: &mut Vec<_>| find_refused(item, &step, depth + 1, found);
     match value {
         Value::Array(items) => {
             items.iter().enumerate().for_each(|(at, item)| below(path.index(at), item, found));
@@ -294,7 +300,7 @@ fn modes_of(modes: &[Value], path: &FieldPath, found: &mut Vec<(FieldPath, Strin
     for (at, mode) in modes.iter().enumerate().filter_map(|(at, mode)| Some((at, mode.as_str()?))) {
         let same = ACCESS_MODES.iter().copied().find(|it| it.eq_ignore_ascii_case(mode) && *it != mode);
         // Short forms such as RWO are the chart's.
-        let meant = same.or_else(|| similar::nearest(mode, ACCESS_MODES.into_iter()));
+        let meant = same.or_else(|| nearest_name::nearest(mode, ACCESS_MODES.into_iter()));
         if let Some(meant) = meant.filter(|_| !ACCESS_MODES.contains(&mode)) {
             found.push((path.index(at), mode.to_owned(), format!("the access mode is {meant}")));
         }
@@ -336,7 +342,7 @@ fn slips(
 ) {
     let names = value.as_object().into_iter().flat_map(|map| map.keys());
     for name in names.filter(|name| !known.contains(&name.as_str())) {
-        let meant = similar::nearest(name, known.iter().copied());
+        let meant = nearest_name::nearest(name, known.iter().copied());
         if let Some(meant) = meant.and_then(|meant| known.iter().find(|it| **it == meant)) {
             // Where both are there, the other one is the chart's.
             if value.get(*meant).is_none() {

@@ -28,12 +28,11 @@ use tiphys_yaml::{Content, Node, Profile};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        fields::{keys, source},
+        dedup::Once,
+        field_paths::{keys, source},
         flux::built_folder,
-        once::Once,
-        placeholders,
+        nearest_name, placeholders,
         pods::list,
-        similar,
     },
 };
 
@@ -103,7 +102,7 @@ fn own_patches(context: &Context<'_>, app: &App, objects: &[&Object], once: &mut
                 "a patch is applied to what its target fits; if that is nothing, kustomize says nothing",
             );
         let finding = Finding::new(RULE.incident, diagnostic).app(app.name());
-        once.add(name, finding.perhaps(name, similar::nearest(name, of_kind())));
+        once.add(name, finding.perhaps(name, nearest_name::nearest(name, of_kind())));
     }
 }
 
@@ -143,7 +142,7 @@ fn of_flux(context: &Context<'_>, once: &mut Once) {
                 "kind"
             });
             let of_kind = built.iter().filter(|it| it.key.kind == kind).map(|it| it.value().name());
-            let nearest = name.and_then(|name| similar::nearest(name, of_kind));
+            let nearest = name.and_then(|name| nearest_name::nearest(name, of_kind));
             let diagnostic = RULE
                 .diagnostic(format!("{} has a patch for {shown}, and {folder} has none: the patch has no effect", object.title()))
                 .at(survey.span(object, &field), "found nowhere")
@@ -215,7 +214,7 @@ fn images(
             continue;
         }
         let meant = repositories.iter().copied().find(|it| last(it) == last(name));
-        let meant = meant.or_else(|| similar::nearest(name, repositories.iter().copied()));
+        let meant = meant.or_else(|| nearest_name::nearest(name, repositories.iter().copied()));
         let diagnostic = RULE
             .diagnostic(format!("no container of Application {} has image {name}: the entry has no effect", app.name()))
             .at(place(context, file, image, "name"), "found nowhere")
@@ -282,7 +281,8 @@ fn patches(
                 "a patch is applied to what its target fits; if that is nothing, kustomize says nothing",
             );
         let finding = Finding::new(RULE.incident, diagnostic).app(app.name());
-        let nearest = name.and_then(|name| similar::nearest(name, of_kind().map(|it| it.value().name())));
+        let nearest =
+            name.and_then(|name| nearest_name::nearest(name, of_kind().map(|it| it.value().name())));
         once.add("", finding.perhaps(name.unwrap_or_default(), nearest));
     }
 }

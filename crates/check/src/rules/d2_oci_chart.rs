@@ -18,7 +18,7 @@
 
 use tiphys_diag::Severity;
 
-use crate::{Context, Finding, Report, Rule, support::fields};
+use crate::{Context, Finding, Report, Rule, support::field_paths};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -42,7 +42,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
             let diagnostic = RULE
                 .diagnostic(format!("Application {}: chart {} is not looked at beside {}", app.name(), source.chart, source.repo_url))
-                .at(context.survey.app_span(app, &fields::source(spec, at).key("repoURL")), "an OCI artifact by itself")
+                .at(context.survey.app_span(app, &field_paths::source(spec, at).key("repoURL")), "an OCI artifact by itself")
                 .because("what begins with oci:// is pulled as it is; only an address without a scheme is one of charts")
                 .help(format!("write repoURL: {address}"));
             report.add(Finding::new(RULE.incident, diagnostic).app(app.name()).likely());

@@ -24,7 +24,7 @@ use tiphys_vfs::base_name;
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{fields, once::Once, placeholders},
+    support::{dedup::Once, field_paths, placeholders},
 };
 
 /// See the module.
@@ -49,7 +49,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         for (at, source) in spec.effective_sources().iter().enumerate().filter(|(_, it)| it.chart.is_empty())
         {
             let Some((repository, below)) = page(&source.repo_url) else { continue };
-            let field = fields::source(spec, at).key("repoURL");
+            let field = field_paths::source(spec, at).key("repoURL");
             let diagnostic = RULE
                 .diagnostic(format!("{} of Application {} is a page", source.repo_url, app.name()))
                 .at(context.survey.app_span(app, &field), "Git clones no page")

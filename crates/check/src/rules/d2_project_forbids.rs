@@ -35,7 +35,7 @@ use tiphys_value::ObjectExt;
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{declared::mentions, fields::keys, once::Once, placeholders, similar},
+    support::{dedup::Once, field_paths::keys, nearest_name, placeholders, sync_options::mentions},
 };
 
 /// See the module.
@@ -110,7 +110,7 @@ fn removed(context: &Context<'_>, app: &App, once: &mut Once) {
 fn misspelt(context: &Context<'_>, app: &App, once: &mut Once) {
     let name = app.application.project();
     let is_there = context.survey.objects.iter().any(|it| is_project(it) && it.key.name == name);
-    let is_slip = similar::nearest(name, ["default"].into_iter()).is_some();
+    let is_slip = nearest_name::nearest(name, ["default"].into_iter()).is_some();
     let is_no_name = !dns1123_subdomain(name).is_empty();
     // A template of another tool's, or a form.
     let is_open =

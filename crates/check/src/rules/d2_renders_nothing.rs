@@ -26,7 +26,7 @@ use tiphys_vfs::{base_name, is_below, join, parent};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{fields, once::Once},
+    support::{dedup::Once, field_paths},
 };
 
 /// See the module.
@@ -75,7 +75,7 @@ fn empty(context: &Context<'_>, app: &App, once: &mut Once) {
         help.push("or let the folders below be read, too: `directory: {recurse: true}`".to_owned());
         (format!("{folder} itself holds no manifest; there are some in {}", shown.join(", ")), help)
     };
-    let place = fields::source(spec, 0).key("path");
+    let place = field_paths::source(spec, 0).key("path");
     let mut diagnostic = RULE
         .diagnostic(format!("Application {} renders nothing: {what}", app.name()))
         .at(context.survey.app_span(app, &place), "nothing is read from here")

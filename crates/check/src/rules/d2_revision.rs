@@ -27,7 +27,7 @@ use tiphys_vfs::{FileTree, join};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{fields, once::Once, placeholders},
+    support::{dedup::Once, field_paths, placeholders},
 };
 
 /// See the module.
@@ -55,11 +55,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
             if placeholders::is_in(&source.target_revision) || placeholders::is_in(&source.path) {
                 continue;
             }
-            let place = fields::source(spec, at);
+            let place = field_paths::source(spec, at);
             match state(context, source) {
                 Some(Revision::None(why)) => no_revision(context, app, &place, (source, why), &mut once),
                 Some(Revision::Other(tree)) => {
-                    for lack in lacks(context, tree.as_ref(), source, &place) {
+                    for lack in missing_at_revision(context, tree.as_ref(), source, &place) {
                         add(context, app, source, lack, &mut once);
                     }
                 }
@@ -100,7 +100,7 @@ fn no_revision(
 }
 
 /// What is here and not there: the folder of a source, or files of values in it.
-fn lacks(
+fn missing_at_revision(
     context: &Context<'_>,
     tree: &dyn FileTree,
     source: &ApplicationSource,

@@ -32,7 +32,7 @@ use tiphys_diag::{Edit, Severity, Span};
 use tiphys_graph::Files;
 use tiphys_value::Location;
 
-use crate::{Context, Finding, Report, Rule, support::set_aside};
+use crate::{Context, Finding, Report, Rule, support::unused_files};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -77,7 +77,7 @@ struct Block<'a> {
 fn check(context: &Context<'_>, report: &mut Report) {
     let files = &context.survey.files;
     for path in files.ending(&[".yaml", ".yml", ".tpl"]) {
-        if !is_of_chart(files, path) || set_aside::is_put_away(path) {
+        if !is_of_chart(files, path) || unused_files::is_in_unused_folder(path) {
             continue;
         }
         let Some(text) = files.text(path).filter(|text| text.contains("indent")) else { continue };
@@ -90,12 +90,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     for path in files.ending(&[".yaml", ".yml"]) {
-        if !is_of_chart(files, path) || set_aside::is_put_away(path) {
+        if !is_of_chart(files, path) || unused_files::is_in_unused_folder(path) {
             continue;
         }
         let Some(text) = files.text(path).filter(|text| text.contains("-}}")) else { continue };
         let lines: Vec<&str> = text.lines().collect();
-        for (above, at) in (1..lines.len()).filter_map(|at| Some((joined(&lines, at)?, at))) {
+        for (above, at) in (1..lines.len()).filter_map(|at| Some((joined_line(&lines, at)?, at))) {
             report.add(told_of_joined(files, path, &lines, (above, at)));
         }
     }
@@ -215,7 +215,7 @@ fn is_in_text(lines: &[&str], at: usize, depth: usize) -> bool {
 }
 
 /// The line to whose end a line is put, because the action between the two takes the blanks on both of its sides.
-fn joined(lines: &[&str], at: usize) -> Option<usize> {
+fn joined_line(lines: &[&str], at: usize) -> Option<usize> {
     let line = lines[at].trim();
     let (key, rest) = line.strip_prefix("- ").unwrap_or(line).split_once(':')?;
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');

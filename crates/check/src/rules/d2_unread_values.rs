@@ -28,9 +28,8 @@ use tiphys_yaml::{Content, Profile};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        kustomizations, placeholders,
+        kustomization_entries, nearest_name, placeholders,
         pods::{list, text},
-        similar,
     },
 };
 
@@ -54,12 +53,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for path in files.ending(&["/Chart.yaml"]).filter(|path| !placeholders::is_skeleton(path)) {
         let folder = path.trim_end_matches("Chart.yaml").to_owned();
         // Where a kustomization is built, the chart beside it is for another tool, which gives it the values in its own way.
-        if kustomizations::of_folder(files, folder.trim_end_matches('/')).next().is_some() {
+        if kustomization_entries::of_folder(files, folder.trim_end_matches('/')).next().is_some() {
             continue;
         }
         let Some(read) = read_by_dependencies(files, path, &folder) else { continue };
         for file in values_files(context.survey, path, &folder) {
-            look(context, &file, (path, &read), report);
+            check_values_file(context, &file, (path, &read), report);
         }
     }
 }
@@ -122,7 +121,7 @@ fn is_shared(survey: &Survey, file: &str) -> bool {
     survey.apps.iter().filter(|app| app.read.contains(file)).count() > 1
 }
 
-fn look(
+fn check_values_file(
     context: &Context<'_>,
     file: &Arc<str>,
     (chart, read): (&str, &BTreeSet<String>),
@@ -178,7 +177,7 @@ fn look(
             0 => diagnostic.at(span, "has no effect"),
             _ => diagnostic.see(span, "nor has this"),
         };
-        if let Some(nearest) = similar::nearest(name, known.iter().copied()) {
+        if let Some(nearest) = nearest_name::nearest(name, known.iter().copied()) {
             diagnostic = diagnostic.help(format!("perhaps {nearest} is meant with {name}"));
         }
     }

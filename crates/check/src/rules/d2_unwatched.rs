@@ -31,7 +31,7 @@ use tiphys_model::names;
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{declared, fields::keys, once::Once, parts, placeholders},
+    support::{dedup::Once, field_paths::keys, placeholders, sync_options, unrendered_files},
 };
 
 /// See the module.
@@ -56,7 +56,7 @@ const SETTINGS: [&str; 4] = [
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
-    if !SETTINGS.iter().any(|setting| declared::mentions(context.survey, setting)) {
+    if !SETTINGS.iter().any(|setting| sync_options::mentions(context.survey, setting)) {
         elsewhere(context, &mut once);
     }
     for app in &context.survey.apps {
@@ -92,8 +92,8 @@ fn elsewhere(context: &Context<'_>, once: &mut Once) {
         if is_read
             && !namespace.is_empty()
             && !placeholders::is_in(namespace)
-            && !parts::is_of_defaults(survey, object)
-            && !parts::may_be_a_patch(survey, object)
+            && !unrendered_files::is_from_unused_chart(survey, object)
+            && !unrendered_files::may_be_a_patch(survey, object)
         {
             by_namespace.entry(namespace).or_default().push(object);
         }

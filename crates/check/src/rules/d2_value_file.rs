@@ -27,7 +27,7 @@ use tiphys_vfs::{join, parent};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{fields, once::Once, placeholders},
+    support::{dedup::Once, field_paths, placeholders},
 };
 
 /// See the module.
@@ -50,7 +50,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let Some(helm) = &source.helm else { continue };
             for (index, entry) in helm.value_files.iter().enumerate() {
                 let Some(here) = lies_here(&context.survey.files, app, entry) else { continue };
-                let field = fields::source(spec, at).key("helm").key("valueFiles").index(index);
+                let field = field_paths::source(spec, at).key("helm").key("valueFiles").index(index);
                 let mut diagnostic = RULE
                     .diagnostic(format!(
                         "value file {entry} of Application {} is looked for in chart {}",
@@ -69,7 +69,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 diagnostic = diagnostic.help(format!("name it as {meant}"));
                 let mut finding = Finding::new(RULE.incident, diagnostic).app(app.name()).likely();
                 if reference.is_some() {
-                    finding = finding.respelt(entry.as_str(), meant);
+                    finding = finding.with_spelling(entry.as_str(), meant);
                 }
                 once.add(entry, finding);
             }

@@ -41,7 +41,7 @@ const NO_SERVICES: [&str; 16] = [
 ];
 
 /// A place where services are registered, with those that are.
-struct Place<'a> {
+struct RegistrationPoint<'a> {
     /// What a service that is not there lacks.
     name: &'static str,
     /// Whether a service is there.
@@ -162,14 +162,14 @@ fn manifests<'a>(survey: &'a Survey, folder: &str) -> BTreeSet<&'a str> {
     let is_mark = |name: &str| name == "Chart.yaml" || tiphys_kustomize::FILE_NAMES.contains(&name);
     let all =
         survey.files.paths().filter(|path| is_mark(tiphys_vfs::base_name(path)) && !path.starts_with(&own));
-    let workloads = survey.objects.iter().filter(|object| pods::of(object).is_some());
+    let workloads = survey.objects.iter().filter(|object| pods::pod_of(object).is_some());
     let plain = workloads.map(|object| object.rendered.location.file.as_ref());
     let folders = all.map(AsRef::as_ref).chain(plain.filter(|path| !path.starts_with(&own)));
     folders.flat_map(|path| parent(path).unwrap_or_default().split('/')).collect()
 }
 
 /// The places where services may be registered.
-fn places(survey: &Survey) -> Vec<Place<'_>> {
+fn places(survey: &Survey) -> Vec<RegistrationPoint<'_>> {
     let mut apps: BTreeSet<String> = BTreeSet::new();
     for app in &survey.apps {
         apps.insert(app.name().to_owned());
@@ -181,8 +181,11 @@ fn places(survey: &Survey) -> Vec<Place<'_>> {
     let texts: Vec<_> =
         survey.tools().pipelines.iter().filter_map(|pipeline| survey.files.text(&pipeline.file)).collect();
     vec![
-        Place { name: "Application", has: Box::new(move |name| apps.iter().any(|app| is_word(app, name))) },
-        Place {
+        RegistrationPoint {
+            name: "Application",
+            has: Box::new(move |name| apps.iter().any(|app| is_word(app, name))),
+        },
+        RegistrationPoint {
             name: "entry in the pipelines",
             has: Box::new(move |name| texts.iter().any(|text| is_word(text, name))),
         },

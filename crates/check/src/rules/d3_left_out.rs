@@ -34,7 +34,7 @@ use tiphys_vfs::{base_name, parent};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{placeholders, pods::list, set_aside},
+    support::{placeholders, pods::list, unused_files},
 };
 
 /// See the module.
@@ -129,9 +129,11 @@ fn beside_all(context: &Context<'_>, file: &str) -> Option<Finding> {
     let object = survey.objects.iter().find(|it| it.rendered.location.file.as_ref() == path.as_str());
     if survey.apps.iter().any(|app| app.read.contains(path.as_str()))
         || ["builtin", "viaduct.ai"].iter().any(|group| kind.starts_with(group))
-        || object.is_none_or(|object| is_rendered(&object.title()) || placeholders::has(object.value()))
-        || set_aside::is_ignored(&survey.files, path)
-        || set_aside::is_put_away(path)
+        || object.is_none_or(|object| {
+            is_rendered(&object.title()) || placeholders::has_placeholder(object.value())
+        })
+        || unused_files::is_ignored(&survey.files, path)
+        || unused_files::is_in_unused_folder(path)
         || is_spoken_of(survey, file, path)
     {
         return None;
@@ -164,7 +166,9 @@ fn is_spoken_of(survey: &Survey, kustomization: &str, path: &str) -> bool {
 /// Folders beside those that an ApplicationSet lists.
 fn of_set(context: &Context<'_>, set: &Set, report: &mut Report) {
     let survey = context.survey;
-    let Some(field) = listed(&set.declared.value).filter(|_| !set.symbolic && !set.unseen) else { return };
+    let Some(field) = list_elements_path(&set.declared.value).filter(|_| !set.symbolic && !set.unseen) else {
+        return;
+    };
     let paths: BTreeSet<String> = set.apps.iter().filter_map(|id| path_of(survey, *id)).collect();
     let Some((place, names)) = varying(&paths).filter(|(_, names)| names.len() >= ENOUGH) else { return };
     let Some(like) = paths.first().map(|path| path.split('/').collect::<Vec<_>>()) else { return };
@@ -180,7 +184,7 @@ fn of_set(context: &Context<'_>, set: &Set, report: &mut Report) {
             let is_beside = steps.len() == like.len()
                 && steps.iter().zip(&like).enumerate().all(|(at, (one, other))| at == place || one == other);
             let is_open = !names.contains(name) && !NO_SERVICES.contains(&name) && !text.contains(name);
-            (is_beside && is_open && !set_aside::is_put_away(&unit.path)).then_some(name)
+            (is_beside && is_open && !unused_files::is_in_unused_folder(&unit.path)).then_some(name)
         })
         .collect();
     // Who leaves several out does so on purpose.
@@ -201,7 +205,7 @@ fn of_set(context: &Context<'_>, set: &Set, report: &mut Report) {
 }
 
 /// Where the elements of an ApplicationSet's only generator, a list, are; nothing if another one takes part.
-fn listed(set: &Value) -> Option<FieldPath> {
+fn list_elements_path(set: &Value) -> Option<FieldPath> {
     let generators = list(&set["spec"], "generators");
     let [only] = generators else { return None };
     let elements = only.at(&["list", "elements"]).and_then(Value::as_array)?;
@@ -259,8 +263,8 @@ fn of_kustomization(context: &Context<'_>, file: &str) -> Option<Finding> {
         !text.contains(word.trim_end_matches(".yaml").trim_end_matches(".yml"))
             && kind_of(survey, path).as_ref() == Some(kind)
             && !survey.apps.iter().any(|app| app.read.contains(*path))
-            && !set_aside::is_ignored(&survey.files, path)
-            && !set_aside::is_put_away(path)
+            && !unused_files::is_ignored(&survey.files, path)
+            && !unused_files::is_in_unused_folder(path)
     };
     let beside = survey.files.ending(&[".yaml", ".yml"]).map(AsRef::as_ref).filter(is_alike);
     let [path] = beside.filter(is_open).collect::<Vec<_>>()[..] else { return None };

@@ -28,7 +28,7 @@ use tiphys_graph::{App, Declaration, Object, Owner, Survey};
 use tiphys_model::{Cascade, DeletionPolicy, options::deletion_policy};
 use tiphys_value::ObjectExt;
 
-use crate::{Context, Finding, Report, Rule, places};
+use crate::{Context, Finding, Report, Rule, rule_helpers};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -71,7 +71,7 @@ fn is_pruned(now: &Survey, base: &Survey, app: &App, object: &Object) -> bool {
     let goes = match left {
         // What could not be rendered prunes nothing.
         Some(left) => {
-            left.is_rendered() && left.application.automated().is_some_and(|it| it.prune == Some(true))
+            left.is_rendered() && left.application.automated_policy().is_some_and(|it| it.prune == Some(true))
         }
         None => {
             matches!(app.declaration, Declaration::Set(_)) || app.application.cascade() != Cascade::Orphan
@@ -125,7 +125,7 @@ fn add(context: &Context<'_>, report: &mut Report, base: &Survey, app: &App, obj
     let mut diagnostic = RULE
         .diagnostic(message)
         .at(survey.start(first), "this is still rendered, and is deleted with what holds it")
-        .see(places::source(context, holder), format!("Application {} renders it", holder.name()))
+        .see(rule_helpers::source(context, holder), format!("Application {} renders it", holder.name()))
         .because(why)
         .help("keep it in Git; or annotate it with argocd.argoproj.io/sync-options: Prune=false, sync, and take it out after that");
     // Of an Application that nothing renders it is not told that somebody deletes it in the cluster, too.

@@ -27,7 +27,7 @@ use tiphys_graph::{App, Declaration, Object, Survey, edges::pod_spec, tools::Com
 use tiphys_model::{Cascade, DeletionPolicy, options::deletion_policy};
 use tiphys_value::{ObjectExt, Value};
 
-use crate::{Context, Report, Rule, places};
+use crate::{Context, Report, Rule, rule_helpers};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -62,7 +62,8 @@ const IMAGES: [(&str, &str, &str); 5] = [
 fn check(context: &Context<'_>, report: &mut Report) {
     for app in &context.survey.apps {
         let Some(part) = platform(context.survey, app) else { continue };
-        let prunes = app.application.automated().is_some_and(|automated| automated.prune == Some(true));
+        let prunes =
+            app.application.automated_policy().is_some_and(|automated| automated.prune == Some(true));
         if prunes && !part.is_protected(app) && part.role != "storage" {
             unprotected(context, report, app, &part);
         }
@@ -137,7 +138,7 @@ fn unprotected(context: &Context<'_>, report: &mut Report, app: &App, part: &Par
     );
     let mut diagnostic = RULE
         .diagnostic(message)
-        .at(places::source(context, app), format!("renders {}", part.title()))
+        .at(rule_helpers::source(context, app), format!("renders {}", part.title()))
         .because("if it ever renders to something else, the network or DNS of the cluster is deleted, and the engine runs on it")
         .help("add `Prune=confirm` to its `syncOptions`");
     diagnostic.severity = Severity::Info;
@@ -157,13 +158,13 @@ fn removed(context: &Context<'_>, report: &mut Report, base: &Survey) {
         let Some(part) = platform(base, app) else { continue };
         let (name, role) = (part.name, part.role);
         let deleted = app.application.cascade() != Cascade::Orphan
-            || app.application.automated().is_some_and(|automated| automated.prune == Some(true));
+            || app.application.automated_policy().is_some_and(|automated| automated.prune == Some(true));
         if !deleted || part.is_protected(app) || !seen.insert(name) {
             continue;
         }
         if let Some(holder) = left.get(name) {
             if is_deleted_whole(context.survey, app) {
-                moved(context, report, app, holder, &part);
+                report_moved(context, report, app, holder, &part);
             }
             continue;
         }
@@ -178,7 +179,8 @@ fn removed(context: &Context<'_>, report: &mut Report, base: &Survey) {
             .because("without it pods stay Pending or cannot reach each other, everything else goes OutOfSync, and the engine cannot work either")
             .help("leave it to another tool first, then remove the Application without its objects (no resources finalizer, `Prune=false`)");
         if let Some(app) = parent {
-            diagnostic = diagnostic.at(places::source(context, app), "rendered by this Application before");
+            diagnostic =
+                diagnostic.at(rule_helpers::source(context, app), "rendered by this Application before");
         }
         report.add(crate::Finding::new(RULE.incident, diagnostic).app(app.name()).object(part.title()));
     }
@@ -192,7 +194,7 @@ fn is_deleted_whole(now: &Survey, before: &App) -> bool {
 }
 
 /// Reports a part of the platform that an Application of another name holds after the change.
-fn moved(context: &Context<'_>, report: &mut Report, before: &App, holder: &App, part: &Part<'_>) {
+fn report_moved(context: &Context<'_>, report: &mut Report, before: &App, holder: &App, part: &Part<'_>) {
     let message = format!(
         "the change takes {} from Application {} to Application {}: the cluster's {} ({}) is deleted with the first, and made again by the second",
         part.title(),
@@ -203,7 +205,7 @@ fn moved(context: &Context<'_>, report: &mut Report, before: &App, holder: &App,
     );
     let mut diagnostic = RULE
         .diagnostic(message)
-        .at(places::source(context, holder), "another Application for the same")
+        .at(rule_helpers::source(context, holder), "another Application for the same")
         .because("an Application that leaves Git takes its objects with it; whether the other one has taken them over by then is a race")
         .help("keep the name, or take the finalizer off the old Application first (for an ApplicationSet: `preserveResourcesOnDeletion: true`)");
     diagnostic.severity = Severity::Warning;

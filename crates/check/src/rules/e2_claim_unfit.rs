@@ -32,10 +32,11 @@ use tiphys_value::{FieldPath, ObjectExt, Value};
 use crate::{
     Context, Report, Rule,
     support::{
-        fields::keys,
-        once::Once,
-        parts, placeholders,
+        dedup::Once,
+        field_paths::keys,
+        placeholders,
         pods::{list, text},
+        unrendered_files,
     },
 };
 
@@ -65,7 +66,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for claim in of_core("PersistentVolumeClaim") {
         let name = claim.value().str_at(&["spec", "volumeName"]).unwrap_or_default();
-        let is_open = |it: &Object| placeholders::has(it.value()) || parts::may_be_a_patch(survey, it);
+        let is_open = |it: &Object| {
+            placeholders::has_placeholder(it.value()) || unrendered_files::may_be_a_patch(survey, it)
+        };
         if name.is_empty() || is_open(claim) {
             continue;
         }

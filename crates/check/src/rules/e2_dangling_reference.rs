@@ -29,11 +29,10 @@ use crate::{
     Context, Finding, Report, Rule,
     support::{
         cluster::Cluster,
-        once::Once,
-        placeholders,
+        dedup::Once,
+        nearest_name, placeholders,
+        pod_references::{Reference, of_pod},
         pods::{Pod, list, text},
-        references::{Reference, of_pod},
-        similar,
     },
 };
 
@@ -109,7 +108,7 @@ fn missing<'a>(
         objects.filter(|object| object.key.kind == reference.kind && object.key.group.is_empty())
     };
     let beside = same_kind().filter(|object| object.key.namespace == namespace);
-    let nearest = similar::nearest(name, beside.map(|object| object.key.name.as_str()));
+    let nearest = nearest_name::nearest(name, beside.map(|object| object.key.name.as_str()));
     if let Some(nearest) = nearest {
         return cluster.core(reference.kind, namespace, nearest).map(Hint::Similar);
     }

@@ -31,7 +31,7 @@ use tiphys_value::{FieldPath, Value};
 
 use crate::{
     Context, Report, Rule,
-    support::{declared, fields::keys, once::Once, placeholders, pods},
+    support::{dedup::Once, field_paths::keys, placeholders, pods, sync_options},
 };
 
 /// See the module.
@@ -57,7 +57,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let mut found = Vec::new();
         walk(&issuer.value()["spec"], &keys(&["spec"]), 0, &mut found);
         for (path, name) in found {
-            look(context, issuer, home, name, &path, &mut once);
+            check_secret(context, issuer, home, name, &path, &mut once);
         }
     }
     once.report(report);
@@ -80,7 +80,7 @@ fn is_told_another(context: &Context<'_>) -> bool {
             text.contains("\"generate\"") && text.contains("\"Secret\"")
         }
     };
-    MARKS.iter().any(|mark| declared::mentions(context.survey, mark))
+    MARKS.iter().any(|mark| sync_options::mentions(context.survey, mark))
         || context.survey.objects.iter().any(copies)
 }
 
@@ -96,7 +96,7 @@ fn homes(context: &Context<'_>) -> BTreeSet<String> {
     let of_pods = survey
         .objects
         .iter()
-        .filter_map(pods::of)
+        .filter_map(pods::pod_of)
         .filter(|pod| pod.containers().any(|container| is_own(Component::of_image(container.image()))));
     found.extend(of_pods.map(|pod| pod.object.key.namespace.clone()));
     found.retain(|namespace| !namespace.is_empty() && !placeholders::is_in(namespace));
@@ -129,7 +129,14 @@ fn walk<'a>(value: &'a Value, path: &FieldPath, depth: usize, found: &mut Vec<(F
     }
 }
 
-fn look(context: &Context<'_>, issuer: &Object, home: &str, name: &str, path: &FieldPath, once: &mut Once) {
+fn check_secret(
+    context: &Context<'_>,
+    issuer: &Object,
+    home: &str,
+    name: &str,
+    path: &FieldPath,
+    once: &mut Once,
+) {
     let survey = context.survey;
     let made = survey.objects.iter().filter(|it| it.key.kind == "Secret" && it.key.group.is_empty());
     let own = made.filter(|it| it.key.name == name).map(|it| (it, it.key.namespace.as_str()));

@@ -31,11 +31,11 @@ use crate::{
     Context, Report, Rule,
     support::{
         cluster,
-        fields::keys,
-        once::Once,
-        parts, placeholders,
+        dedup::Once,
+        field_paths::keys,
+        nearest_name, placeholders, pod_references,
         pods::{self, text},
-        references, similar,
+        unrendered_files,
     },
 };
 
@@ -68,7 +68,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
     let mut once = Once::default();
     for object in of_units() {
-        if parts::is_of_defaults(survey, object) || parts::may_be_a_patch(survey, object) {
+        if unrendered_files::is_from_unused_chart(survey, object)
+            || unrendered_files::may_be_a_patch(survey, object)
+        {
             continue;
         }
         for (name, path) in names(object) {
@@ -110,14 +112,14 @@ fn is_meant(maker: &Maker<'_>, by: &Object, name: &str) -> bool {
     let letters = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
     let is_slip = name.len() >= SHORTEST
         && letters(name) != letters(maker.target)
-        && similar::nearest(name, std::iter::once(maker.target)).is_some();
+        && nearest_name::nearest(name, std::iter::once(maker.target)).is_some();
     (is_named || is_slip) && name != maker.target && folder(maker.object) == folder(by)
 }
 
 /// The Secrets that a pod, or the values of a release of Flux, cannot do without.
 fn names(object: &Object) -> Vec<(&str, FieldPath)> {
-    if let Some(pod) = pods::of(object) {
-        let all = references::of_pod(&pod).into_iter();
+    if let Some(pod) = pods::pod_of(object) {
+        let all = pod_references::of_pod(&pod).into_iter();
         return all.filter(|it| it.kind == "Secret").map(|it| (it.name, it.path)).collect();
     }
     let mut found = Vec::new();

@@ -30,10 +30,9 @@ use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        once::Once,
-        placeholders,
+        dedup::Once,
+        nearest_name, placeholders,
         pods::{Pod, list, text},
-        similar,
     },
 };
 
@@ -59,7 +58,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for cluster in context.clusters() {
         for pod in &cluster.pods {
-            for wanted in wanted(pod) {
+            for wanted in required_keys(pod) {
                 let Some((source, keys)) = keys_of(context, pod.object, &wanted) else { continue };
                 if !keys.contains(&wanted.key) {
                     let what = format!("{} {} {}", wanted.kind, wanted.name, wanted.key);
@@ -130,7 +129,7 @@ fn gather<'a>(value: &'a Value, field: &str, path: &FieldPath, found: &mut Vec<W
     }
 }
 
-fn wanted<'a>(pod: &Pod<'a>) -> Vec<Wanted<'a>> {
+fn required_keys<'a>(pod: &Pod<'a>) -> Vec<Wanted<'a>> {
     let mut found = Vec::new();
     for container in pod.containers() {
         for (at, variable) in list(container.value, "env").iter().enumerate() {
@@ -259,5 +258,5 @@ fn finding(
             "the kubelet does not start the container: `couldn't find key {key} in {kind} {}/{name}`",
             object.key.namespace
         ));
-    RULE.finding(context, object, diagnostic).perhaps(key, similar::nearest(key, keys.iter().copied()))
+    RULE.finding(context, object, diagnostic).perhaps(key, nearest_name::nearest(key, keys.iter().copied()))
 }

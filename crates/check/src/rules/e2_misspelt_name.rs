@@ -28,12 +28,12 @@ use tiphys_value::{FieldPath, ObjectExt, Value};
 use crate::{
     Context, Report, Rule,
     support::{
-        fields::keys,
-        misnamed::Misnamed,
-        once::Once,
-        parts, placeholders,
+        dedup::Once,
+        field_paths::keys,
+        misspelled_names::Misnamed,
+        nearest_name, placeholders, pod_references,
         pods::{self, list, text},
-        references, similar,
+        unrendered_files,
     },
 };
 
@@ -63,12 +63,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
     let mut once = Once::default();
     for object in survey.objects.iter().filter(|it| matches!(it.owner, Owner::Unit(_))) {
-        if parts::is_of_defaults(survey, object) || parts::may_be_a_patch(survey, object) {
+        if unrendered_files::is_from_unused_chart(survey, object)
+            || unrendered_files::may_be_a_patch(survey, object)
+        {
             continue;
         }
         for named in names(object) {
             let others = known.get(named.kind).map(Vec::as_slice).unwrap_or_default();
-            let meant = meant(object, &named, others).or_else(|| unused(context, object, &named, others));
+            let meant =
+                nearest_object(object, &named, others).or_else(|| unused(context, object, &named, others));
             if let Some(meant) = meant
                 && !is_made(context, named.name)
             {
@@ -81,10 +84,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
 
 /// The names in an object.
 fn names(object: &Object) -> Vec<Named<'_>> {
-    if let Some(pod) = pods::of(object) {
-        let all = references::of_pod(&pod).into_iter();
+    if let Some(pod) = pods::pod_of(object) {
+        let all = pod_references::of_pod(&pod).into_iter();
         return all
-            .map(|it| Named { kind: it.kind, name: it.name, namespace: own(object), path: it.path })
+            .map(|it| Named {
+                kind: it.kind,
+                name: it.name,
+                namespace: stated_namespace(object),
+                path: it.path,
+            })
             .collect();
     }
     let spec = &object.value()["spec"];
@@ -97,7 +105,7 @@ fn names(object: &Object) -> Vec<Named<'_>> {
 
 fn route<'a>(object: &'a Object, spec: &'a Value) -> Vec<Named<'a>> {
     let mut found = Vec::new();
-    let namespace = |of: &'a Value| of.str_at(&["namespace"]).or_else(|| own(object));
+    let namespace = |of: &'a Value| of.str_at(&["namespace"]).or_else(|| stated_namespace(object));
     for (at, parent) in list(spec, "parentRefs").iter().enumerate() {
         if matches!(text(parent, "kind"), "" | "Gateway") {
             let path = keys(&["spec", "parentRefs"]).index(at).key("name");
@@ -120,19 +128,19 @@ fn ingress<'a>(object: &'a Object, spec: &'a Value) -> Vec<Named<'a>> {
             let Some(name) = path.str_at(&["backend", "service", "name"]) else { continue };
             let place = keys(&["spec", "rules"]).index(rule).key("http").key("paths").index(at);
             let path = place.key("backend").key("service").key("name");
-            found.push(Named { kind: "Service", name, namespace: own(object), path });
+            found.push(Named { kind: "Service", name, namespace: stated_namespace(object), path });
         }
     }
     found
 }
 
 /// The namespace that an object says itself.
-fn own(object: &Object) -> Option<&str> {
+fn stated_namespace(object: &Object) -> Option<&str> {
     object.value().str_at(&["metadata", "namespace"]).filter(|it| !it.is_empty())
 }
 
 /// The object that a name nearly is; `None` if one has it, or none does nearly.
-fn meant<'a>(object: &Object, named: &Named<'_>, others: &[&'a Object]) -> Option<&'a Object> {
+fn nearest_object<'a>(object: &Object, named: &Named<'_>, others: &[&'a Object]) -> Option<&'a Object> {
     const SHORTEST: usize = 5;
     if named.name.len() < SHORTEST
         || placeholders::is_in(named.name)
@@ -142,12 +150,12 @@ fn meant<'a>(object: &Object, named: &Named<'_>, others: &[&'a Object]) -> Optio
     }
     let folder =
         |of: &Object| of.rendered.location.file.rsplit_once('/').map(|(folder, _)| folder.to_owned());
-    let is_beside = |it: &&&Object| match (own(it), named.namespace) {
+    let is_beside = |it: &&&Object| match (stated_namespace(it), named.namespace) {
         (Some(own), Some(wanted)) => own == wanted,
         _ => it.owner == object.owner || folder(it) == folder(object),
     };
     let beside: Vec<&Object> = others.iter().filter(is_beside).copied().collect();
-    let nearest = similar::nearest(named.name, beside.iter().map(|it| it.key.name.as_str()))?;
+    let nearest = nearest_name::nearest(named.name, beside.iter().map(|it| it.key.name.as_str()))?;
     if differs_by_digits(named.name, nearest) {
         return None;
     }

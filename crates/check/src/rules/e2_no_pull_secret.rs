@@ -28,8 +28,8 @@ use crate::{
     Context, Finding, Report, Rule,
     support::{
         cluster::Cluster,
+        dedup::Once,
         images::Image,
-        once::Once,
         pods::{Container, Pod, list, text},
     },
 };
@@ -54,7 +54,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             if secrets.is_empty() {
                 without(context, pod, &protected, &owners, &mut once);
             }
-            misplaced(context, cluster, pod, &mut once);
+            report_wrong_namespace(context, cluster, pod, &mut once);
         }
     }
     once.report(report);
@@ -147,7 +147,7 @@ fn unauthorized(context: &Context<'_>, pod: &Pod<'_>, container: &Container<'_>)
 }
 
 /// Secrets that are made, but in another namespace than the pod's.
-fn misplaced(context: &Context<'_>, cluster: &Cluster<'_>, pod: &Pod<'_>, once: &mut Once) {
+fn report_wrong_namespace(context: &Context<'_>, cluster: &Cluster<'_>, pod: &Pod<'_>, once: &mut Once) {
     let namespace = pod.object.key.namespace.as_str();
     for (at, reference) in list(pod.spec(), "imagePullSecrets").iter().enumerate() {
         let name = text(reference, "name");

@@ -28,10 +28,10 @@ use tiphys_value::{FieldPath, ObjectExt, Value};
 use crate::{
     Context, Report, Rule,
     support::{
-        fields::keys,
-        once::Once,
-        parts,
+        dedup::Once,
+        field_paths::keys,
         pods::{self, Container, list, text},
+        unrendered_files,
     },
 };
 
@@ -56,7 +56,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         .collect();
     let mut once = Once::default();
     for object in survey.objects.iter().filter(|it| it.key.kind == "HorizontalPodAutoscaler") {
-        if parts::is_of_defaults(survey, object) || given.contains(object.key.namespace.as_str()) {
+        if unrendered_files::is_from_unused_chart(survey, object)
+            || given.contains(object.key.namespace.as_str())
+        {
             continue;
         }
         let target = &object.value()["spec"]["scaleTargetRef"];
@@ -65,12 +67,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 && it.key.name == text(target, "name")
                 && it.key.namespace == object.key.namespace
         });
-        let Some(workload) = workload.filter(|it| !parts::is_loose(survey, it)) else { continue };
+        let Some(workload) = workload.filter(|it| !unrendered_files::is_loose(survey, it)) else { continue };
         if is_given_some(context, workload) {
             continue;
         }
         for (resource, path) in measured(object.value()) {
-            look(context, object, workload, &resource, &path, &mut once);
+            check_workload(context, object, workload, &resource, &path, &mut once);
         }
     }
     once.report(report);
@@ -109,7 +111,7 @@ fn measured(autoscaler: &Value) -> Vec<(String, FieldPath)> {
     list(spec, "metrics").iter().enumerate().filter_map(of).collect()
 }
 
-fn look(
+fn check_workload(
     context: &Context<'_>,
     object: &Object,
     workload: &Object,
@@ -117,7 +119,7 @@ fn look(
     path: &FieldPath,
     once: &mut Once,
 ) {
-    let Some(pod) = pods::of(workload) else { return };
+    let Some(pod) = pods::pod_of(workload) else { return };
     // What is asked for the pod as a whole counts for all of it.
     if pod.spec().get("resources").is_some_and(|it| !it.is_null()) {
         return;

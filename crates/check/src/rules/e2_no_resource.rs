@@ -29,7 +29,10 @@ use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
 
 use crate::{
     Context, Report, Rule,
-    support::{cluster::Cluster, fields::keys, misnamed::Misnamed, once::Once, placeholders, similar},
+    support::{
+        cluster::Cluster, dedup::Once, field_paths::keys, misspelled_names::Misnamed, nearest_name,
+        placeholders,
+    },
 };
 
 /// See the module.
@@ -85,8 +88,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for cluster in context.clusters() {
         for object in &cluster.objects {
-            for (name, to, field) in named(object) {
-                look(context, cluster, object, name, to, field, &mut once);
+            for (name, to, field) in references_of(object) {
+                check_reference(context, cluster, object, name, to, field, &mut once);
             }
             for (name, to, field) in issuers(object) {
                 issuer(context, cluster, object, (name, to), &field, &mut once);
@@ -97,7 +100,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 /// What an object names: the name, the kind that is meant, and the field.
-fn named(object: &Object) -> Vec<(&str, &'static str, FieldPath)> {
+fn references_of(object: &Object) -> Vec<(&str, &'static str, FieldPath)> {
     let (group, kind) = (object.key.group.as_str(), object.key.kind.as_str());
     let of_table = ALL.iter().filter(|it| it.group == group && it.kind == kind);
     let mut found: Vec<(&str, &'static str, FieldPath)> =
@@ -176,7 +179,8 @@ fn issuer(
     }
     let of_cluster = cluster.objects.iter().filter(|it| it.key.group == CERT_MANAGER && it.key.kind == kind);
     let mut beside = of_cluster.filter(|it| it.key.namespace == namespace);
-    let Some(meant) = beside.find(|it| similar::nearest(name, [it.key.name.as_str()].into_iter()).is_some())
+    let Some(meant) =
+        beside.find(|it| nearest_name::nearest(name, [it.key.name.as_str()].into_iter()).is_some())
     else {
         return;
     };
@@ -185,7 +189,7 @@ fn issuer(
     once.add(name, misnamed.finding(&RULE, context, object, "nothing makes", why));
 }
 
-fn look(
+fn check_reference(
     context: &Context<'_>,
     cluster: &Cluster<'_>,
     object: &Object,
@@ -210,7 +214,7 @@ fn look(
         return;
     }
     let elsewhere = same.find(|it| it.key.name == name);
-    let nearest = similar::nearest(name, beside.iter().copied()).filter(|_| elsewhere.is_none());
+    let nearest = nearest_name::nearest(name, beside.iter().copied()).filter(|_| elsewhere.is_none());
     let mut diagnostic = RULE
         .diagnostic(format!("{} names {to}/{name}, which nothing makes in {namespace}", object.title()))
         .at(context.survey.span(object, &field), format!("no {to} of this namespace has the name"))

@@ -26,7 +26,7 @@ use tiphys_value::{FieldPath, ResourceKey};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{once::Once, parts, placeholders, respell, similar},
+    support::{dedup::Once, nearest_name, placeholders, unrendered_files, word_replacement},
 };
 
 /// See the module.
@@ -47,14 +47,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for object in &survey.objects {
         for edge in context.analyses().edges.from(object.id) {
             let (EdgeKind::Needs, Target::Named(key)) = (edge.kind, &edge.to) else { continue };
-            if parts::is_of_defaults(survey, object)
+            if unrendered_files::is_from_unused_chart(survey, object)
                 || !GROUPS.contains(&key.group.as_str())
                 || placeholders::is_in(&key.name)
                 || is_hidden(context, object, key)
             {
                 continue;
             }
-            let Some(finding) = look(context, object, key, &edge.field) else { continue };
+            let Some(finding) = check_reference(context, object, key, &edge.field) else { continue };
             once.add_by(format!("{} {} {}", key.kind, key.namespace, key.name), finding);
         }
     }
@@ -96,7 +96,12 @@ fn is_in_a_text(survey: &Survey, key: &ResourceKey) -> bool {
     files.any(|path| survey.files.text(path).is_some_and(|text| holds(&text)) && !is_object(path))
 }
 
-fn look(context: &Context<'_>, object: &Object, key: &ResourceKey, field: &FieldPath) -> Option<Finding> {
+fn check_reference(
+    context: &Context<'_>,
+    object: &Object,
+    key: &ResourceKey,
+    field: &FieldPath,
+) -> Option<Finding> {
     let survey = context.survey;
     let is_loose = matches!(object.owner, Owner::Unit(_));
     let of = |kind: &str| -> Vec<&Object> {
@@ -129,8 +134,14 @@ fn look(context: &Context<'_>, object: &Object, key: &ResourceKey, field: &Field
         diagnostic = diagnostic.help(format!("say `kind: {other_kind}`"));
         let finding = RULE.finding(context, object, diagnostic).likely();
         let kind = field.parent().unwrap_or_default().key("kind");
-        return Some(respell::at(survey, object, &kind, (&key.kind, &other_kind), finding));
+        return Some(word_replacement::with_replacement(
+            survey,
+            object,
+            &kind,
+            (&key.kind, &other_kind),
+            finding,
+        ));
     }
-    let nearest = similar::nearest(&key.name, here.iter().map(|it| it.key.name.as_str()));
+    let nearest = nearest_name::nearest(&key.name, here.iter().map(|it| it.key.name.as_str()));
     Some(RULE.finding(context, object, diagnostic).likely().perhaps(&key.name, nearest))
 }

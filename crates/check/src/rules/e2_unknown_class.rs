@@ -31,12 +31,12 @@ use tiphys_value::{FieldPath, Value};
 use crate::{
     Context, Report, Rule,
     support::{
-        fields::keys,
-        misnamed::Misnamed,
-        once::Once,
-        parts, placeholders,
+        dedup::Once,
+        field_paths::keys,
+        misspelled_names::Misnamed,
+        nearest_name, placeholders,
         pods::{self, list, text},
-        similar,
+        unrendered_files,
     },
 };
 
@@ -66,10 +66,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
     if declared.is_empty() {
         return;
     }
-    let users = survey
-        .objects
-        .iter()
-        .filter(|it| !parts::is_of_defaults(survey, it) && !parts::may_be_a_patch(survey, it));
+    let users = survey.objects.iter().filter(|it| {
+        !unrendered_files::is_from_unused_chart(survey, it) && !unrendered_files::may_be_a_patch(survey, it)
+    });
     let named: Vec<(&Object, Named<'_>)> =
         users.flat_map(|object| names(object).into_iter().map(move |it| (object, it))).collect();
     // What several files say is no slip.
@@ -88,12 +87,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let users = files.get(&(it.kind, other));
             users.is_some_and(|users| users.contains(object.rendered.location.file.as_ref()))
         };
-        if let Some(meant) = meant(it.name, classes).filter(|meant| !is_beside(&meant.key.name))
+        if let Some(meant) = nearest_class(it.name, classes).filter(|meant| !is_beside(&meant.key.name))
             && !is_of_values(context, it)
         {
             add(context, object, it, meant, &mut once);
         } else if is_refused(context, object, it, classes) {
-            refused(context, object, it, classes[0], &mut once);
+            report_other_kind(context, object, it, classes[0], &mut once);
         }
     }
     once.report(report);
@@ -116,7 +115,7 @@ fn names(object: &Object) -> Vec<Named<'_>> {
         let path = path.key("volumeClaimTemplates").index(at).key("spec");
         places.push(("StorageClass", &claim["spec"], path, "storageClassName"));
     }
-    if let Some(pod) = pods::of(object) {
+    if let Some(pod) = pods::pod_of(object) {
         places.push(("PriorityClass", pod.spec(), pod.spec_path(), "priorityClassName"));
         places.push(("RuntimeClass", pod.spec(), pod.spec_path(), "runtimeClassName"));
     }
@@ -166,7 +165,13 @@ fn is_refused(context: &Context<'_>, object: &Object, named: &Named<'_>, classes
         && !is_said_elsewhere()
 }
 
-fn refused(context: &Context<'_>, object: &Object, named: &Named<'_>, other: &Object, once: &mut Once) {
+fn report_other_kind(
+    context: &Context<'_>,
+    object: &Object,
+    named: &Named<'_>,
+    other: &Object,
+    once: &mut Once,
+) {
     let Named { kind, name, path } = named;
     let diagnostic = RULE
         .diagnostic(format!("{} names {kind}/{name}, which nothing declares", object.title()))
@@ -177,11 +182,11 @@ fn refused(context: &Context<'_>, object: &Object, named: &Named<'_>, other: &Ob
 }
 
 /// The class that a name nearly is; `None` if one has it, or none does nearly.
-fn meant<'a>(name: &str, classes: &[&'a Object]) -> Option<&'a Object> {
+fn nearest_class<'a>(name: &str, classes: &[&'a Object]) -> Option<&'a Object> {
     if classes.iter().any(|it| it.key.name == name || placeholders::is_in(&it.key.name)) {
         return None;
     }
-    let nearest = similar::nearest(name, classes.iter().map(|it| it.key.name.as_str()))?;
+    let nearest = nearest_name::nearest(name, classes.iter().map(|it| it.key.name.as_str()))?;
     let letters = |text: &str| -> String { text.chars().filter(|c| !c.is_ascii_digit()).collect() };
     // `gp2` and `gp3` are two of several, and the first comes with the cluster.
     if letters(name) == letters(nearest) {

@@ -27,10 +27,10 @@ use tiphys_value::{Location, ObjectExt};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        once::Once,
-        parts, placeholders,
+        dedup::Once,
+        placeholders,
         pods::{self, Pod},
-        set_aside,
+        unrendered_files, unused_files,
     },
 };
 
@@ -62,9 +62,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     written(context, &mut once);
     for object in &context.survey.objects {
-        let is_part =
-            parts::is_of_defaults(context.survey, object) || parts::may_be_a_patch(context.survey, object);
-        let Some(pod) = pods::of(object).filter(|_| !is_part) else { continue };
+        let is_part = unrendered_files::is_from_unused_chart(context.survey, object)
+            || unrendered_files::may_be_a_patch(context.survey, object);
+        let Some(pod) = pods::pod_of(object).filter(|_| !is_part) else { continue };
         for container in pod.containers() {
             let image = container.image();
             // Without a digest's mark it is told where it is written.
@@ -74,7 +74,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 continue;
             }
             let diagnostic = RULE
-                .diagnostic(format!("{image:?} of {} is no name of an image: {}", object.title(), why(image)))
+                .diagnostic(format!("{image:?} of {} is no name of an image: {}", object.title(), invalid_reason(image)))
                 .at(context.survey.span(object, &container.path.key("image")), "")
                 .because("the API server takes any text, and the node none that is no name: the pod waits with InvalidImageName");
             once.add(image, RULE.finding(context, object, diagnostic));
@@ -107,7 +107,7 @@ fn is_filled_in(image: &str) -> bool {
 }
 
 /// What is wrong with a name.
-fn why(image: &str) -> &'static str {
+fn invalid_reason(image: &str) -> &'static str {
     let name = image.rsplit_once('/').map_or(image, |(path, _)| path);
     if image.trim() != image || image.contains(char::is_whitespace) {
         "it holds a blank"
@@ -125,7 +125,7 @@ fn written(context: &Context<'_>, once: &mut Once) {
     let files = &context.survey.files;
     for path in files.ending(&[".yaml", ".yml"]) {
         let Some(text) = files.text(path).filter(|text| text.contains("sha256:")) else { continue };
-        if placeholders::is_skeleton(path) || set_aside::is_ignored(files, path) {
+        if placeholders::is_skeleton(path) || unused_files::is_ignored(files, path) {
             continue;
         }
         for (at, line) in text.lines().enumerate() {

@@ -26,10 +26,9 @@ use crate::{
     Context, Finding, Report, Rule,
     support::{
         chart_uses::ChartUse,
-        charts,
+        dedup::Once,
         images::{DOCKER, Image},
-        once::Once,
-        placeholders,
+        known_charts, placeholders,
     },
 };
 
@@ -51,7 +50,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if placeholders::is_in(&used.repository) || placeholders::is_skeleton(&used.span.file) {
             continue;
         }
-        let named = named(used);
+        let named = withdrawn_images(used);
         let cause = named.first().cloned();
         match cause {
             Some(image) => once.add(&image, by_values(context, used, &image)),
@@ -63,7 +62,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 /// The images that the values name and that were withdrawn.
-fn named(used: &ChartUse) -> Vec<String> {
+fn withdrawn_images(used: &ChartUse) -> Vec<String> {
     let mut found = Vec::new();
     for values in &used.values {
         images(used, values, 0, &mut found);
@@ -136,7 +135,7 @@ fn is_by_default(used: &ChartUse) -> bool {
         .iter()
         .any(|field| used.text(&["image", field]).is_some_and(|it| !it.is_empty()))
         || used.text(&["image", "tag"]).is_some_and(|tag| !tag.is_empty());
-    is_told && charts::is_older(version, first) && !is_replaced && pulls_from_docker(used, &[])
+    is_told && known_charts::is_older(version, first) && !is_replaced && pulls_from_docker(used, &[])
 }
 
 const LEGACY: &str = "for the time being: bitnamilegacy/ holds the old tags, without updates; better is the publisher of the software itself, with a chart made for its image";

@@ -28,11 +28,11 @@ use tiphys_value::{FieldPath, Value};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        fields::keys,
+        dedup::Once,
+        field_paths::keys,
         images::Image,
-        once::Once,
-        parts,
         pods::{self, Container, Pod},
+        unrendered_files,
     },
 };
 
@@ -114,10 +114,10 @@ pub fn replacement_of_withdrawn(image: &str) -> Option<&'static str> {
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for object in &context.survey.objects {
-        if parts::may_be_a_patch(context.survey, object) {
+        if unrendered_files::may_be_a_patch(context.survey, object) {
             continue;
         }
-        let Some(pod) = pods::of(object) else {
+        let Some(pod) = pods::pod_of(object) else {
             of_operator(context, object, &mut once);
             continue;
         };
@@ -125,7 +125,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let Some(image) = Image::parse(container.image()) else { continue };
             if let Some((withdrawal, severity)) = withdrawn(&image) {
                 let path = container.path.key("image");
-                let finding = gone(context, object, &path, container.image(), withdrawal, severity);
+                let finding =
+                    withdrawn_finding(context, object, &path, container.image(), withdrawal, severity);
                 once.add(container.image(), finding);
             } else if moves(&image) && matches!(object.owner, Owner::App(_)) {
                 once.add(container.image(), moving(context, &pod, &container));
@@ -145,7 +146,7 @@ fn of_operator(context: &Context<'_>, object: &Object, once: &mut Once) {
         let Some(name) = path.get(object.value()).and_then(Value::as_str) else { continue };
         let Some((why, severity)) = Image::parse(name).and_then(|image| withdrawn(&image)) else { continue };
         if severity == Severity::Error {
-            once.add(name, gone(context, object, &path, name, why, severity));
+            once.add(name, withdrawn_finding(context, object, &path, name, why, severity));
         }
     }
 }
@@ -165,7 +166,7 @@ fn moves(image: &Image<'_>) -> bool {
     !image.has_digest && matches!(image.tag, None | Some("latest"))
 }
 
-fn gone(
+fn withdrawn_finding(
     context: &Context<'_>,
     object: &Object,
     path: &FieldPath,

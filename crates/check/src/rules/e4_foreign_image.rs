@@ -24,8 +24,8 @@ use crate::{
     Context, Finding, Report, Rule,
     support::{
         chart_uses::ChartUse,
+        dedup::Once,
         images::{DOCKER, Image},
-        once::Once,
         pods::{self, Container},
     },
 };
@@ -46,7 +46,7 @@ const PUBLISHERS: [(&str, &str, &str); 1] = [("/opt/bitnami", "bitnami", "Bitnam
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for object in context.survey.objects.iter().filter(|object| matches!(object.owner, Owner::App(_))) {
-        let Some(pod) = pods::of(object) else { continue };
+        let Some(pod) = pods::pod_of(object) else { continue };
         for container in pod.containers() {
             let Some(image) = Image::parse(container.image()) else { continue };
             let Some((_, _, publisher)) = PUBLISHERS.iter().find(|(script, name, _)| {

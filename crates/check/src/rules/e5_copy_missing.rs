@@ -38,7 +38,7 @@ use tiphys_yaml::Node;
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{placeholders, set_aside, similar},
+    support::{nearest_name, placeholders, unused_files},
 };
 
 /// See the module.
@@ -137,11 +137,11 @@ fn missing(context: &Context<'_>, path: &Arc<str>, sources: &[(String, Span)]) -
     let (above, name) = (parent(&wanted).unwrap_or_default(), base_name(&wanted));
     let beside = files.tree().read_dir(above).unwrap_or_default();
     let beside: Vec<String> = beside.into_iter().map(|entry| entry.name).collect();
-    let nearest = similar::nearest(name, beside.iter().map(String::as_str));
+    let nearest = nearest_name::nearest(name, beside.iter().map(String::as_str));
     diagnostic.help.extend(nearest.map(|nearest| format!("there is {nearest}")));
     let finding = Finding::new(RULE.incident, diagnostic).likely();
     Some(match nearest {
-        Some(nearest) => finding.respelt(name, nearest),
+        Some(nearest) => finding.with_spelling(name, nearest),
         None => finding,
     })
 }
@@ -187,7 +187,7 @@ fn is_written(files: &Files, at: &str, source: &str) -> bool {
     let name = base_name(source).to_lowercase();
     (WRITTEN.iter().any(|ending| name.ends_with(ending)) || SOURCES.contains(&name.as_str()))
         && !source.split('/').any(|step| BUILT.contains(&step))
-        && !set_aside::is_ignored(files, &inside(at, source))
+        && !unused_files::is_ignored(files, &inside(at, source))
 }
 
 /// Whether a script, pipeline or task speaks of a file, and may make it.

@@ -31,7 +31,7 @@ use tiphys_graph::{
     },
 };
 
-use crate::{Context, Finding, Report, Rule, support::similar};
+use crate::{Context, Finding, Report, Rule, support::nearest_name};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -67,13 +67,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
 fn missing(files: &Files, path: &Arc<str>, image: &Image) -> Option<Diagnostic> {
     let start = image.start.as_ref()?;
     let folder = image.folder.as_deref().filter(|folder| !folder.contains('$'))?;
-    let wanted = wanted(&start.program()?, folder)?;
+    let wanted = required_module(&start.program()?, folder)?;
     if may_come_from_elsewhere(image, folder, &wanted) {
         return None;
     }
     let contexts: Vec<&str> = upwards(tiphys_vfs::parent(path).unwrap_or_default())
         .filter(|context| {
-            image.copies.iter().all(|copy| copy.from.iter().all(|from| is_there(files, context, from)))
+            image.copies.iter().all(|copy| copy.from.iter().all(|from| module_exists(files, context, from)))
         })
         .collect();
     // A path that is there in any context that fits is there.
@@ -125,7 +125,7 @@ fn not_in_package(
         .filter(|name| *name != "__init__")
         .collect();
     let start = image.start.as_ref()?;
-    let near = similar::nearest(module, modules.iter().copied());
+    let near = nearest_name::nearest(module, modules.iter().copied());
     let near = near.or(modules.first().copied().filter(|_| modules.len() == 1));
     let help = near.map_or_else(
         || format!("name a module of {package} that is there"),
@@ -142,7 +142,7 @@ fn not_in_package(
 }
 
 /// What a command looks for, of the commands that are known.
-fn wanted(words: &[String], folder: &str) -> Option<Wanted> {
+fn required_module(words: &[String], folder: &str) -> Option<Wanted> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     if words.iter().any(|word| word.contains('$')) {
         return None;
@@ -173,12 +173,12 @@ fn wanted(words: &[String], folder: &str) -> Option<Wanted> {
             })
         }
         "python" | "python3" => match rest {
-            ["-u" | "-B" | "-O", rest @ ..] => wanted(
+            ["-u" | "-B" | "-O", rest @ ..] => required_module(
                 &[&["python"], rest].concat().iter().map(ToString::to_string).collect::<Vec<_>>(),
                 folder,
             ),
             ["-m", "uvicorn" | "gunicorn" | "hypercorn", ..] => {
-                wanted(&rest[1..].iter().map(ToString::to_string).collect::<Vec<_>>(), folder)
+                required_module(&rest[1..].iter().map(ToString::to_string).collect::<Vec<_>>(), folder)
             }
             ["-m", module, ..] => Some(Wanted {
                 message: format!("ModuleNotFoundError: No module named '{module}'"),
@@ -285,7 +285,7 @@ fn may_come_from_elsewhere(image: &Image, folder: &str, wanted: &Wanted) -> bool
 }
 
 /// Whether a source of a copy is there in a context; patterns are taken to match.
-pub(super) fn is_there(files: &Files, context: &str, from: &str) -> bool {
+pub(super) fn module_exists(files: &Files, context: &str, from: &str) -> bool {
     if from.contains(['*', '?', '[']) {
         return true;
     }

@@ -36,7 +36,7 @@ use tiphys_graph::{
 use tiphys_value::Location;
 use tiphys_vfs::{base_name, parent};
 
-use super::e5_entrypoint_module::{is_module_with_app, is_there};
+use super::e5_entrypoint_module::{is_module_with_app, module_exists};
 use crate::{Context, Finding, Report, Rule, support::placeholders};
 
 /// See the module.
@@ -78,7 +78,7 @@ struct Placed {
 
 impl Placed {
     /// What the copies bring, where one folder of the context is the working directory.
-    fn of(files: &Files, image: &Image, at: &str, folder: &str) -> Option<Self> {
+    fn from_copies(files: &Files, image: &Image, at: &str, folder: &str) -> Option<Self> {
         let folder = folder.trim_end_matches('/').to_owned();
         let mut placed = BTreeMap::new();
         for copy in &image.copies {
@@ -121,15 +121,16 @@ fn missing(files: &Files, path: &Arc<str>, image: &Image) -> Option<Diagnostic> 
     if may_have_more(image, folder) {
         return None;
     }
-    let fits =
-        |at: &&str| image.copies.iter().all(|copy| copy.from.iter().all(|from| is_there(files, at, from)));
+    let fits = |at: &&str| {
+        image.copies.iter().all(|copy| copy.from.iter().all(|from| module_exists(files, at, from)))
+    };
     let mut contexts = upwards(parent(path).unwrap_or_default()).filter(fits);
     let at = contexts.next()?;
     // Where two folders may be the context, neither is sure.
     if contexts.next().is_some() {
         return None;
     }
-    let placed = Placed::of(files, image, at, folder)?;
+    let placed = Placed::from_copies(files, image, at, folder)?;
     let mut open: Vec<String> =
         entry(&program, &placed.root)?.into_iter().filter(|it| files.contains(it)).collect();
     let mut seen: BTreeSet<String> = BTreeSet::new();

@@ -31,7 +31,7 @@ use tiphys_vfs::base_name;
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{placeholders, similar},
+    support::{nearest_name, placeholders},
 };
 
 /// See the module.
@@ -112,7 +112,7 @@ fn missing<'n>(name: &'n str, before: &[Stage], span: &Span) -> Option<(&'n str,
         };
         return (!is_there).then(|| (name, Finding::new(RULE.incident, diagnostic())));
     }
-    let nearest = similar::nearest(name, known());
+    let nearest = nearest_name::nearest(name, known());
     if nearest.is_none() && !STAGES.contains(&name.to_ascii_lowercase().as_str()) {
         return None;
     }

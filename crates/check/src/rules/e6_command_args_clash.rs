@@ -23,9 +23,9 @@ use tiphys_value::{Location, OriginKind, Value};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        once::Once,
-        parts,
+        dedup::Once,
         pods::{self, Container, Pod},
+        unrendered_files,
     },
 };
 
@@ -64,12 +64,12 @@ const WRAPPERS: [&str; 18] = [
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for object in &context.survey.objects {
-        if parts::is_loose(context.survey, object) {
+        if unrendered_files::is_loose(context.survey, object) {
             continue;
         }
-        let Some(pod) = pods::of(object) else { continue };
+        let Some(pod) = pods::pod_of(object) else { continue };
         for container in pod.containers() {
-            let (command, args) = (words(&container, "command"), words(&container, "args"));
+            let (command, args) = (field_words(&container, "command"), field_words(&container, "args"));
             if let Some((field, what)) = unrunnable(&command, &args) {
                 once.add(what, cannot_start(context, &pod, &container, field, what));
                 continue;
@@ -248,7 +248,7 @@ fn is_of_exec(above: &[&str], before: &str) -> bool {
     opens(before) || (is_first && last.is_some_and(|line| opens(line)))
 }
 
-fn words<'a>(container: &Container<'a>, field: &str) -> Vec<&'a str> {
+fn field_words<'a>(container: &Container<'a>, field: &str) -> Vec<&'a str> {
     pods::list(container.value, field).iter().filter_map(Value::as_str).collect()
 }
 

@@ -27,11 +27,11 @@ use crate::{
     Context, Report, Rule,
     support::{
         cluster::Cluster,
-        fields::keys,
-        once::Once,
+        dedup::Once,
+        field_paths::keys,
+        nearest_name,
         pods::{self, Container, Pod, list, text},
         selectors::selects,
-        similar,
     },
 };
 
@@ -48,7 +48,7 @@ pub const RULE: Rule = Rule {
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for object in context.survey.objects.iter().filter(|object| matches!(object.owner, Owner::App(_))) {
-        let Some(pod) = pods::of(object) else { continue };
+        let Some(pod) = pods::pod_of(object) else { continue };
         for container in pod.containers() {
             probes(context, &pod, &container, &mut once);
         }
@@ -95,7 +95,7 @@ fn probes(context: &Context<'_>, pod: &Pod<'_>, container: &Container<'_>, once:
                 .diagnostic(text)
                 .at(context.survey.span(pod.object, &container.path.key(probe).key(way).key("port")), "no port has this name")
                 .because("the kubelet looks the name up among the container's ports; a probe that cannot be made has failed");
-            let nearest = similar::nearest(name, names(container));
+            let nearest = nearest_name::nearest(name, names(container));
             once.add(name, RULE.finding(context, pod.object, diagnostic).perhaps(name, nearest));
         }
     }
@@ -203,7 +203,7 @@ fn unprobed(context: &Context<'_>, service: &Object, pods: &[&Pod<'_>], once: &m
     let mut finding = RULE.finding(context, service, diagnostic).likely();
     // Where only the port is said, it is what others connect to.
     if field == "targetPort" {
-        finding = finding.respelt(number.to_string(), known.to_string());
+        finding = finding.with_spelling(number.to_string(), known.to_string());
     }
     once.add(&number.to_string(), finding);
 }
@@ -260,7 +260,7 @@ fn targets(context: &Context<'_>, service: &Object, pods: &[&Pod<'_>], once: &mu
             span: context.survey.span(pods[0].object, &pods[0].spec_path().key("containers")),
             text: format!("{} is selected", pods[0].object.title()),
         });
-        let nearest = similar::nearest(name, known.iter().copied());
+        let nearest = nearest_name::nearest(name, known.iter().copied());
         once.add(name, RULE.finding(context, service, diagnostic).perhaps(name, nearest));
     }
 }

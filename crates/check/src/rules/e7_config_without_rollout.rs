@@ -28,9 +28,9 @@ use tiphys_value::{ObjectExt, OriginKind, Value};
 use crate::{
     Context, Report, Rule,
     support::{
-        once::Once,
+        dedup::Once,
+        pod_references::{Reference, of_pod},
         pods::{self, Pod},
-        references::{Reference, of_pod},
     },
 };
 
@@ -47,7 +47,7 @@ pub const RULE: Rule = Rule {
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for object in context.survey.objects.iter().filter(|object| matches!(object.owner, Owner::App(_))) {
-        let Some(pod) = pods::of(object).filter(|pod| is_long_running(pod) && !is_rolled_out(pod)) else {
+        let Some(pod) = pods::pod_of(object).filter(|pod| is_long_running(pod) && !is_rolled_out(pod)) else {
             continue;
         };
         let mut seen = BTreeSet::new();
@@ -94,7 +94,7 @@ fn plain_config<'a>(
     }
     let key = reference.key(&object.key.namespace);
     let config = context.survey.with_key(&key).find(|config| config.owner == object.owner)?;
-    let has_hash = config.rendered.origins.lookup(&crate::support::fields::keys(&["metadata", "name"]));
+    let has_hash = config.rendered.origins.lookup(&crate::support::field_paths::keys(&["metadata", "name"]));
     let is_generated = has_hash.iter().any(|origin| origin.kind == OriginKind::Generator);
     (!is_generated && config.value()["immutable"] != true).then_some(config)
 }

@@ -46,9 +46,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 continue;
             }
             let title = &network.pods[flow.pod].title;
-            let message = format!("{title} cannot look up names: {}", reach::by(network, &judgement));
+            let message =
+                format!("{title} cannot look up names: {}", reach::restricting_policies(network, &judgement));
             let mut diagnostic = RULE.diagnostic(message);
-            diagnostic = reach::weighed(context, network, flow, &judgement, diagnostic);
+            diagnostic = reach::with_severity(context, network, flow, &judgement, diagnostic);
             diagnostic = reach::places(context.survey, network, flow, &judgement, diagnostic);
             let upstream = flows.iter().find_map(|other| match &other.need {
                 Need::Upstream { field, from, service } if *from == flow.pod => Some((field, service)),

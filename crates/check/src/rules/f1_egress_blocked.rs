@@ -38,7 +38,7 @@ use tiphys_graph::network::{Direction, Flow, Judgement, Need, Network};
 use tiphys_value::FieldPath;
 
 use super::reach;
-use crate::{Confidence, Context, Finding, Report, Rule, support::once::Once};
+use crate::{Confidence, Context, Finding, Report, Rule, support::dedup::Once};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -65,7 +65,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 }
                 Need::Upstream { ref service, ref field, from } => {
                     // What many send to and one policy keeps closed is one fault.
-                    let of = format!("{service} {:?} {}", flow.ports, reach::by(network, &judgement));
+                    let of = format!(
+                        "{service} {:?} {}",
+                        flow.ports,
+                        reach::restricting_policies(network, &judgement)
+                    );
                     once.add_by(of, upstream(context, network, (flow, &judgement), (service, field, from)));
                 }
                 Need::Dns | Need::Webhook(_) | Need::Probe | Need::Outside(_) | Need::Metrics(_) => {}
@@ -87,10 +91,14 @@ fn controller(context: &Context<'_>, network: &Network, denied: &[(&Flow, Judgem
     let (flow, judgement) = &denied[0];
     let pod = &network.pods[flow.pod];
     let blocked: Vec<&str> = denied.iter().map(|(flow, _)| name(flow)).collect();
-    let message =
-        format!("{} cannot reach {}: {}", pod.title, blocked.join(", "), reach::by(network, judgement));
+    let message = format!(
+        "{} cannot reach {}: {}",
+        pod.title,
+        blocked.join(", "),
+        reach::restricting_policies(network, judgement)
+    );
     let mut diagnostic = RULE.diagnostic(message);
-    diagnostic = reach::weighed(context, network, flow, judgement, diagnostic);
+    diagnostic = reach::with_severity(context, network, flow, judgement, diagnostic);
     if pod.controller.is_none() && !pod.has_active_rights {
         diagnostic.severity = diagnostic.severity.min(Severity::Warning);
     }
@@ -145,11 +153,11 @@ fn upstream(
         "{} cannot reach {service} on port {}: {}",
         pod.title,
         ports.join(", "),
-        reach::by(network, judgement)
+        reach::restricting_policies(network, judgement)
     );
     let mut diagnostic: Diagnostic = RULE.diagnostic(message);
     // A name in the environment says that it may be used, not that it is.
-    diagnostic = reach::weighed(context, network, flow, judgement, diagnostic);
+    diagnostic = reach::with_severity(context, network, flow, judgement, diagnostic);
     diagnostic.severity = diagnostic.severity.min(Severity::Warning);
     diagnostic = reach::places(survey, network, flow, judgement, diagnostic);
     if let Some(object) = pod.object {

@@ -67,8 +67,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
             let title = &network.pods[flow.pod].title;
             let port = flow.ports.first().map_or(0, |(_, number)| *number);
-            let message =
-                format!("{who} cannot reach {title} on port {port}: {}", reach::by(network, &judgement));
+            let message = format!(
+                "{who} cannot reach {title} on port {port}: {}",
+                reach::restricting_policies(network, &judgement)
+            );
             let why = survey.object(why);
             let diagnostic = reach::places(survey, network, flow, &judgement, RULE.diagnostic(message))
                 .see(survey.start(why), format!("{} needs it", why.title()))

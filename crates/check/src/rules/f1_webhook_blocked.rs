@@ -25,7 +25,7 @@ use tiphys_diag::Severity;
 use tiphys_graph::network::Need;
 
 use super::reach;
-use crate::{Context, Report, Rule, support::once::Once};
+use crate::{Context, Report, Rule, support::dedup::Once};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -51,10 +51,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let port = flow.ports.first().map_or(0, |(_, number)| *number);
             let message = format!(
                 "the API server cannot call {title} as a webhook: {}",
-                reach::by(network, &judgement)
+                reach::restricting_policies(network, &judgement)
             );
             let mut diagnostic = RULE.diagnostic(message);
-            diagnostic = reach::weighed(context, network, flow, &judgement, diagnostic);
+            diagnostic = reach::with_severity(context, network, flow, &judgement, diagnostic);
             let diagnostic = reach::places(context.survey, network, flow, &judgement, diagnostic)
                 .see(context.survey.start(configuration), "the webhook is registered here")
                 .because(format!("the call comes from the API server, which is no pod, and goes to the container's port {port}"));

@@ -56,7 +56,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 continue;
             }
             let title = &network.pods[at].title;
-            let message = format!("the probes of {title} are dropped: {}", reach::by(&network, &judgement));
+            let message = format!(
+                "the probes of {title} are dropped: {}",
+                reach::restricting_policies(&network, &judgement)
+            );
             let diagnostic = reach::places(context.survey, &network, flow, &judgement, RULE.diagnostic(message))
                 .see(switch.clone(), "here Cilium is told not to mark the node's own packets")
                 .because("without the mark the kubelet's packets have the identity `world`, which selectors of pods and namespaces never admit")

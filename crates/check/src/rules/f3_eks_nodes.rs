@@ -35,7 +35,7 @@ use tiphys_graph::{
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{charts, pods::list},
+    support::{known_charts, pods::list},
 };
 
 /// See the module.
@@ -83,7 +83,7 @@ fn is_plain(block: &Block) -> bool {
     let is_off = |name: &str| block.get(name).is_some_and(|it| it.as_bool() != Some(true));
     block.kind == "module"
         && block.str("source") == Some("terraform-aws-modules/eks/aws")
-        && block.str("version").is_some_and(|version| !charts::is_older(version, FIRST_WITH_RULES))
+        && block.str("version").is_some_and(|version| !known_charts::is_older(version, FIRST_WITH_RULES))
         && !is_off("create_node_security_group")
         && !is_off("node_security_group_enable_recommended_rules")
         && ["node_security_group_id", "cluster_compute_config", "compute_config", "fargate_profiles"]

@@ -73,7 +73,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     if survey.tools().terraform.resources("aws_security_group").count() < 2 || !is_unmanaged(survey) {
         return;
     }
-    let (wanted, is_cluster) = (wanted(survey), has_installer(survey) || installs_network(survey));
+    let (wanted, is_cluster) = (required_ports(survey), has_installer(survey) || installs_network(survey));
     for blocks in survey.tools().terraform.modules().into_values() {
         let groups: BTreeMap<&str, &Block> = blocks
             .iter()
@@ -135,7 +135,7 @@ fn has_installer(survey: &Survey) -> bool {
 }
 
 /// What the nodes send, by the plugins that the repository installs.
-fn wanted(survey: &Survey) -> Vec<&'static Wanted> {
+fn required_ports(survey: &Survey) -> Vec<&'static Wanted> {
     let writers = &survey.tools().writers;
     let installs = |name: &str| {
         writers.iter().any(|writer| writer.component().is_some_and(|component| component.name == name))

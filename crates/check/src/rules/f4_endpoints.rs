@@ -29,8 +29,8 @@ use tiphys_value::{FieldPath, ObjectExt, Value};
 use crate::{
     Context, Report, Rule,
     support::{
-        fields::keys,
-        once::Once,
+        dedup::Once,
+        field_paths::keys,
         placeholders,
         pods::{list, text},
     },
@@ -64,7 +64,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let Some(service) = cluster.core("Service", namespace, name) else { continue };
             let asked = list(&service.value()["spec"], "ports");
             let has_selector = service.value().at(&["spec", "selector"]).is_some();
-            if has_selector || asked.is_empty() || placeholders::has(object.value()) {
+            if has_selector || asked.is_empty() || placeholders::has_placeholder(object.value()) {
                 continue;
             }
             let names: Vec<&str> = asked.iter().map(|port| text(port, "name")).collect();
@@ -75,14 +75,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 continue;
             };
             let Some((path, _)) = ports.iter().find(|(_, ports)| !ports.is_empty()) else { continue };
-            let given = all().map(|port| quoted(text(port, "name"))).collect::<Vec<_>>().join(", ");
-            let what = format!("{} has no port {} of {}", object.title(), quoted(lacking), service.title());
+            let given = all().map(|port| port_name(text(port, "name"))).collect::<Vec<_>>().join(", ");
+            let what =
+                format!("{} has no port {} of {}", object.title(), port_name(lacking), service.title());
             let diagnostic = RULE
                 .diagnostic(what.clone())
                 .at(context.survey.span(object, &path.index(0)), format!("its ports are called {given}"))
                 .see(context.survey.start(service), "this Service asks for it")
                 .because("ports of a Service and of its endpoints are joined by their names: without the same name nothing answers")
-                .help(format!("call the port {} in both", quoted(lacking)));
+                .help(format!("call the port {} in both", port_name(lacking)));
             once.add(&what, RULE.finding(context, object, diagnostic));
         }
     }
@@ -96,6 +97,6 @@ fn of_subsets(object: &Object) -> Vec<(FieldPath, &[Value])> {
 }
 
 /// The name of a port, or that it has none.
-fn quoted(name: &str) -> String {
+fn port_name(name: &str) -> String {
     if name.is_empty() { "without a name".to_owned() } else { format!("{name:?}") }
 }

@@ -28,11 +28,11 @@ use crate::{
     Context, Finding, Report, Rule,
     support::{
         cluster::Cluster,
-        fields::keys,
-        once::Once,
-        placeholders,
+        dedup::Once,
+        field_paths::keys,
+        nearest_name, placeholders,
         pods::{Pod, list, text},
-        respell, selectors, similar,
+        selectors, word_replacement,
     },
 };
 
@@ -91,7 +91,7 @@ fn ingress(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
         match cluster.core("Service", &object.key.namespace, name) {
             Some(found) => port(context, object, found, target, &path, once),
             None if is_action(object, name)
-                || cluster.is_of_argocd(&object.key.namespace, name)
+                || cluster.belongs_to_argocd(&object.key.namespace, name)
                 || cluster.is_partly_hidden(&object.key.namespace)
                 || cluster.may_be_made(&object.key.namespace, name) => {}
             None => {
@@ -101,7 +101,7 @@ fn ingress(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
                         && it.key.group.is_empty()
                         && it.key.namespace == object.key.namespace
                 });
-                let nearest = similar::nearest(name, names.map(|it| it.key.name.as_str()));
+                let nearest = nearest_name::nearest(name, names.map(|it| it.key.name.as_str()));
                 once.add(
                     &what,
                     finding(context, object, &what, &path.key("name"), "no such Service", nearest),
@@ -160,7 +160,7 @@ fn target(
     let (name, given) = (text(backend, "name"), text(backend, "namespace"));
     let namespace = if given.is_empty() { object.key.namespace.as_str() } else { given };
     if name.is_empty()
-        || placeholders::has(backend)
+        || placeholders::has_placeholder(backend)
         || name.contains('@')
         || cluster.is_partly_hidden(namespace)
     {
@@ -176,7 +176,7 @@ fn target(
     // A namespace of which nothing is seen is another repository's.
     let is_seen = cluster.pods.iter().any(|pod| pod.object.key.namespace == namespace);
     if !is_seen
-        || cluster.is_of_argocd(namespace, name)
+        || cluster.belongs_to_argocd(namespace, name)
         || cluster.is_partly_hidden(namespace)
         || cluster.may_be_made(namespace, name)
         || cluster.has_operated_pods(namespace)
@@ -186,7 +186,7 @@ fn target(
     let what = format!("{} sends to Service/{name} in {namespace}, which nothing makes", object.title());
     let services = cluster.objects.iter().filter(|it| it.key.kind == "Service" && it.key.group.is_empty());
     let beside = services.filter(|it| it.key.namespace == namespace);
-    let nearest = similar::nearest(name, beside.map(|it| it.key.name.as_str()));
+    let nearest = nearest_name::nearest(name, beside.map(|it| it.key.name.as_str()));
     once.add(&what, finding(context, object, &what, &path.key("name"), "no such Service", nearest));
 }
 
@@ -321,7 +321,7 @@ fn without_selector(context: &Context<'_>, cluster: &Cluster<'_>, object: &Objec
     });
     if text(spec, "type") == "ExternalName"
         || has_endpoints
-        || placeholders::has(spec)
+        || placeholders::has_placeholder(spec)
         || is_of_other_clusters(object)
     {
         return;
@@ -370,7 +370,7 @@ fn autoscaler(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, onc
         return;
     }
     let others = cluster.objects.iter().filter(|it| it.key.kind == kind && it.key.namespace == *namespace);
-    let nearest = similar::nearest(name, others.map(|it| it.key.name.as_str()));
+    let nearest = nearest_name::nearest(name, others.map(|it| it.key.name.as_str()));
     let what = format!("{} scales {kind}/{name}, which nothing makes", object.title());
     let place = keys(&["spec", "scaleTargetRef", "name"]);
     once.add(&what, finding(context, object, &what, &place, "no such workload", nearest));
@@ -425,7 +425,8 @@ fn selects_nothing(
     };
     let selector = keys(&["spec", "selector"]);
     let labels = if object.key.kind == "Service" { selector } else { selector.key("matchLabels") };
-    let mended = respell::at(context.survey, object, &labels.key(key), (value, own), finding);
+    let mended =
+        word_replacement::with_replacement(context.survey, object, &labels.key(key), (value, own), finding);
     once.add(&what, mended);
 }
 

@@ -30,11 +30,11 @@ use tiphys_value::{FieldPath, ObjectExt};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        fields::keys,
-        once::Once,
-        parts, placeholders,
+        dedup::Once,
+        field_paths::keys,
+        nearest_name, placeholders,
         pods::{list, text},
-        similar,
+        unrendered_files,
     },
 };
 
@@ -74,11 +74,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
     let mut once = Once::default();
     for object in &survey.objects {
-        if parts::is_of_defaults(survey, object) || parts::may_be_a_patch(survey, object) {
+        if unrendered_files::is_from_unused_chart(survey, object)
+            || unrendered_files::may_be_a_patch(survey, object)
+        {
             continue;
         }
         for named in names(object) {
-            look(context, object, &named, &known, &mut once);
+            check_reference(context, object, &named, &known, &mut once);
         }
         annotated(context, object, &known, &mut once);
     }
@@ -98,7 +100,10 @@ fn names(object: &Object) -> Vec<Named<'_>> {
             let namespace = it.str_at(&["namespace"]).unwrap_or(&object.key.namespace);
             let path = keys(&["spec", "routes"]).index(route).key("middlewares").index(at).key("name");
             // Of another provider, or still to be filled in.
-            if !text(it, "name").is_empty() && !text(it, "name").contains('@') && !placeholders::has(it) {
+            if !text(it, "name").is_empty()
+                && !text(it, "name").contains('@')
+                && !placeholders::has_placeholder(it)
+            {
                 found.push(Named { kind, name: text(it, "name"), namespace, path });
             }
         }
@@ -106,7 +111,13 @@ fn names(object: &Object) -> Vec<Named<'_>> {
     found
 }
 
-fn look(context: &Context<'_>, object: &Object, named: &Named<'_>, known: &[&Object], once: &mut Once) {
+fn check_reference(
+    context: &Context<'_>,
+    object: &Object,
+    named: &Named<'_>,
+    known: &[&Object],
+    once: &mut Once,
+) {
     let same = || known.iter().filter(|it| it.key.kind == named.kind);
     // A namespace that is not told may be any.
     let is_in = |it: &Object| {
@@ -125,7 +136,7 @@ fn look(context: &Context<'_>, object: &Object, named: &Named<'_>, known: &[&Obj
     }
     let help = elsewhere
         .map(|it| format!("it lives in {}: say `namespace: {}`", it.key.namespace, it.key.namespace));
-    let nearest = similar::nearest(named.name, beside.into_iter()).filter(|_| elsewhere.is_none());
+    let nearest = nearest_name::nearest(named.name, beside.into_iter()).filter(|_| elsewhere.is_none());
     let place = if named.namespace.is_empty() { String::new() } else { format!(" in {}", named.namespace) };
     let what =
         format!("{} goes through {}/{}{place}, which nothing makes", object.title(), named.kind, named.name);
@@ -183,7 +194,7 @@ fn annotated(context: &Context<'_>, object: &Object, known: &[&Object], once: &m
         }
         let without =
             known.iter().find(|it| it.key.name == name).map(|it| format!("{}-{name}", it.key.namespace));
-        let nearest = || similar::nearest(name, full.iter().map(String::as_str)).map(str::to_owned);
+        let nearest = || nearest_name::nearest(name, full.iter().map(String::as_str)).map(str::to_owned);
         let Some(meant) = without.or_else(nearest) else { continue };
         let what =
             format!("{} goes through middleware {name}@kubernetescrd, which nothing makes", object.title());

@@ -27,10 +27,10 @@ use crate::{
     Context, Finding, Report, Rule,
     support::{
         chart_uses::ChartUse,
-        fields::keys,
-        once::Once,
-        parts,
+        dedup::Once,
+        field_paths::keys,
         pods::{self, list, text},
+        unrendered_files,
     },
 };
 
@@ -47,7 +47,7 @@ pub const RULE: Rule = Rule {
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for object in &context.survey.objects {
-        if parts::may_be_a_patch(context.survey, object) {
+        if unrendered_files::may_be_a_patch(context.survey, object) {
             continue;
         }
         let plain = match (object.key.group.as_str(), object.key.kind.as_str()) {
@@ -273,7 +273,7 @@ fn verdict<'a>(survey: &'a Survey, ingress: &Object, server: &mut Option<&'a Obj
                 _ => continue,
             }
         }
-        let Some(pod) = pods::of(object).filter(|_| object.key.name.ends_with("argocd-server")) else {
+        let Some(pod) = pods::pod_of(object).filter(|_| object.key.name.ends_with("argocd-server")) else {
             continue;
         };
         for container in pod.containers().filter(|container| container.image().contains("argocd")) {

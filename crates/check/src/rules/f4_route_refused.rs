@@ -29,11 +29,10 @@ use crate::{
     Context, Report, Rule,
     support::{
         cluster::Cluster,
-        fields::keys,
-        once::Once,
-        placeholders,
+        dedup::Once,
+        field_paths::keys,
+        nearest_name, placeholders,
         pods::{list, text},
-        similar,
     },
 };
 
@@ -73,7 +72,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
             for (at, parent) in list(&route.value()["spec"], "parentRefs").iter().enumerate() {
                 let path = keys(&["spec", "parentRefs"]).index(at);
-                if let Some((refusal, gateway)) = refused(context, cluster, route, parent, &path) {
+                if let Some((refusal, gateway)) = route_refusal(context, cluster, route, parent, &path) {
                     add(context, &mut once, route, refusal, gateway);
                 }
             }
@@ -94,7 +93,7 @@ fn add(context: &Context<'_>, once: &mut Once, route: &Object, refusal: Refusal,
     }
     let mut finding = RULE.finding(context, route, diagnostic).likely();
     if let Some((wrong, meant)) = refusal.meant {
-        finding = finding.respelt(wrong, meant);
+        finding = finding.with_spelling(wrong, meant);
     }
     match refusal.message.split_once(" is for ") {
         // One Gateway that is not there is one cause for all routes of a file.
@@ -106,7 +105,7 @@ fn add(context: &Context<'_>, once: &mut Once, route: &Object, refusal: Refusal,
     }
 }
 
-fn refused<'a>(
+fn route_refusal<'a>(
     context: &Context<'_>,
     cluster: &Cluster<'a>,
     route: &Object,
@@ -116,7 +115,11 @@ fn refused<'a>(
     let name = text(parent, "name");
     let kind = parent.str_at(&["kind"]).unwrap_or("Gateway");
     let namespace = parent.str_at(&["namespace"]).unwrap_or(&route.key.namespace);
-    if kind != "Gateway" || name.is_empty() || placeholders::has(parent) || placeholders::is_in(namespace) {
+    if kind != "Gateway"
+        || name.is_empty()
+        || placeholders::has_placeholder(parent)
+        || placeholders::is_in(namespace)
+    {
         return None;
     }
     let key = ResourceKey::new(GROUP, "Gateway", namespace, name);
@@ -124,15 +127,15 @@ fn refused<'a>(
         return Some((missing(context, cluster, route, (namespace, name), path)?, None));
     };
     // Operators add listeners of their own, and merge Gateways.
-    if placeholders::has(&gateway.value()["spec"])
+    if placeholders::has_placeholder(&gateway.value()["spec"])
         || gateway.value()["spec"].get("allowedListeners").is_some()
     {
         return None;
     }
     let listeners: Vec<&Value> = list(&gateway.value()["spec"], "listeners").iter().collect();
     let refusal = by_section(gateway, &listeners, parent, path)
-        .or_else(|| by_namespace(cluster, route, gateway, &chosen(&listeners, parent), path))
-        .or_else(|| by_host(route, gateway, &chosen(&listeners, parent)))?;
+        .or_else(|| by_namespace(cluster, route, gateway, &chosen_listeners(&listeners, parent), path))
+        .or_else(|| by_host(route, gateway, &chosen_listeners(&listeners, parent)))?;
     Some((refusal, Some(gateway)))
 }
 
@@ -152,7 +155,7 @@ fn istio(context: &Context<'_>, cluster: &Cluster<'_>, route: &Object, once: &mu
         if is_there || all.is_empty() || name.contains('.') || may_be_there {
             continue;
         }
-        let nearest = similar::nearest(name, all.iter().map(|it| it.key.name.as_str()));
+        let nearest = nearest_name::nearest(name, all.iter().map(|it| it.key.name.as_str()));
         let refusal = Refusal {
             field: keys(&["spec", "gateways"]).index(at),
             message: format!("{} is for Gateway/{name} in {namespace}, which nothing makes", route.title()),
@@ -212,7 +215,7 @@ fn missing(
         return None;
     }
     let elsewhere = others.iter().find(|it| it.key.name == name);
-    let nearest = similar::nearest(name, others.iter().map(|it| it.key.name.as_str()));
+    let nearest = nearest_name::nearest(name, others.iter().map(|it| it.key.name.as_str()));
     let help = match (elsewhere, nearest) {
         (Some(other), _) => format!("it is in namespace {}: say so with `namespace`", other.key.namespace),
         (None, Some(nearest)) => format!("perhaps {nearest} is meant"),
@@ -228,7 +231,7 @@ fn missing(
 }
 
 /// The listeners that a reference is about.
-fn chosen<'v>(listeners: &[&'v Value], parent: &Value) -> Vec<&'v Value> {
+fn chosen_listeners<'v>(listeners: &[&'v Value], parent: &Value) -> Vec<&'v Value> {
     let (section, port) = (text(parent, "sectionName"), parent["port"].as_i64());
     let fits = |it: &&&Value| {
         (section.is_empty() || text(it, "name") == section)
@@ -238,7 +241,7 @@ fn chosen<'v>(listeners: &[&'v Value], parent: &Value) -> Vec<&'v Value> {
 }
 
 fn by_section(gateway: &Object, listeners: &[&Value], parent: &Value, path: &FieldPath) -> Option<Refusal> {
-    if listeners.is_empty() || !chosen(listeners, parent).is_empty() {
+    if listeners.is_empty() || !chosen_listeners(listeners, parent).is_empty() {
         return None;
     }
     let names: Vec<&str> = listeners.iter().map(|it| text(it, "name")).collect();

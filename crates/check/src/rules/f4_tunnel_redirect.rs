@@ -31,10 +31,10 @@ use tiphys_value::{Location, ObjectExt, Value};
 use crate::{
     Context, Report, Rule,
     support::{
-        fields::keys,
-        once::Once,
-        parts,
+        dedup::Once,
+        field_paths::keys,
         pods::{list, text},
+        unrendered_files,
     },
 };
 
@@ -63,7 +63,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for ingress in &context.survey.objects {
         let is_ingress = ingress.key.kind == "Ingress" && ingress.key.group == "networking.k8s.io";
-        if !is_ingress || !is_of_nginx(ingress) || parts::may_be_a_patch(context.survey, ingress) {
+        if !is_ingress || !is_of_nginx(ingress) || unrendered_files::may_be_a_patch(context.survey, ingress) {
             continue;
         }
         for (at, rule) in list(&ingress.value()["spec"], "rules").iter().enumerate() {

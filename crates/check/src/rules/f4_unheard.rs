@@ -27,11 +27,11 @@ use crate::{
     Context, Finding, Report, Rule,
     support::{
         cluster::Cluster,
-        fields::keys,
-        once::Once,
-        placeholders,
+        dedup::Once,
+        field_paths::keys,
+        nearest_name, placeholders,
         pods::{list, text},
-        selectors, similar,
+        selectors,
     },
 };
 
@@ -113,7 +113,7 @@ fn routes(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &
         let Some((namespace, name)) = service_of(host, &object.key.namespace) else { continue };
         let is_seen = cluster.pods.iter().any(|pod| pod.object.key.namespace == namespace);
         if name.is_empty()
-            || placeholders::has(destination)
+            || placeholders::has_placeholder(destination)
             || !is_seen
             || cluster.is_partly_hidden(namespace)
             || has_entry(cluster, host)
@@ -125,7 +125,7 @@ fn routes(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &
                 let beside = cluster.objects.iter().filter(|it| {
                     it.key.kind == "Service" && it.key.group.is_empty() && it.key.namespace == namespace
                 });
-                let nearest = similar::nearest(name, beside.map(|it| it.key.name.as_str()));
+                let nearest = nearest_name::nearest(name, beside.map(|it| it.key.name.as_str()));
                 let what =
                     format!("{} sends to Service/{name} in {namespace}, which nothing makes", object.title());
                 let found = finding(context, object, (&what, &path.key("host"), "no such Service", None));
@@ -195,7 +195,7 @@ fn monitor(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
     let wanted = selectors::match_labels(&object.value()["spec"]["selector"]);
     let (Some(wanted), Some(namespaces)) = (wanted, namespaces(object)) else { return };
     let is_hidden = namespaces.iter().any(|it| cluster.is_partly_hidden(it) || cluster.has_operated_pods(it));
-    if placeholders::has(&object.value()["spec"]) {
+    if placeholders::has_placeholder(&object.value()["spec"]) {
         return;
     }
     if is_hidden {
@@ -222,7 +222,7 @@ fn monitor(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
         .copied()
         .collect();
     if selected.is_empty()
-        && let Some(hint) = meant(cluster, object, &wanted, services)
+        && let Some(hint) = intended_service(cluster, object, &wanted, services)
     {
         unselected(context, object, (&wanted, &namespaces), hint, once);
     }
@@ -250,7 +250,7 @@ fn monitor(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
 /// What a monitor that selects no Service was meant to select, where that can be told: its own Application's Service with a
 /// slip in one label, or one that the labels name by the pods that it sends to or under another key; or a Service with
 /// just these labels in a namespace at which the monitor does not look.
-fn meant<'a>(
+fn intended_service<'a>(
     cluster: &Cluster<'a>,
     object: &Object,
     wanted: &[(&str, &str)],
@@ -326,7 +326,7 @@ fn pods(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mu
     let wanted = selectors::match_labels(&object.value()["spec"]["selector"]);
     let (Some(wanted), Some(namespaces)) = (wanted, namespaces(object)) else { return };
     let is_hidden = namespaces.iter().any(|it| cluster.is_partly_hidden(it) || cluster.has_operated_pods(it));
-    if is_hidden || placeholders::has(&object.value()["spec"]) {
+    if is_hidden || placeholders::has_placeholder(&object.value()["spec"]) {
         return;
     }
     let selected: Vec<_> = cluster

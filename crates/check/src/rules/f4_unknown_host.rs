@@ -30,10 +30,10 @@ use crate::{
     Context, Report, Rule,
     support::{
         cluster::Cluster,
-        fields::keys,
-        once::Once,
+        dedup::Once,
+        field_paths::keys,
+        nearest_name, pod_references,
         pods::{Pod, list, text},
-        references, similar,
     },
 };
 
@@ -67,7 +67,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for cluster in context.clusters() {
         for pod in &cluster.pods {
             for (path, text) in texts(pod) {
-                look(context, cluster, pod.object, &path, text, &mut once);
+                check_text(context, cluster, pod.object, &path, text, &mut once);
             }
         }
         for object in cluster.objects.iter().filter(|it| it.key.kind == "ConfigMap" && is_taken(cluster, it))
@@ -76,7 +76,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             for (name, value) in data.into_iter().flatten() {
                 let lines = value.as_str().unwrap_or_default().lines();
                 for line in lines.filter(|line| !line.trim_start().starts_with(['#', ';', '*'])) {
-                    look(context, cluster, object, &keys(&["data", name]), line, &mut once);
+                    check_text(context, cluster, object, &keys(&["data", name]), line, &mut once);
                 }
             }
         }
@@ -88,7 +88,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 fn is_taken(cluster: &Cluster<'_>, map: &Object) -> bool {
     let mut pods = cluster.pods.iter().filter(|pod| pod.object.key.namespace == map.key.namespace);
     pods.any(|pod| {
-        references::of_pod(pod)
+        pod_references::of_pod(pod)
             .iter()
             .any(|reference| reference.kind == "ConfigMap" && reference.name == map.key.name)
     })
@@ -111,7 +111,7 @@ fn texts<'a>(pod: &Pod<'a>) -> Vec<(FieldPath, &'a str)> {
     found
 }
 
-fn look(
+fn check_text(
     context: &Context<'_>,
     cluster: &Cluster<'_>,
     object: &Object,
@@ -123,7 +123,7 @@ fn look(
     let short = SHORT.captures_iter(said).filter_map(|it| it.get(1)).map(|name| (name.as_str(), own));
     let full = FULL.captures_iter(said).filter_map(|it| Some((it.get(1)?.as_str(), it.get(2)?.as_str())));
     for (name, namespace) in short.chain(full) {
-        let Some((meant, is_beside)) = meant(cluster, name, namespace) else { continue };
+        let Some((meant, is_beside)) = intended_service(cluster, name, namespace) else { continue };
         let right = &meant.key.namespace;
         let what = format!("{} names Service/{name} in {namespace}, which nothing makes", object.title());
         let diagnostic = RULE
@@ -144,13 +144,13 @@ fn look(
 
 /// The Service that is meant by a name that none has, and whether it lives where that is looked for; `None` if there may be
 /// one, or none is like it.
-fn meant<'a>(cluster: &Cluster<'a>, name: &str, namespace: &str) -> Option<(&'a Object, bool)> {
+fn intended_service<'a>(cluster: &Cluster<'a>, name: &str, namespace: &str) -> Option<(&'a Object, bool)> {
     let services =
         || cluster.objects.iter().copied().filter(|it| it.key.kind == "Service" && it.key.group.is_empty());
     let here = || services().filter(|it| it.key.namespace == namespace);
     if here().any(|it| it.key.name == name)
         || cluster.is_partly_hidden(namespace)
-        || cluster.is_of_argocd(namespace, name)
+        || cluster.belongs_to_argocd(namespace, name)
         || cluster.has_operated_pods(namespace)
         || cluster.may_be_made(namespace, name)
         || answers_to(cluster, namespace, name)
@@ -159,7 +159,7 @@ fn meant<'a>(cluster: &Cluster<'a>, name: &str, namespace: &str) -> Option<(&'a 
     }
     let like = here().find(|it| stem(&it.key.name) == stem(name));
     let nearest = || {
-        let nearest = similar::nearest(name, here().map(|it| it.key.name.as_str()))?;
+        let nearest = nearest_name::nearest(name, here().map(|it| it.key.name.as_str()))?;
         here()
             .find(|it| it.key.name == nearest && !differs_by_number(name, nearest) && !is_part(name, nearest))
     };

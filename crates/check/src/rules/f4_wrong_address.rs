@@ -29,11 +29,11 @@ use tiphys_value::{FieldPath, ResourceKey, Value};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        fields::keys,
-        once::Once,
-        parts, placeholders,
+        dedup::Once,
+        field_paths::keys,
+        placeholders,
         pods::{self, list, text},
-        set_aside,
+        unrendered_files, unused_files,
     },
 };
 
@@ -69,9 +69,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for object in &context.survey.objects {
         let is_described = object.key.kind == "CustomResourceDefinition";
-        let is_open = parts::is_of_defaults(context.survey, object)
-            || parts::may_be_a_patch(context.survey, object)
-            || set_aside::is_put_away(&object.rendered.location.file);
+        let is_open = unrendered_files::is_from_unused_chart(context.survey, object)
+            || unrendered_files::may_be_a_patch(context.survey, object)
+            || unused_files::is_in_unused_folder(&object.rendered.location.file);
         if is_described || is_open {
             continue;
         }
@@ -164,7 +164,7 @@ fn judge(context: &Context<'_>, object: &Object, path: &FieldPath, text: &str, o
 /// Whether pods of the object's own namespace read what stands in it.
 fn is_read_by_pods(object: &Object) -> bool {
     let is_map = object.key.kind == "ConfigMap" && object.key.group.is_empty();
-    !object.key.namespace.is_empty() && (is_map || pods::of(object).is_some())
+    !object.key.namespace.is_empty() && (is_map || pods::pod_of(object).is_some())
 }
 
 /// Whether a line is a comment, in one of the usual languages.
@@ -218,6 +218,6 @@ fn has_port(service: &Object, number: i64) -> bool {
     text(spec, "clusterIP") == "None"
         || text(spec, "type") == "ExternalName"
         || ports.is_empty()
-        || placeholders::has(spec)
+        || placeholders::has_placeholder(spec)
         || ports.iter().any(|port| port["port"].as_i64().is_none_or(|port| port == number))
 }

@@ -27,8 +27,8 @@ use crate::{
     Context, Report, Rule,
     support::{
         cluster::Cluster,
-        fields::keys,
-        once::Once,
+        dedup::Once,
+        field_paths::keys,
         pods::{Container, Pod, list, text},
         selectors::selects,
     },
@@ -65,7 +65,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for cluster in context.clusters() {
         let is_ingress = |it: &&&Object| it.key.kind == "Ingress" && it.key.group == "networking.k8s.io";
         for ingress in cluster.objects.iter().filter(is_ingress) {
-            if let Some((spoken, field)) = spoken(ingress) {
+            if let Some((spoken, field)) = backend_protocol(ingress) {
                 backends(context, cluster, ingress, spoken, &field, &mut once);
             }
         }
@@ -75,7 +75,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 
 /// What an Ingress speaks with its backends, and where it says so, for controllers whose rules are known
 /// (ingress-nginx, "Annotations: backend protocol"; AWS Load Balancer Controller, "Ingress annotations").
-fn spoken(ingress: &Object) -> Option<(Protocol, FieldPath)> {
+fn backend_protocol(ingress: &Object) -> Option<(Protocol, FieldPath)> {
     let annotation = |key: &str| ingress.value().annotation(key).unwrap_or_default();
     let class = match text(&ingress.value()["spec"], "ingressClassName") {
         "" => annotation("kubernetes.io/ingress.class"),

@@ -36,7 +36,7 @@ use tiphys_yaml::Node;
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{set_aside, similar},
+    support::{nearest_name, unused_files},
 };
 
 /// See the module.
@@ -103,7 +103,7 @@ fn of_job(files: &Files, pipeline: &Pipeline, job: &Node, folder: Option<&Node>)
             if is_there(files, &needed.path) || may_be_made(files, before, &needed.path) {
                 continue;
             }
-            let finding = told(files, pipeline, &needed);
+            let finding = path_finding(files, pipeline, &needed);
             if found.iter().all(|other| other.diagnostic.message != finding.diagnostic.message) {
                 found.push(finding);
             }
@@ -290,7 +290,7 @@ fn may_be_made(files: &Files, before: &[&Node], path: &str) -> bool {
         ["_site", "bin", "build", "dist", "node_modules", "out", "public", "site", "target"];
     let is_made = path.split('/').any(|step| MADE.contains(&step))
         && before.iter().any(|step| step.get("run").is_some() || !is_of_setup(step));
-    is_module || is_made || set_aside::is_ignored(files, path) || before.iter().any(brings)
+    is_module || is_made || unused_files::is_ignored(files, path) || before.iter().any(brings)
 }
 
 /// Whether a step only fetches the tree or sets up a language.
@@ -299,7 +299,7 @@ fn is_of_setup(step: &Node) -> bool {
     uses.starts_with("actions/checkout@") || uses.starts_with("actions/setup-")
 }
 
-fn told(files: &Files, pipeline: &Pipeline, needed: &Needed<'_>) -> Finding {
+fn path_finding(files: &Files, pipeline: &Pipeline, needed: &Needed<'_>) -> Finding {
     let mut diagnostic = RULE
         .diagnostic(needed.message.clone())
         .at(node_span(files, &pipeline.file, needed.node), "this is not in the repository")
@@ -308,11 +308,11 @@ fn told(files: &Files, pipeline: &Pipeline, needed: &Needed<'_>) -> Finding {
     let beside: Vec<String> =
         files.tree().read_dir(above).unwrap_or_default().into_iter().map(|entry| entry.name).collect();
     let name = base_name(&needed.path);
-    let nearest = similar::nearest(name, beside.iter().map(String::as_str));
+    let nearest = nearest_name::nearest(name, beside.iter().map(String::as_str));
     diagnostic.help.extend(nearest.map(|nearest| format!("there is {}", inside(above, nearest))));
     let finding = Finding::new(RULE.incident, diagnostic).likely();
     match nearest {
-        Some(nearest) => finding.respelt(name, nearest),
+        Some(nearest) => finding.with_spelling(name, nearest),
         None => finding,
     }
 }

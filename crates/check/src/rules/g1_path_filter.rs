@@ -39,7 +39,7 @@ use tiphys_graph::{
 use tiphys_value::Value;
 use tiphys_yaml::Node;
 
-use crate::{Context, Finding, Report, Rule, support::similar};
+use crate::{Context, Finding, Report, Rule, support::nearest_name};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -97,11 +97,11 @@ fn of_event(files: &Files, pipeline: &Pipeline, on: &Node, event: &str) -> Vec<F
     if dead.len() == wanted.len() {
         let first = slips.next().or(dead.first());
         return first
-            .map(|first| told(files, pipeline, never_starts(first, dead.len()), first))
+            .map(|first| filter_finding(files, pipeline, never_starts(first, dead.len()), first))
             .into_iter()
             .collect();
     }
-    slips.map(|it| told(files, pipeline, format!("no file matches {:?}", it.pattern), it)).collect()
+    slips.map(|it| filter_finding(files, pipeline, format!("no file matches {:?}", it.pattern), it)).collect()
 }
 
 /// The filters of steps that ask which files were changed: `dorny/paths-filter`, `tj-actions/changed-files`.
@@ -186,7 +186,7 @@ fn dead_list(
         true => format!("no file matches {:?}: {comes}", first.pattern),
         false => format!("no file matches {:?}", first.pattern),
     };
-    Some(told(files, pipeline, message, first))
+    Some(filter_finding(files, pipeline, message, first))
 }
 
 /// `Some(Some(…))` of a filter that no file matches; `None` if it cannot be told.
@@ -216,7 +216,7 @@ fn slip(files: &Files, pattern: &str) -> Option<(String, String)> {
         let path = if above.is_empty() { step.to_owned() } else { format!("{above}/{step}") };
         if !files.tree().exists(&path) {
             let beside = files.tree().read_dir(&above).unwrap_or_default();
-            let nearest = similar::nearest(step, beside.iter().map(|entry| entry.name.as_str()))?;
+            let nearest = nearest_name::nearest(step, beside.iter().map(|entry| entry.name.as_str()))?;
             return Some((step.to_owned(), nearest.to_owned()));
         }
         above = path;
@@ -265,7 +265,7 @@ fn never_starts(first: &Dead<'_>, count: usize) -> String {
     format!("no file matches {:?}{others}: no change starts this workflow by its paths", first.pattern)
 }
 
-fn told(files: &Files, pipeline: &Pipeline, message: String, dead: &Dead<'_>) -> Finding {
+fn filter_finding(files: &Files, pipeline: &Pipeline, message: String, dead: &Dead<'_>) -> Finding {
     let diagnostic = RULE
         .diagnostic(message)
         .at(node_span(files, &pipeline.file, dead.node), "no file of the repository")

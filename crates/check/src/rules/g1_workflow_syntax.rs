@@ -47,9 +47,9 @@ use tiphys_yaml::{Error, Kind, Node};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        gitlab, similar,
+        gitlab, nearest_name,
         workflow::{
-            self, Fault, action,
+            self, WorkflowFault, action,
             expression::{self, Name, Part},
         },
     },
@@ -98,7 +98,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 fn report_all(
     files: &Files,
     pipeline: &Pipeline,
-    faults: Vec<Fault<'_>>,
+    faults: Vec<WorkflowFault<'_>>,
     because: &str,
     report: &mut Report,
 ) {
@@ -303,7 +303,7 @@ impl Workflow<'_, '_> {
         collect(job, false, &mut scalars, MAX_DEPTH);
         let mut seen: BTreeSet<(String, String)> = BTreeSet::new();
         for (node, is_condition) in scalars {
-            for (what, name, line) in asked(node.as_str().unwrap_or_default(), is_condition) {
+            for (what, name, line) in referenced_names(node.as_str().unwrap_or_default(), is_condition) {
                 let known = if what == "steps" { &ids } else { &needs };
                 if known.contains(name.as_str()) || !seen.insert((what.clone(), name.clone())) {
                     continue;
@@ -355,11 +355,11 @@ impl Workflow<'_, '_> {
         for (key, _) in mapping.pairs().unwrap_or_default() {
             let name = key.as_str().unwrap_or_default();
             if !name.is_empty() && !known.clone().any(|it| it.eq_ignore_ascii_case(name)) {
-                let meant = similar::nearest(name, known.clone());
+                let meant = nearest_name::nearest(name, known.clone());
                 let label = meant.map_or_else(|| "no such key".to_owned(), |it| format!("{it} is meant"));
                 let finding = finding(self.span(key), &format!("Unexpected value '{name}'"), &label);
                 self.report.add(match meant {
-                    Some(meant) => finding.respelt(name, meant),
+                    Some(meant) => finding.with_spelling(name, meant),
                     None => finding,
                 });
             }
@@ -423,7 +423,7 @@ fn finding(span: Span, message: &str, label: &str) -> Finding {
 
 /// The steps and jobs that the expressions of a text ask for: `steps` or `needs`, the name, the line from 1. An
 /// expression that cannot be read is told of elsewhere.
-fn asked(text: &str, is_condition: bool) -> Vec<(String, String, u32)> {
+fn referenced_names(text: &str, is_condition: bool) -> Vec<(String, String, u32)> {
     let mut parts = expression::parts(text).unwrap_or_default();
     if is_condition && parts.is_empty() {
         parts.push(Part { text, start: 0 });

@@ -37,7 +37,7 @@ use tiphys_yaml::Node;
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{placeholders, similar},
+    support::{nearest_name, placeholders},
 };
 
 /// See the module.
@@ -201,7 +201,7 @@ fn missing_roles(
         else {
             continue;
         };
-        let near = similar::nearest(name, roles.iter().map(String::as_str)).or_else(|| longer(name));
+        let near = nearest_name::nearest(name, roles.iter().map(String::as_str)).or_else(|| longer(name));
         let Some(nearest) = near else { continue };
         let mut diagnostic = RULE
             .diagnostic(format!("the role '{name}' was not found"))
@@ -235,14 +235,14 @@ fn no_handler(files: &Files, task: &Task, handlers: &BTreeSet<String>) -> Option
     let is_there = |name: &str| handlers.contains(name) || handlers.contains(&own(name));
     let (name, node) = named.chain(listed).find(|(name, _)| !name.contains("{{") && !is_there(name))?;
     let same = handlers.iter().find(|handler| handler.eq_ignore_ascii_case(name)).map(String::as_str);
-    let meant = same.or_else(|| similar::nearest(name, handlers.iter().map(String::as_str)))?;
+    let meant = same.or_else(|| nearest_name::nearest(name, handlers.iter().map(String::as_str)))?;
     let mut diagnostic = RULE
         .diagnostic(format!("The requested handler '{name}' was not found"))
         .at(node_span(files, &task.file, node), "no handler has this name")
         .because("the task fails when it has changed something, and never before")
         .help(format!("there is a handler {meant:?}"));
     diagnostic.severity = Severity::Warning;
-    Some(Finding::new(RULE.incident, diagnostic).respelt(name, meant))
+    Some(Finding::new(RULE.incident, diagnostic).with_spelling(name, meant))
 }
 
 /// A template of a role that is in none of its folders, nor anywhere else by its name.
@@ -266,7 +266,7 @@ fn no_template(files: &Files, task: &Task) -> Option<Finding> {
         .because("the run ends at this task, and what came before it is done");
     let inside = format!("{folder}/");
     let beside = files.paths().filter_map(|path| path.strip_prefix(inside.as_str()));
-    if let Some(nearest) = similar::nearest(source, beside) {
+    if let Some(nearest) = nearest_name::nearest(source, beside) {
         diagnostic = diagnostic.help(format!("there is {nearest}"));
     }
     diagnostic.severity = Severity::Warning;

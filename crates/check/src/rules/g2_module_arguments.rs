@@ -28,7 +28,7 @@ use tiphys_yaml::Node;
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{placeholders, similar},
+    support::{nearest_name, placeholders},
 };
 
 /// See the module.
@@ -66,7 +66,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         for task in &file.tasks {
-            look(files, task).into_iter().for_each(|finding| report.add(finding.likely()));
+            check_task(files, task).into_iter().for_each(|finding| report.add(finding.likely()));
         }
     }
 }
@@ -87,7 +87,7 @@ fn arguments(files: &Files, task: &Task) -> Option<&'static [Argument]> {
     (task.keyword.contains('.') || !is_own()).then_some(known.as_slice())
 }
 
-fn look(files: &Files, task: &Task) -> Option<Finding> {
+fn check_task(files: &Files, task: &Task) -> Option<Finding> {
     let module = task.module();
     let known = arguments(files, task)?;
     let given: Vec<(&str, &Node)> =
@@ -99,7 +99,7 @@ fn look(files: &Files, task: &Task) -> Option<Finding> {
     let names = || known.iter().flat_map(|it| it.names.iter().copied());
     for (word, node) in given.iter().filter(|(word, _)| !names().any(|name| name == *word)) {
         let is_longer = |name: &&str| name.len() > 3 && word.starts_with(name);
-        let Some(meant) = similar::nearest(word, names()).or_else(|| names().find(is_longer)) else {
+        let Some(meant) = nearest_name::nearest(word, names()).or_else(|| names().find(is_longer)) else {
             continue;
         };
         let diagnostic = RULE

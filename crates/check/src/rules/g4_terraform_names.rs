@@ -31,7 +31,7 @@ use tiphys_vfs::{join, parent};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{placeholders, similar},
+    support::{nearest_name, placeholders},
 };
 
 /// See the module.
@@ -50,13 +50,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for (folder, module) in modules.iter().filter(|(_, module)| module.is_whole && module.acts) {
         let mut lacking = BTreeMap::new();
         for reference in module.blocks.iter().flat_map(|block| block.references()) {
-            if let Some((what, name, nearest)) = module.lacks(reference) {
+            if let Some((what, name, nearest)) = module.missing_name(reference) {
                 lacking.entry((what, name)).or_insert((&reference.span, nearest));
             }
         }
-        let mut found: Vec<Fault> = lacking
+        let mut found: Vec<UndeclaredName> = lacking
             .into_iter()
-            .map(|((what, name), (span, nearest))| Fault {
+            .map(|((what, name), (span, nearest))| UndeclaredName {
                 what: what.to_owned(),
                 name,
                 span: span.clone(),
@@ -66,12 +66,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
         for call in module.blocks.iter().filter(|block| block.kind == "module") {
             found.extend(calls(files, &modules, (folder, module), call));
         }
-        told(found, report);
+        report_by_kind(found, report);
     }
 }
 
 /// What a module does not have.
-struct Fault {
+struct UndeclaredName {
     /// What Terraform calls it, such as `undeclared input variable`.
     what: String,
     name: String,
@@ -81,9 +81,9 @@ struct Fault {
 }
 
 /// Reports each kind of fault of a module once: of many names, the first.
-fn told(found: Vec<Fault>, report: &mut Report) {
+fn report_by_kind(found: Vec<UndeclaredName>, report: &mut Report) {
     const MOST: usize = 3;
-    let mut by_kind: BTreeMap<String, Vec<Fault>> = BTreeMap::new();
+    let mut by_kind: BTreeMap<String, Vec<UndeclaredName>> = BTreeMap::new();
     for fault in found {
         by_kind.entry(fault.what.clone()).or_default().push(fault);
     }
@@ -99,7 +99,7 @@ fn told(found: Vec<Fault>, report: &mut Report) {
             diagnostic.help.extend(fault.nearest.as_ref().map(|nearest| format!("there is {nearest}")));
             let finding = Finding::new(RULE.incident, diagnostic).likely();
             report.add(match fault.nearest {
-                Some(nearest) => finding.respelt(fault.name, nearest),
+                Some(nearest) => finding.with_spelling(fault.name, nearest),
                 None => finding,
             });
         }
@@ -140,7 +140,7 @@ impl<'a> Module<'a> {
     }
 
     /// What a reference names that the module does not have, as Terraform says it, and what is nearly called so.
-    fn lacks(&self, reference: &Reference) -> Option<(&'static str, String, Option<String>)> {
+    fn missing_name(&self, reference: &Reference) -> Option<(&'static str, String, Option<String>)> {
         let steps: Vec<&str> = reference.path.iter().map(|step| step.trim()).collect();
         let (what, name) = match steps.as_slice() {
             ["var", name, ..] => ("reference to undeclared input variable", format!("var.{name}")),
@@ -160,7 +160,7 @@ impl<'a> Module<'a> {
         if self.names.contains(&name) || is_kept_out {
             return None;
         }
-        let nearest = similar::nearest(&name, self.names.iter().map(String::as_str)).map(str::to_owned);
+        let nearest = nearest_name::nearest(&name, self.names.iter().map(String::as_str)).map(str::to_owned);
         Some((what, name, nearest))
     }
 }
@@ -205,7 +205,7 @@ fn calls(
     modules: &BTreeMap<&str, Module<'_>>,
     (folder, caller): (&str, &Module<'_>),
     call: &Block,
-) -> Vec<Fault> {
+) -> Vec<UndeclaredName> {
     const OF_TERRAFORM: [&str; 6] = ["source", "version", "count", "for_each", "providers", "depends_on"];
     let (Some(source), Some(name)) = (call.str("source"), call.labels.first()) else { return Vec::new() };
     let is_local = source.starts_with("./") || source.starts_with("../");
@@ -221,9 +221,9 @@ fn calls(
     for argument in &call.attributes {
         let given = argument.name.trim();
         if !variables.contains_key(given) && !OF_TERRAFORM.contains(&given) {
-            let nearest = similar::nearest(given, variables.keys().copied()).map(str::to_owned);
+            let nearest = nearest_name::nearest(given, variables.keys().copied()).map(str::to_owned);
             let what = format!("unsupported argument: module {name} does not take");
-            found.push(Fault {
+            found.push(UndeclaredName {
                 what,
                 name: given.to_owned(),
                 span: argument.expression.span.clone(),
@@ -234,7 +234,12 @@ fn calls(
     for (wanted, _) in variables.iter().filter(|(_, variable)| variable.get("default").is_none()) {
         if call.attributes.iter().all(|it| it.name.trim() != *wanted) {
             let what = format!("missing required argument: module {name} must be given");
-            found.push(Fault { what, name: (*wanted).to_owned(), span: call.span.clone(), nearest: None });
+            found.push(UndeclaredName {
+                what,
+                name: (*wanted).to_owned(),
+                span: call.span.clone(),
+                nearest: None,
+            });
         }
     }
     let outputs: BTreeSet<&str> =
@@ -245,9 +250,14 @@ fn calls(
         let [root, of, output, ..] = reference.path.as_slice() else { continue };
         let output = output.trim();
         if root == "module" && of.trim() == name && !outputs.contains(output) && seen.insert(output) {
-            let nearest = similar::nearest(output, outputs.iter().copied()).map(str::to_owned);
+            let nearest = nearest_name::nearest(output, outputs.iter().copied()).map(str::to_owned);
             let what = format!("unsupported attribute: module {name} has no output");
-            found.push(Fault { what, name: output.to_owned(), span: reference.span.clone(), nearest });
+            found.push(UndeclaredName {
+                what,
+                name: output.to_owned(),
+                span: reference.span.clone(),
+                nearest,
+            });
         }
     }
     found
@@ -261,7 +271,7 @@ fn read(block: &Block) -> Vec<&Reference> {
 }
 
 /// A module whose folder is not there, though the folder above it is.
-fn no_module(files: &Files, path: &str, call: &Block) -> Vec<Fault> {
+fn no_module(files: &Files, path: &str, call: &Block) -> Vec<UndeclaredName> {
     let above = parent(path).unwrap_or_default();
     if files.has_folder(path) || !(above.is_empty() || files.has_folder(above)) {
         return Vec::new();
@@ -269,7 +279,7 @@ fn no_module(files: &Files, path: &str, call: &Block) -> Vec<Fault> {
     let beside = files.tree().read_dir(above).unwrap_or_default();
     let names: Vec<String> = beside.into_iter().map(|entry| entry.name).collect();
     let last = path.rsplit('/').next().unwrap_or(path);
-    let nearest = similar::nearest(last, names.iter().map(String::as_str)).map(str::to_owned);
+    let nearest = nearest_name::nearest(last, names.iter().map(String::as_str)).map(str::to_owned);
     let what = "unreadable module directory".to_owned();
-    vec![Fault { what, name: path.to_owned(), span: call.span.clone(), nearest }]
+    vec![UndeclaredName { what, name: path.to_owned(), span: call.span.clone(), nearest }]
 }

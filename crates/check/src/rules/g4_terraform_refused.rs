@@ -32,7 +32,7 @@ use tiphys_vfs::{EntryKind, join, parent};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{placeholders, set_aside},
+    support::{placeholders, unused_files},
 };
 
 /// See the module.
@@ -66,7 +66,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let own = terraform.files.iter().filter(|(file, _)| is_read(file)).flat_map(|(_, blocks)| blocks);
     for finding in own.filter_map(|block| {
         variable_default(block)
-            .or_else(|| misplaced(block))
+            .or_else(|| misplaced_block(block))
             .or_else(|| description(block))
             .or_else(|| object_name(block))
     }) {
@@ -123,7 +123,7 @@ fn definitions(block: &Block) -> Vec<(String, &Span)> {
 }
 
 /// A block that no file of a module can have by itself (Terraform docs, "Configuration Syntax").
-fn misplaced(block: &Block) -> Option<Finding> {
+fn misplaced_block(block: &Block) -> Option<Finding> {
     const KINDS: [&str; 15] = [
         "action",
         "check",
@@ -312,7 +312,7 @@ fn missing(context: &Context<'_>, read: &FileRead) -> Option<Finding> {
     let path = join(folder, &read.path).ok().filter(|path| WRITTEN.iter().any(|end| path.ends_with(end)))?;
     let above = parent(&path).unwrap_or_default();
     let is_there = matches!(files.tree().kind(&path), Ok(EntryKind::File));
-    if is_there || !(above.is_empty() || files.has_folder(above)) || set_aside::is_ignored(files, &path) {
+    if is_there || !(above.is_empty() || files.has_folder(above)) || unused_files::is_ignored(files, &path) {
         return None;
     }
     // Another resource, or a script beside it, may write the file first.

@@ -26,7 +26,7 @@ use tiphys_graph::{Files, Survey, tools::Lines};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::cloud::{environment, is_comment, is_example, is_placeholder, within},
+    support::cloud_facts::{environment, environment_phrase, is_comment, is_example, is_placeholder},
 };
 
 /// See the module.
@@ -149,7 +149,7 @@ fn drift(sort: &Sort, environment: &str, mentions: &[Mention]) -> Option<Finding
     if files.len() < 2 || (sort.outliers_only && !is_outlier(odd, rare.len(), common.len())) {
         return None;
     }
-    let within = within(environment);
+    let within = environment_phrase(environment);
     let message = format!("{within} has two values for the {}: {odd} and {usual}", sort.name);
     let diagnostic = RULE
         .diagnostic(message)

@@ -27,7 +27,7 @@ use tiphys_graph::{Files, tools::Lines};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::cloud::{environment, is_comment, is_example, is_placeholder, within},
+    support::cloud_facts::{environment, environment_phrase, is_comment, is_example, is_placeholder},
 };
 
 /// See the module.
@@ -146,7 +146,7 @@ fn forgotten<'a>(list: &'a List, mut others: impl Iterator<Item = &'a List>) -> 
 }
 
 fn finding(name: &str, environment: &str, (odd, at): (&str, &Span), of: &List) -> Finding {
-    let within = within(environment);
+    let within = environment_phrase(environment);
     let message =
         format!("{within} has two lists of {name}s that differ in one: {odd} is in only one of them");
     let mut diagnostic = RULE.diagnostic(message).at(at.clone(), "not in the other list");

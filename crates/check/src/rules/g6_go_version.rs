@@ -49,13 +49,13 @@ type Version = (u32, u32, Option<u32>);
 fn check(context: &Context<'_>, report: &mut Report) {
     let files = &context.survey.files;
     for path in files.paths().filter(|path| docker::is_dockerfile(path) && !placeholders::is_skeleton(path)) {
-        if let Some(diagnostic) = refused(files, path) {
+        if let Some(diagnostic) = check_image(files, path) {
             report.add(Finding::new(RULE.incident, diagnostic).likely());
         }
     }
 }
 
-fn refused(files: &Files, path: &Arc<str>) -> Option<Diagnostic> {
+fn check_image(files: &Files, path: &Arc<str>) -> Option<Diagnostic> {
     let text = files.text(path)?;
     // An image may be told to fetch what it needs, and a variable may stand for anything.
     if !text.contains("go.mod") && !text.contains("go build") || text.contains("GOTOOLCHAIN") {
@@ -73,7 +73,7 @@ fn refused(files: &Files, path: &Arc<str>) -> Option<Diagnostic> {
         .find(|(_, line)| line.trim_start().starts_with("go ") && !content.contains("\ntoolchain local"))?;
     let said = line.trim_start().trim_start_matches("go ").split_whitespace().next()?;
     let wanted = version(said)?;
-    let message = why(image, wanted, said)?;
+    let message = version_conflict(image, wanted, said)?;
     let line = u32::try_from(at).unwrap_or_default() + 1;
     let diagnostic = RULE
         .diagnostic(message)
@@ -85,7 +85,7 @@ fn refused(files: &Files, path: &Arc<str>) -> Option<Diagnostic> {
 }
 
 /// What Go of an image says of what a module wants; `None` if it is content.
-fn why(image: Version, wanted: Version, said: &str) -> Option<String> {
+fn version_conflict(image: Version, wanted: Version, said: &str) -> Option<String> {
     let is_new = (image.0, image.1) >= (1, 21);
     let is_older = match image.2 {
         Some(_) => image < (wanted.0, wanted.1, Some(wanted.2.unwrap_or_default())),
@@ -127,12 +127,13 @@ fn version(text: &str) -> Option<Version> {
 
 #[cfg(test)]
 mod tests {
-    use super::{version, why};
+    use super::{version, version_conflict};
 
     #[test]
     fn versions_are_compared_as_go_compares_them() {
         let told = |tag: &str, line: &str| {
-            why(version(tag).expect("a version"), version(line).expect("a version"), line).is_some()
+            version_conflict(version(tag).expect("a version"), version(line).expect("a version"), line)
+                .is_some()
         };
         for (tag, line) in
             [("1.22", "1.23"), ("1.22.3-alpine", "1.22.4"), ("1.20-alpine3.18", "1.22.1"), ("1.21", "1.23.0")]

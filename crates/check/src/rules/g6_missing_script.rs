@@ -31,7 +31,7 @@ use tiphys_graph::{
 };
 use tiphys_yaml::Node;
 
-use crate::{Context, Finding, Report, Rule, support::similar};
+use crate::{Context, Finding, Report, Rule, support::nearest_name};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -55,7 +55,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             for (line, name, folder) in called(&script.text, &folder) {
                 let Some(package) = packages.get(&folder) else { continue };
                 let span = script.span(files, line);
-                let found = lacks(files, package, &name, span);
+                let found = missing_script(files, package, &name, span);
                 found.into_iter().for_each(|it| report.add(it));
             }
         }
@@ -127,10 +127,10 @@ fn image(files: &Files, path: &Arc<str>, packages: &BTreeMap<String, Package>) -
     if !is_copied || has(first) || others.into_iter().any(has) {
         return None;
     }
-    lacks(files, first, name, start.span.clone())
+    missing_script(files, first, name, start.span.clone())
 }
 
-fn lacks(files: &Files, package: &Package, name: &str, span: Span) -> Option<Finding> {
+fn missing_script(files: &Files, package: &Package, name: &str, span: Span) -> Option<Finding> {
     if package.scripts().any(|(known, _)| known == name) {
         return None;
     }
@@ -139,11 +139,11 @@ fn lacks(files: &Files, package: &Package, name: &str, span: Span) -> Option<Fin
         .at(span, "runs this script")
         .see(package.span(files, "{"), "this package does not have it")
         .because("npm runs only what the scripts of package.json name");
-    let nearest = similar::nearest(name, package.scripts().map(|(known, _)| known));
+    let nearest = nearest_name::nearest(name, package.scripts().map(|(known, _)| known));
     diagnostic.help.extend(nearest.map(|nearest| format!("there is {nearest}")));
     let finding = Finding::new(RULE.incident, diagnostic).likely();
     Some(match nearest {
-        Some(nearest) => finding.respelt(name, nearest),
+        Some(nearest) => finding.with_spelling(name, nearest),
         None => finding,
     })
 }

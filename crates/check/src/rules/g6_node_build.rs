@@ -28,7 +28,7 @@ use tiphys_graph::{
     },
 };
 
-use crate::{Context, Finding, Report, Rule, support::set_aside};
+use crate::{Context, Finding, Report, Rule, support::unused_files};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -227,7 +227,7 @@ fn project(files: &Files, package: &Package) -> Option<Diagnostic> {
     if !is_config
         || files.contains(&path)
         || files.tree().exists(&path)
-        || set_aside::is_ignored(files, &path)
+        || unused_files::is_ignored(files, &path)
     {
         return None;
     }

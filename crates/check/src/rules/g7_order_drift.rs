@@ -25,7 +25,7 @@ use tiphys_graph::{
 };
 use tiphys_value::Location;
 
-use crate::{Context, Finding, Report, Rule, places};
+use crate::{Context, Finding, Report, Rule, rule_helpers};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -97,9 +97,8 @@ fn describe(context: &Context<'_>, plan: &Plan, path: &str, text: &str, drift: &
             let survey = context.survey;
             let row = plan.rows.iter().find(|row| survey.app(row.app).name() == app);
             match row.and_then(|row| context.analyses().order.parent(row.app)) {
-                Some((_, object)) => {
-                    diagnostic.see(places::wave(context, survey.object(object)), format!("wave {found}"))
-                }
+                Some((_, object)) => diagnostic
+                    .see(rule_helpers::wave(context, survey.object(object)), format!("wave {found}")),
                 None => diagnostic,
             }
         }

@@ -10,7 +10,7 @@ use tiphys_value::FieldPath;
 use crate::{Confidence, Context, Finding, Fix, Rule};
 
 /// The policies that restrict a flow, and under which CNIs, in words.
-pub fn by(network: &Network, judgement: &Judgement) -> String {
+pub fn restricting_policies(network: &Network, judgement: &Judgement) -> String {
     let titles: Vec<&str> = judgement.by.iter().map(|at| network.policies[*at].title.as_str()).collect();
     let titles = match titles.as_slice() {
         [] => "a policy".to_owned(),
@@ -28,7 +28,7 @@ pub fn by(network: &Network, judgement: &Judgement) -> String {
 
 /// Says how bad it is. Where another environment of the repository lets the same packet pass, its policies are about a
 /// cluster like that one, and who reads it wants to know which is meant.
-pub fn weighed(
+pub fn with_severity(
     context: &Context<'_>,
     network: &Network,
     flow: &Flow,

@@ -12,7 +12,7 @@ use super::{
 
 /// One thing that is refused.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct FieldRefusal {
     /// The field; it may be missing.
     pub field: FieldPath,
     /// `spec.commonName: Too long: may not be more than 64 bytes`.
@@ -28,14 +28,14 @@ const LONGEST_COMMON_NAME: usize = 64;
 
 /// Collects faults below a field.
 struct Faults {
-    found: Vec<Fault>,
+    found: Vec<FieldRefusal>,
 }
 
 impl Faults {
     fn add(&mut self, field: FieldPath, what: &str) {
         let path = field.to_string();
         let message = format!("{}: {what}", path.trim_start_matches('.'));
-        self.found.push(Fault { field, message });
+        self.found.push(FieldRefusal { field, message });
     }
 
     fn required(&mut self, field: FieldPath, detail: &str) {
@@ -79,7 +79,7 @@ fn is_given(value: &Value, key: &str) -> bool {
 }
 
 /// What is refused in a Certificate.
-pub fn of_certificate(spec: &Value) -> Vec<Fault> {
+pub fn of_certificate(spec: &Value) -> Vec<FieldRefusal> {
     let at = FieldPath::default().key("spec");
     let mut faults = Faults { found: Vec::new() };
     if is_empty(spec, "secretName") {
@@ -182,7 +182,7 @@ fn times(spec: &Value, at: &FieldPath, faults: &mut Faults) {
 }
 
 /// What is refused in an Issuer or ClusterIssuer.
-pub fn of_issuer(spec: &Value) -> Vec<Fault> {
+pub fn of_issuer(spec: &Value) -> Vec<FieldRefusal> {
     const TYPES: [&str; 5] = ["acme", "ca", "selfSigned", "vault", "venafi"];
     let at = FieldPath::default().key("spec");
     let mut faults = Faults { found: Vec::new() };
@@ -284,9 +284,9 @@ fn dns01(dns: &Value, at: &FieldPath, faults: &mut Faults) {
 mod tests {
     use serde_json::json;
 
-    use super::{Fault, of_certificate, of_issuer};
+    use super::{FieldRefusal, of_certificate, of_issuer};
 
-    fn messages(faults: Vec<Fault>) -> Vec<String> {
+    fn messages(faults: Vec<FieldRefusal>) -> Vec<String> {
         faults.into_iter().map(|fault| fault.message).collect()
     }
 

@@ -11,7 +11,7 @@ use tiphys_value::{FieldPath, ObjectExt, Value};
 use tiphys_vfs::{base_name, join, parent};
 
 use super::{
-    fields,
+    field_paths,
     pods::{list, text},
 };
 use crate::Context;
@@ -61,7 +61,7 @@ pub fn all(context: &Context<'_>) -> Vec<ChartUse> {
         let spec = &app.application.spec;
         for (at, source) in spec.effective_sources().iter().enumerate().filter(|(_, it)| !it.chart.is_empty())
         {
-            found.push(of_application(context, app, source, &fields::source(spec, at)));
+            found.push(of_application(context, app, source, &field_paths::source(spec, at)));
         }
     }
     let releases = context.survey.objects.iter().filter(|object| object.key.kind == "HelmRelease");
@@ -104,17 +104,17 @@ fn parameters(source: &ApplicationSource) -> Value {
         let last = steps.next().unwrap_or_default();
         let leaf = Value::from_iter([(last.to_owned(), Value::from(parameter.value.clone()))]);
         let tree = steps.fold(leaf, |below, step| Value::from_iter([(step.to_owned(), below)]));
-        values = merged(values, &tree);
+        values = merge_values(values, &tree);
     }
     values
 }
 
-fn merged(mut into: Value, other: &Value) -> Value {
+fn merge_values(mut into: Value, other: &Value) -> Value {
     match (&mut into, other) {
         (Value::Object(own), Value::Object(others)) => {
             for (key, value) in others {
                 let before = own.get(key).cloned().unwrap_or_default();
-                own.insert(key.clone(), merged(before, value));
+                own.insert(key.clone(), merge_values(before, value));
             }
             into
         }
@@ -141,7 +141,7 @@ fn of_release(context: &Context<'_>, release: &Object) -> Option<ChartUse> {
             .unwrap_or_default()
             .to_owned(),
     };
-    let place = fields::keys(if chart.is_some() {
+    let place = field_paths::keys(if chart.is_some() {
         &["spec", "chart", "spec", "chart"]
     } else {
         &["spec", "chartRef", "name"]

@@ -29,11 +29,11 @@ pub struct Cluster<'a> {
 /// Every cluster of every environment. What no Application reaches is no part of one.
 pub fn all(survey: &Survey) -> Vec<Cluster<'_>> {
     let clusters = survey.worlds().filter(|(world, _)| matches!(world, World::Cluster(..)));
-    clusters.map(|(world, objects)| Cluster::of(survey, world, objects.collect())).collect()
+    clusters.map(|(world, objects)| Cluster::from_objects(survey, world, objects.collect())).collect()
 }
 
 impl<'a> Cluster<'a> {
-    fn of(survey: &'a Survey, world: &World, objects: Vec<&'a Object>) -> Self {
+    fn from_objects(survey: &'a Survey, world: &World, objects: Vec<&'a Object>) -> Self {
         let mut hidden = BTreeSet::new();
         for app in survey.apps.iter().filter(|app| !matches!(app.outcome, Outcome::Rendered)) {
             if matches!(world, World::Cluster(environment, cluster)
@@ -74,7 +74,7 @@ impl<'a> Cluster<'a> {
         let is_release = |it: &&'a Object| it.key.kind == "HelmRelease" && it.world() != *world;
         let others = survey.objects.iter().filter(is_release);
         let released = others.map(|it| it.key.name.as_str()).collect();
-        let pods = objects.iter().filter_map(|object| pods::of(object)).collect();
+        let pods = objects.iter().filter_map(|object| pods::pod_of(object)).collect();
         Self { survey, world: world.clone(), objects, pods, hidden, mentioned, operated, released }
     }
 
@@ -106,7 +106,7 @@ impl<'a> Cluster<'a> {
     }
 
     /// Whether a Service is Argo CD's own, which who installed it made, and nothing that is seen brings Argo CD.
-    pub fn is_of_argocd(&self, namespace: &str, name: &str) -> bool {
+    pub fn belongs_to_argocd(&self, namespace: &str, name: &str) -> bool {
         const SERVICES: [&str; 5] = [
             "argocd-applicationset-controller",
             "argocd-dex-server",

@@ -10,13 +10,13 @@ use tiphys_graph::{Object, Survey, World};
 use tiphys_schema::{ErrorKind, ErrorList, FieldError, StructuralSchema, crd_version_schema};
 use tiphys_value::{GroupKind, GroupVersionKind, ObjectExt, Value};
 
-use super::shipped;
+use super::known_kinds;
 
 static ARGO_CD: LazyLock<Vec<Value>> = LazyLock::new(tiphys_model::crd::definitions);
 
 /// Definitions by the kind that they define.
 pub struct Definitions<'a> {
-    by_kind: HashMap<GroupKind, Vec<Known<'a>>>,
+    by_kind: HashMap<GroupKind, Vec<DefinitionCandidate<'a>>>,
     schemas: Mutex<HashMap<SchemaKey, Option<Arc<Custom>>>>,
     shipped: Mutex<HashMap<GroupVersionKind, Option<Arc<Custom>>>>,
 }
@@ -56,14 +56,14 @@ fn is_unevaluated(error: &FieldError) -> bool {
 type SchemaKey = (usize, String);
 
 #[derive(Clone)]
-struct Known<'a> {
+struct DefinitionCandidate<'a> {
     definition: &'a Value,
     world: Option<World>,
     /// The file that it stands in; empty for what is built in.
     file: &'a str,
 }
 
-impl Known<'_> {
+impl DefinitionCandidate<'_> {
     /// Whether it may be meant for an object that no Application reaches: not one for what else, such as another
     /// cluster, the repository holds in a folder of its own.
     fn is_near(&self, object: &Object) -> bool {
@@ -76,10 +76,10 @@ impl Known<'_> {
 
 impl<'a> Definitions<'a> {
     /// Those of a survey.
-    pub fn of(survey: &'a Survey) -> Self {
-        let mut by_kind: HashMap<GroupKind, Vec<Known<'a>>> = HashMap::new();
+    pub fn from_survey(survey: &'a Survey) -> Self {
+        let mut by_kind: HashMap<GroupKind, Vec<DefinitionCandidate<'a>>> = HashMap::new();
         for object in survey.objects.iter().filter(|object| is_definition(object)) {
-            let known = Known {
+            let known = DefinitionCandidate {
                 definition: object.value(),
                 world: Some(object.world()),
                 file: &object.rendered.location.file,
@@ -89,7 +89,7 @@ impl<'a> Definitions<'a> {
         for definition in ARGO_CD.iter() {
             let known = by_kind.entry(defined(definition)).or_default();
             if known.is_empty() {
-                known.push(Known { definition, world: None, file: "" });
+                known.push(DefinitionCandidate { definition, world: None, file: "" });
             }
         }
         Self { by_kind, schemas: Mutex::default(), shipped: Mutex::default() }
@@ -102,7 +102,8 @@ impl<'a> Definitions<'a> {
             return self.shipped(gvk).into_iter().collect();
         };
         let world = object.world();
-        let own: Vec<&Known> = known.iter().filter(|it| it.world.as_ref() == Some(&world)).collect();
+        let own: Vec<&DefinitionCandidate> =
+            known.iter().filter(|it| it.world.as_ref() == Some(&world)).collect();
         let near = || known.iter().filter(|it| it.is_near(object)).collect();
         let chosen = if own.is_empty() { near() } else { own };
         chosen.into_iter().filter_map(|it| self.schema(it.definition, &gvk.version)).collect()
@@ -118,7 +119,8 @@ impl<'a> Definitions<'a> {
 
     fn shipped(&self, gvk: &GroupVersionKind) -> Option<Arc<Custom>> {
         let mut known = self.shipped.lock().unwrap_or_else(PoisonError::into_inner);
-        let read = || Some(Arc::new(Custom { schema: shipped::schema(gvk)?, rules: None, is_shipped: true }));
+        let read =
+            || Some(Arc::new(Custom { schema: known_kinds::schema(gvk)?, rules: None, is_shipped: true }));
         known.entry(gvk.clone()).or_insert_with(read).clone()
     }
 

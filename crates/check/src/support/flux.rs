@@ -26,7 +26,7 @@ pub struct Flux {
 
 impl Flux {
     /// Gathers it.
-    pub fn of(survey: &Survey) -> Self {
+    pub fn from_survey(survey: &Survey) -> Self {
         let mut patches = None;
         let mut targets = Vec::new();
         for object in survey.objects.iter().filter(|object| is_of_flux(object.value())) {

@@ -6,8 +6,8 @@ use tiphys_graph::tools::ci::Pipeline;
 use tiphys_yaml::Node;
 
 use super::{
-    similar,
-    workflow::{Fault, one_or_many},
+    nearest_name,
+    workflow::{WorkflowFault, one_or_many},
 };
 
 /// Keys at the top that are no jobs.
@@ -34,7 +34,7 @@ const DEFAULT_STAGE: &str = "test";
 
 /// What is wrong with the file of the repository's own pipeline. What an included file brings is not known, and whoever
 /// includes a file knows more than the file says.
-pub(crate) fn faults(pipeline: &Pipeline) -> Vec<Fault<'_>> {
+pub(crate) fn faults(pipeline: &Pipeline) -> Vec<WorkflowFault<'_>> {
     let [root] = pipeline.roots() else { return Vec::new() };
     if pipeline.file.as_ref() != ".gitlab-ci.yml" || root.get("include").is_some() {
         return Vec::new();
@@ -75,19 +75,19 @@ struct File<'n> {
 }
 
 impl<'n> File<'n> {
-    fn job(&self, name: &'n Node, job: &'n Node) -> Vec<Fault<'n>> {
+    fn job(&self, name: &'n Node, job: &'n Node) -> Vec<WorkflowFault<'n>> {
         let title = name.as_str().unwrap_or_default();
         let mut faults = Vec::new();
         for other in self.needed(job).chain(job.get("extends").into_iter().flat_map(one_or_many)) {
             let text = other.as_str().unwrap_or_default();
             if !self.names.contains(text) && !text.contains('$') {
                 let message = format!("job {title} refers to job {text}, which does not exist");
-                faults.push(Fault::refused(other, message, "no job has that name"));
+                faults.push(WorkflowFault::refusal(other, message, "no job has that name"));
             }
         }
         if ["script", "trigger", "extends", "run", "<<"].iter().all(|key| job.get(key).is_none()) {
             let message = format!("job {title} has no `script`");
-            faults.push(Fault::refused(name, message, "expected `script`, `run` or `trigger`"));
+            faults.push(WorkflowFault::refusal(name, message, "expected `script`, `run` or `trigger`"));
         }
         faults.extend(self.unknown_stage(name, job));
         faults.extend(self.later(title, job));
@@ -115,7 +115,7 @@ impl<'n> File<'n> {
         Some(stage)
     }
 
-    fn unknown_stage(&self, name: &'n Node, job: &'n Node) -> Option<Fault<'n>> {
+    fn unknown_stage(&self, name: &'n Node, job: &'n Node) -> Option<WorkflowFault<'n>> {
         let (stage, stages) = (self.stage(job)?, self.stages.as_ref()?);
         if stages.contains(&stage) {
             return None;
@@ -124,16 +124,16 @@ impl<'n> File<'n> {
         let available = stages.join(", ");
         let message =
             format!("{title} job: chosen stage {stage} does not exist; available stages are {available}");
-        let label = match similar::nearest(stage, stages.iter().copied()) {
+        let label = match nearest_name::nearest(stage, stages.iter().copied()) {
             Some(meant) => format!("{meant} is meant"),
             None if job.get("stage").is_none() => format!("a job without a stage is one of {DEFAULT_STAGE}"),
             None => "no such stage".to_owned(),
         };
-        Some(Fault::refused(job.get("stage").unwrap_or(name), message, label))
+        Some(WorkflowFault::refusal(job.get("stage").unwrap_or(name), message, label))
     }
 
     /// Jobs of later stages that a job waits for.
-    fn later(&self, title: &str, job: &'n Node) -> Vec<Fault<'n>> {
+    fn later(&self, title: &str, job: &'n Node) -> Vec<WorkflowFault<'n>> {
         let place = |job: &'n Node| {
             let (stage, stages) = (self.stage(job)?, self.stages.as_ref()?);
             stages.iter().position(|known| *known == stage)
@@ -146,7 +146,7 @@ impl<'n> File<'n> {
         let fault = |need: &'n Node| {
             let name = need.as_str().unwrap_or_default();
             let message = format!("{title} job: need {name} is not defined in current or prior stages");
-            Fault::refused(need, message, "this job is of a later stage")
+            WorkflowFault::refusal(need, message, "this job is of a later stage")
         };
         self.needed(job).filter(is_later).map(fault).collect()
     }

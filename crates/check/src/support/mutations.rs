@@ -21,7 +21,7 @@ pub struct Mutations(BTreeMap<String, Vec<Sets>>);
 
 impl Mutations {
     /// Gathers them.
-    pub fn of(survey: &Survey) -> Self {
+    pub fn from_survey(survey: &Survey) -> Self {
         let mut found: BTreeMap<String, Vec<Sets>> = BTreeMap::new();
         for (kind, sets) in survey.objects.iter().flat_map(of_policy) {
             found.entry(kind.to_lowercase()).or_default().push(sets);
@@ -151,7 +151,7 @@ mod tests {
     use serde_json::json;
 
     use super::{Sets, location, of_kyverno, pointer};
-    use crate::support::fields::of_api;
+    use crate::support::field_paths::of_api;
 
     #[test]
     fn a_policy_fills_in_what_its_patch_sets() {

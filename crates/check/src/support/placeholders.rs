@@ -4,8 +4,8 @@ use tiphys_value::Value;
 
 /// Whether a text of a value is a placeholder: `${NAME}`, `{{ name }}`, `<path:…>`, `<NAME>`, `$(name)`, `ENC[…]`,
 /// `ref+…`.
-pub fn has(value: &Value) -> bool {
-    within(value, 0)
+pub fn has_placeholder(value: &Value) -> bool {
+    has_placeholder_within(value, 0)
 }
 
 /// Whether a text is, or begins with or holds, a placeholder.
@@ -14,8 +14,8 @@ pub fn is_in(text: &str) -> bool {
     const STARTS: [&str; 6] = ["<path:", "$(", "<%", "ENC[", "__", "ref+"];
     STARTS.iter().any(|mark| text.starts_with(mark))
         || asks_for_a_value(text)
-        || has_shouted_host(text)
-        || is_of_anybody(text)
+        || has_uppercase_host(text)
+        || is_sample_address(text)
         || (text.len() <= LONGEST && (text.contains("${") || text.contains("{{") || has_bracketed_name(text)))
 }
 
@@ -28,14 +28,14 @@ fn asks_for_a_value(text: &str) -> bool {
 }
 
 /// Whether an address names a constant in the place of a host: `https://CLUSTER_API_SERVER`.
-fn has_shouted_host(text: &str) -> bool {
+fn has_uppercase_host(text: &str) -> bool {
     let host =
         text.split_once("://").map_or("", |(_, rest)| rest.split(['/', ':']).next().unwrap_or_default());
     host.contains('_') && host.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }
 
 /// Whether an address is that of whoever reads it: `https://github.com/your-org/shop.git`.
-fn is_of_anybody(text: &str) -> bool {
+fn is_sample_address(text: &str) -> bool {
     let is_address = text.contains("://") || text.starts_with("git@");
     let is_yours = |step: &str| {
         let small = step.to_ascii_lowercase();
@@ -73,15 +73,17 @@ pub fn is_skeleton(path: &str) -> bool {
     path.split('/').any(|step| FOLDERS.contains(&step) || is_form(step) && !is_file(step))
 }
 
-fn within(value: &Value, depth: usize) -> bool {
+fn has_placeholder_within(value: &Value, depth: usize) -> bool {
     const MAX_DEPTH: usize = 64;
     if depth > MAX_DEPTH {
         return false;
     }
     match value {
         Value::String(text) => is_in(text),
-        Value::Array(items) => items.iter().any(|item| within(item, depth + 1)),
-        Value::Object(map) => map.iter().any(|(key, value)| key.contains("${") || within(value, depth + 1)),
+        Value::Array(items) => items.iter().any(|item| has_placeholder_within(item, depth + 1)),
+        Value::Object(map) => {
+            map.iter().any(|(key, value)| key.contains("${") || has_placeholder_within(value, depth + 1))
+        }
         _ => false,
     }
 }

@@ -4,7 +4,7 @@ use tiphys_graph::Object;
 use tiphys_model::hook::is_ignored;
 use tiphys_value::{FieldPath, ObjectExt, Value};
 
-use super::fields::keys;
+use super::field_paths::keys;
 
 /// The pods of an object: a Pod itself, or the template of a workload.
 #[derive(Clone)]
@@ -49,7 +49,7 @@ pub fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
 
 /// The pods that an object makes. What an Application renders and the engine never applies, such as the tests of a chart,
 /// makes none.
-pub fn of(object: &Object) -> Option<Pod<'_>> {
+pub fn pod_of(object: &Object) -> Option<Pod<'_>> {
     if object.environment.is_some() && is_ignored(object.value()) {
         return None;
     }

@@ -120,7 +120,7 @@ fn sign(text: &str, inside: Option<char>) -> Result<(Sign<'_>, usize), String> {
     match first {
         '(' | '{' | '[' => return Ok((Sign::Open(first), 1)),
         ')' | '}' | ']' => return Ok((Sign::Close(first), 1)),
-        '"' | '\'' | '`' => return quoted(text, first).map(|length| (Sign::Other, length)),
+        '"' | '\'' | '`' => return quoted_length(text, first).map(|length| (Sign::Other, length)),
         '0'..='9' | '.' => return Ok((Sign::Other, number(text))),
         'a'..='z' | 'A'..='Z' | '_' | ':' => {
             let length = word(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ':'));
@@ -145,7 +145,7 @@ fn sign(text: &str, inside: Option<char>) -> Result<(Sign<'_>, usize), String> {
 }
 
 /// The length of a text between quotes.
-fn quoted(text: &str, quote: char) -> Result<usize, String> {
+fn quoted_length(text: &str, quote: char) -> Result<usize, String> {
     let mut is_escaped = false;
     for (at, c) in text.char_indices().skip(1) {
         match c {

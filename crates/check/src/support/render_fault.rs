@@ -11,7 +11,7 @@ use crate::Context;
 const DEBUG_HINT: &str = "Use --debug flag to render out invalid YAML";
 
 /// A fault of rendering, taken apart.
-pub struct Fault {
+pub struct RenderFault {
     /// What is wrong, in one line.
     pub text: String,
     /// Where, if a file of the repository is to blame.
@@ -24,15 +24,15 @@ pub struct Fault {
     pub help: Vec<String>,
 }
 
-impl Fault {
+impl RenderFault {
     /// Takes a fault apart, of an Application or of none.
-    pub fn of(context: &Context<'_>, error: &RenderError, app: Option<&App>) -> Self {
+    pub fn from_error(context: &Context<'_>, error: &RenderError, app: Option<&App>) -> Self {
         let files = &context.survey.files;
         if let Some(diagnostic) = error.diagnostic() {
             let primary = diagnostic.primary.as_ref();
             return Self {
                 text: without_objects(&diagnostic.message),
-                span: primary.map(|label| files.span(&at(&label.span))),
+                span: primary.map(|label| files.span(&location(&label.span))),
                 label: primary.map(|label| label.text.clone()).unwrap_or_default(),
                 related: diagnostic.related.clone(),
                 help: diagnostic.help.clone(),
@@ -75,7 +75,7 @@ fn without_objects(text: &str) -> String {
     left + rest
 }
 
-fn at(span: &Span) -> Location {
+fn location(span: &Span) -> Location {
     Location::new(span.file.clone(), span.start.line, span.start.column)
 }
 

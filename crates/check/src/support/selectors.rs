@@ -3,7 +3,7 @@
 use tiphys_graph::Object;
 use tiphys_value::{ObjectExt, Value};
 
-use super::{pods::Pod, similar};
+use super::{nearest_name, pods::Pod};
 
 /// Whether a Service selects the pods of a workload: of its namespace, by all of its labels. One without a
 /// selector selects none.
@@ -49,5 +49,5 @@ pub fn is_slip<'a>(wanted: &[(&str, &str)], label: impl Fn(&str) -> Option<&'a s
     let [(value, Some(own))] = others[..] else { return false };
     let letters = |text: &str| -> String { text.chars().filter(|c| !c.is_ascii_digit()).collect() };
     // `db-1` and `db-2` are two of several.
-    letters(value) != letters(own) && similar::nearest(value, [own].into_iter()).is_some()
+    letters(value) != letters(own) && nearest_name::nearest(value, [own].into_iter()).is_some()
 }

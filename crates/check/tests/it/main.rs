@@ -2,12 +2,12 @@
 
 mod bad_input;
 mod common;
+mod false_positives;
 mod fixes;
 mod incidents;
 mod outputs;
 mod pages;
-mod quiet;
-mod refused;
 mod sarif;
-mod set_aside;
-mod told;
+mod silent_faults;
+mod tool_refusals;
+mod unused_files;

@@ -42,7 +42,7 @@ pub fn before_change(address: &str, named_by: NamedBy, agreed: bool) -> anyhow::
 /// # Errors
 /// The terminal cannot be read.
 pub fn ask(question: &str) -> anyhow::Result<bool> {
-    write!(std::io::stderr(), "{} [y/N] ", tiphys_diag::show::terminal(question))?;
+    write!(std::io::stderr(), "{} [y/N] ", tiphys_diag::sanitize::terminal(question))?;
     std::io::stderr().flush()?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;

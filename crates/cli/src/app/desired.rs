@@ -173,7 +173,8 @@ pub async fn live(
     let discovery = cluster.discovery();
     let get = |(key, version): (ResourceKey, String)| {
         let exact = discovery.resource(&GroupVersionKind::new(&key.group, &version, &key.kind));
-        let resource = exact.or_else(|| discovery.preferred(&GroupKind::new(&key.group, &key.kind))).cloned();
+        let resource =
+            exact.or_else(|| discovery.preferred_resource(&GroupKind::new(&key.group, &key.kind))).cloned();
         async move {
             let Some(resource) = resource else { return Ok(None) };
             let found = cluster.get(&resource, &key.namespace, &key.name).await?;

@@ -298,7 +298,7 @@ mod tests {
         let mut app = Application::default();
         app.spec.destination.server = "https://old".into();
         given().apply(&mut app).unwrap();
-        assert!(app.automated().unwrap().prunes());
+        assert!(app.automated_policy().unwrap().prunes());
         assert!(app.spec.destination.server.is_empty() && app.spec.destination.name == "in-cluster");
         assert_eq!(app.spec.source.as_ref().unwrap().helm.as_ref().unwrap().parameters[0].name, "image.tag");
     }
@@ -315,7 +315,7 @@ mod tests {
         };
         again.apply(&mut app).unwrap();
         assert_eq!(app.spec.sync_policy.as_ref().unwrap().sync_options, ["PruneLast=true"]);
-        assert!(app.automated().is_none());
+        assert!(app.automated_policy().is_none());
         assert_eq!(app.spec.source.as_ref().unwrap().helm.as_ref().unwrap().parameters.len(), 1);
     }
 

@@ -25,7 +25,7 @@ pub fn cluster(destination: &Destination) -> &str {
 
 /// `Auto-Prune`, `Auto`, `Manual`, as Argo CD's command line has them.
 pub fn policy(app: &Application) -> String {
-    let Some(automated) = app.automated() else { return "Manual".into() };
+    let Some(automated) = app.automated_policy() else { return "Manual".into() };
     if automated.prunes() { "Auto-Prune".into() } else { "Auto".into() }
 }
 
@@ -80,7 +80,7 @@ pub fn head(app: &Application) -> String {
         line("Source", &source(&one));
     }
     line("Sync Policy", &policy(app));
-    if let Some(until) = Until::of(app) {
+    if let Some(until) = Until::for_app(app) {
         line("Paused Until", &until.to_string());
     }
     let revision = revision(app);

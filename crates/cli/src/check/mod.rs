@@ -106,7 +106,7 @@ impl<'a> Check<'a> {
             true => sources.clone(),
             false => {
                 let pointed = pointed_into(&checked);
-                sources.map(|file, text| pointed.contains(file).then(|| output::masked(text)).flatten())
+                sources.map(|file, text| pointed.contains(file).then(|| output::mask_secrets(text)).flatten())
             }
         };
         Ok(Round { survey, kept, sources, shown, checked, threshold })
@@ -134,7 +134,7 @@ impl<'a> Check<'a> {
         };
         crate::output::write(text.as_bytes())?;
         if let Some(file) = self.args.baseline.as_deref().filter(|_| self.args.write_baseline) {
-            write_baseline(file, &Baseline::of(&round.checked.findings))?;
+            write_baseline(file, &Baseline::from_findings(&round.checked.findings))?;
             eprintln!("{} findings are known from now on: {}", round.checked.findings.len(), file.display());
         }
         Ok(())
@@ -163,7 +163,7 @@ impl<'a> Check<'a> {
     fn fix(&self, round: &Round) -> anyhow::Result<bool> {
         let least = if self.args.fix_likely { Confidence::Likely } else { Confidence::Certain };
         let findings = &round.checked.findings;
-        let (texts, left_out) = patch::fixed(findings, &round.sources, least);
+        let (texts, left_out) = patch::apply_fixes(findings, &round.sources, least);
         let root = self.reader.root().context("--fix needs a folder, not an address")?;
         for (file, text) in &texts {
             tiphys_vfs::write_file(root, file.as_ref(), text.as_bytes()).context("cannot write a fix")?;

@@ -69,7 +69,8 @@ impl Reader {
 
     /// Tells a survey of the states of the repository that Applications read in place of the one at hand.
     pub fn look_up_revisions(&self, survey: &mut Survey) {
-        let ours = |url: &str| survey.adopted.contains(url) || self.repository.repositories.is_given(url);
+        let ours =
+            |url: &str| survey.adopted.contains(url) || self.repository.repositories.is_own_address(url);
         let sources = survey.apps.iter().flat_map(|app| app.application.spec.effective_sources());
         let named: Vec<(String, String)> = sources
             .filter(|source| source.chart.is_empty() && ours(&source.repo_url))
@@ -84,7 +85,7 @@ impl Reader {
 
     fn revision(&self, name: &str) -> Option<Revision> {
         let mut known = self.revisions.lock().unwrap_or_else(PoisonError::into_inner);
-        let look = || match self.repository.repositories.working_tree()?.elsewhere(name)? {
+        let look = || match self.repository.repositories.working_tree()?.checkout_revision(name)? {
             Ok(found) => Some(Revision::Other(found.tree)),
             Err(error @ SourceError::UnknownRevision { .. }) => Some(Revision::None(error.to_string())),
             // Histories that cannot be read are told of where they are asked for.

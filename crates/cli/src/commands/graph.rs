@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 use anyhow::Context as _;
 use clap::ValueEnum;
 use tiphys_check::Survey;
-use tiphys_diag::show;
+use tiphys_diag::sanitize;
 use tiphys_graph::{
     EnvironmentId, Options,
     edges::Edges,
@@ -111,7 +111,7 @@ fn print(shown: &[Shown<'_>], output: Output) -> anyhow::Result<()> {
         Output::Mermaid => shown.map(Shown::mermaid).collect(),
         Output::Waves => shown.map(Shown::waves).collect(),
     };
-    Ok(crate::output::write(show::terminal(&text).as_bytes())?)
+    Ok(crate::output::write(sanitize::terminal(&text).as_bytes())?)
 }
 
 fn read(args: &Args) -> anyhow::Result<Survey> {

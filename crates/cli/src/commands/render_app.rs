@@ -163,7 +163,7 @@ fn below(folder: &Path, args: &Args) -> anyhow::Result<Declared> {
     }
     let sources = survey.apps.iter().flat_map(|app| app.application.spec.effective_sources());
     let urls: BTreeSet<String> = sources.map(|source| source.repo_url).collect();
-    let given = urls.into_iter().filter(|url| opened.repositories.is_given(url)).collect();
+    let given = urls.into_iter().filter(|url| opened.repositories.is_own_address(url)).collect();
     Ok(Declared { apps, is_sound, given })
 }
 

@@ -88,7 +88,7 @@ fn leave_alone(objects: &mut [Value], repositories: &Repositories) -> Vec<String
             continue;
         }
         let is_ours = Application::from_value(object).is_ok_and(|app| {
-            app.spec.effective_sources().iter().any(|source| repositories.is_given(&source.repo_url))
+            app.spec.effective_sources().iter().any(|source| repositories.is_own_address(&source.repo_url))
         });
         if is_ours {
             continue;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tiphys_diag::show::{code, fenced, markdown as escape};
+use tiphys_diag::sanitize::{code, markdown as escape, markdown_fence};
 use tiphys_stage::causes::Repair;
 
 use super::{
@@ -108,7 +108,7 @@ fn write_repair(repair: &Repair, text: &mut String) {
     let _ = writeln!(text, "   - **Repair:** {}{place}", escape(&repair.text));
     for (language, lines) in [("yaml", &repair.patch), ("sh", &repair.command)] {
         if let Some(lines) = lines {
-            let block = fenced(language, lines);
+            let block = markdown_fence(language, lines);
             let indented: Vec<String> = block.lines().map(|line| format!("     {line}")).collect();
             let _ = writeln!(text, "\n{}", indented.join("\n"));
         }
@@ -143,6 +143,6 @@ pub fn write_exploration(exploration: &Exploration) -> String {
     format!(
         "### {mark} {}\n\n<details><summary>All faults</summary>\n\n{}\n</details>\n",
         escape(&names),
-        fenced("", &text::write_exploration(exploration))
+        markdown_fence("", &text::write_exploration(exploration))
     )
 }

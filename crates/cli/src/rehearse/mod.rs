@@ -23,7 +23,7 @@ use std::{
     time::Duration,
 };
 
-use tiphys_diag::show;
+use tiphys_diag::sanitize;
 use tiphys_stage::{fault::Timed, story::Story};
 use tiphys_value::ResourceKey;
 
@@ -51,7 +51,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     if let Some(most) = args.explore {
         let exploration = explore::explore(&subject, rules(args), most).map_err(could_not_run)?;
         let text = match args.output {
-            Output::Text => show::terminal(&text::write_exploration(&exploration)).into_owned(),
+            Output::Text => sanitize::terminal(&text::write_exploration(&exploration)).into_owned(),
             Output::Json => json_text(&serde_json::to_value(&exploration)?),
             Output::Markdown => markdown::write_exploration(&exploration),
             Output::Html => html::write_exploration(&exploration),
@@ -66,7 +66,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     let report = rehearse(args, &subject).map_err(could_not_run)?;
     let text = match args.output {
-        Output::Text => show::terminal(&text::write(&report)).into_owned(),
+        Output::Text => sanitize::terminal(&text::write(&report)).into_owned(),
         Output::Json => json_text(&serde_json::to_value(&report)?),
         Output::Markdown => markdown::write(&report),
         Output::Html => html::write(&report),

@@ -162,7 +162,7 @@ impl Repository {
             tree,
             folder: &self.folder,
             sources: &checkouts,
-            is_given: &|url| self.repositories.is_given(url),
+            is_given: &|url| self.repositories.is_own_address(url),
             clusters: asked.clusters.to_vec(),
             kube_version: asked.kube_version,
             progress: asked.progress,
@@ -177,7 +177,7 @@ impl Repository {
     /// what is to be told of that is returned too.
     pub fn declarations(&self, elsewhere: &[Value]) -> (Declarations, Option<String>) {
         let declarations = Declarations::of(self.tree.clone(), &self.folder);
-        let adoption = declarations.adoption(elsewhere, &|url| self.repositories.is_given(url));
+        let adoption = declarations.adoption(elsewhere, &|url| self.repositories.is_own_address(url));
         adoption.addresses.iter().for_each(|url| self.repositories.add_address(url));
         (declarations, adoption.notice.map(|notice| notice.to_string()))
     }

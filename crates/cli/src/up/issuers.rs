@@ -42,7 +42,7 @@ fn issuer_of(certificate: &Value) -> Option<ResourceKey> {
 pub fn unserved(issuers: &BTreeSet<ResourceKey>, cluster: &Cluster) -> Kinds {
     let discovery = cluster.discovery();
     let kinds: BTreeSet<GroupKind> = issuers.iter().map(ResourceKey::group_kind).collect();
-    let unserved = kinds.into_iter().filter(|kind| discovery.preferred(kind).is_none());
+    let unserved = kinds.into_iter().filter(|kind| discovery.preferred_resource(kind).is_none());
     unserved.map(|kind| (kind, Asked::in_version(VERSION))).collect()
 }
 

@@ -246,7 +246,7 @@ fn ignored_revisions(request: &Request<'_>, repository: &Repository, survey: &Su
         return None;
     }
     let sources = survey.apps.iter().flat_map(|app| app.application.spec.effective_sources());
-    let ours = sources.filter(|source| repository.repositories.is_given(&source.repo_url));
+    let ours = sources.filter(|source| repository.repositories.is_own_address(&source.repo_url));
     let mut revisions: BTreeSet<String> = ours.map(|source| source.target_revision).collect();
     revisions.retain(|revision| !revision.is_empty() && revision != "HEAD");
     if revisions.is_empty() {

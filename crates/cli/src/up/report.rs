@@ -9,7 +9,7 @@ use std::{
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
-use tiphys_diag::show;
+use tiphys_diag::sanitize;
 use tiphys_graph::Survey;
 use tiphys_sync::Wait;
 
@@ -229,7 +229,7 @@ impl Reporter {
         let since = row.doing_since(jiff::Timestamp::now());
         bar.set_message(format!(
             "{:<24} wave {:>3}  {:<9} {:<11} {since}",
-            show::line(&row.title),
+            sanitize::line(&row.title),
             row.wave,
             row.sync.as_str(),
             row.health_text()
@@ -241,7 +241,7 @@ impl Reporter {
         format!(
             "{:>7}  {:<24} wave {:>3}  {:<9}  {:<11}  {}",
             shown(self.started.elapsed()),
-            show::line(&row.title),
+            sanitize::line(&row.title),
             row.wave,
             row.sync.as_str(),
             row.health_text(),
@@ -253,12 +253,12 @@ impl Reporter {
 
     fn event(&self, mut event: Value) {
         event["time"] = jiff::Timestamp::now().to_string().into();
-        self.write_line(&show::json(&event.to_string()));
+        self.write_line(&sanitize::json(&event.to_string()));
     }
 
     /// Text for people, as a terminal may have it.
     fn line(&self, text: &str) {
-        self.write_line(&show::terminal(text));
+        self.write_line(&sanitize::terminal(text));
     }
 
     /// One line. That stdout is closed ends nobody's work.

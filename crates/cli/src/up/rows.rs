@@ -147,7 +147,7 @@ fn row(object: &Value, rollouts: &BTreeMap<(String, String), String>) -> Row {
         unhealthy: Vec::new(),
         warnings: warnings(&app),
         is_set: false,
-        is_manual: rollout.is_none() && app.automated().is_none(),
+        is_manual: rollout.is_none() && app.automated_policy().is_none(),
         is_out_of_reach: false,
         is_refused: false,
     };

@@ -115,7 +115,7 @@ pub fn missing(caches: &[LiveCache], rows: &[Row]) -> Kinds {
 }
 
 fn is_served_by(cluster: &Cluster, kind: &GroupKind) -> bool {
-    cluster.discovery().preferred(kind).is_some()
+    cluster.discovery().preferred_resource(kind).is_some()
 }
 
 /// Those of them that something out of reach may bring. `unreachable`: a source of the repository's Applications

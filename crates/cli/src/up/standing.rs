@@ -185,7 +185,8 @@ impl Placeholders {
             .collect();
         for (at, (cluster, _)) in look.sites().into_iter().enumerate().skip(1) {
             let discovery = cluster.discovery();
-            let is_without = |kind: &str| discovery.preferred(&GroupKind::new(names::GROUP, kind)).is_none();
+            let is_without =
+                |kind: &str| discovery.preferred_resource(&GroupKind::new(names::GROUP, kind)).is_none();
             if !kinds.iter().any(|kind| is_without(kind)) || !self.has_argo_kinds.insert(at) {
                 continue;
             }

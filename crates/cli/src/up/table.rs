@@ -10,7 +10,7 @@ pub fn table(rows: &[Row]) -> String {
     for row in rows {
         lines.push([
             row.wave.to_string(),
-            tiphys_diag::show::line(&row.title).into_owned(),
+            tiphys_diag::sanitize::line(&row.title).into_owned(),
             row.sync.as_str().to_owned(),
             row.health_text().to_owned(),
             row.short_revision(),

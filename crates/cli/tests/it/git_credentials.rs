@@ -12,7 +12,7 @@ use crate::common::Repo;
 fn a_login_comes_from_gits_credential_helpers() {
     let repo = Repo::with(&[("map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")]);
     repo.git_init();
-    let host = Host::of(&repo.path(""));
+    let host = Host::for_repository(&repo.path(""));
     // `deployer:hunter2`.
     host.set(Mode::Login("Basic ZGVwbG95ZXI6aHVudGVyMg==".to_owned()));
     let helper = |password: &str| {

@@ -2,7 +2,7 @@
 //! memory, hang, end the program, or have Secrets shown.
 
 use crate::common::{Repo, Run, URL, application};
-use tiphys_diag::show;
+use tiphys_diag::sanitize;
 
 /// Escapes, marks of direction, line breaks with workflow commands, markup: as YAML writes it between double quotes.
 const EVIL: &str = "\\u001b[31mEVIL\\u001b]0;t\\u0007\\u202eRTL\\u2066\\u200b \\r\\n::error file=x::pwned\\n::add-mask::x\\n\\n# heading <script>alert(1)</script> | x | [a](javascript:alert(1)) ![i](http://evil.example/x.png) @everyone\\u009b31m ##[error]x";
@@ -54,7 +54,7 @@ fn evil_names() -> Repo {
 fn assert_clean(command: &[&str], run: &Run) {
     let text = run.text();
     assert_ne!(run.code(), Some(101), "{command:?} panics: {text}");
-    let raw: Vec<char> = text.chars().filter(|c| show::replacement(*c).is_some()).collect();
+    let raw: Vec<char> = text.chars().filter(|c| sanitize::replacement(*c).is_some()).collect();
     assert!(raw.is_empty(), "{command:?} writes {raw:?}:\n{text:?}");
     let is_github = command.contains(&"github");
     // What stands before another file is no command.

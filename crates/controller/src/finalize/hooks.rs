@@ -224,7 +224,7 @@ impl Engine {
         stage: HookType,
     ) -> Stage {
         let instance = app.instance_name(&self.settings.namespace);
-        let mut hooks = place.cache.marked(&instance);
+        let mut hooks = place.cache.tracked_by(&instance);
         hooks.retain(|object| hook::hook_types(object).contains(&stage));
         let healths = hooks.iter().filter_map(|hook| self.installation().health(hook));
         let worst = healths.map(|health| health.status).max().unwrap_or(HealthCode::Healthy);

@@ -216,7 +216,7 @@ impl Engine {
     /// There are some, and the project that has to permit them is not known.
     pub(crate) fn members(&self, app: &Application, place: &Place) -> Result<Members, String> {
         let instance = app.instance_name(&self.settings.namespace);
-        let mut members = place.cache.marked(&instance);
+        let mut members = place.cache.tracked_by(&instance);
         members.retain(|object| {
             let owned = object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
             object.kind() != "CustomResourceDefinition"

@@ -7,7 +7,7 @@ use std::{
 };
 
 use tiphys_appset::owner_of;
-use tiphys_diag::show::without_passwords;
+use tiphys_diag::sanitize::without_passwords;
 use tiphys_model::{Application, HealthCode};
 use tiphys_sync::SyncState;
 use tiphys_value::Value;
@@ -106,7 +106,7 @@ impl Engine {
         let known = &self.metrics.apps;
         for key in known.take_changed(wanted, all) {
             let at = key.of_application();
-            let rows = self.cache.look(&at).and_then(|object| Rows::of(&object, wanted));
+            let rows = self.cache.peek(&at).and_then(|object| Rows::of(&object, wanted));
             let mut known = known.lock();
             match rows {
                 Some(rows) => known.rows.insert(key, rows),
@@ -146,7 +146,7 @@ fn info_of(app: &Application) -> Vec<(&'static str, String)> {
     let destination = &app.spec.destination;
     let operation = app.operation.as_ref().map_or("", |_| "sync");
     let more = vec![
-        ("autosync_enabled", app.automated().is_some().to_string()),
+        ("autosync_enabled", app.automated_policy().is_some().to_string()),
         ("repo", without_passwords(&source.repo_url).into_owned()),
         ("dest_server", destination.server.clone()),
         ("dest_namespace", destination.namespace.clone()),

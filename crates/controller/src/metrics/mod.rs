@@ -12,7 +12,7 @@ use std::{
 };
 
 use tiphys_cluster::LiveCache;
-use tiphys_diag::show::without_passwords;
+use tiphys_diag::sanitize::without_passwords;
 use tiphys_helm::generic_version;
 use tiphys_model::{Application, OperationState, time::elapsed};
 use tiphys_source::{GitRequests, Histogram};
@@ -72,13 +72,13 @@ impl Metrics {
     /// Notes how long a look at an Application took.
     pub fn looked(&self, namespace: &str, server: String, took: Duration) {
         let mut counters = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
-        counters.looks.entry((namespace.to_owned(), server)).or_default().note(took);
+        counters.looks.entry((namespace.to_owned(), server)).or_default().record(took);
     }
 
     /// Notes how long a look at an ApplicationSet took.
     pub fn looked_at_set(&self, namespace: &str, name: &str, took: Duration) {
         let mut counters = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
-        counters.set_looks.entry((namespace.to_owned(), name.to_owned())).or_default().note(took);
+        counters.set_looks.entry((namespace.to_owned(), name.to_owned())).or_default().record(took);
     }
 
     /// Notes what became of requests for objects of an Application.

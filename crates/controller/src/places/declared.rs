@@ -1,7 +1,7 @@
 //! What a cluster Secret says.
 
 use tiphys_appset::ClusterInfo;
-use tiphys_cluster::{Access, ClusterError, Scope};
+use tiphys_cluster::{Access, ClusterError, WatchScope};
 use tiphys_model::{Destination, names};
 use tiphys_value::{ObjectExt, Value};
 
@@ -13,7 +13,7 @@ pub(crate) struct Declared {
     /// Name, address, project.
     pub info: ClusterInfo,
     /// The part of it that is followed.
-    pub scope: Scope,
+    pub scope: WatchScope,
     /// `config`: credentials.
     config: String,
 }
@@ -31,7 +31,7 @@ impl Declared {
         let text = |key: &str| secret_text(secret, key).unwrap_or_default();
         let listed = text("namespaces");
         let namespaces = listed.split(',').map(str::trim).filter(|name| !name.is_empty());
-        let scope = Scope {
+        let scope = WatchScope {
             namespaces: namespaces.map(str::to_owned).collect(),
             cluster_resources: text("clusterResources") == "true",
         };
@@ -70,7 +70,10 @@ mod tests {
         };
         let read = Declared::read(&secret("x")).expect("has an address");
         assert_eq!(read.info.server, "https://prod");
-        assert_eq!(read.scope, Scope { namespaces: vec!["a".into(), "b".into()], cluster_resources: false });
+        assert_eq!(
+            read.scope,
+            WatchScope { namespaces: vec!["a".into(), "b".into()], cluster_resources: false }
+        );
         assert!(Declared::read(&secret("y")).as_ref() == Some(&read));
         let skipped = json!({"metadata": {"annotations": {"argocd.argoproj.io/skip-reconcile": "true"}},
             "stringData": {"server": "https://prod"}});

@@ -391,7 +391,7 @@ impl Engine {
             return (!place.is_home).then(|| place.workers.clone());
         }
         let at = key.of_application();
-        let object = self.cache.look(&at)?;
+        let object = self.cache.peek(&at)?;
         let destination = destination_of(&object)?;
         let place = self.place_at(&destination).ok()?;
         (!place.is_home).then(|| place.workers.clone())

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use tiphys_cluster::LiveCache;
-use tiphys_model::{Application, kept, names};
+use tiphys_model::{Application, names, tiphys_status};
 use tiphys_sync::{SyncState, WaitKind};
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value};
 
@@ -79,7 +79,7 @@ fn awaited(object: &Value) -> Vec<ResourceKey> {
         let text = |field: &str| entry.str_at(&[field]).unwrap_or_default().to_owned();
         ResourceKey::new(names::GROUP, "Application", text("namespace"), text("name"))
     };
-    let object = kept::put_back(object);
+    let object = tiphys_status::put_back(object);
     let list = |path: &[&str]| object.at(path).and_then(Value::as_array).cloned().unwrap_or_default();
     let members = list(&["status", "resources"]);
     let waits = list(&["status", "operationState", "tiphys", "waits"]);

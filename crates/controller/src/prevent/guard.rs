@@ -34,7 +34,7 @@ pub(crate) fn protected(
     let mut reasons = BTreeMap::new();
     let users = users(cache, comparison);
     for key in &comparison.prunable {
-        let Some(live) = cache.look(key) else { continue };
+        let Some(live) = cache.peek(key) else { continue };
         let reason = not_ours(&live)
             .or_else(|| foundation(&live))
             .or_else(|| users.get(key).cloned())

@@ -35,7 +35,7 @@ pub(crate) fn find_claims(
             continue;
         }
         let key = key_of(target);
-        let Some(live) = cache.look(&key) else { continue };
+        let Some(live) = cache.peek(&key) else { continue };
         let policy = target.annotation(names::OWNERSHIP).or_else(|| app.annotation(names::OWNERSHIP));
         if matches!(policy, Some("share" | "adopt")) {
             comparison.shared.remove(&key);
@@ -108,7 +108,7 @@ fn records(cache: &LiveCache, namespace: &str, name: &str) -> Vec<ResourceKey> {
 /// The objects beside the claimed ones that a claim hangs on: with the last record of a release it is gone.
 pub(crate) fn grounds(cache: &LiveCache, claims: &BTreeMap<ResourceKey, Claim>) -> BTreeSet<ResourceKey> {
     let refused = claims.iter().filter(|(_, claim)| matches!(claim, Claim::Refused(_)));
-    let live: Vec<_> = refused.filter_map(|(key, _)| cache.look(key)).collect();
+    let live: Vec<_> = refused.filter_map(|(key, _)| cache.peek(key)).collect();
     let releases: BTreeSet<_> = live.iter().filter_map(|live| release_of(live)).collect();
     releases.into_iter().flat_map(|(namespace, name)| records(cache, namespace, name)).collect()
 }

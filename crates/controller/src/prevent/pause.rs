@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use tiphys_model::{
     Application, Condition, ConditionType, names,
-    pause::{Until, listed},
+    pause::{Until, paused_resources},
 };
 use tiphys_sync::LiveObject;
 use tiphys_value::{ObjectExt, ResourceKey};
@@ -19,13 +19,13 @@ pub(crate) fn paused(
     let own = live.iter().filter_map(|(key, live)| {
         Some((key.clone(), Until::read(live.object.annotation(names::PAUSED_UNTIL)?)))
     });
-    own.chain(listed(app).flatten()).filter(|(_, until)| !until.is_over(now)).collect()
+    own.chain(paused_resources(app).flatten()).filter(|(_, until)| !until.is_over(now)).collect()
 }
 
 /// What is told of the objects on hold, and of those that an Application's list means to name.
 pub(crate) fn told(app: &Application, paused: &BTreeMap<ResourceKey, Until>) -> Vec<Condition> {
     let paused = paused.iter().map(|(key, until)| format!("nothing is synced to {key} until {until}"));
-    let unreadable = listed(app).filter_map(Result::err).map(|text| {
+    let unreadable = paused_resources(app).filter_map(Result::err).map(|text| {
         format!(
             "{}: {text:?} puts nothing on hold: it is no group/Kind/namespace/name=time",
             names::PAUSED_RESOURCES

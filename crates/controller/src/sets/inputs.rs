@@ -243,7 +243,7 @@ impl Inputs for SetInputs<'_> {
                 let decision = decision
                     .as_object()
                     .ok_or_else(|| format!("status.{list_key} of {shown} has an item that is no mapping"))?;
-                let named = decision.get(&match_key).map(tiphys_appset::printed).unwrap_or_default();
+                let named = decision.get(&match_key).map(tiphys_appset::print_field).unwrap_or_default();
                 // Clusters need no name; a decision that names none means none of those.
                 let is_meant = |cluster: &&ClusterInfo| !named.is_empty() && cluster.name == named;
                 let Some(cluster) = self.clusters.iter().find(is_meant) else { continue };
@@ -251,7 +251,7 @@ impl Inputs for SetInputs<'_> {
                 set.insert("name".into(), cluster.name.clone().into());
                 set.insert("server".into(), cluster.server.clone().into());
                 for (key, value) in decision {
-                    set.insert(key.clone(), tiphys_appset::printed(value).into());
+                    set.insert(key.clone(), tiphys_appset::print_field(value).into());
                 }
                 sets.push(set);
             }

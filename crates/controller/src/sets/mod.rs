@@ -171,7 +171,7 @@ impl Engine {
         if is_rolling(set) && !self.roll(set, &mut generated, &existing, seen) {
             return;
         }
-        let Some(policy) = Policy::of(set) else {
+        let Some(policy) = Policy::from_set(set) else {
             let text = set.at(&["spec", "syncPolicy", "applicationsSync"]).cloned().unwrap_or_default();
             seen.fault =
                 Some(Fault::new("ApplicationValidationError", format!("applicationsSync {text} is none")));
@@ -196,7 +196,7 @@ impl Engine {
         let mut bare: Vec<Generated> = generated.to_vec();
         let owned: Vec<Value> = existing.iter().filter(|app| is_owned_by(app, set)).cloned().collect();
         roll(set, &mut bare, &[], &|_| false, self.now());
-        let policy = Policy::of(set).unwrap_or(Policy::CreateOnly);
+        let policy = Policy::from_set(set).unwrap_or(Policy::CreateOnly);
         let changes = plan(set, &bare, existing, policy, Brake::Off).update;
         let revised = |name: &str| {
             changes.iter().any(|change| {
@@ -386,7 +386,7 @@ impl Engine {
     async fn part_from(&self, set: &Value) -> Result<bool, ClusterError> {
         let owned: Vec<Value> = self.applications_for(set, &[]);
         let resource = application_resource(self.cache.cluster()).await?;
-        if !Policy::of(set).is_some_and(Policy::deletes) {
+        if !Policy::from_set(set).is_some_and(Policy::deletes) {
             for app in &owned {
                 let mut after = app.clone();
                 after["metadata"]["ownerReferences"] = json!([]);

@@ -36,7 +36,7 @@ impl Controller {
 impl Engine {
     /// An Application beside the live state of this moment, by what it was last rendered to.
     async fn compared_now(self: &Arc<Self>, key: &AppKey) -> Option<(Application, Compared)> {
-        let object = self.cache.look(&key.of_application())?;
+        let object = self.cache.peek(&key.of_application())?;
         let app = Application::from_value(&object).ok()?;
         let place = self.place_of(&app).ok()?;
         let known = self.known_rendering(key)?;

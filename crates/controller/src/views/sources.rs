@@ -143,7 +143,8 @@ impl Engine {
     /// Nothing is kept of what is fetched, nor is what was fetched before served: it was not these credentials that got it.
     fn test_given(&self, request: &RepositoryRequest) -> Result<(), RenderError> {
         let RepositoryRequest { address, kind, fields, .. } = request;
-        let Some(fetcher) = self.repositories.fetcher().filter(|_| !self.repositories.is_given(address))
+        let Some(fetcher) =
+            self.repositories.fetcher().filter(|_| !self.repositories.is_own_address(address))
         else {
             return self.test_declared(request);
         };

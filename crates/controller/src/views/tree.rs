@@ -20,7 +20,7 @@ pub(super) fn of(engine: &Engine, compared: &Compared) -> ApplicationTree {
     }
     let nodes = std::mem::take(&mut walk.nodes);
     for key in compared.orphans.iter().flatten() {
-        if let Some(orphan) = compared.place.cache.look(key) {
+        if let Some(orphan) = compared.place.cache.peek(key) {
             walk.add(&orphan);
         }
     }
@@ -75,7 +75,7 @@ impl Walk<'_> {
             let own = reference(&object);
             let cache = &self.compared.place.cache;
             let mut below = cache.owned_by(object.uid());
-            below.extend(belonging(&object).iter().filter_map(|key| cache.look(key)));
+            below.extend(belonging(&object).iter().filter_map(|key| cache.peek(key)));
             open.extend(below.into_iter().rev().map(|owned| (owned, Some(own.clone()))));
             self.nodes.push(ResourceNode {
                 reference: own,

@@ -189,7 +189,7 @@ async fn a_missing_submodule_is_told_of_and_nothing_is_pruned() {
 impl Host {
     /// An Application `web` of the same repository, by HTTP from a host that answers as it is told.
     async fn by_http(&self, mode: server::Mode) -> server::Host {
-        let http = server::Host::of(&self.path());
+        let http = server::Host::for_repository(&self.path());
         http.set(mode);
         let mut app = application("web", "app");
         app["spec"]["source"]["repoURL"] = http.url.as_str().into();

@@ -124,8 +124,10 @@ fn one_object_too_deep_keeps_no_others_from_being_read() {
             stage.apply(application("app", "app")).await;
             stage.start().await;
             stage.until_green("app").await;
-            let broken =
-                cluster.discovery().preferred(&GroupKind::new("argoproj.io", "Application")).cloned();
+            let broken = cluster
+                .discovery()
+                .preferred_resource(&GroupKind::new("argoproj.io", "Application"))
+                .cloned();
             let list = cluster.list(&broken.unwrap(), ENGINE).await.unwrap();
             let deep = list.items.iter().find(|app| app["metadata"]["name"] == "deep").unwrap();
             assert_eq!(deep.get("spec"), None, "it is told by its name only");

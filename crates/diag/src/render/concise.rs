@@ -1,13 +1,13 @@
 //! One line per diagnostic: `file:line:column: severity[rule]: message`.
 
-use crate::{Diagnostic, show};
+use crate::{Diagnostic, sanitize};
 
 /// One line, for logs and editors.
 pub fn concise(diagnostic: &Diagnostic) -> String {
     let Diagnostic { rule, severity, message, primary, .. } = diagnostic;
-    let message = show::terminal(message);
+    let message = sanitize::terminal(message);
     match primary {
-        Some(label) => format!("{}: {severity}[{rule}]: {message}", show::line(&label.span.to_string())),
+        Some(label) => format!("{}: {severity}[{rule}]: {message}", sanitize::line(&label.span.to_string())),
         None => format!("{severity}[{rule}]: {message}"),
     }
 }

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet};
 
-use crate::{Diagnostic, Label, Severity, SourceMap, show};
+use crate::{Diagnostic, Label, Severity, SourceMap, sanitize};
 
 /// Several lines with the source shown, as rustc shows its errors; coloured if `color`. Nothing of what is shown commands the
 /// terminal.
 pub fn full(diagnostic: &Diagnostic, sources: &SourceMap, color: bool) -> String {
-    let diagnostic = &shown(diagnostic);
+    let diagnostic = &escape_texts(diagnostic);
     let sources = &sources_of(diagnostic, sources);
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
@@ -32,10 +32,10 @@ pub fn full(diagnostic: &Diagnostic, sources: &SourceMap, color: bool) -> String
 }
 
 /// The diagnostic with its texts as a terminal may have them; the names of files stay for looking up their texts.
-fn shown(diagnostic: &Diagnostic) -> Diagnostic {
+fn escape_texts(diagnostic: &Diagnostic) -> Diagnostic {
     let mut diagnostic = diagnostic.clone();
     let own = |text: &mut String| {
-        if let Cow::Owned(shown) = show::terminal(text) {
+        if let Cow::Owned(shown) = sanitize::terminal(text) {
             *text = shown;
         }
     };
@@ -54,7 +54,7 @@ fn sources_of(diagnostic: &Diagnostic, sources: &SourceMap) -> SourceMap {
     for (label, _) in labels(diagnostic) {
         let file = &label.span.file;
         if let Some(text) = sources.text(file) {
-            found.insert(file.clone(), &*show::source(text));
+            found.insert(file.clone(), &*sanitize::source(text));
         }
     }
     found
@@ -67,7 +67,7 @@ fn labels(diagnostic: &Diagnostic) -> impl Iterator<Item = (&Label, AnnotationKi
 
 fn place<'a>(label: &'a Label, kind: AnnotationKind, sources: &'a SourceMap) -> Element<'a> {
     let span = &label.span;
-    let path = show::line(&span.file);
+    let path = sanitize::line(&span.file);
     match (sources.text(&span.file), sources.bytes(span)) {
         (Some(text), Some(bytes)) => {
             let annotation = kind.span(bytes).label((!label.text.is_empty()).then_some(label.text.as_str()));
@@ -95,7 +95,7 @@ mod tests {
             .because(evil)
             .help(evil);
         let text = full(&found, &sources, false);
-        assert!(!text.chars().any(|c| show::replacement(c).is_some()), "{text:?}");
+        assert!(!text.chars().any(|c| sanitize::replacement(c).is_some()), "{text:?}");
         // What stands before another file is no command.
         let commands = |line: &str| line.trim_start().starts_with("::") && !line.starts_with(" ::: ");
         assert!(!text.lines().any(commands), "{text}");

@@ -96,7 +96,7 @@ pub(super) fn funs() -> impl Iterator<Item = Filter<Native<Metered>>> {
         run::<Metered>((SHALLOW, v(0), |cv| verdict(is_shallow(&cv.1)))),
         run::<Metered>((FITS, v(2), |mut cv| {
             let (by, value) = (cv.0.pop_var(), cv.0.pop_var());
-            verdict(fits(&value, &by) && fits(&by, &value))
+            verdict(may_repeat(&value, &by) && may_repeat(&by, &value))
         })),
     ]
     .into_iter()
@@ -150,7 +150,7 @@ fn is_shallow(text: &Val) -> bool {
 }
 
 /// Whether a text may be repeated so often; true for what is no text and no number.
-fn fits(text: &Val, by: &Val) -> bool {
+fn may_repeat(text: &Val, by: &Val) -> bool {
     let (Val::TStr(bytes) | Val::BStr(bytes), Val::Num(by)) = (text, by) else { return true };
     match by {
         Num::Int(by) => {
@@ -200,15 +200,15 @@ fn metered<'s>(term: Term<&'s str>) -> Term<&'s str> {
         Term::Recurse => stepped(Term::Recurse),
         Term::Str(format, parts) => {
             let parts = parts.into_iter().map(|part| match part {
-                StrPart::Term(term) => StrPart::Term(weighed(metered(term))),
+                StrPart::Term(term) => StrPart::Term(with_metering(metered(term))),
                 part => part,
             });
-            weighed(Term::Str(format, parts.collect()))
+            with_metering(Term::Str(format, parts.collect()))
         }
-        Term::Arr(items) => weighed(Term::Arr(items.map(inner))),
+        Term::Arr(items) => with_metering(Term::Arr(items.map(inner))),
         Term::Obj(fields) => {
             let fields = fields.into_iter().map(|(key, value)| (metered(key), value.map(metered)));
-            weighed(Term::Obj(fields.collect()))
+            with_metering(Term::Obj(fields.collect()))
         }
         Term::Neg(term) => Term::Neg(inner(term)),
         Term::BinOp(left, op, right) => operation(*left, op, *right),
@@ -249,9 +249,9 @@ fn operation<'s>(left: Term<&'s str>, op: BinaryOp<&'s str>, right: Term<&'s str
     match op {
         BinaryOp::Pipe(pattern) => of(left, BinaryOp::Pipe(pattern.map(metered_pattern)), right),
         BinaryOp::Comma | BinaryOp::Alt | BinaryOp::Or | BinaryOp::And => of(left, op, right),
-        BinaryOp::Cmp(_) => of(weighed(left), op, weighed(right)),
-        BinaryOp::Math(Math::Mul) => weighed(Term::Call(TIMES, vec![left, right])),
-        _ => weighed(of(left, op, right)),
+        BinaryOp::Cmp(_) => of(with_metering(left), op, with_metering(right)),
+        BinaryOp::Math(Math::Mul) => with_metering(Term::Call(TIMES, vec![left, right])),
+        _ => with_metering(of(left, op, right)),
     }
 }
 
@@ -276,7 +276,7 @@ fn called<'s>(name: &'s str, args: Vec<Term<&'s str>>) -> Term<&'s str> {
     let call = Term::Call(name, args.into_iter().map(|arg| stepped(metered(arg))).collect());
     match (is_native, reads_text) {
         (true, true) => pipe(self::call(SHALLOWED), call),
-        (true, false) => pipe(self::call(WEIGHED), weighed(call)),
+        (true, false) => pipe(self::call(WEIGHED), with_metering(call)),
         (false, _) => call,
     }
 }
@@ -293,6 +293,6 @@ fn stepped(term: Term<&str>) -> Term<&str> {
     pipe(term, call(STEPPED))
 }
 
-fn weighed(term: Term<&str>) -> Term<&str> {
+fn with_metering(term: Term<&str>) -> Term<&str> {
     pipe(term, call(WEIGHED))
 }

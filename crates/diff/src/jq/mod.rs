@@ -22,7 +22,7 @@ use jaq_core::{
 };
 use jaq_json::{Val, read};
 use serde_json::Value;
-use tiphys_diag::{Panicked, guarded};
+use tiphys_diag::{Panicked, catch_panic};
 use tiphys_value::FieldPath;
 
 use meter::{Meter, Metered, Run};
@@ -92,13 +92,13 @@ impl Program {
     ///
     /// # Errors
     /// It is too long, does not parse, or uses what is not defined.
-    pub(crate) fn of(expression: &str) -> Result<Self, String> {
+    pub(crate) fn cached(expression: &str) -> Result<Self, String> {
         static KEPT: LazyLock<Mutex<HashMap<Arc<str>, Program>>> = LazyLock::new(Mutex::default);
         let kept = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(program) = kept().get(expression) {
             return Ok(program.clone());
         }
-        let compiled = guarded(WHAT, || stacker::maybe_grow(STACK, STACK, || compile(expression)));
+        let compiled = catch_panic(WHAT, || stacker::maybe_grow(STACK, STACK, || compile(expression)));
         let (filter, rewrites) = compiled.map_err(|panicked| panicked.to_string())??;
         let program = Self { text: expression.into(), filter: Arc::new(filter), rewrites };
         let mut kept = kept();
@@ -130,7 +130,7 @@ impl Program {
     ///
     /// # Errors
     /// The run was ended.
-    pub(crate) fn rewritten(&self, value: &Value) -> Result<Option<Value>, Ended> {
+    pub(crate) fn rewrite(&self, value: &Value) -> Result<Option<Value>, Ended> {
         if !self.rewrites {
             return Ok(None);
         }
@@ -141,7 +141,7 @@ impl Program {
 
     /// What the program yields for a value; `None` if it fails.
     fn run(&self, value: &Value, most: usize) -> Result<Option<Vec<Val>>, Ended> {
-        guarded(WHAT, || stacker::maybe_grow(STACK, STACK, || self.run_unguarded(value, most)))?
+        catch_panic(WHAT, || stacker::maybe_grow(STACK, STACK, || self.run_unguarded(value, most)))?
     }
 
     fn run_unguarded(&self, value: &Value, most: usize) -> Result<Option<Vec<Val>>, Ended> {

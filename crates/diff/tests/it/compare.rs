@@ -237,7 +237,7 @@ fn what_the_api_server_adds_to_an_empty_map_of_a_client_side_apply_is_not_ours()
 
 fn rules(object: &Value, rule: Value) -> IgnoreRules {
     let rule: IgnoreDifference = serde_json::from_value(rule).expect("valid");
-    IgnoreRules::of(object, &[rule]).expect("usable")
+    IgnoreRules::for_object(object, &[rule]).expect("usable")
 }
 
 #[test]
@@ -336,7 +336,7 @@ fn accepts(expression: &str) -> bool {
         jq_path_expressions: vec![expression.into()],
         ..Default::default()
     };
-    IgnoreRules::of(&json!({"kind": "X"}), &[rule]).is_ok()
+    IgnoreRules::for_object(&json!({"kind": "X"}), &[rule]).is_ok()
 }
 
 #[test]

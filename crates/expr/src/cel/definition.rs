@@ -6,9 +6,10 @@ use serde_json::Value;
 use tiphys_schema::{ErrorKind, ErrorList, FieldError, Path};
 
 use super::{
-    CompileError, Expression, check,
+    CompileError, Expression,
     convert::escape,
     cost::{self, Declared, MAX_REQUEST, Shape},
+    field_check,
 };
 
 /// What one rule may cost, for all the values that it is evaluated for.
@@ -69,7 +70,7 @@ impl Walk {
         let declared = match context.declared {
             None if !rules.is_empty() => {
                 let is_resource = context.is_root || schema["x-kubernetes-embedded-resource"] == true;
-                own = Declared::of(schema, is_resource);
+                own = Declared::from_schema(schema, is_resource);
                 own.as_ref()
             }
             inherited => inherited,
@@ -181,7 +182,7 @@ impl Walk {
                     self.meaning.push(refuse("messageExpression", format!("messageExpression {why}")))
                 }
                 Ok(_) => {
-                    let cost = cost::of(message, place.declared).unwrap_or(0);
+                    let cost = cost::estimate(message, place.declared).unwrap_or(0);
                     self.pay(
                         "estimated messageExpression cost",
                         cost,
@@ -246,14 +247,14 @@ struct RulePlace<'a> {
 impl RulePlace<'_> {
     fn checked(&self, source: &str) -> Result<Expression, CompileError> {
         let expression = Expression::compile(source, &["self", "oldSelf"])?;
-        check::fields(&expression, self.schema, self.context.is_root)?;
+        field_check::fields(&expression, self.schema, self.context.is_root)?;
         Ok(expression)
     }
 
     /// A rule that compiles and says yes or no, or what is wrong with it.
     fn compile(&self, source: &str) -> Result<Expression, String> {
         let expression = self.checked(source).map_err(|error| error.to_string())?;
-        match check::kind(&expression, self.schema, self.context.is_root) {
+        match field_check::kind(&expression, self.schema, self.context.is_root) {
             None | Some("bool") => Ok(expression),
             Some(_) => Err("cel expression must evaluate to a bool".into()),
         }
@@ -262,7 +263,7 @@ impl RulePlace<'_> {
     /// What a rule costs for all values that there can be of its part of the schema.
     fn cost(&self, source: &str) -> u64 {
         let times = self.context.times.unwrap_or_else(|| MAX_REQUEST / (self.declared.smallest + 1));
-        cost::of(source, self.declared).unwrap_or(0).saturating_mul(times)
+        cost::estimate(source, self.declared).unwrap_or(0).saturating_mul(times)
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
     macros::{self, UNUSED},
     names,
 };
-use tiphys_diag::guarded;
+use tiphys_diag::catch_panic;
 
 use kube_cel::{
     KubeCelExt,
@@ -94,10 +94,11 @@ impl Expression {
                 "ERROR: <input>:1:1: the expression is longer than {MAX_LENGTH} bytes"
             )));
         }
-        let parsed =
-            guarded("the CEL expression", || Parser::default().enable_optional_syntax(true).parse(source))
-                .map_err(|panicked| CompileError(format!("ERROR: <input>:1:1: {panicked}")))?;
-        let mut root = parsed.map_err(|errors| CompileError(shown(&errors.to_string())))?;
+        let parsed = catch_panic("the CEL expression", || {
+            Parser::default().enable_optional_syntax(true).parse(source)
+        })
+        .map_err(|panicked| CompileError(format!("ERROR: <input>:1:1: {panicked}")))?;
+        let mut root = parsed.map_err(|errors| CompileError(with_server_indent(&errors.to_string())))?;
         expand(&mut root);
         let mut facts = Facts { declared, bound: Vec::new(), unknown: Vec::new(), used: BTreeSet::new() };
         facts.visit(&root)?;
@@ -155,7 +156,7 @@ impl Expression {
     pub fn evaluate(&self, environment: &Environment<'_>) -> Result<Value, EvaluationError> {
         functions::begin(self.cost);
         let resolve = || Value::resolve(&self.weighed, &environment.context);
-        let result = guarded("the CEL expression", resolve)
+        let result = catch_panic("the CEL expression", resolve)
             .map_err(|panicked| EvaluationError::Other(panicked.to_string()))?;
         match functions::spent() > functions::PER_CALL {
             true => Err(EvaluationError::Cost),
@@ -182,7 +183,7 @@ impl Expression {
 }
 
 /// The parser shows the line without the space that the API server's has before it.
-fn shown(text: &str) -> String {
+fn with_server_indent(text: &str) -> String {
     text.replace("\n| ", "\n | ")
 }
 

@@ -1,7 +1,7 @@
 //! Functions of Kubernetes' environment that the CEL library does not have or has in another form, and
 //! those that macros stand for (their names begin with `@`).
 
-mod texts;
+mod text_functions;
 
 use std::{cell::Cell, cmp::Ordering, collections::HashMap, sync::Arc};
 
@@ -48,7 +48,7 @@ fn spend(cost: u64) -> Result<(), ExecutionError> {
 /// Registers the functions, in place of those of the same names.
 pub(super) fn register(context: &mut Context<'_>) {
     context.add_function("@cost", cost);
-    texts::register(context);
+    text_functions::register(context);
     context.add_function("@optMap", |context: &FunctionContext<'_, '_>| {
         Ok::<_, ExecutionError>(optional(mapped(context)?))
     });

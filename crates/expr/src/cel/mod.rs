@@ -1,11 +1,11 @@
 //! CEL as the API server evaluates it (kubernetes.io, "Common Expression Language in Kubernetes").
 
 mod authorizer;
-mod check;
 mod convert;
 mod cost;
 mod definition;
 mod expression;
+mod field_check;
 mod functions;
 mod json;
 mod literals;

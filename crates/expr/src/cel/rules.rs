@@ -44,7 +44,7 @@ struct Run {
 
 impl Run {
     /// Takes what the last evaluation cost from the budget.
-    fn pay(&mut self, place: &Place<'_>, schema: &Value) {
+    fn pay(&mut self, place: &ValidatedValue<'_>, schema: &Value) {
         let left = self.budget.and_then(|budget| budget.checked_sub(Expression::last_cost()));
         if left.is_none() && self.budget.is_some() {
             let kind = schema["type"].as_str().unwrap_or_default();
@@ -55,7 +55,7 @@ impl Run {
 }
 
 /// What is validated at one place, and what was there before.
-struct Place<'a> {
+struct ValidatedValue<'a> {
     value: &'a Value,
     old: Option<&'a Value>,
     /// Whether nothing at or above this place has changed.
@@ -66,14 +66,14 @@ struct Place<'a> {
 impl Rules {
     /// Compiles the rules of a schema; `None` if it has none.
     pub fn new(schema: &Value) -> Option<Self> {
-        Self::of(schema, true, 0)
+        Self::from_schema(schema, true, 0)
     }
 
-    fn of(schema: &Value, is_root: bool, depth: usize) -> Option<Self> {
+    fn from_schema(schema: &Value, is_root: bool, depth: usize) -> Option<Self> {
         if depth > MAX_DEPTH || !schema.is_object() {
             return None;
         }
-        let inner = |part: &Value| Self::of(part, false, depth + 1);
+        let inner = |part: &Value| Self::from_schema(part, false, depth + 1);
         let list = |part: &str| schema[part].as_array().into_iter().flatten();
         let properties = schema["properties"].as_object().into_iter().flatten();
         let rules = Self {
@@ -100,21 +100,25 @@ impl Rules {
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> ErrorList {
         let mut run = Run { errors: ErrorList::new(), budget: Some(BUDGET) };
         let path = Path::root();
-        self.at(&Place { value: object, old, unchanged: old == Some(object), path: &path }, &mut run, 0);
+        self.validate_at(
+            &ValidatedValue { value: object, old, unchanged: old == Some(object), path: &path },
+            &mut run,
+            0,
+        );
         run.errors
     }
 
-    fn at(&self, place: &Place<'_>, run: &mut Run, depth: usize) {
+    fn validate_at(&self, place: &ValidatedValue<'_>, run: &mut Run, depth: usize) {
         if place.value.is_null() || depth > MAX_DEPTH || run.budget.is_none() {
             return;
         }
         self.evaluate(place, run);
         for part in &self.all_of {
-            part.at(place, run, depth + 1);
+            part.validate_at(place, run, depth + 1);
         }
         let inner = |value, old, path: &Path, rules: &Rules, run: &mut Run| {
             let unchanged = place.unchanged || old == Some(value);
-            rules.at(&Place { value, old, unchanged, path }, run, depth + 1);
+            rules.validate_at(&ValidatedValue { value, old, unchanged, path }, run, depth + 1);
         };
         match place.value {
             Value::Object(fields) => {
@@ -144,7 +148,7 @@ impl Rules {
         old.as_array()?.iter().find(|other| self.keys.iter().all(|key| other[key] == item[key]))
     }
 
-    fn evaluate(&self, place: &Place<'_>, run: &mut Run) {
+    fn evaluate(&self, place: &ValidatedValue<'_>, run: &mut Run) {
         if self.here.is_empty() {
             return;
         }
@@ -216,14 +220,14 @@ impl Rule {
     }
 
     /// How messages name the rule.
-    fn shown(&self) -> &str {
+    fn display_name(&self) -> &str {
         self.text("message").or_else(|| self.text("rule")).unwrap_or_default()
     }
 
     /// What came of the rule as a fault, unless it holds.
     fn fault(
         &self,
-        place: &Place<'_>,
+        place: &ValidatedValue<'_>,
         environment: &Environment<'_>,
         schema: &Value,
         outcome: Result<Result<bool, EvaluationError>, &CompileError>,
@@ -239,17 +243,17 @@ impl Rule {
             Ok(false) => Some(self.failed(place, environment, kind)),
             Err(error @ EvaluationError::NoSuchOverload) => refuse(format!(
                 "'{error}': call arguments did not match a supported operator, function or macro signature for rule: {}",
-                self.shown()
+                self.display_name()
             )),
             Err(error @ EvaluationError::Cost) => refuse(format!(
                 "'{error}': no further validation rules will be run due to call cost exceeds limit for rule: {}",
-                self.shown()
+                self.display_name()
             )),
-            Err(error) => refuse(format!("{error} evaluating rule: {}", self.shown())),
+            Err(error) => refuse(format!("{error} evaluating rule: {}", self.display_name())),
         }
     }
 
-    fn failed(&self, place: &Place<'_>, environment: &Environment<'_>, kind: &str) -> FieldError {
+    fn failed(&self, place: &ValidatedValue<'_>, environment: &Environment<'_>, kind: &str) -> FieldError {
         let told = self.message_expression.as_ref().and_then(|e| match e.evaluate(environment) {
             Ok(super::Value::String(text)) => {
                 Some(text.trim().to_owned()).filter(|t| !t.is_empty() && !t.contains('\n'))
@@ -258,7 +262,7 @@ impl Rule {
         });
         let detail = told
             .or_else(|| self.text("message").map(str::to_owned))
-            .unwrap_or_else(|| format!("failed rule: {}", self.shown()));
+            .unwrap_or_else(|| format!("failed rule: {}", self.display_name()));
         let path = match self.text("fieldPath") {
             Some(below) => below_path(place.path, below),
             None => place.path.clone(),

@@ -138,12 +138,12 @@ fn class(pattern: &[char]) -> Result<(usize, Part), BadPattern> {
             ']' => return Ok((at + 1, Part::Class { ranges, not })),
             _ => {}
         }
-        let first = one(pattern, &mut at)?;
+        let first = class_char(pattern, &mut at)?;
         let is_range = pattern.get(at) == Some(&'-') && pattern.get(at + 1).is_some_and(|next| *next != ']');
         let last = match is_range {
             true => {
                 at += 1;
-                one(pattern, &mut at)?
+                class_char(pattern, &mut at)?
             }
             false => first,
         };
@@ -153,7 +153,7 @@ fn class(pattern: &[char]) -> Result<(usize, Part), BadPattern> {
 }
 
 /// One character of a class, which may be escaped.
-fn one(pattern: &[char], at: &mut usize) -> Result<char, BadPattern> {
+fn class_char(pattern: &[char], at: &mut usize) -> Result<char, BadPattern> {
     *at += usize::from(pattern.get(*at) == Some(&'\\'));
     let c = pattern.get(*at).copied().ok_or(BadPattern)?;
     *at += 1;

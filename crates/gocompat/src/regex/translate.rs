@@ -178,7 +178,7 @@ impl<'p> Translator<'p> {
         let body = &self.rest[2..];
         let named = body.strip_prefix("P<").or_else(|| body.strip_prefix('<'));
         if let Some(named) = named.filter(|named| !named.is_empty()) {
-            return self.named(named);
+            return self.named_group(named);
         }
         self.flags(body)
     }
@@ -189,7 +189,7 @@ impl<'p> Translator<'p> {
         Ok(())
     }
 
-    fn named(&mut self, named: &'p str) -> Result<(), RegexError> {
+    fn named_group(&mut self, named: &'p str) -> Result<(), RegexError> {
         let Some(end) = named.find('>') else {
             return error("invalid named capture", self.rest);
         };

@@ -186,7 +186,7 @@ impl Constraint {
     fn parse(text: &str) -> Result<Self, ConstraintError> {
         let found = ONE.captures(text).ok_or_else(|| ConstraintError::Improper(text.to_owned()))?;
         let group = |at: usize| found.get(at).map_or("", |part| part.as_str());
-        Self::of(&Parts {
+        Self::from_parts(&Parts {
             operator: group(1),
             version: group(2),
             major: group(3),
@@ -196,7 +196,7 @@ impl Constraint {
         })
     }
 
-    pub(super) fn of(parts: &Parts<'_>) -> Result<Self, ConstraintError> {
+    pub(super) fn from_parts(parts: &Parts<'_>) -> Result<Self, ConstraintError> {
         let missing = |part: &str| part.is_empty() || is_wildcard(part.trim_start_matches('.'));
         let Parts { major, minor, prerelease, .. } = parts;
         let (major_dirty, minor_dirty, patch_dirty) = (missing(major), missing(minor), missing(parts.patch));

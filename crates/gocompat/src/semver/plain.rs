@@ -11,7 +11,7 @@ pub(super) fn parse(text: &str) -> Option<Result<Group, ConstraintError>> {
         let (parts, behind) = comparison(rest)?;
         all.push(parts);
         if behind.is_empty() {
-            return Some(all.iter().map(Constraint::of).collect());
+            return Some(all.iter().map(Constraint::from_parts).collect());
         }
         // A dash between spaces makes a range of the versions around it.
         let next = behind.trim_start_matches(' ');

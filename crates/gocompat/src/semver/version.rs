@@ -120,7 +120,7 @@ impl Version {
     ///
     /// `part` is 0 for the major, 1 for the minor, 2 for the patch number. A pre-release becomes its release when the
     /// patch number is raised.
-    pub fn incremented(&self, part: usize) -> Self {
+    pub fn increment(&self, part: usize) -> Self {
         let mut next = self.clone();
         match part {
             0 => (next.major, next.minor, next.patch) = (self.major.saturating_add(1), 0, 0),

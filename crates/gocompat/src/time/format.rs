@@ -26,7 +26,7 @@ pub(super) const DAYS: [&str; 7] =
 impl Time {
     /// `Time.Format`
     pub fn format(&self, layout: &str) -> String {
-        let (name, offset) = self.zone.at(self.instant);
+        let (name, offset) = self.zone.name_and_offset(self.instant);
         let civil = self.civil();
         let mut out = String::with_capacity(layout.len() + 10);
         let mut rest = layout;

@@ -47,7 +47,7 @@ impl Zone {
     }
 
     /// Name and offset in seconds at an instant.
-    fn at(&self, instant: Timestamp) -> (String, i32) {
+    fn name_and_offset(&self, instant: Timestamp) -> (String, i32) {
         match self {
             Self::Utc => ("UTC".to_owned(), 0),
             Self::Local(zone) | Self::Rules(zone) => {
@@ -113,7 +113,7 @@ impl Time {
 
     /// Date and clock in the time's zone.
     pub fn civil(&self) -> DateTime {
-        let (_, offset) = self.zone.at(self.instant);
+        let (_, offset) = self.zone.name_and_offset(self.instant);
         Offset::from_seconds(offset).unwrap_or(Offset::UTC).to_datetime(self.instant)
     }
 

@@ -12,7 +12,7 @@ use jiff::civil::{Date, DateTime};
 pub struct ParseError(String);
 
 /// Why one part does not fit.
-enum Fault {
+enum PartError {
     Bad,
     Range(&'static str),
 }
@@ -75,8 +75,8 @@ pub fn parse_in(layout: &str, value: &str, zone: &Zone) -> Result<Time, ParseErr
         let hold = parser.value;
         match parser.part(part, rest) {
             Ok(()) => {}
-            Err(Fault::Bad) => return Err(cannot(element, hold)),
-            Err(Fault::Range(what)) => return Err(message(format!(": {what} out of range"))),
+            Err(PartError::Bad) => return Err(cannot(element, hold)),
+            Err(PartError::Range(what)) => return Err(message(format!(": {what} out of range"))),
         }
     }
     parser.finish(zone).map_err(|text| message(text.to_owned()))
@@ -130,26 +130,30 @@ impl<'v> Parser<'v> {
         self.value.as_bytes().get(at).is_some_and(u8::is_ascii_digit)
     }
 
-    fn take(&mut self, length: usize) -> Result<&'v str, Fault> {
-        let (taken, rest) = self.value.split_at_checked(length).ok_or(Fault::Bad)?;
+    fn take(&mut self, length: usize) -> Result<&'v str, PartError> {
+        let (taken, rest) = self.value.split_at_checked(length).ok_or(PartError::Bad)?;
         self.value = rest;
         Ok(taken)
     }
 
     /// One or two digits, or exactly two.
-    fn number(&mut self, fixed: bool) -> Result<i64, Fault> {
+    fn number(&mut self, fixed: bool) -> Result<i64, PartError> {
         if !self.digit_at(0) || (fixed && !self.digit_at(1)) {
-            return Err(Fault::Bad);
+            return Err(PartError::Bad);
         }
         let length = if self.digit_at(1) { 2 } else { 1 };
-        self.take(length)?.parse().map_err(|_| Fault::Bad)
+        self.take(length)?.parse().map_err(|_| PartError::Bad)
     }
 
-    fn in_range(value: i64, range: std::ops::RangeInclusive<i64>, what: &'static str) -> Result<i64, Fault> {
-        if range.contains(&value) { Ok(value) } else { Err(Fault::Range(what)) }
+    fn in_range(
+        value: i64,
+        range: std::ops::RangeInclusive<i64>,
+        what: &'static str,
+    ) -> Result<i64, PartError> {
+        if range.contains(&value) { Ok(value) } else { Err(PartError::Range(what)) }
     }
 
-    fn name(&mut self, names: &[&str], length: usize) -> Result<i64, Fault> {
+    fn name(&mut self, names: &[&str], length: usize) -> Result<i64, PartError> {
         for (at, name) in names.iter().enumerate() {
             let name = &name[..length.min(name.len())];
             if self.value.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name)) {
@@ -157,20 +161,20 @@ impl<'v> Parser<'v> {
                 return Ok(at as i64);
             }
         }
-        Err(Fault::Bad)
+        Err(PartError::Bad)
     }
 
-    fn part(&mut self, part: Part, rest: &str) -> Result<(), Fault> {
+    fn part(&mut self, part: Part, rest: &str) -> Result<(), PartError> {
         match part {
             Part::Year => {
-                let year: i64 = self.take(2)?.parse().map_err(|_| Fault::Bad)?;
+                let year: i64 = self.take(2)?.parse().map_err(|_| PartError::Bad)?;
                 self.year = year + if year >= 69 { 1900 } else { 2000 };
             }
             Part::LongYear => {
                 if !self.digit_at(0) {
-                    return Err(Fault::Bad);
+                    return Err(PartError::Bad);
                 }
-                self.year = self.take(4)?.parse().map_err(|_| Fault::Bad)?;
+                self.year = self.take(4)?.parse().map_err(|_| PartError::Bad)?;
             }
             Part::Month => self.month = Some(self.name(&MONTHS, 3)? + 1),
             Part::LongMonth => self.month = Some(self.name(&MONTHS, usize::MAX)? + 1),
@@ -213,31 +217,31 @@ impl<'v> Parser<'v> {
         Ok(())
     }
 
-    fn half(&mut self, am: &str, pm: &str) -> Result<bool, Fault> {
+    fn half(&mut self, am: &str, pm: &str) -> Result<bool, PartError> {
         let text = self.take(2)?;
         if text == pm {
             Ok(true)
         } else if text == am {
             Ok(false)
         } else {
-            Err(Fault::Bad)
+            Err(PartError::Bad)
         }
     }
 
-    fn read_year_day(&mut self, fixed: bool) -> Result<(), Fault> {
+    fn read_year_day(&mut self, fixed: bool) -> Result<(), PartError> {
         if !fixed {
             self.value = self.value.strip_prefix(' ').unwrap_or(self.value);
             self.value = self.value.strip_prefix(' ').unwrap_or(self.value);
         }
         let digits = self.value.bytes().take(3).take_while(u8::is_ascii_digit).count();
         if digits == 0 || (fixed && digits != 3) {
-            return Err(Fault::Bad);
+            return Err(PartError::Bad);
         }
-        self.year_day = Some(self.take(digits)?.parse().map_err(|_| Fault::Bad)?);
+        self.year_day = Some(self.take(digits)?.parse().map_err(|_| PartError::Bad)?);
         Ok(())
     }
 
-    fn read_second(&mut self, fixed: bool, rest: &str) -> Result<(), Fault> {
+    fn read_second(&mut self, fixed: bool, rest: &str) -> Result<(), PartError> {
         self.second = Self::in_range(self.number(fixed)?, 0..=59, "second")?;
         // A fraction may follow even where the layout has none.
         let fraction_follows = matches!(layout::next(rest), (_, Some((Part::Fraction { .. }, _)), _));
@@ -248,19 +252,19 @@ impl<'v> Parser<'v> {
     }
 
     /// A separator and digits, of which nine count.
-    fn fraction(&mut self, length: usize) -> Result<(), Fault> {
+    fn fraction(&mut self, length: usize) -> Result<(), PartError> {
         let text = self.take(length)?;
-        let digits = text.strip_prefix(['.', ',']).ok_or(Fault::Bad)?;
+        let digits = text.strip_prefix(['.', ',']).ok_or(PartError::Bad)?;
         let digits = &digits[..digits.len().min(9)];
         if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(Fault::Bad);
+            return Err(PartError::Bad);
         }
-        let number: i64 = digits.parse().map_err(|_| Fault::Bad)?;
+        let number: i64 = digits.parse().map_err(|_| PartError::Bad)?;
         self.nanos = number * 10i64.pow(9 - digits.len() as u32);
         Ok(())
     }
 
-    fn read_offset(&mut self, iso: bool, colons: bool, fields: u8) -> Result<(), Fault> {
+    fn read_offset(&mut self, iso: bool, colons: bool, fields: u8) -> Result<(), PartError> {
         if iso && self.value.starts_with('Z') {
             self.take(1)?;
             self.utc = true;
@@ -269,12 +273,12 @@ impl<'v> Parser<'v> {
         let negative = match self.take(1)? {
             "+" => false,
             "-" => true,
-            _ => return Err(Fault::Bad),
+            _ => return Err(PartError::Bad),
         };
         let mut numbers = [0; 3];
         for (at, number) in numbers.iter_mut().take(fields.into()).enumerate() {
             if colons && at > 0 && self.take(1)? != ":" {
-                return Err(Fault::Bad);
+                return Err(PartError::Bad);
             }
             *number = self.number(true)?;
         }
@@ -287,13 +291,13 @@ impl<'v> Parser<'v> {
         Ok(())
     }
 
-    fn read_zone_name(&mut self) -> Result<(), Fault> {
+    fn read_zone_name(&mut self) -> Result<(), PartError> {
         if self.value.starts_with("UTC") {
             self.take(3)?;
             self.utc = true;
             return Ok(());
         }
-        let length = zone_name_length(self.value).ok_or(Fault::Bad)?;
+        let length = zone_name_length(self.value).ok_or(PartError::Bad)?;
         self.zone_name = self.take(length)?.to_owned();
         Ok(())
     }
@@ -347,7 +351,7 @@ impl<'v> Parser<'v> {
         };
         if let Some(offset) = self.offset {
             let instant = moved(offset).map_err(|_| DAY)?;
-            let (name, local) = zone.at(instant);
+            let (name, local) = zone.name_and_offset(instant);
             if i64::from(local) == offset && (self.zone_name.is_empty() || self.zone_name == name) {
                 return Ok(Time::new(instant, zone.clone()));
             }
@@ -362,7 +366,7 @@ impl<'v> Parser<'v> {
     /// An abbreviation says something only if the local zone uses it, or as `GMT+n`.
     fn in_named_zone(self, zone: &Zone, civil: DateTime, utc: Timestamp) -> Time {
         if let Some(instant) = zone.instant(civil)
-            && zone.at(instant).0 == self.zone_name
+            && zone.name_and_offset(instant).0 == self.zone_name
         {
             return Time::new(instant, zone.clone());
         }

@@ -2,7 +2,7 @@
 
 mod tables;
 
-fn within(table: &[(u32, u32)], c: char) -> bool {
+fn table_contains(table: &[(u32, u32)], c: char) -> bool {
     let c = u32::from(c);
     table
         .binary_search_by(|&(from, to)| {
@@ -19,27 +19,27 @@ fn within(table: &[(u32, u32)], c: char) -> bool {
 
 /// `unicode.IsPrint`
 pub fn is_print(c: char) -> bool {
-    if c.is_ascii() { matches!(c, ' '..='~') } else { within(tables::PRINT, c) }
+    if c.is_ascii() { matches!(c, ' '..='~') } else { table_contains(tables::PRINT, c) }
 }
 
 /// `unicode.IsLetter`
 pub fn is_letter(c: char) -> bool {
-    if c.is_ascii() { c.is_ascii_alphabetic() } else { within(tables::LETTER, c) }
+    if c.is_ascii() { c.is_ascii_alphabetic() } else { table_contains(tables::LETTER, c) }
 }
 
 /// `unicode.IsDigit`
 pub fn is_digit(c: char) -> bool {
-    if c.is_ascii() { c.is_ascii_digit() } else { within(tables::DIGIT, c) }
+    if c.is_ascii() { c.is_ascii_digit() } else { table_contains(tables::DIGIT, c) }
 }
 
 /// `unicode.IsUpper`
 pub fn is_upper(c: char) -> bool {
-    if c.is_ascii() { c.is_ascii_uppercase() } else { within(tables::UPPER, c) }
+    if c.is_ascii() { c.is_ascii_uppercase() } else { table_contains(tables::UPPER, c) }
 }
 
 /// `unicode.IsLower`
 pub fn is_lower(c: char) -> bool {
-    if c.is_ascii() { c.is_ascii_lowercase() } else { within(tables::LOWER, c) }
+    if c.is_ascii() { c.is_ascii_lowercase() } else { table_contains(tables::LOWER, c) }
 }
 
 /// `unicode.IsSpace`

@@ -25,7 +25,7 @@ enum Plain {
 }
 
 impl Plain {
-    fn of(value: &Value) -> Self {
+    fn from_value(value: &Value) -> Self {
         match value {
             Value::Bool(value) => Self::Bool(*value),
             Value::Int(value) | Value::Int64(value) => Self::Int(*value),
@@ -34,7 +34,7 @@ impl Plain {
             Value::Float64(value) => Self::Float(*value),
             Value::String(text) => Self::String(text.clone()),
             Value::Object(object) if object.kind() == Kind::Named => {
-                object.content().map_or(Self::Other, |content| Self::of(&content))
+                object.content().map_or(Self::Other, |content| Self::from_value(&content))
             }
             _ => Self::Other,
         }
@@ -66,7 +66,7 @@ pub(super) fn eq(args: &[Value]) -> Result<bool, CallError> {
     if others.is_empty() {
         return Err(CallError::new("missing argument for comparison"));
     }
-    let a = Plain::of(first);
+    let a = Plain::from_value(first);
     for other in others {
         if equal(first, &a, other)? {
             return Ok(true);
@@ -76,7 +76,7 @@ pub(super) fn eq(args: &[Value]) -> Result<bool, CallError> {
 }
 
 fn equal(first: &Value, a: &Plain, other: &Value) -> Result<bool, CallError> {
-    let b = Plain::of(other);
+    let b = Plain::from_value(other);
     Ok(match (a, &b) {
         (Plain::Bool(a), Plain::Bool(b)) => a == b,
         (Plain::Int(a), Plain::Int(b)) => a == b,
@@ -129,7 +129,7 @@ fn is_nil(value: &Value) -> bool {
 
 /// `lt`
 pub(super) fn lt(args: &[Value]) -> Result<bool, CallError> {
-    let (a, b) = (Plain::of(&args[0]), Plain::of(&args[1]));
+    let (a, b) = (Plain::from_value(&args[0]), Plain::from_value(&args[1]));
     if a.basic() == Basic::Invalid || b.basic() == Basic::Invalid {
         return Err(bad_type());
     }

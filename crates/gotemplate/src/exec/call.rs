@@ -62,7 +62,7 @@ impl Context<'_> {
                 Ok(Slot::new(value))
             }
             Err(error) => {
-                frame.at(node);
+                frame.set_node(node);
                 self.error_with_limit(frame, &format!("error calling {name}: {}", error.message), error.limit)
             }
         }

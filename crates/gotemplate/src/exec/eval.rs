@@ -7,7 +7,7 @@ use crate::{List, Map, MapType, Type, Value};
 
 impl Context<'_> {
     pub(super) fn pipeline<'t>(&mut self, frame: &Frame<'t>, dot: &Slot, pipe: &'t Pipe) -> Run<Slot> {
-        frame.at(Quoted::Pipe(pipe));
+        frame.set_node(Quoted::Pipe(pipe));
         let mark = self.reads.len();
         let (first, others) =
             frame.parts.commands(pipe).split_first().expect("the parser makes no empty pipeline");
@@ -47,20 +47,20 @@ impl Context<'_> {
             frame.parts.args(command).split_first().expect("the parser makes no empty command");
         match first {
             Operand::Field { names, .. } => {
-                frame.at(Quoted::Operand(first));
+                frame.set_node(Quoted::Operand(first));
                 return self.fields(frame, dot, dot.clone(), *names, args, last);
             }
             Operand::Chain { base, names, .. } => {
-                frame.at(Quoted::Operand(first));
+                frame.set_node(Quoted::Operand(first));
                 let receiver = self.chain_base(frame, dot, first, frame.parts.operand(*base))?;
                 return self.fields(frame, dot, receiver, *names, args, last);
             }
             Operand::Function { function, .. } => {
-                frame.at(Quoted::Operand(first));
+                frame.set_node(Quoted::Operand(first));
                 return self.function(
                     frame,
                     dot,
-                    frame.functions.at(*function),
+                    frame.functions.by_id(*function),
                     Quoted::Command(command),
                     args,
                     last,
@@ -68,10 +68,10 @@ impl Context<'_> {
             }
             Operand::Pipe { pipe, .. } => {
                 self.not_a_function(frame, first, args, &last)?;
-                return self.nested(frame, dot, frame.parts.pipe(*pipe));
+                return self.nested_pipeline(frame, dot, frame.parts.pipe(*pipe));
             }
             Operand::Variable(variable) => {
-                frame.at(Quoted::Operand(first));
+                frame.set_node(Quoted::Operand(first));
                 let slot = self.variable(frame, variable)?;
                 if variable.fields.is_empty() {
                     self.not_a_function(frame, first, args, &last)?;
@@ -82,7 +82,7 @@ impl Context<'_> {
             }
             _ => {}
         }
-        frame.at(Quoted::Operand(first));
+        frame.set_node(Quoted::Operand(first));
         self.not_a_function(frame, first, args, &last)?;
         match first {
             Operand::Nil { .. } => self.error(frame, "nil is not a command"),
@@ -91,7 +91,7 @@ impl Context<'_> {
     }
 
     /// A parenthesised pipeline.
-    pub(super) fn nested<'t>(&mut self, frame: &Frame<'t>, dot: &Slot, pipe: &'t Pipe) -> Run<Slot> {
+    pub(super) fn nested_pipeline<'t>(&mut self, frame: &Frame<'t>, dot: &Slot, pipe: &'t Pipe) -> Run<Slot> {
         self.deeper(|context| context.pipeline(frame, dot, pipe))
     }
 
@@ -117,11 +117,11 @@ impl Context<'_> {
         chain: &'t Operand,
         base: &'t Operand,
     ) -> Run<Slot> {
-        frame.at(Quoted::Operand(base));
+        frame.set_node(Quoted::Operand(base));
         match base {
-            Operand::Pipe { pipe, .. } => self.nested(frame, dot, frame.parts.pipe(*pipe)),
+            Operand::Pipe { pipe, .. } => self.nested_pipeline(frame, dot, frame.parts.pipe(*pipe)),
             Operand::Function { function, .. } => {
-                self.function(frame, dot, frame.functions.at(*function), Quoted::Operand(base), &[], None)
+                self.function(frame, dot, frame.functions.by_id(*function), Quoted::Operand(base), &[], None)
             }
             _ => {
                 let shown = frame.quote(Quoted::Operand(chain));
@@ -157,7 +157,7 @@ impl Context<'_> {
     }
 
     fn constant<'t>(&self, frame: &Frame<'t>, operand: &'t Operand, number: &Number) -> Run<Value> {
-        frame.at(Quoted::Operand(operand));
+        frame.set_node(Quoted::Operand(operand));
         let text = &number.text;
         if number.complex {
             return self.error(frame, format!("complex constant {text} is not supported"));
@@ -181,7 +181,7 @@ impl Context<'_> {
         kind: Type,
         operand: &'t Operand,
     ) -> Run<Slot> {
-        frame.at(Quoted::Operand(operand));
+        frame.set_node(Quoted::Operand(operand));
         let slot = match operand {
             Operand::Dot { .. } => {
                 self.read(dot.origin);
@@ -198,10 +198,15 @@ impl Context<'_> {
                     self.fields(frame, dot, slot, variable.fields, &[], None)?
                 }
             }
-            Operand::Pipe { pipe, .. } => self.nested(frame, dot, frame.parts.pipe(*pipe))?,
-            Operand::Function { function, .. } => {
-                self.function(frame, dot, frame.functions.at(*function), Quoted::Operand(operand), &[], None)?
-            }
+            Operand::Pipe { pipe, .. } => self.nested_pipeline(frame, dot, frame.parts.pipe(*pipe))?,
+            Operand::Function { function, .. } => self.function(
+                frame,
+                dot,
+                frame.functions.by_id(*function),
+                Quoted::Operand(operand),
+                &[],
+                None,
+            )?,
             Operand::Chain { base, names, .. } => {
                 let receiver = self.chain_base(frame, dot, operand, frame.parts.operand(*base))?;
                 self.fields(frame, dot, receiver, *names, &[], None)?

@@ -1,10 +1,10 @@
 //! Execution. One [`Context`] lives for one render.
 
 mod call;
+mod call_cache;
 mod eval;
 mod field;
 mod limits;
-mod memo;
 mod walk;
 
 use crate::parse::{Parts, Quoted, Tree};
@@ -22,7 +22,7 @@ const STACK: usize = 2 << 20;
 /// answer that for the first time the system reads a file.
 const SHALLOW: usize = 10;
 
-pub use memo::Memo;
+pub use call_cache::Memo;
 
 type Run<T> = Result<T, Box<ExecError>>;
 
@@ -65,7 +65,7 @@ struct Frame<'t> {
 }
 
 impl<'t> Frame<'t> {
-    fn at(&self, node: Quoted<'t>) {
+    fn set_node(&self, node: Quoted<'t>) {
         self.node.set(node);
     }
 
@@ -296,7 +296,7 @@ impl<'e> Context<'e> {
     }
 
     /// Whether origins are being traced.
-    pub fn traced(&self) -> bool {
+    pub fn is_traced(&self) -> bool {
         self.tracer.is_some()
     }
 
@@ -361,9 +361,9 @@ impl<'e> Context<'e> {
     }
 
     /// Notes where the parts of a text came from that the function being called has made.
-    pub fn made(&mut self, text: &str, parts: &[Part]) {
+    pub fn record_origins(&mut self, text: &str, parts: &[Part]) {
         if let (Some(tracer), Some(tree)) = (&mut self.tracer, &self.call.tree) {
-            tracer.made(site(tree, self.call.pos), text, parts);
+            tracer.text_made(site(tree, self.call.pos), text, parts);
         }
     }
 

@@ -25,7 +25,7 @@ impl Context<'_> {
     }
 
     fn walk<'t>(&mut self, frame: &Frame<'t>, dot: &Slot, node: &'t Node) -> Run<Flow> {
-        frame.at(Quoted::Node(node));
+        frame.set_node(Quoted::Node(node));
         self.step(frame)?;
         match node {
             Node::Text { from, to } => self.text(frame, *from, *to)?,
@@ -71,7 +71,7 @@ impl Context<'_> {
         if !pipe.variables.is_empty() {
             return Ok(());
         }
-        frame.at(Quoted::Node(node));
+        frame.set_node(Quoted::Node(node));
         let before = self.out.len();
         self.weigh(frame, &slot.value, false)?;
         format::append(&mut self.out, &slot.value);
@@ -212,7 +212,7 @@ impl Context<'_> {
         count: i64,
         number: impl Fn(i64) -> Value,
     ) -> Run<bool> {
-        if frame.parts.declared(frame.parts.pipe(body.branch.pipe)).len() > 1 {
+        if frame.parts.declared_variables(frame.parts.pipe(body.branch.pipe)).len() > 1 {
             return self.error(frame, format!("can't use {count} to iterate over more than one variable"));
         }
         for at in 0..count {
@@ -228,7 +228,7 @@ impl Context<'_> {
     fn round<'t>(&mut self, frame: &Frame<'t>, body: &Round<'t>, index: Value, item: Slot) -> Run<bool> {
         let pipe = frame.parts.pipe(body.branch.pipe);
         let top = self.variables.len();
-        match (frame.parts.declared(pipe), pipe.assign) {
+        match (frame.parts.declared_variables(pipe), pipe.assign) {
             ([], _) => {}
             ([element], true) => self.assign(frame, element.id, item.clone())?,
             ([_], false) => self.variables[top - 1].slot = item.clone(),
@@ -285,7 +285,7 @@ impl Context<'_> {
 
     /// Declares or assigns the pipeline's variables.
     pub(super) fn set_variables<'t>(&mut self, frame: &Frame<'t>, pipe: &'t Pipe, slot: &Slot) -> Run<()> {
-        for variable in frame.parts.declared(pipe) {
+        for variable in frame.parts.declared_variables(pipe) {
             if pipe.assign {
                 self.assign(frame, variable.id, slot.clone())?;
             } else {

@@ -1,7 +1,7 @@
 //! Parsing of templates.
 
-mod draft;
-mod known;
+mod action_cache;
+mod batch;
 mod lex;
 mod node;
 mod number;
@@ -9,7 +9,7 @@ mod parser;
 mod pipeline;
 mod print;
 
-pub use draft::{Draft, Nameless, Parsing};
+pub use batch::{Draft, Nameless, Parsing};
 pub(crate) use node::{Branch, Call, Command, List, Name, Node, Number, Operand, Pipe, Span, Variable};
 pub use node::{Parts, Tree};
 pub(crate) use print::Quoted;

@@ -20,7 +20,7 @@ pub(crate) struct Source {
 
 impl Source {
     pub(crate) fn nodes(&self, list: List) -> &[Node] {
-        list.nodes.of(&self.nodes)
+        list.nodes.slice(&self.nodes)
     }
 
     pub(crate) fn branch(&self, id: u32) -> &Branch {
@@ -53,7 +53,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    pub(super) fn of<T>(self, parts: &[T]) -> &[T] {
+    pub(super) fn slice<T>(self, parts: &[T]) -> &[T] {
         &parts[self.from as usize..self.to as usize]
     }
 
@@ -99,17 +99,17 @@ impl Parts {
     }
 
     /// The variables that a pipeline declares or assigns.
-    pub(crate) fn declared(&self, pipe: &Pipe) -> &[Variable] {
-        pipe.variables.of(&self.declared)
+    pub(crate) fn declared_variables(&self, pipe: &Pipe) -> &[Variable] {
+        pipe.variables.slice(&self.declared)
     }
 
     pub(crate) fn commands(&self, pipe: &Pipe) -> &[Command] {
-        pipe.commands.of(&self.commands)
+        pipe.commands.slice(&self.commands)
     }
 
     /// The string that a pipeline is, if it is nothing else: how templates write what would be taken for an action.
     pub(crate) fn literal(&self, pipe: &Pipe) -> Option<&str> {
-        match (self.declared(pipe), self.commands(pipe)) {
+        match (self.declared_variables(pipe), self.commands(pipe)) {
             ([], [only]) => match self.args(only) {
                 [Operand::String { text, .. }] => Some(self.string(*text)),
                 _ => None,
@@ -120,7 +120,7 @@ impl Parts {
 
     /// What a command is made of: what is called, and its arguments.
     pub(crate) fn args(&self, command: &Command) -> &[Operand] {
-        command.args.of(&self.operands)
+        command.args.slice(&self.operands)
     }
 
     pub(crate) fn operand(&self, id: u32) -> &Operand {
@@ -129,7 +129,7 @@ impl Parts {
 
     /// The names of a chain of fields.
     pub(crate) fn fields(&self, fields: Span) -> impl DoubleEndedIterator<Item = Name<'_>> {
-        let fields = fields.of(&self.fields).iter();
+        let fields = fields.slice(&self.fields).iter();
         fields.map(|field| Name { text: &self.names[field.name as usize], found: &field.found })
     }
 
@@ -169,7 +169,7 @@ pub(crate) struct Name<'p> {
 
 impl Name<'_> {
     /// At which entry of a map it was found last.
-    pub(crate) fn found(self) -> usize {
+    pub(crate) fn last_entry(self) -> usize {
         self.found.load(Ordering::Relaxed) as usize
     }
 

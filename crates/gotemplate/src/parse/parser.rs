@@ -1,8 +1,8 @@
 //! The parser: texts, lists of nodes and control structures. Its steps and look-ahead follow Go's, so that errors name the
 //! same token and line.
 
-use super::draft::{Defined, NAMELESS, Parsing};
-use super::known::{Action, Control, Head, Variables};
+use super::action_cache::{Action, Control, Head, Variables};
+use super::batch::{Defined, NAMELESS, Parsing};
 use super::lex::{Kind, Lexer, Token};
 use super::node::{Branch, Call, List, Node, Pos, Span};
 use crate::ParseError;
@@ -62,14 +62,14 @@ pub(super) struct Shared<'s> {
 }
 
 /// Moves what was gathered since `from` to the other parts of its kind.
-pub(super) fn gathered<T: Copy>(open: &mut Vec<T>, from: usize, parts: &mut Vec<T>) -> Span {
+pub(super) fn move_since<T: Copy>(open: &mut Vec<T>, from: usize, parts: &mut Vec<T>) -> Span {
     let span = Span::adding(parts, &open[from..]);
     open.truncate(from);
     span
 }
 
 /// Adds a part; its place.
-pub(super) fn added<T>(parts: &mut Vec<T>, part: T) -> u32 {
+pub(super) fn push_part<T>(parts: &mut Vec<T>, part: T) -> u32 {
     parts.push(part);
     (parts.len() - 1) as u32
 }
@@ -207,7 +207,7 @@ impl<'p, 's> Parser<'p, 's> {
         }))
     }
 
-    pub(super) fn unexpected<T>(&self, token: Token, context: &str) -> Parsed<T> {
+    pub(super) fn unexpected_token<T>(&self, token: Token, context: &str) -> Parsed<T> {
         if token.kind == Kind::Error
             && let Some(text) = &self.shared.lexer.fault
         {
@@ -225,7 +225,7 @@ impl<'p, 's> Parser<'p, 's> {
 
     fn expect(&mut self, kind: Kind, context: &str) -> Parsed<Token> {
         let token = self.next_non_space();
-        if token.kind == kind { Ok(token) } else { self.unexpected(token, context) }
+        if token.kind == kind { Ok(token) } else { self.unexpected_token(token, context) }
     }
 
     // Lists
@@ -253,14 +253,14 @@ impl<'p, 's> Parser<'p, 's> {
     /// The list of the nodes since `from`.
     fn list(&mut self, from: usize) -> List {
         let open = &mut self.shared.parsing.open;
-        List { nodes: gathered(&mut open.nodes, from, &mut open.closed) }
+        List { nodes: move_since(&mut open.nodes, from, &mut open.closed) }
     }
 
     fn definition(mut self) -> Parsed<()> {
         const CONTEXT: &str = "define clause";
         let token = self.next_non_space();
         if !matches!(token.kind, Kind::String | Kind::RawString) {
-            return self.unexpected(token, CONTEXT);
+            return self.unexpected_token(token, CONTEXT);
         }
         self.name = self.unquote(token)?;
         self.expect(Kind::RightDelim, CONTEXT)?;
@@ -278,7 +278,7 @@ impl<'p, 's> Parser<'p, 's> {
             Node::Text { from, to } => text[*from as usize..*to as usize].trim().is_empty(),
             _ => false,
         };
-        let is_empty = root.nodes.of(&self.shared.parsing.open.closed).iter().all(is_blank);
+        let is_empty = root.nodes.slice(&self.shared.parsing.open.closed).iter().all(is_blank);
         let tree = Defined { name: self.name.clone(), root, is_empty };
         match self.shared.trees.iter_mut().find(|other| other.name == tree.name) {
             None => self.shared.trees.push(tree),
@@ -323,7 +323,7 @@ impl<'p, 's> Parser<'p, 's> {
                 self.action = None;
                 Ok(item)
             }
-            _ => self.unexpected(token, "input"),
+            _ => self.unexpected_token(token, "input"),
         }
     }
 
@@ -428,7 +428,7 @@ impl<'p, 's> Parser<'p, 's> {
     fn lone(&mut self, token: Token, shown: &str) -> Parsed<Pos> {
         let next = self.next_non_space();
         if next.kind != Kind::RightDelim {
-            return self.unexpected(next, shown);
+            return self.unexpected_token(next, shown);
         }
         Ok(self.place(token))
     }
@@ -465,7 +465,7 @@ impl<'p, 's> Parser<'p, 's> {
         let control = opened.control;
         let branch = at_depth(self.shared.nesting, || self.branch(opened));
         self.shared.nesting -= 1;
-        let branch = added(&mut self.shared.parsing.open.branches, branch?);
+        let branch = push_part(&mut self.shared.parsing.open.branches, branch?);
         Ok(match control {
             Control::If => Node::If(branch),
             Control::With => Node::With(branch),
@@ -531,13 +531,13 @@ impl<'p, 's> Parser<'p, 's> {
     }
 
     fn call(&mut self, call: Call) -> Head {
-        Head::Template(added(&mut self.shared.parsing.parts.calls, call))
+        Head::Template(push_part(&mut self.shared.parsing.parts.calls, call))
     }
 
     fn template_name(&mut self, token: Token, context: &str) -> Parsed<SmolStr> {
         match token.kind {
             Kind::String | Kind::RawString => self.unquote(token),
-            _ => self.unexpected(token, context),
+            _ => self.unexpected_token(token, context),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::lex::{Kind, Token};
 use super::node::{Command, Field, Operand, Parts, Pipe, Pos, Span, Variable};
 use super::number;
-use super::parser::{MAX_DEPTH, Parsed, Parser, added, at_depth, gathered};
+use super::parser::{MAX_DEPTH, Parsed, Parser, at_depth, move_since, push_part};
 use tiphys_gocompat::strconv;
 
 impl<'s> Parser<'_, 's> {
@@ -25,9 +25,9 @@ impl<'s> Parser<'_, 's> {
             match token.kind {
                 kind if kind == end => {
                     let parsing = &mut *self.shared.parsing;
-                    pipe.commands = gathered(&mut parsing.open.commands, from, &mut parsing.parts.commands);
+                    pipe.commands = move_since(&mut parsing.open.commands, from, &mut parsing.parts.commands);
                     self.check_pipeline(&pipe, context)?;
-                    return Ok(added(&mut self.parts().pipes, pipe));
+                    return Ok(push_part(&mut self.parts().pipes, pipe));
                 }
                 Kind::Bool
                 | Kind::CharConstant
@@ -44,7 +44,7 @@ impl<'s> Parser<'_, 's> {
                     let command = self.command(token)?;
                     self.shared.parsing.open.commands.push(command);
                 }
-                _ => return self.unexpected(token, context),
+                _ => return self.unexpected_token(token, context),
             }
         }
     }
@@ -69,7 +69,7 @@ impl<'s> Parser<'_, 's> {
             Kind::Char if self.text(next) == "," => {
                 self.next_non_space();
                 self.declare(pipe, variable);
-                if context == "range" && self.parts().declared(pipe).len() < 2 {
+                if context == "range" && self.parts().declared_variables(pipe).len() < 2 {
                     return match self.peek_non_space().kind {
                         Kind::Variable | Kind::RightDelim | Kind::RightParen => Ok(true),
                         _ => self.error("range can only initialize variables"),
@@ -93,7 +93,7 @@ impl<'s> Parser<'_, 's> {
         self.scope.push(id);
         self.shared.variables.declared.push(id);
         let variable = Variable { pos: self.place(token), id, fields: Span::default() };
-        pipe.variables.to = added(&mut self.parts().declared, variable) + 1;
+        pipe.variables.to = push_part(&mut self.parts().declared, variable) + 1;
     }
 
     fn check_pipeline(&self, pipe: &Pipe, context: &str) -> Parsed<()> {
@@ -131,11 +131,11 @@ impl<'s> Parser<'_, 's> {
                     break;
                 }
                 Token { kind: Kind::Pipe, .. } => break,
-                other => return self.unexpected(other, "operand"),
+                other => return self.unexpected_token(other, "operand"),
             }
         }
         let parsing = &mut *self.shared.parsing;
-        let args = gathered(&mut parsing.open.operands, from, &mut parsing.parts.operands);
+        let args = move_since(&mut parsing.open.operands, from, &mut parsing.parts.operands);
         if args.is_empty() {
             return self.error("empty command");
         }
@@ -167,7 +167,7 @@ impl<'s> Parser<'_, 's> {
             | Operand::Number { .. }
             | Operand::Nil { .. }
             | Operand::Dot { .. } => return self.dot_after(first),
-            other => Operand::Chain { pos, base: added(&mut self.parts().operands, other), names },
+            other => Operand::Chain { pos, base: push_part(&mut self.parts().operands, other), names },
         }))
     }
 
@@ -177,7 +177,7 @@ impl<'s> Parser<'_, 's> {
         let (mut token, mut second) = (first, None);
         loop {
             let name = self.shared.parsing.name(&self.text(token)[1..]);
-            let to = added(&mut self.parts().fields, Field::new(name)) + 1;
+            let to = push_part(&mut self.parts().fields, Field::new(name)) + 1;
             token = self.next();
             if token.kind != Kind::Field {
                 self.backup();
@@ -208,7 +208,9 @@ impl<'s> Parser<'_, 's> {
             Kind::Bool => Operand::Bool { pos, value: self.text(token) == "true" },
             Kind::CharConstant | Kind::Complex | Kind::Number => {
                 match number::parse(self.text(token), token.kind) {
-                    Ok(number) => Operand::Number { pos, number: added(&mut self.parts().numbers, number) },
+                    Ok(number) => {
+                        Operand::Number { pos, number: push_part(&mut self.parts().numbers, number) }
+                    }
                     Err(message) => return self.error(message),
                 }
             }
@@ -226,7 +228,7 @@ impl<'s> Parser<'_, 's> {
             }
             Kind::String | Kind::RawString => {
                 let text = self.unquote(token)?;
-                Operand::String { pos, end, text: added(&mut self.parts().strings, text) }
+                Operand::String { pos, end, text: push_part(&mut self.parts().strings, text) }
             }
             _ => {
                 self.backup();
@@ -240,7 +242,7 @@ impl<'s> Parser<'_, 's> {
         if !self.scope.contains(&id) {
             return self.error(format!("undefined variable {}", strconv::quote(self.text(token))));
         }
-        self.shared.variables.used(id);
+        self.shared.variables.add_used(id);
         Ok(Operand::Variable(Variable { pos: self.place(token), id, fields: Span::default() }))
     }
 }

@@ -128,7 +128,7 @@ impl<'t> Printer<'t> {
     }
 
     fn pipe(&mut self, pipe: &Pipe) {
-        for (at, variable) in self.parts().declared(pipe).iter().enumerate() {
+        for (at, variable) in self.parts().declared_variables(pipe).iter().enumerate() {
             if at > 0 {
                 self.out.push_str(", ");
             }

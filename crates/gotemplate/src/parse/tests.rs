@@ -54,7 +54,7 @@ const PIECES: &[&str] = &[
 ];
 
 /// Everything that an error or a trace may show of a text.
-fn shown(result: Result<Vec<super::Tree>, ParseError>) -> String {
+fn dump(result: Result<Vec<super::Tree>, ParseError>) -> String {
     let trees = match result {
         Ok(trees) => trees,
         Err(error) => return error.to_string(),
@@ -85,14 +85,14 @@ fn parse_alone(text: &str) -> String {
     let mut parsing = Parsing::new(Arc::new(Functions::sprig()));
     let draft = parsing.parse("t", text.into());
     let parts = parsing.finish();
-    shown(draft.map(|draft| draft.trees(&parts)))
+    dump(draft.map(|draft| draft.trees(&parts)))
 }
 
 fn parse_together(texts: &[String]) -> Vec<String> {
     let mut parsing = Parsing::new(Arc::new(Functions::sprig()));
     let drafts: Vec<_> = texts.iter().map(|text| parsing.parse("t", text.as_str().into())).collect();
     let parts = parsing.finish();
-    drafts.into_iter().map(|draft| shown(draft.map(|draft| draft.trees(&parts)))).collect()
+    drafts.into_iter().map(|draft| dump(draft.map(|draft| draft.trees(&parts)))).collect()
 }
 
 proptest! {

@@ -31,7 +31,7 @@ fn merge_at(
         let origin = own.unwrap_or(whole);
         if entry.value.is_nil() {
             if overwrite {
-                put(target, &entry.key, Value::Nil, origin)?;
+                set_entry(target, &entry.key, Value::Nil, origin)?;
             }
             continue;
         }
@@ -49,13 +49,13 @@ fn merge_at(
             _ => false,
         };
         if !keep {
-            put(target, &entry.key, entry.value, origin)?;
+            set_entry(target, &entry.key, entry.value, origin)?;
         }
     }
     Ok(())
 }
 
-fn put(target: &Map, key: &str, value: Value, origin: u32) -> Result<(), CallError> {
+fn set_entry(target: &Map, key: &str, value: Value, origin: u32) -> Result<(), CallError> {
     if target.map_type() == MapType::String && !matches!(value, Value::String(_)) {
         let got = value.type_name();
         return Err(CallError::new(format!(

@@ -43,7 +43,7 @@ struct VersionObject {
     pointer: bool,
 }
 
-fn other(args: &[Value]) -> Option<&Version> {
+fn second_version(args: &[Value]) -> Option<&Version> {
     match args.first() {
         Some(Value::Object(object)) => object.downcast_ref::<VersionObject>().map(|object| &object.version),
         _ => None,
@@ -77,7 +77,7 @@ impl Object for VersionObject {
     fn call(&self, _ctx: &mut Context<'_>, name: &str, args: &[Value]) -> CallResult {
         let version = &self.version;
         let by_value = |version| Ok(Value::object(VersionObject { version, pointer: false }));
-        if let Some(other) = other(args) {
+        if let Some(other) = second_version(args) {
             let order = version.cmp(other);
             return Ok(match name {
                 "Compare" => Value::Int(order as i64),
@@ -96,9 +96,9 @@ impl Object for VersionObject {
             "Metadata" => Ok(version.metadata.as_str().into()),
             "Original" => Ok(version.original.as_str().into()),
             "String" => Ok(version.to_string().into()),
-            "IncMajor" => by_value(version.incremented(0)),
-            "IncMinor" => by_value(version.incremented(1)),
-            "IncPatch" => by_value(version.incremented(2)),
+            "IncMajor" => by_value(version.increment(0)),
+            "IncMinor" => by_value(version.increment(1)),
+            "IncPatch" => by_value(version.increment(2)),
             "SetPrerelease" | "SetMetadata" => by_value(self.changed(name, text(args, 0))?),
             _ => Err(CallError::new("runtime error: invalid memory address or nil pointer dereference")),
         }

@@ -13,6 +13,6 @@ pub(super) fn count() {
 }
 
 /// How often shared values of this thread have been changed.
-pub(crate) fn counted() -> u64 {
+pub(crate) fn change_count() -> u64 {
     CHANGES.get()
 }

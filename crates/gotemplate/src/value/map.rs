@@ -71,7 +71,7 @@ pub(super) struct Inner {
 
 impl Inner {
     /// The entries, for somebody who looks at them.
-    fn look(&self) -> Ref<'_, Vec<Entry>> {
+    fn entries_ref(&self) -> Ref<'_, Vec<Entry>> {
         self.read.set(true);
         self.entries.borrow()
     }
@@ -183,7 +183,7 @@ impl Map {
 
     /// Number of entries.
     pub fn len(&self) -> usize {
-        self.0.look().len()
+        self.0.entries_ref().len()
     }
 
     /// Whether there are no entries.
@@ -198,20 +198,20 @@ impl Map {
 
     /// The value of a key.
     pub fn get(&self, key: &str) -> Option<Value> {
-        let entries = self.0.look();
+        let entries = self.0.entries_ref();
         find(&entries, key).ok().map(|at| entries[at].value.clone())
     }
 
     /// The value of a key with its origin, which falls back to that of the whole map.
     pub fn get_with_origin(&self, key: &str) -> Option<(Value, OriginId)> {
-        let entries = self.0.look();
+        let entries = self.0.entries_ref();
         let entry = &entries[find(&entries, key).ok()?];
         Some((entry.value.clone(), if entry.origin == 0 { self.0.origin.get() } else { entry.origin }))
     }
 
     /// As [`Map::get_with_origin`], looking first where a key was found the last time, which it changes.
     pub(crate) fn get_where_found(&self, name: Name<'_>) -> Option<(Value, OriginId)> {
-        let entries = self.0.look();
+        let entries = self.0.entries_ref();
         let entry = find_again(&entries, name)?;
         Some((entry.value.clone(), if entry.origin == 0 { self.0.origin.get() } else { entry.origin }))
     }
@@ -228,7 +228,7 @@ impl Map {
         {
             return None;
         }
-        let entries = self.0.look();
+        let entries = self.0.entries_ref();
         let value = &find_again(&entries, name)?.value;
         match (rest.next(), value) {
             (None, value) => Some((value.clone(), self.1.holds_any())),
@@ -239,7 +239,7 @@ impl Map {
 
     /// Whether there is such a key.
     pub fn contains(&self, key: &str) -> bool {
-        find(&self.0.look(), key).is_ok()
+        find(&self.0.entries_ref(), key).is_ok()
     }
 
     /// Sets a key.
@@ -299,12 +299,12 @@ impl Map {
 
     /// The entries in key order. Do not change the map while holding the borrow.
     pub fn entries(&self) -> Ref<'_, [Entry]> {
-        Ref::map(self.0.look(), Vec::as_slice)
+        Ref::map(self.0.entries_ref(), Vec::as_slice)
     }
 
     /// A copy of the entries in key order.
     pub fn snapshot(&self) -> Vec<Entry> {
-        self.0.look().clone()
+        self.0.entries_ref().clone()
     }
 
     /// Where the map came from; `0` if unknown.
@@ -320,7 +320,7 @@ impl Map {
 
 /// The entry of a name, sought first where the name was found the last time.
 fn find_again<'e>(entries: &'e [Entry], name: Name<'_>) -> Option<&'e Entry> {
-    match entries.get(name.found()) {
+    match entries.get(name.last_entry()) {
         Some(entry) if entry.key == *name.text => Some(entry),
         _ => {
             let at = find(entries, name.text).ok()?;

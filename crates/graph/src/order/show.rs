@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tiphys_diag::show;
+use tiphys_diag::sanitize;
 use tiphys_value::{ObjectExt, Value, json};
 
 use super::{Drift, Plan, Row};
@@ -181,5 +181,5 @@ fn line(text: &mut String, content: &str) {
 }
 
 fn quoted(text: &str) -> String {
-    format!("\"{}\"", show::line(text).replace('\\', "\\\\").replace('"', "'"))
+    format!("\"{}\"", sanitize::line(text).replace('\\', "\\\\").replace('"', "'"))
 }

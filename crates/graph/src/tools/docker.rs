@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use tiphys_diag::guarded;
+use tiphys_diag::catch_panic;
 
 use parse_dockerfile::{Command, Dockerfile, Instruction, Source, parse};
 use tiphys_diag::Span;
@@ -78,7 +78,7 @@ pub fn is_dockerfile(path: &str) -> bool {
 
 /// A Dockerfile that parses.
 fn parsed(text: &str) -> Option<Dockerfile<'_>> {
-    guarded("the Dockerfile", || parse(text).ok()).ok().flatten()
+    catch_panic("the Dockerfile", || parse(text).ok()).ok().flatten()
 }
 
 /// The last stage of a Dockerfile; `None` if it does not parse.

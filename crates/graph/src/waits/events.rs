@@ -341,7 +341,7 @@ impl Rules<'_> {
             let waits = if is_last { health.waits_for_end } else { health.waits_for_operation };
             return if waits { vec![vec![Event::Done(child)]] } else { Vec::new() };
         }
-        if app.application.automated().is_none() {
+        if app.application.automated_policy().is_none() {
             return Vec::new();
         }
         let can_fail = || {

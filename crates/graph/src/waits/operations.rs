@@ -45,7 +45,7 @@ pub fn cycles(survey: &Survey, order: &Order<'_>, facts: &HealthFacts) -> Vec<Cy
             }
             let is_last = step_of(object) == order.last(app.id);
             let waits_on = if is_last { health.waits_for_end } else { health.waits_for_operation };
-            let synced = child == app.id || survey.app(child).application.automated().is_some();
+            let synced = child == app.id || survey.app(child).application.automated_policy().is_some();
             if !(waits_on && synced) {
                 continue;
             }

@@ -181,7 +181,7 @@ pub fn retries(app: &App) -> i64 {
     let policy = app.application.spec.sync_policy.as_ref();
     match policy.and_then(|policy| policy.retry.as_ref()) {
         Some(retry) => retry.limit,
-        None if app.application.automated().is_some() => 5,
+        None if app.application.automated_policy().is_some() => 5,
         None => 0,
     }
 }

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use tiphys_value::ObjectExt;
 
 use super::{
-    builtin::{Known, action},
-    edit::{Edit, is_on, items, put},
+    builtin::{BuiltinAction, action},
+    object_edit::{Edit, is_on, items, set_field},
     workloads::pause,
 };
 
@@ -20,7 +20,7 @@ const ENABLED: &[&str] = &["spec", "syncPolicy", "automated", "enabled"];
 /// Phases of an AnalysisRun that has ended.
 const ENDED: [&str; 4] = ["Successful", "Failed", "Error", "Inconclusive"];
 
-pub(super) fn of(kind: &str, object: &Value) -> Vec<Known> {
+pub(super) fn actions_of(kind: &str, object: &Value) -> Vec<BuiltinAction> {
     match kind {
         "AnalysisRun" => {
             let has_ended = object.str_at(&["status", "phase"]).is_some_and(|phase| ENDED.contains(&phase));
@@ -42,7 +42,7 @@ pub(super) fn of(kind: &str, object: &Value) -> Vec<Known> {
     }
 }
 
-fn of_rollout(object: &Value) -> Vec<Known> {
+fn of_rollout(object: &Value) -> Vec<BuiltinAction> {
     let status = |key: &str| object.at(&["status", key]).filter(|value| !value.is_null());
     let is_promoted = status("currentPodHash") == status("stableRS");
     let is_paused = match status("pauseConditions") {
@@ -161,7 +161,7 @@ fn workflow(edit: &Edit<'_>, label: &str) -> Value {
 
 fn of_template(edit: &mut Edit<'_>) -> Result<(), String> {
     let mut made = workflow(edit, "workflows.argoproj.io/workflow-template");
-    put(&mut made, &["spec", "workflowTemplateRef", "name"], edit.object.name().into());
+    set_field(&mut made, &["spec", "workflowTemplateRef", "name"], edit.object.name().into());
     edit.created.push(made);
     Ok(())
 }
@@ -171,23 +171,27 @@ fn of_cron_workflow(edit: &mut Edit<'_>) -> Result<(), String> {
     let spec =
         edit.object.at(&["spec", "workflowSpec"]).ok_or("the CronWorkflow has no spec.workflowSpec")?;
     let mut made = workflow(edit, "workflows.argoproj.io/cron-workflow");
-    put(&mut made, &["spec"], spec.clone());
+    set_field(&mut made, &["spec"], spec.clone());
     for part in ["labels", "annotations"] {
         let given = edit.object.at(&["spec", "workflowMetadata", part]).and_then(Value::as_object);
         for (key, value) in given.into_iter().flatten() {
             if made.at(&["metadata", part, key]).is_none() {
-                put(&mut made, &["metadata", part, key], value.clone());
+                set_field(&mut made, &["metadata", part, key], value.clone());
             }
         }
     }
     let finalizers = items(&edit.object, &["spec", "workflowMetadata", "finalizers"]);
     if !finalizers.is_empty() {
-        put(&mut made, &["metadata", "finalizers"], finalizers.into());
+        set_field(&mut made, &["metadata", "finalizers"], finalizers.into());
     }
     if let Some(instance) = edit.object.label(INSTANCE) {
-        put(&mut made, &["metadata", "labels", INSTANCE], instance.into());
+        set_field(&mut made, &["metadata", "labels", INSTANCE], instance.into());
     }
-    put(&mut made, &["metadata", "annotations", "workflows.argoproj.io/scheduled-time"], edit.time().into());
+    set_field(
+        &mut made,
+        &["metadata", "annotations", "workflows.argoproj.io/scheduled-time"],
+        edit.time().into(),
+    );
     edit.created.push(made);
     Ok(())
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tiphys_model::Timestamp;
 use tiphys_value::ObjectExt;
 
-use super::{Action, ActionError, Outcome, Param, argo, edit::Edit, flux, numa, operators, workloads};
+use super::{Action, ActionError, Outcome, Param, argo, flux, numa, object_edit::Edit, operators, workloads};
 
 /// Whether an action is offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(super) enum State {
 pub(super) type Run = fn(&mut Edit<'_>) -> Result<(), String>;
 
 /// A built-in action of an object.
-pub(super) struct Known {
+pub(super) struct BuiltinAction {
     pub name: &'static str,
     pub state: State,
     display_name: String,
@@ -32,11 +32,11 @@ pub(super) struct Known {
 }
 
 /// An action that is always offered.
-pub(super) fn action(name: &'static str, run: Run) -> Known {
-    Known { name, state: State::Offered, display_name: String::new(), params: Vec::new(), run }
+pub(super) fn action(name: &'static str, run: Run) -> BuiltinAction {
+    BuiltinAction { name, state: State::Offered, display_name: String::new(), params: Vec::new(), run }
 }
 
-impl Known {
+impl BuiltinAction {
     /// Disables the action where it would do nothing.
     pub fn disabled_if(mut self, is_disabled: bool) -> Self {
         if is_disabled {
@@ -66,7 +66,7 @@ impl Known {
     }
 
     /// The action as it is listed.
-    pub fn shown(&self) -> Action {
+    pub fn to_action(&self) -> Action {
         Action {
             name: self.name.to_owned(),
             display_name: self.display_name.clone(),
@@ -102,13 +102,13 @@ impl Known {
 }
 
 /// The built-in actions of an object's kind.
-pub(super) fn of(object: &Value) -> Vec<Known> {
+pub(super) fn actions_of(object: &Value) -> Vec<BuiltinAction> {
     let gvk = object.gvk();
     match gvk.group.as_str() {
-        "apps" | "batch" => workloads::of(&gvk.kind, object),
-        "argoproj.io" | "promoter.argoproj.io" => argo::of(&gvk.kind, object),
-        "numaflow.numaproj.io" | "numaplane.numaproj.io" => numa::of(&gvk.kind, object),
-        group if group.ends_with(".toolkit.fluxcd.io") => flux::of(&gvk.kind, object),
-        group => operators::of(group, &gvk.kind, object),
+        "apps" | "batch" => workloads::actions_of(&gvk.kind, object),
+        "argoproj.io" | "promoter.argoproj.io" => argo::actions_of(&gvk.kind, object),
+        "numaflow.numaproj.io" | "numaplane.numaproj.io" => numa::actions_of(&gvk.kind, object),
+        group if group.ends_with(".toolkit.fluxcd.io") => flux::actions_of(&gvk.kind, object),
+        group => operators::actions_of(group, &gvk.kind, object),
     }
 }

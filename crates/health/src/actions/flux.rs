@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    builtin::{Known, action},
-    edit::{Edit, is_on},
+    builtin::{BuiltinAction, action},
+    object_edit::{Edit, is_on},
     workloads::{SUSPEND, resume, suspend},
 };
 
@@ -22,7 +22,7 @@ const RECONCILED: [&str; 10] = [
     "Receiver",
 ];
 
-pub(super) fn of(kind: &str, object: &Value) -> Vec<Known> {
+pub(super) fn actions_of(kind: &str, object: &Value) -> Vec<BuiltinAction> {
     let is_reconciled = RECONCILED.contains(&kind);
     if !is_reconciled && !["Alert", "Provider"].contains(&kind) {
         return Vec::new();

@@ -4,9 +4,9 @@
 
 mod argo;
 mod builtin;
-mod edit;
 mod flux;
 mod numa;
+mod object_edit;
 mod operators;
 mod script;
 mod workloads;
@@ -115,9 +115,9 @@ impl Actions {
             }
         }
         if own.is_none_or(|own| own.merge_builtin_actions) {
-            for known in builtin::of(object) {
+            for known in builtin::actions_of(object) {
                 if known.state != State::Hidden {
-                    all.entry(known.name.to_owned()).or_insert_with(|| known.shown());
+                    all.entry(known.name.to_owned()).or_insert_with(|| known.to_action());
                 }
             }
         }
@@ -139,14 +139,14 @@ impl Actions {
         if let Some(defined) = defined {
             return script::run(defined, object, params, &self.clock);
         }
-        let known = builtin::of(object);
+        let known = builtin::actions_of(object);
         match known.iter().find(|action| action.name == name) {
             Some(action) => action.run(object, params, self.clock.now()),
             None => Err(self.unknown(object, name, &known)),
         }
     }
 
-    fn unknown(&self, object: &Value, name: &str, known: &[builtin::Known]) -> ActionError {
+    fn unknown(&self, object: &Value, name: &str, known: &[builtin::BuiltinAction]) -> ActionError {
         let own = self.customizations.actions_of(&object.gvk());
         let mut names: Vec<&str> = known.iter().map(|action| action.name).collect();
         names.extend(own.into_iter().flat_map(|own| &own.definitions).map(|action| action.name.as_str()));

@@ -4,8 +4,8 @@ use serde_json::Value;
 use tiphys_value::ObjectExt;
 
 use super::{
-    builtin::{Known, Run, action},
-    edit::Edit,
+    builtin::{BuiltinAction, Run, action},
+    object_edit::Edit,
 };
 
 const UPGRADE_STATE: &str = "numaplane.numaproj.io/upgrade-state";
@@ -15,7 +15,7 @@ const DELETION: &str = "numaplane.numaproj.io/marked-for-deletion";
 const RESUME_STRATEGY: &str = "numaflow.numaproj.io/resume-strategy";
 const STRATEGIES: &str = "numaflow.numaproj.io/allowed-resume-strategies";
 
-pub(super) fn of(kind: &str, object: &Value) -> Vec<Known> {
+pub(super) fn actions_of(kind: &str, object: &Value) -> Vec<BuiltinAction> {
     match kind {
         "InterStepBufferService" => vec![promotion(object)],
         "MonoVertex" => {
@@ -54,7 +54,7 @@ pub(super) fn of(kind: &str, object: &Value) -> Vec<Known> {
 }
 
 /// Pausing, and going on slowly or fast, of what stands below the spec at `inner`.
-fn pausing(object: &Value, inner: &[&str], runs: [Run; 3]) -> [Known; 3] {
+fn pausing(object: &Value, inner: &[&str], runs: [Run; 3]) -> [BuiltinAction; 3] {
     let at = |rest: &[&str]| {
         let path: Vec<&str> = ["spec"].iter().chain(inner).chain(rest).copied().collect();
         object.str_at(&path)
@@ -78,7 +78,7 @@ fn pausing(object: &Value, inner: &[&str], runs: [Run; 3]) -> [Known; 3] {
     ]
 }
 
-fn promotion(object: &Value) -> Known {
+fn promotion(object: &Value) -> BuiltinAction {
     let is_upgrading = matches!(object.label(UPGRADE_STATE), Some("in-progress" | "trial"));
     let is_forced = object.label(FORCE_PROMOTE) == Some("true");
     let offered = action("force-promote", force_promote).disabled_if(!is_upgrading || is_forced);

@@ -4,8 +4,8 @@ use serde_json::Value;
 use tiphys_value::ObjectExt;
 
 use super::{
-    builtin::{Known, action},
-    edit::{Edit, is_on, items},
+    builtin::{BuiltinAction, action},
+    object_edit::{Edit, is_on, items},
     workloads::{SUSPEND, resume, suspend},
 };
 
@@ -16,7 +16,7 @@ const SCALER_REPLICAS: &str = "autoscaling.keda.sh/paused-replicas";
 const PAUSE: &[&str] = &["spec", "pause"];
 const HEALTHY: &[&str] = &["status", "instancesStatus", "healthy"];
 
-pub(super) fn of(group: &str, kind: &str, object: &Value) -> Vec<Known> {
+pub(super) fn actions_of(group: &str, kind: &str, object: &Value) -> Vec<BuiltinAction> {
     match (group, kind) {
         ("core.strimzi.io", "StrimziPodSet") => {
             vec![action("rolling-update", roll).disabled_if(object.annotation(ROLLING) == Some("true"))]
@@ -60,7 +60,7 @@ fn force_sync(edit: &mut Edit<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn of_scaler(kind: &str, object: &Value) -> Vec<Known> {
+fn of_scaler(kind: &str, object: &Value) -> Vec<BuiltinAction> {
     let is_paused = object.annotation(SCALER_PAUSED) == Some("true");
     let replicas = object.annotation(SCALER_REPLICAS).filter(|_| kind == "ScaledObject");
     let rests = is_paused || replicas.is_some();
@@ -103,7 +103,7 @@ fn unpause(edit: &mut Edit<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn of_postgres(object: &Value) -> Vec<Known> {
+fn of_postgres(object: &Value) -> Vec<BuiltinAction> {
     let rests = object.annotation(RECONCILIATION) == Some("disabled");
     vec![
         action("restart", restart_postgres).shown_as("Rollout restart Cluster"),

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use tiphys_value::ObjectExt;
 
 use super::{
-    builtin::{Known, action},
-    edit::{Edit, is_on, items, put},
+    builtin::{BuiltinAction, action},
+    object_edit::{Edit, is_on, items, set_field},
 };
 
 const RESTARTED: &[&str] =
@@ -15,7 +15,7 @@ pub(super) const SUSPEND: &[&str] = &["spec", "suspend"];
 /// Conditions of a Job that has ended, or is ending.
 const ENDED: [&str; 4] = ["Complete", "Failed", "FailureTarget", "SuccessCriteriaMet"];
 
-pub(super) fn of(kind: &str, object: &Value) -> Vec<Known> {
+pub(super) fn actions_of(kind: &str, object: &Value) -> Vec<BuiltinAction> {
     match kind {
         "DaemonSet" => vec![action("restart", restart)],
         "StatefulSet" => vec![action("restart", restart), action("scale", scale).with("replicas", None)],
@@ -94,15 +94,15 @@ fn create_job(edit: &mut Edit<'_>) -> Result<(), String> {
     let template = edit.object.at(&["spec", "jobTemplate"]).ok_or("the CronJob has no spec.jobTemplate")?;
     let mut job = json!({"apiVersion": "batch/v1", "kind": "Job",
         "metadata": template.get("metadata").cloned().unwrap_or_else(|| json!({}))});
-    put(&mut job, &["spec"], template.get("spec").cloned().unwrap_or_default());
+    set_field(&mut job, &["spec"], template.get("spec").cloned().unwrap_or_default());
     let name = format!("{}-{}", edit.object.name(), edit.now.strftime("%y%m%d%H%M"));
-    put(&mut job, &["metadata", "name"], name.into());
-    put(&mut job, &["metadata", "namespace"], edit.object.namespace().into());
-    put(&mut job, &["metadata", "annotations", "cronjob.kubernetes.io/instantiate"], "manual".into());
+    set_field(&mut job, &["metadata", "name"], name.into());
+    set_field(&mut job, &["metadata", "namespace"], edit.object.namespace().into());
+    set_field(&mut job, &["metadata", "annotations", "cronjob.kubernetes.io/instantiate"], "manual".into());
     let mut owner = edit.owner();
     owner["controller"] = true.into();
     owner["blockOwnerDeletion"] = true.into();
-    put(&mut job, &["metadata", "ownerReferences"], json!([owner]));
+    set_field(&mut job, &["metadata", "ownerReferences"], json!([owner]));
     edit.created.push(job);
     Ok(())
 }

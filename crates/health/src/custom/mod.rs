@@ -3,9 +3,9 @@
 //! its work, which that it has failed, and whether `False` is a fault or only "not yet".
 
 mod path;
+mod rule_condition;
 mod table;
 mod tables;
-mod test;
 
 use std::{collections::BTreeMap, sync::OnceLock};
 
@@ -48,11 +48,11 @@ pub(crate) fn assess(gvk: &GroupVersionKind, object: &Value) -> Option<HealthSta
 
 fn rules_of(gvk: &GroupVersionKind) -> Option<&'static KindRules> {
     let all = all();
-    let exact = all.get(gvk.group.as_str()).and_then(|table| table.of(&gvk.kind));
+    let exact = all.get(gvk.group.as_str()).and_then(|table| table.rules_for(&gvk.kind));
     exact.or_else(|| {
         // The longest suffix first: `.aws.example.org` before `.example.org`.
         let dots = gvk.group.match_indices('.').map(|(at, _)| &gvk.group[at..]);
-        dots.into_iter().find_map(|suffix| all.get(suffix)?.of(&gvk.kind))
+        dots.into_iter().find_map(|suffix| all.get(suffix)?.rules_for(&gvk.kind))
     })
 }
 
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn of(api_version: &str, kind: &str, status: Value) -> Option<HealthCode> {
+    fn health_code(api_version: &str, kind: &str, status: Value) -> Option<HealthCode> {
         let object = json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "x", "generation": 2}, "status": status});
         assess(&object.gvk(), &object).map(|health| health.status)
     }
@@ -104,7 +104,7 @@ mod tests {
     fn conditions_tell_a_fault_from_not_yet() {
         use HealthCode::*;
         let ready = |status: &str, reason: &str| json!({"conditions": [{"type": "Ready", "status": status, "reason": reason}]});
-        let certificate = |status| of("cert-manager.io/v1", "Certificate", status);
+        let certificate = |status| health_code("cert-manager.io/v1", "Certificate", status);
         assert_eq!(certificate(ready("True", "Ready")), Some(Healthy));
         assert_eq!(certificate(ready("False", "DoesNotExist")), Some(Progressing));
         assert_eq!(certificate(ready("False", "Denied")), Some(Degraded));
@@ -114,25 +114,31 @@ mod tests {
     #[test]
     fn an_old_generation_is_on_its_way() {
         let status = json!({"observedGeneration": 1, "conditions": [{"type": "Ready", "status": "True"}]});
-        assert_eq!(of("helm.toolkit.fluxcd.io/v2", "HelmRelease", status), Some(HealthCode::Progressing));
+        assert_eq!(
+            health_code("helm.toolkit.fluxcd.io/v2", "HelmRelease", status),
+            Some(HealthCode::Progressing)
+        );
         let old = json!({"conditions": [{"type": "Ready", "status": "True", "observedGeneration": 1}]});
-        assert_eq!(of("cert-manager.io/v1", "Certificate", old), Some(HealthCode::Progressing));
+        assert_eq!(health_code("cert-manager.io/v1", "Certificate", old), Some(HealthCode::Progressing));
     }
 
     #[test]
     fn groups_match_by_suffix_and_unknown_groups_have_no_health() {
         let ready = json!({"conditions": [{"type": "Ready", "status": "True"}]});
-        assert_eq!(of("s3.aws.upbound.io/v1", "Bucket", ready.clone()), Some(HealthCode::Healthy));
-        assert_eq!(of("example.org/v1", "Thing", ready), None);
+        assert_eq!(health_code("s3.aws.upbound.io/v1", "Bucket", ready.clone()), Some(HealthCode::Healthy));
+        assert_eq!(health_code("example.org/v1", "Thing", ready), None);
     }
 
     #[test]
     fn phases_and_stalled() {
-        let phase = |text: &str| of("argoproj.io/v1alpha1", "Rollout", json!({"phase": text}));
+        let phase = |text: &str| health_code("argoproj.io/v1alpha1", "Rollout", json!({"phase": text}));
         assert_eq!(phase("Paused"), Some(HealthCode::Suspended));
         assert_eq!(phase("Degraded"), Some(HealthCode::Degraded));
         let stalled = json!({"conditions": [{"type": "Stalled", "status": "True"}, {"type": "Ready", "status": "Unknown"}]});
-        assert_eq!(of("source.toolkit.fluxcd.io/v1", "GitRepository", stalled), Some(HealthCode::Degraded));
+        assert_eq!(
+            health_code("source.toolkit.fluxcd.io/v1", "GitRepository", stalled),
+            Some(HealthCode::Degraded)
+        );
     }
 
     /// Like a CronJob: an early wave would wait for it until somebody starts it.
@@ -161,7 +167,7 @@ mod tests {
         };
         let of = |environments: [Value; 2]| {
             let ready = json!([{"type": "Ready", "status": "True"}]);
-            of(
+            health_code(
                 "promoter.argoproj.io/v1alpha1",
                 "PromotionStrategy",
                 json!({"conditions": ready, "environments": environments}),

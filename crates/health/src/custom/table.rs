@@ -17,7 +17,7 @@
 
 use tiphys_model::HealthCode;
 
-use super::test::Test;
+use super::rule_condition::Test;
 
 /// The rules of a group.
 #[derive(Clone, Debug, Default)]
@@ -66,7 +66,7 @@ pub(super) struct Rule {
 
 impl Table {
     /// The rules of a kind.
-    pub fn of(&self, kind: &str) -> Option<&KindRules> {
+    pub fn rules_for(&self, kind: &str) -> Option<&KindRules> {
         let named = |name: &str| self.blocks.iter().find(|block| block.kinds.contains(&name));
         named(kind).or_else(|| named("*"))
     }
@@ -140,12 +140,12 @@ mod tests {
         let text = "# words\ngroup a.org b.org\n\nOne Two\n  Healthy Ready=True and .status.x=1 \"fine\"\n  Degraded\n*\n  None\n";
         let (groups, table) = parse(text).unwrap();
         assert_eq!(groups, ["a.org", "b.org"]);
-        let one = table.of("One").unwrap();
+        let one = table.rules_for("One").unwrap();
         assert_eq!((one.rules.len(), one.rules[0].tests.len(), one.rules[0].text), (2, 2, Some("fine")));
         assert_eq!(one.waits_for, "waiting for Ready=True and .status.x=1");
         let modes = "group a\nOne\n  Healthy .spec.mode=a\n  Healthy .status.ready\n  Healthy .status.fine\n";
-        assert_eq!(parse(modes).unwrap().1.of("One").unwrap().waits_for, "waiting for .status.ready");
-        assert_eq!(table.of("Other").unwrap().rules[0].verdict, None);
+        assert_eq!(parse(modes).unwrap().1.rules_for("One").unwrap().waits_for, "waiting for .status.ready");
+        assert_eq!(table.rules_for("Other").unwrap().rules[0].verdict, None);
     }
 
     #[test]

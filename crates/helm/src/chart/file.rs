@@ -30,16 +30,16 @@ enum Content {
 struct Later {
     tree: Arc<dyn FileTree>,
     path: String,
-    read: OnceLock<Result<Read, HelmError>>,
+    read: OnceLock<Result<LoadedData, HelmError>>,
 }
 
-struct Read {
+struct LoadedData {
     data: Arc<[u8]>,
     /// The same bytes, in the same place, if they are text as templates take it.
     text: Option<Arc<str>>,
 }
 
-impl Read {
+impl LoadedData {
     fn new(data: &[u8]) -> Self {
         let data = archive::after_bom(data);
         match rawstr::encode(data) {
@@ -65,7 +65,7 @@ impl ChartFile {
     }
 
     /// The same file under another name.
-    pub(super) fn renamed(&self, name: &str) -> Self {
+    pub(super) fn with_name(&self, name: &str) -> Self {
         Self { name: Arc::from(name), content: self.content.clone() }
     }
 
@@ -95,14 +95,14 @@ impl ChartFile {
 }
 
 impl Later {
-    fn read(&self) -> Result<&Read, HelmError> {
+    fn read(&self) -> Result<&LoadedData, HelmError> {
         let read = || {
             let mut read = None;
             let mut take = |data: &[u8]| {
-                read = Some(check_size(&self.path, data.len() as u64).map(|()| Read::new(data)));
+                read = Some(check_size(&self.path, data.len() as u64).map(|()| LoadedData::new(data)));
             };
             self.tree.read_with(&self.path, &mut take)?;
-            read.unwrap_or_else(|| Ok(Read::new(&[])))
+            read.unwrap_or_else(|| Ok(LoadedData::new(&[])))
         };
         self.read.get_or_init(read).as_ref().map_err(HelmError::clone)
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use tiphys_gocompat::path::clean;
 use tiphys_vfs::{BrokenLink, FileTree};
 
-use crate::{Compat, HelmError, dependencies::logged};
+use crate::{Compat, HelmError, dependencies::log_text};
 
 /// The links of a tree, in the words of one Helm.
 pub(super) struct Links<'a> {
@@ -31,12 +31,12 @@ impl Links<'_> {
         let (Some(place), Ok(target)) = (self.tree.on_disk(), self.tree.canonical(link)) else {
             return Ok(None);
         };
-        let resolved = joined(&place.resolved, &target);
+        let resolved = join_path(&place.resolved, &target);
         Ok(Some(match self.compat {
             Compat::Helm4 => format!(
                 "level=INFO msg=\"found symbolic link in path. Contents of linked file included and used\" path={} resolved={}",
-                logged(&named),
-                logged(&resolved)
+                log_text(&named),
+                log_text(&resolved)
             ),
             Compat::Helm3 => format!(
                 "walk.go:75: found symbolic link in path: {named} resolves to {resolved}. Contents of linked file included and used"
@@ -48,7 +48,7 @@ impl Links<'_> {
         let reason = match broken {
             BrokenLink::Missing(path) => {
                 let place = self.tree.on_disk().filter(|_| !path.starts_with('/'));
-                let path = place.map_or_else(|| path.clone(), |place| joined(&place.resolved, path));
+                let path = place.map_or_else(|| path.clone(), |place| join_path(&place.resolved, path));
                 format!("lstat {path}: no such file or directory")
             }
             BrokenLink::NotDir => "not a directory".to_owned(),
@@ -61,10 +61,10 @@ impl Links<'_> {
 
 /// A path of a tree as Helm names it: absolute, if the tree stands on a disk.
 pub(super) fn named_path(tree: &dyn FileTree, path: &str) -> String {
-    tree.on_disk().map_or_else(|| path.to_owned(), |place| joined(&place.named, path))
+    tree.on_disk().map_or_else(|| path.to_owned(), |place| join_path(&place.named, path))
 }
 
-fn joined(root: &Path, path: &str) -> String {
+fn join_path(root: &Path, path: &str) -> String {
     clean(&format!("{}/{path}", root.display()))
 }
 

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Compat, HelmError,
-    dependencies::logged,
+    dependencies::log_text,
     engine::TemplateCache,
     values::{Defaults, Table, read_values},
 };
@@ -217,7 +217,7 @@ impl Loader {
             name => match name.strip_prefix("charts/") {
                 Some(rest) if !rest.ends_with(".prov") => {
                     let (folder, _) = rest.split_once('/').unwrap_or((rest, ""));
-                    parts.subcharts.entry(folder.to_owned()).or_default().push(file.renamed(rest));
+                    parts.subcharts.entry(folder.to_owned()).or_default().push(file.with_name(rest));
                 }
                 _ => parts.files.push(file),
             },
@@ -256,7 +256,7 @@ impl Loader {
             // Files that stand in charts/ itself belong to no chart.
             let inside = files.into_iter().filter_map(|file| {
                 let (_, name) = file.name.split_once('/')?;
-                Some(file.renamed(name))
+                Some(file.with_name(name))
             });
             self.chart(inside.collect(), location, depth + 1)
         };
@@ -277,7 +277,7 @@ fn requirements(parts: &mut Parts, file: ChartFile, compat: Compat) -> Result<()
         if !is_v1 {
             const TEXT: &str = "Warning: Dependencies are handled in Chart.yaml since apiVersion \"v2\". We recommend migrating dependencies to Chart.yaml.";
             parts.warnings.push(match compat {
-                Compat::Helm4 => format!("level=INFO msg={}", logged(TEXT)),
+                Compat::Helm4 => format!("level=INFO msg={}", log_text(TEXT)),
                 Compat::Helm3 => format!("load.go:120: {TEXT}"),
             });
         }
@@ -287,7 +287,7 @@ fn requirements(parts: &mut Parts, file: ChartFile, compat: Compat) -> Result<()
         if !is_v1 {
             const TEXT: &str = "Warning: Dependency locking is handled in Chart.lock since apiVersion \"v2\". We recommend migrating to Chart.lock.";
             parts.warnings.push(match compat {
-                Compat::Helm4 => format!("level=INFO msg={}", logged(TEXT)),
+                Compat::Helm4 => format!("level=INFO msg={}", log_text(TEXT)),
                 Compat::Helm3 => format!("load.go:138: {TEXT}"),
             });
         }

@@ -32,7 +32,7 @@ pub(crate) fn chart_files(
     compat: Compat,
     lazily: Option<&mut Lazily>,
 ) -> Result<Walked, HelmError> {
-    let ignore_file = below(root, ".helmignore");
+    let ignore_file = path_below(root, ".helmignore");
     let rules = if tree.is_file(&ignore_file) {
         let text = tree.read(&ignore_file)?;
         Rules::parse(&String::from_utf8_lossy(&text)).map_err(HelmError::Load)?
@@ -63,7 +63,7 @@ pub(crate) struct Walked {
     pub(super) warnings: Vec<String>,
 }
 
-fn below(root: &str, path: &str) -> String {
+fn path_below(root: &str, path: &str) -> String {
     if root.is_empty() { path.to_owned() } else { format!("{root}/{path}") }
 }
 
@@ -83,12 +83,12 @@ impl Walk<'_> {
                 format!("chart folder {} is nested deeper than the limit of {MAX_DEPTH}", quote(folder));
             return Err(HelmError::Limit(text));
         }
-        let full = below(self.root, folder);
+        let full = path_below(self.root, folder);
         for entry in self.tree.list(full.trim_end_matches('/'))? {
             let path = if folder.is_empty() { entry.name } else { format!("{folder}/{}", entry.name) };
             // Helm follows links before it asks whether it is to leave them out.
             if entry.is_symlink {
-                let followed = self.links.follow(&below(self.root, &path), entry.broken.as_ref())?;
+                let followed = self.links.follow(&path_below(self.root, &path), entry.broken.as_ref())?;
                 self.found.warnings.extend(followed);
             }
             let is_dir = entry.kind == EntryKind::Dir;
@@ -104,7 +104,7 @@ impl Walk<'_> {
         if self.found.files.len() >= MAX_FILES {
             return Err(HelmError::Limit(format!("the chart has more files than the limit of {MAX_FILES}")));
         }
-        let full = below(self.root, &path);
+        let full = path_below(self.root, &path);
         if let Some(lazily) = &self.lazily
             && !is_needed(&path)
         {

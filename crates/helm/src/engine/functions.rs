@@ -15,9 +15,9 @@ use crate::chart::decoded;
 use super::{
     NO_VALUE, ROOT,
     errors::{WARN_END, WARN_START},
-    pretty::to_yaml_pretty,
     state::RenderState,
-    texts, toml,
+    to_yaml_pretty::to_yaml_pretty,
+    toml, yaml_origins,
 };
 
 /// Go's, Sprig's and Helm's functions.
@@ -135,30 +135,30 @@ fn to_yaml(value: &Value) -> Result<String, String> {
 fn add_yaml(table: &mut Functions) {
     table.insert(Function::new("toYaml", &[Type::Any], |ctx, args| {
         let yaml = to_yaml(&args[0]).unwrap_or_default();
-        texts::written(ctx, &yaml, &args[0], 0);
+        yaml_origins::record_origins(ctx, &yaml, &args[0], 0);
         Ok(Value::from(yaml))
     }));
     table.insert(Function::new("mustToYaml", &[Type::Any], |ctx, args| {
         let yaml = to_yaml(&args[0])?;
-        texts::written(ctx, &yaml, &args[0], 0);
+        yaml_origins::record_origins(ctx, &yaml, &args[0], 0);
         Ok(Value::from(yaml))
     }));
     table.insert(Function::new("toYamlPretty", &[Type::Any], |ctx, args| {
         let yaml = to_yaml_pretty(&args[0]);
-        texts::written(ctx, &yaml, &args[0], 0);
+        yaml_origins::record_origins(ctx, &yaml, &args[0], 0);
         Ok(Value::from(yaml))
     }));
     table.insert(Function::new("fromYaml", &[Type::String], |ctx, args| {
         // Of an empty document Go leaves the map that it was given.
         let decoded = from_yaml(ctx, text(&args[0]))?;
         let map = if decoded == Ok(Json::Null) { Value::Map(Map::new()) } else { map_of(decoded) };
-        texts::read(ctx, text(&args[0]), &map, 0);
+        yaml_origins::read(ctx, text(&args[0]), &map, 0);
         Ok(map)
     }));
     table.insert(Function::new("fromYamlArray", &[Type::String], |ctx, args| {
         let decoded = from_yaml(ctx, text(&args[0]))?;
         let list = if decoded == Ok(Json::Null) { Value::list(Vec::new()) } else { list_of(decoded) };
-        texts::read(ctx, text(&args[0]), &list, 0);
+        yaml_origins::read(ctx, text(&args[0]), &list, 0);
         Ok(list)
     }));
 }
@@ -254,22 +254,22 @@ fn add_json(table: &mut Functions) {
     let options = json::Options::default;
     table.insert(Function::new("toJson", &[Type::Any], move |ctx, args| {
         let json = json::to_string(&args[0], options()).unwrap_or_default();
-        texts::written(ctx, &json, &args[0], 0);
+        yaml_origins::record_origins(ctx, &json, &args[0], 0);
         Ok(Value::from(json))
     }));
     table.insert(Function::new("mustToJson", &[Type::Any], move |ctx, args| {
         let json = json::to_string(&args[0], options())?;
-        texts::written(ctx, &json, &args[0], 0);
+        yaml_origins::record_origins(ctx, &json, &args[0], 0);
         Ok(Value::from(json))
     }));
     table.insert(Function::new("fromJson", &[Type::String], |ctx, args| {
         let map = plain(map_of(from_json(ctx, text(&args[0]))?));
-        texts::read(ctx, text(&args[0]), &map, 0);
+        yaml_origins::read(ctx, text(&args[0]), &map, 0);
         Ok(map)
     }));
     table.insert(Function::new("fromJsonArray", &[Type::String], |ctx, args| {
         let list = plain(list_of(from_json(ctx, text(&args[0]))?));
-        texts::read(ctx, text(&args[0]), &list, 0);
+        yaml_origins::read(ctx, text(&args[0]), &list, 0);
         Ok(list)
     }));
 }

@@ -8,11 +8,11 @@ mod glob;
 mod metadata;
 mod objects;
 mod parallel;
-mod pretty;
 mod state;
-mod texts;
+mod thread_context;
+mod to_yaml_pretty;
 mod toml;
-mod world;
+mod yaml_origins;
 
 use std::{
     sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
@@ -31,7 +31,7 @@ pub(crate) use data::Renderable;
 use parallel::ParsedTemplates;
 pub(crate) use parallel::{BackgroundParser, Worker};
 pub use state::ClusterLookup;
-use world::{Rendering, World};
+use thread_context::{Rendering, ThreadContext};
 
 /// The name that Helm gives to the template above all templates.
 const ROOT: &str = "gotpl";
@@ -160,7 +160,7 @@ fn render_alone(
     mut trace: Option<&mut Trace>,
     mut rendered: impl FnMut(String, Output),
 ) -> Result<(), HelmError> {
-    let world = World::new(rendering, trace.as_deref_mut());
+    let world = ThreadContext::new(rendering, trace.as_deref_mut());
     let executor = world.executor(rendering.chart.cache.parse(world.templates(), rendering.options)?);
     for at in 0..executor.len() {
         let output = executor.execute(at, trace.as_deref_mut())?;

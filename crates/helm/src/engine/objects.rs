@@ -203,13 +203,13 @@ impl Object for VersionSet {
         let wanted = args.first().and_then(Value::as_str).unwrap_or_default();
         let at = self.versions.iter().position(|known| known == wanted);
         if at.is_none_or(|at| at >= self.built_in) {
-            self.questions.note(wanted, at.is_some());
+            self.questions.record(wanted, at.is_some());
         }
         Ok(Value::Bool(at.is_some()))
     }
 
     fn content(&self) -> Option<Value> {
-        self.questions.note(Questions::ALL, true);
+        self.questions.record(Questions::ALL, true);
         Some(Value::strings(self.versions.iter()))
     }
 }

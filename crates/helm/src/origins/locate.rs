@@ -82,7 +82,7 @@ impl Locator {
         let has = |same: bool| {
             candidates.iter().find_map(|path| {
                 self.sources.iter().find_map(|source| {
-                    let below = source.below(path)?;
+                    let below = source.path_below(path)?;
                     let found = at_path(&source.table, below)?;
                     let equal =
                         same && value.is_some_and(|value| !matches!(value, Val::Table(_)) && value == found);
@@ -187,7 +187,7 @@ fn at_path<'a>(table: &'a Table, path: &[Segment]) -> Option<&'a Val> {
 }
 
 impl Source {
-    fn below<'p>(&self, path: &'p [Segment]) -> Option<&'p [Segment]> {
+    fn path_below<'p>(&self, path: &'p [Segment]) -> Option<&'p [Segment]> {
         let leads = |(segment, name): (&Segment, &String)| is_key(segment, name);
         let fits = path.len() > self.prefix.len() && path.iter().zip(&self.prefix).all(leads);
         fits.then(|| &path[self.prefix.len()..])

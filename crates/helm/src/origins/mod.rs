@@ -26,7 +26,7 @@ const MAX_PATHS: usize = 256;
 
 /// One step to a value: from the table or list above it.
 #[derive(Clone, Debug)]
-enum Read {
+enum AccessStep {
     /// The table of all values.
     Values,
     Step(OriginId, Segment),
@@ -49,7 +49,7 @@ struct Copied {
 #[derive(Debug)]
 pub(crate) struct Trace {
     /// The meaning of origin ids, from 1.
-    reads: Vec<Read>,
+    reads: Vec<AccessStep>,
     /// The origin of what no value made; 0 before it is needed.
     nothing: OriginId,
     /// The origin of the table of all values where it is one of several; 0 before it is needed.
@@ -78,7 +78,7 @@ impl Trace {
         }
     }
 
-    fn add(&mut self, read: Read) -> OriginId {
+    fn add(&mut self, read: AccessStep) -> OriginId {
         self.reads.push(read);
         OriginId::try_from(self.reads.len()).unwrap_or(0)
     }
@@ -86,7 +86,7 @@ impl Trace {
     /// The origin of what no value made.
     fn nothing(&mut self) -> OriginId {
         if self.nothing == 0 {
-            self.nothing = self.add(Read::Union(Arc::default()));
+            self.nothing = self.add(AccessStep::Union(Arc::default()));
         }
         self.nothing
     }
@@ -94,7 +94,7 @@ impl Trace {
     /// The origin of the table of all values, where it is one of several.
     fn values(&mut self) -> OriginId {
         if self.values == 0 {
-            self.values = self.add(Read::Values);
+            self.values = self.add(AccessStep::Values);
         }
         self.values
     }
@@ -104,7 +104,7 @@ impl Trace {
         let (mut of, mut others, mut parts) = (Vec::new(), Vec::new(), Vec::new());
         for (key, origin) in entries.filter(|(_, origin)| *origin != 0) {
             parts.push(origin);
-            let above = self.above(origin, &key);
+            let above = self.parents_of(origin, &key);
             if above.is_empty() {
                 others.push(origin);
             }
@@ -117,19 +117,19 @@ impl Trace {
             ids.sort_unstable();
             ids.dedup();
         }
-        self.add(Read::Copy(Copied { of: of.into(), others: others.into(), parts: parts.into() }))
+        self.add(AccessStep::Copy(Copied { of: of.into(), others: others.into(), parts: parts.into() }))
     }
 
     /// The tables or lists that a value stands in under a key.
-    fn above(&mut self, id: OriginId, key: &Segment) -> Vec<OriginId> {
+    fn parents_of(&mut self, id: OriginId, key: &Segment) -> Vec<OriginId> {
         let candidates: Arc<[OriginId]> = match self.read(id) {
-            Some(Read::Step(..)) => [id].into(),
-            Some(Read::Union(ids)) => ids.clone(),
-            Some(Read::Copy(copied)) => copied.of.clone(),
+            Some(AccessStep::Step(..)) => [id].into(),
+            Some(AccessStep::Union(ids)) => ids.clone(),
+            Some(AccessStep::Copy(copied)) => copied.of.clone(),
             _ => return Vec::new(),
         };
         let step = |id: &OriginId| match self.read(*id) {
-            Some(Read::Step(above, segment)) if segment == key => Some(*above),
+            Some(AccessStep::Step(above, segment)) if segment == key => Some(*above),
             _ => None,
         };
         let above: Vec<OriginId> = candidates.iter().filter_map(step).collect();
@@ -138,12 +138,12 @@ impl Trace {
 
     /// The origin of a key of a table; 0 is the table of all values.
     pub(crate) fn child(&mut self, table: OriginId, key: &str) -> OriginId {
-        self.add(Read::Step(table, Segment::Key(key.to_owned())))
+        self.add(AccessStep::Step(table, Segment::Key(key.to_owned())))
     }
 
     /// The origin of an item of a list.
     pub(crate) fn item(&mut self, list: OriginId, index: usize) -> OriginId {
-        self.add(Read::Step(list, Segment::Index(index)))
+        self.add(AccessStep::Step(list, Segment::Index(index)))
     }
 
     /// Begins a template file.
@@ -178,27 +178,27 @@ impl Trace {
         let mut open: Vec<OriginId> = ids.iter().rev().copied().collect();
         while let Some(id) = open.pop().filter(|_| paths.len() < MAX_PATHS) {
             match self.read(id).filter(|_| seen.insert(id)) {
-                Some(Read::Union(ids)) => open.extend(ids.iter().rev()),
-                Some(Read::Copy(copied)) => open.extend(copied.others.iter().chain(&*copied.of).rev()),
-                Some(Read::Step(..)) => {
+                Some(AccessStep::Union(ids)) => open.extend(ids.iter().rev()),
+                Some(AccessStep::Copy(copied)) => open.extend(copied.others.iter().chain(&*copied.of).rev()),
+                Some(AccessStep::Step(..)) => {
                     let path = self.path(id);
                     if known.insert(path.clone()) {
                         paths.push(path);
                     }
                 }
-                Some(Read::Values) | None => {}
+                Some(AccessStep::Values) | None => {}
             }
         }
         paths
     }
 
-    fn read(&self, id: OriginId) -> Option<&Read> {
+    fn read(&self, id: OriginId) -> Option<&AccessStep> {
         self.reads.get(usize::try_from(id).ok()?.checked_sub(1)?)
     }
 
     fn path(&self, mut id: OriginId) -> Vec<Segment> {
         let mut path = Vec::new();
-        while let Some(Read::Step(above, segment)) = self.read(id) {
+        while let Some(AccessStep::Step(above, segment)) = self.read(id) {
             path.push(segment.clone());
             id = *above;
         }
@@ -208,17 +208,17 @@ impl Trace {
 }
 
 /// The single reads that origins stand for.
-fn expand(reads: &[Read], ids: &[OriginId]) -> HashSet<OriginId> {
+fn expand(reads: &[AccessStep], ids: &[OriginId]) -> HashSet<OriginId> {
     let (mut single, mut unions) = (HashSet::new(), HashSet::new());
     let mut open = ids.to_vec();
     while let Some(id) = open.pop() {
         let read = usize::try_from(id).ok().and_then(|id| reads.get(id.checked_sub(1)?));
         match read {
-            Some(Read::Union(ids)) if unions.insert(id) => open.extend(ids.iter()),
-            Some(Read::Copy(copied)) if unions.insert(id) => {
+            Some(AccessStep::Union(ids)) if unions.insert(id) => open.extend(ids.iter()),
+            Some(AccessStep::Copy(copied)) if unions.insert(id) => {
                 open.extend(copied.parts.iter().chain(&*copied.of))
             }
-            Some(Read::Step(..) | Read::Values) => {
+            Some(AccessStep::Step(..) | AccessStep::Values) => {
                 single.insert(id);
             }
             _ => {}
@@ -252,7 +252,7 @@ impl Tracer for Trace {
             [] => self.nothing(),
             many => {
                 let many = Arc::from(many);
-                self.add(Read::Union(many))
+                self.add(AccessStep::Union(many))
             }
         }
     }
@@ -274,13 +274,13 @@ impl Tracer for Trace {
     }
 
     fn is_step(&self, below: OriginId, above: OriginId) -> bool {
-        matches!(self.read(below), Some(Read::Step(from, _)) if *from == above)
+        matches!(self.read(below), Some(AccessStep::Step(from, _)) if *from == above)
     }
 
     fn missing(&mut self, table: OriginId, key: &str) -> OriginId {
         match self.read(table) {
-            Some(Read::Step(..) | Read::Values) => self.child(table, key),
-            Some(Read::Copy(copied)) => {
+            Some(AccessStep::Step(..) | AccessStep::Values) => self.child(table, key),
+            Some(AccessStep::Copy(copied)) => {
                 let of = copied.of.clone();
                 let keys: Vec<OriginId> = of.iter().map(|table| self.child(*table, key)).collect();
                 self.union(&keys)
@@ -289,8 +289,8 @@ impl Tracer for Trace {
         }
     }
 
-    fn made(&mut self, site: Site<'_>, text: &str, parts: &[Part]) {
-        self.recorder.made(site, text, parts);
+    fn text_made(&mut self, site: Site<'_>, text: &str, parts: &[Part]) {
+        self.recorder.record_made(site, text, parts);
     }
 
     fn parts(&mut self, text: &str, whole: OriginId) -> Vec<Part> {

@@ -14,7 +14,7 @@ use tiphys_yaml::{Content, Node, Profile, parse_first};
 
 use super::{
     Trace,
-    record::{Place, Run},
+    record::{Run, TemplatePosition},
 };
 use crate::{Manifest, values::Val};
 
@@ -170,7 +170,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The template text or action, then the calls that led to it.
-    fn places(&self, place: &Arc<Place>, skip: usize) -> Vec<Origin> {
+    fn places(&self, place: &Arc<TemplatePosition>, skip: usize) -> Vec<Origin> {
         let mut chain = Vec::new();
         let mut at = Some(place);
         while let Some(place) = at {
@@ -193,7 +193,7 @@ impl<'a> Builder<'a> {
         self.lines.borrow_mut().entry(file.clone()).or_insert_with(starts).clone()
     }
 
-    fn location(&self, place: &Place, skip: usize) -> Location {
+    fn location(&self, place: &TemplatePosition, skip: usize) -> Location {
         let Some((path, text)) = self.trace.files.get(place.file.as_str()) else {
             return match &place.called_from {
                 Some(call) => self.location(call, 0),

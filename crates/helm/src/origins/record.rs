@@ -20,11 +20,11 @@ const MAX_CHILDREN: usize = 4096;
 
 /// A place in a template, and the calls that led there.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct TemplatePosition {
     pub(super) file: SmolStr,
     pub(super) template: SmolStr,
     pub(super) offset: usize,
-    pub(super) called_from: Option<Arc<Place>>,
+    pub(super) called_from: Option<Arc<TemplatePosition>>,
 }
 
 /// A part of the output that one node of a template wrote.
@@ -32,7 +32,7 @@ pub(super) struct Place {
 pub(super) struct Run {
     pub(super) start: usize,
     pub(super) end: usize,
-    pub(super) place: Arc<Place>,
+    pub(super) place: Arc<TemplatePosition>,
     pub(super) reads: Arc<[OriginId]>,
 }
 
@@ -41,12 +41,12 @@ struct Buffer {
     runs: Vec<Run>,
     children: Vec<Arc<Child>>,
     /// For each run which children it may have printed; none for literal text.
-    known: Vec<Known>,
+    known: Vec<PrintBounds>,
 }
 
 /// Which of the texts made before an action may have printed: how many there were before it, and when it had written.
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
+struct PrintBounds {
     before: usize,
     after: usize,
 }
@@ -69,7 +69,7 @@ struct Child {
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     buffers: Vec<Buffer>,
-    calls: Vec<Option<Arc<Place>>>,
+    calls: Vec<Option<Arc<TemplatePosition>>>,
     /// Texts that are being executed as templates: the name of their file, and where their parts came from.
     sources: Vec<(SmolStr, Vec<Part>)>,
     done: Vec<Run>,
@@ -81,8 +81,8 @@ impl Recorder {
         self.done
     }
 
-    fn place(&self, site: Site<'_>) -> Arc<Place> {
-        Arc::new(Place {
+    fn place(&self, site: Site<'_>) -> Arc<TemplatePosition> {
+        Arc::new(TemplatePosition {
             file: SmolStr::new(site.file),
             template: SmolStr::new(site.template),
             offset: site.offset,
@@ -146,7 +146,7 @@ impl Recorder {
     }
 
     /// Keeps a text that a function made, so that its lines are found again where they are printed.
-    pub(super) fn made(&mut self, site: Site<'_>, text: &str, parts: &[Part]) {
+    pub(super) fn record_made(&mut self, site: Site<'_>, text: &str, parts: &[Part]) {
         let place = self.place(site);
         let Some(buffer) = self.buffers.last_mut() else { return };
         let mut start = 0;
@@ -169,8 +169,12 @@ impl Recorder {
         let Some(buffer) = self.buffers.last().filter(|buffer| !buffer.children.is_empty()) else {
             return Vec::new();
         };
-        let place =
-            Place { file: SmolStr::default(), template: SmolStr::default(), offset: 0, called_from: None };
+        let place = TemplatePosition {
+            file: SmolStr::default(),
+            template: SmolStr::default(),
+            offset: 0,
+            called_from: None,
+        };
         let reads = if whole == 0 { Arc::default() } else { Arc::from([whole]) };
         let run = Run { start: 0, end: text.len(), place: Arc::new(place), reads };
         let mut resolved = Vec::new();
@@ -187,7 +191,7 @@ impl Recorder {
         }
         let place = self.place(site);
         let Some(buffer) = self.buffers.last_mut() else { return };
-        buffer.known.push(if is_action { buffer.known_now() } else { Known::default() });
+        buffer.known.push(if is_action { buffer.known_now() } else { PrintBounds::default() });
         buffer.runs.push(Run { start: output.start, end: output.end, place, reads: reads.into() });
     }
 
@@ -233,7 +237,7 @@ impl Buffer {
             let gone = MAX_CHILDREN / 2;
             self.children.drain(..gone);
             for known in &mut self.known {
-                *known = Known {
+                *known = PrintBounds {
                     before: known.before.saturating_sub(gone),
                     after: known.after.saturating_sub(gone),
                 };
@@ -242,9 +246,9 @@ impl Buffer {
         self.children.push(Arc::new(child));
     }
 
-    fn known_now(&self) -> Known {
+    fn known_now(&self) -> PrintBounds {
         let before = self.known.iter().rev().map(|known| known.after).find(|after| *after > 0);
-        Known { before: before.unwrap_or(0), after: self.children.len() }
+        PrintBounds { before: before.unwrap_or(0), after: self.children.len() }
     }
 
     /// The runs, those that stand for included text replaced by its own runs.
@@ -266,7 +270,7 @@ impl Buffer {
         &self,
         run: &Run,
         part: &str,
-        known: Known,
+        known: PrintBounds,
         expand: Expand<'_>,
         resolved: &mut Vec<Run>,
     ) -> bool {
@@ -304,7 +308,7 @@ impl Buffer {
 struct Search<'a> {
     buffer: &'a Buffer,
     run: &'a Run,
-    known: Known,
+    known: PrintBounds,
     expand: Expand<'a>,
     /// All that the run read, once it is needed.
     read: Option<HashSet<OriginId>>,
@@ -322,12 +326,12 @@ impl Search<'_> {
             let from = used.get(&number).copied().unwrap_or(0);
             let start = starts.iter().find(|start| **start >= from).or(starts.first())?;
             debug_assert!(child.text[*start..].starts_with(line));
-            self.fits(number).then_some((number, *start))
+            self.may_have_printed(number).then_some((number, *start))
         })
     }
 
     /// Whether the run may have printed a text: one made while it ran, or one of which it read all that made it.
-    fn fits(&mut self, number: usize) -> bool {
+    fn may_have_printed(&mut self, number: usize) -> bool {
         if number >= self.known.before {
             return true;
         }

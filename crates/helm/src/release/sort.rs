@@ -5,10 +5,10 @@ use std::{collections::BTreeMap, sync::OnceLock};
 use tiphys_gocompat::strconv::quote;
 
 use super::{
-    examine::{Document, Examined},
     order::compare_kinds,
+    parallel_reader::{Document, Examined},
 };
-use crate::{Compat, Hook, HookEvent, Manifest, dependencies::logged, values::Warnings};
+use crate::{Compat, Hook, HookEvent, Manifest, dependencies::log_text, values::Warnings};
 
 const HOOK: &str = "helm.sh/hook";
 const HOOK_WEIGHT: &str = "helm.sh/hook-weight";
@@ -58,7 +58,9 @@ fn add(
         types.split(',').map(|name| HookEvent::from_name(&name.trim().to_lowercase())).collect();
     let Some(events) = events else {
         warnings.push(match compat {
-            Compat::Helm4 => format!("level=INFO msg=\"skipping unknown hooks\" hookTypes={}", logged(types)),
+            Compat::Helm4 => {
+                format!("level=INFO msg=\"skipping unknown hooks\" hookTypes={}", log_text(types))
+            }
             Compat::Helm3 => format!("manifest_sorter.go:199: info: skipping unknown hook: {}", quote(types)),
         });
         return;

@@ -11,9 +11,9 @@ use tiphys_value::{Budget, Map, Value, pointer_step};
 use super::{
     compile::{Id, Schema},
     draft::Draft,
-    error::{Fault, FaultKind},
+    error::{FaultKind, SchemaFault},
     format, number,
-    place::single_quoted,
+    schema_address::single_quoted,
 };
 
 /// How deep schemas and references may lead.
@@ -64,14 +64,14 @@ impl Path<'_> {
 
 /// The schemas at work, innermost first.
 #[derive(Clone, Copy)]
-struct Scope<'s> {
+struct SchemaFrame<'s> {
     schema: Id,
     /// The keyword that led here by reference, or empty.
     keyword: &'static str,
     /// Changes with the value.
     value: usize,
     depth: usize,
-    above: Option<&'s Scope<'s>>,
+    above: Option<&'s SchemaFrame<'s>>,
 }
 
 /// What of a value no schema has judged yet, as far as somebody wants to know.
@@ -100,9 +100,9 @@ struct Visit<'a, 's> {
     meta: Id,
     value: &'s Value,
     path: &'s Path<'s>,
-    scope: &'s Scope<'s>,
+    scope: &'s SchemaFrame<'s>,
     open: Open,
-    faults: Vec<Fault>,
+    faults: Vec<SchemaFault>,
     /// Whether only the verdict matters.
     quiet: bool,
 }
@@ -160,11 +160,13 @@ impl<'a> Checker<'a> {
     ///
     /// # Errors
     /// Why it does not fit.
-    pub(super) fn check(&self, schema: Id, value: &Value) -> Result<(), Fault> {
-        let scope = Scope { schema, keyword: "", value: 0, depth: 0, above: None };
+    pub(super) fn check(&self, schema: Id, value: &Value) -> Result<(), SchemaFault> {
+        let scope = SchemaFrame { schema, keyword: "", value: 0, depth: 0, above: None };
         let checked = self.visit(&scope, value, &Path::Root, self.meta, false, false).map(drop);
         match self.exhausted() {
-            Some(text) => Err(Fault { at: Vec::new(), kind: FaultKind::Text(text), causes: Vec::new() }),
+            Some(text) => {
+                Err(SchemaFault { at: Vec::new(), kind: FaultKind::Text(text), causes: Vec::new() })
+            }
             None => checked,
         }
     }
@@ -178,7 +180,7 @@ impl<'a> Checker<'a> {
     fn exhausted(&self) -> Option<String> {
         let limit = if self.steps.get() > MAX_STEPS {
             format!("takes more than {MAX_STEPS} steps to check")
-        } else if self.faults.left() == 0 {
+        } else if self.faults.remaining_bytes() == 0 {
             format!("finds faults of more than {} MiB", MAX_FAULTS >> 20)
         } else {
             return None;
@@ -188,13 +190,13 @@ impl<'a> Checker<'a> {
 
     fn visit<'s>(
         &'s self,
-        scope: &'s Scope<'s>,
+        scope: &'s SchemaFrame<'s>,
         value: &'s Value,
         path: &'s Path<'s>,
         meta: Id,
         wanted: bool,
         quiet: bool,
-    ) -> Result<Open, Fault> {
+    ) -> Result<Open, SchemaFault> {
         let (mut meta, mut scope) = (meta, *scope);
         if let Some(metas) = self.metas.filter(|_| scope.schema == meta && scope.above.is_some()) {
             let pointer: String = path.tokens().iter().map(|it| format!("/{}", pointer_step(it))).collect();
@@ -204,7 +206,7 @@ impl<'a> Checker<'a> {
         }
         self.count(1);
         if self.exhausted().is_some() {
-            return Err(Fault { at: Vec::new(), kind: FaultKind::Group, causes: Vec::new() });
+            return Err(SchemaFault { at: Vec::new(), kind: FaultKind::Group, causes: Vec::new() });
         }
         let schema = &self.schemas[scope.schema];
         let open = schema.open(value, wanted);
@@ -270,7 +272,7 @@ impl Schema {
 }
 
 impl<'a> Visit<'a, '_> {
-    fn run(mut self) -> Result<Open, Fault> {
+    fn run(mut self) -> Result<Open, SchemaFault> {
         match self.schema.verdict {
             Some(true) => return Ok(self.open),
             Some(false) => return Err(self.fault("false schema")),
@@ -313,7 +315,7 @@ impl<'a> Visit<'a, '_> {
             1 => Err(self.faults.remove(0)),
             _ => {
                 let at = self.path.tokens();
-                Err(Fault { at, kind: FaultKind::Group, causes: self.faults })
+                Err(SchemaFault { at, kind: FaultKind::Group, causes: self.faults })
             }
         }
     }
@@ -376,7 +378,7 @@ impl<'a> Visit<'a, '_> {
         self.dependencies("dependentRequired", map);
         for (name, target) in &schema.dependencies {
             if map.contains_key(name) {
-                let done = self.same(*target, "", false);
+                let done = self.check_same_value(*target, "", false);
                 self.take(done);
             }
         }
@@ -407,15 +409,15 @@ impl<'a> Visit<'a, '_> {
             let mut judged = false;
             if let Some(target) = schema.properties.get(name) {
                 judged = true;
-                self.below(*target, value, &Path::Name(self.path, name));
+                self.check_child(*target, value, &Path::Name(self.path, name));
             }
             for (_, target) in schema.patterns.iter().filter(|(pattern, _)| pattern.is_match(name)) {
                 judged = true;
-                self.below(*target, value, &Path::Name(self.path, name));
+                self.check_child(*target, value, &Path::Name(self.path, name));
             }
             if !judged {
                 if let Some(target) = schema.one.get("additionalProperties") {
-                    self.below(*target, value, &Path::Name(self.path, name));
+                    self.check_child(*target, value, &Path::Name(self.path, name));
                 } else if forbidden {
                     additional.push(name.as_str());
                 }
@@ -434,7 +436,7 @@ impl<'a> Visit<'a, '_> {
         for name in map.keys() {
             let value = Value::String(name.clone());
             let depth = self.scope.depth + 1;
-            let scope = Scope { schema: target, keyword: "", value: 0, depth, above: None };
+            let scope = SchemaFrame { schema: target, keyword: "", value: 0, depth, above: None };
             // The name is checked as a document of its own, so its place is the root.
             if let Err(fault) = self.checker.visit(&scope, &value, &Path::Root, self.meta, false, self.quiet)
             {
@@ -443,7 +445,7 @@ impl<'a> Visit<'a, '_> {
                     FaultKind::Group => fault.causes,
                     _ => vec![fault],
                 };
-                self.faults.push(Fault { at: Vec::new(), kind: FaultKind::Text(text), causes });
+                self.faults.push(SchemaFault { at: Vec::new(), kind: FaultKind::Text(text), causes });
             }
         }
     }
@@ -465,14 +467,14 @@ impl<'a> Visit<'a, '_> {
         let first = schema.lists.get("items").or_else(|| schema.lists.get("prefixItems"));
         let first: &[Id] = first.map_or(&[], Vec::as_slice);
         for (index, (target, item)) in first.iter().zip(items).enumerate() {
-            self.below(*target, item, &Path::Index(self.path, index));
+            self.check_child(*target, item, &Path::Index(self.path, index));
         }
         let rest = &items[first.len().min(got)..];
         let each = schema.one.get("items").or_else(|| schema.one.get("additionalItems"));
         if let Some(target) = each {
             // The validator counts these from nought again.
             for (index, item) in rest.iter().enumerate() {
-                self.below(*target, item, &Path::Index(self.path, index));
+                self.check_child(*target, item, &Path::Index(self.path, index));
             }
         } else if schema.keywords.get("additionalItems") == Some(&Value::Bool(false)) && !rest.is_empty() {
             self.fail(format!("last {} additionalItem(s) not allowed", number::count(rest.len())));
@@ -554,7 +556,7 @@ impl<'a> Visit<'a, '_> {
     }
 
     fn bound_text(&self, keyword: &str, want: &Value) -> String {
-        let shown = |value: &Value| number::printed(value.as_f64().unwrap_or_default());
+        let shown = |value: &Value| number::format_number(value.as_f64().unwrap_or_default());
         format!("{keyword}: got {}, want {}", shown(self.value), shown(want))
     }
 
@@ -589,14 +591,14 @@ impl<'a> Visit<'a, '_> {
     fn combined(&mut self) {
         let schema = self.schema;
         if let Some(target) = schema.one.get("not")
-            && self.same(*target, "", true).is_ok()
+            && self.check_same_value(*target, "", true).is_ok()
         {
             self.fail("'not' failed".to_owned());
         }
         let list = |keyword: &str| schema.lists.get(keyword).filter(|list| !list.is_empty());
         if let Some(all) = list("allOf") {
             let causes: Vec<_> =
-                all.iter().filter_map(|target| self.same(*target, "", false).err()).collect();
+                all.iter().filter_map(|target| self.check_same_value(*target, "", false).err()).collect();
             if !causes.is_empty() {
                 self.fail_with("'allOf' failed".to_owned(), causes);
             }
@@ -604,7 +606,7 @@ impl<'a> Visit<'a, '_> {
         if let Some(any) = list("anyOf") {
             let (mut causes, mut matched) = (Vec::new(), false);
             for target in any {
-                match self.same(*target, "", false) {
+                match self.check_same_value(*target, "", false) {
                     Ok(()) => matched = true,
                     Err(fault) => causes.push(fault),
                 }
@@ -620,9 +622,9 @@ impl<'a> Visit<'a, '_> {
             self.one_of(one);
         }
         if let Some(condition) = schema.one.get("if") {
-            let branch = if self.same(*condition, "", true).is_ok() { "then" } else { "else" };
+            let branch = if self.check_same_value(*condition, "", true).is_ok() { "then" } else { "else" };
             if let Some(target) = schema.one.get(branch) {
-                let done = self.same(*target, "", false);
+                let done = self.check_same_value(*target, "", false);
                 self.take(done);
             }
         }
@@ -631,7 +633,7 @@ impl<'a> Visit<'a, '_> {
     fn one_of(&mut self, one: &[Id]) {
         let (mut causes, mut first) = (Vec::new(), None);
         for (index, target) in one.iter().enumerate() {
-            match (self.same(*target, "", first.is_some()), first) {
+            match (self.check_same_value(*target, "", first.is_some()), first) {
                 (Ok(()), None) => first = Some(index),
                 (Ok(()), Some(first)) => {
                     let (a, b) = (number::count(first), number::count(index));
@@ -652,47 +654,52 @@ impl<'a> Visit<'a, '_> {
         {
             for name in std::mem::take(&mut self.open.properties) {
                 if let Some(value) = map.get(&name) {
-                    self.below(*target, value, &Path::Name(self.path, &name));
+                    self.check_child(*target, value, &Path::Name(self.path, &name));
                 }
             }
         }
         if let (Some(target), Value::Array(items)) = (self.schema.one.get("unevaluatedItems"), self.value) {
             for index in std::mem::take(&mut self.open.items) {
-                self.below(*target, &items[index], &Path::Index(self.path, index));
+                self.check_child(*target, &items[index], &Path::Index(self.path, index));
             }
         }
     }
 
     /// Checks the same value against another schema.
-    fn same(&mut self, target: Id, keyword: &'static str, quiet: bool) -> Result<(), Fault> {
-        let Scope { value, depth, .. } = *self.scope;
-        let scope = Scope { schema: target, keyword, value, depth: depth + 1, above: Some(self.scope) };
+    fn check_same_value(
+        &mut self,
+        target: Id,
+        keyword: &'static str,
+        quiet: bool,
+    ) -> Result<(), SchemaFault> {
+        let SchemaFrame { value, depth, .. } = *self.scope;
+        let scope = SchemaFrame { schema: target, keyword, value, depth: depth + 1, above: Some(self.scope) };
         let (wanted, quiet) = (!self.open.is_empty(), self.quiet || quiet);
         let open = self.checker.visit(&scope, self.value, self.path, self.meta, wanted, quiet)?;
         self.open.merge(&open);
         Ok(())
     }
 
-    fn reference(&mut self, target: Id, keyword: &'static str) -> Result<(), Fault> {
-        self.same(target, keyword, false).map_err(|fault| {
+    fn reference(&mut self, target: Id, keyword: &'static str) -> Result<(), SchemaFault> {
+        self.check_same_value(target, keyword, false).map_err(|fault| {
             let causes = match fault.kind {
                 FaultKind::Group => fault.causes,
                 _ => vec![fault],
             };
-            Fault { at: self.path.tokens(), kind: FaultKind::Reference, causes }
+            SchemaFault { at: self.path.tokens(), kind: FaultKind::Reference, causes }
         })
     }
 
     /// Checks a value below this one.
-    fn inner(&self, target: Id, value: &Value, path: &Path<'_>) -> Result<(), Fault> {
-        let Scope { value: number, depth, .. } = *self.scope;
+    fn inner(&self, target: Id, value: &Value, path: &Path<'_>) -> Result<(), SchemaFault> {
+        let SchemaFrame { value: number, depth, .. } = *self.scope;
         let (value_number, depth) = (number + 1, depth + 1);
         let scope =
-            Scope { schema: target, keyword: "", value: value_number, depth, above: Some(self.scope) };
+            SchemaFrame { schema: target, keyword: "", value: value_number, depth, above: Some(self.scope) };
         self.checker.visit(&scope, value, path, self.meta, false, self.quiet).map(drop)
     }
 
-    fn below(&mut self, target: Id, value: &Value, path: &Path<'_>) {
+    fn check_child(&mut self, target: Id, value: &Value, path: &Path<'_>) {
         let done = self.inner(target, value, path);
         self.take(done);
     }
@@ -708,31 +715,31 @@ impl<'a> Visit<'a, '_> {
         Some(format!("both {a} and {b} resolve to {url} causing reference cycle"))
     }
 
-    fn fault(&self, text: impl Into<String>) -> Fault {
+    fn fault(&self, text: impl Into<String>) -> SchemaFault {
         let text = text.into();
         let at = if self.quiet { Vec::new() } else { self.path.tokens() };
         let path: usize = at.iter().map(String::len).sum();
         let bytes = FAULT + at.len() as u64 * TOKEN + (path + text.len()) as u64;
         // What is over the budget ends the check, see `exhausted`.
         self.checker.faults.take(bytes).ok();
-        Fault { at, kind: FaultKind::Text(text), causes: Vec::new() }
+        SchemaFault { at, kind: FaultKind::Text(text), causes: Vec::new() }
     }
 
     fn fail(&mut self, text: String) {
         self.fail_with(text, Vec::new());
     }
 
-    fn fail_with(&mut self, text: String, causes: Vec<Fault>) {
-        let fault = Fault { causes, ..self.fault(text) };
+    fn fail_with(&mut self, text: String, causes: Vec<SchemaFault>) {
+        let fault = SchemaFault { causes, ..self.fault(text) };
         self.faults.push(fault);
     }
 
-    fn take(&mut self, done: Result<(), Fault>) {
+    fn take(&mut self, done: Result<(), SchemaFault>) {
         self.faults.extend(done.err());
     }
 }
 
-impl<'s> Scope<'s> {
+impl<'s> SchemaFrame<'s> {
     /// This scope and those above it.
     fn chain(&'s self) -> impl Iterator<Item = &'s Self> {
         std::iter::successors(Some(self), |scope| scope.above)

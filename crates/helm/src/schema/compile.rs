@@ -12,7 +12,7 @@ use super::{
     SchemaLoader,
     document::Documents,
     draft::Draft,
-    place::{below, join, location, split_fragment},
+    schema_address::{join, join_pointer, location, split_fragment},
 };
 
 /// Number of a schema in its compiler.
@@ -300,7 +300,7 @@ impl Object<'_, '_, '_> {
 
     fn check_pattern(&self, schema: &Schema, keyword: &str, pattern: &str) -> Result<(), String> {
         Regex::check(pattern).map_err(|error| {
-            let place = quote(&location(&schema.url, &below(&schema.pointer, keyword)));
+            let place = quote(&location(&schema.url, &join_pointer(&schema.pointer, keyword)));
             format!("invalid regex {} at {place}: {error}", quote(pattern))
         })
     }
@@ -309,7 +309,7 @@ impl Object<'_, '_, '_> {
         let items = if schema.draft < Draft::D2020 { "items" } else { "prefixItems" };
         for keyword in ["allOf", "anyOf", "oneOf", items] {
             if let Some(Value::Array(list)) = self.object.get(keyword) {
-                let below_keyword = below(&schema.pointer, keyword);
+                let below_keyword = join_pointer(&schema.pointer, keyword);
                 let ids = (0..list.len())
                     .map(|at| self.compiler.id(self.document, format!("{below_keyword}/{at}")))
                     .collect();
@@ -350,7 +350,7 @@ impl Object<'_, '_, '_> {
             // Beside items that are one schema, additional items mean nothing.
             let idle = keyword == "additionalItems" && !self.object.get("items").is_some_and(Value::is_array);
             if !skipped && !idle {
-                let id = self.compiler.id(self.document, below(&schema.pointer, keyword));
+                let id = self.compiler.id(self.document, join_pointer(&schema.pointer, keyword));
                 schema.one.insert(keyword, id);
             }
         }
@@ -362,20 +362,20 @@ impl Object<'_, '_, '_> {
     fn read_maps(&mut self, schema: &mut Schema) -> Result<(), String> {
         let map = |keyword: &str| self.object.get(keyword).and_then(Value::as_object);
         for key in map("properties").into_iter().flat_map(Map::keys) {
-            let place = below(&below(&schema.pointer, "properties"), key);
+            let place = join_pointer(&join_pointer(&schema.pointer, "properties"), key);
             let id = self.compiler.id(self.document, place);
             schema.properties.insert(key.clone(), id);
         }
         for pattern in map("patternProperties").into_iter().flat_map(Map::keys) {
             self.check_pattern(schema, "patternProperties", pattern)?;
-            let place = below(&below(&schema.pointer, "patternProperties"), pattern);
+            let place = join_pointer(&join_pointer(&schema.pointer, "patternProperties"), pattern);
             schema.patterns.push((Pattern::new(pattern), self.compiler.id(self.document, place)));
         }
         for keyword in ["dependencies", "dependentSchemas"] {
             let entries = map(keyword).filter(|_| since(keyword) <= schema.draft).into_iter().flatten();
             for (key, value) in entries {
                 if keyword == "dependentSchemas" || !value.is_array() {
-                    let place = below(&below(&schema.pointer, keyword), key);
+                    let place = join_pointer(&join_pointer(&schema.pointer, keyword), key);
                     let id = self.compiler.id(self.document, place);
                     schema.dependencies.insert(key.clone(), id);
                 }

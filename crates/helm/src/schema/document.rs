@@ -12,7 +12,7 @@ use super::{
     compile::Compiler,
     draft::Draft,
     meta,
-    place::{below, join, location, split, split_fragment},
+    schema_address::{join, join_pointer, location, split, split_fragment},
 };
 
 /// How many documents a chart's schema may refer to.
@@ -142,10 +142,10 @@ impl Document {
         let owner = owner.map_or_else(|| self.resource(&pointer).pointer.clone(), |it| it.pointer.clone());
         self.collect_anchors(object, &pointer, &owner)?;
         let inherited = self.resources[&owner].draft;
-        for (keyword, key, value) in draft.below(object) {
-            let mut place = below(&pointer, keyword);
+        for (keyword, key, value) in draft.subschemas(object) {
+            let mut place = join_pointer(&pointer, keyword);
             if let Some(key) = key {
-                place = below(&place, &key);
+                place = join_pointer(&place, &key);
             }
             self.collect(value, &base, place, inherited, drafts, depth + 1)?;
         }
@@ -367,7 +367,9 @@ impl<'l> Documents<'l> {
 /// Holds a schema against the schema of its draft.
 fn validate(document: &Document, value: &Value, pointer: &str) -> Result<(), String> {
     let draft = document.resource(pointer).draft;
-    if document.resources.values().all(|resource| resource.draft == draft) && meta::fits(value, draft, 0) {
+    if document.resources.values().all(|resource| resource.draft == draft)
+        && meta::is_valid_quick(value, draft, 0)
+    {
         return Ok(());
     }
     let mut compiler = Compiler::for_drafts();

@@ -2,7 +2,7 @@
 
 use tiphys_value::{Map, Value};
 
-use super::place::split;
+use super::schema_address::split;
 
 /// A draft, older ones first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,7 +91,10 @@ impl Draft {
     }
 
     /// The schemas right below a schema, each with its keyword, and its key or index.
-    pub(super) fn below(self, schema: &Map<String, Value>) -> Vec<(&'static str, Option<String>, &Value)> {
+    pub(super) fn subschemas(
+        self,
+        schema: &Map<String, Value>,
+    ) -> Vec<(&'static str, Option<String>, &Value)> {
         let mut found = Vec::new();
         for (keyword, holds, since) in SCHEMAS {
             if since > self {

@@ -1,14 +1,14 @@
 //! Why a value does not fit, as a tree, and how Helm prints it.
 
-use super::place::single_quoted;
+use super::schema_address::single_quoted;
 use tiphys_value::pointer_step;
 
 /// A fault at a place of the values. Causes are printed below it.
 #[derive(Clone, Debug)]
-pub(crate) struct Fault {
+pub(crate) struct SchemaFault {
     pub(crate) at: Vec<String>,
     pub(crate) kind: FaultKind,
-    pub(crate) causes: Vec<Fault>,
+    pub(crate) causes: Vec<SchemaFault>,
 }
 
 /// What is wrong.
@@ -22,7 +22,7 @@ pub(crate) enum FaultKind {
     Text(String),
 }
 
-impl Fault {
+impl SchemaFault {
     /// The lines that Helm prints, without the heading of the validator.
     pub(crate) fn print(&self) -> String {
         let mut lines = Vec::new();

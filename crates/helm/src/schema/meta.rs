@@ -289,8 +289,8 @@ impl Shape {
     }
 
     /// Whether a value is surely of the shape.
-    fn fits(self, value: &Value, draft: Draft, depth: usize) -> bool {
-        let schema = |value: &Value| fits(value, draft, depth + 1);
+    fn matches(self, value: &Value, draft: Draft, depth: usize) -> bool {
+        let schema = |value: &Value| is_valid_quick(value, draft, depth + 1);
         let list = |value: &Value| value.as_array().is_some_and(|it| !it.is_empty() && it.iter().all(schema));
         let strings = |value: &Value| {
             let different = |list: &Vec<Value>| {
@@ -344,7 +344,7 @@ impl Shape {
 }
 
 /// Whether a schema is surely one of the draft: a quick look that leaves doubts to the draft's own schema.
-pub(super) fn fits(schema: &Value, draft: Draft, depth: usize) -> bool {
+pub(super) fn is_valid_quick(schema: &Value, draft: Draft, depth: usize) -> bool {
     let object = match schema {
         Value::Bool(_) => return draft > D4,
         Value::Object(object) if depth <= 100 => object,
@@ -356,7 +356,9 @@ pub(super) fn fits(schema: &Value, draft: Draft, depth: usize) -> bool {
     }
     object.iter().all(|(keyword, value)| match keyword.as_str() {
         FORMAT => value.is_string(),
-        "contentSchema" if draft >= D2019 => fits(value, draft, depth + 1),
-        keyword => rows(draft).find(|row| row.0 == keyword).is_none_or(|row| row.4.fits(value, draft, depth)),
+        "contentSchema" if draft >= D2019 => is_valid_quick(value, draft, depth + 1),
+        keyword => {
+            rows(draft).find(|row| row.0 == keyword).is_none_or(|row| row.4.matches(value, draft, depth))
+        }
     })
 }

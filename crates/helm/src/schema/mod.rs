@@ -8,7 +8,7 @@ mod error;
 mod format;
 mod meta;
 mod number;
-mod place;
+mod schema_address;
 
 use std::sync::{Arc, OnceLock};
 
@@ -64,7 +64,7 @@ pub(crate) fn validate(
 impl Validation<'_> {
     fn collect(&mut self, chart: &Chart, values: &Table, faults: &mut String) {
         if let Some(schema) = &chart.schema
-            && let Err(text) = self.one(schema, &chart.schema_cache, values)
+            && let Err(text) = self.validate_chart(schema, &chart.schema_cache, values)
         {
             faults.push_str(&format!("{}:\n{text}", chart.name()));
         }
@@ -81,7 +81,12 @@ impl Validation<'_> {
         }
     }
 
-    fn one(&mut self, schema: &Arc<[u8]>, cache: &SchemaCache, values: &Table) -> Result<(), String> {
+    fn validate_chart(
+        &mut self,
+        schema: &Arc<[u8]>,
+        cache: &SchemaCache,
+        values: &Table,
+    ) -> Result<(), String> {
         let schemas = match cache.0.get() {
             Some(schemas) => schemas,
             None => {

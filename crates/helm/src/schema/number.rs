@@ -53,7 +53,7 @@ fn decimal(text: &str) -> Option<(i128, u32)> {
 }
 
 /// A number as the validator prints it in English: thousands grouped, or with a power of ten where Go's `%g` has one.
-pub(super) fn printed(number: f64) -> String {
+pub(super) fn format_number(number: f64) -> String {
     let scientific = format!("{number:e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     match exponent.parse().unwrap_or_default() {
@@ -187,7 +187,7 @@ mod tests {
             (1.2345e-5, "1.2345×10⁻⁰⁵"),
             (1.5e300, "1.5×10³⁰⁰"),
         ] {
-            assert_eq!(printed(number), text);
+            assert_eq!(format_number(number), text);
         }
         assert_eq!(count(999), "999");
         assert_eq!(count(1_000_000), "1,000,000");

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tiphys_gocompat::strconv::quote;
 
 use super::{GLOBAL, Table, Val};
-use crate::{Chart, Compat, HelmError, dependencies::logged};
+use crate::{Chart, Compat, HelmError, dependencies::log_text};
 
 /// What Helm logs on standard error.
 pub(crate) type Warnings = Vec<String>;
@@ -102,7 +102,7 @@ impl Coalescer<'_> {
     /// Warns as Helm logs: Helm 3 with the line of its `coalesce.go`.
     fn warn(&mut self, line: u32, text: &str) {
         self.warnings.push(match self.compat {
-            Compat::Helm4 => format!("level=INFO msg={}", logged(text)),
+            Compat::Helm4 => format!("level=INFO msg={}", log_text(text)),
             Compat::Helm3 => format!("coalesce.go:{line}: {text}"),
         });
     }

@@ -4,8 +4,8 @@ mod coalesce;
 mod defaults;
 mod merge;
 mod options;
-mod read;
 mod strvals;
+mod values_file;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -16,7 +16,7 @@ pub(crate) use defaults::{Defaults, MergeCache, merged_defaults};
 pub(crate) use merge::merge_maps;
 pub use options::set_file_paths;
 pub(crate) use options::{apply, user_values};
-pub(crate) use read::read_values;
+pub(crate) use values_file::read_values;
 
 /// The key whose table every subchart sees.
 pub(crate) const GLOBAL: &str = "global";

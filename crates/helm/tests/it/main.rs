@@ -3,4 +3,4 @@
 
 mod origins;
 mod render;
-mod repeated;
+mod repeated_renders;

@@ -350,7 +350,7 @@ fn faults_of_large_charts_are_told_in_the_same_order_however_they_are_read() {
             Chart::load_as(&tree, "", Compat::Helm4)
         };
         let printed = chart.and_then(|chart| template(&chart, &options())).map(|output| output.stdout);
-        printed.map_err(|error| format!("{error}\n{:?}", error.debugged()))
+        printed.map_err(|error| format!("{error}\n{:?}", error.debug_output()))
     };
     let is_large = |name: &str| format!("chart file \"{name}\" is larger than");
     for (more, told) in [

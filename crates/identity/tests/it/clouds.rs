@@ -166,7 +166,7 @@ fn a_token_is_asked_for_once_while_it_is_good_and_refusals_rest() {
     let tokens = Tokens::default();
     let of = |secret: &str| {
         let identity = azure(AzureLogin::Secret(secret.into()), &server.url);
-        tokens.of(&identity, || identity.token(&client()?)).map_err(|error| error.to_string())
+        tokens.get_or_request(&identity, || identity.token(&client()?)).map_err(|error| error.to_string())
     };
     let count = |secret: &str| {
         for _ in 0..3 {

@@ -138,7 +138,7 @@ impl Walk {
             Content::Seq(items) => items
                 .iter_mut()
                 .try_for_each(|item| self.follow(item, path, set))
-                .map_err(|error| format!("visit traversal on path: [{}]: {error}", joined(path))),
+                .map_err(|error| format!("visit traversal on path: [{}]: {error}", join_steps(path))),
             Content::Map(_) => self.field(node, path, set),
             Content::Scalar(_) => Err("expected sequence or mapping node".to_owned()),
         }
@@ -172,7 +172,7 @@ impl Walk {
 }
 
 /// Steps as errors print them.
-fn joined(path: &[Step]) -> String {
+fn join_steps(path: &[Step]) -> String {
     let steps = path.iter().map(|step| format!("{}{}", step.name, if step.is_list { "[]" } else { "" }));
     steps.collect::<Vec<_>>().join(" ")
 }

@@ -2,7 +2,7 @@
 //! older exec plugins (kustomize docs, "Extending Kustomize"; KRM Functions Specification v1). None runs unless the
 //! injected [`FunctionRunner`] allows it by name; this crate starts no program itself.
 
-pub(crate) mod exchange;
+pub(crate) mod function_io;
 mod legacy;
 mod spec;
 
@@ -201,12 +201,12 @@ impl Function<'_> {
         let Some(program) = &self.program else { return Ok(Vec::new()) };
         let input = match program {
             FunctionProgram::Plugin { .. } => String::new(),
-            _ => exchange::generator_input(&self.config),
+            _ => function_io::generator_input(&self.config),
         };
         let nodes = self.invoke(program, &input, false, context)?;
         let resource = |node| {
             let mut made = Resource::new(node, self.location.clone(), &context.schemas);
-            exchange::take_generator_options(&mut made)?;
+            function_io::take_generator_options(&mut made)?;
             Ok(made)
         };
         nodes.into_iter().map(resource).collect()
@@ -254,11 +254,11 @@ impl Function<'_> {
                 let why = format!("failure in plugin configured via {place}; {failure}");
                 return Err(failed(&format!("{}: {why}", done.complaints)));
             }
-            return exchange::read_objects(context, &done.output, &self.name);
+            return function_io::read_objects(context, &done.output, &self.name);
         }
-        let nodes = exchange::read_documents(context, &done.output, &self.name)
+        let nodes = function_io::read_documents(context, &done.output, &self.name)
             .map_err(|error| told(failed(&error.to_string())))?;
-        let results = exchange::results(&done.output, &self.name);
+        let results = function_io::results(&done.output, &self.name);
         if let Some(failure) = &done.failure {
             let error = told(failed(failure));
             return Err(results.into_iter().fold(error, |error, result| error.advise(result)));
@@ -267,7 +267,7 @@ impl Function<'_> {
         if !complaints.is_empty() {
             context.warnings.push(format!("function {}: {complaints}", self.name));
         }
-        exchange::accept(context, nodes, &self.name)
+        function_io::accept(context, nodes, &self.name)
     }
 }
 
@@ -275,10 +275,10 @@ impl Transformer for Function<'_> {
     fn transform(&self, objects: &mut ResourceMap, context: &mut Context<'_>) -> Result<()> {
         let Some(program) = &self.program else { return Ok(()) };
         let input = match program {
-            FunctionProgram::Plugin { .. } => exchange::plugin_input(objects)?,
-            _ => exchange::transformer_input(objects, &self.config)?,
+            FunctionProgram::Plugin { .. } => function_io::plugin_input(objects)?,
+            _ => function_io::transformer_input(objects, &self.config)?,
         };
         let nodes = self.invoke(program, &input, true, context)?;
-        exchange::take_over(objects, nodes, &self.name, &self.location, context)
+        function_io::take_over(objects, nodes, &self.name, &self.location, context)
     }
 }

@@ -108,8 +108,9 @@ pub(crate) fn inflate(
         return Err(Error::new(ErrorKind::Unsupported, message));
     };
     let mut request = request(generator, context);
-    let fail = |message: String| Error::transform(message).at(Some(location.clone()));
-    let found = Found::look(generator, loader, context).map_err(|error| error.at(Some(location.clone())))?;
+    let fail = |message: String| Error::transform(message).located_at(Some(location.clone()));
+    let found = Found::find_or_pull(generator, loader, context)
+        .map_err(|error| error.located_at(Some(location.clone())))?;
     let base = match chart.values_merge.as_str() {
         "replace" if !chart.values_inline.is_empty() => String::new(),
         _ if chart.values_file.is_empty() => found.own_values(generator, loader)?,
@@ -140,7 +141,7 @@ struct Found {
 
 impl Found {
     /// Looks where `helm pull` would put the chart, and pulls it if it is not there.
-    fn look(generator: &HelmGenerator, loader: &Loader<'_>, context: &Context<'_>) -> Result<Self> {
+    fn find_or_pull(generator: &HelmGenerator, loader: &Loader<'_>, context: &Context<'_>) -> Result<Self> {
         let chart = &generator.chart;
         let folder = join_clean(&loader.file_name(&generator.chart_home()), &chart.name);
         if loader.tree().is_dir(&folder) {

@@ -64,7 +64,7 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<(Kustomization, Source)> {
     let file: Arc<str> = file.into();
     let value = tiphys_yaml::from_yaml(text).map_err(|error| {
         let place = error.position().map(|at| Location::new(file.clone(), at.line, at.column));
-        Error::new(ErrorKind::MalformedYaml, format!("invalid Kustomization: {error}")).at(place)
+        Error::new(ErrorKind::MalformedYaml, format!("invalid Kustomization: {error}")).located_at(place)
     })?;
     let root = tiphys_yaml::parse_first(text, tiphys_yaml::Profile::Go2).ok().flatten();
     let mut source = Source { file, is_empty: false, root: root.map(|document| document.root) };
@@ -77,7 +77,7 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<(Kustomization, Source)> {
 fn misfit_error(misfit: Misfit, source: &Source) -> Error {
     let path: Vec<&str> = misfit.path.iter().map(String::as_str).collect();
     let error = Error::new(ErrorKind::Kustomization, format!("invalid Kustomization: {}", misfit.message))
-        .at(Some(source.locate(&path)));
+        .located_at(Some(source.locate(&path)));
     match misfit.advice() {
         Some(advice) => error.advise(advice),
         None => error,

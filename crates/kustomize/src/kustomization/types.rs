@@ -10,7 +10,7 @@ const fn flag(name: &'static str) -> Field {
     Field { name, inside: "", of: &Type::Bool }
 }
 
-const fn of(name: &'static str, of: &'static Type) -> Field {
+const fn typed(name: &'static str, of: &'static Type) -> Field {
     Field { name, inside: "", of }
 }
 
@@ -25,8 +25,8 @@ static METADATA: Object = Object {
     fields: &[
         text("name"),
         text("namespace"),
-        of("labels", &Type::TextMap),
-        of("annotations", &Type::TextMap),
+        typed("labels", &Type::TextMap),
+        typed("annotations", &Type::TextMap),
     ],
 };
 
@@ -52,8 +52,8 @@ pub(crate) static PATCH: Object = Object {
     fields: &[
         text("path"),
         text("patch"),
-        of("target", &Type::Object(&SELECTOR)),
-        of("options", &Type::Object(&PATCH_OPTIONS)),
+        typed("target", &Type::Object(&SELECTOR)),
+        typed("options", &Type::Object(&PATCH_OPTIONS)),
     ],
 };
 
@@ -63,7 +63,7 @@ static IMAGE: Object = Object {
 };
 
 static REPLICA: Object =
-    Object { name: "Replica", fields: &[text("name"), of("count", &Type::Int("int64"))] };
+    Object { name: "Replica", fields: &[text("name"), typed("count", &Type::Int("int64"))] };
 
 static FIELD_SPEC: Object = Object {
     name: "FieldSpec",
@@ -81,18 +81,18 @@ static FIELD_SPECS: Type = Type::List(&Type::Object(&FIELD_SPEC));
 static LABEL: Object = Object {
     name: "Label",
     fields: &[
-        of("pairs", &Type::TextMap),
+        typed("pairs", &Type::TextMap),
         flag("includeSelectors"),
         flag("includeTemplates"),
-        of("fields", &FIELD_SPECS),
+        typed("fields", &FIELD_SPECS),
     ],
 };
 
 static GENERATOR_OPTIONS: Object = Object {
     name: "GeneratorOptions",
     fields: &[
-        of("labels", &Type::TextMap),
-        of("annotations", &Type::TextMap),
+        typed("labels", &Type::TextMap),
+        typed("annotations", &Type::TextMap),
         flag("disableNameSuffixHash"),
         flag("immutable"),
     ],
@@ -119,7 +119,7 @@ static SECRET: Object = Object { name: "SecretArgs", fields: generator_fields!(t
 
 static FIELD_OPTIONS: Object = Object {
     name: "FieldOptions",
-    fields: &[text("delimiter"), of("index", &Type::Int("int")), text("encoding"), flag("create")],
+    fields: &[text("delimiter"), typed("index", &Type::Int("int")), text("encoding"), flag("create")],
 };
 
 static SOURCE: Object = Object {
@@ -131,17 +131,17 @@ static SOURCE: Object = Object {
         inside("ResId.", "name", &Type::Text),
         inside("ResId.", "namespace", &Type::Text),
         text("fieldPath"),
-        of("options", &Type::Object(&FIELD_OPTIONS)),
+        typed("options", &Type::Object(&FIELD_OPTIONS)),
     ],
 };
 
 static TARGET: Object = Object {
     name: "TargetSelector",
     fields: &[
-        of("select", &Type::Object(&SELECTOR)),
-        of("reject", &Type::List(&Type::Object(&SELECTOR))),
-        of("fieldPaths", &TEXTS),
-        of("options", &Type::Object(&FIELD_OPTIONS)),
+        typed("select", &Type::Object(&SELECTOR)),
+        typed("reject", &Type::List(&Type::Object(&SELECTOR))),
+        typed("fieldPaths", &TEXTS),
+        typed("options", &Type::Object(&FIELD_OPTIONS)),
     ],
 };
 
@@ -174,17 +174,20 @@ static VAR: Object = Object {
     name: "Var",
     fields: &[
         text("name"),
-        of("objref", &Type::Object(&VAR_TARGET)),
-        of("fieldref", &Type::Object(&VAR_FIELD)),
+        typed("objref", &Type::Object(&VAR_TARGET)),
+        typed("fieldref", &Type::Object(&VAR_FIELD)),
     ],
 };
 
 static LEGACY_SORT: Object =
-    Object { name: "LegacySortOptions", fields: &[of("orderFirst", &TEXTS), of("orderLast", &TEXTS)] };
+    Object { name: "LegacySortOptions", fields: &[typed("orderFirst", &TEXTS), typed("orderLast", &TEXTS)] };
 
 static SORT: Object = Object {
     name: "SortOptions",
-    fields: &[of("order", &Type::Named("SortOrder")), of("legacySortOptions", &Type::Object(&LEGACY_SORT))],
+    fields: &[
+        typed("order", &Type::Named("SortOrder")),
+        typed("legacySortOptions", &Type::Object(&LEGACY_SORT)),
+    ],
 };
 
 static HELM_GLOBALS: Object =
@@ -198,13 +201,13 @@ static HELM_CHART: Object = Object {
         text("repo"),
         text("releaseName"),
         text("namespace"),
-        of("additionalValuesFiles", &TEXTS),
+        typed("additionalValuesFiles", &TEXTS),
         text("valuesFile"),
-        of("valuesInline", &Type::AnyMap),
+        typed("valuesInline", &Type::AnyMap),
         text("valuesMerge"),
         flag("includeCRDs"),
         flag("skipHooks"),
-        of("apiVersions", &TEXTS),
+        typed("apiVersions", &TEXTS),
         text("kubeVersion"),
         text("nameTemplate"),
         flag("skipTests"),
@@ -224,11 +227,11 @@ static OLD_HELM_CHART: Object = Object {
         text("helmBin"),
         text("helmHome"),
         text("values"),
-        of("valuesLocal", &Type::AnyMap),
+        typed("valuesLocal", &Type::AnyMap),
         text("valuesMerge"),
         text("releaseName"),
         text("releaseNamespace"),
-        of("extraArgs", &TEXTS),
+        typed("extraArgs", &TEXTS),
     ],
 };
 
@@ -238,38 +241,38 @@ pub(crate) static KUSTOMIZATION: Object = Object {
     fields: &[
         inside("TypeMeta.", "kind", &Type::Text),
         inside("TypeMeta.", "apiVersion", &Type::Text),
-        of("metadata", &Type::Object(&METADATA)),
-        of("openapi", &Type::TextMap),
+        typed("metadata", &Type::Object(&METADATA)),
+        typed("openapi", &Type::TextMap),
         text("namePrefix"),
         text("nameSuffix"),
         text("namespace"),
-        of("commonLabels", &Type::TextMap),
-        of("labels", &Type::List(&Type::Object(&LABEL))),
-        of("commonAnnotations", &Type::TextMap),
-        of("patchesStrategicMerge", &Type::List(&Type::Named("PatchStrategicMerge"))),
-        of("patchesJson6902", &Type::List(&Type::Object(&PATCH))),
-        of("patches", &Type::List(&Type::Object(&PATCH))),
-        of("images", &Type::List(&Type::Object(&IMAGE))),
-        of("imageTags", &Type::List(&Type::Object(&IMAGE))),
-        of("replacements", &Type::List(&Type::Object(&REPLACEMENT))),
-        of("replicas", &Type::List(&Type::Object(&REPLICA))),
-        of("vars", &Type::List(&Type::Object(&VAR))),
-        of("sortOptions", &Type::Object(&SORT)),
-        of("resources", &TEXTS),
-        of("components", &TEXTS),
-        of("crds", &TEXTS),
-        of("bases", &TEXTS),
-        of("configMapGenerator", &Type::List(&Type::Object(&CONFIG_MAP))),
-        of("secretGenerator", &Type::List(&Type::Object(&SECRET))),
-        of("helmGlobals", &Type::Object(&HELM_GLOBALS)),
-        of("helmCharts", &Type::List(&Type::Object(&HELM_CHART))),
-        of("helmChartInflationGenerator", &Type::List(&Type::Object(&OLD_HELM_CHART))),
-        of("generatorOptions", &Type::Object(&GENERATOR_OPTIONS)),
-        of("configurations", &TEXTS),
-        of("generators", &TEXTS),
-        of("transformers", &TEXTS),
-        of("validators", &TEXTS),
-        of("buildMetadata", &TEXTS),
+        typed("commonLabels", &Type::TextMap),
+        typed("labels", &Type::List(&Type::Object(&LABEL))),
+        typed("commonAnnotations", &Type::TextMap),
+        typed("patchesStrategicMerge", &Type::List(&Type::Named("PatchStrategicMerge"))),
+        typed("patchesJson6902", &Type::List(&Type::Object(&PATCH))),
+        typed("patches", &Type::List(&Type::Object(&PATCH))),
+        typed("images", &Type::List(&Type::Object(&IMAGE))),
+        typed("imageTags", &Type::List(&Type::Object(&IMAGE))),
+        typed("replacements", &Type::List(&Type::Object(&REPLACEMENT))),
+        typed("replicas", &Type::List(&Type::Object(&REPLICA))),
+        typed("vars", &Type::List(&Type::Object(&VAR))),
+        typed("sortOptions", &Type::Object(&SORT)),
+        typed("resources", &TEXTS),
+        typed("components", &TEXTS),
+        typed("crds", &TEXTS),
+        typed("bases", &TEXTS),
+        typed("configMapGenerator", &Type::List(&Type::Object(&CONFIG_MAP))),
+        typed("secretGenerator", &Type::List(&Type::Object(&SECRET))),
+        typed("helmGlobals", &Type::Object(&HELM_GLOBALS)),
+        typed("helmCharts", &Type::List(&Type::Object(&HELM_CHART))),
+        typed("helmChartInflationGenerator", &Type::List(&Type::Object(&OLD_HELM_CHART))),
+        typed("generatorOptions", &Type::Object(&GENERATOR_OPTIONS)),
+        typed("configurations", &TEXTS),
+        typed("generators", &TEXTS),
+        typed("transformers", &TEXTS),
+        typed("validators", &TEXTS),
+        typed("buildMetadata", &TEXTS),
     ],
 };
 
@@ -279,7 +282,7 @@ static NAME_REFERENCE: Object = Object {
         inside("Gvk.", "group", &Type::Text),
         inside("Gvk.", "version", &Type::Text),
         inside("Gvk.", "kind", &Type::Text),
-        of("fieldSpecs", &FIELD_SPECS),
+        typed("fieldSpecs", &FIELD_SPECS),
     ],
 };
 
@@ -287,17 +290,17 @@ static NAME_REFERENCE: Object = Object {
 pub(crate) static CONFIGURATION: Object = Object {
     name: "TransformerConfig",
     fields: &[
-        of("namePrefix", &FIELD_SPECS),
-        of("nameSuffix", &FIELD_SPECS),
-        of("namespace", &FIELD_SPECS),
-        of("commonLabels", &FIELD_SPECS),
-        of("labels", &FIELD_SPECS),
-        of("templateLabels", &FIELD_SPECS),
-        of("commonAnnotations", &FIELD_SPECS),
-        of("nameReference", &Type::List(&Type::Object(&NAME_REFERENCE))),
-        of("varReference", &FIELD_SPECS),
-        of("images", &FIELD_SPECS),
-        of("replicas", &FIELD_SPECS),
+        typed("namePrefix", &FIELD_SPECS),
+        typed("nameSuffix", &FIELD_SPECS),
+        typed("namespace", &FIELD_SPECS),
+        typed("commonLabels", &FIELD_SPECS),
+        typed("labels", &FIELD_SPECS),
+        typed("templateLabels", &FIELD_SPECS),
+        typed("commonAnnotations", &FIELD_SPECS),
+        typed("nameReference", &Type::List(&Type::Object(&NAME_REFERENCE))),
+        typed("varReference", &FIELD_SPECS),
+        typed("images", &FIELD_SPECS),
+        typed("replicas", &FIELD_SPECS),
     ],
 };
 
@@ -309,30 +312,30 @@ static CONTAINER: Object = Object {
     fields: &[
         text("image"),
         flag("network"),
-        of("mounts", &Type::List(&Type::Object(&MOUNT))),
-        of("envs", &TEXTS),
+        typed("mounts", &Type::List(&Type::Object(&MOUNT))),
+        typed("envs", &TEXTS),
     ],
 };
 
 static EXEC: Object =
-    Object { name: "ExecSpec", fields: &[text("path"), of("args", &TEXTS), of("envs", &TEXTS)] };
+    Object { name: "ExecSpec", fields: &[text("path"), typed("args", &TEXTS), typed("envs", &TEXTS)] };
 
 /// The specification of a KRM function in its annotation.
 pub(crate) static FUNCTION: Object = Object {
     name: "FunctionSpec",
     fields: &[
         flag("deferFailure"),
-        of("container", &Type::Object(&CONTAINER)),
-        of("exec", &Type::Object(&EXEC)),
+        typed("container", &Type::Object(&CONTAINER)),
+        typed("exec", &Type::Object(&EXEC)),
     ],
 };
 
 static VALUE_ADD_TARGET: Object = Object {
     name: "Target",
     fields: &[
-        of("selector", &Type::Object(&SELECTOR)),
+        typed("selector", &Type::Object(&SELECTOR)),
         text("fieldPath"),
-        of("filePathPosition", &Type::Int("int")),
+        typed("filePathPosition", &Type::Int("int")),
     ],
 };
 
@@ -346,7 +349,7 @@ macro_rules! generator_plugin {
         Object {
             name: $name,
             fields: &[
-                of("metadata", &Type::Object(&METADATA)),
+                typed("metadata", &Type::Object(&METADATA)),
                 inside(concat!($args, ".GeneratorArgs."), "namespace", &Type::Text),
                 inside(concat!($args, ".GeneratorArgs."), "name", &Type::Text),
                 inside(concat!($args, ".GeneratorArgs."), "behavior", &Type::Text),
@@ -372,7 +375,7 @@ pub(crate) static SECRET_PLUGIN: Object =
 pub(crate) static HELM_PLUGIN: Object = Object {
     name: "HelmChartInflationGeneratorPlugin",
     fields: &[
-        of("metadata", &Type::Object(&METADATA)),
+        typed("metadata", &Type::Object(&METADATA)),
         inside("HelmGlobals.", "chartHome", &Type::Text),
         inside("HelmGlobals.", "configHome", &Type::Text),
         inside("HelmChart.", "name", &Type::Text),
@@ -400,29 +403,29 @@ pub(crate) static HELM_PLUGIN: Object = Object {
 pub(crate) static PLUGIN: Object = Object {
     name: "Plugin",
     fields: &[
-        of("metadata", &Type::Object(&METADATA)),
-        of("annotations", &Type::TextMap),
-        of("labels", &Type::TextMap),
-        of("fieldSpecs", &FIELD_SPECS),
-        of("imageTag", &Type::Object(&IMAGE)),
+        typed("metadata", &Type::Object(&METADATA)),
+        typed("annotations", &Type::TextMap),
+        typed("labels", &Type::TextMap),
+        typed("fieldSpecs", &FIELD_SPECS),
+        typed("imageTag", &Type::Object(&IMAGE)),
         flag("unsetOnly"),
         text("setRoleBindingSubjects"),
-        of("target", &Type::Object(&SELECTOR)),
+        typed("target", &Type::Object(&SELECTOR)),
         text("path"),
         text("jsonOp"),
         text("patch"),
-        of("paths", &TEXTS),
-        of("patches", &Type::Text),
+        typed("paths", &TEXTS),
+        typed("patches", &Type::Text),
         text("prefix"),
         text("suffix"),
-        of("replica", &Type::Object(&REPLICA)),
-        of("replacements", &Type::List(&Type::Object(&REPLACEMENT))),
+        typed("replica", &Type::Object(&REPLICA)),
+        typed("replacements", &Type::List(&Type::Object(&REPLACEMENT))),
         text("value"),
-        of("targets", &Type::List(&Type::Object(&VALUE_ADD_TARGET))),
+        typed("targets", &Type::List(&Type::Object(&VALUE_ADD_TARGET))),
         text("targetFilePath"),
         text("cloud"),
-        of("kubernetesService", &Type::Object(&KUBERNETES_SERVICE)),
-        of("serviceAccount", &Type::Object(&CLOUD_ACCOUNT)),
-        of("sortOptions", &Type::Object(&SORT)),
+        typed("kubernetesService", &Type::Object(&KUBERNETES_SERVICE)),
+        typed("serviceAccount", &Type::Object(&CLOUD_ACCOUNT)),
+        typed("sortOptions", &Type::Object(&SORT)),
     ],
 };

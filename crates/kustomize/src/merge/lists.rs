@@ -185,7 +185,7 @@ impl Merger<'_> {
             (None, None) => Ok(None),
             (Some(target), Some(patch)) if target == patch => {
                 let node = std::mem::replace(&mut lists.store[target], Node::null());
-                let node = self.again(node, schema)?;
+                let node = self.merge_with_itself(node, schema)?;
                 let found = node.as_ref().is_some_and(|node| !node.is_null());
                 lists.store[target] = node.unwrap_or_else(Node::null);
                 Ok(found.then_some(target))

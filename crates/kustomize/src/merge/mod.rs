@@ -73,7 +73,7 @@ impl Merger<'_> {
             (None, None) => Ok(Outcome::Gone),
             (None, Some(patch)) => self.add(patch, schema),
             (Some(target), None) => self.keep(target, schema),
-            (Some(target), Some(patch)) => self.both(target, patch, schema),
+            (Some(target), Some(patch)) => self.merge_both(target, patch, schema),
         };
         self.depth -= 1;
         outcome
@@ -97,7 +97,7 @@ impl Merger<'_> {
     }
 
     /// Both sides are there.
-    fn both(
+    fn merge_both(
         &mut self,
         target: &mut Node,
         patch: Node,
@@ -182,7 +182,7 @@ impl Merger<'_> {
             };
             let below = schema.and_then(|schema| schema.field(&name));
             let outcome = self.walk(target.get_mut(&name), value, below)?;
-            put(target, &name, key, outcome)?;
+            set_outcome(target, &name, key, outcome)?;
         }
         Ok(())
     }
@@ -241,7 +241,7 @@ impl Merger<'_> {
         let Content::Map(pairs) = &mut node.content else { return Ok(node) };
         for (key, value) in std::mem::take(pairs) {
             let below = schema.and_then(|schema| schema.field(key.value()));
-            match self.again(value, below)? {
+            match self.merge_with_itself(value, below)? {
                 Some(value) if !value.is_null() => pairs.push((key, value)),
                 _ => {}
             }
@@ -250,7 +250,11 @@ impl Merger<'_> {
     }
 
     /// A value below a new mapping: kyaml merges it with itself.
-    fn again(&mut self, mut value: Node, schema: Option<Schema<'_>>) -> Result<Option<Node>, String> {
+    fn merge_with_itself(
+        &mut self,
+        mut value: Node,
+        schema: Option<Schema<'_>>,
+    ) -> Result<Option<Node>, String> {
         if self.depth > MAX_DEPTH {
             return Err(format!("exceeded max depth of {MAX_DEPTH}"));
         }
@@ -279,7 +283,7 @@ fn extend(schemas: &Schemas) -> &Schemas {
 }
 
 /// Sets a field of the target to what became of it.
-fn put(target: &mut Node, name: &str, key: Option<&Node>, outcome: Outcome) -> Result<(), String> {
+fn set_outcome(target: &mut Node, name: &str, key: Option<&Node>, outcome: Outcome) -> Result<(), String> {
     match outcome {
         Outcome::Target => Ok(()),
         Outcome::Gone => target.clear(name).map(drop),

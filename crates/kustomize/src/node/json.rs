@@ -20,19 +20,19 @@ pub(crate) const MAX_DEPTH: usize = 512;
 /// In Go's words: keys given twice, keys that are no text, values without a JSON form.
 pub(crate) fn to_json(node: &Node) -> Result<Value, String> {
     value_of(node, 0).map_err(|fault| match fault {
-        Fault::Duplicate(key) => duplicates(node, &key),
-        Fault::Other(text) => text,
+        JsonError::Duplicate(key) => duplicates(node, &key),
+        JsonError::Other(text) => text,
     })
 }
 
 /// Why a node has no JSON value.
-enum Fault {
+enum JsonError {
     /// This key of one of its mappings is there twice.
     Duplicate(String),
     Other(String),
 }
 
-impl From<String> for Fault {
+impl From<String> for JsonError {
     fn from(text: String) -> Self {
         Self::Other(text)
     }
@@ -50,7 +50,7 @@ fn duplicates(node: &Node, key: &str) -> String {
     }
 }
 
-fn value_of(node: &Node, depth: usize) -> Result<Value, Fault> {
+fn value_of(node: &Node, depth: usize) -> Result<Value, JsonError> {
     if depth > MAX_DEPTH {
         return Err(format!("exceeded max depth of {MAX_DEPTH}").into());
     }
@@ -65,7 +65,7 @@ fn value_of(node: &Node, depth: usize) -> Result<Value, Fault> {
                 }
                 let value = value_of(value, depth + 1)?;
                 if map.insert(key.value().to_owned(), value).is_some() {
-                    return Err(Fault::Duplicate(key.value().to_owned()));
+                    return Err(JsonError::Duplicate(key.value().to_owned()));
                 }
             }
             Ok(Value::Object(map))

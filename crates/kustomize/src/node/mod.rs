@@ -1,6 +1,7 @@
 //! The tree that transformers work on: like kyaml's `RNode`, without comments, with origins.
 
 mod convert;
+mod fast_parser;
 mod fields;
 mod go_value;
 mod json;
@@ -8,12 +9,12 @@ mod matcher;
 mod metadata;
 mod path;
 mod scalar;
-mod share;
-mod simple;
+mod shared_nodes;
 
 use smol_str::SmolStr;
 
 pub(crate) use convert::{Conversion, from_yaml_node};
+pub(crate) use fast_parser::read_simple;
 pub(crate) use fields::kind_error;
 pub(crate) use go_value::go_syntax;
 pub(crate) use json::{
@@ -25,8 +26,7 @@ pub(crate) use path::{
     at_positions, list_index, lookup, lookup_create, lookup_mut, positions, smarter_split, split_path,
 };
 pub(crate) use scalar::{Resolved, reads_as_string, resolve};
-pub(crate) use share::sync_shared;
-pub(crate) use simple::read_simple;
+pub(crate) use shared_nodes::sync_shared;
 
 /// The bit of [`Node::origin`] that marks a value written since origins were last recorded; the
 /// other bits are then the entry of the value that it replaced.

@@ -74,7 +74,7 @@ impl Schemas {
     ///
     /// # Errors
     /// As [`Self::from_openapi`].
-    pub(crate) fn extended(&self, document: &serde_json::Value) -> Result<Self, SchemaError> {
+    pub(crate) fn extend_from(&self, document: &serde_json::Value) -> Result<Self, SchemaError> {
         openapi::read(document, self.clone())
     }
 

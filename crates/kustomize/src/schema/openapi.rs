@@ -23,7 +23,7 @@ pub(super) fn read(document: &Value, base: Schemas) -> Result<Schemas, SchemaErr
     };
     let mut reader = Reader { definitions, named: HashMap::new(), set: base };
     for (name, definition) in definitions {
-        let of = reader.named(name, 0);
+        let of = reader.type_named(name, 0);
         for gvk in extension(definition, "x-kubernetes-group-version-kind")
             .and_then(Value::as_array)
             .into_iter()
@@ -51,7 +51,7 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// The type of a definition, read at its first use; the number is given before the fields are
     /// read, so that definitions may contain themselves.
-    fn named(&mut self, name: &str, depth: usize) -> Option<TypeId> {
+    fn type_named(&mut self, name: &str, depth: usize) -> Option<TypeId> {
         let Some((name, definition)) = self.definitions.get_key_value(name) else {
             return self.set.names.get(name).copied();
         };
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
 
     fn object(&mut self, schema: &'a Value, name: Option<&'a str>, depth: usize) -> Option<TypeId> {
         if let Some(name) = name {
-            return self.named(name, depth);
+            return self.type_named(name, depth);
         }
         if schema.get("properties").is_none() && schema.get("additionalProperties").is_none() {
             return None;

@@ -51,7 +51,7 @@ impl<'a> Target<'a> {
         all.vars
             .add(&vars, &mut all.objects)
             .context(|| format!("merging vars {}", crate::vars::describe_all(&vars)))
-            .map_err(|error| error.at(Some(self.locate(&["vars"]))))?;
+            .map_err(|error| error.located_at(Some(self.locate(&["vars"]))))?;
         Ok(all)
     }
 
@@ -64,11 +64,11 @@ impl<'a> Target<'a> {
             let place = Some(Location::new(self.loader.file_name(path), 0, 0));
             let value = tiphys_yaml::from_yaml_strict(&text).map_err(|error| {
                 Error::new(ErrorKind::MalformedYaml, format!("error converting YAML to JSON: {error}"))
-                    .at(place.clone())
+                    .located_at(place.clone())
             })?;
             let value = conform(&value, &types::CONFIGURATION, Mode::LenientStrict).map_err(|misfit| {
                 let message = format!("error unmarshaling JSON: while decoding JSON: {}", misfit.message);
-                let error = Error::new(ErrorKind::Kustomization, message).at(place.clone());
+                let error = Error::new(ErrorKind::Kustomization, message).located_at(place.clone());
                 misfit.advice().into_iter().fold(error, Error::advise)
             })?;
             let mut more: TransformerConfig = from_conformed(&value)?;
@@ -88,7 +88,7 @@ impl<'a> Target<'a> {
     ) -> Result<()> {
         for (index, path) in paths.iter().enumerate() {
             let place = self.locate(&[field, &index.to_string()]);
-            self.add_resource(all, path, context).map_err(|error| error.at(Some(place)))?;
+            self.add_resource(all, path, context).map_err(|error| error.located_at(Some(place)))?;
         }
         Ok(())
     }
@@ -156,13 +156,13 @@ impl<'a> Target<'a> {
         if is_component && kind != COMPONENT {
             let message = format!("expected kind '{COMPONENT}' for path '{root}' but got '{kind}'");
             return Err(Error::new(ErrorKind::Kustomization, message)
-                .at(Some(below.locate(&["kind"])))
+                .located_at(Some(below.locate(&["kind"])))
                 .advise("list it under `resources`, or make it a component"));
         }
         if !is_component && kind == COMPONENT {
             let message = format!("expected kind != '{COMPONENT}' for path '{root}'");
             return Err(Error::new(ErrorKind::Kustomization, message)
-                .at(Some(below.locate(&["kind"])))
+                .located_at(Some(below.locate(&["kind"])))
                 .advise("list it under `components`"));
         }
         below
@@ -180,13 +180,15 @@ impl<'a> Target<'a> {
         for (index, path) in paths.iter().enumerate() {
             let place = self.locate(&["components", &index.to_string()]);
             let below = self.loader.enter(path).map_err(|error| {
-                error.reword(|text| format!("loader.New {}", quote(text))).at(Some(place.clone()))
+                error.reword(|text| format!("loader.New {}", quote(text))).located_at(Some(place.clone()))
             })?;
             let merged = self
                 .build_below(below, path, true, Some(all), context)
                 .and_then(|from_below| self.merge_into_nothing(from_below, path));
             all = merged.map_err(|error| {
-                error.reword(|text| format!("accumulateDirectory: {}", quote(text))).at(Some(place.clone()))
+                error
+                    .reword(|text| format!("accumulateDirectory: {}", quote(text)))
+                    .located_at(Some(place.clone()))
             })?;
         }
         Ok(all)

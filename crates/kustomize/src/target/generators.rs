@@ -35,7 +35,7 @@ impl<'a> Target<'a> {
             let mut made = ResourceMap::default();
             made.append(
                 self.generate(&generator, context)
-                    .map_err(|error| error.at(Some(generator.location.clone())))?,
+                    .map_err(|error| error.located_at(Some(generator.location.clone())))?,
             )?;
             if let Some(provenance) = &generator.provenance {
                 for resource in &mut made.list {
@@ -83,7 +83,12 @@ impl<'a> Target<'a> {
                 let options =
                     generate::merge_options(args.options.as_ref(), self.k.generator_options.as_ref());
                 let args = GeneratorArgs { options, ..args.clone() };
-                generators.push(self.configured(Generator::Data(kind, args), (field, index), name, context));
+                generators.push(self.generator_config(
+                    Generator::Data(kind, args),
+                    (field, index),
+                    name,
+                    context,
+                ));
             }
         }
         let globals = self.k.helm_globals.clone().unwrap_or_default();
@@ -98,7 +103,7 @@ impl<'a> Target<'a> {
                 self.configuring(error, "HelmChartInflationGenerator", &helm.config(), ("helmCharts", index))
             })?;
             let generator = Generator::Helm(Box::new(helm));
-            generators.push(self.configured(
+            generators.push(self.generator_config(
                 generator,
                 ("helmCharts", index),
                 "HelmChartInflationGenerator",
@@ -108,7 +113,7 @@ impl<'a> Target<'a> {
         Ok(generators)
     }
 
-    fn configured(
+    fn generator_config(
         &self,
         generator: Generator<'a>,
         (field, index): (&str, usize),
@@ -134,7 +139,9 @@ impl<'a> Target<'a> {
         (field, index): (&str, usize),
     ) -> Error {
         let place = self.locate(&[field, &index.to_string()]);
-        error.context(format!("trouble configuring builtin {kind} with config: `\n{config}`")).at(Some(place))
+        error
+            .context(format!("trouble configuring builtin {kind} with config: `\n{config}`"))
+            .located_at(Some(place))
     }
 
     /// Configurations of plugins: inline objects first, then files and folders.

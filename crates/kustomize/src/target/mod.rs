@@ -86,7 +86,7 @@ pub(crate) fn build<'a>(
 fn drop_local(objects: &mut ResourceMap) -> Result<()> {
     let check = |resource: &Resource| {
         crate::reader::check_metadata(&resource.node, &resource.state_annotations()).map_err(|message| {
-            Error::new(ErrorKind::MalformedYaml, message).at(Some(resource.location.clone()))
+            Error::new(ErrorKind::MalformedYaml, message).located_at(Some(resource.location.clone()))
         })
     };
     objects.drop_empties();
@@ -104,7 +104,9 @@ fn check_maps(resource: &Resource) -> Result<()> {
     let metadata = resource.node.get("metadata");
     let maps = ["labels", "annotations"].into_iter().filter_map(|field| metadata?.get(field));
     match maps.into_iter().find(|map| map.items().len() % 2 == 1) {
-        Some(list) => Err(Error::transform(kind_error(Kind::Map, list)).at(Some(resource.location.clone()))),
+        Some(list) => {
+            Err(Error::transform(kind_error(Kind::Map, list)).located_at(Some(resource.location.clone())))
+        }
         None => Ok(()),
     }
 }
@@ -130,13 +132,15 @@ impl<'a> Target<'a> {
         legacy::fix(&mut k);
         if source.is_empty && edits.is_none_or(overlay::Overlay::edits_nothing) {
             return Err(Error::new(ErrorKind::Kustomization, "kustomization.yaml is empty")
-                .at(Some(source.locate(&[]))));
+                .located_at(Some(source.locate(&[]))));
         }
         let errors = kustomization::field_errors(&k);
         if !errors.is_empty() {
             let message =
                 format!("Failed to read kustomization file under {}:\n{}", loader.root(), errors.join("\n"));
-            return Err(Error::new(ErrorKind::Kustomization, message).at(Some(source.locate(&["kind"]))));
+            return Err(
+                Error::new(ErrorKind::Kustomization, message).located_at(Some(source.locate(&["kind"])))
+            );
         }
         if let Some(edits) = edits {
             overlay::apply(edits, &mut k, &loader)?;
@@ -147,7 +151,7 @@ impl<'a> Target<'a> {
     /// Lets the kustomization choose the schemas, unless one before it has.
     fn choose_schemas(&self, context: &mut Context<'_>, first: bool) -> Result<()> {
         let invalid = |message: &str| {
-            Error::new(ErrorKind::Kustomization, message).at(Some(self.source.locate(&["openapi"])))
+            Error::new(ErrorKind::Kustomization, message).located_at(Some(self.source.locate(&["openapi"])))
         };
         let path = self.k.openapi.get("path");
         let bytes = path.map(|path| self.loader.load(path)).transpose()?;
@@ -164,7 +168,7 @@ impl<'a> Target<'a> {
                 .map_err(|error| invalid(&format!("invalid schema file: {error}")))?;
             // Below the top kustomize has read its own schemas by then, and keeps them beside the new.
             let read =
-                if first { Schemas::from_openapi(&document) } else { context.schemas.extended(&document) };
+                if first { Schemas::from_openapi(&document) } else { context.schemas.extend_from(&document) };
             context.schemas = Arc::new(read.map_err(|error| invalid(&error.to_string()))?);
             context.schemas_chosen = true;
         } else if let Some(version) = version.filter(|version| !version.is_empty()) {
@@ -214,7 +218,7 @@ impl<'a> Target<'a> {
 /// The kustomization file of a folder.
 fn find_file(loader: &Loader<'_>) -> Result<(&'static str, String)> {
     let found: Vec<_> =
-        FILE_NAMES.into_iter().filter_map(|name| Some((name, loader.load_if_there(name)?))).collect();
+        FILE_NAMES.into_iter().filter_map(|name| Some((name, loader.load_if_present(name)?))).collect();
     match found.as_slice() {
         [(name, bytes)] => match tiphys_yaml::decode_text(bytes) {
             Ok(text) => Ok((*name, text.into_owned())),

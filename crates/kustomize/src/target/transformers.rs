@@ -8,7 +8,7 @@ use crate::{
     context::Context,
     error::{Error, Result},
     fields::TransformerConfig,
-    functions::exchange::PATHS,
+    functions::function_io::PATHS,
     kustomization::model::{FieldSpec, Label, Patch},
     plugins,
     resource::Resource,
@@ -55,7 +55,7 @@ impl<'a> Target<'a> {
             validator.run(&mut all.objects, context)?;
             if let Some(change) = difference(&before, &all.objects) {
                 let text = format!("validator shouldn't modify the resource map: {change}");
-                let error = Error::transform(text).at(Some(validator.location));
+                let error = Error::transform(text).located_at(Some(validator.location));
                 return Err(if only_paths_differ(&before, &all.objects) {
                     error.advise("the function changed nothing: kustomize notes paths at what functions return, and takes them for changes; list it under `transformers`")
                 } else {
@@ -221,7 +221,7 @@ impl<'a> Target<'a> {
             let inline = self.inline_patch(&patch.patch, &location, context);
             let transformer =
                 plugins::load_json_patch(patch.target.as_ref(), &patch.path, inline, &self.loader, context)
-                    .map_err(|error| self.configuring(error, KIND, &shown(&patch), (FIELD, index)))?;
+                    .map_err(|error| self.configuring(error, KIND, &config_text(&patch), (FIELD, index)))?;
             list.push(self.configure(Box::new(transformer), &[FIELD, &number], KIND, context));
         }
         Ok(())
@@ -252,7 +252,7 @@ impl<'a> Target<'a> {
 }
 
 /// The configuration that an entry of `patchesJson6902` makes, as errors show it: without what is empty.
-fn shown(patch: &Patch) -> String {
+fn config_text(patch: &Patch) -> String {
     let mut config = serde_json::json!({});
     if let Some(target) = &patch.target {
         config["target"] = serde_json::json!(target);

@@ -40,11 +40,11 @@ fn hash(node: &Node) -> Result<String, String> {
     };
     let digest = Sha256::digest(text.as_bytes());
     let hex: String = digest.iter().take(5).map(|byte| format!("{byte:02x}")).collect();
-    Ok(hex.chars().map(spoken).collect())
+    Ok(hex.chars().map(safe_letter).collect())
 }
 
 /// Letters that make no words.
-fn spoken(letter: char) -> char {
+fn safe_letter(letter: char) -> char {
     match letter {
         '0' => 'g',
         '1' => 'h',

@@ -63,7 +63,7 @@ impl<'a> ImageName<'a> {
         Self::Regex(Regex::compile(&pattern).ok())
     }
 
-    fn fits(&self, image: &str) -> bool {
+    fn matches(&self, image: &str) -> bool {
         match self {
             Self::Regex(regex) => regex.as_ref().is_some_and(|regex| regex.is_match(image)),
             Self::Literal(name) => image.strip_prefix(name).is_some_and(is_tag_and_digest),
@@ -133,7 +133,7 @@ impl ImageTag {
     /// Changes an image of the name; says whether it is one.
     fn set(&self, node: &mut Node, name: &ImageName<'_>, meter: &Meter) -> Result<bool, String> {
         node.expect(Kind::Scalar)?;
-        if !name.fits(node.value()) {
+        if !name.matches(node.value()) {
             return Ok(false);
         }
         let changed = self.changed(node.value());
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn matches_by_name() {
-        let fits = |name, image| ImageName::new(name).fits(image);
+        let fits = |name, image| ImageName::new(name).matches(image);
         assert!(fits("nginx", "nginx:1.2@sha256:ff") && fits("nginx", "nginx"));
         assert!(!fits("nginx", "my/nginx") && !fits("nginx", "nginx2"));
         assert!(fits("docker.io/nginx", "docker.io/nginx:1"));

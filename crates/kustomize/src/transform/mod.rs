@@ -59,7 +59,7 @@ impl Configured<'_> {
     pub fn run(&self, objects: &mut ResourceMap, context: &mut Context<'_>) -> Result<()> {
         self.transformer
             .transform(objects, context)
-            .map_err(|error| error.at(Some(self.location.clone())))?;
+            .map_err(|error| error.located_at(Some(self.location.clone())))?;
         context.take_notes(&self.location);
         finish(objects, context, self.writer, &self.location);
         if let Some(provenance) = &self.provenance {

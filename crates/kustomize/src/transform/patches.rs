@@ -127,7 +127,7 @@ impl Patches {
             (Err(objects), Err(operations)) => {
                 let place = Location::new(text.file.as_str(), text.line_offset + 1, 0);
                 return Err(Error::transform(format!("unable to parse SM or JSON patch from {source}"))
-                    .at(Some(objects.location().cloned().unwrap_or(place)))
+                    .located_at(Some(objects.location().cloned().unwrap_or(place)))
                     .advise(format!("as a strategic merge patch: {objects}"))
                     .advise(format!("as a JSON patch: {operations}")));
             }
@@ -144,10 +144,10 @@ impl Patches {
         let Some(target) = &self.target else {
             for patch in patches {
                 let id = patch.original_id();
-                if context.options.partial && objects.only(&id).is_err() {
+                if context.options.partial && objects.find_unique(&id).is_err() {
                     continue;
                 }
-                let at = objects.only(&id).map_err(|error| {
+                let at = objects.find_unique(&id).map_err(|error| {
                     with_similar(
                         error.context(format!(
                             "no resource matches strategic merge patch {}",
@@ -156,7 +156,7 @@ impl Patches {
                         &id,
                         objects,
                     )
-                    .at(Some(patch.location.clone()))
+                    .located_at(Some(patch.location.clone()))
                 })?;
                 apply_strategic(&mut objects.list[at], patch, context)?;
             }
@@ -220,12 +220,12 @@ impl Transformer for StrategicPatches {
     fn transform(&self, objects: &mut ResourceMap, context: &mut Context<'_>) -> Result<()> {
         for patch in &self.patches {
             let id = patch.original_id();
-            if context.options.partial && objects.only(&id).is_err() {
+            if context.options.partial && objects.find_unique(&id).is_err() {
                 continue;
             }
-            let at = objects
-                .only(&id)
-                .map_err(|error| with_similar(error, &id, objects).at(Some(patch.location.clone())))?;
+            let at = objects.find_unique(&id).map_err(|error| {
+                with_similar(error, &id, objects).located_at(Some(patch.location.clone()))
+            })?;
             let selected = HashSet::from([objects.list[at].id()]);
             apply_to_selected(objects, &selected, patch, context)?;
         }
@@ -299,7 +299,7 @@ fn apply_strategic(resource: &mut Resource, patch: &Resource, context: &mut Cont
     let drops_annotations = drops_annotations(patch);
     let stays = merger
         .merge(&mut resource.node, patch.node.clone())
-        .map_err(|message| Error::transform(message).at(Some(patch.location.clone())))?;
+        .map_err(|message| Error::transform(message).located_at(Some(patch.location.clone())))?;
     resource.kind_may_have_changed();
     if !stays {
         resource.node = crate::node::Node::null();

@@ -28,11 +28,11 @@ struct Value {
     node: Node,
     /// Where it stands, if it is a whole field: what is copied into that field is part of what is copied next, for
     /// kustomize copies from the object itself.
-    place: Option<Place>,
+    place: Option<FieldLocation>,
 }
 
 /// A field of an object of the build.
-struct Place {
+struct FieldLocation {
     object: usize,
     positions: Vec<usize>,
 }
@@ -90,7 +90,8 @@ fn read_source(objects: &ResourceMap, source: &Source) -> Result<Value> {
     match options {
         Some(options) => Ok(Value { node: refine(options, found)?, place: None }),
         None => {
-            let place = positions(&resource.node, &steps).map(|positions| Place { object, positions });
+            let place =
+                positions(&resource.node, &steps).map(|positions| FieldLocation { object, positions });
             Ok(Value { node: found.clone(), place })
         }
     }

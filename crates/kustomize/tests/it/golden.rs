@@ -39,12 +39,14 @@ fn ours(case: &Case, root: &str, origins: bool) -> Result<String, String> {
     let files = case.files.iter().map(|(name, text)| (name.as_str(), text.as_str()));
     let tree = MemTree::from_files(files);
     let options = BuildOptions { display_root: root.to_owned(), origins, ..BuildOptions::default() };
-    build(&tree, "", &options).map(|build| build.to_yaml()).map_err(|error| case.told(&error.to_string()))
+    build(&tree, "", &options)
+        .map(|build| build.to_yaml())
+        .map_err(|error| case.first_lines(&error.to_string()))
 }
 
 impl Case {
     /// As many lines of an error as the case records.
-    fn told(&self, error: &str) -> String {
+    fn first_lines(&self, error: &str) -> String {
         let lines = self.want.as_ref().err().map_or(1, |want| want.lines().count());
         error.lines().take(lines).collect::<Vec<_>>().join("\n")
     }
@@ -78,7 +80,7 @@ fn records_are_those_of_kustomize() {
         } else {
             let stderr = String::from_utf8(output.stderr).unwrap();
             let error = stderr.split_once("Error: ").map_or("", |(_, error)| error);
-            Err(case.told(error).replace(&*root.to_string_lossy(), "/root"))
+            Err(case.first_lines(error).replace(&*root.to_string_lossy(), "/root"))
         };
         assert_eq!(real, case.want, "{}", case.name);
     }

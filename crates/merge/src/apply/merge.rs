@@ -56,9 +56,9 @@ fn merge_lists(live: &[Value], changes: &[Value], ty: Option<TypeRef<'_>>) -> Re
         return Err(format!("duplicate entries for key {}", set.paths().concat()));
     }
     let items = ty.and_then(TypeRef::items);
-    let merged = interleaved(&live_steps, &change_steps).into_iter().map(|place| match place {
-        Place::Live(at) => Ok(live[at].clone()),
-        Place::Changed { change, live: before } => {
+    let merged = interleave(&live_steps, &change_steps).into_iter().map(|place| match place {
+        ItemOrigin::Live(at) => Ok(live[at].clone()),
+        ItemOrigin::Changed { change, live: before } => {
             merge(before.map_or(&Value::Null, |at| &live[at]), &changes[change], items)
         }
     });
@@ -67,7 +67,7 @@ fn merge_lists(live: &[Value], changes: &[Value], ty: Option<TypeRef<'_>>) -> Re
 
 /// Where an item of a merged list comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ItemOrigin {
     /// From the live list alone: its position there.
     Live(usize),
     /// From the configuration.
@@ -81,7 +81,7 @@ pub enum Place {
 
 /// How a live list and a configuration's are merged by the keys of their items: the configuration's order wins, live
 /// items keep their place relative to the items that both have. A key stands in the configuration once.
-pub fn interleaved<K: Eq + Hash>(live: &[K], changes: &[K]) -> Vec<Place> {
+pub fn interleave<K: Eq + Hash>(live: &[K], changes: &[K]) -> Vec<ItemOrigin> {
     let live_at: HashMap<&K, usize> = live.iter().zip(0..).collect();
     let changed: HashSet<&K> = changes.iter().collect();
     let mut shared: VecDeque<&K> = changes.iter().filter(|key| live_at.contains_key(key)).collect();
@@ -92,7 +92,7 @@ pub fn interleaved<K: Eq + Hash>(live: &[K], changes: &[K]) -> Vec<Place> {
     while l < live.len() || r < changes.len() {
         if let (Some(left), Some(right)) = (live.get(l), changes.get(r)) {
             if left == right {
-                out.push(Place::Changed { change: r, live: Some(l) });
+                out.push(ItemOrigin::Changed { change: r, live: Some(l) });
                 done.insert(left);
                 (l, r) = (l + 1, r + 1);
                 next = shared.pop_front();
@@ -105,7 +105,7 @@ pub fn interleaved<K: Eq + Hash>(live: &[K], changes: &[K]) -> Vec<Place> {
         }
         if let Some(left) = live.get(l) {
             if !changed.contains(left) {
-                out.push(Place::Live(l));
+                out.push(ItemOrigin::Live(l));
                 l += 1;
                 continue;
             }
@@ -113,7 +113,7 @@ pub fn interleaved<K: Eq + Hash>(live: &[K], changes: &[K]) -> Vec<Place> {
         }
         if let Some(right) = changes.get(r) {
             done.insert(right);
-            out.push(Place::Changed { change: r, live: live_at.get(right).copied() });
+            out.push(ItemOrigin::Changed { change: r, live: live_at.get(right).copied() });
             r += 1;
             if next == Some(right) {
                 next = shared.pop_front();
@@ -130,12 +130,12 @@ pub(super) fn without(value: &Value, set: &FieldSet, ty: Option<TypeRef<'_>>) ->
             let mut kept = Map::new();
             for (key, inner) in map {
                 let step = format!("f:{key}");
-                if set.has(&step) {
+                if set.contains(&step) {
                     continue;
                 }
                 let field = ty.and_then(|ty| ty.field(key));
                 // An emptied field stays as null: it is still there for whoever owns it.
-                let inner = match set.below(&step) {
+                let inner = match set.child(&step) {
                     Some(below) => without(inner, below, field).unwrap_or(Value::Null),
                     None => inner.clone(),
                 };
@@ -165,10 +165,10 @@ pub(super) fn drop_emptied(value: &mut Value, config: &Value) {
 
 fn without_item(item: &Value, set: &FieldSet, ty: Option<TypeRef<'_>>) -> Option<Value> {
     let Ok(step) = item_step(item, ty) else { return Some(item.clone()) };
-    if set.has(&step) {
+    if set.contains(&step) {
         return None;
     }
-    match set.below(&step) {
+    match set.child(&step) {
         Some(below) => without(item, below, ty.and_then(TypeRef::items)),
         None => Some(item.clone()),
     }

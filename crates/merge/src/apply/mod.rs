@@ -9,6 +9,6 @@ mod typed;
 mod update;
 
 pub use managers::{Entry, Operation};
-pub use merge::{Place, interleaved};
+pub use merge::{ItemOrigin, interleave};
 pub use set::FieldSet;
 pub use update::{ApplyError, Conflict, Request, apply, track_update};

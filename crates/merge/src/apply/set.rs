@@ -69,12 +69,12 @@ impl FieldSet {
     }
 
     /// Whether a step of this level is a member.
-    pub(super) fn has(&self, step: &str) -> bool {
+    pub(super) fn contains(&self, step: &str) -> bool {
         self.nodes.get(step).is_some_and(|node| node.member)
     }
 
     /// What lies below a step.
-    pub(super) fn below(&self, step: &str) -> Option<&FieldSet> {
+    pub(super) fn child(&self, step: &str) -> Option<&FieldSet> {
         self.nodes.get(step).map(|node| &node.children).filter(|set| !set.is_empty())
     }
 
@@ -148,10 +148,10 @@ impl FieldSet {
 
     fn collect(&self, prefix: &mut String, out: &mut Vec<String>) {
         let members = self.nodes.iter().filter(|(_, node)| node.member);
-        out.extend(members.map(|(step, _)| format!("{prefix}{}", shown(step))));
+        out.extend(members.map(|(step, _)| format!("{prefix}{}", step_text(step))));
         for (step, node) in &self.nodes {
             let length = prefix.len();
-            prefix.push_str(&shown(step));
+            prefix.push_str(&step_text(step));
             node.children.collect(prefix, out);
             prefix.truncate(length);
         }
@@ -161,7 +161,7 @@ impl FieldSet {
     ///
     /// # Errors
     /// List items without their keys.
-    pub fn of(value: &Value, ty: Option<TypeRef<'_>>) -> Result<Self, String> {
+    pub fn from_value(value: &Value, ty: Option<TypeRef<'_>>) -> Result<Self, String> {
         let mut set = Self::default();
         collect_value(value, ty, &mut Vec::new(), &mut set)?;
         Ok(set)
@@ -169,7 +169,7 @@ impl FieldSet {
 }
 
 /// One step in the spelling of messages.
-fn shown(step: &str) -> String {
+fn step_text(step: &str) -> String {
     if let Some(name) = step.strip_prefix("f:") {
         return format!(".{name}");
     }

@@ -102,7 +102,7 @@ pub fn apply(
     if let Some(why) = request.ty.and_then(|ty| faults(&config, ty)) {
         return Err(ApplyError::Schema(why));
     }
-    let applied = FieldSet::of(&config, request.ty).map_err(ApplyError::Schema)?;
+    let applied = FieldSet::from_value(&config, request.ty).map_err(ApplyError::Schema)?;
     let merged = merge(&base, &config, request.ty).map_err(ApplyError::Schema)?;
     let mut own = new_entry(request, Operation::Apply);
     own.fields = owned(applied.clone(), request);
@@ -245,7 +245,7 @@ fn prune(
     ty: Option<TypeRef<'_>>,
 ) -> Value {
     let take = |set: &FieldSet| without(merged, set, ty).unwrap_or_else(|| Value::Object(Default::default()));
-    let named = |value: &Value| FieldSet::of(value, ty).unwrap_or_default().with_named_fields(ty);
+    let named = |value: &Value| FieldSet::from_value(value, ty).unwrap_or_default().with_named_fields(ty);
     let all = named(merged);
     let before = before.with_named_fields(ty);
     let managed =

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tiphys_schema::TypeRef;
 
-use super::{Fault, Merged, PATCH, StrategicError, go_print, merge_maps};
+use super::{Merged, PATCH, RejectionKind, StrategicError, go_print, merge_maps};
 
 /// What is known of a list.
 pub(super) struct List<'a> {
@@ -88,7 +88,7 @@ pub(super) fn check_kinds(lists: &[&[Value]]) -> Merged<bool> {
     };
     if first.is_array() {
         let message = "lists of lists are not supported".to_owned();
-        return Err(StrategicError { fault: Fault::Unprocessable, message });
+        return Err(StrategicError { fault: RejectionKind::Unprocessable, message });
     }
     let is_float = |value: &Value| value.as_number().is_some_and(serde_json::Number::is_f64);
     let is_same = |item: &Value| {

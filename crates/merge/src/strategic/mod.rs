@@ -21,14 +21,14 @@ const ORDER: &str = "$setElementOrder";
 #[error("{message}")]
 pub struct StrategicError {
     /// Whose fault it is taken for.
-    pub fault: Fault,
+    pub fault: RejectionKind,
     /// In the words of the API server.
     pub message: String,
 }
 
 /// As what a server answers that a patch cannot be applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum RejectionKind {
     /// A directive is not of the form that it should have: a bad request.
     Format,
     /// Lists of lists are not merged: cannot be processed.
@@ -39,11 +39,11 @@ pub enum Fault {
 
 impl StrategicError {
     fn unexpected(message: impl Into<String>) -> Self {
-        Self { fault: Fault::Unexpected, message: message.into() }
+        Self { fault: RejectionKind::Unexpected, message: message.into() }
     }
 
     fn format(of: &str) -> Self {
-        Self { fault: Fault::Format, message: format!("invalid patch format of {of}") }
+        Self { fault: RejectionKind::Format, message: format!("invalid patch format of {of}") }
     }
 
     fn kind(expected: &str, found: &Value) -> Self {
@@ -137,7 +137,7 @@ fn merge_field(
     }
     match (merged.get_mut(key), change) {
         (Some(Value::Object(before)), Value::Object(after)) => {
-            let field = Described::of(ty, key)?;
+            let field = Described::map_field(ty, key)?;
             match field.replaces() {
                 true => before.clone_from(after),
                 false => merge_maps(before, after, field.ty)?,
@@ -233,7 +233,7 @@ struct Described<'a> {
 
 impl<'a> Described<'a> {
     /// A field that holds a map; without a type, nothing is known and nothing refused.
-    fn of(ty: Option<TypeRef<'a>>, key: &str) -> Merged<Self> {
+    fn map_field(ty: Option<TypeRef<'a>>, key: &str) -> Merged<Self> {
         let Some(ty) = ty.filter(|ty| !matches!(ty.ty, Type::Any | Type::Open)) else {
             return Ok(Self { field: None, ty: None });
         };
@@ -251,7 +251,7 @@ impl<'a> Described<'a> {
 
     /// A field that holds a list.
     fn of_list(ty: Option<TypeRef<'a>>, key: &str) -> Merged<Self> {
-        let Self { field, ty: own } = Self::of(ty, key)?;
+        let Self { field, ty: own } = Self::map_field(ty, key)?;
         let Some(own) = own else { return Ok(Self { field, ty: None }) };
         match own.ty {
             Type::List(..) => Ok(Self { field, ty: own.items() }),
@@ -378,7 +378,7 @@ mod tests {
     #[test]
     fn what_directives_may_not_say_is_refused() {
         let internal =
-            |message: &str| StrategicError { fault: Fault::Unexpected, message: message.to_owned() };
+            |message: &str| StrategicError { fault: RejectionKind::Unexpected, message: message.to_owned() };
         for (patch, expected) in [
             (
                 json!({"spec": {"containers": [{"image": "x"}]}}),
@@ -410,7 +410,7 @@ mod tests {
         let keys = refused(json!({"spec": {"$retainKeys": ["volumes"], "hostNetwork": true}}));
         assert_eq!(
             (keys.fault, keys.message.as_str()),
-            (Fault::Format, "invalid patch format of retainKeys")
+            (RejectionKind::Format, "invalid patch format of retainKeys")
         );
     }
 

@@ -5,7 +5,7 @@ mod value_files;
 
 use std::sync::Arc;
 
-use self::value_files::{expanded, locate, value_files};
+use self::value_files::{expand_variables, locate, value_files};
 use crate::{Cause, Job, RenderError, Yield, env::kube_version};
 use tiphys_helm::{Chart, FixedClock, HelmError, RenderOptions, ValuesSource};
 use tiphys_model::{HelmParameter, HelmSource};
@@ -23,9 +23,9 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
     let output = tiphys_helm::template(&chart, &options).map_err(helm_error)?;
     // Versions that the source itself gives do not depend on the cluster.
     let asked_versions =
-        if helm.api_versions.is_empty() { options.questions.asked() } else { Default::default() };
+        if helm.api_versions.is_empty() { options.questions.answers() } else { Default::default() };
     let objects =
-        output.objects_within(&job.budget.memory).map_err(|_| job.budget.exceeded(&job.source.path))?;
+        output.objects_within(&job.budget.memory).map_err(|_| job.budget.exceeded_error(&job.source.path))?;
     Ok(Yield { objects, warnings: output.warnings, asked_versions, ..Yield::default() })
 }
 
@@ -89,7 +89,7 @@ fn values(job: &Job<'_>, helm: &HelmSource) -> Result<Vec<ValuesSource>, RenderE
         helm.parameters.iter().partition(|parameter| parameter.force_string);
     all.extend(plain.into_iter().chain(texts).map(|parameter| set(parameter, job)));
     for parameter in &helm.file_parameters {
-        let path = expanded(job, &parameter.path);
+        let path = expand_variables(job, &parameter.path);
         let (tree, path) = locate(job, &path)?;
         let bytes = tree.read(&path).map_err(|e| RenderError::new(e.to_string()))?;
         all.push(ValuesSource::SetFile(format!("{}={path}", parameter.name), vec![(path, Ok(bytes))]));

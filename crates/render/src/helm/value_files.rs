@@ -14,7 +14,7 @@ use crate::{Cause, Job, RenderError};
 /// by itself keeps the place where it is named.
 pub(super) fn value_files(job: &Job<'_>, helm: &HelmSource) -> Result<Vec<ValuesSource>, RenderError> {
     let mut wanted: Vec<Wanted> = Vec::new();
-    let named: Vec<String> = helm.value_files.iter().map(|entry| expanded(job, entry)).collect();
+    let named: Vec<String> = helm.value_files.iter().map(|entry| expand_variables(job, entry)).collect();
     for entry in &named {
         if entry.contains("://") {
             wanted.push(Wanted::Address(entry.clone()));
@@ -98,7 +98,7 @@ fn fetch(job: &Job<'_>, url: &str) -> Result<Arc<[u8]>, RenderError> {
 
 /// A values file as it is named, with variables replaced. `$name/…` is a reference to a source, unless `name` is a
 /// variable: as one it would be empty, and the rest a file of this repository.
-pub(super) fn expanded(job: &Job<'_>, entry: &str) -> String {
+pub(super) fn expand_variables(job: &Job<'_>, entry: &str) -> String {
     let reference = entry.strip_prefix('$').and_then(|rest| rest.split_once('/'));
     match reference {
         Some((name, path)) if job.set.has_reference(name) || !job.env.has(name) => {
@@ -128,7 +128,7 @@ pub(super) fn locate(job: &Job<'_>, entry: &str) -> Result<(Arc<dyn FileTree>, S
     let outside = |_| RenderError::new(format!("value file {entry}: it leads outside the repository"));
     if let Some(rest) = entry.strip_prefix('$') {
         let (name, path) = rest.split_once('/').unwrap_or((rest, ""));
-        return Ok((job.set.referred(name)?.clone(), join("", path).map_err(outside)?));
+        return Ok((job.set.ref_tree(name)?.clone(), join("", path).map_err(outside)?));
     }
     let base = if entry.starts_with('/') { "" } else { job.source.path.as_str() };
     Ok((job.set.tree(job.index).clone(), join(base, entry).map_err(outside)?))

@@ -17,8 +17,8 @@ use tiphys_model::JsonnetVar;
 use tiphys_vfs::join;
 
 use super::{
-    depth::check_size,
-    words::{first_span, in_words},
+    error_messages::{first_span, in_words},
+    nesting_limits::check_size,
 };
 use crate::RenderError;
 
@@ -66,12 +66,12 @@ impl Task {
             }
             let function = program.value_to_thunk(&value);
             let called = program.eval_call(&function, &[], &named, &mut files);
-            value = called.map_err(|error| files.told(&program, &error))?;
+            value = called.map_err(|error| files.render_error(&program, &error))?;
         }
         // Values are evaluated when they are shown: imports may come up then.
         let text = match program.manifest_json(&value, false) {
             Ok(text) => text,
-            Err(error) => return Err(files.told(&program, &error)),
+            Err(error) => return Err(files.render_error(&program, &error)),
         };
         match text.len() > MAX_OUTPUT {
             true => Err(RenderError::new(format!("{}: it yields more than {MAX_OUTPUT} bytes", self.path))),
@@ -93,7 +93,7 @@ struct Files<'t, 'p> {
 
 impl<'p> Files<'_, 'p> {
     fn eval(&mut self, program: &mut Program<'p>, thunk: &Thunk<'p>) -> Result<Value<'p>, RenderError> {
-        program.eval_value(thunk, self).map_err(|error| self.told(program, &error))
+        program.eval_value(thunk, self).map_err(|error| self.render_error(program, &error))
     }
 
     fn variable(
@@ -147,7 +147,7 @@ impl<'p> Files<'_, 'p> {
         })
     }
 
-    fn kept<T>(&mut self, result: Result<T, RenderError>) -> Result<T, ImportError> {
+    fn keep_fault<T>(&mut self, result: Result<T, RenderError>) -> Result<T, ImportError> {
         result.map_err(|error| {
             self.fault = Some(error);
             ImportError
@@ -173,7 +173,7 @@ impl<'p> Files<'_, 'p> {
         RenderError::new(format!("{}: {}", self.place(program, span), in_words(&debug)))
     }
 
-    fn told(&mut self, program: &Program<'p>, error: &EvalError) -> RenderError {
+    fn render_error(&mut self, program: &Program<'p>, error: &EvalError) -> RenderError {
         if let (EvalErrorKind::ImportFailed { .. }, Some(fault)) = (&error.kind, self.fault.take()) {
             return fault;
         }
@@ -227,7 +227,7 @@ impl<'p> Callbacks<'p> for Files<'_, 'p> {
         path: &str,
     ) -> Result<Thunk<'p>, ImportError> {
         let loaded = self.find(program, from, path).and_then(|found| self.load(program, &found));
-        self.kept(loaded)
+        self.keep_fault(loaded)
     }
 
     fn import_str(
@@ -240,7 +240,7 @@ impl<'p> Callbacks<'p> for Files<'_, 'p> {
         let text = read.and_then(|bytes| {
             String::from_utf8(bytes).map_err(|_| RenderError::new(format!("{path} is not UTF-8")))
         });
-        self.kept(text)
+        self.keep_fault(text)
     }
 
     fn import_bin(
@@ -250,7 +250,7 @@ impl<'p> Callbacks<'p> for Files<'_, 'p> {
         path: &str,
     ) -> Result<Vec<u8>, ImportError> {
         let read = self.find(program, from, path).and_then(|found| self.reader.bytes(&found));
-        self.kept(read)
+        self.keep_fault(read)
     }
 
     fn trace(&mut self, _: &mut Program<'p>, _: &str, _: &[EvalStackTraceItem]) {}

@@ -5,12 +5,12 @@
 //! with [`evaluate_in`] evaluates each file in a process of its own, which is given its limits by the kernel; any other
 //! (a test, a library's user) evaluates in a thread, whose time alone is limited.
 
-mod depth;
+mod error_messages;
 mod evaluation;
 mod messages;
+mod nesting_limits;
 mod process;
 mod thread;
-mod words;
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,5 @@
 use super::{
-    depth::{MAX_BYTES, MAX_DEPTH},
+    nesting_limits::{MAX_BYTES, MAX_DEPTH},
     *,
 };
 use tiphys_vfs::MemTree;

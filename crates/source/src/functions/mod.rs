@@ -70,7 +70,7 @@ impl Functions {
         self.0.is_empty()
     }
 
-    fn of(&self, program: &FunctionProgram) -> Option<&Allowed> {
+    fn allowed_for(&self, program: &FunctionProgram) -> Option<&Allowed> {
         self.0.iter().find(|allowed| match program {
             FunctionProgram::Executable(name) | FunctionProgram::Image(name) => allowed.name == *name,
             FunctionProgram::Plugin { api_version, kind } => {
@@ -81,7 +81,7 @@ impl Functions {
     }
 
     fn run_within(&self, call: &FunctionCall<'_>, time: Duration) -> Result<FunctionOutput, String> {
-        let allowed = self.of(call.program).ok_or("the function is not allowed")?;
+        let allowed = self.allowed_for(call.program).ok_or("the function is not allowed")?;
         let copy = tempfile::tempdir().map_err(|error| format!("no folder for the function: {error}"))?;
         // Some programs take the folder's name for something.
         let name = Some(tiphys_vfs::base_name(call.folder)).filter(|name| !name.is_empty() && *name != ".");
@@ -114,7 +114,7 @@ impl Functions {
 
 impl FunctionRunner for Functions {
     fn find(&self, program: &FunctionProgram) -> Option<String> {
-        self.of(program).map(|allowed| allowed.words[0].clone())
+        self.allowed_for(program).map(|allowed| allowed.words[0].clone())
     }
 
     fn run(&self, call: &FunctionCall<'_>) -> Result<FunctionOutput, String> {

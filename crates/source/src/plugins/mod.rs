@@ -5,7 +5,7 @@
 //! process's environment but `PATH`. It is ended with everything it started when its time is over, and what it
 //! prints is read up to a limit. No shell is involved.
 
-mod declared;
+mod definition;
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
@@ -13,8 +13,8 @@ use tiphys_gocompat::glob::{doublestar, path_match};
 use tiphys_vfs::FileTree;
 
 use crate::program::{self, Program, unpack, walk};
-pub use declared::Plugin;
-use declared::{Command, Find};
+pub use definition::Plugin;
+use definition::{Command, Find};
 
 /// Why a plugin did not do its work, or is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

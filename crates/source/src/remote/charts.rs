@@ -13,10 +13,10 @@ use crate::{
     Checkout, SourceError,
     remote::{
         Access, AccessTable, MAX_ARCHIVE_BYTES, OciReference, Registry,
+        content_store::{Store, is_sha256, sha256},
         http::{Http, redact},
         index::Index,
         oci::{ARTIFACT_LAYERS, CHART_LAYERS},
-        store::{Store, is_sha256, sha256},
         unpack,
     },
 };
@@ -120,7 +120,7 @@ impl Charts {
         };
         let url = resolve_url(&request.repository, url)?;
         if !is_sha256(&entry.digest)
-            && let Some(digest) = self.store.note(&url)
+            && let Some(digest) = self.store.read_note(&url)
             && let Some(archive) = self.store.blob(&digest)
         {
             return Ok(fetched(&entry.version, &digest, archive));
@@ -159,7 +159,7 @@ impl Charts {
         }
         let note = format!("{reference} artifact");
         let (digest, content, is_chart) = if self.offline {
-            let kept = self.store.note(&note);
+            let kept = self.store.read_note(&note);
             let mut words = kept.as_deref().unwrap_or_default().split(' ');
             let mut word = || words.next().unwrap_or_default();
             let (digest, blob, kind) = (word().to_owned(), word(), word());
@@ -176,7 +176,7 @@ impl Charts {
             let is_chart = CHART_LAYERS.contains(&artifact.media_type.as_str());
             let blob = self.keep(&note, &artifact.content)?;
             let kind = if is_chart { "chart" } else { "files" };
-            self.note(&note, &format!("{} {blob} {kind}", artifact.manifest_digest))?;
+            self.write_note(&note, &format!("{} {blob} {kind}", artifact.manifest_digest))?;
             (artifact.manifest_digest, artifact.content, is_chart)
         };
         let tree: Arc<dyn FileTree> = match is_chart {
@@ -230,7 +230,7 @@ impl Charts {
             return Ok(index.clone());
         }
         let text = if self.offline {
-            let kept = self.store.note(&url).and_then(|digest| self.store.blob(&digest));
+            let kept = self.store.read_note(&url).and_then(|digest| self.store.blob(&digest));
             kept.ok_or_else(|| SourceError::Offline { url: redact(&url) })?
         } else {
             let bytes = self.http.get(&url, &self.access.lookup(repository), MAX_INDEX_BYTES)?;
@@ -262,7 +262,7 @@ impl Charts {
         };
         let note = format!("{reference} {}", request.version);
         if self.offline {
-            let kept = self.store.note(&note);
+            let kept = self.store.read_note(&note);
             let chart =
                 kept.as_deref().and_then(|text| text.split_once(' ')).and_then(|(digest, version)| {
                     self.store.blob(digest).map(|archive| fetched(version, digest, archive))
@@ -275,7 +275,7 @@ impl Charts {
         let have = |digest: &str| self.store.blob(digest);
         let artifact = self.registry.pull(&reference, &CHART_LAYERS, &have)?;
         let digest = self.keep(&note, &artifact.content)?;
-        self.note(&note, &format!("{digest} {version}"))?;
+        self.write_note(&note, &format!("{digest} {version}"))?;
         Ok(fetched(&version, &digest, artifact.content))
     }
 
@@ -292,11 +292,11 @@ impl Charts {
     fn keep(&self, key: &str, bytes: &[u8]) -> Result<String, SourceError> {
         let fail = |e: std::io::Error| SourceError::Read { url: redact(key), reason: e.to_string() };
         let digest = self.store.keep(bytes).map_err(fail)?;
-        self.note(key, &digest)?;
+        self.write_note(key, &digest)?;
         Ok(digest)
     }
 
-    fn note(&self, key: &str, text: &str) -> Result<(), SourceError> {
+    fn write_note(&self, key: &str, text: &str) -> Result<(), SourceError> {
         self.store
             .set_note(key, text)
             .map_err(|e| SourceError::Read { url: redact(key), reason: e.to_string() })

@@ -13,7 +13,7 @@ use reqwest::{
 };
 
 use super::tls;
-use crate::{SourceError, pauses::Pauses, remote::Access};
+use crate::{SourceError, host_backoff::Pauses, remote::Access};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// For a whole exchange: large archives over slow lines need minutes.
@@ -33,7 +33,7 @@ pub(crate) struct Http {
 impl Http {
     /// Clients for what is good for a time: what failed is not asked again at once.
     pub fn pausing(fresh_for: Duration) -> Self {
-        Self { clients: Mutex::default(), pauses: Pauses::within(fresh_for) }
+        Self { clients: Mutex::default(), pauses: Pauses::with_freshness(fresh_for) }
     }
 
     /// The client for an access.
@@ -56,13 +56,13 @@ impl Http {
 
     /// The answer of an address, whatever its status.
     pub fn send(&self, url: &str, access: &Access) -> Result<Response, SourceError> {
-        let request = authorized(self.client(url, access)?.get(url), access);
+        let request = authorize(self.client(url, access)?.get(url), access);
         request.send().map_err(|e| fetch_error(url, &e))
     }
 }
 
 /// Adds what an access has to say about who asks.
-pub(crate) fn authorized(request: RequestBuilder, access: &Access) -> RequestBuilder {
+pub(crate) fn authorize(request: RequestBuilder, access: &Access) -> RequestBuilder {
     match (&access.bearer_token, &access.username) {
         (Some(token), _) => request.bearer_auth(token),
         (None, Some(user)) => request.basic_auth(user, access.password.as_deref()),
@@ -104,11 +104,11 @@ pub(crate) fn fetch_error(url: &str, error: &reqwest::Error) -> SourceError {
         let kind = if error.is_timeout() { "no answer in time" } else { "the host cannot be reached" };
         kind.clone_into(&mut reason);
     }
-    SourceError::Fetch { url: redact(url), reason: advised(reason) }
+    SourceError::Fetch { url: redact(url), reason: with_advice(reason) }
 }
 
 /// Why a fetch failed, with what to do about a certificate that is not believed.
-pub(crate) fn advised(reason: String) -> String {
+pub(crate) fn with_advice(reason: String) -> String {
     let advice = if reason.contains("UnknownIssuer") {
         "no authority that is trusted here signed the host's certificate; SSL_CERT_FILE names a file with one more"
     } else if reason.contains("CaUsedAsEndEntity") {

@@ -17,13 +17,13 @@ use tiphys_identity::{Azure, Identity};
 
 use crate::{
     SourceError,
-    login::{Logins, NOBODY},
     remote::{
         Access, AccessTable, MAX_ARCHIVE_BYTES,
         charts::check_digest,
-        http::{Http, authorized, fetch_error, read_ok},
+        http::{Http, authorize, fetch_error, read_ok},
         index::newest_matching,
     },
+    token_login::{Logins, NOBODY},
 };
 
 /// Media types of chart archives: Helm's own and the one of its first experiments.
@@ -260,7 +260,7 @@ impl Registry {
         if let Some(wanted) = tag.strip_prefix("sha256:") {
             check_digest(&reference.to_string(), wanted, &body)?;
         }
-        let digest = format!("sha256:{}", crate::remote::store::sha256(&body));
+        let digest = format!("sha256:{}", crate::remote::content_store::sha256(&body));
         Ok((digest, json(reference, &body)?))
     }
 
@@ -292,7 +292,7 @@ impl Registry {
         let address = reference.address();
         let send = |access: &Access| -> Result<Response, SourceError> {
             let request = self.http.client(url, own)?.get(url).header(ACCEPT, accept);
-            authorized(request, access).send().map_err(|e| fetch_error(url, &e))
+            authorize(request, access).send().map_err(|e| fetch_error(url, &e))
         };
         let known = self.tokens.lock().unwrap_or_else(PoisonError::into_inner).get(&address).cloned();
         let mut response = send(&known.unwrap_or_default())?;
@@ -330,7 +330,7 @@ impl Registry {
         let mut url = reqwest::Url::parse(realm)
             .map_err(|e| SourceError::BadUrl { url: realm.clone(), reason: e.to_string() })?;
         url.query_pairs_mut().extend_pairs(query);
-        let response = authorized(client.get(url), own).send().map_err(|e| fetch_error(realm, &e))?;
+        let response = authorize(client.get(url), own).send().map_err(|e| fetch_error(realm, &e))?;
         let value = json(reference, &read_ok(realm, response, MAX_JSON_BYTES)?)?;
         let token = value.get("token").or_else(|| value.get("access_token")).and_then(Value::as_str);
         let token = token.ok_or_else(|| SourceError::Fetch {

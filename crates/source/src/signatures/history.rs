@@ -38,7 +38,7 @@ pub(crate) fn signatures(
             return Ok(all);
         }
     }
-    let head = crate::objects::commit_of(repository, object)?;
+    let head = crate::git_objects::commit_of(repository, object)?;
     let commits = match extent {
         SignatureExtent::Head => vec![head],
         SignatureExtent::History => up_to_seals(repository, head, keyring, now)?,

@@ -111,7 +111,7 @@ fn issuer(signature: &Signature) -> Option<KeyId> {
 fn of_primary(key: &SignedPublicKey, signature: &Signature, signed: &[u8], now: Timestamp) -> Verdict {
     let life = Life::of_primary(key);
     let may_sign = life.signs.unwrap_or(true);
-    judged(may_sign, is_of(signature, &key.primary_key, signed), &[life], signature, now)
+    judge_signature(may_sign, is_of(signature, &key.primary_key, signed), &[life], signature, now)
 }
 
 fn of_subkey(
@@ -124,7 +124,7 @@ fn of_subkey(
     let Some(life) = Life::of_subkey(key, subkey) else { return Verdict::Bad };
     let may_sign = life.signs == Some(true);
     let lives = [Life::of_primary(key), life];
-    judged(may_sign, is_of(signature, &subkey.key, signed), &lives, signature, now)
+    judge_signature(may_sign, is_of(signature, &subkey.key, signed), &lives, signature, now)
 }
 
 /// Whether a signature is one of data, and of these.
@@ -150,7 +150,13 @@ fn is_of_but_for_its_start(signature: &Signature, key: &impl VerifyingKey, signe
     is_plain && digest().is_some()
 }
 
-fn judged(may_sign: bool, is_right: bool, lives: &[Life], signature: &Signature, now: Timestamp) -> Verdict {
+fn judge_signature(
+    may_sign: bool,
+    is_right: bool,
+    lives: &[Life],
+    signature: &Signature,
+    now: Timestamp,
+) -> Verdict {
     let ends = signature.signature_expiration_time().zip(signature.created());
     let is_over = ends.is_some_and(|(lasts, made)| {
         lasts.as_secs() != 0 && made.as_secs().saturating_add(lasts.as_secs()) <= now.as_secs()
@@ -196,7 +202,7 @@ impl Life {
         let said: Vec<(&Signature, bool)> = direct.chain(of_users).filter(|(it, _)| is_own(it)).collect();
         let is_any_right = said.iter().any(|(_, is_right)| *is_right);
         let counting = said.iter().filter(|(_, is_right)| *is_right || !is_any_right).map(|(it, _)| *it);
-        let mut life = Self::said(counting, primary.created_at());
+        let mut life = Self::from_signatures(counting, primary.created_at());
         life.revoked = details.revocation_signatures.iter().any(|it| is_own(&it));
         life
     }
@@ -209,13 +215,13 @@ impl Life {
             .filter(|signature| signature.verify_subkey_binding(primary, &subkey.key).is_ok())
             // Without it anybody could claim that a key of somebody else's is theirs.
             .filter(|signature| !signature.key_flags().sign() || is_crossed(signature, primary, &subkey.key));
-        let mut life = Self::said(bound, subkey.key.created_at());
+        let mut life = Self::from_signatures(bound, subkey.key.created_at());
         life.revoked = of_type(SignatureType::SubkeyRevocation)
             .any(|signature| signature.verify_subkey_binding(primary, &subkey.key).is_ok());
         (!life.unbound).then_some(life)
     }
 
-    fn said<'a>(signatures: impl Iterator<Item = &'a Signature>, born: Timestamp) -> Self {
+    fn from_signatures<'a>(signatures: impl Iterator<Item = &'a Signature>, born: Timestamp) -> Self {
         let Some(newest) = signatures.max_by_key(|signature| signature.created()) else {
             return Self { unbound: true, ..Self::default() };
         };

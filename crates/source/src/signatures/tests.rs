@@ -43,14 +43,14 @@ fn keyring() -> Keyring {
     keyring
 }
 
-fn of(title: &str, extent: SignatureExtent, keyring: &Keyring) -> Vec<Signed> {
+fn signatures_of(title: &str, extent: SignatureExtent, keyring: &Keyring) -> Vec<Signed> {
     let folder = tempfile::tempdir().expect("a folder");
     let (repository, ids) = repository(folder.path());
     signatures(&repository, (title, ids[title]), extent, keyring).expect("read")
 }
 
 fn verdict(title: &str) -> (Verdict, String) {
-    let all = of(title, SignatureExtent::Head, &keyring());
+    let all = signatures_of(title, SignatureExtent::Head, &keyring());
     assert_eq!(all.len(), 1);
     (all[0].verdict, all[0].key_id.clone())
 }
@@ -134,15 +134,16 @@ fn no_text_of_a_key_or_signature_ends_the_engine() {
 
 #[test]
 fn who_made_it_is_told() {
-    let all = of("signed", SignatureExtent::Head, &keyring());
+    let all = signatures_of("signed", SignatureExtent::Head, &keyring());
     assert_eq!(all[0].author, "Ada <ada@example.com>");
-    let tag = of("first", SignatureExtent::Head, &keyring());
+    let tag = signatures_of("first", SignatureExtent::Head, &keyring());
     assert_eq!((tag[0].revision.as_str(), tag[0].author.as_str()), ("first", "Ada <ada@example.com>"));
 }
 
 #[test]
 fn a_history_goes_back_to_its_seal() {
-    let titles = |title: &str, keyring: &Keyring| of(title, SignatureExtent::History, keyring).len();
+    let titles =
+        |title: &str, keyring: &Keyring| signatures_of(title, SignatureExtent::History, keyring).len();
     assert_eq!(titles("after the seal", &keyring()), 2, "the commit and its seal");
     assert_eq!(titles("all before was looked at", &keyring()), 1);
     assert_eq!(titles("signed with a key that nobody knows", &keyring()), 3);

@@ -38,11 +38,11 @@ case "$*" in *gone*) echo 'ERROR: Repository not found.' >&2; exit 1;; esac
 exec sh -c "$*"
 "#;
 
-struct Place {
+struct SshFixture {
     folder: TempDir,
 }
 
-impl Place {
+impl SshFixture {
     fn new() -> Self {
         let place = Self { folder: tempfile::tempdir().expect("a folder can be made") };
         fs::write(place.ssh(), STAND_IN).expect("is writable");
@@ -88,7 +88,7 @@ fn access(key: &str, hosts: &str) -> Access {
 
 #[test]
 fn a_repository_is_fetched_with_the_key_and_the_hosts_that_are_declared() {
-    let place = Place::new();
+    let place = SshFixture::new();
     assert_eq!(place.text(&place.url("shop"), access(KEY, HOSTS)).expect("is served"), "one");
     let log = fs::read_to_string(place.folder.path().join("ssh.log")).expect("it was called");
     assert!(log.contains("port 2222\nhost git@git.example.com\n"), "{log}");
@@ -96,7 +96,7 @@ fn a_repository_is_fetched_with_the_key_and_the_hosts_that_are_declared() {
 
 #[test]
 fn what_ssh_says_is_the_reason() {
-    let place = Place::new();
+    let place = SshFixture::new();
     let error = place.text(&place.url("shop"), access(KEY, "other hosts")).expect_err("is unknown");
     assert!(error.to_string().contains("ssh says: Host key verification failed.; the key of"), "{error}");
     let error = place.text(&place.url("shop"), access("another", HOSTS)).expect_err("is refused");

@@ -23,7 +23,7 @@ impl Emitter<'_> {
             return;
         }
         if !self.whitespace {
-            self.put(' ');
+            self.push_char(' ');
         }
         let line = std::mem::take(&mut self.line_comment);
         self.write_comment(line);
@@ -63,12 +63,12 @@ impl Emitter<'_> {
             }
             if !pound {
                 if c != '#' {
-                    self.put('#');
-                    self.put(' ');
+                    self.push_char('#');
+                    self.push_char(' ');
                 }
                 pound = true;
             }
-            self.put(c);
+            self.push_char(c);
             self.indention = false;
             breaks = false;
         }

@@ -12,7 +12,7 @@ impl<'a> Emitter<'a> {
     }
 
     #[inline]
-    pub fn put(&mut self, c: char) {
+    pub fn push_char(&mut self, c: char) {
         self.out.push(c);
         self.column += 1;
     }
@@ -59,7 +59,7 @@ impl<'a> Emitter<'a> {
             self.put_break();
         }
         while self.column < columns {
-            self.put(' ');
+            self.push_char(' ');
         }
         self.whitespace = true;
         if self.dialect == Dialect::Go2 {
@@ -76,7 +76,7 @@ impl<'a> Emitter<'a> {
         is_indention: bool,
     ) {
         if need_whitespace && !self.whitespace {
-            self.put(' ');
+            self.push_char(' ');
         }
         self.out.push_str(indicator);
         self.column += indicator.len();

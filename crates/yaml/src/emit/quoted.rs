@@ -28,14 +28,14 @@ impl Emitter<'_> {
                 if may_break && !spaces && self.column > self.best_width && inside {
                     self.write_indent();
                     if text.as_bytes().get(at + 1) == Some(&b' ') {
-                        self.put('\\');
+                        self.push_char('\\');
                     }
                 } else {
-                    self.put(c);
+                    self.push_char(c);
                 }
                 spaces = true;
             } else {
-                self.put(c);
+                self.push_char(c);
                 spaces = false;
             }
         }

@@ -23,7 +23,7 @@ impl Emitter<'_> {
 
     fn write_plain(&mut self, text: &str, may_break: bool) {
         if !self.whitespace && (!text.is_empty() || self.dialect == Dialect::Go2) {
-            self.put(' ');
+            self.push_char(' ');
         }
         if self.fits(text, may_break) {
             self.push_text(text);
@@ -47,7 +47,7 @@ impl Emitter<'_> {
                 if may_break && !spaces && self.column > self.best_width && inside && !next_is_space {
                     self.write_indent();
                 } else {
-                    self.put(c);
+                    self.push_char(c);
                 }
                 spaces = true;
             } else if is_break_char(c) {
@@ -61,9 +61,9 @@ impl Emitter<'_> {
                     self.write_indent();
                 }
                 if quoted && c == '\'' {
-                    self.put(c);
+                    self.push_char(c);
                 }
-                self.put(c);
+                self.push_char(c);
                 self.indention = false;
                 spaces = false;
                 breaks = false;
@@ -136,7 +136,7 @@ impl Emitter<'_> {
             if !breaks && c == ' ' && !next_is_space && self.column > self.best_width {
                 self.write_indent();
             } else {
-                self.put(c);
+                self.push_char(c);
             }
             self.indention = false;
             breaks = false;

@@ -140,7 +140,7 @@ impl Writer {
         {
             return self.quoted(text, if style == Style::Plain { "" } else { "\"" });
         }
-        let analysis = Analysis::of(text, false);
+        let analysis = Analysis::from_text(text, false);
         match style {
             Style::Literal if analysis.block => self.literal(text, column?),
             Style::Literal => None,

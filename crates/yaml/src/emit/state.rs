@@ -299,7 +299,7 @@ impl<'a> Emitter<'a> {
                 self.pop_state();
             }
             Kind::Scalar(text, style) => {
-                let analysis = Analysis::of(text, self.dialect == Dialect::Go3);
+                let analysis = Analysis::from_text(text, self.dialect == Dialect::Go3);
                 let style = self.select_style(style, &analysis, text);
                 self.process_properties(event);
                 self.increase_indent(true, false, false);
@@ -354,7 +354,7 @@ impl<'a> Emitter<'a> {
         match split_tag(&event.tag) {
             Some((handle, suffix)) => {
                 if !self.whitespace {
-                    self.put(' ');
+                    self.push_char(' ');
                 }
                 self.write_text(handle);
                 self.write_tag_content(suffix);
@@ -370,7 +370,7 @@ impl<'a> Emitter<'a> {
     fn write_tag_content(&mut self, text: &str) {
         for byte in text.bytes() {
             if crate::chars::is_alpha(byte) || b";/?:@&=+$,_.~*'()[]".contains(&byte) {
-                self.put(char::from(byte));
+                self.push_char(char::from(byte));
             } else {
                 self.write_text(&format!("%{byte:02X}"));
             }

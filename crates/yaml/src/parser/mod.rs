@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use crate::{
     Comments, Error, ErrorKind, Profile, Span,
-    scanner::{Fault, FaultSource, MAX_DEPTH, Mark, Scan, Scanner, TagText, TokenKind},
+    scanner::{FaultSource, MAX_DEPTH, Mark, Scan, ScanError, Scanner, TagText, TokenKind},
 };
 pub use event::{Event, EventKind, Properties};
 
@@ -230,7 +230,7 @@ fn append_comment(to: &mut String, comment: String) {
 
 /// go-yaml's message: it names a line unless that is the first; scanner faults count from 1, parser
 /// faults from 0; v3 prefers the context's line, v2 the problem's.
-fn to_error(fault: &Fault, profile: Profile) -> Error {
+fn to_error(fault: &ScanError, profile: Profile) -> Error {
     let one = u32::from(fault.source != FaultSource::Parser);
     let (context, problem) = (fault.context.line, fault.mark.line);
     let line = match (profile, fault.source) {
@@ -243,5 +243,5 @@ fn to_error(fault: &Fault, profile: Profile) -> Error {
     };
     let place = if line == 0 { String::new() } else { format!("line {line}: ") };
     let kind = if fault.source == FaultSource::Limit { ErrorKind::Limit } else { ErrorKind::Syntax };
-    Error::new(kind, format!("yaml: {place}{}", fault.problem)).at(fault.mark.position())
+    Error::new(kind, format!("yaml: {place}{}", fault.problem)).located_at(fault.mark.position())
 }

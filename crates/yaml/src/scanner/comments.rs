@@ -35,7 +35,7 @@ impl Scanner<'_> {
         while ahead < LOOKAHEAD && is_blank(self.bytes, self.pos + ahead) {
             ahead += 1;
         }
-        if ahead == LOOKAHEAD || self.at(ahead) != b'#' {
+        if ahead == LOOKAHEAD || self.byte_at(ahead) != b'#' {
             return;
         }
         self.skip_blanks();
@@ -61,7 +61,7 @@ impl Scanner<'_> {
                 run.peek += 1;
                 continue;
             }
-            let c = self.at(run.peek);
+            let c = self.byte_at(run.peek);
             let here = self.mark_ahead(&run);
             let close_flow = self.flow_level > 0 && (c == b']' || c == b'}');
             if close_flow || is_breakz(self.bytes, at) {
@@ -148,7 +148,7 @@ impl Scanner<'_> {
                 }
                 self.comments.push_back(run.foot(here));
             }
-        } else if !run.text.is_empty() && self.at(run.peek) != 0 {
+        } else if !run.text.is_empty() && self.byte_at(run.peek) != 0 {
             run.text.push('\n');
         }
     }

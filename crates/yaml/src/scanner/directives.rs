@@ -25,7 +25,7 @@ impl<'a> Scanner<'a> {
         };
         let token = self.token_from(kind, start);
         self.skip_blanks();
-        if self.at(0) == b'#' {
+        if self.byte_at(0) == b'#' {
             self.skip_to(self.line_end());
         }
         if !is_breakz(self.bytes, self.pos) {
@@ -48,7 +48,7 @@ impl<'a> Scanner<'a> {
     fn scan_version(&mut self, start: Mark) -> Scan<TokenKind<'a>> {
         self.skip_blanks();
         let major = self.scan_version_number(start)?;
-        if self.at(0) != b'.' {
+        if self.byte_at(0) != b'.' {
             return self.fault(start, "did not find expected digit or '.' character");
         }
         self.skip();
@@ -59,12 +59,12 @@ impl<'a> Scanner<'a> {
     fn scan_version_number(&mut self, start: Mark) -> Scan<u8> {
         let mut value = 0;
         let mut length = 0;
-        while self.at(0).is_ascii_digit() {
+        while self.byte_at(0).is_ascii_digit() {
             length += 1;
             if length > 2 {
                 return self.fault(start, "found extremely long version number");
             }
-            value = value * 10 + (self.at(0) - b'0');
+            value = value * 10 + (self.byte_at(0) - b'0');
             self.skip();
         }
         if length == 0 {
@@ -93,7 +93,7 @@ impl<'a> Scanner<'a> {
         self.skip();
         let name = self.read_alpha();
         let ends = is_blankz(self.bytes, self.pos)
-            || matches!(self.at(0), b'?' | b':' | b',' | b']' | b'}' | b'%' | b'@' | b'`');
+            || matches!(self.byte_at(0), b'?' | b':' | b',' | b']' | b'}' | b'%' | b'@' | b'`');
         if name.is_empty() || !ends {
             return self.fault(start, "did not find expected alphabetic or numeric character");
         }
@@ -106,11 +106,11 @@ impl<'a> Scanner<'a> {
         let start = self.mark();
         let mut handle = String::new();
         let suffix;
-        if self.at(1) == b'<' {
+        if self.byte_at(1) == b'<' {
             self.skip();
             self.skip();
             suffix = self.scan_tag_uri("", start)?;
-            if self.at(0) != b'>' {
+            if self.byte_at(0) != b'>' {
                 return self.fault(start, "did not find the expected '>'");
             }
             self.skip();
@@ -132,12 +132,12 @@ impl<'a> Scanner<'a> {
     }
 
     fn scan_tag_handle(&mut self, directive: bool, start: Mark) -> Scan<String> {
-        if self.at(0) != b'!' {
+        if self.byte_at(0) != b'!' {
             return self.fault(start, "did not find expected '!'");
         }
         self.skip();
         let mut handle = format!("!{}", self.read_alpha());
-        if self.at(0) == b'!' {
+        if self.byte_at(0) == b'!' {
             handle.push('!');
             self.skip();
         } else if directive && handle != "!" {
@@ -151,7 +151,7 @@ impl<'a> Scanner<'a> {
         let mut uri = head.get(1..).unwrap_or("").to_owned();
         let mut found = !head.is_empty();
         loop {
-            match self.at(0) {
+            match self.byte_at(0) {
                 b'%' => self.scan_uri_escape(&mut uri, start)?,
                 b if is_alpha(b) || b";/?:@&=+$,.!~*'()[]".contains(&b) => {
                     uri.push(char::from(b));
@@ -172,8 +172,8 @@ impl<'a> Scanner<'a> {
         let mut octets = Vec::with_capacity(4);
         let mut width = 1;
         while octets.len() < width {
-            let digits = (self.at(1) as char).to_digit(16).zip((self.at(2) as char).to_digit(16));
-            let Some((high, low)) = digits.filter(|_| self.at(0) == b'%') else {
+            let digits = (self.byte_at(1) as char).to_digit(16).zip((self.byte_at(2) as char).to_digit(16));
+            let Some((high, low)) = digits.filter(|_| self.byte_at(0) == b'%') else {
                 return self.fault(start, "did not find URI escaped octet");
             };
             let octet = (high * 16 + low) as u8;

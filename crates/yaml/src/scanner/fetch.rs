@@ -41,7 +41,7 @@ impl<'a> Scanner<'a> {
             return self.fetch_stream_end();
         }
         if self.column == 0 {
-            if self.at(0) == b'%' {
+            if self.byte_at(0) == b'%' {
                 return self.fetch_directive();
             }
             if is_document_indicator(self.bytes, self.pos) {
@@ -53,7 +53,8 @@ impl<'a> Scanner<'a> {
         }
         let mut comment_mark = self.mark();
         if let Some(last) = self.tokens.back()
-            && (self.flow_level == 0 && self.at(0) == b':' || self.flow_level > 0 && self.at(0) == b',')
+            && (self.flow_level == 0 && self.byte_at(0) == b':'
+                || self.flow_level > 0 && self.byte_at(0) == b',')
         {
             comment_mark = last.start;
         }
@@ -66,7 +67,7 @@ impl<'a> Scanner<'a> {
 
     fn fetch_content_token(&mut self) -> Scan<()> {
         let block = self.flow_level == 0;
-        match self.at(0) {
+        match self.byte_at(0) {
             b'[' => self.fetch_flow_start(TokenKind::FlowSequenceStart),
             b'{' => self.fetch_flow_start(TokenKind::FlowMappingStart),
             b']' => self.fetch_flow_end(TokenKind::FlowSequenceEnd),
@@ -229,7 +230,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn fetch_document_indicator(&mut self) -> Scan<()> {
-        let kind = if self.at(0) == b'-' { TokenKind::DocumentStart } else { TokenKind::DocumentEnd };
+        let kind = if self.byte_at(0) == b'-' { TokenKind::DocumentStart } else { TokenKind::DocumentEnd };
         self.unroll_indent(-1, self.mark());
         self.remove_simple_key()?;
         self.simple_key_allowed = false;
@@ -357,7 +358,7 @@ impl<'a> Scanner<'a> {
                 self.skip();
             }
             loop {
-                match self.at(0) {
+                match self.byte_at(0) {
                     b' ' => {}
                     b'\t' if self.flow_level > 0 || !self.simple_key_allowed => {}
                     _ => break,
@@ -369,7 +370,7 @@ impl<'a> Scanner<'a> {
             if self.keep_comments {
                 self.turn_line_comment_into_head();
             }
-            if self.at(0) == b'#' {
+            if self.byte_at(0) == b'#' {
                 if self.keep_comments {
                     self.scan_comments(scan_mark);
                 } else {

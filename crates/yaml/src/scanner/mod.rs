@@ -14,7 +14,7 @@ use std::{borrow::Cow, collections::VecDeque};
 use crate::{Profile, chars::*};
 
 use token::PendingComment;
-pub(crate) use token::{Fault, FaultSource, Mark, Scan, TagText, Token, TokenKind};
+pub(crate) use token::{FaultSource, Mark, Scan, ScanError, TagText, Token, TokenKind};
 
 /// go-yaml reads its input in pieces of this many bytes and looks for forbidden characters piecewise.
 const READ_CHUNK: usize = 512;
@@ -118,14 +118,14 @@ impl<'a> Scanner<'a> {
     }
 
     #[inline(always)]
-    fn at(&self, ahead: usize) -> u8 {
+    fn byte_at(&self, ahead: usize) -> u8 {
         byte(self.bytes, self.pos + ahead)
     }
 
     /// Whether the stream is over here.
     #[inline]
     fn at_end(&self) -> bool {
-        self.at(0) == 0
+        self.byte_at(0) == 0
     }
 
     fn fault<T>(&self, context: Mark, problem: impl Into<Cow<'static, str>>) -> Scan<T> {
@@ -141,7 +141,7 @@ impl<'a> Scanner<'a> {
         problem: Cow<'static, str>,
     ) -> Scan<T> {
         self.check_readable()?;
-        Err(Box::new(Fault { source, problem, mark, context }))
+        Err(Box::new(ScanError { source, problem, mark, context }))
     }
 
     /// Fails if go-yaml would have come upon a forbidden character by now.
@@ -153,7 +153,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn unreadable_fault(&self) -> Fault {
+    fn unreadable_fault(&self) -> ScanError {
         let offset = self.unreadable.map_or(self.pos, |(_, at)| at);
         let line_start = self.text[..offset].rfind('\n').map_or(0, |at| at + 1);
         let mark = Mark {
@@ -162,7 +162,7 @@ impl<'a> Scanner<'a> {
             line: self.text[..offset].matches('\n').count() as u32,
             column: self.text[line_start..offset].chars().count() as u32,
         };
-        Fault {
+        ScanError {
             source: FaultSource::Reader,
             problem: "control characters are not allowed".into(),
             mark,
@@ -173,7 +173,7 @@ impl<'a> Scanner<'a> {
     /// Moves over one character that is no line break.
     #[inline]
     fn skip(&mut self) {
-        let b = self.at(0);
+        let b = self.byte_at(0);
         if b != b' ' && b != b'\t' {
             self.newlines = 0;
         }
@@ -215,12 +215,12 @@ impl<'a> Scanner<'a> {
     /// Moves over a line break, if there is one, and returns it as folded text has it.
     #[inline]
     fn read_line(&mut self) -> &'static str {
-        let (width, chars, text) = match self.at(0) {
-            b'\r' if self.at(1) == b'\n' => (2, 2, "\n"),
+        let (width, chars, text) = match self.byte_at(0) {
+            b'\r' if self.byte_at(1) == b'\n' => (2, 2, "\n"),
             b'\n' | b'\r' => (1, 1, "\n"),
-            0xC2 if self.at(1) == 0x85 => (2, 1, "\n"),
-            0xE2 if self.at(1) == 0x80 && self.at(2) == 0xA8 => (3, 1, "\u{2028}"),
-            0xE2 if self.at(1) == 0x80 && self.at(2) == 0xA9 => (3, 1, "\u{2029}"),
+            0xC2 if self.byte_at(1) == 0x85 => (2, 1, "\n"),
+            0xE2 if self.byte_at(1) == 0x80 && self.byte_at(2) == 0xA8 => (3, 1, "\u{2028}"),
+            0xE2 if self.byte_at(1) == 0x80 && self.byte_at(2) == 0xA9 => (3, 1, "\u{2029}"),
             _ => return "",
         };
         self.pos += width;

@@ -109,7 +109,7 @@ impl<'a> Scanner<'a> {
         let mut leading_break: Option<&str> = None;
         let mut trailing_breaks = String::new();
         loop {
-            if self.column == 0 && is_document_indicator(self.bytes, self.pos) || self.at(0) == b'#' {
+            if self.column == 0 && is_document_indicator(self.bytes, self.pos) || self.byte_at(0) == b'#' {
                 break;
             }
             let run = self.pos;
@@ -127,7 +127,7 @@ impl<'a> Scanner<'a> {
             }
             loop {
                 if is_blank(self.bytes, self.pos) {
-                    if leading_break.is_some() && (self.column as i32) < indent && self.at(0) == b'\t' {
+                    if leading_break.is_some() && (self.column as i32) < indent && self.byte_at(0) == b'\t' {
                         return self.fault(start, "found a tab character that violates indentation");
                     }
                     self.skip();
@@ -165,7 +165,7 @@ impl<'a> Scanner<'a> {
                 return self.fault(start, "found unexpected end of stream");
             }
             let escaped_break = self.scan_quoted_run(quote, &mut pieces, start)?;
-            if self.at(0) == quote {
+            if self.byte_at(0) == quote {
                 break;
             }
             self.fold_quoted_blanks(escaped_break, &mut pieces);
@@ -195,8 +195,8 @@ impl<'a> Scanner<'a> {
                 let chars = (at - self.pos) as u32 - continuation;
                 self.skip_run(at, chars);
             }
-            let b = self.at(0);
-            if b == b'\'' && quote == b'\'' && self.at(1) == b'\'' {
+            let b = self.byte_at(0);
+            if b == b'\'' && quote == b'\'' && self.byte_at(1) == b'\'' {
                 pieces.flush(self.pos + 1);
                 self.skip_run(self.pos + 2, 2);
                 pieces.from = self.pos;
@@ -218,7 +218,7 @@ impl<'a> Scanner<'a> {
 
     fn scan_escape(&mut self, pieces: &mut Pieces<'a>, start: Mark) -> Scan<()> {
         let mut digits = 0;
-        let simple = match self.at(1) {
+        let simple = match self.byte_at(1) {
             b'0' => '\0',
             b'a' => '\u{7}',
             b'b' => '\u{8}',
@@ -258,7 +258,7 @@ impl<'a> Scanner<'a> {
         }
         let mut value: u64 = 0;
         for ahead in 0..digits {
-            let Some(digit) = (self.at(ahead) as char).to_digit(16) else {
+            let Some(digit) = (self.byte_at(ahead) as char).to_digit(16) else {
                 return self.fault(start, "did not find expected hexdecimal number");
             };
             value = value * 16 + u64::from(digit);
@@ -345,18 +345,18 @@ impl<'a> Scanner<'a> {
     fn scan_block_header(&mut self, start: Mark) -> Scan<(Chomping, i32)> {
         let mut chomping = self.scan_chomping();
         let mut increment = 0;
-        if self.at(0).is_ascii_digit() {
-            if self.at(0) == b'0' {
+        if self.byte_at(0).is_ascii_digit() {
+            if self.byte_at(0) == b'0' {
                 return self.fault(start, "found an indentation indicator equal to 0");
             }
-            increment = i32::from(self.at(0) - b'0');
+            increment = i32::from(self.byte_at(0) - b'0');
             self.skip();
             if chomping == Chomping::Clip {
                 chomping = self.scan_chomping();
             }
         }
         self.skip_blanks();
-        if self.at(0) == b'#' {
+        if self.byte_at(0) == b'#' {
             if self.keep_comments {
                 self.scan_line_comment(start);
             }
@@ -370,7 +370,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn scan_chomping(&mut self) -> Chomping {
-        let chomping = match self.at(0) {
+        let chomping = match self.byte_at(0) {
             b'+' => Chomping::Keep,
             b'-' => Chomping::Strip,
             _ => return Chomping::Clip,
@@ -385,13 +385,13 @@ impl<'a> Scanner<'a> {
         let mut end = self.mark();
         let mut deepest = 0;
         loop {
-            while (*indent == 0 || (self.column as i32) < *indent) && self.at(0) == b' ' {
+            while (*indent == 0 || (self.column as i32) < *indent) && self.byte_at(0) == b' ' {
                 self.pos += 1;
                 self.index += 1;
                 self.column += 1;
             }
             deepest = deepest.max(self.column as i32);
-            if (*indent == 0 || (self.column as i32) < *indent) && self.at(0) == b'\t' {
+            if (*indent == 0 || (self.column as i32) < *indent) && self.byte_at(0) == b'\t' {
                 return self.fault(start, "found a tab character where an indentation space is expected");
             }
             if !is_break(self.bytes, self.pos) {

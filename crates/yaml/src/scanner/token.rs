@@ -71,7 +71,7 @@ pub(crate) enum FaultSource {
 
 /// A syntax fault with libyaml's two marks.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct ScanError {
     pub source: FaultSource,
     pub problem: Cow<'static, str>,
     pub mark: Mark,
@@ -79,7 +79,7 @@ pub(crate) struct Fault {
 }
 
 /// Boxed, because faults are rare and results are everywhere.
-pub(crate) type Scan<T> = Result<T, Box<Fault>>;
+pub(crate) type Scan<T> = Result<T, Box<ScanError>>;
 
 /// A comment waiting for the token it belongs to.
 #[derive(Debug, Default)]

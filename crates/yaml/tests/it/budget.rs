@@ -29,7 +29,12 @@ fn dense_lists_and_maps_count_what_they_take() {
         assert_eq!(error.kind(), ErrorKind::Budget, "{item}");
         let budget = Budget::of_text();
         let value = from_yaml_within(&text, &budget).expect(item);
-        assert!(budget.used() >= value_bytes(&value), "{item}: {} of {}", budget.used(), value_bytes(&value));
+        assert!(
+            budget.used_bytes() >= value_bytes(&value),
+            "{item}: {} of {}",
+            budget.used_bytes(),
+            value_bytes(&value)
+        );
     }
 }
 
@@ -38,13 +43,13 @@ fn a_budget_is_shared_by_all_who_are_given_it() {
     let budget = Budget::new(4 << 20);
     let text = "a: [1, 2, 3]\n---\n".repeat(1000);
     let documents = parse_documents_within(&text, Profile::Go2, &budget).expect("fits");
-    let after = budget.used();
+    let after = budget.used_bytes();
     assert!(after > 500_000, "{after}");
     let all = documents
         .iter()
         .try_for_each(|document| to_value_within(&document.root, Profile::Go2, &budget).map(drop));
     all.expect("fits");
-    assert!(budget.used() > after);
+    assert!(budget.used_bytes() > after);
     let more = (0..20).find_map(|_| parse_documents_within(&text, Profile::Go2, &budget).err());
     assert_eq!(more.map(|error| error.kind()), Some(ErrorKind::Budget), "it is used up");
 }
@@ -86,7 +91,7 @@ fn the_largest_bundles_in_use_take_a_small_part_of_the_budget() {
     assert!(one.len() > 60_000);
     let budget = Budget::of_document();
     from_yaml_within(&one, &budget).expect("fits");
-    assert!(budget.used() < Budget::OF_DOCUMENT / 50, "{}", budget.used());
+    assert!(budget.used_bytes() < Budget::OF_DOCUMENT / 50, "{}", budget.used_bytes());
     // All definitions of the largest operators together: 6 MB.
     let bundle: String = (0..80).map(|number| definition(number) + "---\n").collect();
     let budget = Budget::of_text();
@@ -95,5 +100,5 @@ fn the_largest_bundles_in_use_take_a_small_part_of_the_budget() {
         .iter()
         .try_for_each(|document| to_value_within(&document.root, Profile::Go2, &budget).map(drop));
     all.expect("fits");
-    assert!(budget.used() < Budget::OF_TEXT / 3, "{}", budget.used());
+    assert!(budget.used_bytes() < Budget::OF_TEXT / 3, "{}", budget.used_bytes());
 }

@@ -101,11 +101,11 @@ async fn to_synced(args: &Args, tiphys: &Path, kind: Kind, size: Size) -> anyhow
     let began = Instant::now();
     let engine = Engine::start(tiphys, platform.kubeconfig(), repository.folder())?;
     let wall = platform.until_synced(apps, "", &engine, began).await?;
-    let at_end = engine.used()?;
+    let at_end = engine.usage()?;
     let requests = engine.requests()?;
     let server = platform.processor_time()?.saturating_sub(server);
     tokio::time::sleep(Duration::from_secs(args.rest)).await;
-    let later = engine.used()?;
+    let later = engine.usage()?;
     let rest = Used { cpu: later.cpu.saturating_sub(at_end.cpu), ..later };
     let rest_requests = engine.requests()? - requests;
     Ok(Row { kind, size, wall, engine: at_end, server, requests, rest, rest_requests })
@@ -125,14 +125,14 @@ async fn one_commit(tiphys: &Path, apps: usize) -> anyhow::Result<Commit> {
     platform.create_applications(&repository, apps).await?;
     let engine = Engine::start(tiphys, platform.kubeconfig(), repository.folder())?;
     platform.until_synced(apps, "", &engine, Instant::now()).await?;
-    let (before, rendered) = (engine.used()?, engine.rendered()?);
+    let (before, rendered) = (engine.usage()?, engine.render_count()?);
     let commit = repository.change_one_line()?;
     let began = Instant::now();
     // What a webhook of the Git host does: one Application is asked to look.
     platform.refresh(apps - 1).await?;
     let wall = platform.until_synced(GROUP, &commit, &engine, began).await?;
-    let cpu = engine.used()?.cpu.saturating_sub(before.cpu);
-    Ok(Commit { apps, wall, cpu, rendered: engine.rendered()? - rendered })
+    let cpu = engine.usage()?.cpu.saturating_sub(before.cpu);
+    Ok(Commit { apps, wall, cpu, rendered: engine.render_count()? - rendered })
 }
 
 fn report(args: &Args, rows: &[Row], commit: Option<&Commit>) -> anyhow::Result<String> {

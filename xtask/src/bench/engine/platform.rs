@@ -16,7 +16,7 @@ use tiphys_oracles::RealApiServer;
 use tiphys_value::GroupVersionKind;
 
 use super::{
-    process::{Running, used},
+    process::{Running, process_usage},
     repository::Repository,
 };
 use crate::oracles::workspace_root;
@@ -99,7 +99,7 @@ impl Platform {
             Programs::Embedded(twin) => vec![twin.id()],
             Programs::Real(server) => server.ids(),
         };
-        ids.into_iter().map(|id| Ok(used(id)?.cpu)).sum()
+        ids.into_iter().map(|id| Ok(process_usage(id)?.cpu)).sum()
     }
 
     async fn apply(&self, object: &Value) -> anyhow::Result<()> {

@@ -29,7 +29,7 @@ pub struct Used {
 }
 
 /// What a process has used until now.
-pub fn used(id: u32) -> anyhow::Result<Used> {
+pub fn process_usage(id: u32) -> anyhow::Result<Used> {
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).context("needs Linux")?;
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or_default();
@@ -108,8 +108,8 @@ impl Engine {
     }
 
     /// What it has used until now.
-    pub fn used(&self) -> anyhow::Result<Used> {
-        used(self.running.id())
+    pub fn usage(&self) -> anyhow::Result<Used> {
+        process_usage(self.running.id())
     }
 
     /// How many requests it has sent to the cluster.
@@ -118,7 +118,7 @@ impl Engine {
     }
 
     /// How many times it has rendered an Application.
-    pub fn rendered(&self) -> anyhow::Result<f64> {
+    pub fn render_count(&self) -> anyhow::Result<f64> {
         self.sum("tiphys_app_renders_total{how=\"anew\"")
     }
 

@@ -54,7 +54,7 @@ impl Platform {
         });
         if tokio::time::timeout(PATIENCE, watch).await.is_err() {
             let seen = done.lock().unwrap_or_else(PoisonError::into_inner).len();
-            bail!("after {PATIENCE:?} only {seen} of {count}; the engine used {:?}", engine.used()?.cpu);
+            bail!("after {PATIENCE:?} only {seen} of {count}; the engine used {:?}", engine.usage()?.cpu);
         }
         Ok(began.elapsed())
     }

@@ -12,8 +12,8 @@ use tiphys_value::ObjectExt;
 
 use self::cases::Case;
 use super::{
+    api_client::{Answer, Peer},
     corpus::Exchange,
-    peer::{Answer, Peer},
     report,
     twin::Twin,
 };

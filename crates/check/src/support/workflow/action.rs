@@ -3,10 +3,10 @@
 use tiphys_graph::tools::ci::Pipeline;
 use tiphys_yaml::Node;
 
-use super::Fault;
+use super::WorkflowFault;
 
 /// What is wrong with the steps of an action.
-pub(crate) fn faults(pipeline: &Pipeline) -> Vec<Fault<'_>> {
+pub(crate) fn faults(pipeline: &Pipeline) -> Vec<WorkflowFault<'_>> {
     let [root] = pipeline.roots() else { return Vec::new() };
     let Some(runs) = root.get("runs") else { return Vec::new() };
     let is_composite = runs.get("using").and_then(Node::as_str) == Some("composite");
@@ -15,21 +15,23 @@ pub(crate) fn faults(pipeline: &Pipeline) -> Vec<Fault<'_>> {
     steps.iter().filter(whole).filter_map(of_step).collect()
 }
 
-fn of_step(step: &Node) -> Option<Fault<'_>> {
+fn of_step(step: &Node) -> Option<WorkflowFault<'_>> {
     match (step.get("run"), step.get("uses")) {
-        (Some(run), None) if step.get("shell").is_none() => Some(Fault::refused(
+        (Some(run), None) if step.get("shell").is_none() => Some(WorkflowFault::refusal(
             run,
             "Required property is missing: shell",
             "in which shell this runs is missing",
         )),
-        (Some(_), Some(uses)) => Some(Fault::refused(
+        (Some(_), Some(uses)) => Some(WorkflowFault::refusal(
             uses,
             "a step of the action has both `uses` and `run`",
             "a step does one of the two",
         )),
-        (None, None) => {
-            Some(Fault::refused(step, "a step of the action has neither `uses` nor `run`", "it does nothing"))
-        }
+        (None, None) => Some(WorkflowFault::refusal(
+            step,
+            "a step of the action has neither `uses` nor `run`",
+            "it does nothing",
+        )),
         _ => None,
     }
 }

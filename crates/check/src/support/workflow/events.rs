@@ -3,10 +3,10 @@
 use tiphys_yaml::Node;
 
 use super::{
-    Effect, Fault, Walker,
+    Effect, Walker, WorkflowFault,
     sections::{CALL, DISPATCH, Shape},
 };
-use crate::support::similar;
+use crate::support::nearest_name;
 
 /// An event, with its activity types (none: they are not looked at) and the filters that it has.
 struct Event {
@@ -124,7 +124,7 @@ fn find<'n>(name: &'n Node, walker: &mut Walker<'n>) -> Option<&'static Event> {
     // What GitHub may have learnt since is left alone.
     if known.is_none()
         && text != "schedule"
-        && let Some(meant) = similar::nearest(text, names)
+        && let Some(meant) = nearest_name::nearest(text, names)
     {
         ignored(walker, name, format!("there is no event {text}"), format!("{meant} is meant"));
     }
@@ -133,7 +133,9 @@ fn find<'n>(name: &'n Node, walker: &mut Walker<'n>) -> Option<&'static Event> {
 
 /// What GitHub neither knows nor refuses in an event.
 fn ignored<'n>(walker: &mut Walker<'n>, node: &'n Node, message: String, label: String) {
-    walker.faults.push(Fault { effect: Effect::Ignored, ..Fault::refused(node, message, label) });
+    walker
+        .faults
+        .push(WorkflowFault { effect: Effect::Ignored, ..WorkflowFault::refusal(node, message, label) });
 }
 
 fn has_filters<'n>(event: &Event, filters: &'n Node, walker: &mut Walker<'n>) {
@@ -173,7 +175,7 @@ fn schedule<'n>(times: &'n Node, walker: &mut Walker<'n>) {
         let text = cron.as_str().unwrap_or_default();
         if text.split_whitespace().count() != FIELDS && !text.contains("${{") {
             let message = format!("'{text}' is not a valid cron expression");
-            walker.faults.push(Fault::refused(
+            walker.faults.push(WorkflowFault::refusal(
                 cron,
                 message,
                 "five fields are expected: minute, hour, day, month, weekday",

@@ -181,11 +181,11 @@ fn number(text: &str) -> Option<usize> {
 fn symbol(text: &str, at: usize) -> Unreadable {
     let rest = &text[at..];
     let shown = &rest[..rest.find(char::is_whitespace).unwrap_or(rest.len())];
-    Unreadable { message: format!("Unexpected symbol: '{shown}'. {}", located(text, at)), at }
+    Unreadable { message: format!("Unexpected symbol: '{shown}'. {}", position_text(text, at)), at }
 }
 
 /// Where something is, as GitHub says it.
-pub(crate) fn located(text: &str, at: usize) -> String {
+pub(crate) fn position_text(text: &str, at: usize) -> String {
     let blank = text.len() - text.trim_start().len();
     let position = text[blank.min(at)..at].chars().count() + 1;
     format!("Located at position {position} within expression: {}", text.trim())
@@ -215,7 +215,7 @@ impl<'t> Parser<'t> {
 
     fn unexpected(&self, token: Token) -> Unreadable {
         let message =
-            format!("Unexpected symbol: '{}'. {}", self.text_of(token), located(self.text, token.from));
+            format!("Unexpected symbol: '{}'. {}", self.text_of(token), position_text(self.text, token.from));
         Unreadable { message, at: token.from }
     }
 

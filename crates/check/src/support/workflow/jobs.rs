@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use tiphys_graph::tools::ci;
 use tiphys_yaml::Node;
 
-use super::{Effect, Fault, Walker, known, one_or_many};
+use super::{Effect, Walker, WorkflowFault, declarations, one_or_many};
 
 impl<'n> Walker<'n> {
     pub(super) fn job(&mut self, job: &'n Node) {
-        for label in known::runners(job) {
+        for label in declarations::runners(job) {
             let text = label.as_str().unwrap_or_default();
-            if known::RETIRED.contains(&text) {
-                self.faults.push(Fault {
+            if declarations::RETIRED.contains(&text) {
+                self.faults.push(WorkflowFault {
                     effect: Effect::NeverRuns,
-                    ..Fault::refused(
+                    ..WorkflowFault::refusal(
                         label,
                         format!("GitHub has no runner {text} any more"),
                         "a newer one, or one of your own, is needed",

@@ -1,25 +1,25 @@
 //! The language of workflows of GitHub Actions: what GitHub refuses in a file that is good YAML.
 
 pub(crate) mod action;
-mod asks;
+mod declarations;
 mod events;
 pub mod expression;
+mod expression_checks;
 mod jobs;
-mod known;
 mod sections;
 mod shape;
 
 use tiphys_yaml::Node;
 
 use self::{
-    known::Known,
+    declarations::WorkflowDeclarations,
     sections::{JOB, STEP, Shape, WORKFLOW},
 };
-use super::similar;
+use super::nearest_name;
 
 /// What is wrong with a workflow.
 #[derive(Debug)]
-pub(crate) struct Fault<'n> {
+pub(crate) struct WorkflowFault<'n> {
     pub(crate) node: &'n Node,
     /// The line of the node's text, from 1.
     pub(crate) line: u32,
@@ -43,15 +43,15 @@ pub(crate) enum Effect {
     NeverRuns,
 }
 
-impl<'n> Fault<'n> {
-    pub(crate) fn refused(node: &'n Node, message: impl Into<String>, label: impl Into<String>) -> Self {
+impl<'n> WorkflowFault<'n> {
+    pub(crate) fn refusal(node: &'n Node, message: impl Into<String>, label: impl Into<String>) -> Self {
         Self { node, line: 1, message: message.into(), label: label.into(), effect: Effect::Refused }
     }
 }
 
 /// What is wrong with a workflow, in the order of the file.
-pub(crate) fn faults(root: &Node) -> Vec<Fault<'_>> {
-    let mut walker = Walker { faults: Vec::new(), known: Known::of(root) };
+pub(crate) fn faults(root: &Node) -> Vec<WorkflowFault<'_>> {
+    let mut walker = Walker { faults: Vec::new(), known: WorkflowDeclarations::from_workflow(root) };
     walker.shape(root, WORKFLOW, None);
     if let Some(on) = root.get("on") {
         events::check(on, &mut walker);
@@ -89,18 +89,18 @@ pub(crate) fn one_or_many(node: &Node) -> impl Iterator<Item = &Node> {
 }
 
 struct Walker<'n> {
-    faults: Vec<Fault<'n>>,
-    known: Known<'n>,
+    faults: Vec<WorkflowFault<'n>>,
+    known: WorkflowDeclarations<'n>,
 }
 
 impl<'n> Walker<'n> {
     fn refuse(&mut self, node: &'n Node, message: impl Into<String>, label: impl Into<String>) {
-        self.faults.push(Fault::refused(node, message, label));
+        self.faults.push(WorkflowFault::refusal(node, message, label));
     }
 
     /// A word that GitHub does not know. What it may have learnt since is left alone: only a slip is told.
     fn unexpected(&mut self, node: &'n Node, text: &str, known: impl Iterator<Item = &'static str>) {
-        if let Some(meant) = similar::nearest(text, known) {
+        if let Some(meant) = nearest_name::nearest(text, known) {
             self.refuse(node, format!("Unexpected value '{text}'"), format!("{meant} is meant"));
         }
     }

@@ -37,13 +37,13 @@ pub(super) struct Key {
     pub(super) name: &'static str,
     pub(super) shape: Shape,
     /// What expressions below it may ask for; `None` as above it.
-    pub(super) scope: Option<&'static Scope>,
+    pub(super) scope: Option<&'static ExpressionScope>,
     pub(super) is_required: bool,
 }
 
 /// What expressions may ask for.
 #[derive(Debug)]
-pub(super) struct Scope {
+pub(super) struct ExpressionScope {
     pub(super) contexts: &'static [&'static str],
     /// Functions that not every expression may call.
     pub(super) functions: &'static [&'static str],
@@ -63,36 +63,45 @@ pub(super) const FUNCTIONS: [&str; 8] =
 const STATUS: &[&str] = &["always", "cancelled", "success", "failure"];
 const HASH: &[&str] = &["hashFiles"];
 
-const OF_WORKFLOW: Scope = Scope { contexts: &["github", "inputs", "vars"], functions: &[] };
-const OF_ENV: Scope = Scope { contexts: &["github", "secrets", "inputs", "vars"], functions: &[] };
-const OF_OUTPUT: Scope = Scope { contexts: &["github", "jobs", "vars", "inputs"], functions: &[] };
-const OF_JOB: Scope =
-    Scope { contexts: &["github", "needs", "strategy", "matrix", "vars", "inputs"], functions: &[] };
-const OF_JOB_IF: Scope = Scope { contexts: &["github", "needs", "vars", "inputs"], functions: STATUS };
-const OF_STRATEGY: Scope = Scope { contexts: &["github", "needs", "vars", "inputs"], functions: &[] };
-const OF_JOB_ENV: Scope = Scope {
+const OF_WORKFLOW: ExpressionScope =
+    ExpressionScope { contexts: &["github", "inputs", "vars"], functions: &[] };
+const OF_ENV: ExpressionScope =
+    ExpressionScope { contexts: &["github", "secrets", "inputs", "vars"], functions: &[] };
+const OF_OUTPUT: ExpressionScope =
+    ExpressionScope { contexts: &["github", "jobs", "vars", "inputs"], functions: &[] };
+const OF_JOB: ExpressionScope = ExpressionScope {
+    contexts: &["github", "needs", "strategy", "matrix", "vars", "inputs"],
+    functions: &[],
+};
+const OF_JOB_IF: ExpressionScope =
+    ExpressionScope { contexts: &["github", "needs", "vars", "inputs"], functions: STATUS };
+const OF_STRATEGY: ExpressionScope =
+    ExpressionScope { contexts: &["github", "needs", "vars", "inputs"], functions: &[] };
+const OF_JOB_ENV: ExpressionScope = ExpressionScope {
     contexts: &["github", "needs", "strategy", "matrix", "vars", "secrets", "inputs"],
     functions: &[],
 };
-const OF_CREDENTIALS: Scope = Scope {
+const OF_CREDENTIALS: ExpressionScope = ExpressionScope {
     contexts: &["github", "needs", "strategy", "matrix", "env", "vars", "secrets", "inputs"],
     functions: &[],
 };
-const OF_CONTAINER_ENV: Scope = Scope {
+const OF_CONTAINER_ENV: ExpressionScope = ExpressionScope {
     contexts: &["github", "needs", "strategy", "matrix", "job", "runner", "env", "vars", "secrets", "inputs"],
     functions: &[],
 };
-const OF_DEFAULTS: Scope =
-    Scope { contexts: &["github", "needs", "strategy", "matrix", "env", "vars", "inputs"], functions: &[] };
-const OF_URL: Scope = Scope {
+const OF_DEFAULTS: ExpressionScope = ExpressionScope {
+    contexts: &["github", "needs", "strategy", "matrix", "env", "vars", "inputs"],
+    functions: &[],
+};
+const OF_URL: ExpressionScope = ExpressionScope {
     contexts: &["github", "needs", "strategy", "matrix", "job", "runner", "env", "vars", "steps", "inputs"],
     functions: &[],
 };
 const IN_STEP: &[&str] =
     &["github", "needs", "strategy", "matrix", "job", "runner", "env", "vars", "secrets", "steps", "inputs"];
-const OF_JOB_OUTPUT: Scope = Scope { contexts: IN_STEP, functions: &[] };
-const OF_STEP: Scope = Scope { contexts: IN_STEP, functions: HASH };
-const OF_STEP_IF: Scope = Scope {
+const OF_JOB_OUTPUT: ExpressionScope = ExpressionScope { contexts: IN_STEP, functions: &[] };
+const OF_STEP: ExpressionScope = ExpressionScope { contexts: IN_STEP, functions: HASH };
+const OF_STEP_IF: ExpressionScope = ExpressionScope {
     contexts: &["github", "needs", "strategy", "matrix", "job", "runner", "env", "vars", "steps", "inputs"],
     functions: &SPECIAL,
 };
@@ -101,7 +110,7 @@ const fn key(name: &'static str, shape: Shape) -> Key {
     Key { name, shape, scope: None, is_required: false }
 }
 
-const fn scoped(name: &'static str, shape: Shape, scope: &'static Scope) -> Key {
+const fn scoped(name: &'static str, shape: Shape, scope: &'static ExpressionScope) -> Key {
     Key { name, shape, scope: Some(scope), is_required: false }
 }
 

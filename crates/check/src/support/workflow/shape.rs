@@ -4,17 +4,17 @@ use tiphys_yaml::{Kind, Node};
 
 use super::{
     Walker,
-    sections::{Key, Scope, Shape},
+    sections::{ExpressionScope, Key, Shape},
 };
 
 impl<'n> Walker<'n> {
     /// Holds a node against a shape; `scope` says what its expressions may ask for, if it is known.
-    pub(super) fn shape(&mut self, node: &'n Node, shape: Shape, scope: Option<&'static Scope>) {
+    pub(super) fn shape(&mut self, node: &'n Node, shape: Shape, scope: Option<&'static ExpressionScope>) {
         if node.kind() == Kind::Alias || node.is_null() {
             return;
         }
         if matches!(shape, Shape::Any) {
-            return self.below(node, scope);
+            return self.check_nested(node, scope);
         }
         let text = node.as_str();
         if let Some(text) = text {
@@ -40,9 +40,9 @@ impl<'n> Walker<'n> {
             }
             Shape::Word(_) => {}
             Shape::Mapping(keys) => self.mapping(node, keys, scope),
-            Shape::Named(each) => self.named(node, *each, scope),
+            Shape::Named(each) => self.check_named_parts(node, *each, scope),
             Shape::Identified(each) => {
-                self.named(node, *each, scope);
+                self.check_named_parts(node, *each, scope);
                 for (key, _) in node.pairs().unwrap_or_default() {
                     self.identifier(key);
                 }
@@ -56,14 +56,14 @@ impl<'n> Walker<'n> {
                 self.wrong(node, &format!("expected: {}", words.join(", ")));
             }
             Shape::WordOr(_, other) if text.is_none() => self.shape(node, *other, scope),
-            Shape::ListOr(_) if node.items().is_some() => self.below(node, scope),
+            Shape::ListOr(_) if node.items().is_some() => self.check_nested(node, scope),
             Shape::ListOr(other) if text.is_none() => self.shape(node, *other, scope),
             Shape::Any | Shape::ScalarOr(_) | Shape::WordOr(..) | Shape::ListOr(_) => {}
         }
     }
 
     /// Expressions of a part whose form is no business of GitHub's, however deep it is.
-    fn below(&mut self, node: &'n Node, scope: Option<&'static Scope>) {
+    fn check_nested(&mut self, node: &'n Node, scope: Option<&'static ExpressionScope>) {
         let mut open = vec![node];
         while let Some(node) = open.pop() {
             if let Some(text) = node.as_str() {
@@ -88,7 +88,7 @@ impl<'n> Walker<'n> {
         }
     }
 
-    fn mapping(&mut self, node: &'n Node, keys: &'static [Key], scope: Option<&'static Scope>) {
+    fn mapping(&mut self, node: &'n Node, keys: &'static [Key], scope: Option<&'static ExpressionScope>) {
         let Some(pairs) = node.pairs() else { return self.wrong(node, "a mapping is expected") };
         let is_merged = node.get("<<").is_some();
         for (name, value) in pairs {
@@ -106,7 +106,7 @@ impl<'n> Walker<'n> {
         }
     }
 
-    fn named(&mut self, node: &'n Node, each: Shape, scope: Option<&'static Scope>) {
+    fn check_named_parts(&mut self, node: &'n Node, each: Shape, scope: Option<&'static ExpressionScope>) {
         let Some(pairs) = node.pairs() else { return self.wrong(node, "a mapping is expected") };
         for (name, value) in pairs {
             if name.as_str() != Some("<<") {
@@ -115,7 +115,7 @@ impl<'n> Walker<'n> {
         }
     }
 
-    fn list(&mut self, node: &'n Node, each: Shape, scope: Option<&'static Scope>) {
+    fn list(&mut self, node: &'n Node, each: Shape, scope: Option<&'static ExpressionScope>) {
         let Some(items) = node.items() else { return self.wrong(node, "a list is expected") };
         for item in items {
             self.shape(item, each, scope);

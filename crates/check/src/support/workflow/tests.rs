@@ -3,7 +3,7 @@ use tiphys_yaml::{Profile, parse_documents};
 use super::{Effect, faults};
 
 /// The line, effect and message of each fault of a workflow.
-fn told(text: &str) -> Vec<(u32, Effect, String)> {
+fn faults_in(text: &str) -> Vec<(u32, Effect, String)> {
     let documents = parse_documents(text, Profile::Go3).expect("is YAML");
     let root = &documents[0].root;
     faults(root).into_iter().map(|fault| (fault.node.span.start.line, fault.effect, fault.message)).collect()
@@ -12,7 +12,7 @@ fn told(text: &str) -> Vec<(u32, Effect, String)> {
 /// The messages of a job with these lines, indented by four.
 fn of_job(lines: &str) -> Vec<String> {
     let text = format!("on: push\njobs:\n  build:\n    runs-on: x\n{lines}");
-    told(&text).into_iter().map(|(_, _, message)| message).collect()
+    faults_in(&text).into_iter().map(|(_, _, message)| message).collect()
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn contexts_are_refused_where_they_are_not_there() {
 fn a_condition_with_text_beside_its_expression_holds() {
     let text = "on: push\njobs:\n  a:\n    runs-on: x\n    if: ${{ false }} && vars.A\n    steps: []\n";
     assert_eq!(
-        told(text),
+        faults_in(text),
         [(5, Effect::AlwaysTrue, "the condition `${{ false }} && vars.A` always holds".to_owned())]
     );
     assert_eq!(of_job("    if: |\n      ${{ vars.A == 'b' }}\n"), [""; 0]);
@@ -88,7 +88,7 @@ fn events_and_their_filters() {
         ("on: {workflow_call: {inputs: {a: {required: true}}}}\n", "Required property is missing: type"),
         ("on: {workflow_dispatch: {inputs: {a: {type: text}}}}\n", "Unexpected value 'text'"),
     ] {
-        let found = told(&format!("{on}{jobs}"));
+        let found = faults_in(&format!("{on}{jobs}"));
         assert!(matches!(&found[..], [(1, Effect::Refused, one)] if one == expected), "{on}: {found:?}");
     }
     for (on, expected) in [
@@ -97,13 +97,13 @@ fn events_and_their_filters() {
         ("on: {pull_request: {tags: [v1]}}\n", "the event pull_request has no filter tags"),
         ("on: {pull_request: {types: [open]}}\n", "the event pull_request has no type open"),
     ] {
-        assert_eq!(told(&format!("{on}{jobs}")), [(1, Effect::Ignored, expected.to_owned())]);
+        assert_eq!(faults_in(&format!("{on}{jobs}")), [(1, Effect::Ignored, expected.to_owned())]);
     }
     for on in [
         "on: [push, pull_request]\n",
         "on: {push: , schedule: [{cron: 0 0 * * 1}], something_new: {types: [x]}}\n",
     ] {
-        assert_eq!(told(&format!("{on}{jobs}")), []);
+        assert_eq!(faults_in(&format!("{on}{jobs}")), []);
     }
 }
 
@@ -121,7 +121,7 @@ jobs:
     steps: []
 ";
     assert_eq!(
-        told(text),
+        faults_in(text),
         [
             (8, Effect::AlwaysEmpty, "the workflow has no input tags".to_owned()),
             (8, Effect::AlwaysEmpty, "job a has no output images".to_owned()),
@@ -142,7 +142,7 @@ jobs:
       - run: echo ${{ inputs.tag || 'latest' }}
       - run: echo ${{ inputs.tag }}
 ";
-    let told = told(text);
+    let told = faults_in(text);
     assert_eq!(told.len(), 1, "{told:?}");
     assert_eq!(told[0].0, 10);
 }
@@ -169,7 +169,7 @@ jobs:
     steps: []
 ";
     assert_eq!(
-        told(text),
+        faults_in(text),
         [
             (7, Effect::AlwaysEmpty, "the matrix of the job has no nme".to_owned()),
             (17, Effect::AlwaysEmpty, "the matrix of the job has no os".to_owned()),
@@ -188,7 +188,7 @@ jobs:
     steps: [{uses: docker://alpine}]
 ";
     assert_eq!(
-        told(text),
+        faults_in(text),
         [
             (3, Effect::NeverRuns, "GitHub has no runner ubuntu-20.04 any more".to_owned()),
             (
@@ -205,11 +205,11 @@ jobs:
 fn jobs_that_wait_for_each_other() {
     let text = "on: push\njobs:\n  a: {needs: b, steps: []}\n  b: {needs: [c, d], steps: []}\n  c: {needs: [a], steps: []}\n  d: {steps: []}\n";
     let message = "Job 'c' depends on job 'a' which creates a cycle in the dependency graph.";
-    assert_eq!(told(text), [(5, Effect::Refused, message.to_owned())]);
+    assert_eq!(faults_in(text), [(5, Effect::Refused, message.to_owned())]);
     // As many as fit into a file, without recursion.
     let mut long = String::from("on: push\njobs:\n");
     for at in 0..20_000 {
         long.push_str(&format!("  j{at}: {{needs: j{}}}\n", at + 1));
     }
-    assert_eq!(told(&long), []);
+    assert_eq!(faults_in(&long), []);
 }

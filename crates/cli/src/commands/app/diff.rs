@@ -171,11 +171,11 @@ fn updated(
 ) -> Result<Option<Change>, IgnoreError> {
     let mut rules = app.spec.ignore_differences.clone();
     rules.extend(settings.customizations.ignore_differences());
-    let ignore = IgnoreRules::of(target, &rules)?;
+    let ignore = IgnoreRules::for_object(target, &rules)?;
     let known = known_types(&target.gvk(), &settings.customizations);
     let options = DiffOptions {
         known: &known,
-        fields: Fields::of(&target.gvk(), schema),
+        fields: Fields::for_kind(&target.gvk(), schema),
         ignore: (!ignore.is_empty()).then_some(&ignore),
         ignore_aggregated_roles: settings.compare.ignore_aggregated_roles,
         ..DiffOptions::default()
@@ -186,7 +186,7 @@ fn updated(
     {
         metadata.insert("namespace".into(), key.namespace.clone().into());
     }
-    let aligned = settings.tracking.aligned(&target, live);
+    let aligned = settings.tracking.align_tracking(&target, live);
     let mut difference = compare(&target, aligned.as_ref().unwrap_or(live), &options);
     if !difference.is_modified() {
         return Ok(None);

@@ -55,7 +55,7 @@ pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
 }
 
 fn operation(args: &Args, app: &Application) -> anyhow::Result<Operation> {
-    if app.automated().is_some() {
+    if app.automated_policy().is_some() {
         return Err(WrongUse(
             "rollback cannot be performed while the Application syncs itself; `tiphys app set --sync-policy none` switches that off, or revert the commit"
                 .into(),

@@ -109,7 +109,7 @@ pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
 }
 
 fn operation(args: &Args, app: &Application) -> anyhow::Result<Operation> {
-    if let (Some(revision), Some(_)) = (&args.revision, app.automated())
+    if let (Some(revision), Some(_)) = (&args.revision, app.automated_policy())
         && !args.dry_run
         && !app.spec.effective_sources().iter().any(|source| source.target_revision == *revision)
     {

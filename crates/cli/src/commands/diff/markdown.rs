@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tiphys_diag::show::{code, fenced, html, markdown};
+use tiphys_diag::sanitize::{code, html, markdown, markdown_fence};
 
 use super::{Found, diff, fate, faults, name, noise, object, shown, verb};
 use crate::revisions::AppChange;
@@ -83,7 +83,7 @@ fn unknown(found: &Found) -> String {
         }
         lines.push_str(&line);
     }
-    text.push_str(&fenced("text", lines.trim_end()));
+    text.push_str(&markdown_fence("text", lines.trim_end()));
     text.push_str("\n</details>\n");
     text
 }
@@ -95,7 +95,7 @@ fn beside(found: &Found) -> String {
     }
     let mut text = format!("\n<details><summary>{}</summary>\n\n", html(&found.beside_told()));
     let listed: Vec<&str> = found.beside.iter().take(MOST_FILES).map(String::as_str).collect();
-    text.push_str(&fenced("text", &listed.join("\n")));
+    text.push_str(&markdown_fence("text", &listed.join("\n")));
     text.push_str("\n</details>\n");
     text
 }
@@ -103,7 +103,7 @@ fn beside(found: &Found) -> String {
 fn section(app: &AppChange) -> String {
     let mut text = format!("\n<details><summary>{} ({})</summary>\n\n", html(&name(app)), fate(app));
     for fault in faults(app) {
-        let _ = writeln!(text, "{}", fenced("text", &fault));
+        let _ = writeln!(text, "{}", markdown_fence("text", &fault));
     }
     for change in shown(app) {
         let diff = diff(change);
@@ -112,7 +112,7 @@ fn section(app: &AppChange) -> String {
             "**{}** {}\n\n{}",
             markdown(&object(change)),
             verb(change),
-            fenced("diff", diff.trim_end_matches('\n'))
+            markdown_fence("diff", diff.trim_end_matches('\n'))
         );
     }
     if noise(app) > 0 {

@@ -10,7 +10,7 @@ use std::{
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
-use tiphys_diag::show;
+use tiphys_diag::sanitize;
 use tiphys_diff::{mask_secret, readable, unified};
 use tiphys_source::WorkingTree;
 use tiphys_value::{ObjectExt, ResourceKey};
@@ -135,7 +135,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     let found = Found { apps, unknown, count, beside };
     let text = match args.output {
-        Output::Text => show::terminal(&text::write(&found)).into_owned(),
+        Output::Text => sanitize::terminal(&text::write(&found)).into_owned(),
         Output::Json => {
             let all = found.apps.iter().chain(&found.unknown);
             let files = found.beside.iter().map(|file| {

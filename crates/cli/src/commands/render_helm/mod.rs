@@ -180,7 +180,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let output = match output {
         Ok(output) => output,
         Err(error) => {
-            let Some((rendered, reason)) = error.debugged().filter(|_| args.idle.debug()) else {
+            let Some((rendered, reason)) = error.debug_output().filter(|_| args.idle.debug()) else {
                 return Err(error.into());
             };
             crate::output::write(rendered.as_bytes())?;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tiphys_diag::show;
+use tiphys_diag::sanitize;
 use tiphys_stage::causes::{Cause, Repair};
 
 use super::{
@@ -39,15 +39,15 @@ fn one(at: usize, cause: &Cause, body: &mut String) {
         at + 1
     );
     if let Some(mechanism) = &cause.mechanism {
-        let _ = writeln!(body, "<code>{}</code> {}", mechanism.id, show::html(mechanism.id.summary()));
+        let _ = writeln!(body, "<code>{}</code> {}", mechanism.id, sanitize::html(mechanism.id.summary()));
     }
     let objects: Vec<String> = cause.objects.iter().map(named).collect();
     let state = if cause.state.is_empty() { String::new() } else { format!("{}: ", cause.state) };
     let _ = writeln!(
         body,
         "</p>\n<blockquote>{}</blockquote>\n<p>{}</p>",
-        show::html(&cause.text),
-        show::html(&format!("{state}{}", some_of(&objects, SHOWN)))
+        sanitize::html(&cause.text),
+        sanitize::html(&format!("{state}{}", some_of(&objects, SHOWN)))
     );
     if !cause.places.is_empty() {
         let places: Vec<String> = cause.places.iter().take(SHOWN).map(|it| code(it)).collect();
@@ -55,7 +55,7 @@ fn one(at: usize, cause: &Cause, body: &mut String) {
     }
     let hits = hit_names(cause);
     if !hits.is_empty() {
-        let _ = writeln!(body, "<p class=\"hits\">so not: {}</p>", show::html(&hits.join("; ")));
+        let _ = writeln!(body, "<p class=\"hits\">so not: {}</p>", sanitize::html(&hits.join("; ")));
     }
     if let Some(repair) = &cause.repair {
         write_repair(repair, body);
@@ -68,7 +68,7 @@ pub fn write_repair(repair: &Repair, body: &mut String) {
     let _ = write!(
         body,
         "<div class=\"repair\"><h3>The smallest repair</h3>\n<p>{}",
-        show::html(&upper_first(&repair.text))
+        sanitize::html(&upper_first(&repair.text))
     );
     if let Some(place) = &repair.place {
         let _ = write!(body, " <span class=\"place\">{}</span>", code(place));
@@ -77,7 +77,7 @@ pub fn write_repair(repair: &Repair, body: &mut String) {
     for (label, text) in [("Patch", &repair.patch), ("Command", &repair.command)] {
         // What scrolls can be reached by the keyboard.
         if let Some(text) = text {
-            let lines: Vec<String> = text.lines().map(show::html).collect();
+            let lines: Vec<String> = text.lines().map(sanitize::html).collect();
             let _ = writeln!(
                 body,
                 "<pre tabindex=\"0\" aria-label=\"{label}\"><code>{}</code></pre>",
@@ -89,5 +89,5 @@ pub fn write_repair(repair: &Repair, body: &mut String) {
 }
 
 fn code(text: &str) -> String {
-    format!("<code>{}</code>", show::html(text))
+    format!("<code>{}</code>", sanitize::html(text))
 }

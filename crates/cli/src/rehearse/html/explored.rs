@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tiphys_diag::show;
+use tiphys_diag::sanitize;
 use tiphys_stage::story::Outcome;
 
 use super::{
@@ -59,8 +59,8 @@ fn write(one: &Ranked, longest: u64, body: &mut String) {
         "<details class=\"ranked {class}\"><summary><code>{}</code> <span>{}</span>\
          <svg class=\"bars\" viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
          <rect class=\"later\" width=\"{}\" height=\"3\"/><rect class=\"away\" y=\"5\" width=\"{}\" height=\"3\"/></svg></summary>",
-        show::html(&one.fault),
-        show::html(&told),
+        sanitize::html(&one.fault),
+        sanitize::html(&told),
         width(one.later_ms),
         width(one.unavailable_ms)
     );
@@ -69,11 +69,11 @@ fn write(one: &Ranked, longest: u64, body: &mut String) {
     }
     if !one.story.is_empty() {
         let lines: Vec<String> =
-            one.story.iter().map(|line| format!("<li>{}</li>", show::html(line))).collect();
+            one.story.iter().map(|line| format!("<li>{}</li>", sanitize::html(line))).collect();
         let _ = writeln!(body, "<ol class=\"story\">\n{}\n</ol>", lines.join("\n"));
     }
     if let Some(cause) = &one.cause {
-        let _ = writeln!(body, "<blockquote>{}</blockquote>", show::html(cause));
+        let _ = writeln!(body, "<blockquote>{}</blockquote>", sanitize::html(cause));
     }
     if let Some(repair) = &one.repair {
         causes::write_repair(repair, body);

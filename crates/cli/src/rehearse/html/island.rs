@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
-use tiphys_diag::show;
+use tiphys_diag::sanitize;
 use tiphys_stage::{
     state::Level,
     story::{Moment, Story, What},
@@ -18,9 +18,9 @@ const MOST: usize = 60_000;
 /// The data as JSON that ends no script and commands nothing.
 pub fn json(report: &Report) -> String {
     let text = data(&report.story, &report.places).to_string();
-    let text = show::without_passwords(&text);
+    let text = sanitize::without_passwords(&text);
     // These three mean something to HTML only, and stand within texts only.
-    show::json(&text).replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e")
+    sanitize::json(&text).replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e")
 }
 
 /// Texts by number; 0 is the empty one.

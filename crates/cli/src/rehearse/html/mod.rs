@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use sha2::{Digest as _, Sha256};
-use tiphys_diag::show;
+use tiphys_diag::sanitize;
 use tiphys_stage::story::{AppEnd, Story};
 
 use super::{
@@ -60,7 +60,7 @@ fn page(title: &str, body: &str) -> String {
          <meta name=\"referrer\" content=\"no-referrer\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
          <title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n{body}\
          <footer>Made by tiphys {}. Time is virtual. This page loads nothing.</footer>\n</main>\n</body>\n</html>\n",
-        show::html(title),
+        sanitize::html(title),
         env!("CARGO_PKG_VERSION")
     )
 }
@@ -72,12 +72,12 @@ fn banner(is_green: bool, tool: &str, verdict: &str, chips: &[(&str, String)], b
         body,
         "<header class=\"verdict {class}\">\n<p class=\"tool\">{tool}</p>\n\
          <h1><span class=\"mark\" aria-hidden=\"true\">{mark}</span>{}</h1>",
-        show::html(&upper_first(verdict))
+        sanitize::html(&upper_first(verdict))
     );
     if !chips.is_empty() {
         body.push_str("<ul class=\"chips\">");
         for (label, value) in chips {
-            let _ = write!(body, "<li><span>{label}</span> {}</li>", show::html(value));
+            let _ = write!(body, "<li><span>{label}</span> {}</li>", sanitize::html(value));
         }
         body.push_str("</ul>\n");
     }
@@ -105,9 +105,9 @@ fn head(report: &Report, body: &mut String) {
         let _ = writeln!(
             body,
             "<p class=\"difference\"><b>{}</b> by Argo CD’s rules: {}; by Tiphys’ rules: {}</p>",
-            show::html(&difference.application),
-            show::html(&difference.argo_cd),
-            show::html(&difference.tiphys)
+            sanitize::html(&difference.application),
+            sanitize::html(&difference.argo_cd),
+            sanitize::html(&difference.tiphys)
         );
     }
 }
@@ -131,7 +131,7 @@ fn player(story: &Story, body: &mut String) {
          <aside id=\"now\" aria-live=\"polite\" aria-label=\"At this moment\"></aside>\n</div>\n<noscript>\n",
     );
     for (app, state) in story.applications.iter().map(|app| (app, app_state(app))) {
-        let _ = writeln!(body, "<p><b>{}</b> {}</p>", show::html(&app.name), show::html(&state));
+        let _ = writeln!(body, "<p><b>{}</b> {}</p>", sanitize::html(&app.name), sanitize::html(&state));
     }
     body.push_str("</noscript>\n</section>\n");
 }
@@ -153,7 +153,7 @@ fn change(report: &Report, body: &mut String) {
             () if effects.still_red.contains(name) => "<span class=\"tag bad\">is not green</span>",
             () => "",
         };
-        let _ = writeln!(body, "<h3>{} {mark}</h3>\n<ul class=\"diff\">", show::html(name));
+        let _ = writeln!(body, "<h3>{} {mark}</h3>\n<ul class=\"diff\">", sanitize::html(name));
         for line in effect_lines(app) {
             let class = match line.chars().next() {
                 Some('+') => "plus",
@@ -161,7 +161,7 @@ fn change(report: &Report, body: &mut String) {
                 Some('~' | '±') => "change",
                 _ => "note",
             };
-            let _ = writeln!(body, "<li class=\"{class}\">{}</li>", show::html(&line));
+            let _ = writeln!(body, "<li class=\"{class}\">{}</li>", sanitize::html(&line));
         }
         body.push_str("</ul>\n");
     }
@@ -181,7 +181,7 @@ fn images(images: &[String], body: &mut String) {
     if images.is_empty() {
         return;
     }
-    let items: String = images.iter().map(|image| format!("<li>{}</li>\n", show::html(image))).collect();
+    let items: String = images.iter().map(|image| format!("<li>{}</li>\n", sanitize::html(image))).collect();
     let _ = writeln!(
         body,
         "<section>\n<details><summary>Images assumed to exist, to be public and to start ({})</summary>\n<ul>\n{items}</ul>\n</details>\n</section>",
@@ -196,7 +196,7 @@ fn list(title: &str, lines: &[String], body: &mut String) {
     }
     let _ = writeln!(body, "<section>\n<h2>{title}</h2>");
     let items = |lines: &[String]| -> String {
-        lines.iter().map(|line| format!("<li>{}</li>\n", show::html(line))).collect()
+        lines.iter().map(|line| format!("<li>{}</li>\n", sanitize::html(line))).collect()
     };
     let first = lines.len().min(SHOWN);
     let _ = writeln!(body, "<ul>\n{}</ul>", items(&lines[..first]));

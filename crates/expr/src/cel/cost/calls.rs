@@ -2,8 +2,8 @@
 //! Kubernetes' libraries (apiserver, `pkg/cel/library/cost.go`).
 
 use super::{
-    Coster, Entry, LIST, Node, Place, Step,
-    size::{REGEX, Size, TEXT, scaled},
+    Coster, Entry, LIST, Node, Step, TypeOrigin,
+    size::{REGEX, Size, TEXT, scale},
     types::{self, Type},
 };
 
@@ -28,7 +28,7 @@ impl<'a> Coster<'a> {
             ("_?_:_", [condition, yes, no]) => {
                 let cost = condition.cost.saturating_add(yes.cost.max(no.cost));
                 let entry = yes.entry.zip(no.entry).map(|(yes, no)| yes.or(no));
-                return Node::new(cost, ty).sized(yes.size().or(no.size())).holding(entry);
+                return Node::new(cost, ty).with_size(yes.size().or(no.size())).holding(entry);
             }
             ("_[_]", [of, _]) => return self.part(of, Node::new(paid.saturating_add(1), ty)),
             ("dyn", [inner]) => {
@@ -50,7 +50,7 @@ impl<'a> Coster<'a> {
     /// An item of a list, or a value of a map.
     fn part(&self, of: &Node<'a>, node: Node<'a>) -> Node<'a> {
         let place = self.step(of.place, Step::Parts);
-        let placed = self.placed(Node { place, ..node });
+        let placed = self.with_declared_size(Node { place, ..node });
         let own = of.entry.map(|entry: Entry| entry.value);
         Node { size: own.or(placed.size), ..placed }
     }
@@ -59,7 +59,7 @@ impl<'a> Coster<'a> {
     fn library(&self, name: &str, target: Option<&Node<'a>>, args: &[Node<'a>]) -> Option<Call> {
         let first = args.first().map(Node::size);
         let own = target.map(Node::size);
-        let walk = |size: Size, times: f64| size.walked(times * TEXT);
+        let walk = |size: Size, times: f64| size.traversal_cost(times * TEXT);
         Some(match name {
             "check" => (AUTHORIZATION, None),
             "fieldSelector" | "labelSelector" if args.len() == 1 => (selector(first?), None),
@@ -72,7 +72,7 @@ impl<'a> Coster<'a> {
                 (walk(own?, 2.0), Some(Size::up_to(most)))
             }
             "join" => {
-                let size = self.joined(target?, first);
+                let size = self.join_size(target?, first);
                 (walk(size, 1.0), Some(size))
             }
             "find" | "findAll" => (regex(own?, first?), Some(Size::up_to(own?.most))),
@@ -87,7 +87,7 @@ impl<'a> Coster<'a> {
                 let parsed = if is_text { walk(first?, 1.0) } else { 0 };
                 (parsed.saturating_add(base), None)
             }
-            "validate" => (scaled(walk(first?, 1.0), FORMAT_REGEX * REGEX), None),
+            "validate" => (scale(walk(first?, 1.0), FORMAT_REGEX * REGEX), None),
             "_==_" if args.len() == 2 => (opaque_equality(&args[0], &args[1])?, None),
             name if NOMINAL.contains(&name) => (1, None),
             _ => return None,
@@ -97,9 +97,9 @@ impl<'a> Coster<'a> {
     /// Comparing the items of a list one after the other, or going through a text.
     fn each(&self, target: &Node<'a>) -> u64 {
         let size = target.size();
-        let Type::List(items) = &target.ty else { return size.walked(TEXT) };
+        let Type::List(items) = &target.ty else { return size.traversal_cost(TEXT) };
         let each = match **items {
-            Type::String | Type::Bytes => self.size_of_items(target).walked(TEXT).saturating_add(1),
+            Type::String | Type::Bytes => self.size_of_items(target).traversal_cost(TEXT).saturating_add(1),
             _ => 1,
         };
         size.most.saturating_mul(each)
@@ -108,15 +108,15 @@ impl<'a> Coster<'a> {
     /// How large the items of a list can be; those that an expression makes can have any size.
     fn size_of_items(&self, list: &Node<'a>) -> Size {
         match list.place {
-            Place::Nowhere => Size::UNKNOWN,
+            TypeOrigin::Nowhere => Size::UNKNOWN,
             place => match self.step(place, Step::Parts) {
-                Place::At(declared) => Size::up_to(declared.most),
+                TypeOrigin::At(declared) => Size::up_to(declared.most),
                 _ => Size::UNKNOWN,
             },
         }
     }
 
-    fn joined(&self, target: &Node<'a>, separator: Option<Size>) -> Size {
+    fn join_size(&self, target: &Node<'a>, separator: Option<Size>) -> Size {
         let list = target.size();
         let items = match target.ty {
             Type::List(_) => list.times(self.size_of_items(target)),
@@ -174,21 +174,21 @@ const NOMINAL: [&str; 41] = [
 
 /// Parsing a selector into requirements.
 fn selector(length: Size) -> u64 {
-    let requirements = scaled(length.walked(0.5), REQUIREMENT);
-    LIST.saturating_add(length.walked(TEXT)).saturating_add(requirements)
+    let requirements = scale(length.traversal_cost(0.5), REQUIREMENT);
+    LIST.saturating_add(length.traversal_cost(TEXT)).saturating_add(requirements)
 }
 
 /// Matching a text, one longer so that an empty one costs too.
 fn regex(text: Size, pattern: Size) -> u64 {
-    text.plus(Size::exactly(1)).walked(TEXT).saturating_mul(pattern.walked(REGEX))
+    text.plus(Size::exactly(1)).traversal_cost(TEXT).saturating_mul(pattern.traversal_cost(REGEX))
 }
 
 /// Values of the libraries that are compared at once.
 fn opaque_equality(left: &Node<'_>, right: &Node<'_>) -> Option<u64> {
     match (&left.ty, &right.ty) {
-        (Type::Opaque("format"), Type::Opaque("format")) => Some(scaled(FORMAT, TEXT)),
+        (Type::Opaque("format"), Type::Opaque("format")) => Some(scale(FORMAT, TEXT)),
         (Type::Opaque("url"), Type::Opaque("url")) => {
-            Some(right.size.unwrap_or(Size::exactly(1)).or(Size::exactly(1)).walked(TEXT))
+            Some(right.size.unwrap_or(Size::exactly(1)).or(Size::exactly(1)).traversal_cost(TEXT))
         }
         (Type::Opaque(left), Type::Opaque(right)) if left == right => Some(1),
         _ => None,
@@ -201,12 +201,12 @@ fn replaced(text: Size, part: Size, by: Size) -> Size {
     let (most, kept_at_most) = match part.least {
         0 => (text.most.saturating_add(1), text.most),
         least if by.most <= least => (0, text.most),
-        least => (scaled(text.most, 1.0 / least as f64), 0),
+        least => (scale(text.most, 1.0 / least as f64), 0),
     };
     let (least, kept_at_least) = match part.most {
         0 => (text.least.saturating_add(1), text.least),
         most if most <= by.least => (0, text.least),
-        most => (scaled(text.least, 1.0 / most as f64), 0),
+        most => (scale(text.least, 1.0 / most as f64), 0),
     };
     let kept = Size { least: kept_at_least, most: kept_at_most };
     Size { least, most }.times(by).plus(kept)
@@ -216,7 +216,7 @@ fn replaced(text: Size, part: Size, by: Size) -> Size {
 fn plain(name: &str, target: Option<&Node<'_>>, args: &[Node<'_>]) -> Option<Call> {
     let own = target.map(Node::size);
     let first = args.first().map(Node::size);
-    let walked = |size: Size| size.walked(TEXT);
+    let walked = |size: Size| size.traversal_cost(TEXT);
     Some(match (name, args) {
         ("format", _) => (walked(own?), None),
         ("bytes", [text]) if matches!(text.ty, Type::String | Type::Dyn) => {
@@ -253,7 +253,7 @@ fn plain(name: &str, target: Option<&Node<'_>>, args: &[Node<'_>]) -> Option<Cal
 }
 
 fn compared(left: &Node<'_>, right: &Node<'_>) -> u64 {
-    scaled(left.size().most.min(right.size().most), TEXT)
+    scale(left.size().most.min(right.size().most), TEXT)
 }
 
 /// Texts are copied; lists are only joined. `None` for numbers.
@@ -262,9 +262,9 @@ fn sum(left: &Node<'_>, right: &Node<'_>) -> Option<Call> {
     match (&left.ty, &right.ty) {
         (Type::List(_), _) | (_, Type::List(_)) => Some((1, Some(size))),
         (Type::String | Type::Bytes, _) | (_, Type::String | Type::Bytes) => {
-            Some((size.walked(TEXT), Some(size)))
+            Some((size.traversal_cost(TEXT), Some(size)))
         }
-        (Type::Dyn, Type::Dyn) => Some((size.walked(TEXT).max(1), Some(size))),
+        (Type::Dyn, Type::Dyn) => Some((size.traversal_cost(TEXT).max(1), Some(size))),
         _ => None,
     }
 }

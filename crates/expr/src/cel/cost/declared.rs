@@ -51,11 +51,11 @@ pub(in crate::cel) enum Scalar {
 impl Declared {
     /// The type of a schema; `None` if its values are not shown to expressions. The root of a resource has a
     /// name and a type beside what the schema says.
-    pub fn of(schema: &Value, is_resource: bool) -> Option<Self> {
-        Self::at(schema, is_resource, 0)
+    pub fn from_schema(schema: &Value, is_resource: bool) -> Option<Self> {
+        Self::from_schema_at_depth(schema, is_resource, 0)
     }
 
-    fn at(schema: &Value, is_resource: bool, depth: usize) -> Option<Self> {
+    fn from_schema_at_depth(schema: &Value, is_resource: bool, depth: usize) -> Option<Self> {
         if depth > MAX_DEPTH {
             return None;
         }
@@ -63,7 +63,9 @@ impl Declared {
             let most = limit(schema, "maxLength").map_or(LONGEST_TEXT, |most| most.saturating_mul(4));
             return Some(Self::scalar(Scalar::Dyn, most, 1));
         }
-        let inner = |part: &Value| Self::at(part, part["x-kubernetes-embedded-resource"] == true, depth + 1);
+        let inner = |part: &Value| {
+            Self::from_schema_at_depth(part, part["x-kubernetes-embedded-resource"] == true, depth + 1)
+        };
         let kind = if is_resource { "object" } else { schema["type"].as_str()? };
         Some(match kind {
             "array" => {

@@ -17,11 +17,12 @@ pub(super) fn call(name: &str, target: Option<&Node<'_>>, args: &[Node<'_>]) -> 
     let number = |at: usize, otherwise: u64| {
         args.get(at).and_then(|arg| arg.number).and_then(|n| u64::try_from(n).ok()).unwrap_or(otherwise)
     };
-    let made = |size: Size, factor: f64| Some((size.walked(factor).saturating_add(1 + LIST), Some(size)));
+    let made =
+        |size: Size, factor: f64| Some((size.traversal_cost(factor).saturating_add(1 + LIST), Some(size)));
     match (name, args) {
         ("sets.contains" | "sets.intersects" | "sets.equivalent", [left, right]) => {
             let factor = if name == "sets.equivalent" { 2.0 } else { 1.0 };
-            Some((left.size().times(right.size()).walked(factor).saturating_add(1), None))
+            Some((left.size().times(right.size()).traversal_cost(factor).saturating_add(1), None))
         }
         ("lists.range", [_]) => made(Size::exactly(number(0, u64::MAX)), 1.0),
         ("slice", [_, _]) => made(Size::exactly(number(1, own?.most).saturating_sub(number(0, 0))), 1.0),
@@ -71,7 +72,7 @@ impl<'a> Coster<'a> {
     fn optional_map(&mut self, target: &IdedExpr, name: &str, body: &IdedExpr, wraps: bool) -> Node<'a> {
         let target = self.cost(target);
         let twice = target.cost.saturating_add(1);
-        let value = Node::new(twice, target.ty.held());
+        let value = Node::new(twice, target.ty.optional_value());
         let body = self.bound(name, value, body);
         let cost = body.cost.saturating_add(twice).saturating_add(u64::from(wraps));
         Node::new(cost, if wraps { body.ty.optional() } else { body.ty })
@@ -87,8 +88,8 @@ impl<'a> Coster<'a> {
         let per_item = key.cost.saturating_add(LIST + 2);
         let keys = list.size().most.saturating_mul(per_item).saturating_add(LIST + 2);
         let sorted = list.size().times(list.size());
-        let cost = [list.cost, keys, sorted.walked(sorting(&key.ty)), LIST + LIST + 2];
-        Node::new(cost.into_iter().fold(0, u64::saturating_add), list.ty).sized(sorted)
+        let cost = [list.cost, keys, sorted.traversal_cost(sorting(&key.ty)), LIST + LIST + 2];
+        Node::new(cost.into_iter().fold(0, u64::saturating_add), list.ty).with_size(sorted)
     }
 
     fn quantified(
@@ -142,6 +143,6 @@ impl<'a> Coster<'a> {
             false => Type::Map(Type::Dyn.into(), body.ty.clone().into()),
         };
         let entry = Entry { is_list, key: Size::UNKNOWN, value: body.size() };
-        Node::new(cost, ty).sized(range.size()).holding(is_list.then_some(entry))
+        Node::new(cost, ty).with_size(range.size()).holding(is_list.then_some(entry))
     }
 }

@@ -14,7 +14,7 @@ use kube_cel::cel::{
 };
 
 pub(super) use declared::{Declared, MAX_REQUEST, Shape};
-use tiphys_diag::guarded;
+use tiphys_diag::catch_panic;
 
 use size::Size;
 use types::Type;
@@ -26,16 +26,16 @@ const MAP: u64 = 30;
 const MESSAGE: u64 = 40;
 
 /// What one evaluation of an expression about values of a type costs at most; `None` if it cannot be read.
-pub(super) fn of(source: &str, declared: &Declared) -> Option<u64> {
+pub(super) fn estimate(source: &str, declared: &Declared) -> Option<u64> {
     let parse = || Parser::default().enable_optional_syntax(true).parse(source).ok();
-    let root = guarded("the CEL expression", parse).ok().flatten()?;
+    let root = catch_panic("the CEL expression", parse).ok().flatten()?;
     let mut coster = Coster { root: declared, locals: Vec::new(), depth: 0 };
     Some(coster.cost(&root).cost)
 }
 
 /// Where in the declared types a value comes from.
 #[derive(Clone, Copy, Debug)]
-enum Place<'a> {
+enum TypeOrigin<'a> {
     /// From nowhere in them: it is made by the expression.
     Nowhere,
     /// From something that they do not describe.
@@ -63,7 +63,7 @@ struct Node<'a> {
     cost: u64,
     size: Option<Size>,
     entry: Option<Entry>,
-    place: Place<'a>,
+    place: TypeOrigin<'a>,
     ty: Type<'a>,
     /// The number that it is, if it is written there.
     number: Option<i64>,
@@ -72,10 +72,10 @@ struct Node<'a> {
 impl<'a> Node<'a> {
     fn new(cost: u64, ty: Type<'a>) -> Self {
         let size = ty.has_size_one().then_some(Size::exactly(1));
-        Self { cost, size, entry: None, place: Place::Nowhere, ty, number: None }
+        Self { cost, size, entry: None, place: TypeOrigin::Nowhere, ty, number: None }
     }
 
-    fn sized(mut self, size: Size) -> Self {
+    fn with_size(mut self, size: Size) -> Self {
         self.size = Some(size);
         self
     }
@@ -128,14 +128,14 @@ impl<'a> Coster<'a> {
     }
 
     fn literal(&self, literal: &LiteralValue) -> Node<'a> {
-        let of_size_one = |ty| Node::new(0, ty).sized(Size::exactly(1));
+        let of_size_one = |ty| Node::new(0, ty).with_size(Size::exactly(1));
         match literal {
             LiteralValue::Boolean(_) => of_size_one(Type::Bool),
             LiteralValue::String(text) => {
-                Node::new(0, Type::String).sized(Size::exactly(text.inner().chars().count() as u64))
+                Node::new(0, Type::String).with_size(Size::exactly(text.inner().chars().count() as u64))
             }
             LiteralValue::Bytes(bytes) => {
-                Node::new(0, Type::Bytes).sized(Size::exactly(bytes.inner().len() as u64))
+                Node::new(0, Type::Bytes).with_size(Size::exactly(bytes.inner().len() as u64))
             }
             LiteralValue::Int(number) => Node { number: Some(*number.inner()), ..of_size_one(Type::Scalar) },
             LiteralValue::Null => of_size_one(Type::Dyn),
@@ -150,39 +150,45 @@ impl<'a> Coster<'a> {
     fn name(&self, name: &str) -> Node<'a> {
         let Some(local) = self.local(name) else {
             let ty = match name {
-                "self" => Type::of(self.root),
+                "self" => Type::from_declared(self.root),
                 // With optionalOldSelf it is optional; it is only used after a test then.
-                "oldSelf" => Type::of(self.root),
+                "oldSelf" => Type::from_declared(self.root),
                 _ => Type::Dyn,
             };
             // Every name stands for the root of what is declared.
-            let node = Node { place: Place::At(self.root), ..Node::new(1, ty) };
-            return self.placed(node);
+            let node = Node { place: TypeOrigin::At(self.root), ..Node::new(1, ty) };
+            return self.with_declared_size(node);
         };
         let own = Node { cost: 1, number: None, ..local.clone() };
-        let by_place = self.placed(Node { size: None, ..own.clone() });
+        let by_place = self.with_declared_size(Node { size: None, ..own.clone() });
         Node { size: by_place.size.or(Node::new(0, own.ty.clone()).size).or(own.size), ..own }
     }
 
     /// The same with the size that its place has.
-    fn placed(&self, node: Node<'a>) -> Node<'a> {
+    fn with_declared_size(&self, node: Node<'a>) -> Node<'a> {
         match node.place {
-            Place::At(declared) => node.sized(Size::up_to(declared.most)),
-            Place::Nowhere | Place::Lost => node,
+            TypeOrigin::At(declared) => node.with_size(Size::up_to(declared.most)),
+            TypeOrigin::Nowhere | TypeOrigin::Lost => node,
         }
     }
 
     /// A step from a place: a field, or the parts of a list or map. What comes from nowhere is looked for at
     /// the root, as the API server does.
-    fn step(&self, from: Place<'a>, to: Step<'_>) -> Place<'a> {
-        let Place::At(declared) = from else {
-            return if matches!(from, Place::Nowhere) { Place::At(self.root) } else { Place::Lost };
+    fn step(&self, from: TypeOrigin<'a>, to: Step<'_>) -> TypeOrigin<'a> {
+        let TypeOrigin::At(declared) = from else {
+            return if matches!(from, TypeOrigin::Nowhere) {
+                TypeOrigin::At(self.root)
+            } else {
+                TypeOrigin::Lost
+            };
         };
         match (&declared.shape, to) {
-            (Shape::List(parts) | Shape::Map(parts), Step::Parts) => Place::At(parts),
-            (Shape::Map(_), Step::Keys) => Place::At(&KEY),
-            (Shape::Object(fields), Step::Field(name)) => fields.get(name).map_or(Place::Lost, Place::At),
-            _ => Place::Lost,
+            (Shape::List(parts) | Shape::Map(parts), Step::Parts) => TypeOrigin::At(parts),
+            (Shape::Map(_), Step::Keys) => TypeOrigin::At(&KEY),
+            (Shape::Object(fields), Step::Field(name)) => {
+                fields.get(name).map_or(TypeOrigin::Lost, TypeOrigin::At)
+            }
+            _ => TypeOrigin::Lost,
         }
     }
 
@@ -194,7 +200,7 @@ impl<'a> Coster<'a> {
         let own = u64::from(matches!(operand.ty, Type::Map(..) | Type::Object(_)));
         let node = Node::new(operand.cost.saturating_add(own), operand.ty.field(&select.field));
         let place = self.step(operand.place, Step::Field(&select.field));
-        self.placed(Node { place, ..node })
+        self.with_declared_size(Node { place, ..node })
     }
 
     fn list(&mut self, elements: &[IdedExpr]) -> Node<'a> {
@@ -202,7 +208,7 @@ impl<'a> Coster<'a> {
         let cost = nodes.iter().fold(LIST, |sum, node| sum.saturating_add(node.cost));
         let ty = nodes.first().map_or(Type::Dyn, |node| node.ty.clone());
         let entry = Entry { is_list: true, key: Size::exactly(1), value: of_all(nodes.iter()) };
-        Node::new(cost, Type::list(ty)).sized(Size::exactly(nodes.len() as u64)).holding(Some(entry))
+        Node::new(cost, Type::list(ty)).with_size(Size::exactly(nodes.len() as u64)).holding(Some(entry))
     }
 
     fn map<'e>(&mut self, entries: impl Iterator<Item = &'e EntryExpr>) -> Node<'a> {
@@ -217,7 +223,7 @@ impl<'a> Coster<'a> {
         let size = |at: usize| of_all(nodes.iter().map(|pair| &pair[at]));
         let entry = Entry { is_list: false, key: size(0), value: size(1) };
         let ty = Type::Map(of(0).into(), of(1).into());
-        Node::new(cost, ty).sized(Size::exactly(nodes.len() as u64)).holding(Some(entry))
+        Node::new(cost, ty).with_size(Size::exactly(nodes.len() as u64)).holding(Some(entry))
     }
 
     fn comprehension(&mut self, loop_: &ComprehensionExpr) -> Node<'a> {
@@ -242,7 +248,7 @@ impl<'a> Coster<'a> {
         let node = Node::new(cost.into_iter().fold(0, u64::saturating_add), result.ty);
         match (is_literal, is_container) {
             (true, _) => Node { size: init.size, ..node },
-            (_, true) => node.sized(range.size()).holding(step.entry),
+            (_, true) => node.with_size(range.size()).holding(step.entry),
             _ => node,
         }
     }
@@ -263,7 +269,7 @@ impl<'a> Coster<'a> {
             Node { place, size, ..Node::new(0, range.ty.parts()) }
         };
         let keys = |this: &Self| {
-            let place = if is_list { Place::Lost } else { this.step(range.place, Step::Keys) };
+            let place = if is_list { TypeOrigin::Lost } else { this.step(range.place, Step::Keys) };
             let size = range.entry.map(|entry| entry.key);
             let ty = if is_list { Type::Scalar } else { range.ty.steps() };
             Node { place, size, ..Node::new(0, ty) }
@@ -291,7 +297,7 @@ impl<'a> Coster<'a> {
         let mut body = self.cost(body);
         self.locals.truncate(depth);
         body.cost = body.cost.saturating_add(before);
-        Node { place: Place::Nowhere, ..body }
+        Node { place: TypeOrigin::Nowhere, ..body }
     }
 
     /// A field that may be missing: `self.?field`.

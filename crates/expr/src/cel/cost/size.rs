@@ -33,8 +33,8 @@ impl Size {
     }
 
     /// What it costs to go through it once, at so much for each part.
-    pub fn walked(self, factor: f64) -> u64 {
-        scaled(self.most, factor)
+    pub fn traversal_cost(self, factor: f64) -> u64 {
+        scale(self.most, factor)
     }
 }
 
@@ -44,7 +44,7 @@ pub(super) const TEXT: f64 = 0.1;
 pub(super) const REGEX: f64 = 0.25;
 
 /// A product, rounded up.
-pub(super) fn scaled(number: u64, factor: f64) -> u64 {
+pub(super) fn scale(number: u64, factor: f64) -> u64 {
     // The conversion stops at the largest number.
     (number as f64 * factor).ceil() as u64
 }

@@ -26,7 +26,7 @@ pub(super) enum Type<'a> {
 
 impl<'a> Type<'a> {
     /// The type of a declaration.
-    pub fn of(declared: &'a Declared) -> Self {
+    pub fn from_declared(declared: &'a Declared) -> Self {
         match &declared.shape {
             Shape::Scalar(Scalar::Dyn) => Self::Dyn,
             Shape::Scalar(Scalar::Bool) => Self::Bool,
@@ -35,8 +35,8 @@ impl<'a> Type<'a> {
             Shape::Scalar(Scalar::Int | Scalar::Double | Scalar::Duration | Scalar::Timestamp) => {
                 Self::Scalar
             }
-            Shape::List(items) => Self::list(Self::of(items)),
-            Shape::Map(values) => Self::Map(Rc::new(Self::String), Rc::new(Self::of(values))),
+            Shape::List(items) => Self::list(Self::from_declared(items)),
+            Shape::Map(values) => Self::Map(Rc::new(Self::String), Rc::new(Self::from_declared(values))),
             Shape::Object(_) => Self::Object(declared),
         }
     }
@@ -81,7 +81,7 @@ impl<'a> Type<'a> {
     pub fn field(&self, name: &str) -> Self {
         match self {
             Self::Object(Declared { shape: Shape::Object(fields), .. }) => {
-                fields.get(name).map_or(Self::Dyn, Self::of)
+                fields.get(name).map_or(Self::Dyn, Self::from_declared)
             }
             Self::Map(_, values) => (**values).clone(),
             Self::Optional(inner) => inner.field(name).optional(),
@@ -90,7 +90,7 @@ impl<'a> Type<'a> {
     }
 
     /// What an optional holds.
-    pub fn held(&self) -> Self {
+    pub fn optional_value(&self) -> Self {
         match self {
             Self::Optional(inner) => (**inner).clone(),
             _ => Self::Dyn,
@@ -123,8 +123,8 @@ pub(super) fn of_call<'a>(name: &str, target: Option<&Type<'a>>, args: &[&Type<'
         },
         "sum" | "min" | "max" => first().parts(),
         "first" | "last" => first().parts().optional(),
-        "value" => first().held(),
-        "orValue" => first().held().or(arg(0)),
+        "value" => first().optional_value(),
+        "orValue" => first().optional_value().or(arg(0)),
         "optional.of" | "optional.ofNonZeroValue" => arg(0).optional(),
         "optional.none" => Type::Dyn.optional(),
         "flatten" => first().parts(),

@@ -4,7 +4,7 @@ use num_bigint::BigUint;
 use tiphys_gocompat::base64;
 
 /// A value with its tag and length.
-pub(super) fn tagged(tag: u8, content: &[u8]) -> Vec<u8> {
+pub(super) fn encode_tagged(tag: u8, content: &[u8]) -> Vec<u8> {
     let mut out = vec![tag];
     match content.len() {
         length @ 0..0x80 => out.push(length as u8),
@@ -21,7 +21,7 @@ pub(super) fn tagged(tag: u8, content: &[u8]) -> Vec<u8> {
 
 /// A sequence of encoded values.
 pub(super) fn sequence(parts: &[Vec<u8>]) -> Vec<u8> {
-    tagged(0x30, &parts.concat())
+    encode_tagged(0x30, &parts.concat())
 }
 
 /// A number that is not negative.
@@ -30,7 +30,7 @@ pub(super) fn integer(number: &BigUint) -> Vec<u8> {
     if bytes.first().is_some_and(|byte| byte & 0x80 != 0) {
         bytes.insert(0, 0);
     }
-    tagged(0x02, &bytes)
+    encode_tagged(0x02, &bytes)
 }
 
 /// Tag, content and what follows of the value at the start.

@@ -50,8 +50,8 @@ pub(super) fn rsa(ctx: &Context<'_>, bits: usize) -> Result<String, CallError> {
 static MOCK: LazyLock<String> = LazyLock::new(|| der::pem("RSA PRIVATE KEY", &primes::mock_rsa()));
 
 /// Keys of repeatable renders, by size and seed: an application is rendered often, and a key takes long to find.
-static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
-type Known = FxHashMap<(usize, [u8; 32]), Vec<u8>>;
+static KNOWN: LazyLock<Mutex<KeyCache>> = LazyLock::new(Mutex::default);
+type KeyCache = FxHashMap<(usize, [u8; 32]), Vec<u8>>;
 /// How many of them are kept.
 const KEPT: usize = 1024;
 
@@ -93,10 +93,10 @@ fn ecdsa(ctx: &Context<'_>) -> Result<String, CallError> {
         let public = key.compute_public_key().map_err(|_| failed())?;
         let bits = [&[0u8], public.as_ref()].concat();
         let encoded = der::sequence(&[
-            der::tagged(0x02, &[1]),
-            der::tagged(0x04, &scalar),
-            der::tagged(0xA0, &der::tagged(0x06, &P256)),
-            der::tagged(0xA1, &der::tagged(0x03, &bits)),
+            der::encode_tagged(0x02, &[1]),
+            der::encode_tagged(0x04, &scalar),
+            der::encode_tagged(0xA0, &der::encode_tagged(0x06, &P256)),
+            der::encode_tagged(0xA1, &der::encode_tagged(0x03, &bits)),
         ]);
         return Ok(der::pem("EC PRIVATE KEY", &encoded));
     }
@@ -105,11 +105,11 @@ fn ecdsa(ctx: &Context<'_>) -> Result<String, CallError> {
 
 fn ed25519(ctx: &Context<'_>) -> String {
     const ED25519: [u8; 3] = [0x2B, 0x65, 0x70];
-    let seed = der::tagged(0x04, &random_bytes(ctx, 32));
+    let seed = der::encode_tagged(0x04, &random_bytes(ctx, 32));
     let encoded = der::sequence(&[
-        der::tagged(0x02, &[0]),
-        der::sequence(&[der::tagged(0x06, &ED25519)]),
-        der::tagged(0x04, &seed),
+        der::encode_tagged(0x02, &[0]),
+        der::sequence(&[der::encode_tagged(0x06, &ED25519)]),
+        der::encode_tagged(0x04, &seed),
     ]);
     der::pem("PRIVATE KEY", &encoded)
 }

@@ -9,7 +9,7 @@ use hcl_edit::{
     template::Element,
     visit::{self, Visit},
 };
-use tiphys_diag::{Span, guarded};
+use tiphys_diag::{Span, catch_panic};
 
 use super::{Attribute, Block, Expression, FileRead, Reference, Unreadable, Value};
 use crate::tools::Lines;
@@ -24,7 +24,7 @@ pub struct Text {
 
 /// Reads a file.
 pub fn text(path: &Arc<str>, text: &Arc<str>) -> Result<Text, Unreadable> {
-    let parsed = guarded("the HCL file", || hcl_edit::parser::parse_body(text)).map_err(|panicked| {
+    let parsed = catch_panic("the HCL file", || hcl_edit::parser::parse_body(text)).map_err(|panicked| {
         Unreadable { message: panicked.to_string(), span: Span::point(path.clone(), 1, 1) }
     })?;
     let body = parsed.map_err(|error| {

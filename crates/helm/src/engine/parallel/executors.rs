@@ -16,10 +16,10 @@ use std::{
 
 use tiphys_gotemplate::{TemplateSet, Value};
 
-use super::range::Range;
+use super::work_split::Range;
 use crate::engine::{
     Output, is_notes,
-    world::{Executor, Rendering, World, is_executed},
+    thread_context::{Executor, Rendering, ThreadContext, is_executed},
 };
 use crate::{Chart, HelmError, Questions, capabilities::Capabilities, release::Examined};
 
@@ -83,12 +83,12 @@ fn second(rendering: &Rendering<'_>, start: &Receiver<Start>, finish: Sender<Don
     let questions = Questions::default();
     let capabilities = Capabilities { questions: questions.clone(), ..rendering.capabilities.clone() };
     let rendering = Rendering { capabilities: &capabilities, ..rendering.clone() };
-    let world = World::new(&rendering, None);
+    let world = ThreadContext::new(&rendering, None);
     let Ok(Start { set, range }) = start.recv() else { return };
     let executor = world.executor(set);
     if let Some(outputs) = from_the_back(&executor, &range) {
         // Nobody takes it if the first thread has failed.
-        let _ = finish.send(Done { outputs, made: executor.made(), questions });
+        let _ = finish.send(Done { outputs, made: executor.memory_used(), questions });
     }
     // The first thread is not to wait until the world has ended.
     drop(finish);
@@ -117,7 +117,7 @@ fn first(
     finished: &Receiver<Done>,
     mut rendered: impl FnMut(String, Output),
 ) -> Result<(), HelmError> {
-    let world = World::new(rendering, None);
+    let world = ThreadContext::new(rendering, None);
     let set = rendering.chart.cache.parse(world.templates(), rendering.options)?;
     let executor = world.executor(set.clone());
     let range = Arc::new(Range::new(executor.len()));
@@ -178,7 +178,7 @@ fn examined(executor: &Executor<'_>, at: usize, text: String) -> Output {
 
 /// Whether both threads together keep the limit of memory, and so does one alone: it makes no more than both.
 fn is_within_memory(executor: &Executor<'_>, done: &Done) -> bool {
-    executor.made().saturating_add(done.made) <= executor.limits().memory
+    executor.memory_used().saturating_add(done.made) <= executor.limits().memory
 }
 
 #[cfg(test)]
@@ -232,7 +232,7 @@ mod tests {
         render: impl FnOnce(&Rendering<'_>, &mut dyn FnMut(String, Output)) -> Result<(), HelmError>,
     ) -> Came {
         let options = RenderOptions { seed: Some("seed".to_owned()), ..RenderOptions::default() };
-        let capabilities = Capabilities::of(&options).expect("the options are good");
+        let capabilities = Capabilities::from_options(&options).expect("the options are good");
         let values = coalesce_values(chart, &Table::new(), options.compat, &mut Vec::new()).expect("values");
         let limits = Limits { memory, ..Limits::default() };
         let rendering =
@@ -241,7 +241,7 @@ mod tests {
         let result = render(&rendering, &mut |name, output| {
             let _ = writeln!(all, "{name}:\n{}", output.into_text());
         });
-        let asked = options.questions.asked().into_keys().collect();
+        let asked = options.questions.answers().into_keys().collect();
         result.map(|()| (all, asked)).map_err(|error| error.to_string())
     }
 
@@ -257,7 +257,7 @@ mod tests {
     fn second_before_first(chart: &Chart, memory: u64) -> (Came, bool) {
         let mut counts = false;
         let came = came(chart, memory, |rendering, mut rendered| {
-            let world = World::new(rendering, None);
+            let world = ThreadContext::new(rendering, None);
             let set = chart.cache.parse(world.templates(), rendering.options)?;
             let executor = world.executor(set.clone());
             let range = Arc::new(Range::new(executor.len()));
@@ -351,10 +351,10 @@ mod tests {
         let chart = chart(&[]);
         let mut most = 0;
         came(&chart, u64::MAX, |rendering, _| {
-            let world = World::new(rendering, None);
+            let world = ThreadContext::new(rendering, None);
             let executor = world.executor(chart.cache.parse(world.templates(), rendering.options)?);
             (0..executor.len()).try_for_each(|at| executor.execute(at, None).map(drop))?;
-            most = executor.made();
+            most = executor.memory_used();
             Ok(())
         })
         .expect("it renders");

@@ -5,7 +5,7 @@
 
 mod executors;
 mod parser;
-mod range;
+mod work_split;
 mod worker;
 
 pub(super) use executors::{is_worth_it, render};

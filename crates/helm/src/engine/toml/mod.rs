@@ -1,6 +1,6 @@
 //! TOML as `github.com/BurntSushi/toml` writes and reads it.
 
-mod read;
+mod reader;
 mod scan;
 
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use tiphys_gotemplate::{Entry, List, Map, Numbers, Value};
 
 use crate::Compat;
 
-pub(crate) use read::decode;
+pub(crate) use reader::decode;
 
 /// How deep tables and lists may nest.
 const MAX_DEPTH: usize = 100;

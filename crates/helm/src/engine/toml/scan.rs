@@ -11,12 +11,12 @@ use super::time_text;
 
 /// What is wrong with a text, and in which line.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct TomlError {
     pub(super) line: usize,
     pub(super) message: String,
 }
 
-pub(super) type Scan<T> = Result<T, Fault>;
+pub(super) type Scan<T> = Result<T, TomlError>;
 
 /// A place in a TOML text.
 pub(super) struct Scanner<'t> {
@@ -39,7 +39,7 @@ pub(super) fn is_newline(c: char) -> bool {
 }
 
 /// A character in a message, or the end.
-fn shown(c: char) -> String {
+fn describe_char(c: char) -> String {
     if c == END { "end of file".to_owned() } else { format!("'{c}'") }
 }
 
@@ -94,12 +94,12 @@ impl<'t> Scanner<'t> {
     /// A fault here; at the end, in the last line that says something.
     pub(super) fn fail<T>(&self, message: impl Into<String>) -> Scan<T> {
         let blank = self.ended && self.text.ends_with('\n');
-        Err(Fault { line: self.line - usize::from(blank), message: message.into() })
+        Err(TomlError { line: self.line - usize::from(blank), message: message.into() })
     }
 
     /// A fault in the line before, since that of the newline has begun.
     fn fail_before<T>(&self, message: impl Into<String>) -> Scan<T> {
-        Err(Fault { line: self.line - 1, message: message.into() })
+        Err(TomlError { line: self.line - 1, message: message.into() })
     }
 
     /// What was expected where another character is, which has been read.
@@ -223,13 +223,13 @@ impl<'t> Scanner<'t> {
     }
 
     /// What follows a value of an array or an inline table: whether there may be more.
-    pub(super) fn more(&mut self, close: char) -> Scan<bool> {
+    pub(super) fn has_more(&mut self, close: char) -> Scan<bool> {
         match self.space()? {
             ',' => {
                 self.next()?;
                 if close == '}' {
                     self.skip(is_blank)?;
-                    return if self.peek()? == close { self.more(close) } else { Ok(true) };
+                    return if self.peek()? == close { self.has_more(close) } else { Ok(true) };
                 }
                 Ok(true)
             }
@@ -239,7 +239,7 @@ impl<'t> Scanner<'t> {
             }
             _ => {
                 let c = self.next()?;
-                let found = shown(c);
+                let found = describe_char(c);
                 self.fail(match close {
                     ']' => format!("expected a comma (',') or array terminator (']'), but got {found}"),
                     _ => format!(

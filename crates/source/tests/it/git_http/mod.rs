@@ -36,13 +36,13 @@ use crate::tls;
 const SHORT: Duration = Duration::from_secs(1);
 
 /// A repository, its host, and a cache that asks for news each time.
-struct Place {
+struct GitHttpFixture {
     folder: TempDir,
     host: Host,
     cache: GitCache,
 }
 
-impl Place {
+impl GitHttpFixture {
     fn new() -> Self {
         Self::with_access(|_| AccessTable::default())
     }
@@ -52,7 +52,7 @@ impl Place {
         let repository = folder.path().join("shop");
         std::fs::create_dir(&repository).expect("a folder can be made");
         git(&repository, &["init", "-q", "-b", "main"]);
-        let host = Host::of(&repository);
+        let host = Host::for_repository(&repository);
         let cache = GitCache::new(folder.path().join("cache"), Duration::ZERO).with_access(access(&host.url));
         let place = Self { folder, host, cache };
         place.commit("one");
@@ -101,7 +101,7 @@ fn git(folder: &Path, args: &[&str]) {
 
 #[test]
 fn a_host_that_says_nothing_is_given_up_and_asked_again() {
-    let place = Place::new();
+    let place = GitHttpFixture::new();
     place.host.set(Mode::Silent);
     let error = place.error("main", SHORT);
     assert!(matches!(error, SourceError::Timeout { .. }), "{error}");
@@ -112,7 +112,7 @@ fn a_host_that_says_nothing_is_given_up_and_asked_again() {
 
 #[test]
 fn a_host_that_stalls_in_the_middle_is_given_up_and_asked_again() {
-    let place = Place::new();
+    let place = GitHttpFixture::new();
     assert_eq!(place.text("main"), "one");
     place.commit("two");
     place.host.set(Mode::StopsMidway);
@@ -127,7 +127,7 @@ fn a_host_that_stalls_in_the_middle_is_given_up_and_asked_again() {
 
 #[test]
 fn a_forced_push_is_followed() {
-    let place = Place::new();
+    let place = GitHttpFixture::new();
     place.commit("two");
     assert_eq!(place.text("main"), "two");
     place.git(&["reset", "-q", "--hard", "HEAD~1"]);
@@ -144,7 +144,7 @@ fn a_forced_push_is_followed() {
 
 #[test]
 fn a_deleted_branch_or_tag_is_gone() {
-    let place = Place::new();
+    let place = GitHttpFixture::new();
     place.git(&["branch", "feature"]);
     place.git(&["tag", "v1"]);
     assert_eq!((place.text("feature"), place.text("v1")), ("one".into(), "one".into()));
@@ -165,7 +165,7 @@ fn a_deleted_branch_or_tag_is_gone() {
 
 #[test]
 fn a_missing_submodule_is_named() {
-    let place = Place::new();
+    let place = GitHttpFixture::new();
     let gone = format!("{}-gone", place.host.url);
     std::fs::write(
         place.repository().join(".gitmodules"),
@@ -186,7 +186,7 @@ fn a_missing_submodule_is_named() {
 
 #[test]
 fn a_login_is_sent_without_tls_where_the_address_says_so() {
-    let place = Place::with_access(login);
+    let place = GitHttpFixture::with_access(login);
     place.host.set(Mode::Login("Basic ZGVwbG95ZXI6aHVudGVyMg==".to_owned()));
     assert_eq!(place.text("main"), "one");
     place.host.set(Mode::Login("Basic bmV3Om5ldw==".to_owned()));
@@ -205,7 +205,7 @@ fn login(url: &str) -> AccessTable {
 
 #[test]
 fn cve_2023_25163_a_refused_password_is_in_no_error() {
-    let place = Place::with_access(login);
+    let place = GitHttpFixture::with_access(login);
     place.host.set(Mode::Refuse);
     let errors = [
         place.error("main", Duration::from_secs(120)),
@@ -232,7 +232,7 @@ fn cve_2023_25163_a_refused_password_is_in_no_error() {
 
 #[test]
 fn each_project_has_its_own_credentials_and_reads_nothing_of_the_others() {
-    let place = Place::new();
+    let place = GitHttpFixture::new();
     place.host.set(Mode::Login("Basic ZGVwbG95ZXI6aHVudGVyMg==".to_owned()));
     let declared = |project: &str, password: &str| DeclaredAccess {
         url: place.host.url.clone(),
@@ -268,8 +268,8 @@ fn each_project_has_its_own_credentials_and_reads_nothing_of_the_others() {
 
 #[test]
 fn cve_2020_5260_credentials_go_to_no_other_host() {
-    let place = Place::with_access(login);
-    let foreign = Place::new();
+    let place = GitHttpFixture::with_access(login);
+    let foreign = GitHttpFixture::new();
     foreign.host.set(Mode::Refuse);
     // A host that wants a password for an address that spells the known one out behind a line break.
     let known = place.host.url.trim_start_matches("http://");
@@ -288,7 +288,7 @@ fn cve_2020_5260_credentials_go_to_no_other_host() {
     assert_eq!(foreign.host.authorizations(), [""; 0]);
 }
 
-impl Place {
+impl GitHttpFixture {
     /// What the file says at a revision of which only the newest commit is wanted.
     fn newest(&self, revision: &str) -> Result<String, SourceError> {
         let options = CheckoutOptions { shallow: true, ..CheckoutOptions::default() };
@@ -315,7 +315,7 @@ impl Place {
 
 #[test]
 fn of_a_base_only_one_commit_is_fetched() {
-    let place = Place::new();
+    let place = GitHttpFixture::new();
     place.git(&["tag", "v1"]);
     place.commit("two");
     place.commit("three");
@@ -335,7 +335,7 @@ fn of_a_base_only_one_commit_is_fetched() {
 
 #[test]
 fn a_commit_is_fetched_alone_where_the_host_hands_it_out() {
-    let place = Place::new();
+    let place = GitHttpFixture::new();
     place.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
     let first = place.head();
     place.commit("two");
@@ -348,7 +348,7 @@ fn a_commit_is_fetched_alone_where_the_host_hands_it_out() {
 
 #[test]
 fn all_is_fetched_where_single_commits_cannot_be_had() {
-    let place = Place::new();
+    let place = GitHttpFixture::new();
     let first = place.head();
     place.commit("two");
     place.git(&["tag", "v1.2.0"]);
@@ -359,7 +359,7 @@ fn all_is_fetched_where_single_commits_cannot_be_had() {
     for (revision, text) in [(&first[..9], "one"), (first.as_str(), "one"), ("v1.x", "two")] {
         assert_eq!(place.newest(revision).expect("is there"), text, "{revision}");
     }
-    let other = Place::new();
+    let other = GitHttpFixture::new();
     let commit = other.head();
     other.commit("two");
     assert_eq!(other.newest(&commit[..9]).expect("is there"), "one");
@@ -379,7 +379,7 @@ fn certified(repository: &Path) -> (Host, String) {
 
 #[test]
 fn a_host_has_the_authority_that_is_declared_for_it() {
-    let place = Place::new();
+    let place = GitHttpFixture::new();
     let (host, pem) = certified(&place.repository());
     let fetched = |name: &str, access: Access| {
         let mut table = AccessTable::default();
@@ -464,7 +464,7 @@ fn pem(key: &rsa::KeyPair) -> String {
 
 #[test]
 fn a_github_app_fetches_with_its_own_tokens() {
-    let place = Place::new();
+    let place = GitHttpFixture::new();
     let key = rsa::KeyPair::generate(rsa::KeySize::Rsa2048).expect("can be made");
     let pem = pem(&key);
     let (api, asked) = app_api(key.public_key().clone());
@@ -495,7 +495,7 @@ fn a_github_app_fetches_with_its_own_tokens() {
 
 #[test]
 fn an_identity_of_a_cloud_fetches_with_its_own_tokens() {
-    let place = Place::new();
+    let place = GitHttpFixture::new();
     let (authority, asked) = service(|first, _| match first {
         "POST /acme/oauth2/v2.0/token" | "POST /google" => {
             (200, r#"{"access_token": "t0k", "expires_in": 3600}"#)
@@ -533,7 +533,7 @@ fn an_identity_of_a_cloud_fetches_with_its_own_tokens() {
 
 #[test]
 fn tags_come_from_a_host_that_does_not_send_them_along() {
-    let place = Place::new();
+    let place = GitHttpFixture::new();
     place.git(&["tag", "-a", "-m", "one", "v1.0.0"]);
     place.commit("two");
     place.host.set(Mode::Old);
@@ -544,7 +544,7 @@ fn tags_come_from_a_host_that_does_not_send_them_along() {
 
 #[test]
 fn a_host_that_is_down_is_left_alone_for_a_moment() {
-    let place = Place::new();
+    let place = GitHttpFixture::new();
     let cache = GitCache::new(place.folder.path().join("patient"), Duration::from_secs(3600));
     place.host.set(Mode::Down);
     let failure = || cache.checkout(&place.host.url, "main").err().expect("it is down").to_string();

@@ -55,7 +55,7 @@ pub struct Host {
 
 impl Host {
     /// Serves one repository.
-    pub fn of(repository: &Path) -> Self {
+    pub fn for_repository(repository: &Path) -> Self {
         Self::serve(repository, None)
     }
 

@@ -1,0 +1,316 @@
+//! How operations end: success, failure and another attempt, termination, a newer revision, a deadline.
+
+use std::time::Duration;
+
+use tiphys_model::{HookDeletePolicy, OperationPhase, ResultCode, RetryStrategy, Time, Timestamp};
+
+use crate::{
+    Ending, SyncSettings, WaitKind, foreign_owners,
+    step::{Progress, action, remove_hook_finalizer, result_of},
+    task::Task,
+    wave,
+};
+
+/// How long a running hook keeps a newer revision waiting.
+const HOOK_GRACE: Duration = Duration::from_secs(300);
+
+/// How long something is waited for.
+pub(crate) fn limit(kind: WaitKind, settings: &SyncSettings) -> Option<Duration> {
+    if settings.compat {
+        return None;
+    }
+    match kind {
+        WaitKind::Health => Some(settings.health_deadline),
+        WaitKind::Hook => Some(settings.hook_deadline),
+        WaitKind::Deletion => Some(settings.deletion_deadline),
+        WaitKind::Blocked => Some(settings.blocked_deadline),
+        WaitKind::PruneConfirmation | WaitKind::WaveDelay | WaitKind::Retry => None,
+    }
+}
+
+/// Ends the operation.
+pub(crate) fn end(progress: &mut Progress<'_, '_>, phase: OperationPhase, message: String) {
+    let shown = &mut progress.state.shown;
+    shown.phase = phase;
+    shown.message = message;
+    shown.finished_at = Some(Time::from(progress.input.now));
+    progress.state.extension.not_before = None;
+    progress.state.extension.held.clear();
+    progress.waits.clear();
+    if matches!(phase, OperationPhase::Failed | OperationPhase::Error) {
+        retry(progress);
+    }
+    settle_applied(progress);
+}
+
+/// What was applied and is no hook is done when the operation has ended: nobody looks at it any more. Argo CD says for
+/// ever that it runs.
+fn settle_applied(progress: &mut Progress<'_, '_>) {
+    if !progress.state.is_completed() || progress.input.settings.compat {
+        return;
+    }
+    let result = progress.state.shown.sync_result.as_mut();
+    for one in result.into_iter().flat_map(|result| &mut result.resources) {
+        if one.hook_type.is_empty() && one.hook_phase == Some(OperationPhase::Running) {
+            one.hook_phase = Some(OperationPhase::Succeeded);
+        }
+    }
+}
+
+/// Ends the operation as failed, or begins another attempt.
+pub(crate) fn fail(progress: &mut Progress<'_, '_>, message: &str) {
+    end(progress, OperationPhase::Failed, message.to_owned());
+}
+
+/// Ends the operation as failed without another attempt: none could succeed as things are.
+pub(crate) fn fail_for_good(progress: &mut Progress<'_, '_>, message: &str, ending: Ending) {
+    if progress.input.settings.compat {
+        return fail(progress, message);
+    }
+    end_without_retry(progress, message);
+    progress.state.extension.ending = Some(ending);
+}
+
+/// Ends the operation well.
+pub(crate) fn succeed(progress: &mut Progress<'_, '_>, message: &str) {
+    delete_hooks(progress, HookDeletePolicy::HookSucceeded);
+    let message = format!("{message}{}", foreign_owners::summary(progress));
+    end(progress, OperationPhase::Succeeded, message);
+}
+
+/// Puts the operation back to work later, if attempts are left.
+fn retry(progress: &mut Progress<'_, '_>) {
+    let shown = &progress.state.shown;
+    let strategy = &shown.operation.retry;
+    if strategy.limit >= 0 && shown.retry_count >= strategy.limit {
+        return;
+    }
+    let unreadable = unreadable(strategy);
+    if let (Some((_, text)), true) = (&unreadable, progress.input.settings.compat) {
+        let message = format!(
+            "{} (failed to retry: unable to parse {text} as a duration)",
+            progress.state.shown.message
+        );
+        let shown = &mut progress.state.shown;
+        (shown.phase, shown.message) = (OperationPhase::Error, message);
+        return;
+    }
+    let announced = retry_delay(strategy, shown.retry_count);
+    // Argo CD announces one delay and waits for the next one.
+    let waited = if progress.input.settings.compat {
+        retry_delay(strategy, shown.retry_count.saturating_add(1))
+    } else {
+        announced
+    };
+    let now = progress.input.now;
+    let at = Time::from(tiphys_model::time::after(now, announced));
+    let shown = &mut progress.state.shown;
+    shown.retry_count = shown.retry_count.saturating_add(1);
+    shown.phase = OperationPhase::Running;
+    shown.message = format!("{}. Retrying attempt #{} at {}.", shown.message, shown.retry_count, kitchen(at));
+    // Times are of whole seconds. A pause that ended before it began would wake nobody.
+    let until = tiphys_model::time::after(now, waited);
+    let until = match Time::from(until) {
+        whole if whole.timestamp() <= now => {
+            Time::from(tiphys_model::time::after(now, Duration::from_secs(1)))
+        }
+        whole => whole,
+    };
+    progress.state.extension.not_before = Some(until);
+    let told = unread(&progress.state.shown.operation.retry);
+    progress.wait(WaitKind::Retry, None, &told, Some(until));
+}
+
+/// What is told of a strategy that has a duration which cannot be read; empty if it has none.
+pub(crate) fn unread(strategy: &RetryStrategy) -> String {
+    unreadable(strategy)
+        .map(|(field, text)| format!("its back-off's {field} {text:?} is no duration, so the default counts"))
+        .unwrap_or_default()
+}
+
+/// The first duration of a strategy that cannot be read: its field and what stands there.
+fn unreadable(strategy: &RetryStrategy) -> Option<(&'static str, String)> {
+    let backoff = strategy.backoff.as_ref()?;
+    let fields = [("duration", &backoff.duration), ("maxDuration", &backoff.max_duration)];
+    let mut set = fields.into_iter().filter(|(_, text)| !text.is_empty());
+    let unread = set.find(|(_, text)| tiphys_model::duration::parse_lenient(text).is_none())?;
+    Some((unread.0, unread.1.clone()))
+}
+
+/// The pause before attempt number `count` + 1. A duration that cannot be read counts as one that is not given.
+pub fn retry_delay(strategy: &RetryStrategy, count: i64) -> Duration {
+    let backoff = strategy.backoff.clone().unwrap_or_default();
+    let read = |text: &str, default: u64| {
+        tiphys_model::duration::parse_lenient(text).unwrap_or(Duration::from_secs(default))
+    };
+    let (base, cap) = (read(&backoff.duration, 5), read(&backoff.max_duration, 180));
+    let factor = backoff.factor.unwrap_or(2).max(1) as f64;
+    let seconds = base.as_secs_f64() * factor.powi(i32::try_from(count).unwrap_or(i32::MAX));
+    // No longest pause is set by one of zero.
+    let cap = if cap.is_zero() { Duration::MAX } else { cap };
+    Duration::try_from_secs_f64(seconds).unwrap_or(cap).min(cap)
+}
+
+/// A time of day as in `3:04PM`.
+fn kitchen(time: Time) -> String {
+    time.timestamp().strftime("%-I:%M%p").to_string()
+}
+
+/// Ends the operation before it is done; running hooks are deleted. No further attempt is made.
+pub(crate) fn terminate(progress: &mut Progress<'_, '_>, message: &str, ending: Ending) {
+    abandon_hooks(progress);
+    end_without_retry(progress, message);
+    progress.state.extension.ending = Some(ending);
+}
+
+fn end_without_retry(progress: &mut Progress<'_, '_>, message: &str) {
+    let shown = &mut progress.state.shown;
+    shown.phase = OperationPhase::Failed;
+    shown.message = message.to_owned();
+    shown.finished_at = Some(Time::from(progress.input.now));
+    progress.state.extension.not_before = None;
+    progress.state.extension.held.clear();
+    progress.waits.clear();
+    settle_applied(progress);
+}
+
+/// Ends hooks that run, but lets those that have just completed keep their verdict; lets go of all.
+fn abandon_hooks(progress: &mut Progress<'_, '_>) {
+    let mut batch = Vec::new();
+    for at in (0..progress.tasks.len()).filter(|at| progress.tasks[*at].is_hook()) {
+        let task = &progress.tasks[at];
+        let Some(live) = task.live.filter(|_| !task.is_pending()) else { continue };
+        if wave::has_hook_finalizer(live) {
+            batch.push(vec![action(task, remove_hook_finalizer(), true)]);
+        }
+        if !task.is_running() {
+            continue;
+        }
+        let verdict = wave::verdict(progress, task).filter(|(phase, _)| phase.is_completed());
+        if verdict.is_none() || task.is_deleted_on(HookDeletePolicy::HookFailed) {
+            batch.push(vec![action(task, wave::delete(task, progress, false), true)]);
+        }
+        let (phase, message) = verdict.unwrap_or((OperationPhase::Failed, "Terminated".into()));
+        let template = result_of(task);
+        let result = progress.state.result_mut(&task.id, || template);
+        result.hook_phase = Some(phase);
+        if !message.is_empty() {
+            result.message = message;
+        }
+    }
+    progress.batch = batch;
+}
+
+/// Deletes hooks that have a delete policy and do not run, also those that an earlier sync left, and lets go of all
+/// completed ones.
+pub(crate) fn delete_hooks(progress: &mut Progress<'_, '_>, policy: HookDeletePolicy) {
+    let mut batch = Vec::new();
+    for task in progress.tasks.iter().filter(|task| task.is_hook() && !task.is_running()) {
+        let Some(live) = task.live else { continue };
+        let goes = task.is_deleted_on(policy);
+        if wave::has_hook_finalizer(live) && (goes || !task.is_pending()) {
+            batch.push(vec![action(task, remove_hook_finalizer(), true)]);
+        }
+        if goes && !wave::is_terminating(live) && !wave::is_held(progress, task) {
+            batch.push(vec![action(task, wave::delete(task, progress, false), true)]);
+        }
+    }
+    progress.batch.extend(batch);
+}
+
+/// Gives way to a newer revision if the operation does nothing but wait; `true` if it did. A running hook
+/// has a grace period.
+pub(crate) fn yield_to_newer(progress: &mut Progress<'_, '_>) -> bool {
+    let Some(newer) = progress.input.newer_revision else { return false };
+    let automated = progress.state.shown.operation.initiated_by.automated;
+    if progress.input.settings.compat || !automated || !progress.batch.is_empty() || progress.waits.is_empty()
+    {
+        return false;
+    }
+    let now = progress.input.now;
+    let hook_has_time = progress.waits.iter().any(|wait| {
+        wait.kind == WaitKind::Hook && tiphys_model::time::elapsed(wait.since.timestamp(), now) < HOOK_GRACE
+    });
+    if hook_has_time {
+        return false;
+    }
+    let waited = progress.waits[0].to_string();
+    abandon_hooks(progress);
+    end_without_retry(progress, &format!("superseded by revision {newer} while {waited}"));
+    true
+}
+
+/// Fails the tasks whose deadline has passed.
+pub(crate) fn expire(progress: &mut Progress<'_, '_>) {
+    let now = progress.input.now;
+    let expired: Vec<_> = progress
+        .waits
+        .iter()
+        .filter(|wait| wait.kind != WaitKind::Retry || wait.object.is_some())
+        .filter(|wait| wait.deadline.is_some_and(|deadline| deadline.timestamp() <= now))
+        .cloned()
+        .collect();
+    for wait in &expired {
+        let message = format!("gave up {wait}");
+        let is_meant = |t: &Task<'_>| Some(&t.id.key) == wait.object.as_ref();
+        let is_open = |t: &Task<'_>| is_meant(t) && !t.phase().is_some_and(OperationPhase::is_completed);
+        let at = progress.tasks.iter().position(is_open).or_else(|| progress.tasks.iter().position(is_meant));
+        let Some(at) = at else { continue };
+        let task = &mut progress.tasks[at];
+        let template = result_of(task);
+        let result = progress.state.result_mut(&task.id, || template);
+        result.hook_phase = Some(OperationPhase::Failed);
+        if wait.kind == WaitKind::Blocked {
+            result.status = Some(ResultCode::SyncFailed);
+        }
+        result.message = message;
+        task.result = Some(result.clone());
+        let key = task.key_text();
+        progress.state.extension.held.remove(&key);
+    }
+    if !expired.is_empty() && progress.tasks.iter().any(Task::has_failed) {
+        progress.waits.clear();
+        progress.run_fail_phase();
+    }
+}
+
+/// `waiting for healthy state of apps/Deployment/web and 2 more resources`, in Argo CD's words.
+pub(crate) fn waiting_message(tasks: &[Task<'_>], waiting: &[usize], deletion: bool) -> String {
+    let hook = waiting.iter().find(|at| tasks[**at].is_hook());
+    let Some(first) = hook.or(waiting.first()).map(|at| &tasks[*at]) else { return String::new() };
+    let what = match (deletion, hook) {
+        (true, Some(_)) => "deletion of hook",
+        (true, None) => "deletion of",
+        (false, Some(_)) => "completion of hook",
+        (false, None) => "healthy state of",
+    };
+    let only_hooks = waiting.iter().all(|at| tasks[*at].is_hook());
+    let noun = if only_hooks { "hooks" } else { "resources" };
+    let more = waiting.len() - 1;
+    let tail = if more > 0 { format!(" and {more} more {noun}") } else { String::new() };
+    let key = &first.id.key;
+    format!("waiting for {what} {}/{}/{}{tail}", key.group, key.kind, key.name)
+}
+
+/// When an operation that failed at `now` for the `count`th time is repeated.
+pub fn next_retry(strategy: &RetryStrategy, count: i64, now: Timestamp) -> Timestamp {
+    tiphys_model::time::after(now, retry_delay(strategy, count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiphys_model::Backoff;
+
+    #[test]
+    fn pauses_grow_up_to_the_longest_which_none_may_be() {
+        let pause = |longest: &str, count| {
+            let backoff =
+                Backoff { duration: "10".into(), max_duration: longest.into(), ..Backoff::default() };
+            retry_delay(&RetryStrategy { backoff: Some(backoff), ..RetryStrategy::default() }, count)
+                .as_secs()
+        };
+        assert_eq!((pause("", 2), pause("", 9), pause("1m", 9)), (40, 180, 60));
+        assert_eq!((pause("0", 0), pause("0s", 6)), (10, 640));
+    }
+}
