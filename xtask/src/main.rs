@@ -13,6 +13,7 @@ mod oracles;
 mod release;
 mod schema;
 mod tidy;
+mod wording;
 
 use clap::{Parser, Subcommand};
 
@@ -65,6 +66,6 @@ fn main() -> anyhow::Result<()> {
         Command::Oracles(args) => oracles::run(&args),
         Command::Release(args) => release::run(&args),
         Command::Schema(args) => schema::run(&args),
-        Command::Tidy => tidy::run(),
+        Command::Tidy => tidy::run().and_then(|()| wording::run()),
     }
 }

@@ -86,5 +86,5 @@ async fn invalid_objects_are_refused_as_the_real_server_refuses_them() {
     }
     println!("{} of {count} differ", wrong.len());
     assert!(count >= 400, "{count} cases");
-    assert!(wrong.len() <= LEFT, "{}", wrong.join("\n"));
+    assert_eq!(wrong.len(), LEFT, "{}", wrong.join("\n"));
 }

@@ -1,0 +1,83 @@
+//! `cargo xtask tidy`, second part: comments that fit on a screen, and words that a stranger understands.
+
+use std::{fs, process::Command};
+
+use anyhow::{Context as _, bail};
+
+/// The longest line of a comment, in characters.
+const COLUMNS: usize = 110;
+
+/// Words that only their author understood, and what to write.
+const PRIVATE: &[(&str, &str)] = &[
+    ("comes to its end", "ends"),
+    ("come to an end", "end"),
+    ("in vain", "without effect"),
+    ("as good as", "equivalent to"),
+    ("plainly", "clearly"),
+    ("without a word", "silently"),
+    ("told apart", "distinguished"),
+    ("tell apart", "distinguish"),
+    ("ornament", "decoration"),
+    ("nearly called so", "has a similar name"),
+    ("gives way to", "yields to"),
+    ("laid over", "merged over"),
+    ("in the midst of", "during"),
+    ("falls behind", "lags"),
+    ("no business of", "not checked by"),
+];
+
+/// Looks at the comments of every Rust file.
+///
+/// # Errors
+/// Names each line that is too long, and each word with what to write.
+pub fn run() -> anyhow::Result<()> {
+    let output = Command::new("git").args(["ls-files", "*.rs"]).output().context("cannot run git")?;
+    let mut faults = Vec::new();
+    for file in String::from_utf8(output.stdout)?.lines().filter(|file| *file != "xtask/src/wording.rs") {
+        let text = fs::read_to_string(file).with_context(|| file.to_owned())?;
+        faults.extend(in_text(&text).into_iter().map(|(line, fault)| format!("{file}:{line}: {fault}")));
+    }
+    if faults.is_empty() {
+        println!("tidy: comments fit on a screen and have no private words");
+        return Ok(());
+    }
+    bail!("{}", faults.join("\n"))
+}
+
+/// Line and fault of each comment that is too long or has a private word.
+fn in_text(text: &str) -> Vec<(usize, String)> {
+    let mut faults = Vec::new();
+    for (line, content) in (1..).zip(text.lines()) {
+        let comment = content.trim_start();
+        if !comment.starts_with("//") {
+            continue;
+        }
+        let columns = content.chars().count();
+        // What cannot be broken may be longer: an address, a row of a table, a quoted message.
+        if columns > COLUMNS && !comment.contains(['|', '`', '"']) && !comment.contains("://") {
+            faults.push((line, format!("a comment of {columns} columns; {COLUMNS} fit on a screen")));
+        }
+        let lower = comment.to_lowercase();
+        for (word, plain) in PRIVATE.iter().filter(|(word, _)| lower.contains(word)) {
+            faults.push((line, format!("{word:?} is hard to understand; write {plain:?}")));
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_comments_and_private_words_are_faults_and_code_is_not() {
+        let long = format!("/// {}", "word ".repeat(30));
+        assert_eq!(in_text(&long).len(), 1);
+        assert!(in_text(&format!("let a = \"{}\";", "x".repeat(200))).is_empty());
+        assert!(in_text(&format!("// | {} |", "x".repeat(200))).is_empty(), "a row of a table");
+        let faults = in_text("a\n    // It was tried in vain.\n");
+        assert_eq!(faults[0].0, 2);
+        assert!(faults[0].1.contains("without effect"), "{faults:?}");
+        assert!(in_text("let text = \"in vain\";").is_empty());
+    }
+}
