@@ -50,7 +50,7 @@ impl Client {
 
     /// One object; the namespace is empty for cluster-scoped resources.
     pub fn get(&self, gvr: &GroupVersionResource, namespace: &str, name: &str) -> ApiResult<Arc<Object>> {
-        ops::get(&self.server, &self.at(gvr, namespace, name, None)?)
+        ops::get(&self.server, &self.locate(gvr, namespace, name, None)?)
     }
 
     /// The objects of a namespace, or of all.
@@ -60,7 +60,7 @@ impl Client {
         namespace: Option<&str>,
         options: &ListOptions,
     ) -> ApiResult<List> {
-        let at = self.at(gvr, namespace.unwrap_or_default(), "", None)?;
+        let at = self.locate(gvr, namespace.unwrap_or_default(), "", None)?;
         let page = ops::list(&self.server, &at, options)?;
         Ok(List { revision: page.revision, items: page.items })
     }
@@ -72,7 +72,7 @@ impl Client {
         namespace: &str,
         object: Value,
     ) -> ApiResult<Arc<Object>> {
-        ops::create(&self.server, &mut self.call(), &self.at(gvr, namespace, "", None)?, object)
+        ops::create(&self.server, &mut self.call(), &self.locate(gvr, namespace, "", None)?, object)
     }
 
     /// Replaces an object; `metadata.resourceVersion` guards against lost updates if it is given.
@@ -104,7 +104,7 @@ impl Client {
         subresource: &str,
         body: Value,
     ) -> ApiResult<Value> {
-        let at = self.at(gvr, namespace, name, Some(subresource))?;
+        let at = self.locate(gvr, namespace, name, Some(subresource))?;
         ops::create_subresource(&self.server, &mut self.call(), &at, body)
     }
 
@@ -117,7 +117,7 @@ impl Client {
         subresource: Option<&str>,
         patch: &Patch,
     ) -> ApiResult<Arc<Object>> {
-        let at = self.at(gvr, namespace, name, subresource)?;
+        let at = self.locate(gvr, namespace, name, subresource)?;
         ops::patch(&self.server, &mut self.call(), &at, patch).map(|(object, _)| object)
     }
 
@@ -130,7 +130,7 @@ impl Client {
         name: &str,
         options: &DeleteOptions,
     ) -> ApiResult<Arc<Object>> {
-        let at = self.at(gvr, namespace, name, None)?;
+        let at = self.locate(gvr, namespace, name, None)?;
         ops::delete(&self.server, &mut self.call(), &at, options).map(|outcome| outcome.object)
     }
 
@@ -141,7 +141,7 @@ impl Client {
         subresource: Option<&str>,
     ) -> ApiResult<Arc<Object>> {
         use tiphys_value::ObjectExt;
-        let at = self.at(gvr, object.namespace(), object.name(), subresource)?;
+        let at = self.locate(gvr, object.namespace(), object.name(), subresource)?;
         ops::update(&self.server, &mut self.call(), &at, object).map(|(object, _)| object)
     }
 
@@ -151,7 +151,7 @@ impl Client {
         call
     }
 
-    fn at(
+    fn locate(
         &self,
         gvr: &GroupVersionResource,
         namespace: &str,

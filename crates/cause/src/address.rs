@@ -164,32 +164,32 @@ fn is_host(host: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn shown(text: &str) -> Vec<String> {
+    fn addresses_in(text: &str) -> Vec<String> {
         addresses(text).iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn urls_pairs_and_what_clients_print() {
-        assert_eq!(shown("POST https://pay.example.org/v1: timeout"), ["pay.example.org:443"]);
-        assert_eq!(shown("connecting to amqp://user:pw@queue.mq.svc:5673/vhost"), ["queue.mq.svc:5673"]);
-        assert_eq!(shown("dial tcp 10.96.0.10:5432: connect: connection refused"), ["10.96.0.10:5432"]);
+        assert_eq!(addresses_in("POST https://pay.example.org/v1: timeout"), ["pay.example.org:443"]);
+        assert_eq!(addresses_in("connecting to amqp://user:pw@queue.mq.svc:5673/vhost"), ["queue.mq.svc:5673"]);
+        assert_eq!(addresses_in("dial tcp 10.96.0.10:5432: connect: connection refused"), ["10.96.0.10:5432"]);
         assert_eq!(
-            shown(r#"connection to server at "db" (10.0.0.1), port 5432 failed: refused"#),
+            addresses_in(r#"connection to server at "db" (10.0.0.1), port 5432 failed: refused"#),
             ["db:5432"]
         );
-        assert_eq!(shown("HTTPConnectionPool(host='api', port=8080): Max retries"), ["api:8080"]);
-        assert_eq!(shown("Error 111 connecting to redis:6379. Connection refused."), ["redis:6379"]);
-        assert_eq!(shown("Connection to node -1 (kafka/10.0.0.7:9092) could not"), ["kafka:9092"]);
-        assert_eq!(shown("getaddrinfo ENOTFOUND mongo.data"), ["mongo.data"]);
+        assert_eq!(addresses_in("HTTPConnectionPool(host='api', port=8080): Max retries"), ["api:8080"]);
+        assert_eq!(addresses_in("Error 111 connecting to redis:6379. Connection refused."), ["redis:6379"]);
+        assert_eq!(addresses_in("Connection to node -1 (kafka/10.0.0.7:9092) could not"), ["kafka:9092"]);
+        assert_eq!(addresses_in("getaddrinfo ENOTFOUND mongo.data"), ["mongo.data"]);
         assert_eq!(
-            shown("dial tcp: lookup db.shop.svc on 10.96.0.10:53: no such host"),
+            addresses_in("dial tcp: lookup db.shop.svc on 10.96.0.10:53: no such host"),
             ["db.shop.svc", "10.96.0.10:53"]
         );
-        assert_eq!(shown("jdbc:postgresql://orders-db:5432/orders"), ["orders-db:5432"]);
+        assert_eq!(addresses_in("jdbc:postgresql://orders-db:5432/orders"), ["orders-db:5432"]);
     }
 
     #[test]
     fn clocks_files_and_numbers_are_no_addresses() {
-        assert!(shown("E0310 08:58:11 reflector.go:561] failed at 12:30:45, main.py:77: 1:2").is_empty());
+        assert!(addresses_in("E0310 08:58:11 reflector.go:561] failed at 12:30:45, main.py:77: 1:2").is_empty());
     }
 }

@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let given = move |address: &str| {
         url.iter().all(|url| address.to_lowercase().contains(url.trim_start_matches("--url=")))
     };
-    let survey = Survey::of(&Input { is_given: &given, ..Input::alone(Arc::new(DiskTree::open(&folder)?)) });
+    let survey = Survey::read(&Input { is_given: &given, ..Input::alone(Arc::new(DiskTree::open(&folder)?)) });
     let chosen: Vec<_> = rules::ALL
         .iter()
         .copied()

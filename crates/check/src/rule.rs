@@ -131,7 +131,7 @@ impl<'a> Context<'a> {
     /// What several rules look at.
     pub fn analyses(&self) -> &Analyses<'a> {
         self.analyses.get_or_init(|| {
-            let (edges, order) = (Edges::of(self.survey), Order::of(self.survey));
+            let (edges, order) = (Edges::from_survey(self.survey), Order::from_survey(self.survey));
             let settings = Settings::of(self.survey);
             let health = HealthFacts::of(self.survey, &settings);
             let unmet = unmet(self.survey, &edges, &order, &health);

@@ -9,10 +9,10 @@ fn main() -> std::io::Result<()> {
     for folder in ["../deploy/install", "../deploy/chart/tiphys/files"] {
         let folder = docs.join(folder);
         fs::create_dir_all(&folder)?;
-        fs::write(folder.join("crds.yaml"), tiphys_cli::reference::definitions())?;
+        fs::write(folder.join("crds.yaml"), tiphys_cli::cli_reference::definitions())?;
     }
     let command = tiphys_cli::command();
-    fs::write(docs.join("cli.md"), tiphys_cli::reference::markdown(&command))?;
+    fs::write(docs.join("cli.md"), tiphys_cli::cli_reference::markdown(&command))?;
     let rules = docs.join("rules");
     fs::create_dir_all(&rules)?;
     for (name, text) in tiphys_check::pages() {

@@ -32,7 +32,7 @@ pub fn parse(text: &str) -> Result<Duration, String> {
 }
 
 /// A duration for people: `820ms`, `3.2s`, `4m10s`.
-pub fn shown(duration: Duration) -> String {
+pub fn humanize(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
         0 => format!("{}ms", duration.as_millis()),
@@ -54,7 +54,7 @@ mod tests {
         for text in ["", "-10", "1m30", "m", "1x", "99999999999h"] {
             assert!(parse(text).is_err(), "{text}");
         }
-        assert_eq!(shown(Duration::from_secs(250)), "4m10s");
-        assert_eq!(shown(Duration::from_millis(3210)), "3.2s");
+        assert_eq!(humanize(Duration::from_secs(250)), "4m10s");
+        assert_eq!(humanize(Duration::from_millis(3210)), "3.2s");
     }
 }

@@ -246,7 +246,7 @@ impl Endpoints {
             return too_large();
         }
         match read_event(body, &self.events).await {
-            Ok((body, _claimed)) => told(controller, &head, &body),
+            Ok((body, _claimed)) => handle_event(controller, &head, &body),
             Err(Unread::TooLarge) => too_large(),
             Err(Unread::Broken) => (StatusCode::BAD_REQUEST, "the event breaks off\n".to_owned()),
             Err(Unread::Late) => (StatusCode::REQUEST_TIMEOUT, "the event does not come\n".to_owned()),
@@ -254,7 +254,7 @@ impl Endpoints {
     }
 }
 
-fn told(controller: &Controller, head: &Parts, body: &[u8]) -> (StatusCode, String) {
+fn handle_event(controller: &Controller, head: &Parts, body: &[u8]) -> (StatusCode, String) {
     let header = |name: &str| Some(head.headers.get(name)?.to_str().ok()?.to_owned());
     match controller.heard(&header, body) {
         Ok(0) => (StatusCode::OK, "nothing here reads it\n".to_owned()),

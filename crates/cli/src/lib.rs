@@ -6,7 +6,7 @@ mod output;
 
 mod app;
 mod check;
-mod children;
+mod child_processes;
 mod clusters;
 mod commands;
 mod dump;
@@ -18,12 +18,12 @@ mod generators;
 mod local_clusters;
 mod local_repositories;
 mod plugins;
-pub mod reference;
+pub mod cli_reference;
 mod rehearse;
 mod repository;
 mod revisions;
 mod settings;
-mod switches;
+mod switch_values;
 mod templates;
 mod up;
 
@@ -31,7 +31,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-pub use children::serve_parent;
+pub use child_processes::serve_parent;
 pub use exit::{FAILED, WRONG_USE};
 
 /// Namespace of the engine, where Applications live that name none: Argo CD's.
@@ -91,7 +91,7 @@ enum Command {
 impl Cli {
     /// Parses the command line of the process, or ends it with the reason why that cannot be done.
     pub fn from_args() -> Self {
-        Self::parse_from(switches::plain(std::env::args_os().collect(), Self::command))
+        Self::parse_from(switch_values::plain(std::env::args_os().collect(), Self::command))
     }
 }
 

@@ -18,7 +18,7 @@ use tiphys_source::{
 };
 use tiphys_vfs::FileTree;
 
-use crate::integrity::{Asked, Integrity};
+use crate::source_integrity::{Asked, Integrity};
 
 /// Serves one rendering and notes what it reads of the working tree.
 pub struct Checkouts<'a> {
@@ -49,7 +49,7 @@ struct Opened {
 
 /// What was read of a repository.
 #[derive(Clone)]
-pub(crate) struct Read {
+pub(crate) struct RepositoryRead {
     /// Address as it was asked for.
     pub url: String,
     /// Revision as it was asked for.
@@ -128,7 +128,7 @@ impl<'a> Checkouts<'a> {
     /// A repository with the signatures that are demanded of it.
     fn verified(&self, url: &str, revision: &str) -> Result<Checkout, RenderError> {
         let checkout = self.repositories.checkout_for(&self.project, url, revision);
-        let checkout = checkout.map_err(|error| self.told(url, &error))?;
+        let checkout = checkout.map_err(|error| self.access_error(url, &error))?;
         let asked = Asked { url, revision, checkout: &checkout };
         if !self.integrity.verify(self.repositories, &self.project, &asked)? {
             self.unverified.lock().unwrap_or_else(PoisonError::into_inner).insert(url.to_owned());
@@ -137,7 +137,7 @@ impl<'a> Checkouts<'a> {
     }
 
     /// Why an address cannot be had, with what may be the cause: only other projects have credentials for it.
-    fn told(&self, url: &str, error: &SourceError) -> RenderError {
+    fn access_error(&self, url: &str, error: &SourceError) -> RenderError {
         let projects =
             self.repositories.fetcher().map(|fetcher| fetcher.projects_of(url)).unwrap_or_default();
         if error.is_offline() || projects.is_empty() || projects.contains(&self.project) {
@@ -167,7 +167,7 @@ impl<'a> Checkouts<'a> {
 
     /// What was read of each repository, if repositories are all that was read of remotes: then it can be
     /// told whether another commit would be read differently.
-    pub(crate) fn reads(&self) -> Option<Vec<Read>> {
+    pub(crate) fn reads(&self) -> Option<Vec<RepositoryRead>> {
         if self.fetched.load(Ordering::Relaxed) {
             return None;
         }
@@ -177,7 +177,7 @@ impl<'a> Checkouts<'a> {
             .map(|opened| {
                 let (url, revision) = opened.asked.clone()?;
                 let commit = opened.checkout.revision.clone();
-                Some(Read { url, revision, commit, footprint: opened.recording.footprint() })
+                Some(RepositoryRead { url, revision, commit, footprint: opened.recording.footprint() })
             })
             .collect()
     }
@@ -260,7 +260,7 @@ impl Sources for Checkouts<'_> {
             pass_credentials,
         };
         let chart = fetcher.map_or_else(offline, |fetcher| fetcher.chart(&wanted));
-        self.open(repository, chart.map_err(|error| self.told(repository, &error)), None)
+        self.open(repository, chart.map_err(|error| self.access_error(repository, &error)), None)
     }
 
     fn chart_archives(&self) -> Option<Arc<dyn ChartArchives>> {

@@ -19,15 +19,15 @@ use tokio::{
 };
 
 use crate::{
-    AppKey, Level,
-    changes::{follow_home, route},
+    AppKey, Refresh,
+    affected_apps::{follow_home, route},
     engine::{Engine, GATHER_EDITS},
     installation::Installation,
     metrics::Metrics,
-    places::{Place, Places},
+    destinations::{ConnectedCluster, Places},
     projects::follow_projects,
     queue::Queue,
-    rest::Sightings,
+    idle::Sightings,
     sets::Sets,
     settings::Settings,
     webhook::WebhookError,
@@ -59,7 +59,7 @@ impl Controller {
         let cache = LiveCache::start(cluster, move |object| tracking.owner(object)).await?;
         let changes = cache.subscribe();
         cache.ready().await;
-        let home = Place::new(names::IN_CLUSTER_SERVER, true, cache.clone(), kube_version, settings.workers);
+        let home = ConnectedCluster::new(names::IN_CLUSTER_SERVER, true, cache.clone(), kube_version, settings.workers);
         let engine = Arc::new(Engine {
             cache,
             repositories,
@@ -80,7 +80,7 @@ impl Controller {
         });
         engine.read_clusters();
         engine.read_credentials();
-        engine.add_all(Level::Sources);
+        engine.add_all(Refresh::Sources);
         let tasks = vec![
             tokio::spawn(route(engine.clone(), changes)),
             tokio::spawn(work(engine.clone())),
@@ -128,7 +128,7 @@ impl Controller {
         // Before anything is looked through: what is rendered meanwhile asks for it afterwards.
         self.engine.edits.fetch_add(1, Ordering::SeqCst);
         for key in self.engine.outdated_by(paths) {
-            self.engine.queue.add(key, Level::Sources, Instant::now() + GATHER_EDITS);
+            self.engine.queue.add(key, Refresh::Sources, Instant::now() + GATHER_EDITS);
         }
         self.engine.sets.edited(paths, GATHER_EDITS);
     }
@@ -213,10 +213,10 @@ async fn work(engine: Arc<Engine>) {
             engine.metrics.looked(&key.namespace, engine.server_of(&key), began.elapsed());
             engine.queue.done(&key, next.is_under_way);
             if next.again {
-                engine.queue.add(key, Level::Live, Instant::now());
+                engine.queue.add(key, Refresh::LiveState, Instant::now());
             } else if let Some(at) = next.at {
                 let wait = tiphys_model::time::elapsed(engine.now(), at);
-                engine.queue.add(key, Level::Live, Instant::now() + wait);
+                engine.queue.add(key, Refresh::LiveState, Instant::now() + wait);
             }
             drop(permit);
         });
@@ -250,7 +250,7 @@ async fn work_on_sets(engine: Arc<Engine>) {
             engine.sets.queue.done(&key, false);
             if let Some(at) = next.at {
                 let wait = tiphys_model::time::elapsed(engine.now(), at);
-                engine.sets.queue.add(key, Level::Sources, Instant::now() + wait);
+                engine.sets.queue.add(key, Refresh::Sources, Instant::now() + wait);
             }
             drop(permit);
         });

@@ -9,7 +9,7 @@ use tiphys_model::names;
 use tiphys_source::{Access, DeclaredAccess, GithubApp};
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value, json};
 
-use crate::{Level, clusters::secret_text, engine::Engine, integrity};
+use crate::{Refresh, clusters::secret_text, engine::Engine, source_integrity};
 
 /// The ConfigMap with certificate authorities by host.
 const AUTHORITIES: &str = "argocd-tls-certs-cm";
@@ -35,7 +35,7 @@ pub(crate) fn is_changed_by(change: &Change, namespace: &str) -> bool {
     let key = &change.key;
     let is_config = key.kind == "ConfigMap"
         && key.group.is_empty()
-        && [AUTHORITIES, KNOWN_HOSTS, integrity::KEYS].contains(&key.name.as_str());
+        && [AUTHORITIES, KNOWN_HOSTS, source_integrity::KEYS].contains(&key.name.as_str());
     let mut states = [&change.old, &change.new].into_iter().flatten();
     key.namespace == namespace && (is_config || states.any(|object| role(object).is_some()))
 }
@@ -44,7 +44,7 @@ impl Engine {
     /// Reads all credentials again; what could not be fetched before is tried again.
     pub(crate) fn read_credentials(&self) {
         if self.read_keys() {
-            self.add_all(Level::Sources);
+            self.add_all(Refresh::Sources);
         }
         let all = declared(&self.cache, &self.settings.namespace);
         let mut known = self.credentials.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -57,7 +57,7 @@ impl Engine {
             fetcher.declare(all);
             fetcher.expire();
         }
-        self.add_all(Level::Sources);
+        self.add_all(Refresh::Sources);
     }
 
     /// The addresses of the repositories whose Secrets say that they are for a project. A template of credentials is no

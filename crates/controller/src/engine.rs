@@ -17,17 +17,17 @@ use tiphys_value::{ObjectExt, Value};
 use tokio::{sync::Notify, time::Instant};
 
 use crate::{
-    AppKey, Level,
+    AppKey, Refresh,
     installation::{Installation, Shared},
-    integrity::Keys,
-    memory::Memory,
+    source_integrity::Keys,
+    app_state::Memory,
     metrics::Metrics,
-    places::Places,
+    destinations::Places,
     queue::Queue,
-    rest::Sightings,
+    idle::Sightings,
     sets::{Sets, set_kind},
     settings::Settings,
-    status::application_kind,
+    status_writer::application_kind,
 };
 
 /// Edits of files are gathered for so long: editors write in several steps.
@@ -88,15 +88,15 @@ impl Engine {
         if renders_anew {
             self.drop_renderings();
         }
-        self.add_all(Level::Sources);
+        self.add_all(Refresh::Sources);
     }
 
     /// Lets an Application be looked at.
     pub(crate) fn add(&self, app: &Value) {
-        self.queue.add(AppKey::of_object(app), Level::Live, Instant::now());
+        self.queue.add(AppKey::of_object(app), Refresh::LiveState, Instant::now());
     }
 
-    pub(crate) fn add_all(&self, level: Level) {
+    pub(crate) fn add_all(&self, level: Refresh) {
         for key in self.cache.keys_of(&application_kind()) {
             self.queue.add(AppKey { namespace: key.namespace, name: key.name }, level, Instant::now());
         }
@@ -124,7 +124,7 @@ impl Engine {
 
     /// Lets the sources of an Application be asked for news after a while.
     pub(crate) fn refresh_later(&self, key: &AppKey, wait: Duration) {
-        self.queue.add(key.clone(), Level::News, Instant::now() + wait);
+        self.queue.add(key.clone(), Refresh::Poll, Instant::now() + wait);
     }
 
     /// How often edits were told of so far.

@@ -10,9 +10,9 @@ use tiphys_sync::{Action, ApplyMethod, Batch, Done, Failure, Outcome, Verb};
 use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey, Value, json};
 
 use crate::{
-    client_side, migrate,
-    status::bounded,
-    undeclared::{advice, applicable, is_declared, without_undeclared},
+    client_side_apply, field_migration,
+    status_writer::bounded,
+    apply_fixups::{advice, applicable, is_declared, without_undeclared},
 };
 
 /// How many actions of one group run at once.
@@ -64,12 +64,12 @@ async fn perform(cache: &LiveCache, cluster: &Cluster, action: &Action) -> Resul
                 share: *share,
             };
             match method {
-                ApplyMethod::ServerSide if !share && client_side::is_needed(object) => {
+                ApplyMethod::ServerSide if !share && client_side_apply::is_needed(object) => {
                     write.client_side(*force).await
                 }
                 ApplyMethod::ServerSide => {
                     if !dry_run && !migrate_managers.is_empty() {
-                        migrate::take_over(cluster, &action.gvk, key, migrate_managers).await?;
+                        field_migration::take_over(cluster, &action.gvk, key, migrate_managers).await?;
                     }
                     write.server_side(*force).await
                 }
@@ -88,7 +88,7 @@ async fn perform(cache: &LiveCache, cluster: &Cluster, action: &Action) -> Resul
                 true => cluster.get(&resource, name.0, name.1).await?.map(Arc::new),
                 false => None,
             };
-            Ok(Done { message: format!("{} {verb}", shown(&action.gvk, &key.name)), live })
+            Ok(Done { message: format!("{} {verb}", display_name(&action.gvk, &key.name)), live })
         }
         Verb::RemoveFinalizer { finalizer } => remove_finalizer(cluster, &action.gvk, key, finalizer).await,
         Verb::Get => {
@@ -108,7 +108,7 @@ fn propagated(wanted: Wanted) -> Propagation {
 }
 
 /// `kind.group/name`, as kubectl prints it.
-fn shown(gvk: &GroupVersionKind, name: &str) -> String {
+fn display_name(gvk: &GroupVersionKind, name: &str) -> String {
     let kind = gvk.kind.to_lowercase();
     if gvk.group.is_empty() { format!("{kind}/{name}") } else { format!("{kind}.{}/{name}", gvk.group) }
 }
@@ -127,7 +127,7 @@ struct Write<'a> {
 impl Write<'_> {
     fn done(&self, live: Value, verb: &str) -> Done {
         let dry = if self.dry_run { " (dry run)" } else { "" };
-        let message = format!("{} {verb}{dry}", shown(&self.object.gvk(), self.object.name()));
+        let message = format!("{} {verb}{dry}", display_name(&self.object.gvk(), self.object.name()));
         Done { message, live: Some(Arc::new(live)) }
     }
 
@@ -141,7 +141,7 @@ impl Write<'_> {
         let encoded = encoded_secret(self.object);
         let mut object = applicable(self.cache, encoded.as_ref().unwrap_or(self.object));
         if self.keeps_record
-            && let Some(record) = client_side::record_that_is_too_long(&object)
+            && let Some(record) = client_side_apply::record_that_is_too_long(&object)
         {
             object.to_mut()["metadata"]["annotations"][names::LAST_APPLIED] = record.into();
         }
@@ -164,9 +164,9 @@ impl Write<'_> {
     async fn client_side(&self, recreate: bool) -> Result<Done, ClusterError> {
         let object = &*applicable(self.cache, self.object);
         if self.validate {
-            client_side::validate(self.cluster, object).await?;
+            client_side_apply::validate(self.cluster, object).await?;
         }
-        match client_side::apply(self.cluster, object, self.dry_run).await {
+        match client_side_apply::apply(self.cluster, object, self.dry_run).await {
             Ok((live, verb)) => Ok(self.done(live, verb)),
             Err(ClusterError::Api { code: 422, .. }) if recreate => self.recreate().await,
             Err(error) => Err(error),
@@ -297,8 +297,8 @@ mod tests {
 
     #[test]
     fn objects_are_named_as_kubectl_names_them() {
-        assert_eq!(shown(&GroupVersionKind::new("apps", "v1", "Deployment"), "a"), "deployment.apps/a");
-        assert_eq!(shown(&GroupVersionKind::new("", "v1", "ConfigMap"), "a"), "configmap/a");
+        assert_eq!(display_name(&GroupVersionKind::new("apps", "v1", "Deployment"), "a"), "deployment.apps/a");
+        assert_eq!(display_name(&GroupVersionKind::new("", "v1", "ConfigMap"), "a"), "configmap/a");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use tiphys_sync::{AutoSettings, SyncSettings};
 use tiphys_value::{GroupKind, GroupVersionKind, ObjectExt, ResourceKey, Value};
 
 use crate::{
-    predict::Predictions,
+    server_side_diff::Predictions,
     settings::{Destinations, Settings},
 };
 
@@ -161,7 +161,7 @@ impl Installation {
     ) -> Difference {
         self.with_options(app, target, |options| {
             let options = &DiffOptions { fields: Fields::for_kind(&target.gvk(), schema), ..*options };
-            match predictions.of(&live.resource_key()) {
+            match predictions.get(&live.resource_key()) {
                 Some(predicted) => {
                     tiphys_diff::compare_predicted(target, live, predicted, predictions.mutations, options)
                 }

@@ -29,7 +29,7 @@ pub struct Lease {
 }
 
 /// What another holder was last seen to have written, and when this clock saw it.
-struct Seen {
+struct ObservedRenewal {
     renewed: String,
     at: Instant,
 }
@@ -40,7 +40,7 @@ impl Lease {
     /// # Errors
     /// The cluster has no Leases, or refuses them.
     pub async fn acquire(&self, cluster: &Cluster, mut tell: impl FnMut(&str)) -> Result<(), ClusterError> {
-        let mut seen: Option<Seen> = None;
+        let mut seen: Option<ObservedRenewal> = None;
         let mut holder = String::new();
         loop {
             match self.try_once(cluster, &mut seen).await {
@@ -88,7 +88,7 @@ impl Lease {
     async fn try_once(
         &self,
         cluster: &Cluster,
-        seen: &mut Option<Seen>,
+        seen: &mut Option<ObservedRenewal>,
     ) -> Result<Option<String>, ClusterError> {
         let resource = cluster.resource(&kind()).await?;
         let Some(there) = cluster.get(&resource, &self.namespace, &self.name).await? else {
@@ -125,14 +125,14 @@ fn kind() -> GroupVersionKind {
 }
 
 /// Whether the holder has let its time pass, by this clock alone: those of two machines may differ.
-fn has_ended(lease: &Value, seen: &mut Option<Seen>) -> bool {
+fn has_ended(lease: &Value, seen: &mut Option<ObservedRenewal>) -> bool {
     let renewed = lease.str_at(&["spec", "renewTime"]).unwrap_or_default();
     let holds = lease.int_at(&["spec", "leaseDurationSeconds"]).and_then(|n| u64::try_from(n).ok());
     let holds = holds.map_or(HOLDS, Duration::from_secs);
     match seen {
         Some(known) if known.renewed == renewed => known.at.elapsed() > holds,
         _ => {
-            *seen = Some(Seen { renewed: renewed.to_owned(), at: Instant::now() });
+            *seen = Some(ObservedRenewal { renewed: renewed.to_owned(), at: Instant::now() });
             false
         }
     }

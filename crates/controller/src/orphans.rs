@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use tiphys_model::{AppProject, Application, Condition, ConditionType, Tracking, glob, project::KindRule};
 use tiphys_value::{GroupKind, Map, ResourceKey, Value, json};
 
-use crate::places::Place;
+use crate::destinations::ConnectedCluster;
 
 /// How many are listed by name.
 const LISTED: usize = 100;
@@ -14,8 +14,8 @@ const LISTED: usize = 100;
 const EVERYWHERE: [(&str, &str); 2] = [("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")];
 
 /// The orphans in the destination namespace of an Application; `None` if its project does not ask.
-pub(crate) fn of(
-    place: &Place,
+pub(crate) fn find(
+    place: &ConnectedCluster,
     project: &AppProject,
     app: &Application,
     managed: &BTreeSet<ResourceKey>,
@@ -60,7 +60,7 @@ pub(crate) fn condition(project: &AppProject, orphans: &[ResourceKey]) -> Option
 }
 
 /// What a status tells of them.
-pub(crate) fn shown(ours: Option<Value>, orphans: Option<&[ResourceKey]>) -> Option<Value> {
+pub(crate) fn with_orphans(ours: Option<Value>, orphans: Option<&[ResourceKey]>) -> Option<Value> {
     let mut ours = ours.filter(Value::is_object).unwrap_or_else(|| Value::Object(Map::new()));
     if let Some(map) = ours.as_object_mut() {
         map.remove("orphaned");

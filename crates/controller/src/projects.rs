@@ -9,9 +9,9 @@ use tiphys_value::{ObjectExt, Value, json};
 
 use crate::{
     engine::Engine,
-    policy::{project_kind, project_name},
+    project_policy::{project_kind, project_name},
     sets::finalizers_of,
-    status::{FIELD_MANAGER, application_kind},
+    status_writer::{FIELD_MANAGER, application_kind},
 };
 
 /// How long after a finalizer could not be removed it is tried again.

@@ -20,7 +20,7 @@ pub struct AppKey {
 
 impl AppKey {
     /// The key of an Application.
-    pub fn of(app: &Application) -> Self {
+    pub fn from_app(app: &Application) -> Self {
         Self { namespace: app.metadata.namespace.clone(), name: app.metadata.name.clone() }
     }
 
@@ -37,24 +37,24 @@ impl AppKey {
 
 /// How thoroughly an Application is looked at, from least to most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum Refresh {
     /// It is time to ask whether the sources have moved; nothing else is known to have changed.
-    News,
+    Poll,
     /// The live state changed: compare it with what was rendered last.
     #[default]
-    Live,
+    LiveState,
     /// The sources may have changed: render if they did.
     Sources,
     /// Render whatever is known, ask remotes again.
     Hard,
 }
 
-impl Level {
+impl Refresh {
     /// The level of one look for two reasons.
     fn and(self, other: Self) -> Self {
-        let asks = self == Self::News || other == Self::News;
+        let asks = self == Self::Poll || other == Self::Poll;
         let both = self.max(other);
-        if asks && both == Self::Live { Self::Sources } else { both }
+        if asks && both == Self::LiveState { Self::Sources } else { both }
     }
 }
 
@@ -64,7 +64,7 @@ struct State {
     order: BTreeSet<(Instant, AppKey)>,
     /// Those with an operation under way.
     begun_order: BTreeSet<(Instant, AppKey)>,
-    waiting: HashMap<AppKey, (Instant, Level)>,
+    waiting: HashMap<AppKey, (Instant, Refresh)>,
     running: HashSet<AppKey>,
     begun: HashSet<AppKey>,
     /// How many of those begun were taken one after the other.
@@ -114,7 +114,7 @@ pub(crate) struct Queue {
 
 impl Queue {
     /// Puts an Application in, or earlier and more thoroughly if it waits already.
-    pub fn add(&self, key: AppKey, level: Level, due: Instant) {
+    pub fn add(&self, key: AppKey, level: Refresh, due: Instant) {
         {
             let mut guard = self.lock();
             let state = &mut *guard;
@@ -135,7 +135,7 @@ impl Queue {
 
     /// The next Application that is due and that nobody works on; `None` once the queue is closed.
     /// Whoever gets one must give it back with [`Self::done`].
-    pub async fn next(&self) -> Option<(AppKey, Level)> {
+    pub async fn next(&self) -> Option<(AppKey, Refresh)> {
         loop {
             let due = match self.take(Instant::now()) {
                 Taken::App(key, level) => return Some((key, level)),
@@ -200,7 +200,7 @@ impl Queue {
             Some((due, key)) if due <= now => {
                 state.order_of(&key).remove(&(due, key.clone()));
                 state.begun_in_turn = if state.begun.contains(&key) { state.begun_in_turn + 1 } else { 0 };
-                let level = state.waiting.remove(&key).map_or(Level::default(), |(_, level)| level);
+                let level = state.waiting.remove(&key).map_or(Refresh::default(), |(_, level)| level);
                 state.running.insert(key.clone());
                 Taken::App(key, level)
             }
@@ -215,7 +215,7 @@ impl Queue {
 }
 
 enum Taken {
-    App(AppKey, Level),
+    App(AppKey, Refresh),
     Nothing(Option<Instant>),
     Closed,
 }
@@ -233,11 +233,11 @@ mod tests {
     async fn yields_in_order_of_time_and_merges() {
         let queue = Queue::default();
         let start = Instant::now();
-        queue.add(key("late"), Level::Live, start + Duration::from_secs(60));
-        queue.add(key("soon"), Level::Live, start + Duration::from_secs(1));
-        queue.add(key("late"), Level::Hard, start + Duration::from_secs(30));
-        assert_eq!(queue.next().await, Some((key("soon"), Level::Live)));
-        assert_eq!(queue.next().await, Some((key("late"), Level::Hard)));
+        queue.add(key("late"), Refresh::LiveState, start + Duration::from_secs(60));
+        queue.add(key("soon"), Refresh::LiveState, start + Duration::from_secs(1));
+        queue.add(key("late"), Refresh::Hard, start + Duration::from_secs(30));
+        assert_eq!(queue.next().await, Some((key("soon"), Refresh::LiveState)));
+        assert_eq!(queue.next().await, Some((key("late"), Refresh::Hard)));
         assert_eq!(start.elapsed(), Duration::from_secs(30));
         queue.close();
         assert_eq!(queue.next().await, None);
@@ -245,13 +245,13 @@ mod tests {
 
     #[test]
     fn who_asks_for_news_and_heard_of_changes_looks_at_both() {
-        use Level::{Hard, Live, News, Sources};
+        use Refresh::{Hard, LiveState, Poll, Sources};
         let cases = [
-            (News, News, News),
-            (News, Live, Sources),
-            (Live, Live, Live),
-            (News, Hard, Hard),
-            (Live, Sources, Sources),
+            (Poll, Poll, Poll),
+            (Poll, LiveState, Sources),
+            (LiveState, LiveState, LiveState),
+            (Poll, Hard, Hard),
+            (LiveState, Sources, Sources),
         ];
         for (one, other, both) in cases {
             assert_eq!((one.and(other), other.and(one)), (both, both));
@@ -261,15 +261,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn one_application_is_never_worked_on_twice_at_once() {
         let queue = Queue::default();
-        queue.add(key("a"), Level::Live, Instant::now());
+        queue.add(key("a"), Refresh::LiveState, Instant::now());
         assert!(queue.next().await.is_some());
-        queue.add(key("a"), Level::Sources, Instant::now());
+        queue.add(key("a"), Refresh::Sources, Instant::now());
         let early = tokio::time::timeout(Duration::from_secs(5), queue.next()).await;
         assert!(early.is_err());
         queue.done(&key("a"), false);
         assert_eq!(queue.depth(), 1);
-        assert_eq!(queue.next().await, Some((key("a"), Level::Sources)));
-        queue.add(key("late"), Level::Live, Instant::now() + Duration::from_secs(60));
+        assert_eq!(queue.next().await, Some((key("a"), Refresh::Sources)));
+        queue.add(key("late"), Refresh::LiveState, Instant::now() + Duration::from_secs(60));
         assert_eq!(queue.depth(), 0);
     }
 
@@ -278,22 +278,22 @@ mod tests {
         let queue = Queue::default();
         let now = Instant::now();
         for name in ["b1", "b2", "b3", "b4", "b5"] {
-            queue.add(key(name), Level::Live, now);
+            queue.add(key(name), Refresh::LiveState, now);
             assert!(queue.next().await.is_some());
-            queue.add(key(name), Level::Live, now + Duration::from_secs(1));
+            queue.add(key(name), Refresh::LiveState, now + Duration::from_secs(1));
             queue.done(&key(name), true);
         }
         for name in ["n1", "n2"] {
-            queue.add(key(name), Level::Live, now);
+            queue.add(key(name), Refresh::LiveState, now);
         }
         let taken = async || queue.next().await.unwrap().0.name;
         assert_eq!([taken().await, taken().await], ["n1", "n2"], "nothing else is due");
-        queue.add(key("n3"), Level::Live, now);
+        queue.add(key("n3"), Refresh::LiveState, now);
         tokio::time::advance(Duration::from_secs(2)).await;
         assert_eq!([taken().await, taken().await, taken().await], ["b1", "b2", "b3"]);
         assert_eq!([taken().await, taken().await, taken().await], ["n3", "b4", "b5"]);
-        queue.add(key("b1"), Level::Live, now);
-        queue.add(key("a"), Level::Live, now + Duration::from_secs(1));
+        queue.add(key("b1"), Refresh::LiveState, now);
+        queue.add(key("a"), Refresh::LiveState, now + Duration::from_secs(1));
         assert_eq!(queue.depth(), 1, "somebody works on the other");
         queue.done(&key("b1"), false);
         assert_eq!([taken().await, taken().await], ["b1", "a"], "it has ended");

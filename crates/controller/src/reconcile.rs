@@ -17,17 +17,17 @@ use tiphys_sync::{
 use tiphys_value::{GroupKind, Map, ObjectExt, ResourceKey, Value};
 
 use crate::{
-    AppKey, Level,
+    AppKey, Refresh,
     engine::Engine,
-    live::{self, Kinds},
+    live_state::{self, Kinds},
     orphans,
-    places::{Absent, Place},
-    policy::{Policy, engine_namespace},
-    predict::Predictions,
-    prevent::{blockers, drift, guard, owners, pause},
+    destinations::{Absent, ConnectedCluster},
+    project_policy::{Policy, engine_namespace},
+    server_side_diff::Predictions,
+    safeguards::{blockers, reverted_changes, prune_guard, object_owners, pause},
     rendering::Rendering,
-    report::{note_left, set_conditions},
-    under_way::without_running,
+    status_fields::{note_left, set_conditions},
+    operation_field::without_running,
 };
 
 /// How long after a look at closed sync windows the next one follows: schedules count minutes.
@@ -54,7 +54,7 @@ impl Next {
 /// An Application with its desired and its live state.
 pub(crate) struct Compared {
     /// The cluster whose state was compared.
-    pub place: Arc<Place>,
+    pub place: Arc<ConnectedCluster>,
     pub policy: Policy,
     pub rendering: Arc<Rendering>,
     pub live: BTreeMap<ResourceKey, LiveObject>,
@@ -78,8 +78,8 @@ impl Compared {
 
 impl Engine {
     /// Looks at an Application once.
-    pub(crate) async fn reconcile(self: &Arc<Self>, key: &AppKey, level: Level) -> Next {
-        if level == Level::News
+    pub(crate) async fn reconcile(self: &Arc<Self>, key: &AppKey, level: Refresh) -> Next {
+        if level == Refresh::Poll
             && let Some(next) = self.unmoved(key).await
         {
             return next;
@@ -126,13 +126,13 @@ impl Engine {
         }
         let refresh = app.metadata.annotations.remove(names::REFRESH);
         let level = match refresh.as_deref() {
-            Some("hard") => Level::Hard,
+            Some("hard") => Refresh::Hard,
             Some(_) => {
                 self.ask_anew(key, &app);
-                level.max(Level::Sources)
+                level.max(Refresh::Sources)
             }
-            None if level == Level::News && self.is_set_aside(key) => Level::Live,
-            None if level == Level::News => Level::Sources,
+            None if level == Refresh::Poll && self.is_set_aside(key) => Refresh::LiveState,
+            None if level == Refresh::Poll => Refresh::Sources,
             None => level,
         };
         self.respect_taking_away(key, &mut app);
@@ -153,7 +153,7 @@ impl Engine {
         self: &Arc<Self>,
         key: &AppKey,
         app: &mut Application,
-        level: Level,
+        level: Refresh,
         object: &Value,
     ) -> Next {
         let faults = self.spec_faults(app);
@@ -211,7 +211,7 @@ impl Engine {
         key: &AppKey,
         app: &Application,
         rendering: &Arc<Rendering>,
-        place: &Arc<Place>,
+        place: &Arc<ConnectedCluster>,
     ) -> Option<Compared> {
         let fails = rendering.targets.is_err() && !self.settings.sync.compat;
         let in_force = match self.last_good_rendering(key, rendering).filter(|_| fails) {
@@ -238,7 +238,7 @@ impl Engine {
         note_left(app, &decision);
         match decision {
             AutoSync::Start(operation) => {
-                let reverted = drift::reverted(&operation, &compared.comparison, &compared.live);
+                let reverted = reverted_changes::reverted(&operation, &compared.comparison, &compared.live);
                 self.tell_of_reverts(key, app, reverted).await;
                 app.operation = Some(*operation);
             }
@@ -296,18 +296,18 @@ impl Engine {
         &self,
         app: &Application,
         rendering: Arc<Rendering>,
-        place: &Arc<Place>,
+        place: &Arc<ConnectedCluster>,
     ) -> Option<Compared> {
         let targets = rendering.targets.as_ref().ok()?.get();
         let policy = self.policy_of(app).ok()?;
         let instance = app.instance_name(&self.settings.namespace);
         let namespace = &app.spec.destination.namespace;
-        let also = live::also_concerned(app);
+        let also = live_state::also_concerned(app);
         let installation = self.installation();
-        let live = live::gather(&place.cache, &installation, &instance, namespace, &targets, &also).await;
+        let live = live_state::gather(&place.cache, &installation, &instance, namespace, &targets, &also).await;
         let predictions = self.predictions(app, &installation, &targets, &live, place).await;
         let kinds = Kinds(place.cache.cluster().discovery());
-        let mut wanted = live::target_keys(&targets, namespace, &kinds);
+        let mut wanted = live_state::target_keys(&targets, namespace, &kinds);
         wanted.extend(also);
         self.index_targets(app, wanted.clone(), place);
         let mut comparison = compare(&CompareInput {
@@ -333,10 +333,10 @@ impl Engine {
         if !self.settings.sync.compat {
             let key_of = |target: &Value| tiphys_sync::target_key(target, namespace, &kinds);
             let tracking = &self.settings.tracking;
-            owners::find_claims(&place.cache, app, tracking, &mut comparison, &key_of);
+            object_owners::find_claims(&place.cache, app, tracking, &mut comparison, &key_of);
             let (claims, shared) = (&comparison.claims, &comparison.shared);
             comparison.left_alone = left_alone(claims, shared, &app.sync_options(), &installation.sync);
-            let grounds = owners::grounds(&place.cache, &comparison.claims);
+            let grounds = object_owners::grounds(&place.cache, &comparison.claims);
             if !grounds.is_empty() {
                 wanted.extend(grounds);
                 self.index_targets(app, wanted, place);
@@ -345,7 +345,7 @@ impl Engine {
         let protected = if self.settings.sync.compat {
             BTreeMap::new()
         } else {
-            guard::protected(&place.cache, app, &comparison, self.now())
+            prune_guard::protected(&place.cache, app, &comparison, self.now())
         };
         let paused = pause::paused(app, &live, self.now());
         Some(Compared {
@@ -367,7 +367,7 @@ impl Engine {
         app: &Application,
         (target, live): (&Value, &Value),
         predictions: &Predictions,
-        place: &Place,
+        place: &ConnectedCluster,
     ) -> Difference {
         let schema = place.schema(&target.gvk());
         let aligned = self.settings.tracking.align_tracking(target, live);
@@ -381,7 +381,7 @@ impl Engine {
         app: &Application,
         policy: &Policy,
         live: &BTreeMap<ResourceKey, LiveObject>,
-        place: &Place,
+        place: &ConnectedCluster,
     ) -> Option<Vec<ResourceKey>> {
         let managed: BTreeSet<ResourceKey> = live.keys().cloned().collect();
         let is_application = |object: &Value, tracking: &Tracking| {
@@ -395,9 +395,9 @@ impl Engine {
         let is_excluded = |kind: &GroupKind| installation.excludes(kind, &place.server);
         let tracking = &self.settings.tracking;
         let orphans =
-            orphans::of(place, policy.project(), app, &managed, &is_excluded, &is_application, tracking);
+            orphans::find(place, policy.project(), app, &managed, &is_excluded, &is_application, tracking);
         let namespace = orphans.as_ref().map(|_| app.spec.destination.namespace.as_str());
-        place.watch(&AppKey::of(app), namespace);
+        place.watch(&AppKey::from_app(app), namespace);
         orphans
     }
 
@@ -484,7 +484,7 @@ fn told_of(app: &Application, compared: &Compared) -> Vec<Condition> {
     });
     let orphans = compared.orphans.as_deref().unwrap_or_default();
     let orphaned = orphans::condition(compared.policy.project(), orphans);
-    pause::told(app, &compared.paused).into_iter().chain(kept).chain(orphaned).collect()
+    pause::conditions(app, &compared.paused).into_iter().chain(kept).chain(orphaned).collect()
 }
 
 /// The key of an Application object.

@@ -12,13 +12,13 @@ use tiphys_value::{GroupVersionKind, ObjectExt, Value};
 use tokio::time::Instant;
 
 use crate::{
-    AppKey, Checkouts, Level,
+    AppKey, Checkouts, Refresh,
     blocking::blocking,
-    checkouts::Read,
+    checkouts::RepositoryRead,
     engine::Engine,
-    integrity::{Asked, Integrity},
-    places::Place,
-    policy::or_default,
+    source_integrity::{Asked, Integrity},
+    destinations::ConnectedCluster,
+    project_policy::or_default,
     targets::Targets,
 };
 
@@ -46,7 +46,7 @@ pub(crate) struct Rendering {
     /// Whether anything else was read, which changes without notice.
     pub reads_remotes: bool,
     /// What was read of repositories, if nothing else was read of remotes and no object says the revision.
-    reads: Option<Vec<Read>>,
+    reads: Option<Vec<RepositoryRead>>,
     /// What the cluster served.
     discovery: Arc<Discovery>,
     /// What was asked of that, with the answers.
@@ -79,7 +79,7 @@ impl Rendering {
     }
 
     /// What it has to be asked for whether it is still true; `None` if that cannot be asked without rendering.
-    pub(crate) fn asked_for(&self) -> Option<(&str, &[Read])> {
+    pub(crate) fn asked_for(&self) -> Option<(&str, &[RepositoryRead])> {
         let project = or_default(self.inputs.str_at(&["project"]).unwrap_or_default());
         Some((project, self.reads.as_deref()?)).filter(|_| self.targets.is_ok())
     }
@@ -104,14 +104,14 @@ impl Rendering {
             || (self.targets.is_ok() && self.asked_versions.iter().all(answered))
     }
 
-    fn serves(&self, inputs: &Value, level: Level, fresh_for: Duration) -> bool {
+    fn serves(&self, inputs: &Value, level: Refresh, fresh_for: Duration) -> bool {
         let is_old = self.made_at.elapsed() >= fresh_for;
         let may_differ = match (&self.targets, level) {
-            (_, Level::Hard) => true,
-            (Err(_), Level::News | Level::Sources) => true,
-            (Err(error), Level::Live) => error.is_transient() && is_old,
-            (Ok(_), Level::News | Level::Sources) => self.reads_remotes && is_old,
-            (Ok(_), Level::Live) => false,
+            (_, Refresh::Hard) => true,
+            (Err(_), Refresh::Poll | Refresh::Sources) => true,
+            (Err(error), Refresh::LiveState) => error.is_transient() && is_old,
+            (Ok(_), Refresh::Poll | Refresh::Sources) => self.reads_remotes && is_old,
+            (Ok(_), Refresh::LiveState) => false,
         };
         !may_differ && self.inputs == *inputs
     }
@@ -135,8 +135,8 @@ impl Engine {
         self: &Arc<Self>,
         key: &AppKey,
         app: &Application,
-        level: Level,
-        place: &Arc<Place>,
+        level: Refresh,
+        place: &Arc<ConnectedCluster>,
     ) -> Arc<Rendering> {
         let level = self.hardened(key, level);
         let integrity = self.integrity_of(app);
@@ -150,7 +150,7 @@ impl Engine {
         {
             return known;
         }
-        if level != Level::Hard
+        if level != Refresh::Hard
             && let Some(known) = self.known_rendering(key)
             && known.inputs == wanted
             && known.is_answered_by(&served)
@@ -161,7 +161,7 @@ impl Engine {
             self.metrics.rendered(false);
             return same;
         }
-        if level == Level::Hard {
+        if level == Refresh::Hard {
             self.expire_sources(app);
         }
         let edits = self.edits();
@@ -183,11 +183,11 @@ impl Engine {
     }
 
     /// The level of a look: a hard one if `timeout.hard.reconciliation` has passed since the Application was rendered.
-    pub(crate) fn hardened(&self, key: &AppKey, level: Level) -> Level {
+    pub(crate) fn hardened(&self, key: &AppKey, level: Refresh) -> Refresh {
         let every = self.installation().argo.reconciliation.hard;
-        let known = self.known_rendering(key).filter(|_| !every.is_zero() && level == Level::Sources);
+        let known = self.known_rendering(key).filter(|_| !every.is_zero() && level == Refresh::Sources);
         let is_due = known.is_some_and(|known| known.reads_remotes && known.rendered_at.elapsed() >= every);
-        if is_due { Level::Hard } else { level }
+        if is_due { Refresh::Hard } else { level }
     }
 
     /// Asks the repositories of a rendering for the commits of today, and whether what was read of them stands
@@ -217,7 +217,7 @@ impl Engine {
                 // Two branches that were at one commit have parted.
                 return None;
             }
-            now.push(Read { commit: checkout.revision, ..read.clone() });
+            now.push(RepositoryRead { commit: checkout.revision, ..read.clone() });
         }
         let renamed = |old: &String| commits.get(old.as_str()).unwrap_or(old).clone();
         Some(Rendering {
@@ -243,7 +243,7 @@ impl Engine {
         self: &Arc<Self>,
         app: &Application,
         manifests: Vec<String>,
-        place: &Arc<Place>,
+        place: &Arc<ConnectedCluster>,
     ) -> Arc<Rendering> {
         let (engine, app, place) = (self.clone(), app.clone(), place.clone());
         let task = blocking(move || {
@@ -257,7 +257,7 @@ impl Engine {
     }
 
     /// Renders an Application for a cluster, on a thread that may block.
-    pub(crate) async fn render(self: &Arc<Self>, app: &Application, place: &Arc<Place>) -> Arc<Rendering> {
+    pub(crate) async fn render(self: &Arc<Self>, app: &Application, place: &Arc<ConnectedCluster>) -> Arc<Rendering> {
         self.metrics.rendered(true);
         let (engine, app, place) = (self.clone(), app.clone(), place.clone());
         let task = blocking(move || {
@@ -283,7 +283,7 @@ impl Engine {
     fn render_by(
         &self,
         app: &Application,
-        place: &Place,
+        place: &ConnectedCluster,
         render: impl FnOnce(&Context<'_>) -> Result<Rendered, RenderError>,
     ) -> Rendering {
         let integrity = self.integrity_of(app);

@@ -12,7 +12,7 @@ use tiphys_model::{Application, HealthCode, SyncStatusCode};
 use tiphys_sync::AutoSync;
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
-use crate::{AppKey, Level, engine::Engine, finalize::Members, places::Absent, reconcile::Next};
+use crate::{AppKey, Refresh, engine::Engine, finalize::Members, destinations::Absent, reconcile::Next};
 
 /// What the engine would do, were it in charge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -130,7 +130,7 @@ impl Engine {
         self: &std::sync::Arc<Self>,
         key: &AppKey,
         mut app: Application,
-        level: Level,
+        level: Refresh,
         shadow: &Shadow,
     ) -> Next {
         let there = app.clone();
@@ -204,7 +204,7 @@ impl Engine {
         self: &std::sync::Arc<Self>,
         key: &AppKey,
         set: &Arc<Value>,
-        level: Level,
+        level: Refresh,
         shadow: &Shadow,
     ) -> Next {
         let made = self.yielded(key, set, level).await;

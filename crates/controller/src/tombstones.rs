@@ -12,7 +12,7 @@ use tiphys_model::{Application, Time, Timestamp, names};
 use tiphys_sync::{Batch, LiveObject, Verb};
 use tiphys_value::{GroupKind, GroupVersionKind, Map, ObjectExt, ResourceKey, Value, json};
 
-use crate::{engine::Engine, places::Place};
+use crate::{engine::Engine, destinations::ConnectedCluster};
 
 /// How many records of one Application are kept.
 const KEPT: usize = 20;
@@ -29,7 +29,7 @@ impl Engine {
         app: &Application,
         batch: &Batch,
         live: &BTreeMap<ResourceKey, LiveObject>,
-        place: &Place,
+        place: &ConnectedCluster,
     ) {
         let kept_for = self.settings.tombstones;
         let pruned: Vec<Arc<Value>> = batch

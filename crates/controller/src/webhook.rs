@@ -11,11 +11,11 @@ use tiphys_value::{GroupKind, ResourceKey, Value};
 use tokio::time::Instant;
 
 use crate::{
-    AppKey, Level,
+    AppKey, Refresh,
     clusters::{ARGOCD_SECRET, secret_reference, secret_text},
     engine::{Engine, GATHER_EDITS},
     sets::{repositories_of, set_kind},
-    status::application_kind,
+    status_writer::application_kind,
 };
 
 /// Why nothing is done about what was told.
@@ -64,7 +64,7 @@ enum Sender {
 }
 
 impl Sender {
-    fn of(header: &dyn Fn(&str) -> Option<String>) -> Option<Self> {
+    fn from_headers(header: &dyn Fn(&str) -> Option<String>) -> Option<Self> {
         let has = |name: &str| header(name).is_some_and(|text| !text.is_empty());
         // Gogs sends the headers of GitHub besides.
         Some(match () {
@@ -218,7 +218,7 @@ fn may_tell(
     header: &dyn Fn(&str) -> Option<String>,
     secret: &dyn Fn(&str) -> Secret,
 ) -> Result<(), WebhookError> {
-    let sender = Sender::of(header).ok_or(WebhookError::Unknown)?;
+    let sender = Sender::from_headers(header).ok_or(WebhookError::Unknown)?;
     let is_ping =
         sender == Sender::BitbucketServer && header("x-event-key").as_deref() == Some("diagnostics:ping");
     if is_ping || sender.may_be_proved(header, secret) { Ok(()) } else { Err(WebhookError::Unproved) }
@@ -265,7 +265,7 @@ fn hear(
     body: &[u8],
     secret: &dyn Fn(&str) -> Secret,
 ) -> Result<Vec<String>, WebhookError> {
-    let sender = Sender::of(header).ok_or(WebhookError::Unknown)?;
+    let sender = Sender::from_headers(header).ok_or(WebhookError::Unknown)?;
     // It tells nothing and is not signed: Bitbucket's test of the connection.
     if sender == Sender::BitbucketServer && header("x-event-key").as_deref() == Some("diagnostics:ping") {
         return Ok(Vec::new());
@@ -362,10 +362,10 @@ impl Engine {
         let at = Instant::now() + GATHER_EDITS;
         for (key, _) in &apps {
             self.doubt_revisions(key);
-            self.queue.add(key.clone(), Level::Sources, at);
+            self.queue.add(key.clone(), Refresh::Sources, at);
         }
         for key in sets.keys().chain(&asking) {
-            self.sets.queue.add(key.clone(), Level::Sources, at);
+            self.sets.queue.add(key.clone(), Refresh::Sources, at);
         }
         apps.len() + sets.len()
     }
@@ -376,7 +376,7 @@ mod tests {
     use super::*;
     use tiphys_value::json;
 
-    fn told(
+    fn pushed_urls(
         headers: &[(&str, &str)],
         body: &Value,
         secrets: &[(&str, &str)],
@@ -414,15 +414,15 @@ mod tests {
             (vec![("x-vss-activityid", "1")], json!({"resource": {"repository": {"remoteUrl": url}}})),
         ];
         for (headers, body) in cases {
-            assert_eq!(told(&headers, &body, &[]), Ok(vec![url.to_owned()]), "{headers:?}");
+            assert_eq!(pushed_urls(&headers, &body, &[]), Ok(vec![url.to_owned()]), "{headers:?}");
         }
     }
 
     #[test]
     fn what_is_no_push_is_nothing_and_what_is_no_event_is_refused() {
-        assert_eq!(told(&[("x-github-event", "ping")], &json!({}), &[]), Ok(Vec::new()));
-        assert_eq!(told(&[], &json!({}), &[]), Err(WebhookError::Unknown));
-        let system = |body: Value| told(&[("x-gitlab-event", "System Hook")], &body, &[]);
+        assert_eq!(pushed_urls(&[("x-github-event", "ping")], &json!({}), &[]), Ok(Vec::new()));
+        assert_eq!(pushed_urls(&[], &json!({}), &[]), Err(WebhookError::Unknown));
+        let system = |body: Value| pushed_urls(&[("x-gitlab-event", "System Hook")], &body, &[]);
         assert_eq!(system(json!({"event_name": "user_create", "name": "a"})), Ok(Vec::new()));
         let merge =
             json!({"object_kind": "merge_request", "project": {"web_url": "https://git.example.com/a/b"}});
@@ -433,7 +433,7 @@ mod tests {
         assert_eq!(system(json!({"event_name": "push"})), Err(WebhookError::Malformed));
         for body in [json!({}), json!([]), json!({"repository": {"html_url": 1}})] {
             assert_eq!(
-                told(&[("x-github-event", "push")], &body, &[]),
+                pushed_urls(&[("x-github-event", "push")], &body, &[]),
                 Err(WebhookError::Malformed),
                 "{body}"
             );
@@ -443,7 +443,7 @@ mod tests {
     #[test]
     fn a_test_of_the_connection_needs_no_proof() {
         let secret = [("webhook.bitbucketserver.secret", "s")];
-        let ask = |event: &str| told(&[("x-event-key", event)], &json!({"test": true}), &secret);
+        let ask = |event: &str| pushed_urls(&[("x-event-key", event)], &json!({"test": true}), &secret);
         assert_eq!(ask("diagnostics:ping"), Ok(Vec::new()));
         assert_eq!(ask("repo:refs_changed"), Err(WebhookError::Unproved));
     }
@@ -454,7 +454,7 @@ mod tests {
             let version = json!({"container_metadata": {"tag": {"name": tag}}});
             let package = json!({"name": "shop", "package_type": kind, "owner": {"login": "Acme"},
                 "package_version": version});
-            told(&[("x-github-event", "package")], &json!({"action": action, "package": package}), &[])
+            pushed_urls(&[("x-github-event", "package")], &json!({"action": action, "package": package}), &[])
         };
         let address = Ok(vec!["oci://ghcr.io/Acme/shop".to_owned()]);
         assert_eq!(package("published", "CONTAINER", "1.0.0"), address);
@@ -465,7 +465,7 @@ mod tests {
         }
         let body = json!({"action": "published"});
         let secret = [("webhook.github.secret", "s")];
-        assert_eq!(told(&[("x-github-event", "package")], &body, &secret), Err(WebhookError::Unproved));
+        assert_eq!(pushed_urls(&[("x-github-event", "package")], &body, &secret), Err(WebhookError::Unproved));
     }
 
     #[test]
@@ -490,7 +490,7 @@ mod tests {
         });
         for body in nested {
             for sender in &senders {
-                let answer = told(sender, &body, &[]);
+                let answer = pushed_urls(sender, &body, &[]);
                 let is_text = body.to_string().contains("\"x\"");
                 assert!(answer == Err(WebhookError::Malformed) || is_text, "{sender:?} {body}: {answer:?}");
             }
@@ -513,13 +513,13 @@ mod tests {
         let body = json!({"repository": repository, "resource": {"repository": repository},
             "project": {"web_url": "https://a/b"}});
         for (at, sender) in senders.iter().enumerate() {
-            assert!(told(sender, &body, &[]).is_ok(), "{sender:?}");
+            assert!(pushed_urls(sender, &body, &[]).is_ok(), "{sender:?}");
             let another = if at == 0 { "webhook.gitlab.secret" } else { "webhook.github.secret" };
-            let answer = told(sender, &body, &[(another, "s3cret")]);
+            let answer = pushed_urls(sender, &body, &[(another, "s3cret")]);
             assert_eq!(answer, Err(WebhookError::Unproved), "{sender:?}");
         }
         let azure = [("x-vss-activityid", "1"), ("authorization", "Basic dTpw")];
-        assert!(told(&azure, &body, &[("webhook.azuredevops.password", "p")]).is_ok(), "a password alone");
+        assert!(pushed_urls(&azure, &body, &[("webhook.azuredevops.password", "p")]).is_ok(), "a password alone");
     }
 
     #[test]
@@ -549,18 +549,18 @@ mod tests {
         let github = [("webhook.github.secret", "s3cret")];
         let signed = |key: &str| {
             let signature = format!("sha256={}", signature(key, &body));
-            told(&[("x-github-event", "push"), ("x-hub-signature-256", &signature)], &body, &github)
+            pushed_urls(&[("x-github-event", "push"), ("x-hub-signature-256", &signature)], &body, &github)
         };
         assert!(signed("s3cret").is_ok());
         assert_eq!(signed("other"), Err(WebhookError::Unproved));
-        assert_eq!(told(&[("x-github-event", "push")], &body, &github), Err(WebhookError::Unproved));
+        assert_eq!(pushed_urls(&[("x-github-event", "push")], &body, &github), Err(WebhookError::Unproved));
         // Where another host has a secret, nobody is believed without; a ping proves itself, too.
         let other = [("webhook.gitlab.secret", "s3cret")];
-        assert_eq!(told(&[("x-github-event", "push")], &body, &other), Err(WebhookError::Unproved));
-        assert_eq!(told(&[("x-github-event", "ping")], &body, &github), Err(WebhookError::Unproved));
+        assert_eq!(pushed_urls(&[("x-github-event", "push")], &body, &other), Err(WebhookError::Unproved));
+        assert_eq!(pushed_urls(&[("x-github-event", "ping")], &body, &github), Err(WebhookError::Unproved));
         let gitlab = |token: &str| {
             let headers = [("x-gitlab-event", "Push Hook"), ("x-gitlab-token", token)];
-            told(
+            pushed_urls(
                 &headers,
                 &json!({"project": {"web_url": "https://a/b"}}),
                 &[("webhook.gitlab.secret", "s3cret")],
@@ -571,7 +571,7 @@ mod tests {
         let azure = |login: &str| {
             let headers = [("x-vss-activityid", "1"), ("authorization", login)];
             let secrets = [("webhook.azuredevops.username", "u"), ("webhook.azuredevops.password", "p")];
-            told(&headers, &json!({"resource": {"repository": {"remoteUrl": "https://a/b"}}}), &secrets)
+            pushed_urls(&headers, &json!({"resource": {"repository": {"remoteUrl": "https://a/b"}}}), &secrets)
         };
         assert!(azure("Basic dTpw").is_ok());
         assert_eq!(azure("Basic dTo="), Err(WebhookError::Unproved));

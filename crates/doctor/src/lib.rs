@@ -6,16 +6,16 @@ mod case;
 mod causes;
 mod cluster;
 mod diagnosis;
-mod facts;
+mod log_evidence;
 mod finding;
-mod graph;
-mod look;
+mod dependencies;
+mod search_context;
 mod policy;
-mod resolve;
+mod root_causes;
 mod symptoms;
-mod target;
-mod unseen;
-mod wiring;
+mod address_target;
+mod missing_data;
+mod pod_addresses;
 
 pub use case::{Case, Event, HostNote, Log, ReadError, Unreadable};
 pub use diagnosis::{
@@ -28,7 +28,7 @@ pub use tiphys_cause::Cause;
 pub fn calls(case: &Case) -> Vec<(Object, Object)> {
     let cluster = cluster::Cluster::new(case);
     let red = symptoms::Symptoms::new();
-    let look = look::Look::new(&cluster, &red);
+    let look = search_context::Look::new(&cluster, &red);
     let services = cluster.all("Service").iter().map(|service| Object::from_live(service));
     let calls = services.flat_map(|service| {
         look.callers_of(&service).iter().map(|caller| (caller.clone(), service.clone())).collect::<Vec<_>>()
@@ -41,9 +41,9 @@ pub fn calls(case: &Case) -> Vec<(Object, Object)> {
 pub fn diagnose(case: &Case) -> Diagnosis {
     let cluster = cluster::Cluster::new(case);
     let red = symptoms::symptoms(&cluster);
-    let look = look::Look::new(&cluster, &red);
+    let look = search_context::Look::new(&cluster, &red);
     let findings = causes::findings(&look);
-    let mut diagnosis = resolve::resolve(&cluster, &red, findings);
-    diagnosis.not_seen = unseen::not_seen(&look);
+    let mut diagnosis = root_causes::resolve(&cluster, &red, findings);
+    diagnosis.not_seen = missing_data::not_seen(&look);
     diagnosis
 }

@@ -9,7 +9,7 @@ use tiphys_vfs::DiskTree;
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args().nth(1).ok_or("which folder?")?;
     let files = Files::list(Arc::new(DiskTree::open(&folder)?), "");
-    let tools = Tools::of(&files);
+    let tools = Tools::from_files(&files);
     for writer in &tools.writers {
         let namespace = writer.namespace.as_deref().unwrap_or("-");
         let component = writer.component().map_or("-", |component| component.name);

@@ -8,13 +8,13 @@ pub mod edges;
 pub mod network;
 pub mod order;
 pub mod parallel;
-pub mod put_away;
+pub mod unused_folders;
 pub mod survey;
 pub mod tools;
 pub mod waits;
 
 pub use survey::{
     Adoption, App, AppId, Application, Declaration, Declarations, DeclaredId, Environment, EnvironmentId,
-    Fault, Files, Input, Kept, NoSources, Notice, Object, ObjectId, Options, Outcome, Owner, Revision, Root,
-    Set, SetId, Survey, Unit, UnitId, UnitKind, Unseen, World, environment_of, is_of_flux,
+    UnreadableFile, Files, Input, Kept, NoSources, Notice, Object, ObjectId, Options, Outcome, Owner, Revision, Root,
+    Set, SetId, Survey, Unit, UnitId, UnitKind, Unseen, ObjectScope, environment_of, is_of_flux,
 };

@@ -11,7 +11,7 @@ mod defaults;
 mod error;
 pub mod pod_security;
 mod quantity;
-mod restore;
+mod patch_decode;
 mod selector;
 mod structural;
 mod table;
@@ -23,7 +23,7 @@ pub use decode::{DecodeError, Decoded, decode, forget_empty, is_dropped, prune_u
 pub use defaults::apply_defaults;
 pub use error::{ErrorKind, ErrorList, FieldError, Path, quote};
 pub use quantity::{ParseQuantityError, Quantity};
-pub use restore::restore;
+pub use patch_decode::restore;
 pub use selector::{LabelSelector, Operator, ParseSelectorError, Requirement};
 pub use structural::{StructuralSchema, crd_schemas, crd_version_schema, prevents_rules, validate_crd};
 pub use types::{Definition, Field, ListKind, PatchStrategy, Type, TypeRef};

@@ -101,7 +101,7 @@ pub fn observed(objects: &[Value]) -> Behaviours {
     let mut rules = Behaviours::default();
     let pods = objects.iter().filter(|object| object.kind() == "Pod" && object.api_version() == "v1");
     for pod in pods.filter(|pod| !pod.is_terminating()) {
-        for (name, status) in crate::state::containers(pod) {
+        for (name, status) in crate::object_state::containers(pod) {
             let Some(image) = image_of(pod, name) else { continue };
             let reason = status.str_at(&["state", "waiting", "reason"]).unwrap_or_default();
             match reason {

@@ -7,19 +7,19 @@
 
 pub mod causes;
 pub mod fault;
-pub mod faults;
+pub mod request_faults;
 pub mod found;
-mod gather;
+mod story_builder;
 pub mod mechanism;
 pub mod outage;
 mod recorder;
 mod site;
 mod stage;
-pub mod state;
+pub mod object_state;
 pub mod story;
 pub mod symptoms;
 
-pub use gather::Ending;
+pub use story_builder::Ending;
 pub use recorder::{Record, Recorder};
 pub use site::{Site, SiteError, SiteOptions, Still, virtual_runtime};
 pub use stage::{Next, Stage, Watcher};

@@ -13,7 +13,7 @@ use tiphys_model::{Application, ConditionType, names};
 use tiphys_sync::{Wait, WaitKind};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
-use crate::{state::State, symptoms::waits_of};
+use crate::{object_state::State, symptoms::waits_of};
 
 /// A cause, and the objects that it is about beside the one that shows it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -131,7 +131,7 @@ pub fn refused(namespace: &str, words: &str) -> Option<Mechanism> {
 
 fn of_node(node: &Value) -> Option<Mechanism> {
     let is = |kind: &str| {
-        crate::state::condition(node, kind).and_then(|it| it.str_at(&["status"])).unwrap_or_default()
+        crate::object_state::condition(node, kind).and_then(|it| it.str_at(&["status"])).unwrap_or_default()
     };
     match (is("Ready"), is("NetworkUnavailable")) {
         ("True", "True") => Some(Cause::NetCniDown.into()),
@@ -147,7 +147,7 @@ fn of_claim_text(because: &str) -> Option<Mechanism> {
 
 fn of_pod(pod: &Value, state: &State) -> Option<Mechanism> {
     let because = state.because.as_str();
-    let unplaced = crate::state::condition(pod, "PodScheduled")
+    let unplaced = crate::object_state::condition(pod, "PodScheduled")
         .is_some_and(|condition| condition.str_at(&["status"]) == Some("False"));
     if unplaced {
         return unscheduled(pod.namespace(), because);
@@ -166,7 +166,7 @@ fn of_pod(pod: &Value, state: &State) -> Option<Mechanism> {
     if probe_fault(because).is_some() {
         return Some(Cause::RunReadiness.into());
     }
-    let ended = crate::state::containers(pod).any(|(_, status)| has_ended_badly(status));
+    let ended = crate::object_state::containers(pod).any(|(_, status)| has_ended_badly(status));
     if !ended {
         return sandbox_fault(because).filter(|_| !because.is_empty()).map(Mechanism::from);
     }
@@ -182,7 +182,7 @@ fn has_ended_badly(status: &Value) -> bool {
 
 /// Why a container waits, from the reason of its status.
 fn held_up(pod: &Value, because: &str) -> Option<Cause> {
-    crate::state::containers(pod).find_map(|(_, status)| {
+    crate::object_state::containers(pod).find_map(|(_, status)| {
         match status.str_at(&["state", "waiting", "reason"])? {
             "ErrImagePull" | "ImagePullBackOff" => pull_fault(because).cause,
             "InvalidImageName" | "ErrImageNeverPull" => Some(Cause::ImageInvalid),
@@ -194,7 +194,7 @@ fn held_up(pod: &Value, because: &str) -> Option<Cause> {
 
 /// Why a program ended, from what it said last.
 fn of_exit(pod: &Value, because: &str) -> Cause {
-    let is_oom = crate::state::containers(pod).any(|(_, status)| {
+    let is_oom = crate::object_state::containers(pod).any(|(_, status)| {
         ["state", "lastState"]
             .iter()
             .any(|field| status.str_at(&[field, "terminated", "reason"]) == Some("OOMKilled"))
@@ -262,7 +262,7 @@ fn of_taint(taint: &str) -> Cause {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::state_of;
+    use crate::object_state::state_of;
     use tiphys_health::Rules;
     use tiphys_value::json;
 

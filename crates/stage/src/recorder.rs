@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use crate::{
     mechanism::mechanism,
     outage::{Availability, Outage},
-    state::{State, state_of},
+    object_state::{State, state_of},
     story::{Moment, What},
 };
 

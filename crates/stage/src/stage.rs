@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::{
     Recorder, Site,
-    faults::{Fault, Faults},
+    request_faults::{RequestFault, Faults},
 };
 
 /// Changes are gathered for so long before they are looked at.
@@ -59,7 +59,7 @@ impl Stage {
         let beside: Arc<Mutex<BTreeMap<String, Cluster>>> = Arc::default();
         let away = {
             let faults = Faults::default();
-            faults.plan(|_, _, _| Some(Fault::Unreachable));
+            faults.plan(|_, _, _| Some(RequestFault::Unreachable));
             Cluster::new(faults.before(site.server().service()))
         };
         let known = beside.clone();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tiphys_value::ResourceKey;
 
-use crate::{causes::Cause, mechanism::Mechanism, outage::Outage, state::Level};
+use crate::{causes::Cause, mechanism::Mechanism, outage::Outage, object_state::Level};
 
 /// What became of an object at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

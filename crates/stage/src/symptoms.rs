@@ -11,9 +11,9 @@ use tiphys_value::{ObjectExt, ResourceKey, Value};
 
 use crate::{
     Record,
-    gather::REFUSED,
+    story_builder::REFUSED,
     mechanism::{self, Mechanism, mechanism},
-    state::{is_syncing, state_of},
+    object_state::{is_syncing, state_of},
     story::What,
 };
 

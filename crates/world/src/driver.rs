@@ -12,7 +12,7 @@ use tiphys_value::{GroupVersionResource, ObjectExt, Value};
 use crate::{
     Change, Event, Key, Propagation, Settings, Start, Turn, View, World, Write, initial_objects,
     object::resources,
-    view::{Index, stored_as},
+    cluster_view::{Index, stored_as},
     webhooks::Webhooks,
 };
 

@@ -4,7 +4,7 @@
 
 mod builtin;
 mod http;
-mod limits;
+mod limit_ranges;
 mod matching;
 mod mutation;
 mod pod_security;
@@ -53,7 +53,7 @@ pub(crate) struct Request<'a> {
 /// Lets plugins and webhooks change what is about to be validated.
 pub(crate) fn mutate(request: &Request<'_>, call: &mut Call, object: &mut Value) -> ApiResult<()> {
     if request.operation == Operation::Create && request.at.subresource.is_none() {
-        limits::set_defaults(request, object);
+        limit_ranges::set_defaults(request, object);
         builtin::on_create(request.server, request.at, object)?;
     }
     if request.operation == Operation::Update && request.at.subresource.is_none() && request.at.is("", "pods")
@@ -70,7 +70,7 @@ pub(crate) fn validate(request: &Request<'_>, call: &mut Call, object: &Value) -
     {
         builtin::check_overhead(request.server, request.at, object)?;
     }
-    limits::check(request, object)?;
+    limit_ranges::check(request, object)?;
     pod_security::check(request, call, object)?;
     policy::validate(request, call, Some(object))?;
     webhook::validate(request, call, Some(object))?;

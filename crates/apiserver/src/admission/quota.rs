@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tiphys_schema::Quantity;
 use tiphys_value::{Map, ObjectExt, Value};
 
-use super::{Operation, Request, limits::pod_total};
+use super::{Operation, Request, limit_ranges::pod_total};
 use crate::{
     ApiError, ApiResult, ApiServer, Object, Snapshot,
     ops::{At, items},

@@ -59,7 +59,7 @@ pub(crate) fn check(
         .iter()
         .flat_map(|rule| single(rule))
         .filter(|part| !held.iter().any(|own| rule_covers(own, part)))
-        .map(|part| shown(&part))
+        .map(|part| describe_rule(&part))
         .collect();
     if missing.is_empty() {
         return match is_role && [Some(object), old].into_iter().flatten().any(aggregates) {
@@ -131,7 +131,7 @@ fn single(rule: &Value) -> Vec<Value> {
     out
 }
 
-fn shown(rule: &Value) -> String {
+fn describe_rule(rule: &Value) -> String {
     let fields = [
         ("apiGroups", "APIGroups"),
         ("resources", "Resources"),

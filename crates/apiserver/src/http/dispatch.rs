@@ -8,11 +8,11 @@ use http::{HeaderValue, Method, Response, header, request::Parts};
 use super::{
     ResponseBody,
     context::Context,
-    discovery, forward,
+    discovery, port_forward,
     identity::{impersonated, wish},
     openapi,
     path::{ResourcePath, Route, route},
-    plain::plain,
+    non_api_paths::plain,
     query::Query,
     read::{get, list},
     response::{error_response, in_wanted_syntax},
@@ -132,11 +132,11 @@ async fn on_resource(
     };
     if let Some(sub) = path.subresource {
         if sub == "portforward"
-            && let Some(connection) = forward::asked(context)
+            && let Some(connection) = port_forward::asked(context)
         {
             let pod = ops::get(context.server, &at)?;
-            let target = forward::Target { pod: pod.value().clone(), backend: context.server.pod_backend() };
-            return Ok(forward::begin(connection, target));
+            let target = port_forward::Target { pod: pod.value().clone(), backend: context.server.pod_backend() };
+            return Ok(port_forward::begin(connection, target));
         }
         check_subresource(context, &at, sub)?;
         if sub == "log" {

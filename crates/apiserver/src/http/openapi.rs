@@ -2,7 +2,7 @@
 
 mod custom;
 mod schema;
-mod texts;
+mod descriptions;
 mod v2;
 mod v2_protobuf;
 mod v3;

@@ -38,8 +38,8 @@ pub(super) fn parse_object(context: &Context<'_>, at: &At, body: &Bytes) -> ApiR
         return parse_body(context, body);
     }
     let (value, duplicates) = json::parse(body).map_err(|error| {
-        let fault = super::syntax::go_words(&error, body);
-        ApiError::bad_request(super::syntax::unrecognized(&kind, body, &fault))
+        let fault = super::json_syntax::go_words(&error, body);
+        ApiError::bad_request(super::json_syntax::unrecognized(&kind, body, &fault))
     })?;
     let what = match &value {
         Value::Object(fields) => {
@@ -52,7 +52,7 @@ pub(super) fn parse_object(context: &Context<'_>, at: &At, body: &Bytes) -> ApiR
             {
                 let text = String::from_utf8_lossy(body);
                 let fault = format!("Object '{shown}' is missing in '{text}'");
-                let message = super::syntax::unrecognized(&kind, body, &fault);
+                let message = super::json_syntax::unrecognized(&kind, body, &fault);
                 return Err(ApiError::bad_request(message.replacen(
                     "couldn't get version/kind; json parse error: ",
                     "",
@@ -67,13 +67,13 @@ pub(super) fn parse_object(context: &Context<'_>, at: &At, body: &Bytes) -> ApiR
         Value::Number(_) => "number",
         Value::Null => return Ok((Value::Object(serde_json::Map::new()), duplicates)),
     };
-    let fault = super::syntax::not_an_object(what);
-    Err(ApiError::bad_request(super::syntax::unrecognized(&kind, body, &fault)))
+    let fault = super::json_syntax::not_an_object(what);
+    Err(ApiError::bad_request(super::json_syntax::unrecognized(&kind, body, &fault)))
 }
 
 fn parse_json(body: &Bytes) -> ApiResult<(Value, Vec<String>)> {
     json::parse(body).map_err(|error| {
-        let why = super::syntax::go_words(&error, body);
+        let why = super::json_syntax::go_words(&error, body);
         ApiError::bad_request(format!("couldn't get version/kind; json parse error: {why}"))
     })
 }
@@ -81,7 +81,7 @@ fn parse_json(body: &Bytes) -> ApiResult<(Value, Vec<String>)> {
 /// JSON that is a patch of some kind.
 fn parse_patch(body: &Bytes, start: &str) -> ApiResult<(Value, Vec<String>)> {
     json::parse(body)
-        .map_err(|error| ApiError::bad_request(format!("{start}{}", super::syntax::go_words(&error, body))))
+        .map_err(|error| ApiError::bad_request(format!("{start}{}", super::json_syntax::go_words(&error, body))))
 }
 
 /// What a body in YAML may mean in memory, in bytes: some forty times its own limit.

@@ -10,7 +10,7 @@ use hyper_util::{
 use tokio::{net::TcpListener, task::JoinSet};
 use tokio_rustls::TlsAcceptor;
 
-use super::stall::Stalling;
+use super::stall_timeout::Stalling;
 use crate::{
     ApiServer,
     tls::{TlsError, TlsIdentity},

@@ -284,7 +284,7 @@ impl Watcher {
                 let metadata = json!({"resourceVersion": object.resource_version()});
                 let columns = !std::mem::replace(&mut self.sent_columns, true);
                 let now = self.server.now();
-                let table = table::of(
+                let table = table::table_as_of(
                     &self.at.resource,
                     std::slice::from_ref(object),
                     metadata,

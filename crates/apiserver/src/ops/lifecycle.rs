@@ -59,7 +59,7 @@ pub(crate) fn after_commit(server: &ApiServer, at: &At, object: &Object, removed
     if at.is("", "events") && !removed && object.revision().is_multiple_of(EVENT_SWEEP) {
         forget_events(server, at);
     }
-    super::own_status::after_commit(server, at, object, removed);
+    super::builtin_status::after_commit(server, at, object, removed);
     if !at.is(CRDS.0, CRDS.1) {
         return;
     }
@@ -208,7 +208,7 @@ fn establish(server: &ApiServer, at: &At, crd: &Object) {
         return;
     }
     next["status"]["conditions"] = conditions.into();
-    super::managed::record_status(server, at, "kube-apiserver", crd, &mut next);
+    super::managed_fields::record_status(server, at, "kube-apiserver", crd, &mut next);
     // Losing this race means that another write of the definition is about to do the same.
     let _ = write::commit(server, at, Expect::Revision(crd.revision()), next, false);
 }

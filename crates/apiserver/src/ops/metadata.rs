@@ -254,7 +254,7 @@ fn shown_owners(object: &Value) -> String {
     let meta = catalog.reference("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
     let meta = meta.as_ref().map(|ty| tiphys_schema::TypeRef::new(catalog, ty));
     let ty = meta.and_then(|ty| ty.field("ownerReferences"));
-    super::patch_text::shown(&object["metadata"]["ownerReferences"], None, ty)
+    super::patch_text::format_patched(&object["metadata"]["ownerReferences"], None, ty)
 }
 
 /// Whether finalizers without a domain have to be among the known ones: so ask the rules of most built-in kinds.

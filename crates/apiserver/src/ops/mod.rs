@@ -1,14 +1,14 @@
 //! The verbs of the API on objects, below HTTP.
 
-mod conversion;
-mod convert;
+mod conversion_webhook;
+mod version_conversion;
 mod decode;
 mod delete;
 mod eviction;
 mod lifecycle;
-mod managed;
+mod managed_fields;
 mod metadata;
-mod own_status;
+mod builtin_status;
 mod patch;
 mod patch_text;
 mod pod;
@@ -23,8 +23,8 @@ mod write;
 
 use std::sync::Arc;
 
-pub(crate) use conversion::{seen_one as converted, shown as in_version};
-pub(crate) use convert::{is_shown_as_stored, present};
+pub(crate) use conversion_webhook::{seen_one as converted, in_version as in_version};
+pub(crate) use version_conversion::{is_shown_as_stored, present};
 pub(crate) use decode::bind_to_url;
 pub(crate) use decode::{FieldValidation, decode_input, expected_kind};
 pub use delete::{DeleteOptions, Propagation};
@@ -105,19 +105,19 @@ pub(crate) fn items<'a>(object: &'a Value, pointer: &str) -> impl Iterator<Item 
 
 /// Records who wrote the fields of a review, which is answered and never stored.
 pub(crate) fn record_review(server: &crate::ApiServer, call: &Call, at: &At, object: &mut Value) {
-    managed::record(server, call, at, None, object);
+    managed_fields::record(server, call, at, None, object);
 }
 
 /// Brings an object of another cluster into the form in which it is stored.
 pub(crate) fn adopt(at: &At, object: &mut Value) -> crate::ApiResult<()> {
     decode::decode_by_type(&at.resource, &at.resource.gvk, object)?;
-    convert::to_storage(&at.resource, object);
+    version_conversion::to_storage(&at.resource, object);
     Ok(())
 }
 
 /// Brings an object that admission changed, in the version of `resource`, into the form in which it is stored.
 pub(crate) fn redecode(at: &At, resource: &Resource, object: &mut Value) -> crate::ApiResult<()> {
     decode::decode_by_type(resource, &resource.gvk, object)?;
-    convert::to_storage(&at.resource, object);
+    version_conversion::to_storage(&at.resource, object);
     Ok(())
 }

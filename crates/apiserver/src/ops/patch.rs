@@ -9,7 +9,7 @@ use tiphys_value::{ObjectExt, Value, json, json_kind};
 use super::{
     At, Call,
     decode::{decode_input, expected_kind, refused_patch},
-    managed,
+    managed_fields,
 };
 use crate::{ApiError, ApiResult, ApiServer, meta};
 
@@ -70,15 +70,15 @@ impl Patch {
 
     /// What error messages show of the patch: what is left of a strategic one as Go prints a map, otherwise the
     /// object that it makes; nothing for server-side apply, whose body is an object itself.
-    fn shown(&self, patched: &Patched, at: &At, ty: Option<TypeRef<'_>>) -> Option<String> {
+    fn error_text(&self, patched: &Patched, at: &At, ty: Option<TypeRef<'_>>) -> Option<String> {
         let object = &patched.object;
         match self.kind {
             PatchKind::Apply => None,
             // Custom resources have no structs that would give their fields an order.
             _ if at.resource.custom.is_some() => Some(super::patch_text::sorted(object)),
             PatchKind::Strategic => Some(go_print(&patched.left)),
-            PatchKind::Json => Some(super::patch_text::shown(object, Some(&touched(&self.body)), ty)),
-            PatchKind::Merge => Some(super::patch_text::shown(object, Some(&self.body), ty)),
+            PatchKind::Json => Some(super::patch_text::format_patched(object, Some(&touched(&self.body)), ty)),
+            PatchKind::Merge => Some(super::patch_text::format_patched(object, Some(&self.body), ty)),
         }
     }
 
@@ -116,7 +116,7 @@ pub(super) fn read_patched(
     if read.is_err() && !is_apply {
         // Only who is refused is shown what the patch comes to.
         let again = made()?;
-        inner.patch_text = patch.shown(&again, at, ty);
+        inner.patch_text = patch.error_text(&again, at, ty);
         return decode_input(&mut inner, whole, again.object, &patch.duplicates);
     }
     *call = inner;
@@ -184,7 +184,7 @@ fn fit(at: &At, patch: &Patch, patched: &mut Patched) -> ApiResult<()> {
     tiphys_schema::restore(ty, object).map_err(|why| match patch.kind {
         PatchKind::Strategic => refused_patch(&go_print(left), &why),
         _ => {
-            let id = managed::shown_id(&patch.body);
+            let id = managed_fields::shown_id(&patch.body);
             let message = format!(
                 "failed to convert new object ({id}) to proper version: unable to convert unstructured object to {gvk}: {why}"
             );
@@ -277,7 +277,7 @@ fn apply(
         )));
     }
     meta::set(&mut body, "name", &at.name);
-    managed::apply_config(server, call, at, current, &body, patch.force)
+    managed_fields::apply_config(server, call, at, current, &body, patch.force)
 }
 
 /// The objects that the operations of a JSON patch look into, as nested objects.

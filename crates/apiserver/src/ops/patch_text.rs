@@ -7,7 +7,7 @@ use tiphys_schema::TypeRef;
 use tiphys_value::{Map, Value};
 
 /// The text. Objects are as deep as the JSON parser's limit at most.
-pub(super) fn shown(value: &Value, patch: Option<&Value>, ty: Option<TypeRef<'_>>) -> String {
+pub(super) fn format_patched(value: &Value, patch: Option<&Value>, ty: Option<TypeRef<'_>>) -> String {
     let mut text = String::new();
     write(&mut text, value, patch, ty);
     // As Go's encoder writes them.
@@ -139,7 +139,7 @@ mod tests {
         let pod = json!({"kind": "Pod", "metadata": {"labels": {"b": 1, "a": "x"}, "name": "p",
             "managedFields": [{"operation": "Update", "manager": "m"}]}, "spec": {"containers": [{"image": "i", "name": "c"}], "restartPolicy": "Always"}});
         assert_eq!(
-            shown(&pod, Some(&json!({"metadata": {"labels": {"b": 1}}})), ty),
+            format_patched(&pod, Some(&json!({"metadata": {"labels": {"b": 1}}})), ty),
             r#"{"kind":"Pod","metadata":{"labels":{"a":"x","b":1},"managedFields":[{"manager":"m","operation":"Update"}],"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}],"restartPolicy":"Always"}}"#
         );
     }

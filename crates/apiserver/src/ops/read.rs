@@ -9,7 +9,7 @@ use base64::{
 use tiphys_schema::{FieldError, Path};
 use tiphys_value::{ObjectExt, Value, json};
 
-use super::{At, conversion};
+use super::{At, conversion_webhook};
 use crate::{ApiError, ApiResult, ApiServer, Object, Snapshot, selectors::Selection};
 
 /// What to list.
@@ -39,7 +39,7 @@ pub(crate) struct Page {
 
 pub(crate) fn get(server: &ApiServer, at: &At) -> ApiResult<Arc<Object>> {
     let stored = server.snapshot().get(&at.resource.id, &at.namespace, &at.name).cloned();
-    conversion::seen_one(server, &at.resource, stored.ok_or_else(|| at.not_found())?)
+    conversion_webhook::seen_one(server, &at.resource, stored.ok_or_else(|| at.not_found())?)
 }
 
 pub(crate) fn list(server: &ApiServer, at: &At, options: &ListOptions) -> ApiResult<Page> {
@@ -57,7 +57,7 @@ pub(crate) fn list(server: &ApiServer, at: &At, options: &ListOptions) -> ApiRes
     // Fields are selected as the version of the request has them.
     let stored = snapshot.range(&at.resource.id, namespace, after);
     let all: Box<dyn Iterator<Item = (&Arc<str>, Arc<Object>)>> =
-        match conversion::is_by_webhook(&at.resource) {
+        match conversion_webhook::is_by_webhook(&at.resource) {
             false => {
                 let selected = stored.filter(|(_, object)| selection.matches(object));
                 Box::new(selected.map(|(key, object)| (key, Arc::clone(object))))
@@ -65,7 +65,7 @@ pub(crate) fn list(server: &ApiServer, at: &At, options: &ListOptions) -> ApiRes
             true => {
                 let (keys, objects): (Vec<_>, Vec<_>) =
                     stored.map(|(key, object)| (key, Arc::clone(object))).unzip();
-                let converted = conversion::seen(server, &at.resource, objects)?;
+                let converted = conversion_webhook::seen(server, &at.resource, objects)?;
                 Box::new(keys.into_iter().zip(converted).filter(|(_, object)| selection.matches(object)))
             }
         };

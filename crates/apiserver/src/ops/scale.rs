@@ -7,7 +7,7 @@ use tiphys_schema::{Catalog, TypeRef};
 use tiphys_value::{FieldPath, ObjectExt, Value, json};
 
 use super::{
-    At, Call, Patch, bind_to_url, convert, decode_input, managed, present, selector_text,
+    At, Call, Patch, bind_to_url, version_conversion, decode_input, managed_fields, present, selector_text,
     write::{Failed, PATCH_RETRIES, replace},
 };
 use crate::{ApiError, ApiResult, ApiServer, Object, meta};
@@ -49,7 +49,7 @@ fn scale_of(at: &At, object: &Arc<Object>) -> Value {
         Value::String(text) => text,
         other => selector_text(&other),
     });
-    convert::scale_of(&object, value(&spec), value(&status), selector)
+    version_conversion::scale_of(&object, value(&spec), value(&status), selector)
 }
 
 /// Changes the replicas of an object through its scale. A patch that does not say which version it is of is
@@ -108,7 +108,7 @@ fn changed(
         drop(scale["spec"].as_object_mut().map(|spec| spec.remove("replicas")));
     }
     if !call.applied {
-        managed::record_scale(server, call, scale_type(at), before, &mut scale);
+        managed_fields::record_scale(server, call, scale_type(at), before, &mut scale);
     }
     Ok(scale)
 }

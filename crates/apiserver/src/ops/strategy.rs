@@ -365,7 +365,7 @@ fn keep_all_but_status(at: &At, object: &mut Value, current: &Value) {
         None => drop(object.as_object_mut().map(|root| root.remove("status"))),
     }
     // Built-in kinds let a status write change annotations, labels and finalizers; custom ones do not.
-    let kept: &[&str] = if at.resource.custom.is_some() || super::managed::resets_metadata(at) {
+    let kept: &[&str] = if at.resource.custom.is_some() || super::managed_fields::resets_metadata(at) {
         &["managedFields"]
     } else if at.is("apps", "deployments") {
         &["managedFields", "annotations", "finalizers"]
@@ -420,7 +420,7 @@ fn bump_generation(at: &At, object: &mut Value, current: &Value) {
         return;
     }
     let ignores_status = has_status(&at.resource);
-    let ty = super::managed::type_of(at, &object.gvk()).filter(|_| at.resource.custom.is_none());
+    let ty = super::managed_fields::type_of(at, &object.gvk()).filter(|_| at.resource.custom.is_none());
     let desired = |value: &Value| {
         let mut value = value.clone();
         // An empty list says no more than none.

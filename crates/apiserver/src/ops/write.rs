@@ -6,9 +6,9 @@ use tiphys_schema::{ErrorList, FieldError, Path};
 use tiphys_value::{ObjectExt, Value};
 
 use super::{
-    At, Call, Patch, conversion, convert,
+    At, Call, Patch, conversion_webhook, version_conversion,
     decode::{bind_to_url, decode_input},
-    lifecycle, managed, metadata,
+    lifecycle, managed_fields, metadata,
     patch::read_patched,
     strategy, warnings,
 };
@@ -46,15 +46,15 @@ pub(crate) fn create_decoded(
     let generated = generate_name(server, &mut object);
     let named = At { name: object.name().to_owned(), ..at.clone() };
     lifecycle::check_namespace(server, &named)?;
-    convert::to_storage(&at.resource, &mut object);
+    version_conversion::to_storage(&at.resource, &mut object);
     strategy::count_template(&named, &mut object, None);
     for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
         meta::metadata_mut(&mut object).remove(field);
     }
     let is_shared = strategy::take_template_labels(at, &mut object);
-    managed::record(server, call, &named, None, &mut object);
+    managed_fields::record(server, call, &named, None, &mut object);
     forget_empty(call, &named, &mut object);
-    convert::default_stored(&at.resource, &mut object);
+    version_conversion::default_stored(&at.resource, &mut object);
     if is_shared {
         // They are those of the template, with what is yet added there.
         meta::metadata_mut(&mut object).remove("labels");
@@ -67,7 +67,7 @@ pub(crate) fn create_decoded(
     strategy::after_admission(&named, &mut object);
     check(&named, &object, None)?;
     admission::validate(&request, call, &object)?;
-    call.warnings.extend(warnings::of(&named, &object, None));
+    call.warnings.extend(warnings::warnings_for(&named, &object, None));
     if call.dry_run {
         if let Some(present) = present(server, &named) {
             return Err(already_there(&named, &present));
@@ -159,8 +159,8 @@ pub(crate) fn update_decoded(
         }
         return Err(at.not_found());
     };
-    let current = conversion::seen_one(server, &at.resource, current)?;
-    convert::to_storage(&at.resource, &mut object);
+    let current = conversion_webhook::seen_one(server, &at.resource, current)?;
+    version_conversion::to_storage(&at.resource, &mut object);
     check_uid(at, &current, &object)?;
     match replace(server, call, at, &current, object) {
         Err(Failed::Changed) => Err(ApiError::modified(at.resource.named(&at.name))),
@@ -192,15 +192,15 @@ pub(crate) fn patch(
             let at = At { name: String::new(), ..at.clone() };
             return create_decoded(server, call, &at, object).map(|o| (o, true));
         };
-        let current = conversion::seen_one(server, &at.resource, current)?;
-        let mut base = convert::present(&at.resource, &current);
-        convert::forget_unknown(&at.resource, &mut base);
-        let (whole, ty) = (whole(at), managed::type_of(at, &at.resource.gvk));
+        let current = conversion_webhook::seen_one(server, &at.resource, current)?;
+        let mut base = version_conversion::present(&at.resource, &current);
+        version_conversion::forget_unknown(&at.resource, &mut base);
+        let (whole, ty) = (whole(at), managed_fields::type_of(at, &at.resource.gvk));
         let mut inner = call.clone();
         let mut object = read_patched(server, &mut inner, (at, &whole), Some(&base), patch, ty)?;
         bind_to_url(&whole, &mut object)?;
         let own_version = patch.names_version();
-        convert::to_storage(&at.resource, &mut object);
+        version_conversion::to_storage(&at.resource, &mut object);
         match replace(server, &mut inner, at, &current, object) {
             Err(Failed::Changed) if !own_version => {}
             Err(Failed::Changed) => break,
@@ -261,26 +261,26 @@ pub(super) fn replace(
     // What is put back of a pod has been taken from its owner all the same.
     let is_put_back = at.subresource.as_deref() == Some("ephemeralcontainers");
     if is_put_back {
-        managed::record(server, call, at, Some(current.value()), &mut object);
+        managed_fields::record(server, call, at, Some(current.value()), &mut object);
     }
     strategy::prepare_update(at, &mut object, current);
     if !is_put_back {
-        managed::record(server, call, at, Some(current.value()), &mut object);
+        managed_fields::record(server, call, at, Some(current.value()), &mut object);
     }
     forget_empty(call, at, &mut object);
-    convert::default_stored(&at.resource, &mut object);
+    version_conversion::default_stored(&at.resource, &mut object);
     strategy::count_template(at, &mut object, Some(current));
     crate::auth::check_escalation(server, &call.user, at, &object, Some(current))?;
     let request = admission::Request { server, at, operation: Operation::Update, old: Some(current) };
     admission::mutate(&request, call, &mut object)?;
     check(at, &object, Some(current))?;
     admission::validate(&request, call, &object)?;
-    call.warnings.extend(warnings::of(at, &object, Some(current.value())));
+    call.warnings.extend(warnings::warnings_for(at, &object, Some(current.value())));
     let removed = current.is_terminating() && lifecycle::may_go(at, &object);
     if !removed
         && meta::essence(&object) == meta::essence(current)
-        && managed::same_owners(&object, current)
-        && !conversion::is_outdated(server, at)
+        && managed_fields::same_owners(&object, current)
+        && !conversion_webhook::is_outdated(server, at)
     {
         return Ok(Arc::clone(current));
     }
@@ -441,7 +441,7 @@ pub(super) fn commit(
         false => within_size(object)?,
     };
     // Who wrote the object sees it as it was written.
-    let (value, written) = match conversion::stored(server, at, &object)? {
+    let (value, written) = match conversion_webhook::stored(server, at, &object)? {
         Some(stored) => (stored, Some(object)),
         None => (object, None),
     };

@@ -294,7 +294,7 @@ mod tests {
     use crate::{ApiServer, ApiServerOptions, ops::DeleteOptions};
 
     /// Everything that a registry serves, to be compared.
-    fn shown(registry: &Registry) -> Vec<String> {
+    fn dump(registry: &Registry) -> Vec<String> {
         let one = |resource: &Arc<Resource>| format!("{:?} {:?}", resource.gvk, resource.storage_version);
         let resources = registry.resources.iter().map(|(key, resource)| format!("{key:?} {}", one(resource)));
         let kinds = registry.by_kind.iter().map(|(gvk, resource)| format!("{gvk:?} {}", one(resource)));
@@ -325,7 +325,7 @@ mod tests {
         let gvr = GroupVersionResource::new("apiextensions.k8s.io", "v1", "customresourcedefinitions");
         let same = |what: &str| {
             let whole = Registry::from_scratch(&server.snapshot(), KubernetesVersion::default());
-            assert_eq!(shown(&server.registry()), shown(&whole), "{what}");
+            assert_eq!(dump(&server.registry()), dump(&whole), "{what}");
         };
         let all = [
             ("B", "b.example.com", &["v1", "v2", "v1beta1"][..]),

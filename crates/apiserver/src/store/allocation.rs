@@ -232,13 +232,13 @@ impl Allocations {
         for _ in 0..room {
             let place = asked_for + self.next_address % room;
             self.next_address = self.next_address.wrapping_add(1);
-            let address = self.network.at(place);
+            let address = self.network.address(place);
             if !self.addresses.contains_key(&address) {
                 return Some(address);
             }
         }
         // When all others are gone, those that could be asked for are given out too.
-        (0..asked_for).map(|place| self.network.at(place)).find(|at| !self.addresses.contains_key(at))
+        (0..asked_for).map(|place| self.network.address(place)).find(|at| !self.addresses.contains_key(at))
     }
 
     fn free_port(&mut self, protocol: &str) -> Option<u16> {

@@ -140,11 +140,11 @@ impl Journal {
     /// Opens a folder, making it if need be, and reads everything in it.
     pub fn open(folder: &Path) -> Result<(Self, Stored), StateError> {
         let fail = |source| StateError::Folder { folder: folder.to_owned(), source };
-        private::make_folder(folder, FILE).map_err(fail)?;
+        file_permissions::make_folder(folder, FILE).map_err(fail)?;
         let file = folder.join(FILE);
         match std::fs::metadata(&file) {
             Ok(found) if found.len() == 0 => return Err(StateError::Empty { file }),
-            Ok(_) => private::keep_file(&file).map_err(fail)?,
+            Ok(_) => file_permissions::keep_file(&file).map_err(fail)?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => begin(&file, folder)?,
             Err(error) => return Err(fail(error)),
         }
@@ -153,7 +153,7 @@ impl Journal {
             refuse_newer(&file, folder)?;
             let database = Database::open(&file)?;
             // Only for a message: without it the folder is as good.
-            let _ = private::replace_file(&folder.join(HOLDER), &std::process::id().to_string());
+            let _ = file_permissions::replace_file(&folder.join(HOLDER), &std::process::id().to_string());
             Self::on(database, folder)
         };
         let opened = tiphys_diag::catch_panic("the state", open).unwrap_or_else(|panicked| {
@@ -224,7 +224,7 @@ fn begin(file: &Path, folder: &Path) -> Result<(), StateError> {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(fail(error)),
         _ => {}
     }
-    let handle = private::create_file(&new).map_err(fail)?;
+    let handle = file_permissions::create_file(&new).map_err(fail)?;
     let database = Database::builder().create_file(handle)?;
     prepare(&database, folder)?;
     drop(database);
@@ -320,6 +320,6 @@ fn write_batch(database: &Database, batch: &[Record], newest: u64) -> Result<(),
     Ok(())
 }
 
-mod private;
+mod file_permissions;
 #[cfg(test)]
 mod tests;

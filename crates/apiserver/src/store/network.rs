@@ -84,7 +84,7 @@ impl ServiceNetwork {
     }
 
     /// An address by its place among those to give out.
-    pub(super) fn at(self, place: u32) -> IpAddr {
+    pub(super) fn address(self, place: u32) -> IpAddr {
         IpAddr::V4(self.numbered(1 + place))
     }
 

@@ -1,7 +1,7 @@
 //! Tests of what the crate offers, in one binary: a module for each subject.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
-mod abuse;
+mod hostile_requests;
 mod admission;
 mod api;
 mod client_go;

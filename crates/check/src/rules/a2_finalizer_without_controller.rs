@@ -123,7 +123,7 @@ fn together(context: &Context<'_>, report: &mut Report, app: &App) {
 
 /// Operators that a change removes while their resources stay, or go with them.
 fn removed(context: &Context<'_>, report: &mut Report, base: &Survey) {
-    let before = Edges::of(base);
+    let before = Edges::from_survey(base);
     let now: BTreeSet<_> = context.survey.objects.iter().map(identity).collect();
     let mut served: BTreeMap<(String, usize, String), &Object> = BTreeMap::new();
     for app in &base.apps {

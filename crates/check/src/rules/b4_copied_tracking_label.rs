@@ -57,7 +57,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let rendered: Vec<&Object> = analyses
             .edges
             .index
-            .at(maker, &product.key)
+            .objects_at(maker, &product.key)
             .iter()
             .map(|id| context.survey.object(*id))
             .collect();

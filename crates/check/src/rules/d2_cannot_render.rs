@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use tiphys_diag::{Edit, Severity, Span};
 use tiphys_graph::{
-    App, Declaration, Fault as Unread, Outcome, Revision, UnitKind,
+    App, Declaration, UnreadableFile as Unread, Outcome, Revision, UnitKind,
     survey::{ANY_CLUSTER, TEMPLATE_SYNTAX},
 };
 use tiphys_model::ApplicationSource;

@@ -111,7 +111,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     blocks.entry(since).or_default().push(found);
                 }
             }
-            let lines = Lines::of(path, text);
+            let lines = Lines::new(path, text);
             for (since, found) in blocks {
                 let places: Vec<Span> =
                     found.iter().map(|it| lines.span(it.at..it.at + it.text.len())).collect();

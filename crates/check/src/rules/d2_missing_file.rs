@@ -57,7 +57,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 if let Some(help) = missing_file_help(files, folder, name.as_str()) {
                     let diagnostic = RULE
                         .diagnostic(format!("the chart in {folder:?} has no file {:?}", name.as_str()))
-                        .at(Lines::of(path, &text).span(name.range()), "read as empty")
+                        .at(Lines::new(path, &text).span(name.range()), "read as empty")
                         .because(
                             "Helm gives an empty text for a file that is not in the chart, and renders on",
                         );

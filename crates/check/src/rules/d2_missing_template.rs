@@ -142,7 +142,7 @@ fn missing(files: &Files, folder: &str, chart: &Value) -> Vec<Call> {
                     let first = ours.next().map(|it| (*it).to_owned());
                     if defined.contains(full.as_str()) { Some(full) } else { first }
                 });
-                let at = Lines::of(path, text).span(at..at + told.len());
+                let at = Lines::new(path, text).span(at..at + told.len());
                 found.push(Call { name: told.to_owned(), at, nearest });
             }
         }

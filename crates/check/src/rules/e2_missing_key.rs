@@ -165,7 +165,7 @@ fn keys_of<'a>(
     let key = ResourceKey::new("", wanted.kind, &near.key.namespace, wanted.name);
     let edges = &context.analyses().edges;
     let survey = context.survey;
-    match (edges.index.at(near, &key), edges.products(near, &key)) {
+    match (edges.index.objects_at(near, &key), edges.products(near, &key)) {
         ([only], []) => {
             let object = survey.object(*only);
             let fields: &[&[&str]] = if wanted.kind == "Secret" {

@@ -28,7 +28,7 @@ use tiphys_diag::{Severity, Span};
 use tiphys_graph::{
     Files,
     tools::{
-        ci::{self, Format},
+        pipelines::{self, Format},
         docker,
         node::{inside, upwards},
     },
@@ -154,7 +154,7 @@ fn is_all(source: &str) -> bool {
 fn declared(context: &Context<'_>, dockerfile: &str) -> Option<String> {
     let pipelines = context.survey.tools().pipelines.iter().filter(|it| it.format == Format::Workflow);
     let jobs = pipelines.flat_map(|it| it.roots()).filter_map(|root| root.get("jobs")?.pairs()).flatten();
-    let steps = jobs.flat_map(|(_, job)| ci::steps(job));
+    let steps = jobs.flat_map(|(_, job)| pipelines::steps(job));
     let plain = |text: &str| match text.trim_start_matches("./").trim_matches('/') {
         "." => String::new(),
         text => text.to_owned(),

@@ -26,7 +26,7 @@ use tiphys_diag::Severity;
 use tiphys_graph::{
     Files,
     tools::{
-        ci::{self, Format, Pipeline},
+        pipelines::{self, Format, Pipeline},
         node::inside,
         node_span,
     },
@@ -81,7 +81,7 @@ fn default_folder(owner: &Node) -> Option<&Node> {
 }
 
 fn of_job(files: &Files, pipeline: &Pipeline, job: &Node, folder: Option<&Node>) -> Vec<Finding> {
-    let steps = ci::steps(job);
+    let steps = pipelines::steps(job);
     let uses = |step: &Node| step.get("uses").and_then(Node::as_str).unwrap_or_default().to_owned();
     let Some(start) = steps.iter().position(|step| uses(step).starts_with("actions/checkout@")) else {
         return Vec::new();

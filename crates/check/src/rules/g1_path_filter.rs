@@ -32,7 +32,7 @@ use tiphys_diag::Severity;
 use tiphys_graph::{
     Files,
     tools::{
-        ci::{Format, Pipeline, steps},
+        pipelines::{Format, Pipeline, steps},
         node_span,
     },
 };

@@ -32,7 +32,7 @@
 use tiphys_diag::{Severity, Span};
 use tiphys_graph::{
     Files,
-    tools::{Script, ci::Format, node_span},
+    tools::{Script, pipelines::Format, node_span},
 };
 
 use crate::{

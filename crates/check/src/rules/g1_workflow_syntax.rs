@@ -37,7 +37,7 @@ use tiphys_graph::{
     Files,
     tools::{
         Script,
-        ci::{self, Format, Pipeline},
+        pipelines::{self, Format, Pipeline},
         node_span,
     },
 };
@@ -250,7 +250,7 @@ impl Workflow<'_, '_> {
             None => {
                 self.add(self.span(name), &format!("job {title} has no `steps`"), "what it does is missing")
             }
-            Some(_) => self.steps(&title, &ci::steps(job)),
+            Some(_) => self.steps(&title, &pipelines::steps(job)),
         }
     }
 
@@ -293,7 +293,7 @@ impl Workflow<'_, '_> {
 
     /// Expressions that ask for steps or jobs that are not there: they are empty, which nothing reports.
     fn expressions(&mut self, title: &str, job: &Node) {
-        let steps = ci::steps(job);
+        let steps = pipelines::steps(job);
         if steps.iter().any(|step| step.kind() == Kind::Alias || step.get("<<").is_some()) {
             return;
         }

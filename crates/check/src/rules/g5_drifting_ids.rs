@@ -107,7 +107,7 @@ fn mentions(files: &Files, sort: &Sort) -> BTreeMap<String, Vec<Mention>> {
         if !marks.iter().any(|mark| text.contains(mark)) {
             continue;
         }
-        let lines = Lines::of(path, &text);
+        let lines = Lines::new(path, &text);
         for captures in joined(&text, sort.pattern) {
             let (id, at) = captures;
             if is_placeholder(&id) || is_comment(&text, at) {

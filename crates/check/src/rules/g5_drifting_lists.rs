@@ -86,7 +86,7 @@ fn lists(files: &Files, prefix: &str) -> BTreeMap<String, Vec<List>> {
 
 /// The lists of a file: ids on one line or on lines that follow each other.
 fn in_file(path: &Arc<str>, text: &Arc<str>, prefix: &str) -> Vec<List> {
-    let lines = Lines::of(path, text);
+    let lines = Lines::new(path, text);
     let mut found: Vec<List> = Vec::new();
     let mut last = 0;
     for id in ID.find_iter(text).filter(|id| id.as_str().starts_with(prefix)) {

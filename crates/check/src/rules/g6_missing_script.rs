@@ -23,7 +23,7 @@ use tiphys_diag::{Diagnostic, Severity, Span};
 use tiphys_graph::{
     Files,
     tools::{
-        ci::{self, Format, Pipeline},
+        pipelines::{self, Format, Pipeline},
         docker,
         node::{self, Package, upwards},
         node_span, parse_shell,
@@ -157,7 +157,7 @@ fn cache(files: &Files, pipeline: &Pipeline, packages: &BTreeMap<String, Package
         return None;
     }
     let jobs = pipeline.roots().iter().filter_map(|root| root.get("jobs")?.pairs()).flatten();
-    let steps = jobs.map(|(_, job)| ci::steps(job)).filter(|steps| !steps.is_empty());
+    let steps = jobs.map(|(_, job)| pipelines::steps(job)).filter(|steps| !steps.is_empty());
     for steps in steps {
         let uses = |step: &Node, action: &str| {
             step.get("uses").and_then(Node::as_str).is_some_and(|it| it.starts_with(action))

@@ -68,7 +68,7 @@ fn compare(
         if !own.is_empty() && survey.environments[at].name != own {
             continue;
         }
-        let plan = Plan::of(survey, &analyses.edges, &analyses.order, EnvironmentId(at));
+        let plan = Plan::for_environment(survey, &analyses.edges, &analyses.order, EnvironmentId(at));
         for drift in plan.drift(survey, expected) {
             let diagnostic = describe(context, &plan, path, text, &drift);
             let (Drift::Wave { app, .. } | Drift::Missing { app }) = &drift;

@@ -282,9 +282,9 @@ fn line_of(context: &Context<'_>, path: &Arc<str>, name: &str) -> Span {
     for line in text.split_inclusive('\n') {
         if is_it(line) {
             let indent = line.len() - line.trim_start().len();
-            return Lines::of(path, &text).span(start + indent..start + line.trim_end().len());
+            return Lines::new(path, &text).span(start + indent..start + line.trim_end().len());
         }
         start += line.len();
     }
-    Lines::of(path, &text).span(0..0)
+    Lines::new(path, &text).span(0..0)
 }

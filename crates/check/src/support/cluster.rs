@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiphys_graph::{App, Object, Outcome, Owner, Survey, World};
+use tiphys_graph::{App, Object, Outcome, Owner, Survey, ObjectScope};
 use tiphys_schema::Catalog;
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
@@ -11,7 +11,7 @@ use super::pods::{self, Pod};
 /// A cluster as the Applications of one environment fill it.
 pub struct Cluster<'a> {
     survey: &'a Survey,
-    world: World,
+    world: ObjectScope,
     /// Its objects.
     pub objects: Vec<&'a Object>,
     /// The pods of its workloads.
@@ -28,15 +28,15 @@ pub struct Cluster<'a> {
 
 /// Every cluster of every environment. What no Application reaches is no part of one.
 pub fn all(survey: &Survey) -> Vec<Cluster<'_>> {
-    let clusters = survey.worlds().filter(|(world, _)| matches!(world, World::Cluster(..)));
+    let clusters = survey.worlds().filter(|(world, _)| matches!(world, ObjectScope::Cluster(..)));
     clusters.map(|(world, objects)| Cluster::from_objects(survey, world, objects.collect())).collect()
 }
 
 impl<'a> Cluster<'a> {
-    fn from_objects(survey: &'a Survey, world: &World, objects: Vec<&'a Object>) -> Self {
+    fn from_objects(survey: &'a Survey, world: &ObjectScope, objects: Vec<&'a Object>) -> Self {
         let mut hidden = BTreeSet::new();
         for app in survey.apps.iter().filter(|app| !matches!(app.outcome, Outcome::Rendered)) {
-            if matches!(world, World::Cluster(environment, cluster)
+            if matches!(world, ObjectScope::Cluster(environment, cluster)
                 if *environment == app.environment && app.cluster() == cluster.as_ref())
             {
                 let namespace = &app.application.spec.destination.namespace;

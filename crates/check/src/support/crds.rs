@@ -6,7 +6,7 @@ use std::{
 };
 
 use tiphys_expr::cel::Rules;
-use tiphys_graph::{Object, Survey, World};
+use tiphys_graph::{Object, Survey, ObjectScope};
 use tiphys_schema::{ErrorKind, ErrorList, FieldError, StructuralSchema, crd_version_schema};
 use tiphys_value::{GroupKind, GroupVersionKind, ObjectExt, Value};
 
@@ -58,7 +58,7 @@ type SchemaKey = (usize, String);
 #[derive(Clone)]
 struct DefinitionCandidate<'a> {
     definition: &'a Value,
-    world: Option<World>,
+    world: Option<ObjectScope>,
     /// The file that it stands in; empty for what is built in.
     file: &'a str,
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiphys_graph::tools::ci::Pipeline;
+use tiphys_graph::tools::pipelines::Pipeline;
 use tiphys_yaml::Node;
 
 use super::{

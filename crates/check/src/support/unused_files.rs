@@ -4,7 +4,7 @@ use tiphys_diag::Severity;
 use tiphys_gocompat::glob::doublestar;
 use tiphys_graph::{
     App, Declaration, Files, Owner, Set, Survey,
-    put_away::{lies_below, put_away},
+    unused_folders::{lies_below, put_away},
 };
 
 use crate::Finding;

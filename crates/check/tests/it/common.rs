@@ -7,5 +7,5 @@ use tiphys_vfs::FileTree;
 
 /// What is seen in a tree whose repository is known as git.example.com, with no other source in reach.
 pub fn survey(tree: Arc<dyn FileTree>) -> Survey {
-    Survey::of(&Input { is_given: &|url| url.contains("git.example.com"), ..Input::alone(tree) })
+    Survey::read(&Input { is_given: &|url| url.contains("git.example.com"), ..Input::alone(tree) })
 }

@@ -3,11 +3,11 @@
 
 pub mod consent;
 pub mod desired;
-pub mod finished;
+pub mod operation_end;
 pub mod selection;
 pub mod session;
-pub mod similar;
+pub mod name_suggestions;
 pub mod spec;
-pub mod target;
+pub mod cluster_choice;
 pub mod view;
 pub mod windows;

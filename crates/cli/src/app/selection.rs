@@ -39,7 +39,7 @@ impl Selection {
         }
         let found = self.filter.choose(session.list().await?)?;
         let ids: Vec<AppId> =
-            found.iter().map(AppId::of).filter(|id| named.is_empty() || named.contains(id)).collect();
+            found.iter().map(AppId::from_object).filter(|id| named.is_empty() || named.contains(id)).collect();
         if ids.is_empty() {
             return Err(WrongUse("no Application fits the selector".into()).into());
         }
@@ -65,7 +65,7 @@ impl Filter {
             .filter(|app| selector.matches(|key| app.label(key)))
             .filter(|app| self.project.is_empty() || self.project.iter().any(|name| name == project(app)))
             .collect();
-        chosen.sort_by_key(AppId::of);
+        chosen.sort_by_key(AppId::from_object);
         Ok(chosen)
     }
 }

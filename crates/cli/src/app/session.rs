@@ -7,7 +7,7 @@ use tiphys_cluster::{Cluster, ClusterError, PatchType, Report, Resource};
 use tiphys_model::{Application, names};
 use tiphys_value::{GroupVersionKind, ObjectExt, Value, json};
 
-use super::{consent::NamedBy, similar::similar, target::Target};
+use super::{consent::NamedBy, name_suggestions::similar, cluster_choice::Target};
 use crate::{exit::WrongUse, local_clusters::Served};
 
 /// The name under which the commands write.
@@ -49,7 +49,7 @@ impl std::fmt::Display for AppId {
 
 impl AppId {
     /// The id of an Application object.
-    pub fn of(object: &Value) -> Self {
+    pub fn from_object(object: &Value) -> Self {
         Self { namespace: object.namespace().to_owned(), name: object.name().to_owned() }
     }
 }
@@ -127,7 +127,7 @@ impl Session {
         if apps.is_empty() {
             return format!("the cluster at {} has none", self.address);
         }
-        let mut all: Vec<AppId> = apps.iter().map(AppId::of).collect();
+        let mut all: Vec<AppId> = apps.iter().map(AppId::from_object).collect();
         all.sort();
         let like = similar(&wanted.name, all.iter().map(|id| id.name.as_str()));
         let like: Vec<String> =
@@ -231,9 +231,9 @@ impl Session {
         let mut found = None;
         let report = |report: Report| {
             found = match &report {
-                Report::All(list) => seen(list.items.iter().find(|app| AppId::of(app) == *id)),
-                Report::Upsert(app) if AppId::of(app) == *id => seen(Some(app)),
-                Report::Delete(app) if AppId::of(app) == *id => seen(None),
+                Report::All(list) => seen(list.items.iter().find(|app| AppId::from_object(app) == *id)),
+                Report::Upsert(app) if AppId::from_object(app) == *id => seen(Some(app)),
+                Report::Delete(app) if AppId::from_object(app) == *id => seen(None),
                 Report::Upsert(_) | Report::Delete(_) | Report::Failed(_) => None,
             };
             found.is_none()

@@ -5,7 +5,7 @@ use tiphys_model::{
     SyncPolicy,
 };
 
-use super::similar::similar;
+use super::name_suggestions::similar;
 use crate::exit::WrongUse;
 
 /// Parts of a spec.

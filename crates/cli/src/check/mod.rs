@@ -64,7 +64,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     check.finish(&round)?;
     let is_bad = |fault: &Diagnostic| fault.severity >= round.threshold;
-    let failed = check.shown(&round).findings().next().is_some() || round.checked.faults.iter().any(is_bad);
+    let failed = check.displayed(&round).findings().next().is_some() || round.checked.faults.iter().any(is_bad);
     if failed && !args.write_baseline { Err(Reported.into()) } else { Ok(()) }
 }
 
@@ -112,7 +112,7 @@ impl<'a> Check<'a> {
         Ok(Round { survey, kept, sources, shown, checked, threshold })
     }
 
-    fn shown<'r>(&self, round: &'r Round) -> Shown<'r> {
+    fn displayed<'r>(&self, round: &'r Round) -> Shown<'r> {
         Shown {
             checked: &round.checked,
             survey: &round.survey,
@@ -123,7 +123,7 @@ impl<'a> Check<'a> {
 
     /// Prints, and writes what is to be written.
     fn finish(&self, round: &Round) -> anyhow::Result<()> {
-        let shown = self.shown(round);
+        let shown = self.displayed(round);
         let text = match self.args.output {
             Output::Text => self.text(&shown),
             Output::Json => crate::output::json_text(&output::json(&shown)),

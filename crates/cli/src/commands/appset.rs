@@ -14,7 +14,7 @@ use tiphys_graph::Options;
 use tiphys_value::{GroupVersionKind, ObjectExt, Value, json};
 
 use crate::{
-    app::{desired::settings_of, session::Session, target::Target},
+    app::{desired::settings_of, session::Session, cluster_choice::Target},
     dump,
     exit::{Reported, WrongUse},
     generators,
@@ -269,7 +269,7 @@ async fn run_preview(args: &PreviewArgs) -> anyhow::Result<()> {
         anyhow::Ok((all, faults))
     });
     let (previews, faults) = task.await??;
-    let text: String = previews.iter().map(|(name, preview)| told(name, preview)).collect();
+    let text: String = previews.iter().map(|(name, preview)| preview_text(name, preview)).collect();
     print(args.output, &text, &previews.iter().map(|(name, preview)| value(name, preview)).collect())?;
     faults.iter().for_each(|fault| eprintln!("Error: {fault}"));
     let deletes = previews.iter().any(|(_, preview)| !preview.plan.delete.is_empty());
@@ -284,7 +284,7 @@ async fn secrets(session: &Session) -> anyhow::Result<Vec<ClusterInfo>> {
     Ok(all.iter().filter(is_cluster).map(declared_cluster).collect())
 }
 
-fn told(name: &str, preview: &Preview) -> String {
+fn preview_text(name: &str, preview: &Preview) -> String {
     let plan = &preview.plan;
     let mut text = format!(
         "ApplicationSet {name}: {} yielded; {} added, {} changed, {} deleted\n",

@@ -12,7 +12,7 @@ use tiphys_render::container_memory;
 use tiphys_sync::{AutoSettings, SyncSettings};
 use tiphys_worker::Limits;
 
-use crate::{children, duration, endpoints, exit::WrongUse, up::Signals};
+use crate::{child_processes, duration, endpoints, exit::WrongUse, up::Signals};
 
 /// What nobody asked for in this time is kept in less memory: short beside the work on one Application, so that those that
 /// are done make room for the next.
@@ -274,7 +274,7 @@ fn renderers(args: &Args) -> anyhow::Result<Option<Renderers>> {
     }
     let memory = args.render_memory.map_or_else(|| memory_of_each(container_memory(), most), |mib| mib << 20);
     let limits = Limits { memory, cpu: args.render_cpu };
-    Ok(Some(Renderers(Arc::new(children::workers(limits, most)?))))
+    Ok(Some(Renderers(Arc::new(child_processes::workers(limits, most)?))))
 }
 
 /// The memory of one of some processes that render, in bytes, in a container that has so much: whoever goes over that

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::doctor::{Logs, save_live};
-use crate::app::target::Target;
+use crate::app::cluster_choice::Target;
 
 /// Save the state of a cluster for `tiphys doctor --from`, without credentials
 ///

@@ -79,9 +79,9 @@ enum Output {
 /// read (exit code 2).
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let survey = read(args).map_err(|error| WrongUse(format!("{error:#}")))?;
-    let (edges, order) = (Edges::of(&survey), Order::of(&survey));
+    let (edges, order) = (Edges::from_survey(&survey), Order::from_survey(&survey));
     let environments = (0..survey.environments.len()).map(EnvironmentId);
-    let plans: Vec<Plan> = environments.map(|id| Plan::of(&survey, &edges, &order, id)).collect();
+    let plans: Vec<Plan> = environments.map(|id| Plan::for_environment(&survey, &edges, &order, id)).collect();
     if plans.is_empty() {
         eprintln!("there are no Applications here");
         out_of_reach(&survey).iter().for_each(|why| eprintln!("note: {why}"));

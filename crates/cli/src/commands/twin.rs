@@ -91,7 +91,7 @@ async fn serve(args: &Args) -> anyhow::Result<()> {
         "Kubernetes {} at https://{}, ready in {}; export KUBECONFIG={}",
         args.kubernetes_version.unwrap_or_default(),
         serving.address(),
-        duration::shown(start.elapsed()),
+        duration::humanize(start.elapsed()),
         registration.kubeconfig().display()
     ))?;
     tokio::select! {

@@ -143,7 +143,7 @@ fn explain(object: &RenderedObject, field: &FieldPath) -> anyhow::Result<(String
         format!("{kind}/{name} has no field {field}{}", what_there_is(&object.value, field))
     })?;
     let chain = object.origins.lookup(field);
-    let mut text = format!("{field} = {}\n", shown(value));
+    let mut text = format!("{field} = {}\n", value_line(value));
     if chain.is_empty() {
         text.push_str(&format!(
             "  nothing is known of where it came from; the object starts at {}\n",
@@ -153,7 +153,7 @@ fn explain(object: &RenderedObject, field: &FieldPath) -> anyhow::Result<(String
     for origin in chain {
         text.push_str(&format!("  {}\n", described(origin)));
     }
-    Ok((text, vec![told(field, value, chain)]))
+    Ok((text, vec![field_json(field, value, chain)]))
 }
 
 /// What stands where a field was looked for.
@@ -167,7 +167,7 @@ fn what_there_is(object: &Value, field: &FieldPath) -> String {
             format!("; {place} has {}", map.keys().map(String::as_str).collect::<Vec<_>>().join(", "))
         }
         Value::Array(items) if !items.is_empty() => format!("; {place} has {} items", items.len()),
-        value => format!("; {place} is {}", shown(value)),
+        value => format!("; {place} is {}", value_line(value)),
     }
 }
 
@@ -178,19 +178,19 @@ fn list(object: &RenderedObject) -> (String, Vec<Value>) {
         let value = path.get(&object.value).unwrap_or(&Value::Null);
         let chain = object.origins.lookup(&path);
         let origin = chain.first().map_or_else(|| object.location.to_string(), described);
-        text.push_str(&format!("{path} = {}\n  {origin}\n", shown(value)));
-        fields.push(told(&path, value, chain));
+        text.push_str(&format!("{path} = {}\n  {origin}\n", value_line(value)));
+        fields.push(field_json(&path, value, chain));
     }
     (text, fields)
 }
 
 /// A field and its writers, the last one first, for programs.
-fn told(path: &FieldPath, value: &Value, chain: &[Origin]) -> Value {
+fn field_json(path: &FieldPath, value: &Value, chain: &[Origin]) -> Value {
     json!({"path": path.to_string(), "value": value, "origins": chain})
 }
 
 /// A value on one line.
-fn shown(value: &Value) -> String {
+fn value_line(value: &Value) -> String {
     const LONGEST: usize = 100;
     let text = value.to_string();
     match text.char_indices().nth(LONGEST) {

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use clap::ValueEnum;
 use tiphys_stage::fault::Timed;
 
-use crate::{duration, revisions::Range, up::stand_ins};
+use crate::{duration, revisions::Range, up::placeholder_kinds};
 
 /// Play a repository, or a change of it, on an embedded cluster under virtual time: hours in milliseconds.
 ///
@@ -79,7 +79,7 @@ pub struct Args {
     pub sync_all: bool,
     /// What stands in for what nothing in reach brings, as for `tiphys up`.
     #[arg(long, value_enum, default_value_t = stand_ins::When::Auto, value_name = "WHEN")]
-    pub stand_ins: stand_ins::When,
+    pub stand_ins: placeholder_kinds::When,
     /// Fetch nothing: repositories other than this one fail.
     #[arg(long)]
     pub offline: bool,

@@ -95,7 +95,7 @@ pub struct Effects {
 
 impl Effects {
     /// Of a story that follows another one.
-    pub fn of(before: &Story, story: &Story) -> Self {
+    pub fn between(before: &Story, story: &Story) -> Self {
         let mut effects = Self::default();
         let mut by_object: BTreeMap<(&str, &ResourceKey), Vec<&Moment>> = BTreeMap::new();
         let mut pods: BTreeMap<(&str, &ResourceKey), (usize, usize)> = BTreeMap::new();

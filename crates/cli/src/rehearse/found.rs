@@ -18,7 +18,7 @@ use crate::{
         save::{ABOUT, is_archive},
     },
     dump::{Dump, read_dump},
-    up::stand_ins::{Asked, definition},
+    up::placeholder_kinds::{Asked, definition},
 };
 
 /// How many names a notice has.

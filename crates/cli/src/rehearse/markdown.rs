@@ -9,7 +9,7 @@ use super::{
     causes::hit_names,
     report::{Exploration, Report},
     text::{
-        self, assumed_lines, effect_lines, named, outages_by_object, short, shown, some_of, time, verdict,
+        self, assumed_lines, effect_lines, named, outages_by_object, short, object_name, some_of, time, verdict,
     },
 };
 
@@ -62,7 +62,7 @@ pub fn write(report: &Report) -> String {
     }
     let outages: Vec<String> = outages_by_object(&report.story)
         .into_iter()
-        .map(|(object, told)| format!("| {} | {told} |", escape(&shown(object))))
+        .map(|(object, told)| format!("| {} | {told} |", escape(&object_name(object))))
         .collect();
     table("Unavailable", "When", &outages, "what was unavailable", &mut text);
     let unknown = assumed_lines(report);

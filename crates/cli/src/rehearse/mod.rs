@@ -3,18 +3,18 @@
 mod args;
 mod causes;
 mod effects;
-mod explore;
+mod fault_sweep;
 mod fault_file;
 mod found;
 mod html;
 mod markdown;
-mod places;
+mod story_locations;
 mod play;
-mod reach;
+mod network_rules;
 mod repair;
 mod report;
 mod save;
-mod strict;
+mod strict_world;
 mod subject;
 mod text;
 
@@ -49,7 +49,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     };
     let subject = Subject::open(args, rules(args)).map_err(could_not_run)?;
     if let Some(most) = args.explore {
-        let exploration = explore::explore(&subject, rules(args), most).map_err(could_not_run)?;
+        let exploration = fault_sweep::explore(&subject, rules(args), most).map_err(could_not_run)?;
         let text = match args.output {
             Output::Text => sanitize::terminal(&text::write_exploration(&exploration)).into_owned(),
             Output::Json => json_text(&serde_json::to_value(&exploration)?),
@@ -98,7 +98,7 @@ fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
         for fault in &faults {
             targets.check(fault).map_err(WrongUse)?;
         }
-        without_faults = Some(Ended::of(&played.story));
+        without_faults = Some(Ended::from_story(&played.story));
         played = subject.again(brought.as_ref(), rules, &faults)?;
     }
     let differences = match args.argo_cd {
@@ -106,13 +106,13 @@ fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
         false => None,
     };
     let change = brought.map(|brought| {
-        let mut effects = Effects::of(&brought.story, &played.story);
-        places::add_to_effects(&mut effects, subject.before().unwrap_or(&subject.plan), &subject.plan);
+        let mut effects = Effects::between(&brought.story, &played.story);
+        story_locations::add_to_effects(&mut effects, subject.before().unwrap_or(&subject.plan), &subject.plan);
         let (base, head) = subject.names.clone();
-        Change { base, head, before: Ended::of(&brought.story), effects }
+        Change { base, head, before: Ended::from_story(&brought.story), effects }
     });
     let mut story = played.story;
-    places::add(&mut story, &subject.plan);
+    story_locations::add(&mut story, &subject.plan);
     if let Some(folder) = &args.save {
         save::save(&played.home, folder)?;
     }
@@ -131,7 +131,7 @@ fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
         change,
         differences,
         notices: subject.notices(),
-        places: places::of_applications(&subject.plan),
+        places: story_locations::of_applications(&subject.plan),
         story,
     })
 }

@@ -17,20 +17,20 @@ use tiphys_stage::{
 use tiphys_value::ResourceKey;
 use tiphys_world::Behaviours;
 
-use super::{found::Found, reach, repair::CutFlow, strict};
+use super::{found::Found, network_rules, repair::CutFlow, strict_world};
 use crate::{
     ENGINE_NAMESPACE,
     up::{
-        clusters::Beside,
-        install::{Install, without_settings},
-        network,
+        extra_clusters::Beside,
+        bootstrap::{Install, without_settings},
+        service_network,
         plan::{Plan, brings_settings, installed, is_led_to, rendered_classes},
         progress::{Progress, rows_of},
-        rows::{self, Row},
-        settle::Stillness,
-        stand_ins::When,
-        standing::Placeholders,
-        sync,
+        app_rows::{self, Row},
+        quiescence::Stillness,
+        placeholder_kinds::When,
+        placeholders::Placeholders,
+        sync_requests,
     },
 };
 
@@ -90,8 +90,8 @@ pub struct Known {
 impl Known {
     /// What a repository tells.
     pub fn from_plan(plan: &Plan, rules: Rules) -> Self {
-        let cut = reach::cut_off(plan);
-        let mut known = strict::registries(plan, rules.seed);
+        let cut = network_rules::cut_off(plan);
+        let mut known = strict_world::registries(plan, rules.seed);
         known.extend(cut.rules.clone());
         known.extend(Behaviours::builtin());
         Self { rules: known, flows: cut.flows, cut: cut.rules }
@@ -108,7 +108,7 @@ pub async fn bring_up(
     rules: Rules,
     faults: Vec<Timed>,
 ) -> anyhow::Result<Played> {
-    let chosen = network::chosen(None, false, plan.repository.tree.as_ref());
+    let chosen = service_network::chosen(None, false, plan.repository.tree.as_ref());
     let world = tiphys_world::Settings {
         pod_start: POD_START,
         job_run: JOB_RUN,
@@ -125,7 +125,7 @@ pub async fn bring_up(
     Install { cluster: &home, projects: &plan.projects, settings: plan.argo_settings.as_ref() }
         .definitions()
         .await?;
-    for beside in plan.apart.iter().filter_map(Beside::of) {
+    for beside in plan.apart.iter().filter_map(Beside::for_destination) {
         let options = SiteOptions { seed: rules.seed.wrapping_add(1), ..options.clone() };
         placeholders.push(add_beside(&mut stage, &mut recorder, &beside, options).await?);
     }
@@ -152,7 +152,7 @@ async fn add_beside(
     recorder.also(site.server().clone());
     stage.put_beside(&beside.server, site);
     beside.declare(&stage.site().cluster()).await?;
-    Ok(beside.told())
+    Ok(beside.notice())
 }
 
 /// Plays another state of the repository on clusters as they are. Must be called on a runtime of virtual time.
@@ -166,7 +166,7 @@ pub async fn go_on(
     rules: Rules,
     faults: Vec<Timed>,
 ) -> anyhow::Result<Played> {
-    let mut world = strict::networks(&before.home.server().snapshot());
+    let mut world = strict_world::networks(&before.home.server().snapshot());
     world.extend(before.observed.clone());
     // What policies cut off before, until they are gone.
     world.extend(was.map(|(_, known)| known.cut.clone()).unwrap_or_default());
@@ -179,7 +179,7 @@ pub async fn go_on(
     let mut recorder = stage.recorder();
     let mut notices = Vec::new();
     let is_new = |beside: &Beside| !before.beside.iter().any(|(server, _)| *server == beside.server);
-    for beside in plan.apart.iter().filter_map(Beside::of).filter(is_new) {
+    for beside in plan.apart.iter().filter_map(Beside::for_destination).filter(is_new) {
         let options =
             SiteOptions { seed: rules.seed.wrapping_add(1), is_isolated: true, ..SiteOptions::default() };
         notices.push(add_beside(&mut stage, &mut recorder, &beside, options).await?);
@@ -220,7 +220,7 @@ async fn play(
 ) -> anyhow::Result<Played> {
     let home = stage.site().cluster();
     let install = Install { cluster: &home, projects: &plan.projects, settings: plan.argo_settings.as_ref() };
-    let refused = rows::refused(&install.applications(&plan.roots).await?);
+    let refused = app_rows::refused(&install.applications(&plan.roots).await?);
     let mut director = Director {
         rules,
         refused,
@@ -352,11 +352,11 @@ impl Director {
         let Some(controller) = stage.engine() else { return Ok(Next::Wait(next_fault)) };
         let now = stage.site().now();
         let rows = rows_of(controller, &self.refused);
-        self.stillness.look(&rows, now);
+        self.stillness.observe(&app_rows, now);
         if self.rules.sync_all {
-            self.sync_all(&rows, &stage.site().cluster()).await?;
+            self.sync_all(&app_rows, &stage.site().cluster()).await?;
         }
-        let progress = Progress { controller, rows: &rows, now, syncs_all: self.rules.sync_all };
+        let progress = Progress { controller, rows: &app_rows, now, syncs_all: self.rules.sync_all };
         let told = self.placeholders.stand_in(progress, &mut self.stillness).await;
         self.notices.extend(told);
         if next_fault.is_none() {
@@ -376,9 +376,9 @@ impl Director {
     }
 
     async fn sync_all(&mut self, rows: &[Row], cluster: &Cluster) -> anyhow::Result<()> {
-        for row in rows.iter().filter(|row| row.waits_for_a_person()) {
+        for row in app_rows.iter().filter(|row| row.waits_for_a_person()) {
             if self.asked.insert((row.namespace.clone(), row.name.clone(), row.revision.clone())) {
-                sync::ask(cluster, row).await?;
+                sync_requests::ask(cluster, row).await?;
             }
         }
         Ok(())

@@ -32,7 +32,7 @@ pub struct Ended {
 
 impl Ended {
     /// Of a story.
-    pub fn of(story: &Story) -> Self {
+    pub fn from_story(story: &Story) -> Self {
         let red = story.applications.iter().filter(|app| !app.is_green);
         Self {
             outcome: story.outcome,

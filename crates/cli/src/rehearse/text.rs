@@ -46,14 +46,14 @@ pub fn some_of(names: &[String], most: usize) -> String {
 }
 
 /// An object: `Deployment shop/web`.
-pub fn shown(key: &ResourceKey) -> String {
+pub fn object_name(key: &ResourceKey) -> String {
     let place = if key.namespace.is_empty() { String::new() } else { format!("{}/", key.namespace) };
     format!("{} {place}{}", key.kind, key.name)
 }
 
 /// The same with the namespace left out where all the world is in one.
 pub fn named(key: &ResourceKey) -> String {
-    if is_application(key) { format!("Application {}", key.name) } else { shown(key) }
+    if is_application(key) { format!("Application {}", key.name) } else { object_name(key) }
 }
 
 /// Whether it is an Application.
@@ -63,8 +63,8 @@ pub fn is_application(key: &ResourceKey) -> bool {
 
 /// The first line of all: how it ends.
 pub fn verdict(report: &Report) -> String {
-    let end = ended(&Ended::of(&report.story));
-    let long: Vec<String> = report.too_long_unavailable.iter().map(shown).collect();
+    let end = ended(&Ended::from_story(&report.story));
+    let long: Vec<String> = report.too_long_unavailable.iter().map(object_name).collect();
     match &report.change {
         _ if !long.is_empty() => format!("unavailable for too long: {}; {end}", some_of(&long, NAMED)),
         None => end,
@@ -283,7 +283,7 @@ fn outages(story: &Story, text: &mut String) {
     }
     let _ = writeln!(text, "\nunavailable after it was there:");
     for (object, told) in all.iter().take(OBJECTS) {
-        let _ = writeln!(text, "  {}: {told}", shown(object));
+        let _ = writeln!(text, "  {}: {told}", object_name(object));
     }
     if all.len() > OBJECTS {
         let _ = writeln!(text, "  and {} more", all.len() - OBJECTS);

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 
 use tiphys_apiserver::{KubernetesVersion, ServiceNetwork};
 
-use super::stand_ins;
+use super::placeholder_kinds;
 use crate::duration;
 
 /// Run a repository's Applications on the embedded cluster and follow its changes.
@@ -47,7 +47,7 @@ pub struct Args {
     /// ConfigMaps that pods name, which people make by hand. With `never` waves also wait for Applications whose
     /// sources cannot be had.
     #[arg(long, value_enum, default_value_t = stand_ins::When::Auto, value_name = "WHEN")]
-    pub stand_ins: stand_ins::When,
+    pub stand_ins: placeholder_kinds::When,
     /// How often a repository given by its address is asked for new commits.
     #[arg(long, default_value = "30s", value_parser = duration::parse, value_name = "DURATION")]
     pub poll: Duration,

@@ -2,28 +2,28 @@
 
 mod argocd;
 mod args;
-mod by_hand;
-mod causes;
-pub mod clusters;
-mod follow;
-pub mod install;
-mod issuers;
-pub mod network;
-mod nodes;
+mod placeholder_secrets;
+mod unhealthy_causes;
+pub mod extra_clusters;
+mod change_watch;
+pub mod bootstrap;
+mod placeholder_issuers;
+pub mod service_network;
+mod placeholder_nodes;
 pub mod plan;
-mod presupposed;
+mod placeholder_platform;
 pub mod progress;
 mod report;
-mod rollouts;
-pub mod rows;
-pub mod settle;
+mod set_rollouts;
+pub mod app_rows;
+pub mod quiescence;
 mod signals;
-pub mod stand_ins;
-pub mod standing;
-pub mod sync;
+pub mod placeholder_kinds;
+pub mod placeholders;
+pub mod sync_requests;
 mod table;
 pub mod twin;
-mod waits;
+mod wait_messages;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -53,17 +53,17 @@ use crate::{
 };
 pub use args::Args;
 use args::Output;
-use clusters::Clusters;
-pub use clusters::kubeconfig_for;
-use follow::{Commits, Edits};
-use install::ByHand;
+use extra_clusters::Clusters;
+pub use extra_clusters::kubeconfig_for;
+use change_watch::{Commits, Edits};
+use bootstrap::ByHand;
 use plan::{Plan, Request, Start, brings_settings, installed, is_led_to, prepare, rendered_classes};
 use progress::{Progress, rows_of};
 use report::Reporter;
-use rows::Row;
-use settle::Stillness;
+use app_rows::Row;
+use quiescence::Stillness;
 pub(crate) use signals::Signals;
-use standing::Placeholders;
+use placeholders::Placeholders;
 use twin::Twin;
 pub(crate) use twin::listen_error;
 
@@ -105,8 +105,8 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
     reporter.plan(&survey);
     notices.iter().for_each(|notice| reporter.notice(notice));
     let exists = args.state.as_ref().is_some_and(|folder| folder.exists());
-    let network = network::chosen(args.service_cluster_ip_range, exists, repository.tree.as_ref());
-    network.told.iter().for_each(|told| reporter.notice(told));
+    let network = service_network::chosen(args.service_cluster_ip_range, exists, repository.tree.as_ref());
+    service_network.told.iter().for_each(|told| reporter.notice(told));
     let folder = repository.root.clone();
     let purpose = Purpose {
         place: args.place.clone(),
@@ -114,15 +114,15 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         served: folder.map(|folder| Served { folder, by_revision: args.respect_revisions }),
     };
     let registration = Arc::new(Registration::open(purpose, args.kubeconfig.as_deref())?);
-    let twin = Twin::start(args, network.range, &registration).await?;
+    let twin = Twin::start(args, service_network.range, &registration).await?;
     reporter.cluster(&twin.address, &registration.kubeconfig(), twin.ready_in);
     let install =
-        install::Install { cluster: &twin.cluster, projects: &projects, settings: argo_settings.as_ref() };
-    install.definitions().await?;
-    let refused = install.applications(&roots).await?;
+        bootstrap::Install { cluster: &twin.cluster, projects: &projects, settings: argo_settings.as_ref() };
+    bootstrap.definitions().await?;
+    let refused = bootstrap.applications(&roots).await?;
     let mut clusters = Clusters::beside(registration.clone());
     for destination in &apart {
-        let told = clusters.provide(args, &twin.cluster, destination).await?;
+        let told = extra_clusters.provide(args, &twin.cluster, destination).await?;
         told.iter().for_each(|text| reporter.notice(text));
     }
     let settings = Settings {
@@ -132,8 +132,8 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
             (false, true) => Destinations::AllHere,
             (false, false) => Destinations::Apart,
         },
-        opener: Some(clusters.opener()),
-        pass_out_of_reach: args.stand_ins != stand_ins::When::Never,
+        opener: Some(extra_clusters.opener()),
+        pass_out_of_reach: args.stand_ins != placeholder_kinds::When::Never,
         ..settings::by_rules_of(args.argo_cd)
     };
     let controller =
@@ -144,15 +144,15 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
     {
         reporter.notice(&format!("argocd --core will not find what it looks for: {error:#}"));
     }
-    let edits = if args.once { Edits::none() } else { Edits::of(&repository, &mut reporter) };
-    let commits = Commits::of(&repository, args);
+    let edits = if args.once { Edits::none() } else { Edits::watch(&repository, &mut reporter) };
+    let commits = Commits::poll(&repository, args);
     let installed = installed(&roots, &projects);
     let placeholders = Placeholders::new(args.stand_ins, rendered_classes(&survey));
     let mut session = Session {
         args,
         controller,
         twin,
-        clusters: (!apart.is_empty()).then_some(clusters),
+        clusters: (!apart.is_empty()).then_some(extra_clusters),
         repository,
         survey,
         declared,
@@ -160,13 +160,13 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         commits,
         installed,
         argo_settings,
-        refused: rows::refused(&refused),
+        refused: app_rows::refused(&refused),
         asked: BTreeSet::new(),
         reporter,
         started,
         was_green: false,
         stuck_since: None,
-        stillness: Stillness::with_quiet(if args.once { settle::QUIET } else { settle::QUIET_FOR_A_PERSON }),
+        stillness: Stillness::with_quiet(if args.once { quiescence::QUIET } else { quiescence::QUIET_FOR_A_PERSON }),
         has_said_why: false,
         placeholders,
         unattended: BTreeSet::new(),
@@ -312,64 +312,64 @@ impl Session<'_> {
 
     /// Whether it is over: with `--once`, when all is green or nothing can become green any more.
     async fn judge(&mut self, rows: &[Row], stale: &mut bool) -> Option<anyhow::Result<()>> {
-        if self.progress(rows).is_green() {
+        if self.progress(app_rows).is_green() {
             self.stuck_since = None;
             self.tell_of_unattended();
             if self.args.once {
-                self.reporter.end(rows, true);
+                self.reporter.end(app_rows, true);
                 return Some(Ok(()));
             }
             if !std::mem::replace(&mut self.was_green, true) {
-                self.reporter.green(rows);
+                self.reporter.green(app_rows);
             }
             return None;
         }
         self.was_green = false;
         // The engine may still be about to look at the last of them.
-        *stale |= rows.iter().any(|row| !self.progress(rows).has_seen(row));
+        *stale |= app_rows.iter().any(|row| !self.progress(app_rows).has_seen(row));
         let is_over =
-            self.progress(rows).has_seen_all() && self.stillness.is_quiet(&self.controller.caches());
+            self.progress(app_rows).has_seen_all() && self.stillness.is_quiet(&self.controller.caches());
         if is_over && self.args.once {
-            return Some(Err(self.give_up(rows.to_vec()).await));
+            return Some(Err(self.give_up(app_rows.to_vec()).await));
         }
         if !self.args.once {
             if is_over && !std::mem::replace(&mut self.has_said_why, true) {
-                self.say_why(rows.to_vec()).await;
+                self.say_why(app_rows.to_vec()).await;
             }
             self.has_said_why &= self.stillness.is_settled();
         }
-        if !self.args.once || !self.progress(rows).is_stuck() {
+        if !self.args.once || !self.progress(app_rows).is_stuck() {
             self.stuck_since = None;
             return None;
         }
         *stale = true;
         let is_over = self.stuck_since.get_or_insert_with(Instant::now).elapsed() >= STUCK;
         // What stands in for something out of reach is put in place once nothing moves, and moves things again.
-        if !is_over || self.progress(rows).is_anything_out_of_reach() && !self.stillness.is_settled() {
+        if !is_over || self.progress(app_rows).is_anything_out_of_reach() && !self.stillness.is_settled() {
             return None;
         }
-        Some(Err(self.give_up(rows.to_vec()).await))
+        Some(Err(self.give_up(app_rows.to_vec()).await))
     }
 
     /// Tells of what is not green, and why; there is nothing more to wait for.
     async fn give_up(&mut self, rows: Vec<Row>) -> anyhow::Error {
-        self.say_why(rows).await;
+        self.say_why(app_rows).await;
         Reported.into()
     }
 
     /// Tells of what is not green, and why.
     async fn say_why(&mut self, mut rows: Vec<Row>) {
-        let unseen: Vec<bool> = rows.iter().map(|row| !self.progress(&rows).has_seen(row)).collect();
-        let unseen = rows.iter_mut().zip(unseen).filter(|(_, unseen)| *unseen);
+        let unseen: Vec<bool> = app_rows.iter().map(|row| !self.progress(&app_rows).has_seen(row)).collect();
+        let unseen = app_rows.iter_mut().zip(unseen).filter(|(_, unseen)| *unseen);
         unseen.for_each(|(row, _)| row.tell_of_sources());
-        causes::add(&mut rows, &self.sites()).await;
-        self.reporter.end(&rows, false);
-        if self.args.stand_ins == stand_ins::When::Auto && rows.iter().any(Row::lacks_what_people_make) {
+        unhealthy_causes::add(&mut app_rows, &self.sites()).await;
+        self.reporter.end(&app_rows, false);
+        if self.args.stand_ins == placeholder_kinds::When::Auto && app_rows.iter().any(Row::lacks_what_people_make) {
             self.reporter.notice(
                 "Secrets and ConfigMaps that pods name and nothing brings are made by hand; --stand-ins always puts some in their place",
             );
         }
-        if self.args.stand_ins == stand_ins::When::Auto && rows.iter().any(Row::lacks_a_namespace) {
+        if self.args.stand_ins == placeholder_kinds::When::Auto && app_rows.iter().any(Row::lacks_a_namespace) {
             self.reporter.notice(
                 "namespaces that nothing brings are made by hand, or by `CreateNamespace=true`; --stand-ins always makes them",
             );
@@ -399,28 +399,28 @@ impl Session<'_> {
 
     fn progress<'r>(&'r self, rows: &'r [Row]) -> Progress<'r> {
         let syncs_all = self.args.sync_all;
-        Progress { controller: &self.controller, rows, now: Timestamp::now(), syncs_all }
+        Progress { controller: &self.controller, app_rows, now: Timestamp::now(), syncs_all }
     }
 
     /// Puts things in the place of those that are out of reach, once nothing else moves.
     async fn stand_in(&mut self, rows: &[Row]) {
         let now = Timestamp::now();
-        self.stillness.look(rows, now);
-        let progress = Progress { controller: &self.controller, rows, now, syncs_all: self.args.sync_all };
+        self.stillness.observe(app_rows, now);
+        let progress = Progress { controller: &self.controller, app_rows, now, syncs_all: self.args.sync_all };
         let told = self.placeholders.stand_in(progress, &mut self.stillness).await;
         told.iter().for_each(|text| self.reporter.notice(text));
     }
 
     /// Every cluster with its live state, the engine's own first.
     fn sites(&self) -> Vec<(Cluster, LiveCache)> {
-        standing::sites(&self.controller)
+        placeholders::sites(&self.controller)
     }
 
     /// Starts the clusters of destinations that were not known before.
     async fn provide_clusters(&mut self) {
         let Some(clusters) = &mut self.clusters else { return };
-        for destination in rows::destinations(self.controller.cache()) {
-            match clusters.provide(self.args, &self.twin.cluster, &destination).await {
+        for destination in app_rows::destinations(self.controller.cache()) {
+            match extra_clusters.provide(self.args, &self.twin.cluster, &destination).await {
                 Ok(told) => told.iter().for_each(|text| self.reporter.notice(text)),
                 Err(error) => self.reporter.notice(&format!("{error:#}")),
             }
@@ -429,11 +429,11 @@ impl Session<'_> {
 
     /// With --sync-all, asks for a sync of what nobody else would: once for each revision.
     async fn sync_all(&mut self, rows: &[Row]) {
-        for row in rows.iter().filter(|row| self.args.sync_all && row.waits_for_a_person()) {
+        for row in app_rows.iter().filter(|row| self.args.sync_all && row.waits_for_a_person()) {
             if !self.asked.insert((row.namespace.clone(), row.name.clone(), row.revision.clone())) {
                 continue;
             }
-            if let Err(error) = sync::ask(&self.twin.cluster, row).await {
+            if let Err(error) = sync_requests::ask(&self.twin.cluster, row).await {
                 self.reporter.notice(&format!("{} cannot be synced: {error:#}", row.name));
             }
         }
@@ -479,13 +479,13 @@ impl Session<'_> {
         }
         let Start { roots, projects, argo_settings, .. } = Start::of(&self.survey, &self.declared);
         let had = self.argo_settings.take().filter(|_| !brings_settings(&self.survey));
-        self.argo_settings = argo_settings.or(had.map(install::without_settings));
-        let install = install::Install {
+        self.argo_settings = argo_settings.or(had.map(bootstrap::without_settings));
+        let install = bootstrap::Install {
             cluster: &self.twin.cluster,
             projects: &projects,
             settings: self.argo_settings.as_ref(),
         };
-        self.refused = rows::refused(&install.applications(&roots).await?);
+        self.refused = app_rows::refused(&bootstrap.applications(&roots).await?);
         let present = installed(&roots, &projects);
         // What a broken file held is not gone.
         if faults.is_empty() {
@@ -495,7 +495,7 @@ impl Session<'_> {
                 }
                 self.reporter
                     .notice(&format!("{} {} is in the repository no more; it is deleted", key.0, key.2));
-                install.remove(gone).await?;
+                bootstrap.remove(gone).await?;
             }
             self.installed = present;
         }

@@ -12,7 +12,7 @@ use tiphys_value::{ObjectExt as _, RenderedObject, ResourceKey, Value};
 use tiphys_vfs::is_below;
 
 use super::{
-    install::{self, ByHand},
+    bootstrap::{self, ByHand},
     some_of,
 };
 use crate::{
@@ -97,11 +97,11 @@ impl Start {
             }
         }
         start.projects = bootstrap.by_hand().iter().map(|it| ByHand::of(it)).collect();
-        start.projects.extend(clusters.iter().map(install::cluster_secret));
+        start.projects.extend(clusters.iter().map(bootstrap::cluster_secret));
         let open = |name: &String| ByHand {
             place: "AppProject".to_owned(),
             file: String::new(),
-            object: install::open_project(name),
+            object: bootstrap::open_project(name),
         };
         start.projects.extend(start.undeclared.iter().map(open).collect::<Vec<_>>());
         start

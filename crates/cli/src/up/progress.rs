@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use tiphys_controller::{AppKey, Controller};
 
-use super::rows::{self, Row};
+use super::app_rows::{self, Row};
 
 /// The Applications as they stand, and what the engine knows of them.
 #[derive(Clone, Copy)]
@@ -20,12 +20,12 @@ pub struct Progress<'a> {
 
 /// The Applications of an engine, and those that its cluster did not take.
 pub fn rows_of(controller: &Controller, refused: &[Row]) -> Vec<Row> {
-    let mut rows = rows::of(controller.cache());
-    for row in rows.iter_mut().filter(|row| !row.is_set) {
+    let mut rows = app_rows::from_cache(controller.cache());
+    for row in app_rows.iter_mut().filter(|row| !row.is_set) {
         row.is_out_of_reach = controller.is_out_of_reach(&key_of(row));
     }
-    rows.extend(refused.iter().cloned());
-    rows
+    app_rows.extend(refused.iter().cloned());
+    app_rows
 }
 
 fn key_of(row: &Row) -> AppKey {
@@ -60,13 +60,13 @@ impl Progress<'_> {
         };
         let waits_for_broken = |row: &Row| {
             let names: Vec<&str> =
-                rows.iter().filter(|row| broken(row)).map(|row| row.name.as_str()).collect();
+                app_rows.iter().filter(|row| broken(row)).map(|row| row.name.as_str()).collect();
             let awaited: Vec<_> = row.awaited_applications().collect();
             !awaited.is_empty() && awaited.iter().all(|name| names.contains(name))
         };
-        !rows.is_empty()
-            && rows.iter().all(|row| self.has_seen(row))
-            && rows.iter().filter(|row| !row.is_green()).all(|row| broken(row) || waits_for_broken(row))
+        !app_rows.is_empty()
+            && app_rows.iter().all(|row| self.has_seen(row))
+            && app_rows.iter().filter(|row| !row.is_green()).all(|row| broken(row) || waits_for_broken(row))
     }
 
     /// Whether the engine has looked at an Application.

@@ -13,8 +13,8 @@ use tiphys_diag::sanitize;
 use tiphys_graph::Survey;
 use tiphys_sync::Wait;
 
-use super::{rows::Row, table::table, waits};
-use crate::duration::shown;
+use super::{app_rows::Row, table::table, wait_messages};
+use crate::duration::humanize;
 
 /// Tells of progress.
 pub struct Reporter {
@@ -85,7 +85,7 @@ impl Reporter {
             }));
             return;
         }
-        self.line(&format!("cluster ready in {} at {address}; point kubectl at it with", shown(ready_in)));
+        self.line(&format!("cluster ready in {} at {address}; point kubectl at it with", humanize(ready_in)));
         self.line(&format!("\n    export KUBECONFIG={}\n", kubeconfig.display()));
     }
 
@@ -131,7 +131,7 @@ impl Reporter {
             if self.json {
                 self.event(json!({"event": "deleted", "namespace": namespace, "name": name}));
             } else {
-                self.line(&format!("{:>7}  {name} is deleted", shown(self.started.elapsed())));
+                self.line(&format!("{:>7}  {name} is deleted", humanize(self.started.elapsed())));
             }
         }
         moved
@@ -140,7 +140,7 @@ impl Reporter {
     /// All is green: the table the first time, a line later.
     pub fn green(&mut self, rows: &[Row]) {
         if std::mem::replace(&mut self.was_green, true) && !self.json {
-            self.line(&format!("{:>7}  {}", shown(self.started.elapsed()), all_green(rows)));
+            self.line(&format!("{:>7}  {}", humanize(self.started.elapsed()), all_green(rows)));
         } else {
             self.end(rows, true);
         }
@@ -156,7 +156,7 @@ impl Reporter {
         }
         self.line(&format!("\n{}", table(rows)));
         if green {
-            self.line(&format!("{} after {}", all_green(rows), shown(self.started.elapsed())));
+            self.line(&format!("{} after {}", all_green(rows), humanize(self.started.elapsed())));
             let sets: Vec<&Row> = rows.iter().filter(|row| row.is_set).collect();
             for alike in alike(&sets) {
                 let names: Vec<&str> = alike.iter().map(|set| set.title.as_str()).collect();
@@ -178,7 +178,7 @@ impl Reporter {
             let row = rows[0];
             let names: Vec<&str> = rows.iter().map(|row| row.title.as_str()).collect();
             self.line(&format!("\n{}: {} {}", names.join(", "), row.sync.as_str(), row.health_text()));
-            for line in waits::lines(&row.waits) {
+            for line in wait_messages::lines(&row.waits) {
                 self.line(&format!("  {line}"));
             }
             for reason in together(&beside(&row.reasons, &row.waits)) {
@@ -240,7 +240,7 @@ impl Reporter {
     fn described(&self, row: &Row) -> String {
         format!(
             "{:>7}  {:<24} wave {:>3}  {:<9}  {:<11}  {}",
-            shown(self.started.elapsed()),
+            humanize(self.started.elapsed()),
             sanitize::line(&row.title),
             row.wave,
             row.sync.as_str(),

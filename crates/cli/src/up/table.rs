@@ -1,6 +1,6 @@
 //! The table of all Applications.
 
-use super::rows::Row;
+use super::app_rows::Row;
 
 const HEADER: [&str; 6] = ["WAVE", "APPLICATION", "SYNC", "HEALTH", "REVISION", "RESOURCES"];
 

@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 fn the_reference_is_up_to_date() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cli.md");
     let committed = fs::read_to_string(page).expect("docs/cli.md is committed");
-    let current = tiphys_cli::reference::markdown(&tiphys_cli::command());
+    let current = tiphys_cli::cli_reference::markdown(&tiphys_cli::command());
     assert!(committed == current, "docs/cli.md is out of date: run `cargo xtask docs`");
 }
 
@@ -15,6 +15,6 @@ fn the_definitions_to_install_are_up_to_date() {
     for folder in ["install", "chart/tiphys/files"] {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(folder).join("crds.yaml");
         let committed = fs::read_to_string(file).expect("crds.yaml is committed");
-        assert!(committed == tiphys_cli::reference::definitions(), "run `cargo xtask docs`");
+        assert!(committed == tiphys_cli::cli_reference::definitions(), "run `cargo xtask docs`");
     }
 }

@@ -11,8 +11,8 @@ use tiphys_value::{ObjectExt, ResourceKey, Value, json};
 
 use super::{HOOKS, Stage, delete};
 use crate::{
-    AppKey, Level, engine::Engine, executor::remove_finalizer, live::Kinds, places::Place, reconcile::Next,
-    undeclared::applicable,
+    AppKey, Refresh, engine::Engine, executor::remove_finalizer, live_state::Kinds, destinations::ConnectedCluster, reconcile::Next,
+    apply_fixups::applicable,
 };
 
 /// How long after a hook failed it is run again.
@@ -46,10 +46,10 @@ impl Engine {
         self: &Arc<Self>,
         key: &AppKey,
         app: &Application,
-        place: &Arc<Place>,
+        place: &Arc<ConnectedCluster>,
         stage: HookType,
     ) -> Stage {
-        let rendering = self.rendering(key, app, Level::Sources, place).await;
+        let rendering = self.rendering(key, app, Refresh::Sources, place).await;
         let good = match &rendering.targets {
             Ok(_) => Some(rendering.clone()),
             Err(_) => self.last_good_rendering(key, &rendering),
@@ -85,7 +85,7 @@ impl Engine {
         &self,
         key: &AppKey,
         app: &Application,
-        place: &Place,
+        place: &ConnectedCluster,
         stage: HookType,
         hooks: &[Value],
     ) -> Stage {
@@ -140,7 +140,7 @@ impl Engine {
     async fn create_hook(
         &self,
         app: &Application,
-        place: &Place,
+        place: &ConnectedCluster,
         hook: &Value,
         at: &ResourceKey,
     ) -> Result<(), String> {
@@ -168,7 +168,7 @@ impl Engine {
         &self,
         key: &AppKey,
         app: &Application,
-        place: &Place,
+        place: &ConnectedCluster,
         stage: HookType,
         failed: Vec<(Arc<Value>, String)>,
     ) -> Next {
@@ -199,14 +199,14 @@ impl Engine {
     }
 
     /// Takes our finalizer off a hook.
-    async fn let_go(&self, app: &Application, place: &Place, live: &Value) -> Result<(), String> {
+    async fn let_go(&self, app: &Application, place: &ConnectedCluster, live: &Value) -> Result<(), String> {
         let cluster = self.acting_to_delete(app, place)?;
         let done = remove_finalizer(&cluster, &live.gvk(), &live.resource_key(), names::HOOK_FINALIZER).await;
         done.map(|_| ()).map_err(|error| error.to_string())
     }
 
     /// Lets go of a hook and deletes it.
-    async fn remove_hook(&self, app: &Application, place: &Place, live: &Value) -> Result<(), String> {
+    async fn remove_hook(&self, app: &Application, place: &ConnectedCluster, live: &Value) -> Result<(), String> {
         self.let_go(app, place, live).await?;
         if live.is_terminating() {
             return Ok(());
@@ -220,7 +220,7 @@ impl Engine {
         &self,
         key: &AppKey,
         app: &Application,
-        place: &Place,
+        place: &ConnectedCluster,
         stage: HookType,
     ) -> Stage {
         let instance = app.instance_name(&self.settings.namespace);

@@ -17,9 +17,9 @@ use tiphys_value::{ObjectExt, Value, json};
 use crate::{
     AppKey,
     engine::Engine,
-    places::{Absent, Place},
+    destinations::{Absent, ConnectedCluster},
     reconcile::{Next, own_key},
-    status,
+    status_writer,
 };
 
 /// How long after a deletion was refused it is asked for again.
@@ -100,7 +100,7 @@ impl Engine {
     }
 
     /// Deletes the objects of an Application, the highest wave first.
-    async fn delete_members(self: &Arc<Self>, key: &AppKey, app: &Application, place: &Place) -> Stage {
+    async fn delete_members(self: &Arc<Self>, key: &AppKey, app: &Application, place: &ConnectedCluster) -> Stage {
         let propagation = match app.cascade() {
             Cascade::Background => Propagation::Background,
             Cascade::Foreground | Cascade::Orphan => Propagation::Foreground,
@@ -183,13 +183,13 @@ impl Engine {
     ///
     /// # Errors
     /// The project has to name somebody and does not.
-    pub(crate) fn acting(&self, app: &Application, place: &Place) -> Result<Cluster, String> {
+    pub(crate) fn acting(&self, app: &Application, place: &ConnectedCluster) -> Result<Cluster, String> {
         self.acting_by(app, place, self.installation().argo.impersonation)
     }
 
     /// The same for a deletion, which the engine makes itself where the project names nobody: else what cannot be synced
     /// could not be deleted either (Argo CD, controller `applyImpersonationConfig`).
-    fn acting_to_delete(&self, app: &Application, place: &Place) -> Result<Cluster, String> {
+    fn acting_to_delete(&self, app: &Application, place: &ConnectedCluster) -> Result<Cluster, String> {
         let impersonation = Impersonation { enforced: false, ..self.installation().argo.impersonation };
         self.acting_by(app, place, impersonation)
     }
@@ -197,7 +197,7 @@ impl Engine {
     fn acting_by(
         &self,
         app: &Application,
-        place: &Place,
+        place: &ConnectedCluster,
         impersonation: Impersonation,
     ) -> Result<Cluster, String> {
         let user = self.policy_of(app)?.service_account(app, impersonation)?;
@@ -214,7 +214,7 @@ impl Engine {
     ///
     /// # Errors
     /// There are some, and the project that has to permit them is not known.
-    pub(crate) fn members(&self, app: &Application, place: &Place) -> Result<Members, String> {
+    pub(crate) fn members(&self, app: &Application, place: &ConnectedCluster) -> Result<Members, String> {
         let instance = app.instance_name(&self.settings.namespace);
         let mut members = place.cache.tracked_by(&instance);
         members.retain(|object| {
@@ -249,7 +249,7 @@ impl Engine {
     async fn set_finalizers(&self, key: &AppKey, app: &Application, finalizers: &[&String]) {
         let patch =
             json!({"metadata": {"finalizers": finalizers, "resourceVersion": app.metadata.resource_version}});
-        match status::patch_application(&self.cache, key, &patch).await {
+        match status_writer::patch_application(&self.cache, key, &patch).await {
             Ok(_) => {}
             // Whoever changed it leads back here.
             Err(error) if error.is_not_found() || error.is_conflict() => {}
@@ -259,7 +259,7 @@ impl Engine {
 
     /// Puts what the deletion waits for, or why it does not get on, into the status.
     async fn report(&self, key: &AppKey, app: &Application, kind: ConditionType, message: String) {
-        let message = status::bounded(message);
+        let message = status_writer::bounded(message);
         let known = &app.status.conditions;
         if known.len() == 1 && known[0].kind == kind && known[0].message == message {
             return;
@@ -267,7 +267,7 @@ impl Engine {
         let mut condition = Condition::new(kind, message);
         condition.last_transition_time = Some(Time::from(self.now()));
         let patch = json!({"status": {"conditions": [condition]}});
-        if let Err(error) = status::patch_application(&self.cache, key, &patch).await {
+        if let Err(error) = status_writer::patch_application(&self.cache, key, &patch).await {
             self.lost_write(key, &error);
         }
     }

@@ -13,14 +13,14 @@ use tiphys_sync::SyncState;
 use tiphys_value::Value;
 
 use super::{family, labels_of, pairs_of};
-use crate::{AppKey, engine::Engine, status::application_kind};
+use crate::{AppKey, engine::Engine, status_writer::application_kind};
 
 /// The rows of every Application, as they were when somebody asked last.
 #[derive(Default)]
-pub(crate) struct AppMetrics(Mutex<Known>);
+pub(crate) struct AppMetrics(Mutex<RowCache>);
 
 #[derive(Default)]
-struct Known {
+struct RowCache {
     /// Whether `rows` are of all Applications, but for those that changed.
     is_whole: bool,
     rows: BTreeMap<AppKey, Rows>,
@@ -51,7 +51,7 @@ impl AppMetrics {
         self.lock().is_whole = false;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, RowCache> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -61,13 +61,13 @@ impl AppMetrics {
         if known.is_whole && known.labels == labels {
             return std::mem::take(&mut known.changed);
         }
-        *known = Known { is_whole: true, labels: labels.to_vec(), ..Known::default() };
+        *known = RowCache { is_whole: true, labels: labels.to_vec(), ..RowCache::default() };
         all()
     }
 }
 
 impl Rows {
-    fn of(object: &Value, labels: &[String]) -> Option<Self> {
+    fn from_object(object: &Value, labels: &[String]) -> Option<Self> {
         let app = Application::from_value(object).ok()?;
         let with =
             |kind: &'static str, value: String| labels_of(&[pairs_of(&app), vec![(kind, value)]].concat());
@@ -106,7 +106,7 @@ impl Engine {
         let known = &self.metrics.apps;
         for key in known.take_changed(wanted, all) {
             let at = key.of_application();
-            let rows = self.cache.peek(&at).and_then(|object| Rows::of(&object, wanted));
+            let rows = self.cache.peek(&at).and_then(|object| Rows::from_object(&object, wanted));
             let mut known = known.lock();
             match rows {
                 Some(rows) => known.rows.insert(key, rows),
@@ -117,7 +117,7 @@ impl Engine {
     }
 }
 
-impl Known {
+impl RowCache {
     fn write(&self, text: &mut String) -> BTreeMap<AppKey, usize> {
         let one = |labels: &String| (labels.clone(), 1.0);
         let rows = || self.rows.values();

@@ -19,7 +19,7 @@ use tiphys_source::{GitRequests, Histogram};
 use tiphys_sync::{ApplyMethod, Outcome, Verb};
 use tiphys_value::{ObjectExt, Value};
 
-use crate::{AppKey, engine::Engine, places::Seen, sets::set_kind};
+use crate::{AppKey, engine::Engine, destinations::ClusterStatus, sets::set_kind};
 
 pub(crate) use apps::AppMetrics;
 
@@ -229,16 +229,16 @@ impl Engine {
 
     fn cluster_state(&self, text: &mut String) {
         let clusters = self.places.seen();
-        let server = |seen: &Seen| ("server", seen.server.clone());
-        let version = |seen: &Seen| {
+        let server = |seen: &ClusterStatus| ("server", seen.server.clone());
+        let version = |seen: &ClusterStatus| {
             let version = seen.place.as_ref().map(|place| place.kube_version.clone());
             let generic = version.and_then(|version| generic_version(&version).ok());
             ("k8s_version", generic.map_or_else(String::new, |version| format!("v{version}")))
         };
-        let rows = |labels: &dyn Fn(&Seen) -> Vec<(&'static str, String)>, value: &dyn Fn(&Seen) -> f64| {
+        let rows = |labels: &dyn Fn(&ClusterStatus) -> Vec<(&'static str, String)>, value: &dyn Fn(&ClusterStatus) -> f64| {
             clusters.iter().map(|seen| (labels_of(&labels(seen)), value(seen))).collect::<Vec<_>>()
         };
-        let named = |seen: &Seen| vec![server(seen), version(seen), ("name", seen.name.clone())];
+        let named = |seen: &ClusterStatus| vec![server(seen), version(seen), ("name", seen.name.clone())];
         family(text, "argocd_cluster_info", "gauge", "Clusters.", &rows(&named, &|_| 1.0));
         let help = "Whether clusters answer.";
         let answers =
@@ -254,7 +254,7 @@ impl Engine {
         family(text, "argocd_cluster_api_resource_objects", "gauge", help, &objects);
         let kinds = of(&|cache| cache.cluster().discovery().kinds().count());
         family(text, "argocd_cluster_api_resources", "gauge", "Kinds that are served.", &kinds);
-        let age = |seen: &Seen| seen.place.as_ref().map_or(0.0, |place| place.age().as_secs_f64());
+        let age = |seen: &ClusterStatus| seen.place.as_ref().map_or(0.0, |place| place.age().as_secs_f64());
         let ages = rows(&|seen| vec![server(seen)], &age);
         let help = "How long clusters have been followed, in seconds.";
         family(text, "argocd_cluster_cache_age_seconds", "gauge", help, &ages);

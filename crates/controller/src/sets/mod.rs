@@ -1,18 +1,18 @@
 //! ApplicationSets: generated, planned, carried out, and told of in their status.
 
-mod inputs;
-mod memory;
+mod generator_inputs;
+mod set_state;
 mod status;
 
 use std::{borrow::Cow, collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures::{StreamExt, stream};
-use inputs::Dependencies;
-pub use inputs::SetInputs;
-use memory::Yield;
-pub(crate) use memory::{Sets, set_kind};
-pub(crate) use status::Seen;
-use status::{Fault, HELD};
+use generator_inputs::Dependencies;
+pub use generator_inputs::SetInputs;
+use set_state::Yield;
+pub(crate) use set_state::{Sets, set_kind};
+pub(crate) use status::SetObservation;
+use status::{SetError, HELD};
 use tiphys_appset::{
     Brake, GenerateError, Generated, Plan, Policy, generate, is_owned_by, is_rolling, plan, removal_order,
     roll,
@@ -24,12 +24,12 @@ use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey, Value, json};
 use tokio::time::Instant;
 
 use crate::{
-    AppKey, Level,
+    AppKey, Refresh,
     blocking::blocking,
     engine::{Engine, GATHER_EDITS},
-    policy::or_default,
+    project_policy::or_default,
     reconcile::{Next, earliest},
-    status::{application_kind, application_resource, change},
+    status_writer::{application_kind, application_resource, change},
 };
 
 /// Who owns the fields of generated Applications.
@@ -45,7 +45,7 @@ const PLUGIN_REFRESH: Duration = Duration::from_secs(1800);
 
 impl Engine {
     /// Looks at an ApplicationSet once.
-    pub(crate) async fn reconcile_set(self: &Arc<Self>, key: &AppKey, level: Level) -> Next {
+    pub(crate) async fn reconcile_set(self: &Arc<Self>, key: &AppKey, level: Refresh) -> Next {
         let at = ResourceKey::new(names::GROUP, "ApplicationSet", &key.namespace, &key.name);
         let installation = self.installation();
         let served = installation.serves_sets(&key.namespace, &self.settings);
@@ -68,12 +68,12 @@ impl Engine {
             return self.again_in(RETRY);
         }
         let asked = set.annotation(names::APPLICATION_SET_REFRESH) == Some("true");
-        let made = self.yielded(key, &set, if asked { Level::Hard } else { level }).await;
-        let mut seen = Seen::default();
+        let made = self.yielded(key, &set, if asked { Refresh::Hard } else { level }).await;
+        let mut seen = SetObservation::default();
         let mut next = self.follow_set(key, &set, &made);
         match &made.generated {
             Err(error) => {
-                seen.fault = Some(Fault::new(reason_of(error), error.to_string()));
+                seen.fault = Some(SetError::new(reason_of(error), error.to_string()));
             }
             Ok(generated) => self.bring_about(&set, generated.clone(), &mut seen).await,
         }
@@ -86,7 +86,7 @@ impl Engine {
         }
         if seen.rollout.as_ref().is_some_and(|rollout| status::moves_on(&set, rollout)) {
             // A state that was entered now may be left at once.
-            self.sets.queue.add(key.clone(), Level::Live, Instant::now());
+            self.sets.queue.add(key.clone(), Refresh::LiveState, Instant::now());
         }
         if let Err(error) = self.show_set(&set, &seen, asked).await {
             tracing::warn!(set = %key.name, %error, "cannot write the status; it is tried again");
@@ -100,17 +100,17 @@ impl Engine {
         self: &Arc<Self>,
         key: &AppKey,
         set: &Arc<Value>,
-        level: Level,
+        level: Refresh,
     ) -> Arc<Yield> {
         let spec = set.get("spec").cloned().unwrap_or_default();
         if let Some(known) = self.sets.last(key)
-            && level == Level::Live
+            && level == Refresh::LiveState
             && known.spec == spec
             && known.generated.is_ok()
         {
             return known;
         }
-        if level == Level::Hard {
+        if level == Refresh::Hard {
             repositories_of(&spec, 0).into_iter().for_each(|url| self.repositories.expire_address(url));
         }
         let edits = self.edits();
@@ -131,7 +131,7 @@ impl Engine {
         self.sets.keep(key, made.clone());
         if self.edits() != edits && reads_files {
             // It may be of before the edits, and nobody knew then what it read.
-            self.sets.queue.add(key.clone(), Level::Sources, Instant::now() + GATHER_EDITS);
+            self.sets.queue.add(key.clone(), Refresh::Sources, Instant::now() + GATHER_EDITS);
         }
         made
     }
@@ -155,12 +155,12 @@ impl Engine {
         let often = installation.argo.sets.requeue_after.unwrap_or(installation.refresh);
         let default = if asks_plugin { PLUGIN_REFRESH } else { often };
         let wait = requeue_seconds(set.get("spec").unwrap_or(set), 0).map_or(default, Duration::from_secs);
-        self.sets.queue.add(key.clone(), Level::Sources, made.made_at + wait);
+        self.sets.queue.add(key.clone(), Refresh::Sources, made.made_at + wait);
         Next::default()
     }
 
     /// Plans the changes and carries them out.
-    async fn bring_about(&self, set: &Value, mut generated: Vec<Generated>, seen: &mut Seen) {
+    async fn bring_about(&self, set: &Value, mut generated: Vec<Generated>, seen: &mut SetObservation) {
         seen.generated = true;
         for one in &mut generated {
             if one.fault.is_none() {
@@ -174,7 +174,7 @@ impl Engine {
         let Some(policy) = Policy::from_set(set) else {
             let text = set.at(&["spec", "syncPolicy", "applicationsSync"]).cloned().unwrap_or_default();
             seen.fault =
-                Some(Fault::new("ApplicationValidationError", format!("applicationsSync {text} is none")));
+                Some(SetError::new("ApplicationValidationError", format!("applicationsSync {text} is none")));
             return;
         };
         let brake =
@@ -186,10 +186,10 @@ impl Engine {
     }
 
     /// Moves the rollout on. Without steps there is none, and nothing is changed.
-    fn roll(&self, set: &Value, generated: &mut [Generated], existing: &[Value], seen: &mut Seen) -> bool {
+    fn roll(&self, set: &Value, generated: &mut [Generated], existing: &[Value], seen: &mut SetObservation) -> bool {
         let steps = set.at(&["spec", "strategy", "rollingSync", "steps"]).and_then(Value::as_array);
         if steps.is_none_or(Vec::is_empty) {
-            seen.fault = Some(Fault::new("ApplicationSetRolloutError", "No steps defined for rollout"));
+            seen.fault = Some(SetError::new("ApplicationSetRolloutError", "No steps defined for rollout"));
             return false;
         }
         // What the rollout itself changes does not count as a new spec.
@@ -234,10 +234,10 @@ impl Engine {
     }
 
     /// Creates, updates and deletes; the first refusal by name.
-    async fn carry_out(&self, set: &Value, plan: &Plan) -> Option<Fault> {
+    async fn carry_out(&self, set: &Value, plan: &Plan) -> Option<SetError> {
         let resource = match application_resource(self.cache.cluster()).await {
             Ok(resource) => resource,
-            Err(error) => return Some(Fault::new("UpdateApplicationError", error.to_string())),
+            Err(error) => return Some(SetError::new("UpdateApplicationError", error.to_string())),
         };
         let creations: Vec<_> = plan.create.iter().map(|app| self.create_app(app)).collect();
         let updates: Vec<_> = plan
@@ -259,7 +259,7 @@ impl Engine {
             results
                 .into_iter()
                 .filter_map(Result::err)
-                .map(move |error| Fault::new(reason, error.to_string()))
+                .map(move |error| SetError::new(reason, error.to_string()))
         });
         failed.next()
     }
@@ -305,7 +305,7 @@ impl Engine {
     }
 
     /// Writes the status, and takes the request for a refresh away.
-    pub(crate) async fn show_set(&self, set: &Value, seen: &Seen, asked: bool) -> Result<(), ClusterError> {
+    pub(crate) async fn show_set(&self, set: &Value, seen: &SetObservation, asked: bool) -> Result<(), ClusterError> {
         let resource = self.set_resource().await?;
         let name = (set.namespace(), set.name());
         let cluster = self.cache.cluster();
@@ -431,13 +431,13 @@ fn reason_of(error: &GenerateError) -> &'static str {
 }
 
 /// The one fault that the status tells, with how many more there are.
-fn fault_of(generated: &[Generated], plan: &Plan, refused: Option<Fault>) -> Option<Fault> {
+fn fault_of(generated: &[Generated], plan: &Plan, refused: Option<SetError>) -> Option<SetError> {
     if let Some(held) = &plan.held {
         let message = format!(
             "{held}; approve it by setting the annotation {} to the present time",
             names::DELETION_APPROVED
         );
-        return Some(Fault::new(HELD, message));
+        return Some(SetError::new(HELD, message));
     }
     if refused.is_some() {
         return refused;
@@ -449,7 +449,7 @@ fn fault_of(generated: &[Generated], plan: &Plan, refused: Option<Fault>) -> Opt
     let last = faults.last()?;
     let more = faults.len() - 1;
     let tail = if more > 0 { format!(" (and {more} more)") } else { String::new() };
-    Some(Fault::new("ApplicationValidationError", format!("{last}{tail}")))
+    Some(SetError::new("ApplicationValidationError", format!("{last}{tail}")))
 }
 
 /// The shortest `requeueAfterSeconds` of any generator.

@@ -5,21 +5,21 @@ use tiphys_appset::Rollout;
 use tiphys_model::{Time, names};
 use tiphys_value::{Map, ObjectExt, Value, json};
 
-use crate::status::bounded;
+use crate::status_writer::bounded;
 
 /// How many Applications `status.resources` lists.
 const MAX_RESOURCES: usize = 5000;
 
 /// Why a set is not up to date.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct SetError {
     /// Reason for machines.
     pub reason: &'static str,
     /// Text for people.
     pub message: String,
 }
 
-impl Fault {
+impl SetError {
     pub fn new(reason: &'static str, message: impl Into<String>) -> Self {
         Self { reason, message: bounded(message.into()) }
     }
@@ -27,26 +27,26 @@ impl Fault {
 
 /// What a look at a set found out.
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct SetObservation {
     /// Whether the generators and the template yielded something.
     pub generated: bool,
     /// What is wrong.
-    pub fault: Option<Fault>,
+    pub fault: Option<SetError>,
     /// The rollout, if the set rolls.
     pub rollout: Option<Rollout>,
     /// The Applications that the set owns now.
     pub apps: Vec<std::sync::Arc<Value>>,
 }
 
-impl Seen {
+impl SetObservation {
     /// A look that a fault of the engine's own broke off.
     pub fn broken(told: &str) -> Self {
-        Self { fault: Some(Fault::new("UnknownError", told)), ..Self::default() }
+        Self { fault: Some(SetError::new("UnknownError", told)), ..Self::default() }
     }
 }
 
 /// The status after a look at a set.
-pub(crate) fn after(set: &Value, seen: &Seen, now: Timestamp) -> Value {
+pub(crate) fn after(set: &Value, seen: &SetObservation, now: Timestamp) -> Value {
     let mut status = set.get("status").cloned().filter(Value::is_object).unwrap_or_else(|| json!({}));
     let old = status.get("conditions").and_then(Value::as_array).cloned().unwrap_or_default();
     let conditions = conditions(set, seen, &old, Time::from(now));
@@ -87,7 +87,7 @@ fn resource(app: &Value) -> Value {
     Value::Object(entry)
 }
 
-fn conditions(set: &Value, seen: &Seen, old: &[Value], now: Time) -> Vec<Value> {
+fn conditions(set: &Value, seen: &SetObservation, old: &[Value], now: Time) -> Vec<Value> {
     let yes = "All applications have been generated successfully";
     let mut all = vec![match (&seen.fault, seen.generated) {
         (Some(fault), false) => ("ParametersGenerated", false, "ErrorOccurred", fault.message.clone()),
@@ -221,7 +221,7 @@ mod tests {
         let steps = json!([{"matchExpressions": []}]);
         let set = json!({"spec": {"strategy": {"type": "RollingSync", "rollingSync": {"steps": steps}}},
             "status": {"conditions": [progressing]}});
-        let status = after(&set, &Seen { generated: true, ..Seen::default() }, Timestamp::UNIX_EPOCH);
+        let status = after(&set, &SetObservation { generated: true, ..SetObservation::default() }, Timestamp::UNIX_EPOCH);
         assert_eq!(status["health"], json!({"status": "Progressing", "message": "step 1"}));
         let conditions = status["conditions"].as_array().expect("list");
         let kinds: Vec<&str> = conditions.iter().filter_map(|one| one.str_at(&["type"])).collect();
@@ -229,16 +229,16 @@ mod tests {
             kinds,
             ["ErrorOccurred", "ParametersGenerated", "ResourcesUpToDate", "RolloutProgressing"]
         );
-        let broken = after(&set, &Seen::broken("no"), Timestamp::UNIX_EPOCH);
+        let broken = after(&set, &SetObservation::broken("no"), Timestamp::UNIX_EPOCH);
         assert_eq!(broken["health"], json!({"status": "Degraded", "message": "no"}));
-        let plain = after(&json!({}), &Seen { generated: true, ..Seen::default() }, Timestamp::UNIX_EPOCH);
+        let plain = after(&json!({}), &SetObservation { generated: true, ..SetObservation::default() }, Timestamp::UNIX_EPOCH);
         assert_eq!(plain["health"]["status"], "Healthy");
     }
 
     #[test]
     fn a_fault_of_the_engine_is_told_and_takes_nothing_away() {
         let set = json!({"status": {"resources": [{"name": "a"}], "resourcesCount": 1}});
-        let status = after(&set, &Seen::broken("a fault of the engine"), Timestamp::UNIX_EPOCH);
+        let status = after(&set, &SetObservation::broken("a fault of the engine"), Timestamp::UNIX_EPOCH);
         assert_eq!((&status["resources"], &status["resourcesCount"]), (&json!([{"name": "a"}]), &json!(1)));
         let conditions = status["conditions"].as_array().expect("list");
         let fault = conditions.iter().find(|c| c["type"] == "ErrorOccurred").expect("told");
@@ -252,7 +252,7 @@ mod tests {
     fn a_failed_generator_keeps_resources_and_says_so() {
         let set = json!({"status": {"resources": [{"name": "a"}], "conditions": [
             {"type": "ErrorOccurred", "status": "True", "reason": "x", "message": "clone failed", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
-        let seen = Seen { fault: Some(Fault::new("x", "clone failed")), ..Seen::default() };
+        let seen = SetObservation { fault: Some(SetError::new("x", "clone failed")), ..SetObservation::default() };
         let status = after(&set, &seen, Timestamp::UNIX_EPOCH);
         assert_eq!(status["resources"], json!([{"name": "a"}]));
         let shown: Vec<_> = status["conditions"]

@@ -7,7 +7,7 @@ use tiphys_value::{ObjectExt, Value, json};
 use crate::stage::{
     APPLICATION, CONFIG_MAP, ENGINE, Stage, application, condition, config_map, message, phase,
 };
-use tiphys_stage::faults::Fault;
+use tiphys_stage::request_faults::RequestFault;
 
 const JOB: (&str, &str) = ("batch/v1", "Job");
 
@@ -115,7 +115,7 @@ async fn the_end_of_an_operation_comes_with_the_state_that_it_wrote() {
     // Between two writings of the status hours pass.
     stage.faults.plan(|method, path, _| {
         let is_status = method == "PATCH" && path.contains("/applications/app");
-        is_status.then_some(Fault::Late(Duration::from_secs(3600)))
+        is_status.then_some(RequestFault::Late(Duration::from_secs(3600)))
     });
     stage.apply(application("app", "app")).await;
     let app = stage.until_app("app", |app| phase(app) == "Succeeded").await;
@@ -134,7 +134,7 @@ async fn what_is_asked_for_while_an_operation_is_at_work_comes_after_it() {
     stage.until_app("app", |app| app["status"]["sync"]["status"] == "OutOfSync").await;
     stage.faults.plan(|method, path, _| {
         let applies = method == "PATCH" && path.contains("/configmaps/a") && !path.contains("dryRun");
-        applies.then_some(Fault::Late(Duration::from_secs(60)))
+        applies.then_some(RequestFault::Late(Duration::from_secs(60)))
     });
     stage.patch(APPLICATION, ENGINE, "app", json!({"operation": {"sync": {}}})).await;
     stage.until_object(CONFIG_MAP, "app", "a", |_| true).await;

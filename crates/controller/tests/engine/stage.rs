@@ -8,11 +8,11 @@ use tempfile::TempDir;
 use tiphys_cluster::{ApplyOptions, Cluster, PatchType, Propagation, Resource};
 use tiphys_controller::{Controller, Settings, crds};
 use tiphys_source::{Fetcher, LocalRepositories, Repositories, WorkingTree};
-use tiphys_stage::{Site, SiteOptions, faults::Faults};
+use tiphys_stage::{Site, SiteOptions, request_faults::Faults};
 use tiphys_value::{GroupVersionKind, ObjectExt, Value, json};
 use tokio::{task::JoinHandle, time::Instant};
 
-use crate::clear;
+use crate::cleanup;
 
 /// The address under which manifests of the tests name their repository.
 pub const URL: &str = "https://git.example.com/acme/shop.git";
@@ -125,8 +125,8 @@ impl Stage {
         let mut settings = Settings { rest_after: Some(Duration::from_secs(5)), ..Settings::default() };
         let (ground, cluster, reached) = match REAL.try_with(Clone::clone) {
             Ok((people, engine)) => {
-                clear::everything(&people).await;
-                let collector = tokio::spawn(clear::collect(people.clone()));
+                cleanup::everything(&people).await;
+                let collector = tokio::spawn(cleanup::collect(people.clone()));
                 (Ground::Real { collector }, people, engine)
             }
             Err(_) => {

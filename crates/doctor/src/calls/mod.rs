@@ -1,9 +1,9 @@
 //! Why a call fails: the address is followed to what it names, and each thing on the way is evaluated.
 
-mod outside;
+mod external;
 mod service;
 
-use outside::{absent_fault, api_server_fault, outside_fault};
+use external::{absent_fault, api_server_fault, outside_fault};
 use service::{pod_fault, service_fault};
 use tiphys_cause::{Address, Cause, FailedCall, Failure};
 use tiphys_value::Value;
@@ -12,13 +12,13 @@ use crate::{
     Object,
     cluster::Cluster,
     finding::Finding,
-    look::{Ill, Look},
+    search_context::{Ill, Look},
     policy::End,
-    target::Target,
-    wiring::{Setting, settings, wires},
+    address_target::Target,
+    pod_addresses::{Setting, settings, wires},
 };
 
-pub(crate) use outside::api_server;
+pub(crate) use external::api_server;
 pub(crate) use service::empty_service;
 
 /// Who calls.

@@ -8,9 +8,9 @@ use crate::{
     Object,
     cluster::{Cluster, items, pods, services},
     finding::Finding,
-    look::Look,
+    search_context::Look,
     policy::{End, Port, Way, blocking},
-    target::is_near,
+    address_target::is_near,
 };
 
 pub(super) fn service_fault<'a>(
@@ -308,7 +308,7 @@ fn expired(look: &Look<'_>, call: &FailedCall, service: &Value) -> Option<Findin
     if !matches!(call.failure, Failure::Expired | Failure::NotYetValid) {
         return None;
     }
-    crate::causes::control::certificate_of_service(look, service)
+    crate::causes::control_plane::certificate_of_service(look, service)
 }
 
 pub(super) fn pod_fault<'a>(

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Case, Unreadable, objects, place};
+use super::{Case, Unreadable, objects, log_paths};
 
 /// Folders inside of a dump deeper than this are no dump.
 const MAX_DEPTH: usize = 32;
@@ -72,14 +72,14 @@ impl Case {
         let relative = file.strip_prefix(root).unwrap_or(file);
         let steps: Vec<&str> = relative.iter().filter_map(|step| step.to_str()).collect();
         let name = steps.last().copied().unwrap_or_default();
-        if let Some(note) = place::host_note(&steps) {
+        if let Some(note) = log_paths::host_note(&steps) {
             self.host_notes.push(super::HostNote { text: tail(file)?, ..note });
-        } else if let Some(log) = place::log(&steps) {
+        } else if let Some(log) = log_paths::log(&steps) {
             let held: usize = self.logs.iter().map(|log| log.text.len()).sum();
             if held < MAX_LOGS {
                 self.logs.push(super::Log { text: tail(file)?, ..log });
             }
-        } else if place::holds_objects(name)
+        } else if log_paths::holds_objects(name)
             || relative.as_os_str().is_empty()
             || steps.len() <= 1 && !name.contains('.')
         {

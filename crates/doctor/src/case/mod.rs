@@ -3,7 +3,7 @@
 mod event;
 mod folder;
 mod objects;
-mod place;
+mod log_paths;
 
 use std::collections::BTreeSet;
 

@@ -11,9 +11,9 @@ use crate::{
         rights::{Answer, Request},
         said,
     },
-    facts::Fact,
+    log_evidence::Fact,
     finding::Finding,
-    look::Look,
+    search_context::Look,
 };
 
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {

@@ -7,10 +7,10 @@ use crate::{
     Cause,
     calls::{self, Caller},
     cluster::pods,
-    facts::{Fact, LogFact},
+    log_evidence::{Fact, LogFact},
     finding::Finding,
-    look::Look,
-    wiring::settings,
+    search_context::Look,
+    pod_addresses::settings,
 };
 
 /// Causes that are proved by objects, and not by the caller's words.

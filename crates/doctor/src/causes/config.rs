@@ -9,9 +9,9 @@ use crate::{
     calls::Caller,
     cluster::{items, pods, time},
     finding::Finding,
-    graph,
-    look::{Ill, Look},
-    wiring::wires,
+    dependencies,
+    search_context::{Ill, Look},
+    pod_addresses::wires,
 };
 
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
@@ -78,7 +78,7 @@ fn missing(look: &Look<'_>, ill: &Ill<'_>) -> Vec<Finding> {
             )
             .remedy(format!("Make {object}, or correct the reference in {}.", ill.workload), &[]),
         };
-        let finding = graph::upstream(look.cluster, &object).into_iter().fold(finding, Finding::below);
+        let finding = dependencies::upstream(look.cluster, &object).into_iter().fold(finding, Finding::below);
         let finding = ill.pods.iter().fold(finding, |finding, pod| {
             finding.suffers(Object::from_live(pod), "its container is not configured")
         });
@@ -136,7 +136,7 @@ fn changed_since_start<'a>(look: &Look<'a>, caller: &Caller<'a>) -> Vec<(Object,
     let Some(started) = started(&caller.pods) else { return Vec::new() };
     let spec = caller.pods.first().and_then(|pod| pod.get("spec")).unwrap_or(&Value::Null);
     let mut names = Vec::new();
-    graph::configuration(spec, &caller.workload.namespace, &mut names);
+    dependencies::configuration(spec, &caller.workload.namespace, &mut names);
     let changed = names
         .into_iter()
         .filter(|object| matches!(object.kind.as_str(), "ConfigMap" | "Secret"))
@@ -223,7 +223,7 @@ pub(crate) fn credentials<'a>(
         );
     }
     let mut names = Vec::new();
-    graph::configuration(ill.spec(), ill.namespace(), &mut names);
+    dependencies::configuration(ill.spec(), ill.namespace(), &mut names);
     let word = |name: &str| {
         ["pass", "cred", "auth", "db", "user", "postgres", "mysql", "redis", "mongo", "rabbit", "token"]
             .iter()
@@ -245,7 +245,7 @@ pub(crate) fn credentials<'a>(
         .remedy("Make the Secrets of both sides equal, and restart who read the old one.", &[]);
     if let Some(secret) = secret {
         finding = finding.evidence(ill.workload.to_string(), format!("takes its credentials from {secret}"));
-        finding = graph::upstream(look.cluster, secret).into_iter().fold(finding, Finding::below);
+        finding = dependencies::upstream(look.cluster, secret).into_iter().fold(finding, Finding::below);
     }
     caller.suffers(finding, "its credentials are refused")
 }

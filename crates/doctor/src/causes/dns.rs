@@ -8,7 +8,7 @@ use crate::{
     calls::Caller,
     cluster::{items, pods},
     finding::Finding,
-    look::Look,
+    search_context::Look,
     policy::{End, Port, Way, blocking, newest_change},
 };
 
@@ -104,7 +104,7 @@ fn configuration(look: &Look<'_>, service: &Value, workload: Option<&Object>) ->
                 .take(180)
                 .find_map(|line| Some((line, what_is_wrong(line, corefile)?)));
             let Some((line, what)) = line else { continue };
-            let is_broken = look.is_red(&Object::from_live(pod)) || look.ill.iter().any(|ill| ill.facts.iter().any(|fact| matches!(&fact.fact, crate::facts::Fact::Call(call) if matches!(call.failure, Failure::NoSuchHost | Failure::LookupTimeout))));
+            let is_broken = look.is_red(&Object::from_live(pod)) || look.ill.iter().any(|ill| ill.facts.iter().any(|fact| matches!(&fact.fact, crate::log_evidence::Fact::Call(call) if matches!(call.failure, Failure::NoSuchHost | Failure::LookupTimeout))));
             if !is_broken {
                 continue;
             }
@@ -129,7 +129,7 @@ fn configuration(look: &Look<'_>, service: &Value, workload: Option<&Object>) ->
                 finding = finding.suffers(workload.clone(), "does not answer");
             }
             for ill in &look.ill {
-                if ill.facts.iter().any(|fact| matches!(&fact.fact, crate::facts::Fact::Call(call) if matches!(call.failure, Failure::NoSuchHost | Failure::LookupTimeout))) {
+                if ill.facts.iter().any(|fact| matches!(&fact.fact, crate::log_evidence::Fact::Call(call) if matches!(call.failure, Failure::NoSuchHost | Failure::LookupTimeout))) {
                     finding = finding.suffers(ill.workload.clone(), "cannot look names up");
                 }
             }
@@ -187,7 +187,7 @@ pub(crate) fn lookup_fault<'a>(look: &Look<'a>, caller: &Caller<'a>, call: &Fail
             || !address.host.contains('.')
             || !matches!(
                 look.cluster.target(address, &caller.workload.namespace),
-                crate::target::Target::Outside
+                crate::address_target::Target::Outside
             )
     });
     if asks_elsewhere && (is_local || policy == "None") {

@@ -9,7 +9,7 @@ use crate::{
     Object,
     cluster::{items, pods},
     finding::Finding,
-    look::{Ill, Look},
+    search_context::{Ill, Look},
 };
 
 /// Reasons by which a container waits for its image.
@@ -27,7 +27,7 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     let mut shared: BTreeMap<(Cause, String), Finding> = BTreeMap::new();
     let mut found = Vec::new();
     for ill in &look.ill {
-        if crate::causes::run::mutated(look, ill).is_some() {
+        if crate::causes::containers::mutated(look, ill).is_some() {
             continue;
         }
         let Some((finding, registry)) = pull(look, ill) else { continue };

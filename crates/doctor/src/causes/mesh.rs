@@ -8,7 +8,7 @@ use crate::{
     calls::Caller,
     cluster::{items, pods, selector},
     finding::Finding,
-    look::Look,
+    search_context::Look,
 };
 
 pub(crate) fn find(_: &Look<'_>) -> Vec<Finding> {

@@ -1,26 +1,26 @@
 //! The causes, one file for each family: what proves it, and what it is mistaken for.
 
-pub(crate) mod admit;
+pub(crate) mod admission;
 pub(crate) mod api;
 pub(crate) mod callers;
 pub(crate) mod config;
-pub(crate) mod control;
-pub(crate) mod delete;
+pub(crate) mod control_plane;
+pub(crate) mod deletion;
 pub(crate) mod dns;
-pub(crate) mod edge;
+pub(crate) mod ingress;
 pub(crate) mod gitops;
 pub(crate) mod image;
 pub(crate) mod mesh;
-pub(crate) mod net;
+pub(crate) mod pod_network;
 pub(crate) mod node;
 pub(crate) mod operator;
-pub(crate) mod run;
+pub(crate) mod containers;
 pub(crate) mod scale;
-pub(crate) mod schedule;
+pub(crate) mod scheduling;
 pub(crate) mod service;
 pub(crate) mod volume;
 
-use crate::{finding::Finding, look::Look};
+use crate::{finding::Finding, search_context::Look};
 
 /// One search.
 type Search = for<'a> fn(&Look<'a>) -> Vec<Finding>;
@@ -28,23 +28,23 @@ type Search = for<'a> fn(&Look<'a>) -> Vec<Finding>;
 /// The searches, from the machines up.
 const SEARCHES: &[Search] = &[
     node::find,
-    control::find,
-    net::find,
+    control_plane::find,
+    pod_network::find,
     dns::find,
     api::find,
-    schedule::find,
+    scheduling::find,
     volume::find,
-    admit::find,
+    admission::find,
     image::find,
     config::find,
-    run::find,
+    containers::find,
     service::find,
     callers::find,
     mesh::find,
-    edge::find,
+    ingress::find,
     scale::find,
     operator::find,
-    delete::find,
+    deletion::find,
     gitops::find,
 ];
 

@@ -7,7 +7,7 @@ use crate::{
     HostNote, Object,
     cluster::{Cluster, condition, conditions, items, said, time},
     finding::Finding,
-    look::Look,
+    search_context::Look,
 };
 
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {

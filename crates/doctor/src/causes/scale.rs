@@ -7,7 +7,7 @@ use crate::{
     Object,
     cluster::{condition, conditions, items, pods, said},
     finding::Finding,
-    look::{Ill, Look},
+    search_context::{Ill, Look},
 };
 
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
@@ -257,7 +257,7 @@ pub(crate) fn is_blocked_rollout(look: &Look<'_>, ill: &Ill<'_>) -> bool {
     let hash = |pod: &Value| pod.label("pod-template-hash").map(str::to_owned);
     let Some(new) = ill.pods.first() else { return false };
     let asks =
-        |pod: &Value, resource| pod.get("spec").map_or(0, |spec| super::schedule::requested(spec, resource));
+        |pod: &Value, resource| pod.get("spec").map_or(0, |spec| super::scheduling::requested(spec, resource));
     let fits = old.first().is_some_and(|old| {
         asks(new, "cpu") <= asks(old, "cpu")
             && asks(new, "memory") <= asks(old, "memory")

@@ -8,7 +8,7 @@ use crate::{
     calls::{Caller, empty_service},
     cluster::{items, pods, services, time},
     finding::Finding,
-    look::Look,
+    search_context::Look,
 };
 
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
@@ -79,7 +79,7 @@ fn users(look: &Look<'_>, service: &Value) -> Vec<(Object, bool)> {
     let mut found = Vec::new();
     for live in kinds.iter().flat_map(|kind| look.cluster.all(kind).iter()) {
         let user = Object::from_live(live);
-        if crate::graph::upstream(look.cluster, &user).contains(&object) {
+        if crate::dependencies::upstream(look.cluster, &user).contains(&object) {
             let is_red = look.is_red(&user);
             found.push((user, is_red));
         }

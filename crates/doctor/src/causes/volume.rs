@@ -7,8 +7,8 @@ use crate::{
     Event, Object,
     cluster::{Cluster, items, pods, quantity, selector},
     finding::Finding,
-    graph::drivers,
-    look::{Ill, Look},
+    dependencies::drivers,
+    search_context::{Ill, Look},
     symptoms::mounts,
 };
 
@@ -30,7 +30,7 @@ pub(crate) fn missing(look: &Look<'_>, claim: Object, workload: &Object) -> Find
         .cluster
         .all("PersistentVolumeClaim")
         .iter()
-        .filter(|it| it.namespace() == claim.namespace && crate::target::is_near(it.name(), &claim.name));
+        .filter(|it| it.namespace() == claim.namespace && crate::address_target::is_near(it.name(), &claim.name));
     let near: Vec<&str> = near.map(|it| it.name()).collect();
     let finding = Finding::new(
         Cause::VolumeClaimMissing,

@@ -13,7 +13,7 @@ pub fn add(out: &mut Out<'_, '_>) {
     }
     if !key.namespace.is_empty() {
         let namespace = ResourceKey::new("", "Namespace", "", &key.namespace);
-        for id in out.index.at(out.object, &namespace).to_vec() {
+        for id in out.index.objects_at(out.object, &namespace).to_vec() {
             out.add_to(EdgeKind::LivesIn, id, path(&["metadata", "namespace"]));
         }
     }

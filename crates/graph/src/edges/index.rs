@@ -24,15 +24,15 @@ pub struct Index<'a> {
 
 /// What tells one cluster from another.
 #[derive(PartialEq, Eq, Hash)]
-enum Place {
+enum ClusterIdentity {
     Cluster(EnvironmentId, Arc<str>),
     Unit(Owner),
 }
 
 impl<'a> Index<'a> {
     /// An index of a survey.
-    pub fn of(survey: &'a Survey) -> Self {
-        let mut places: HashMap<Place, usize> = HashMap::new();
+    pub fn from_survey(survey: &'a Survey) -> Self {
+        let mut places: HashMap<ClusterIdentity, usize> = HashMap::new();
         let mut index = Self {
             survey,
             scopes: Vec::with_capacity(survey.objects.len()),
@@ -43,8 +43,8 @@ impl<'a> Index<'a> {
         };
         for object in &survey.objects {
             let place = match object.environment {
-                Some(environment) => Place::Cluster(environment, object.cluster.clone()),
-                None => Place::Unit(object.owner),
+                Some(environment) => ClusterIdentity::Cluster(environment, object.cluster.clone()),
+                None => ClusterIdentity::Unit(object.owner),
             };
             let next = places.len();
             let scope = *places.entry(place).or_insert(next);
@@ -73,7 +73,7 @@ impl<'a> Index<'a> {
     }
 
     /// The objects of a key in the cluster of `near`.
-    pub fn at<'s>(&'s self, near: &Object, key: &'s ResourceKey) -> &'s [ObjectId] {
+    pub fn objects_at<'s>(&'s self, near: &Object, key: &'s ResourceKey) -> &'s [ObjectId] {
         self.by_key.get(&(self.scope(near.id), key)).map(Vec::as_slice).unwrap_or_default()
     }
 

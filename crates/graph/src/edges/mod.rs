@@ -109,8 +109,8 @@ pub struct Edges<'a> {
 
 impl<'a> Edges<'a> {
     /// The edges of a survey.
-    pub fn of(survey: &'a Survey) -> Self {
-        let index = Index::of(survey);
+    pub fn from_survey(survey: &'a Survey) -> Self {
+        let index = Index::from_survey(survey);
         let mut all = Vec::new();
         let mut starts = Vec::with_capacity(survey.objects.len() + 1);
         let mut products: HashMap<(usize, ResourceKey), Vec<Product>> = HashMap::new();
@@ -170,7 +170,7 @@ impl<'a> Edges<'a> {
             Target::Object(id) => &self.index.survey.object(*id).key,
             Target::Named(key) => key,
         };
-        let mut found: Vec<ObjectId> = self.index.at(near, key).to_vec();
+        let mut found: Vec<ObjectId> = self.index.objects_at(near, key).to_vec();
         if let Target::Object(id) = edge.to
             && !found.contains(&id)
         {
@@ -191,7 +191,7 @@ struct Out<'a, 'b> {
 impl Out<'_, '_> {
     /// Adds an edge to whatever has a key.
     fn add(&mut self, kind: EdgeKind, key: ResourceKey, field: FieldPath, optional: bool) {
-        let first = self.index.at(self.object, &key).first().copied();
+        let first = self.index.objects_at(self.object, &key).first().copied();
         let to = first.map_or(Target::Named(key), Target::Object);
         self.edges.push(Edge { from: self.object.id, to, kind, field, optional });
     }

@@ -169,7 +169,7 @@ fn selects_namespace(selector: Option<&Value>, index: &Index<'_>, object: &Objec
         return true;
     }
     let key = ResourceKey::new("", "Namespace", "", own);
-    let rendered = index.at(object, &key).first().map(|id| index.survey.object(*id));
+    let rendered = index.objects_at(object, &key).first().map(|id| index.survey.object(*id));
     let labels = rendered.and_then(|it| it.value().at(&["metadata", "labels"]));
     let mut labels = labels.cloned().unwrap_or_else(|| json!({}));
     if let Some(map) = labels.as_object_mut() {

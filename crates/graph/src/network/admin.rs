@@ -6,26 +6,26 @@ use tiphys_value::ObjectExt;
 
 use super::{
     Action, Layer, Peer, Policy, PortName, PortRange, Protocol, Rule, Selector,
-    policy::{Read, address, filled},
+    policy::{PolicyReading, address, filled},
 };
 use crate::Object;
 
 /// Reads a policy of an administrator.
-pub fn read(object: &Object) -> Read {
+pub fn read(object: &Object) -> PolicyReading {
     let spec = object.value().get("spec").unwrap_or(&Value::Null);
     let priority = spec.int_at(&["priority"]).unwrap_or(i64::MAX);
     let layer = match (object.key.kind.as_str(), spec.str_at(&["tier"])) {
         ("AdminNetworkPolicy", _) | ("ClusterNetworkPolicy", Some("Admin")) => Layer::Admin(priority),
         ("BaselineAdminNetworkPolicy", _) | ("ClusterNetworkPolicy", Some("Baseline")) => Layer::Baseline,
-        _ => return Read::Opaque,
+        _ => return PolicyReading::Opaque,
     };
     let subject = spec.get("subject").unwrap_or(&Value::Null);
-    let Some((namespaces, pods)) = chosen(subject) else { return Read::Opaque };
+    let Some((namespaces, pods)) = chosen(subject) else { return PolicyReading::Opaque };
     let rules = |key: &str, side: &str| {
         let rules = spec.get(key).and_then(Value::as_array)?;
         Some(rules.iter().map(|it| rule(it, side)).collect())
     };
-    Read::Policies(vec![Policy {
+    PolicyReading::Policies(vec![Policy {
         object: object.id,
         title: super::policy::title(object),
         layer,
@@ -41,7 +41,7 @@ pub fn read(object: &Object) -> Read {
 
 /// The namespaces and pods of a subject or peer.
 fn chosen(value: &Value) -> Option<(Selector, Selector)> {
-    let selector = |value: Option<&Value>| Selector::of(value.unwrap_or(&Value::Null), str::to_owned);
+    let selector = |value: Option<&Value>| Selector::from_value(value.unwrap_or(&Value::Null), str::to_owned);
     if let Some(namespaces) = value.get("namespaces") {
         return Some((selector(Some(namespaces)), Selector::default()));
     }
@@ -66,7 +66,7 @@ fn peer(value: &Value) -> Vec<Peer> {
         return vec![Peer::Pods { namespaces: Some(namespaces), pods }];
     }
     if let Some(nodes) = value.get("nodes") {
-        return vec![Peer::Nodes(Selector::of(nodes, str::to_owned))];
+        return vec![Peer::Nodes(Selector::from_value(nodes, str::to_owned))];
     }
     let Some(networks) = value.get("networks").and_then(Value::as_array) else { return vec![Peer::Unclear] };
     let block = |cidr: &Value| address(&json!({"cidr": cidr})).map_or(Peer::Unclear, Peer::Addresses);
@@ -76,7 +76,7 @@ fn peer(value: &Value) -> Vec<Peer> {
 /// A port of `v1alpha1`.
 fn port(value: &Value) -> PortRange {
     let number = |of: &Value, key: &str| of.int_at(&[key]).and_then(|number| u16::try_from(number).ok());
-    if let Some(name) = value.get("namedPort").and_then(PortName::of) {
+    if let Some(name) = value.get("namedPort").and_then(PortName::from_value) {
         return PortRange { protocol: None, port: Some(name), end: None };
     }
     let (of, first) = match (value.get("portNumber"), value.get("portRange")) {
@@ -85,7 +85,7 @@ fn port(value: &Value) -> PortRange {
         _ => (&Value::Null, ""),
     };
     PortRange {
-        protocol: Some(Protocol::of(of.str_at(&["protocol"]))),
+        protocol: Some(Protocol::from_name(of.str_at(&["protocol"]))),
         port: number(of, first).map(PortName::Number),
         end: number(of, "end"),
     }
@@ -93,7 +93,7 @@ fn port(value: &Value) -> PortRange {
 
 /// A protocol with its port of `v1alpha2`.
 fn protocol(value: &Value) -> PortRange {
-    if let Some(name) = value.get("destinationNamedPort").and_then(PortName::of) {
+    if let Some(name) = value.get("destinationNamedPort").and_then(PortName::from_value) {
         return PortRange { protocol: None, port: Some(name), end: None };
     }
     let known = [("tcp", Protocol::Tcp), ("udp", Protocol::Udp)];

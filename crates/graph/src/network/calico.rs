@@ -10,7 +10,7 @@ use super::{
     Action, Address, Cni, Destination, Direction, Flow, Layer, Network, Peer, Policy, PortName, PortRange,
     Protocol, Rule, Selector, Tri,
     expression::Expression,
-    policy::{Read, address, filled},
+    policy::{PolicyReading, address, filled},
 };
 use crate::Object;
 
@@ -39,7 +39,7 @@ pub struct Entity {
 
 /// Where a tier stands, and whether what no rule in it matches goes on to the next one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
+pub struct TierPosition {
     /// Smaller ones first.
     pub order: f64,
     /// Whether the end of the tier passes on instead of dropping.
@@ -47,13 +47,13 @@ pub struct Place {
 }
 
 /// The tiers of a network: those that are declared, and those that Calico brings.
-pub fn tiers<'a>(objects: impl Iterator<Item = &'a Object>) -> BTreeMap<String, Place> {
-    let mut found: BTreeMap<String, Place> = BTreeMap::new();
+pub fn tiers<'a>(objects: impl Iterator<Item = &'a Object>) -> BTreeMap<String, TierPosition> {
+    let mut found: BTreeMap<String, TierPosition> = BTreeMap::new();
     for object in objects.filter(|object| is_calico(object) && object.key.kind == "Tier") {
         let spec = object.value().get("spec").unwrap_or(&Value::Null);
         let order = spec.get("order").and_then(Value::as_f64).unwrap_or(f64::INFINITY);
         let passes = spec.str_at(&["defaultAction"]) == Some("Pass");
-        found.insert(object.key.name.clone(), Place { order, passes });
+        found.insert(object.key.name.clone(), TierPosition { order, passes });
     }
     for (name, order, passes) in [
         ("kube-admin", ADMIN, true),
@@ -62,7 +62,7 @@ pub fn tiers<'a>(objects: impl Iterator<Item = &'a Object>) -> BTreeMap<String, 
         ("kube-baseline", BASELINE, true),
         ("baselineadminnetworkpolicy", BASELINE, true),
     ] {
-        found.insert(name.to_owned(), Place { order, passes });
+        found.insert(name.to_owned(), TierPosition { order, passes });
     }
     found
 }
@@ -90,13 +90,13 @@ pub fn is_set(object: &Object) -> bool {
 }
 
 /// Reads a NetworkPolicy or GlobalNetworkPolicy.
-pub fn read(object: &Object) -> Read {
+pub fn read(object: &Object) -> PolicyReading {
     let spec = object.value().get("spec").unwrap_or(&Value::Null);
     // These are for the interfaces of nodes.
     if ["doNotTrack", "preDNAT"].iter().any(|key| spec.get(key).and_then(Value::as_bool) == Some(true)) {
-        return Read::Other;
+        return PolicyReading::Other;
     }
-    policy(object, spec).map_or(Read::Opaque, |policy| Read::Policies(vec![policy]))
+    policy(object, spec).map_or(PolicyReading::Opaque, |policy| PolicyReading::Policies(vec![policy]))
 }
 
 fn policy(object: &Object, spec: &Value) -> Option<Policy> {
@@ -164,7 +164,7 @@ fn rule(value: &Value, other: &str, own: Option<&str>) -> Option<Rule> {
     entity.is_unclear |= ["source", "destination"].iter().any(|side| value.at(&[side, "notPorts"]).is_some())
         || value.at(&["source", "ports"]).is_some();
     let protocol = match protocol {
-        Some(Value::String(name)) => Some(Protocol::of(Some(name))),
+        Some(Value::String(name)) => Some(Protocol::from_name(Some(name))),
         Some(Value::Number(number)) => Some(match number.as_u64() {
             Some(6) => Protocol::Tcp,
             Some(17) => Protocol::Udp,
@@ -187,7 +187,7 @@ fn port(value: &Value, protocol: Option<Protocol>) -> Option<PortRange> {
     let range = value.as_str().and_then(|text| text.split_once(':'));
     let (port, end) = match range {
         Some((first, last)) => (PortName::Number(first.parse().ok()?), last.parse().ok()),
-        None => (PortName::of(value)?, None),
+        None => (PortName::from_value(value)?, None),
     };
     Some(PortRange { protocol, port: Some(port), end })
 }

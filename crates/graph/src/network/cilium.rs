@@ -5,7 +5,7 @@ use tiphys_value::ObjectExt;
 
 use super::{
     Action, Cni, Direction, Layer, Peer, Policy, PortName, PortRange, Protocol, Rule, Selector,
-    policy::{Read, address, filled},
+    policy::{PolicyReading, address, filled},
     refusal::refusal,
 };
 use crate::Object;
@@ -15,20 +15,20 @@ const NAMESPACE: &str = "io.kubernetes.pod.namespace";
 const NAMESPACE_LABELS: &str = "io.cilium.k8s.namespace.labels.";
 
 /// Reads a CiliumNetworkPolicy or CiliumClusterwideNetworkPolicy.
-pub fn read(object: &Object) -> Read {
+pub fn read(object: &Object) -> PolicyReading {
     let value = object.value();
     let single = value.get("spec").filter(|spec| spec.is_object());
     let several = value.get("specs").and_then(Value::as_array).into_iter().flatten();
     let specs: Vec<&Value> = single.into_iter().chain(several).collect();
     if refusal(object).is_some() {
-        return Read::Other;
+        return PolicyReading::Other;
     }
     // Policies for nodes do not bind pods.
     if specs.iter().any(|spec| spec.get("nodeSelector").is_some()) {
-        return Read::Other;
+        return PolicyReading::Other;
     }
     let policies = specs.iter().map(|spec| policy(object, spec)).collect();
-    Read::Policies(policies)
+    PolicyReading::Policies(policies)
 }
 
 fn policy(object: &Object, spec: &Value) -> Policy {
@@ -88,9 +88,9 @@ fn endpoints(selector: &Value, is_clusterwide: bool) -> (Selector, Option<Select
             None => "kubernetes.io/metadata.name".to_owned(),
         }
     };
-    let namespaces = Selector::of(&split(true), namespace_key);
+    let namespaces = Selector::from_value(&split(true), namespace_key);
     let chooses = !namespaces.is_empty() || is_clusterwide;
-    (Selector::of(&split(false), plain), chooses.then_some(namespaces))
+    (Selector::from_value(&split(false), plain), chooses.then_some(namespaces))
 }
 
 /// One rule: its kinds of peers are alternatives, each with the rule's ports.
@@ -133,7 +133,7 @@ fn rules_of(rule: &Value, side: &str, denies: bool, is_clusterwide: bool) -> Vec
 
 fn port(value: &Value) -> PortRange {
     let protocol =
-        value.str_at(&["protocol"]).filter(|name| *name != "ANY").map(|name| Protocol::of(Some(name)));
-    let port = value.get("port").and_then(PortName::of).filter(|port| *port != PortName::Number(0));
+        value.str_at(&["protocol"]).filter(|name| *name != "ANY").map(|name| Protocol::from_name(Some(name)));
+    let port = value.get("port").and_then(PortName::from_value).filter(|port| *port != PortName::Number(0));
     PortRange { protocol, port, end: value.int_at(&["endPort"]).and_then(|end| u16::try_from(end).ok()) }
 }

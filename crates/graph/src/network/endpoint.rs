@@ -19,7 +19,7 @@ pub enum PortName {
 
 impl PortName {
     /// Reads a number or name.
-    pub fn of(value: &Value) -> Option<Self> {
+    pub fn from_value(value: &Value) -> Option<Self> {
         match value {
             Value::Number(number) => Some(Self::Number(u16::try_from(number.as_u64()?).ok()?)),
             Value::String(name) => Some(name.parse().map_or_else(|_| Self::Name(name.clone()), Self::Number)),
@@ -155,7 +155,7 @@ fn ports(spec: &Value) -> Vec<ContainerPort> {
             Some(ContainerPort {
                 name: port.str_at(&["name"]).unwrap_or_default().to_owned(),
                 number,
-                protocol: Protocol::of(port.str_at(&["protocol"])),
+                protocol: Protocol::from_name(port.str_at(&["protocol"])),
             })
         })
         .collect()
@@ -167,7 +167,7 @@ fn probes(spec: &Value) -> Vec<u16> {
     for container in spec.get("containers").and_then(Value::as_array).into_iter().flatten() {
         for probe in ["readinessProbe", "livenessProbe", "startupProbe"] {
             for way in ["httpGet", "tcpSocket", "grpc"] {
-                let Some(port) = container.at(&[probe, way, "port"]).and_then(PortName::of) else { continue };
+                let Some(port) = container.at(&[probe, way, "port"]).and_then(PortName::from_value) else { continue };
                 let number = match port {
                     PortName::Number(number) => Some(number),
                     PortName::Name(name) => known.iter().find(|it| it.name == name).map(|it| it.number),
@@ -230,8 +230,8 @@ impl Service {
             Some(ServicePort {
                 name: port.str_at(&["name"]).unwrap_or_default().to_owned(),
                 number,
-                target: port.get("targetPort").and_then(PortName::of).unwrap_or(PortName::Number(number)),
-                protocol: Protocol::of(port.str_at(&["protocol"])),
+                target: port.get("targetPort").and_then(PortName::from_value).unwrap_or(PortName::Number(number)),
+                protocol: Protocol::from_name(port.str_at(&["protocol"])),
             })
         });
         Some(Self {

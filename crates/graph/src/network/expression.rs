@@ -180,14 +180,14 @@ impl Reader<'_> {
     }
 
     fn both(&mut self) -> Option<Expression> {
-        let mut all = vec![self.one()?];
+        let mut all = vec![self.operand()?];
         while self.takes("&&") {
-            all.push(self.one()?);
+            all.push(self.operand()?);
         }
         Some(if all.len() == 1 { all.remove(0) } else { Expression::And(all) })
     }
 
-    fn one(&mut self) -> Option<Expression> {
+    fn operand(&mut self) -> Option<Expression> {
         const DEEPEST: usize = 32;
         let mut is_negated = false;
         while self.takes("!") {

@@ -290,7 +290,7 @@ pub fn note_rights<'a>(pods: &mut [Pod], objects: impl Iterator<Item = &'a Objec
         object.key.group == "rbac.authorization.k8s.io" && object.key.kind.ends_with("Binding")
     });
     for binding in bindings {
-        let Some(rights) = Rights::of(binding, objects.clone()) else { continue };
+        let Some(rights) = Rights::from_binding(binding, objects.clone()) else { continue };
         for subject in binding.value().get("subjects").and_then(Value::as_array).into_iter().flatten() {
             let name = subject.str_at(&["name"]).unwrap_or_default();
             let namespace = subject.str_at(&["namespace"]).unwrap_or(&binding.key.namespace);
@@ -318,7 +318,7 @@ enum Rights {
 impl Rights {
     /// `None` where its subjects may not even list: a right to `use` a security policy or to read one named object
     /// does not mean that the program calls the API.
-    fn of<'a>(binding: &Object, mut objects: impl Iterator<Item = &'a Object>) -> Option<Self> {
+    fn from_binding<'a>(binding: &Object, mut objects: impl Iterator<Item = &'a Object>) -> Option<Self> {
         let reference = |key: &str| binding.value().str_at(&["roleRef", key]).unwrap_or_default();
         let role = objects.find(|object| {
             object.key.group == "rbac.authorization.k8s.io"

@@ -15,15 +15,15 @@ mod endpoint;
 mod evaluate;
 mod expression;
 mod flows;
-mod inward;
-mod known;
-mod operated;
+mod inbound;
+mod known_controllers;
+mod operator_pods;
 mod policy;
 mod refusal;
 mod remedy;
 mod selector;
 mod tiers;
-mod tri;
+mod tri_state;
 
 use std::collections::BTreeMap;
 
@@ -33,19 +33,19 @@ use tiphys_value::{ObjectExt, Value};
 
 use crate::{Object, ObjectId, Owner, Survey};
 
-pub use calico::{Entity, Place};
+pub use calico::{Entity, TierPosition};
 pub use cni::{Cni, Detected, detect};
 pub use endpoint::{ContainerPort, Namespaces, Pod, PortName, Service, ServicePort};
 pub use evaluate::{Judgement, Verdict, is_service_address};
 pub use expression::{Comparison, Expression, Label};
 pub use flows::{Destination, Direction, Flow, Need};
-pub use known::Controller;
-pub use operated::{Operated, of as operated};
+pub use known_controllers::Controller;
+pub use operator_pods::{Operated, operated as operated};
 pub use policy::{Action, Address, Layer, Peer, Policy, PortRange, Protocol, Rule};
 pub use refusal::{Refusal, refusal};
 pub use remedy::Remedy;
 pub use selector::Selector;
-pub use tri::Tri;
+pub use tri_state::Tri;
 
 /// What lives in one cluster, as far as its network is concerned.
 #[derive(Clone, Debug, Default)]
@@ -63,7 +63,7 @@ pub struct Network {
     /// Objects that restrict the network in ways that are not understood: then nothing is known for sure.
     pub opaque: Vec<ObjectId>,
     /// Calico's tiers by name.
-    pub calico_tiers: BTreeMap<String, Place>,
+    pub calico_tiers: BTreeMap<String, TierPosition>,
     /// Whether something gives labels to addresses that are no pod's.
     pub has_sets: bool,
     /// The CNIs that the cluster may have.
@@ -102,7 +102,7 @@ impl Network {
         let makers: Vec<ObjectId> =
             survey.objects.iter().filter(|it| generates_policies(it.value())).map(|it| it.id).collect();
         let networks = groups.into_iter().map(|((environment, cluster, unit), objects)| {
-            let mut network = Self::of(objects.iter().copied());
+            let mut network = Self::from_objects(objects.iter().copied());
             if unit.is_some() {
                 network.opaque.extend(wide.iter().filter(|id| !network.objects.contains(id)));
                 network.opaque.extend(objects.first().filter(|_| names_wide).map(|it| it.id));
@@ -114,15 +114,15 @@ impl Network {
             network.is_managed = detected.is_managed;
             let apps =
                 survey.apps.iter().filter(|app| app.environment.0 == environment && app.cluster() == cluster);
-            network.pods.extend(apps.clone().filter_map(known::unseen_pod));
-            network.pods.extend(apps.filter_map(inward::unseen));
+            network.pods.extend(apps.clone().filter_map(known_controllers::unseen_pod));
+            network.pods.extend(apps.filter_map(inbound::unseen));
             network
         });
         networks.filter(|network| !network.policies.is_empty()).collect()
     }
 
     /// The network of some objects, under any CNI.
-    pub fn of<'a>(objects: impl Iterator<Item = &'a Object> + Clone) -> Self {
+    pub fn from_objects<'a>(objects: impl Iterator<Item = &'a Object> + Clone) -> Self {
         let ids = objects.clone().map(|object| object.id).collect();
         let mut network = Self { objects: ids, cnis: Cni::ENFORCING.to_vec(), ..Self::default() };
         for object in objects.clone() {
@@ -131,14 +131,14 @@ impl Network {
             // What the engine never applies, such as the tests of a chart, sends nothing.
             network.pods.extend(Pod::of(object).filter(|_| !is_ignored(object.value())));
             network.has_sets |= calico::is_set(object);
-            if let Some(operated) = operated::of(object) {
+            if let Some(operated) = operator_pods::operated(object) {
                 network.services.extend(operated.services);
                 network.pods.push(operated.pod);
             }
-            match Policy::of(object) {
-                policy::Read::Policies(policies) => network.policies.extend(policies),
-                policy::Read::Opaque => network.opaque.push(object.id),
-                policy::Read::Other => {}
+            match Policy::read_object(object) {
+                policy::PolicyReading::Policies(policies) => network.policies.extend(policies),
+                policy::PolicyReading::Opaque => network.opaque.push(object.id),
+                policy::PolicyReading::Other => {}
             }
         }
         network.calico_tiers = calico::tiers(objects.clone());

@@ -20,7 +20,7 @@ pub enum Protocol {
 
 impl Protocol {
     /// Reads its name; TCP if there is none.
-    pub fn of(name: Option<&str>) -> Self {
+    pub fn from_name(name: Option<&str>) -> Self {
         match name {
             None | Some("TCP" | "tcp") => Self::Tcp,
             Some("UDP" | "udp") => Self::Udp,
@@ -148,7 +148,7 @@ pub struct Policy {
 }
 
 /// What an object is to the network.
-pub enum Read {
+pub enum PolicyReading {
     /// Policies that are understood.
     Policies(Vec<Policy>),
     /// A policy whose effect is not known here.
@@ -164,16 +164,16 @@ impl Policy {
     }
 
     /// Reads an object.
-    pub fn of(object: &Object) -> Read {
+    pub fn read_object(object: &Object) -> PolicyReading {
         match (object.key.group.as_str(), object.key.kind.as_str()) {
-            ("networking.k8s.io", "NetworkPolicy") => Read::Policies(vec![network_policy(object)]),
+            ("networking.k8s.io", "NetworkPolicy") => PolicyReading::Policies(vec![network_policy(object)]),
             ("cilium.io", "CiliumNetworkPolicy" | "CiliumClusterwideNetworkPolicy") => cilium::read(object),
             ("crd.projectcalico.org" | "projectcalico.org", "NetworkPolicy" | "GlobalNetworkPolicy") => {
                 calico::read(object)
             }
             ("policy.networking.k8s.io", _) => admin::read(object),
-            ("networking.k8s.aws", "ClusterNetworkPolicy") => Read::Opaque,
-            _ => Read::Other,
+            ("networking.k8s.aws", "ClusterNetworkPolicy") => PolicyReading::Opaque,
+            _ => PolicyReading::Other,
         }
     }
 }
@@ -202,7 +202,7 @@ fn network_policy(object: &Object) -> Policy {
         layer: Layer::Ordinary,
         only: None,
         namespace: Some(object.key.namespace.clone()),
-        pods: Selector::of(spec.get("podSelector").unwrap_or(&Value::Null), str::to_owned),
+        pods: Selector::from_value(spec.get("podSelector").unwrap_or(&Value::Null), str::to_owned),
         namespaces: None,
         ingress: restricts("Ingress", true).then(|| rules("ingress", "from")),
         egress: restricts("Egress", filled(spec, "egress").is_some()).then(|| rules("egress", "to")),
@@ -229,7 +229,7 @@ fn peer(value: &Value) -> Peer {
         return address(block).map_or(Peer::Unclear, Peer::Addresses);
     }
     let selector =
-        |key: &str| value.get(key).filter(|it| !it.is_null()).map(|it| Selector::of(it, str::to_owned));
+        |key: &str| value.get(key).filter(|it| !it.is_null()).map(|it| Selector::from_value(it, str::to_owned));
     Peer::Pods {
         namespaces: selector("namespaceSelector"),
         pods: selector("podSelector").unwrap_or_default(),
@@ -249,8 +249,8 @@ pub fn address(value: &Value) -> Option<Address> {
 pub fn port(value: &Value) -> PortRange {
     let is_open = value.str_at(&["port"]).is_some_and(|port| port.contains(['$', '{', '<']));
     PortRange {
-        protocol: Some(Protocol::of(value.str_at(&["protocol"]))),
-        port: value.get("port").filter(|_| !is_open).and_then(PortName::of),
+        protocol: Some(Protocol::from_name(value.str_at(&["protocol"]))),
+        port: value.get("port").filter(|_| !is_open).and_then(PortName::from_value),
         end: value.int_at(&["endPort"]).and_then(|end| u16::try_from(end).ok()),
     }
 }

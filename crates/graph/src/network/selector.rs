@@ -49,7 +49,7 @@ pub struct Selector {
 
 impl Selector {
     /// Reads `matchLabels` and `matchExpressions`; `strip` takes a prefix off each key.
-    pub fn of(value: &Value, strip: impl Fn(&str) -> String) -> Self {
+    pub fn from_value(value: &Value, strip: impl Fn(&str) -> String) -> Self {
         let mut terms = Vec::new();
         for (key, label) in value.get("matchLabels").and_then(Value::as_object).into_iter().flatten() {
             terms.push(Term::In(strip(key), vec![label.as_str().unwrap_or_default().to_owned()]));

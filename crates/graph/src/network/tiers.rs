@@ -2,7 +2,7 @@
 
 use super::{
     Action, Cni, Flow, Layer, Network, Policy, Tri,
-    calico::{ADMIN, BASELINE, DEFAULT_TIER, ORDINARY, Place},
+    calico::{ADMIN, BASELINE, DEFAULT_TIER, ORDINARY, TierPosition},
 };
 
 /// Policies that are asked together.
@@ -171,7 +171,7 @@ impl Network {
                 Layer::Ordinary => (ORDINARY, DEFAULT_TIER, Some(false), OF_KUBERNETES),
                 Layer::Baseline => (BASELINE, "kube-baseline", Some(true), 0.0),
                 Layer::Calico { tier, order, .. } => match self.calico_tiers.get(tier) {
-                    Some(Place { order: of_tier, passes }) => (*of_tier, tier, Some(*passes), *order),
+                    Some(TierPosition { order: of_tier, passes }) => (*of_tier, tier, Some(*passes), *order),
                     None => (f64::INFINITY, tier, None, *order),
                 },
             }

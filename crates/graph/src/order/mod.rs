@@ -2,12 +2,12 @@
 //! how two objects stand to each other in it (Argo CD docs, "Sync Phases and Waves").
 
 mod plan;
-mod show;
+mod output;
 
 use std::{collections::HashMap, fmt};
 
 pub use plan::{Deferred, Dependency, Drift, Plan, Row, expectation};
-pub use show::Shown;
+pub use output::Shown;
 use tiphys_model::{HookType, SyncPhase, hook, names};
 
 use crate::{App, AppId, Declaration, EnvironmentId, Object, ObjectId, Owner, Survey};
@@ -86,7 +86,7 @@ pub struct Order<'a> {
 
 impl<'a> Order<'a> {
     /// The order of a survey.
-    pub fn of(survey: &'a Survey) -> Self {
+    pub fn from_survey(survey: &'a Survey) -> Self {
         let mut by_name = HashMap::new();
         for app in &survey.apps {
             by_name.entry((app.environment, app.name())).or_insert(app.id);

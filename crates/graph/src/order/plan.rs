@@ -79,7 +79,7 @@ pub enum Drift {
 
 impl Plan {
     /// The order of an environment.
-    pub fn of(survey: &Survey, edges: &Edges<'_>, order: &Order<'_>, environment: EnvironmentId) -> Self {
+    pub fn for_environment(survey: &Survey, edges: &Edges<'_>, order: &Order<'_>, environment: EnvironmentId) -> Self {
         let dependencies = dependencies(survey, edges, order, environment);
         let (proposed, circles) = propose(survey, order, environment, &dependencies);
         let mut rows = Rows::new(survey, order, &proposed);

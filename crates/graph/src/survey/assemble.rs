@@ -10,14 +10,14 @@ use tiphys_render::RenderError;
 use tiphys_value::{ObjectExt, RenderedObject, ResourceKey, Value};
 
 use super::{
-    App, AppId, Declaration, Environment, EnvironmentId, Fault, Files, Object, ObjectId, Outcome, Owner,
+    App, AppId, Declaration, Environment, EnvironmentId, UnreadableFile, Files, Object, ObjectId, Outcome, Owner,
     Root, Set, SetId, StatedSettings, Survey, Unit, UnitId,
     build::{self, Found, Seed},
     declarations, environment,
     grouping::{self, Groups},
     is_namespaced,
-    memo::{ENGINE_NAMESPACE, Rendering},
-    units::Place,
+    render_cache::{ENGINE_NAMESPACE, Rendering},
+    units::UnitFolder,
 };
 
 /// A survey in the making.
@@ -31,7 +31,7 @@ pub struct Assembly<'a> {
     sets: Vec<Set>,
     units: Vec<Unit>,
     objects: Vec<Object>,
-    pub faults: Vec<Fault>,
+    pub faults: Vec<UnreadableFile>,
     /// The Applications by environment, namespace and name.
     by_name: HashMap<(EnvironmentId, String, String), AppId>,
     /// The ApplicationSets by the place and name of their declaration.
@@ -72,7 +72,7 @@ impl<'a> Assembly<'a> {
     /// Adds what no Application reaches.
     pub fn units(
         &mut self,
-        units: &[(Place, Arc<Rendering>)],
+        units: &[(UnitFolder, Arc<Rendering>)],
         loose: BTreeMap<Arc<str>, Vec<Arc<RenderedObject>>>,
     ) {
         for (place, rendering) in units {
@@ -270,7 +270,7 @@ impl<'a> Assembly<'a> {
 
     fn refuse(&mut self, declared: &RenderedObject, why: &str) {
         let text = format!("{}: Application {}: {why}", declared.location, declared.value.name());
-        self.faults.push(Fault {
+        self.faults.push(UnreadableFile {
             file: declared.location.file.to_string(),
             error: RenderError::new(text),
             // It is read well, and judged as an object.

@@ -17,14 +17,14 @@ use super::{
     declarations::{Declarations, declares, is_of_concern},
     discover::{self, Manifests},
     flux,
-    kept::Renderings,
-    memo::{Memo, Rendering},
+    incremental::Renderings,
+    render_cache::{Memo, Rendering},
     notice::Notice,
-    sets,
-    sets::Yielded,
+    application_sets,
+    application_sets::Yielded,
     types::Unseen,
     units,
-    units::Place,
+    units::UnitFolder,
     used,
     used::Sorted,
 };
@@ -61,7 +61,7 @@ pub fn build(input: &Input<'_>, ground: &Declarations, held: &Renderings) -> (Su
     let sorted = sorted(input, &found.files, manifests);
     let declared = sorted.used.clone();
     let others = ground.others(input, sorted.leaves_out());
-    found.clusters = sets::clusters(others.iter().map(Arc::as_ref));
+    found.clusters = application_sets::clusters(others.iter().map(Arc::as_ref));
     let mut renderings = found.follow(declared.clone());
     let mut places = unreached(&tops, &renderings, &found.files);
     found.keep_wanted(&mut places, declared.is_empty());
@@ -74,7 +74,7 @@ pub fn build(input: &Input<'_>, ground: &Declarations, held: &Renderings) -> (Su
     let mut inner: Vec<RenderedObject> = places.iter().flat_map(|place| found.declared_by(place)).collect();
     inner.extend(by_environment.iter().flat_map(|(_, _, place)| found.declared_by(place)));
     renderings.extend(found.follow(inner));
-    let units: Vec<(Place, Arc<Rendering>)> = roots
+    let units: Vec<(UnitFolder, Arc<Rendering>)> = roots
         .iter()
         .filter_map(|at| Some((places[*at].clone(), found.memo.get(&applications[*at])?.clone())))
         .collect();
@@ -98,7 +98,7 @@ pub fn build(input: &Input<'_>, ground: &Declarations, held: &Renderings) -> (Su
     let others = with_units(others, &units);
     let settings = ground.settings.clone();
     let mut survey = Survey { unseen, files: found.files.clone(), notices, others, settings, ..parts };
-    survey.flux_sources = flux::Sources::of(input, &survey);
+    survey.flux_sources = flux::Sources::from_survey(input, &survey);
     survey.flux = flux::survey(&mut found, &survey).map(Box::new);
     let of_flux = survey.flux.iter().flat_map(|it| it.unseen.iter().cloned());
     survey.unseen.extend(of_flux.collect::<Vec<_>>());
@@ -125,7 +125,7 @@ fn brings(rendering: &Rendering, declared: &RenderedObject) -> bool {
 /// The objects of concern in files, and those that charts and kustomizations render which are not among them.
 fn with_units(
     mut others: Vec<Arc<RenderedObject>>,
-    units: &[(Place, Arc<Rendering>)],
+    units: &[(UnitFolder, Arc<Rendering>)],
 ) -> Vec<Arc<RenderedObject>> {
     let key = |it: &RenderedObject| (it.value.kind().to_owned(), DeclaredId::of(&it.value).id);
     let known: HashSet<_> = others.iter().map(|it| key(it)).collect();
@@ -140,7 +140,7 @@ fn with_units(
 /// Of what units declare, that which has a name that a cluster takes, where somebody is to run it. What has none is told.
 fn named(
     seeds: Vec<Seed>,
-    units: &[(Place, Arc<Rendering>)],
+    units: &[(UnitFolder, Arc<Rendering>)],
     input: &Input<'_>,
     notices: &mut Vec<Notice>,
 ) -> Vec<Seed> {
@@ -161,7 +161,7 @@ fn named(
 }
 
 /// What is told of Applications that are taken from units.
-fn of_units(seeds: &[Seed], units: &[(Place, Arc<Rendering>)], is_all: bool) -> Vec<Notice> {
+fn of_units(seeds: &[Seed], units: &[(UnitFolder, Arc<Rendering>)], is_all: bool) -> Vec<Notice> {
     let from: BTreeSet<usize> = seeds.iter().filter_map(|seed| seed.unit).collect();
     let from: Vec<_> = from.into_iter().filter_map(|at| units.get(at)).collect();
     let of_parts = from.iter().filter_map(|(place, rendering)| {
@@ -187,9 +187,9 @@ fn of_units(seeds: &[Seed], units: &[(Place, Arc<Rendering>)], is_all: bool) -> 
 impl Found<'_> {
     /// Of charts and kustomizations that nothing reaches, keeps those that are asked for: where somebody is to run the
     /// repository, those that may declare Applications, and that are not put away beside others.
-    fn keep_wanted(&self, places: &mut Vec<Place>, is_all: bool) {
+    fn keep_wanted(&self, places: &mut Vec<UnitFolder>, is_all: bool) {
         let (options, folder) = (self.input.options, self.input.folder);
-        let is_aside = |place: &Place| used::folder_aside(&format!("{}/", place.folder), folder).is_some();
+        let is_aside = |place: &UnitFolder| used::folder_aside(&format!("{}/", place.folder), folder).is_some();
         if options.only_used && !is_all {
             places.retain(|place| !is_aside(place));
         }
@@ -200,18 +200,18 @@ impl Found<'_> {
 
     /// The charts that declare Applications with the values of environments beside them: the position of the chart, the
     /// environment, and the chart with its values.
-    fn by_environment(&self, places: &[Place]) -> Vec<(usize, String, Place)> {
+    fn by_environment(&self, places: &[UnitFolder]) -> Vec<(usize, String, UnitFolder)> {
         let charts = places.iter().enumerate().filter(|(_, place)| place.kind == UnitKind::Chart);
         let charts = charts.filter(|(_, place)| units::may_declare(&self.files, place));
         let with_values = charts.flat_map(|(at, place)| {
             let all = units::values_of_environments(&self.files, place).into_iter();
-            all.map(move |(environment, values)| (at, environment, Place { values, ..place.clone() }))
+            all.map(move |(environment, values)| (at, environment, UnitFolder { values, ..place.clone() }))
         });
         with_values.collect()
     }
 
     /// What a chart or kustomization declares, as somebody would apply it.
-    fn declared_by(&self, place: &Place) -> Vec<RenderedObject> {
+    fn declared_by(&self, place: &UnitFolder) -> Vec<RenderedObject> {
         let rendering = self.memo.get(&units::application(place));
         rendering.map(|it| declared_of(place, it)).unwrap_or_default()
     }
@@ -220,11 +220,11 @@ impl Found<'_> {
     fn with_environments(
         &self,
         mut seeds: Vec<Seed>,
-        units: &[(Place, Arc<Rendering>)],
-        by_environment: Vec<(usize, String, Place)>,
+        units: &[(UnitFolder, Arc<Rendering>)],
+        by_environment: Vec<(usize, String, UnitFolder)>,
         rendered: &HashSet<(Arc<str>, String)>,
     ) -> Vec<Seed> {
-        let unit_of = |place: &Place| {
+        let unit_of = |place: &UnitFolder| {
             units.iter().position(|(unit, _)| unit.kind == place.kind && unit.folder == place.folder)
         };
         let of_environments: Vec<Seed> = by_environment
@@ -247,7 +247,7 @@ impl Found<'_> {
 
     /// Which of these places no other of them leads to: a chart may well declare an Application of itself. Of
     /// those that only lead to each other, the first.
-    fn roots(&mut self, places: &[Place], applications: &[Value]) -> BTreeSet<usize> {
+    fn roots(&mut self, places: &[UnitFolder], applications: &[Value]) -> BTreeSet<usize> {
         let reached: Vec<BTreeSet<usize>> = applications
             .iter()
             .map(|application| {
@@ -256,7 +256,7 @@ impl Found<'_> {
                     return BTreeSet::new();
                 }
                 let renderings = self.follow(inner);
-                let is_reached = |place: &Place| is_reached(place, &renderings, &self.files);
+                let is_reached = |place: &UnitFolder| is_reached(place, &renderings, &self.files);
                 places.iter().enumerate().filter(|(_, place)| is_reached(place)).map(|(at, _)| at).collect()
             })
             .collect();
@@ -280,7 +280,7 @@ impl Found<'_> {
         &mut self,
         seeds: Vec<Seed>,
         inner: Vec<RenderedObject>,
-        units: &[(Place, Arc<Rendering>)],
+        units: &[(UnitFolder, Arc<Rendering>)],
     ) -> Vec<Seed> {
         let mut seeds = seeds;
         let last_resort = inner.first().cloned();
@@ -347,7 +347,7 @@ impl Found<'_> {
         let yielded = self
             .sets
             .entry(declared.to_string())
-            .or_insert_with(|| sets::evaluate(declared, input, clusters));
+            .or_insert_with(|| application_sets::evaluate(declared, input, clusters));
         yielded.apps.iter().map(|app| app.application.clone()).collect()
     }
 }
@@ -366,7 +366,7 @@ fn is_template(files: &Files, declared: &RenderedObject) -> bool {
 }
 
 /// What a chart or kustomization declares, as somebody would apply it.
-fn declared_of(place: &Place, rendering: &Rendering) -> Vec<RenderedObject> {
+fn declared_of(place: &UnitFolder, rendering: &Rendering) -> Vec<RenderedObject> {
     declaring(rendering).into_iter().map(|object| units::as_applied(place, object)).collect()
 }
 
@@ -379,25 +379,25 @@ fn declaring(rendering: &Rendering) -> Vec<RenderedObject> {
         .collect()
 }
 
-fn unreached(tops: &[Place], renderings: &[(Value, Arc<Rendering>)], files: &Files) -> Vec<Place> {
+fn unreached(tops: &[UnitFolder], renderings: &[(Value, Arc<Rendering>)], files: &Files) -> Vec<UnitFolder> {
     tops.iter().filter(|place| !is_reached(place, renderings, files)).cloned().collect()
 }
 
 /// Whether an Application's rendering read the file that makes a folder a chart or kustomization.
-fn is_reached(place: &Place, renderings: &[(Value, Arc<Rendering>)], files: &Files) -> bool {
+fn is_reached(place: &UnitFolder, renderings: &[(Value, Arc<Rendering>)], files: &Files) -> bool {
     let marks = units::marks(place);
     let mark = marks.iter().find(|mark| files.contains(mark)).map(String::as_str).unwrap_or_default();
     renderings.iter().any(|(_, rendering)| rendering.read.contains(mark))
 }
 
 /// Whether a file was read, or lies in a chart that was: what its templates may ask for and did not is no manifest.
-fn was_read(file: &str, renderings: &[(Value, Arc<Rendering>)], units: &[(Place, Arc<Rendering>)]) -> bool {
+fn was_read(file: &str, renderings: &[(Value, Arc<Rendering>)], units: &[(UnitFolder, Arc<Rendering>)]) -> bool {
     all(renderings, units).any(|it| it.read.contains(file) || lies_in_chart(file, &it.read))
 }
 
 fn all<'a>(
     renderings: &'a [(Value, Arc<Rendering>)],
-    units: &'a [(Place, Arc<Rendering>)],
+    units: &'a [(UnitFolder, Arc<Rendering>)],
 ) -> impl Iterator<Item = &'a Arc<Rendering>> {
     renderings.iter().map(|(_, it)| it).chain(units.iter().map(|(_, it)| it))
 }
@@ -412,7 +412,7 @@ fn lies_in_chart(file: &str, read: &BTreeSet<Arc<str>>) -> bool {
 fn seeds(
     declared: Vec<RenderedObject>,
     renderings: &[(Value, Arc<Rendering>)],
-    units: &[(Place, Arc<Rendering>)],
+    units: &[(UnitFolder, Arc<Rendering>)],
 ) -> (Vec<Seed>, Vec<RenderedObject>) {
     let mut rendered = rendered_places(renderings);
     let mut from_units: Vec<Seed> = Vec::new();
@@ -457,7 +457,7 @@ fn place(declared: &RenderedObject) -> (Arc<str>, String) {
 fn is_consumed(
     object: &RenderedObject,
     renderings: &[(Value, Arc<Rendering>)],
-    units: &[(Place, Arc<Rendering>)],
+    units: &[(UnitFolder, Arc<Rendering>)],
 ) -> bool {
     let by_apps = renderings.iter().filter(|(application, _)| !is_itself(application, &object.value));
     let all = by_apps.map(|(_, it)| it).chain(units.iter().map(|(_, it)| it));
@@ -469,7 +469,7 @@ fn is_consumed(
 fn loose(
     objects: &[Arc<RenderedObject>],
     renderings: &[(Value, Arc<Rendering>)],
-    units: &[(Place, Arc<Rendering>)],
+    units: &[(UnitFolder, Arc<Rendering>)],
 ) -> BTreeMap<Arc<str>, Vec<Arc<RenderedObject>>> {
     let read: BTreeSet<Arc<str>> = all(renderings, units).flat_map(|it| it.seen.iter().cloned()).collect();
     let mut loose: BTreeMap<Arc<str>, Vec<Arc<RenderedObject>>> = BTreeMap::new();
@@ -483,7 +483,7 @@ fn loose(
 }
 
 /// What the Applications and what they do not reach miss, each named once.
-fn unseen(apps: &[super::App], units: &[(Place, Arc<Rendering>)], found: &Found<'_>) -> Vec<Unseen> {
+fn unseen(apps: &[super::App], units: &[(UnitFolder, Arc<Rendering>)], found: &Found<'_>) -> Vec<Unseen> {
     let mut all: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
     for app in apps {
         let Some(rendering) = found.memo.get(&app.declared.value) else { continue };
@@ -499,7 +499,7 @@ fn unseen(apps: &[super::App], units: &[(Place, Arc<Rendering>)], found: &Found<
 }
 
 /// A unit as a survey shows it.
-pub fn unit(place: &Place, outcome: &Outcome) -> Unit {
+pub fn unit(place: &UnitFolder, outcome: &Outcome) -> Unit {
     Unit { kind: place.kind, path: place.folder.clone(), outcome: outcome.clone(), objects: Vec::new() }
 }
 

@@ -12,10 +12,10 @@ use tiphys_vfs::FileTree;
 
 use super::{
     Files, Input, Kept, StatedSettings,
-    adopt::{self, Adoption},
+    repository_copies::{self, Adoption},
     discover::{self, Manifests, Parsed},
     files::Texts,
-    sets, used,
+    application_sets, used,
 };
 
 /// The files of a repository and what stands in them: what every reading of it begins with.
@@ -52,17 +52,17 @@ impl Declarations {
 
     /// The clusters that Secrets in files declare.
     pub fn clusters(&self) -> Vec<ClusterInfo> {
-        sets::clusters(self.manifests.objects.iter().map(Arc::as_ref))
+        application_sets::clusters(self.manifests.objects.iter().map(Arc::as_ref))
     }
 
     /// The addresses of Git repositories that are named in files, and how many of the paths under each are in a tree.
     pub fn named_in(&self, tree: &dyn FileTree) -> BTreeMap<String, usize> {
-        adopt::paths_here(self.declared(), tree)
+        repository_copies::paths_here(self.declared(), tree)
     }
 
     /// Which addresses are taken to mean the repository, by what is declared in files and elsewhere.
     pub fn adoption(&self, elsewhere: &[Value], is_given: &dyn Fn(&str) -> bool) -> Adoption {
-        adopt::addresses(elsewhere.iter().chain(self.declared()), self.files.tree().as_ref(), is_given)
+        repository_copies::addresses(elsewhere.iter().chain(self.declared()), self.files.tree().as_ref(), is_given)
     }
 
     /// What a survey need not read again.

@@ -7,7 +7,7 @@ use tiphys_render::{RenderError, manifest};
 use tiphys_value::{ObjectExt, RenderedObject, Value};
 use tiphys_vfs::FileTree as _;
 
-use super::{Fault, Files};
+use super::{UnreadableFile, Files};
 
 const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
 
@@ -17,7 +17,7 @@ pub struct Manifests {
     /// Every object, in the order of the files.
     pub objects: Vec<Arc<RenderedObject>>,
     /// The files that do not parse and are no templates.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<UnreadableFile>,
     /// The same by file, for a survey to come.
     pub parsed: HashMap<Arc<str>, Arc<Parsed>>,
 }
@@ -26,7 +26,7 @@ pub struct Manifests {
 pub struct Parsed {
     text: Arc<str>,
     objects: Vec<Arc<RenderedObject>>,
-    fault: Option<Fault>,
+    fault: Option<UnreadableFile>,
 }
 
 /// Reads the manifest files: those that hold `apiVersion` and `kind`. Texts that were parsed before are not parsed again.
@@ -62,7 +62,7 @@ fn parse(path: &str, text: Arc<str>) -> Parsed {
             // Of a key that is set twice Argo CD takes the last.
             let objects = manifest::parse_objects_as_argo_cd(path, &text, true, &mut Vec::new());
             let ours = objects.unwrap_or_default().into_iter().filter(|it| is_of_argo_cd(&it.value));
-            (ours.collect(), Some(Fault { file: path.to_owned(), error, is_manifest }))
+            (ours.collect(), Some(UnreadableFile { file: path.to_owned(), error, is_manifest }))
         }
     };
     let objects = objects.into_iter().filter(is_manifest).map(Arc::new).collect();
@@ -103,7 +103,7 @@ pub fn is_chart_template(files: &Files, path: &str) -> bool {
 }
 
 /// Why a YAML file that is no text may hold a manifest nevertheless. What git-crypt keeps says nothing.
-fn unreadable(files: &Files, path: &str) -> Option<Fault> {
+fn unreadable(files: &Files, path: &str) -> Option<UnreadableFile> {
     if path.ends_with(".json") {
         return None;
     }
@@ -120,7 +120,7 @@ fn unreadable(files: &Files, path: &str) -> Option<Fault> {
         }
         Err(error) => error.to_string(),
     };
-    Some(Fault { file: path.to_owned(), error: RenderError::new(error), is_manifest: true })
+    Some(UnreadableFile { file: path.to_owned(), error: RenderError::new(error), is_manifest: true })
 }
 
 /// Whether a text may hold manifests. Schemas and lock files in JSON are large and never do.

@@ -50,7 +50,7 @@ const WORDS: [&str; 11] =
 
 /// The innermost folder above a file that names an environment, such as `envs/prod`; else the path up to the
 /// word in the file's own name; empty if there is none.
-pub fn of(path: &str) -> &str {
+pub fn environment_of(path: &str) -> &str {
     let mut start = 0;
     let mut parent = "";
     let mut found = "";
@@ -129,7 +129,7 @@ pub fn worded(name: &str) -> Option<(String, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{named, of, parting, worded};
+    use super::{named, environment_of, parting, worded};
 
     #[test]
     fn an_environment_is_meant_by_its_name_or_the_end_of_it() {
@@ -143,11 +143,11 @@ mod tests {
 
     #[test]
     fn environments_are_told_by_folder() {
-        assert_eq!(of("envs/eu-1/root.yaml"), "envs/eu-1");
-        assert_eq!(of("argocd/prod/root.yaml"), "argocd/prod");
-        assert_eq!(of("apps/shop.yaml"), "");
-        assert_eq!(of("clusters/root.yaml"), "");
-        assert_eq!(of("overlays/infra/envs/eu/root.yaml"), "overlays/infra/envs/eu");
+        assert_eq!(environment_of("envs/eu-1/root.yaml"), "envs/eu-1");
+        assert_eq!(environment_of("argocd/prod/root.yaml"), "argocd/prod");
+        assert_eq!(environment_of("apps/shop.yaml"), "");
+        assert_eq!(environment_of("clusters/root.yaml"), "");
+        assert_eq!(environment_of("overlays/infra/envs/eu/root.yaml"), "overlays/infra/envs/eu");
     }
 
     #[test]
@@ -164,8 +164,8 @@ mod tests {
         assert_eq!(parting("x/y/a.yaml", "x/a.yaml"), Some("x/y"));
         assert_eq!(parting("x/a.yaml", "x/y/a.yaml"), Some("x"));
         assert_eq!(parting("x/a.yaml", "x/b.yaml"), None);
-        assert_eq!(of("root-apps/dev.yaml"), "root-apps/dev");
-        assert_eq!(of("apps/root-prod.yaml"), "apps/root-prod");
-        assert_eq!(of("apps/devices.yaml"), "");
+        assert_eq!(environment_of("root-apps/dev.yaml"), "root-apps/dev");
+        assert_eq!(environment_of("apps/root-prod.yaml"), "apps/root-prod");
+        assert_eq!(environment_of("apps/devices.yaml"), "");
     }
 }

@@ -169,12 +169,12 @@ fn is_one_of_many(trees: &[Tree], name: &str) -> bool {
     let own = tiphys_vfs::base_name(name);
     // One that is named by a file, or apart for other reasons than its name, has no such folder.
     let path = format!("{prefix}{own}/");
-    if !beside.contains(own) || environment::of(&path) != name {
+    if !beside.contains(own) || environment::environment_of(&path) != name {
         return true;
     }
     let named = beside.iter().filter(|it| {
         let folder = format!("{prefix}{it}");
-        environment::of(&format!("{folder}/")) == folder
+        environment::environment_of(&format!("{folder}/")) == folder
     });
     2 * named.count() >= beside.len()
 }
@@ -266,7 +266,7 @@ fn tree(seed: &Seed, folders: &[String], found: &Found<'_>) -> Tree {
     let cluster = text("server").or_else(|| text("name")).unwrap_or_default().to_owned();
     let destination =
         text("namespace").filter(|it| !it.is_empty()).map(|namespace| (cluster, namespace.to_owned()));
-    let usual = seed.environment.clone().unwrap_or_else(|| environment::of(&path).to_owned());
+    let usual = seed.environment.clone().unwrap_or_else(|| environment::environment_of(&path).to_owned());
     Tree { destination, usual, path, called, names }
 }
 

@@ -11,7 +11,7 @@ use super::{EnvironmentId, Object, ObjectId, Owner, Survey, UnitId};
 
 /// What shares a name space of objects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum World {
+pub enum ObjectScope {
     /// A cluster, as the Applications of one environment fill it.
     Cluster(EnvironmentId, Arc<str>),
     /// What no Application reaches: it lives only with what the same unit renders.
@@ -20,12 +20,12 @@ pub enum World {
 
 impl Object {
     /// Where it would live.
-    pub fn world(&self) -> World {
+    pub fn world(&self) -> ObjectScope {
         match (self.environment, self.owner) {
-            (Some(environment), _) => World::Cluster(environment, self.cluster.clone()),
-            (None, Owner::Unit(unit)) => World::Unit(unit),
+            (Some(environment), _) => ObjectScope::Cluster(environment, self.cluster.clone()),
+            (None, Owner::Unit(unit)) => ObjectScope::Unit(unit),
             // An Application always has an environment.
-            (None, Owner::App(_)) => World::Cluster(EnvironmentId(0), self.cluster.clone()),
+            (None, Owner::App(_)) => ObjectScope::Cluster(EnvironmentId(0), self.cluster.clone()),
         }
     }
 }
@@ -33,13 +33,13 @@ impl Object {
 /// The objects by where they would live and by key.
 #[derive(Debug, Default)]
 pub struct Index {
-    worlds: BTreeMap<World, Vec<ObjectId>>,
+    worlds: BTreeMap<ObjectScope, Vec<ObjectId>>,
     keys: HashMap<ResourceKey, Vec<ObjectId>>,
 }
 
 impl Index {
     /// Sorts objects.
-    pub fn of(objects: &[Object]) -> Self {
+    pub fn from_objects(objects: &[Object]) -> Self {
         let mut index = Self::default();
         for object in objects {
             index.worlds.entry(object.world()).or_default().push(object.id);
@@ -54,13 +54,13 @@ impl Index {
 
 impl Survey {
     /// Every world and what lives in it.
-    pub fn worlds(&self) -> impl Iterator<Item = (&World, impl Iterator<Item = &Object> + Clone)> {
+    pub fn worlds(&self) -> impl Iterator<Item = (&ObjectScope, impl Iterator<Item = &Object> + Clone)> {
         let worlds = self.index().worlds.iter();
         worlds.map(|(world, ids)| (world, ids.iter().map(|id| self.object(*id))))
     }
 
     /// What lives in a world.
-    pub fn objects_in(&self, world: &World) -> impl Iterator<Item = &Object> {
+    pub fn objects_in(&self, world: &ObjectScope) -> impl Iterator<Item = &Object> {
         let ids = self.index().worlds.get(world).map(Vec::as_slice).unwrap_or_default();
         ids.iter().map(|id| self.object(*id))
     }
@@ -68,7 +68,7 @@ impl Survey {
     /// The objects of one key in a world.
     pub fn lookup<'a>(
         &'a self,
-        world: &'a World,
+        world: &'a ObjectScope,
         key: &'a ResourceKey,
     ) -> impl Iterator<Item = &'a Object> + use<'a> {
         self.with_key(key).filter(move |object| object.world() == *world)
@@ -81,6 +81,6 @@ impl Survey {
     }
 
     fn index(&self) -> &Index {
-        self.index.get_or_init(|| Index::of(&self.objects))
+        self.index.get_or_init(|| Index::from_objects(&self.objects))
     }
 }

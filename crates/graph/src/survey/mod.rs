@@ -1,7 +1,7 @@
 //! Reading a repository as the engine would: its Applications wherever they are declared, what every
 //! source renders to, what that declares in turn, and what no Application reaches.
 
-mod adopt;
+mod repository_copies;
 mod assemble;
 mod build;
 mod declarations;
@@ -11,17 +11,17 @@ mod environment;
 mod files;
 mod flux;
 mod grouping;
-mod here;
+mod local_sources;
 mod index;
-mod kept;
+mod incremental;
 mod kinds;
-mod memo;
+mod render_cache;
 mod notice;
 mod offline;
 mod options;
-mod partly;
+mod partial_rendering;
 mod revision;
-mod sets;
+mod application_sets;
 mod settings;
 mod sops;
 mod types;
@@ -40,29 +40,29 @@ use tiphys_vfs::FileTree;
 
 use crate::tools::Tools;
 use files::Texts;
-use kept::Renderings;
-use memo::Rendering;
+use incremental::Renderings;
+use render_cache::Rendering;
 
-pub use adopt::Adoption;
+pub use repository_copies::Adoption;
 pub use declarations::Declarations;
 pub use digest::unmarked;
 pub use discover::was_to_declare;
-pub use environment::{of as environment_of, parting as environment_parting};
+pub use environment::{environment_of as environment_of, parting as environment_parting};
 pub use files::Files;
-pub use index::World;
-pub use kept::Kept;
+pub use index::ObjectScope;
+pub use incremental::Kept;
 pub use kinds::is_namespaced;
-pub use memo::ENGINE_NAMESPACE;
+pub use render_cache::ENGINE_NAMESPACE;
 pub use notice::Notice;
 pub use offline::NoSources;
 pub use options::Options;
-pub use partly::SYNTAX as TEMPLATE_SYNTAX;
+pub use partial_rendering::TEMPLATE_SYNTAX as TEMPLATE_SYNTAX;
 pub use revision::Revision;
-pub use sets::{ANY_CLUSTER, UNTOLD};
+pub use application_sets::{ANY_CLUSTER, UNTOLD};
 pub use settings::{StatedSettings, is_config_map};
 pub use tiphys_model::Application;
 pub use types::{
-    App, AppId, Declaration, DeclaredId, Environment, EnvironmentId, Fault, Object, ObjectId, Outcome, Owner,
+    App, AppId, Declaration, DeclaredId, Environment, EnvironmentId, UnreadableFile, Object, ObjectId, Outcome, Owner,
     Root, Set, SetId, Unit, UnitId, UnitKind, Unseen,
 };
 pub use units::is_of_flux;
@@ -149,7 +149,7 @@ pub struct Survey {
     /// Every rendered object, and every object in manifests that nothing renders.
     pub objects: Vec<Object>,
     /// Manifest files that cannot be read.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<UnreadableFile>,
     /// What is named but could not be had.
     pub unseen: Vec<Unseen>,
     /// The AppProjects and the Secrets of clusters in files, and in what no Application reaches.
@@ -179,7 +179,7 @@ pub struct Survey {
 
 impl Survey {
     /// Reads a repository.
-    pub fn of(input: &Input<'_>) -> Self {
+    pub fn read(input: &Input<'_>) -> Self {
         Self::keeping(input, &Kept::default()).0
     }
 
@@ -228,7 +228,7 @@ impl Survey {
             let (mut survey, renderings) = build::build(&under, ground, &kept.unadopted);
             let apps = survey.apps.iter().map(|app| &app.declared.value);
             let sets = survey.sets.iter().map(|set| &set.declared.value);
-            adoption = adopt::addresses(apps.chain(sets), input.tree.as_ref(), &input.is_given);
+            adoption = repository_copies::addresses(apps.chain(sets), input.tree.as_ref(), &input.is_given);
             if adoption.addresses.is_empty() {
                 survey.notices.sort();
                 return (survey, left(Renderings::new(), BTreeSet::new(), renderings));
@@ -238,7 +238,7 @@ impl Survey {
         let adopted = adoption.addresses;
         let is_free = |rendering: &Rendering| rendering.touched.addresses.is_disjoint(&adopted);
         let renderings =
-            if kept.adopted == adopted { kept.renderings.clone() } else { kept::those(&unadopted, is_free) };
+            if kept.adopted == adopted { kept.renderings.clone() } else { incremental::those(&unadopted, is_free) };
         let is_given = |url: &str| adopted.contains(url) || (input.is_given)(url);
         let (mut survey, renderings) = build::build(&under.again(&is_given), ground, &renderings);
         survey.notices.extend(adoption.notice);
@@ -279,7 +279,7 @@ impl Survey {
 
     /// What the other tools of the repository say.
     pub fn tools(&self) -> &Tools {
-        self.tools.get_or_init(|| Tools::of(&self.files))
+        self.tools.get_or_init(|| Tools::from_files(&self.files))
     }
 
     /// An Application.

@@ -10,7 +10,7 @@ use tiphys_value::{ObjectExt, RenderedObject, Value};
 use tiphys_vfs::base_name;
 
 use super::{Files, discover, discover::Manifests};
-use crate::put_away;
+use crate::unused_folders;
 
 /// What the files of a repository say of how its sources are rendered.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +27,7 @@ impl StatedSettings {
     /// Reads what the files of a folder say.
     pub(super) fn read(files: &Files, manifests: &Manifests, folder: &str) -> Self {
         let start = if folder.is_empty() { 0 } else { folder.len() + 1 };
-        let is_used = |path: &str| path.get(start..).is_none_or(|below| put_away::put_away(below).is_none());
+        let is_used = |path: &str| path.get(start..).is_none_or(|below| unused_folders::put_away(below).is_none());
         let is_stated = |it: &&Arc<RenderedObject>| {
             let file = &it.location.file;
             is_config_map(&it.value) && is_used(file) && !discover::is_chart_template(files, file)
@@ -57,7 +57,7 @@ impl StatedSettings {
     /// where.
     pub fn own(&self) -> Option<&Value> {
         let counts = |it: &&Arc<RenderedObject>| {
-            it.value.get("data").is_some() && !put_away::lies_below(&it.location.file, &["doc", "docs"])
+            it.value.get("data").is_some() && !unused_folders::lies_below(&it.location.file, &["doc", "docs"])
         };
         let mut with_data = self.config_maps.iter().filter(counts);
         with_data.next().filter(|_| with_data.next().is_none()).map(|it| &it.value)

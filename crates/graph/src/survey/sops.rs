@@ -7,11 +7,11 @@ use tiphys_value::{ObjectExt, Value, json};
 use tiphys_vfs::{base_name, join, parent};
 
 /// Reads a file of the repository, if it is there.
-pub type Read<'a> = dyn Fn(&str) -> Option<Arc<[u8]>> + 'a;
+pub type FileReader<'a> = dyn Fn(&str) -> Option<Arc<[u8]>> + 'a;
 
 /// A kustomization in which the encrypted files stand among the resources in place of the generators that decrypt
 /// them; `None` if it has no such generator.
-pub fn without_generators(read: &Read<'_>, path: &str, bytes: &[u8]) -> Option<Arc<[u8]>> {
+pub fn without_generators(read: &FileReader<'_>, path: &str, bytes: &[u8]) -> Option<Arc<[u8]>> {
     if !tiphys_kustomize::FILE_NAMES.contains(&base_name(path)) {
         return None;
     }
@@ -44,7 +44,7 @@ pub fn without_generators(read: &Read<'_>, path: &str, bytes: &[u8]) -> Option<A
 }
 
 /// The files that a generator decrypts, if it does nothing else.
-fn decrypted(read: &Read<'_>, folder: &str, name: &str) -> Option<Vec<String>> {
+fn decrypted(read: &FileReader<'_>, folder: &str, name: &str) -> Option<Vec<String>> {
     let bytes = read(&join(folder, name).ok()?)?;
     let generator: Value = tiphys_yaml::from_yaml(std::str::from_utf8(&bytes).ok()?).ok()?;
     if generator.kind() != "ksops" {
@@ -57,7 +57,7 @@ fn decrypted(read: &Read<'_>, folder: &str, name: &str) -> Option<Vec<String>> {
 }
 
 /// Whether a file is encrypted as a whole, names and kinds too, so that nobody knows what it becomes.
-fn hides_its_name(read: &Read<'_>, folder: &str, file: &str) -> bool {
+fn hides_its_name(read: &FileReader<'_>, folder: &str, file: &str) -> bool {
     const ENCRYPTED: &str = "ENC[";
     let text = join(folder, file).ok().and_then(|path| read(&path));
     let text = text.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default();
@@ -72,7 +72,7 @@ fn hides_its_name(read: &Read<'_>, folder: &str, file: &str) -> bool {
 }
 
 /// Whether an encrypted object says that it is merged into, or replaces, one that is there already.
-fn is_over_another(read: &Read<'_>, folder: &str, file: &str) -> bool {
+fn is_over_another(read: &FileReader<'_>, folder: &str, file: &str) -> bool {
     const BEHAVIOR: &str = "kustomize.config.k8s.io/behavior";
     let object = || -> Option<Value> {
         let bytes = read(&join(folder, file).ok()?)?;

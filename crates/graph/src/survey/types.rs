@@ -6,7 +6,7 @@ use tiphys_model::{Application, HookType, SourceType, hook};
 use tiphys_render::RenderError;
 use tiphys_value::{ObjectExt, RenderedObject, ResourceKey, Value};
 
-use super::memo::ENGINE_NAMESPACE;
+use super::render_cache::ENGINE_NAMESPACE;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -264,7 +264,7 @@ impl Object {
 
 /// A manifest file that cannot be read.
 #[derive(Clone, Debug)]
-pub struct Fault {
+pub struct UnreadableFile {
     /// The file.
     pub file: String,
     /// Why, with its place.

@@ -7,11 +7,11 @@ use tiphys_schema::names::dns1123_subdomain;
 use tiphys_value::{ObjectExt, RenderedObject, Value, json};
 use tiphys_vfs::{FileTree as _, base_name, join, parent};
 
-use super::{Files, UnitKind, environment, here::THIS_REPOSITORY};
+use super::{Files, UnitKind, environment, local_sources::THIS_REPOSITORY};
 
 /// A chart or kustomization of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct UnitFolder {
     pub kind: UnitKind,
     pub folder: String,
     /// What `Chart.yaml` calls the chart; empty for kustomizations.
@@ -34,7 +34,7 @@ pub struct Added {
 }
 
 impl Added {
-    fn of(spec: &Value) -> Self {
+    fn from_spec(spec: &Value) -> Self {
         // What is filled in later leads nowhere yet.
         let is_plain = |text: &&str| !text.contains("${");
         let listed = spec["components"].as_array().into_iter().flatten();
@@ -78,9 +78,9 @@ fn added<'a>(flux: impl Iterator<Item = &'a Value>) -> BTreeMap<String, Added> {
         let Some(folder) = spec["path"].as_str().and_then(|path| join("", path).ok()) else { continue };
         match found.entry(folder) {
             Entry::Vacant(entry) => {
-                entry.insert(Added::of(spec));
+                entry.insert(Added::from_spec(spec));
             }
-            Entry::Occupied(mut entry) => entry.get_mut().beside(Added::of(spec)),
+            Entry::Occupied(mut entry) => entry.get_mut().beside(Added::from_spec(spec)),
         }
     }
     found
@@ -88,7 +88,7 @@ fn added<'a>(flux: impl Iterator<Item = &'a Value>) -> BTreeMap<String, Added> {
 
 /// The charts and kustomizations that no other chart or kustomization of the repository refers to. `flux` are the
 /// objects that tell Flux what to build.
-pub fn tops<'a>(files: &Files, flux: impl Iterator<Item = &'a Value>) -> Vec<Place> {
+pub fn tops<'a>(files: &Files, flux: impl Iterator<Item = &'a Value>) -> Vec<UnitFolder> {
     let mut flux = flux.peekable();
     let is_of_flux = flux.peek().is_some();
     let added = added(flux);
@@ -106,7 +106,7 @@ pub fn tops<'a>(files: &Files, flux: impl Iterator<Item = &'a Value>) -> Vec<Pla
                 let name = String::new();
                 let added = added.get(&folder).cloned().unwrap_or_default();
                 let kind = UnitKind::Kustomization;
-                places.push(Place { kind, folder, name, is_of_flux, added, values: String::new() });
+                places.push(UnitFolder { kind, folder, name, is_of_flux, added, values: String::new() });
             }
         } else if base_name(path) == "Chart.yaml" {
             let Some(content) = read(files, path) else { continue };
@@ -117,7 +117,7 @@ pub fn tops<'a>(files: &Files, flux: impl Iterator<Item = &'a Value>) -> Vec<Pla
             if !is_library && !vendored {
                 let name = content.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
                 let (kind, added) = (UnitKind::Chart, Added::default());
-                places.push(Place { kind, folder, name, is_of_flux: false, added, values: String::new() });
+                places.push(UnitFolder { kind, folder, name, is_of_flux: false, added, values: String::new() });
             }
         }
     }
@@ -197,7 +197,7 @@ fn local_dependencies(content: &Value, folder: &str) -> Vec<String> {
 }
 
 /// An Application that renders a chart or kustomization as it stands.
-pub fn application(place: &Place) -> Value {
+pub fn application(place: &UnitFolder) -> Value {
     let path = if place.folder.is_empty() { "." } else { &place.folder };
     let name = [&place.name, base_name(&place.folder)].into_iter().find(|name| is_release_name(name));
     let namespace = if place.kind == UnitKind::Chart { DEFAULT_NAMESPACE } else { "" };
@@ -230,7 +230,7 @@ fn is_release_name(name: &str) -> bool {
 
 /// Of an object that a chart or kustomization renders, what somebody would apply: without the mark of an Application that
 /// does not exist, and without a namespace that nobody said.
-pub fn as_applied(place: &Place, mut object: RenderedObject) -> RenderedObject {
+pub fn as_applied(place: &UnitFolder, mut object: RenderedObject) -> RenderedObject {
     let Some(metadata) = object.value.get_mut("metadata").and_then(Value::as_object_mut) else {
         return object;
     };
@@ -249,7 +249,7 @@ const DEFAULT_NAMESPACE: &str = "default";
 
 /// The values files beside a chart of which each is for an environment (`values-prod.yaml`, `prod-values.yaml`), by
 /// the environment.
-pub fn values_of_environments(files: &Files, place: &Place) -> BTreeMap<String, String> {
+pub fn values_of_environments(files: &Files, place: &UnitFolder) -> BTreeMap<String, String> {
     let of = |path: &std::sync::Arc<str>| {
         let is_beside = parent(path).unwrap_or_default() == place.folder;
         let stem = base_name(path).strip_suffix(".yaml").or_else(|| base_name(path).strip_suffix(".yml"))?;
@@ -261,7 +261,7 @@ pub fn values_of_environments(files: &Files, place: &Place) -> BTreeMap<String, 
 }
 
 /// Whether a chart, or a kustomization with what it builds on, may declare Applications: a file of it speaks of some.
-pub fn may_declare(files: &Files, place: &Place) -> bool {
+pub fn may_declare(files: &Files, place: &UnitFolder) -> bool {
     let speaks = |path: &str| {
         files
             .text(path)
@@ -318,7 +318,7 @@ pub fn patches(files: &Files) -> BTreeSet<String> {
 }
 
 /// The files of which one makes a folder what it is.
-pub fn marks(place: &Place) -> Vec<String> {
+pub fn marks(place: &UnitFolder) -> Vec<String> {
     let names: &[&str] =
         if place.kind == UnitKind::Chart { &["Chart.yaml"] } else { &tiphys_kustomize::FILE_NAMES };
     let below = |name: &&str| {

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use tiphys_value::{ObjectExt, RenderedObject, Value};
 
 use super::notice::Notice;
-use crate::put_away::put_away;
+use crate::unused_folders::put_away;
 
 /// What files declare, sorted.
 #[derive(Default)]

@@ -99,7 +99,7 @@ struct Called<'a> {
 impl Called<'_> {
     fn writes(&self) -> Vec<Write> {
         let Some(program) = self.words.first() else { return Vec::new() };
-        let arguments = Arguments::of(&self.words[1..]);
+        let arguments = Arguments::from_words(&self.words[1..]);
         match program.rsplit('/').next().unwrap_or_default() {
             "kubectl" | "oc" | "k" => self.kubectl(&arguments),
             "helm" | "helm3" => helm(&arguments).into_iter().collect(),
@@ -155,7 +155,7 @@ impl Called<'_> {
         if !self.command.is_piped {
             return Vec::new();
         }
-        let arguments = Arguments::of(self.before.get(1..).unwrap_or_default());
+        let arguments = Arguments::from_words(self.before.get(1..).unwrap_or_default());
         match self.before.first().map(String::as_str) {
             Some("curl" | "wget") => {
                 let address = self.before.iter().find(|word| is_address(word));
@@ -323,7 +323,7 @@ const FLAGS: [&str; 26] = [
 ];
 
 impl<'a> Arguments<'a> {
-    fn of(words: &'a [String]) -> Self {
+    fn from_words(words: &'a [String]) -> Self {
         let mut arguments = Self { plain: Vec::new(), options: Vec::new(), flags: Vec::new() };
         let mut words = words.iter().map(String::as_str).peekable();
         while let Some(word) = words.next() {

@@ -85,7 +85,7 @@ fn parsed(text: &str) -> Option<Dockerfile<'_>> {
 pub fn image(files: &Files, path: &Arc<str>) -> Option<Image> {
     let text = files.text(path)?;
     let dockerfile = parsed(&text)?;
-    let lines = Lines::of(path, &text);
+    let lines = Lines::new(path, &text);
     let mut image = Image::default();
     let chain = last_stage(&dockerfile);
     image.base = chain.first().map(|stage| stage.from.image.value.to_string()).unwrap_or_default();
@@ -99,7 +99,7 @@ pub fn image(files: &Files, path: &Arc<str>) -> Option<Image> {
 pub fn runs(files: &Files, path: &Arc<str>) -> Vec<(String, Span)> {
     let Some(text) = files.text(path) else { return Vec::new() };
     let Some(dockerfile) = parsed(&text) else { return Vec::new() };
-    let lines = Lines::of(path, &text);
+    let lines = Lines::new(path, &text);
     let runs = dockerfile.instructions.iter().filter_map(|instruction| match instruction {
         Instruction::Run(run) => {
             Some((words(&run.arguments).join(" "), lines.span(run.run.span.start..usize::MAX)))
@@ -114,7 +114,7 @@ pub fn runs(files: &Files, path: &Arc<str>) -> Vec<(String, Span)> {
 pub fn sources(files: &Files, path: &Arc<str>) -> Vec<(String, Span)> {
     let Some(text) = files.text(path) else { return Vec::new() };
     let Some(dockerfile) = parsed(&text) else { return Vec::new() };
-    let lines = Lines::of(path, &text);
+    let lines = Lines::new(path, &text);
     let mut found = Vec::new();
     for instruction in &dockerfile.instructions {
         let (options, sources, at) = match instruction {
@@ -140,7 +140,7 @@ pub fn sources(files: &Files, path: &Arc<str>) -> Vec<(String, Span)> {
 pub fn stages(files: &Files, path: &Arc<str>) -> Vec<Stage> {
     let Some(text) = files.text(path) else { return Vec::new() };
     let Some(dockerfile) = parsed(&text) else { return Vec::new() };
-    let lines = Lines::of(path, &text);
+    let lines = Lines::new(path, &text);
     let copied = |instruction: &Instruction<'_>| {
         let Instruction::Copy(copy) = instruction else { return None };
         let from = copy.options.iter().find(|option| option.name.value == "from")?;

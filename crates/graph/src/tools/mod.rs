@@ -2,13 +2,13 @@
 //! each as a list of typed [`Writer`]s, with the files that they were read from.
 
 pub mod ansible;
-pub mod ci;
+pub mod pipelines;
 mod commands;
 mod component;
 pub mod docker;
 mod helmfile;
 pub mod node;
-mod place;
+mod text_lines;
 mod scripts;
 mod shell;
 pub mod terraform;
@@ -20,7 +20,7 @@ use tiphys_value::ResourceKey;
 use crate::Files;
 
 pub use component::Component;
-pub use place::{Lines, Script, node_span};
+pub use text_lines::{Lines, Script, node_span};
 pub use shell::{Command, commands as parse_shell};
 pub use variables::Variables;
 
@@ -146,14 +146,14 @@ pub struct Tools {
     /// Terraform files.
     pub terraform: terraform::Terraform,
     /// Files of pipelines.
-    pub pipelines: Vec<ci::Pipeline>,
+    pub pipelines: Vec<pipelines::Pipeline>,
 }
 
 impl Tools {
     /// Reads the files of a repository.
-    pub fn of(files: &Files) -> Self {
-        let (ansible, terraform) = (ansible::Ansible::of(files), terraform::Terraform::of(files));
-        let pipelines = ci::pipelines(files);
+    pub fn from_files(files: &Files) -> Self {
+        let (ansible, terraform) = (ansible::Ansible::from_files(files), terraform::Terraform::from_files(files));
+        let pipelines = pipelines::pipelines(files);
         let mut writers = ansible.writers(files);
         writers.extend(terraform.writers());
         writers.extend(pipelines.iter().flat_map(|pipeline| pipeline.writers(files)));

@@ -51,7 +51,7 @@ impl Package {
     pub fn span(&self, files: &Files, text: &str) -> Span {
         let Some(content) = files.text(&self.file) else { return Span::point(self.file.clone(), 1, 1) };
         let at = content.find(text).unwrap_or_default();
-        Lines::of(&self.file, &content).span(at..at + text.len())
+        Lines::new(&self.file, &content).span(at..at + text.len())
     }
 }
 

@@ -1,8 +1,8 @@
 //! Tests of what the crate offers, in one binary: a module for each subject.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
-mod circles;
-mod kept;
+mod cyclic_apps;
+mod incremental_survey;
 mod network;
 mod secrets;
 mod stalls;

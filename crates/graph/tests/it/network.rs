@@ -13,7 +13,7 @@ use tiphys_vfs::MemTree;
 fn survey(objects: &[Value]) -> Survey {
     let texts: Vec<String> = objects.iter().map(tiphys_yaml::to_yaml).collect();
     let text = texts.join("---\n");
-    Survey::of(&Input::alone(Arc::new(MemTree::from_files([("all.yaml", text.as_str())]))))
+    Survey::read(&Input::alone(Arc::new(MemTree::from_files([("all.yaml", text.as_str())]))))
 }
 
 fn policy(name: &str, spec: &Value) -> Value {
@@ -47,7 +47,7 @@ fn workloads() -> Vec<Value> {
 fn network(policies: impl IntoIterator<Item = Value>) -> (Network, Vec<Flow>) {
     let objects: Vec<Value> = workloads().into_iter().chain(policies).collect();
     let survey = survey(&objects);
-    let network = Network::of(survey.objects.iter());
+    let network = Network::from_objects(survey.objects.iter());
     let flows = network.flows(&survey);
     (network, flows)
 }
@@ -211,7 +211,7 @@ fn without_namespaces_there_is_none_in_the_remedy() {
     objects[0]["spec"]["template"]["spec"]["containers"][0]["env"][0]["value"] =
         "postgres://db:5432/a".into();
     let survey = survey(&objects);
-    let network = Network::of(survey.objects.iter());
+    let network = Network::from_objects(survey.objects.iter());
     let flows = network.flows(&survey);
     let to_db = |need: &Need| matches!(need, Need::Upstream { service, .. } if service == "db");
     let flow = flows.iter().find(|flow| to_db(&flow.need)).expect("it is needed");
@@ -485,7 +485,7 @@ fn pods_of_operators_bear_the_labels_that_they_are_given() {
     );
     let judge = |labels: Value| {
         let survey = survey(&[cluster(labels), closed.clone(), open.clone()]);
-        let network = Network::of(survey.objects.iter());
+        let network = Network::from_objects(survey.objects.iter());
         let flows = network.flows(&survey);
         let of_api =
             flows.iter().find(|flow| flow.need == Need::ApiServer).expect("an instance asks who leads");
@@ -510,7 +510,7 @@ fn pods_that_operators_make_are_judged() {
     };
     let judge = |from: Value| {
         let survey = survey(&[cluster.clone(), client.clone(), locked(from)]);
-        let network = Network::of(survey.objects.iter());
+        let network = Network::from_objects(survey.objects.iter());
         let flows = network.flows(&survey);
         let flow = flows.iter().find(|flow| {
             flow.direction == Direction::Ingress

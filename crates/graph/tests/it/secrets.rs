@@ -10,7 +10,7 @@ use tiphys_vfs::MemTree;
 fn every_chart_has_the_same_key() {
     let template = "apiVersion: v1\nkind: Secret\nmetadata: {name: tls}\nstringData:\n  key: {{ genPrivateKey \"rsa\" | toJson }}\n  ca: {{ (genCA \"ca\" 1).Key | toJson }}\n";
     let chart = |name: &str| format!("apiVersion: v2\nname: {name}\nversion: 1.0.0\n");
-    let survey = Survey::of(&Input::alone(Arc::new(MemTree::from_files([
+    let survey = Survey::read(&Input::alone(Arc::new(MemTree::from_files([
         ("one/Chart.yaml", chart("one").as_str()),
         ("one/templates/tls.yaml", template),
         ("two/Chart.yaml", chart("two").as_str()),

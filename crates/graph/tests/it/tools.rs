@@ -7,7 +7,7 @@ use tiphys_vfs::MemTree;
 
 fn writers(files: &[(&str, &str)]) -> String {
     let tree = MemTree::from_files(files.iter().copied());
-    let tools = Tools::of(&Files::list(Arc::new(tree), ""));
+    let tools = Tools::from_files(&Files::list(Arc::new(tree), ""));
     let mut out = String::new();
     for writer in &tools.writers {
         let namespace = writer.namespace.as_deref().unwrap_or("-");

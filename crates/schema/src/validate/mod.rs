@@ -11,7 +11,7 @@ mod jobs;
 mod limits;
 pub mod names;
 mod network;
-mod other;
+mod small_kinds;
 mod placement;
 mod pod;
 mod policies;
@@ -20,7 +20,7 @@ mod security;
 mod service;
 mod storage;
 mod system;
-mod unified;
+mod unified_diff;
 mod workloads;
 
 use serde_json::Value;
@@ -55,7 +55,7 @@ pub fn validate_create(gvk: &GroupVersionKind, object: &Value) -> ErrorList {
         ("policy", "PodDisruptionBudget") => workloads::disruption_budget(spec, &path, &mut errors),
         ("", "ReplicationController") => workloads::replication_controller(spec, &path, &mut errors),
         ("", "PodTemplate") => pod::template(&object["template"], &Path::new("template"), &mut errors),
-        ("", "Node") => other::node(object, &mut errors),
+        ("", "Node") => small_kinds::node(object, &mut errors),
         ("apps", "ControllerRevision") => system::revision(object, &mut errors),
         ("certificates.k8s.io", "CertificateSigningRequest") => {
             system::signing_request(spec, &path, &mut errors);
@@ -102,12 +102,12 @@ pub fn validate_create(gvk: &GroupVersionKind, object: &Value) -> ErrorList {
         }
         ("", "ResourceQuota") => limits::quota(spec, &path, &mut errors),
         ("", "LimitRange") => limits::range(spec, &path, &mut errors),
-        ("", "PersistentVolume") => other::volume(object, &path, &mut errors),
-        ("", "Endpoints") => other::endpoints(object, &mut errors),
-        ("scheduling.k8s.io", "PriorityClass") => other::priority_class(object, &mut errors),
-        ("networking.k8s.io", "IngressClass") => other::ingress_class(spec, &path, &mut errors),
-        ("coordination.k8s.io", "Lease") => other::lease(spec, &path, &mut errors),
-        ("discovery.k8s.io", "EndpointSlice") => other::endpoint_slice(object, &mut errors),
+        ("", "PersistentVolume") => small_kinds::volume(object, &path, &mut errors),
+        ("", "Endpoints") => small_kinds::endpoints(object, &mut errors),
+        ("scheduling.k8s.io", "PriorityClass") => small_kinds::priority_class(object, &mut errors),
+        ("networking.k8s.io", "IngressClass") => small_kinds::ingress_class(spec, &path, &mut errors),
+        ("coordination.k8s.io", "Lease") => small_kinds::lease(spec, &path, &mut errors),
+        ("discovery.k8s.io", "EndpointSlice") => small_kinds::endpoint_slice(object, &mut errors),
         _ => {}
     }
     errors
@@ -146,7 +146,7 @@ pub fn validate_update(gvk: &GroupVersionKind, new: &Value, old: &Value) -> Erro
         ("", "Service") => service::update(new, old, &mut errors),
         ("", "ConfigMap" | "Secret") => config::update(new, old, &mut errors),
         ("", "PersistentVolumeClaim") => storage::claim_update(new, old, &mut errors),
-        ("", "PersistentVolume") => other::volume_update(new, old, &mut errors),
+        ("", "PersistentVolume") => small_kinds::volume_update(new, old, &mut errors),
         ("storage.k8s.io", "StorageClass") => storage::class_update(new, old, &mut errors),
         ("apps", "ControllerRevision") => system::revision_update(new, old, &mut errors),
         ("node.k8s.io", "RuntimeClass") => immutable(new, old, "/handler", &mut errors),
@@ -160,7 +160,7 @@ pub fn validate_update(gvk: &GroupVersionKind, new: &Value, old: &Value) -> Erro
             system::attributes_class_update(new, old, &mut errors);
         }
         ("discovery.k8s.io", "EndpointSlice") => immutable(new, old, "/addressType", &mut errors),
-        ("scheduling.k8s.io", "PriorityClass") => other::priority_class_update(new, old, &mut errors),
+        ("scheduling.k8s.io", "PriorityClass") => small_kinds::priority_class_update(new, old, &mut errors),
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding")
             if new["roleRef"] != old["roleRef"] =>
         {
@@ -186,7 +186,7 @@ pub fn validate_resize(new: &Value, old: &Value) -> ErrorList {
 
 /// The difference of two values of a struct inside the server, as messages show it.
 pub fn internal_difference(name: &str, old: &Value, new: &Value) -> String {
-    unified::difference(&internal::indented(name, old), &internal::indented(name, new))
+    unified_diff::difference(&internal::indented(name, old), &internal::indented(name, new))
 }
 
 /// Faults of an event in its stored form (core/v1); `old` is the stored one on an update. `modern` is given for

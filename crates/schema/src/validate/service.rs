@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::{faulty, list, names, one_of, other, text};
+use super::{faulty, list, names, one_of, small_kinds, text};
 use crate::{ErrorList, FieldError, Path};
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
@@ -35,7 +35,7 @@ pub(super) fn service(service: &Value, errors: &mut ErrorList) {
         addresses(spec, &path, errors);
     }
     for (at, ip) in list(spec, "externalIPs").iter().filter_map(Value::as_str).enumerate() {
-        other::not_loopback(ip, &path.child("externalIPs").index(at), errors);
+        small_kinds::not_loopback(ip, &path.child("externalIPs").index(at), errors);
     }
     one_of(kind, &TYPES, &path.child("type"), errors);
     for (at, port) in ports.iter().enumerate().filter(|_| kind == "ClusterIP") {
@@ -126,7 +126,7 @@ fn addresses(spec: &Value, path: &Path, errors: &mut ErrorList) {
             }
             continue;
         }
-        families.extend(other::address(ip, &place.index(at), errors).map(|found| (at, ip, found.is_ipv4())));
+        families.extend(small_kinds::address(ip, &place.index(at), errors).map(|found| (at, ip, found.is_ipv4())));
     }
     if ips.len() > 2 {
         errors.push(FieldError::invalid(&place, ips.to_vec(), "may only hold up to 2 values"));

@@ -142,7 +142,7 @@ pub(super) fn claim_update(new: &Value, old: &Value, errors: &mut ErrorList) {
             }
             super::internal::indented("PersistentVolumeClaimSpec", &spec)
         };
-        let difference = super::unified::difference(&spec(old), &spec(new));
+        let difference = super::unified_diff::difference(&spec(old), &spec(new));
         let detail = format!(
             "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n{difference}"
         );

@@ -7,7 +7,7 @@ use tiphys_value::{GroupVersionResource, ObjectExt, Value, json};
 use tiphys_world::Behaviours;
 
 use super::{Api, Fault, Hook, Pull, Timed, targets::operator_groups};
-use crate::{Stage, faults};
+use crate::{Stage, request_faults};
 
 /// Who writes faults.
 const MANAGER: &str = "tiphys-rehearse";
@@ -45,7 +45,7 @@ impl From<ApiError> for InjectError {
 impl Injector {
     /// These faults, none of which has begun.
     pub fn new(faults: Vec<Timed>) -> Self {
-        Self { faults: faults.into_iter().map(|fault| (fault, Phase::ToCome)).collect() }
+        Self { faults: request_faults.into_iter().map(|fault| (fault, Phase::ToCome)).collect() }
     }
 
     /// When the next one begins or ends, after so much time.
@@ -123,9 +123,9 @@ impl Injector {
             Some(api) => {
                 stage.faults.plan(move |_, _, _| {
                     Some(match api {
-                        Api::Late(time) => faults::Fault::Late(time),
-                        Api::Refuse(code) => faults::Fault::Refuse(code),
-                        Api::Down => faults::Fault::Unreachable,
+                        Api::Late(time) => request_faults::RequestFault::Late(time),
+                        Api::Refuse(code) => request_faults::RequestFault::Refuse(code),
+                        Api::Down => request_faults::RequestFault::Unreachable,
                     })
                 });
                 if matches!(api, Api::Down) {

@@ -2,7 +2,7 @@
 
 mod adoption;
 mod autoscaler;
-mod claim;
+mod volume_claims;
 mod cron_job;
 mod daemon_set;
 mod deployment;
@@ -11,7 +11,7 @@ mod endpoints;
 mod endpoints_mirror;
 mod event;
 mod eviction;
-mod garbage;
+mod garbage_collection;
 mod ingress;
 mod job;
 mod kubelet;
@@ -24,7 +24,7 @@ mod revision;
 mod scheduler;
 mod service;
 mod stateful_set;
-mod status_fit;
+mod status_shape;
 mod volume;
 pub(crate) mod workload;
 
@@ -36,7 +36,7 @@ use tiphys_value::{GroupVersionResource, ObjectExt};
 pub fn all() -> Vec<Box<dyn Controller>> {
     vec![
         Box::new(namespace::NamespaceController),
-        Box::new(garbage::GarbageCollector),
+        Box::new(garbage_collection::GarbageCollector),
         Box::new(node::NodeController),
         Box::new(eviction::TaintEviction),
         Box::new(cron_job::CronJobController),
@@ -47,7 +47,7 @@ pub fn all() -> Vec<Box<dyn Controller>> {
         Box::new(daemon_set::DaemonSetController),
         Box::new(job::JobController),
         Box::new(job::OrphanController),
-        Box::new(claim::ClaimController),
+        Box::new(volume_claims::ClaimController),
         Box::new(volume::VolumeController),
         Box::new(scheduler::Scheduler),
         Box::new(kubelet::Kubelet),

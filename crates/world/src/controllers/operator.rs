@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use tiphys_value::{GroupVersionResource, ObjectExt};
 
 use super::{
-    status_fit::fit,
+    status_shape::fit,
     workload::{delete, is_ready},
 };
 use crate::{

@@ -164,7 +164,7 @@ impl Step<'_> {
         let mut writes = Vec::new();
         if self.set.str_at(&["spec", "persistentVolumeClaimRetentionPolicy", "whenScaled"]) == Some("Delete")
         {
-            for claim in super::claim::claims_of(pod) {
+            for claim in super::volume_claims::claims_of(pod) {
                 let found = self.context.view.get(&resources::claims(), &claim);
                 let free = found.filter(|claim| crate::object::owners(claim).next().is_none());
                 writes.extend(free.map(|claim| {

@@ -2,7 +2,7 @@
 
 use tiphys_value::{Map, Value, json};
 
-use super::texts;
+use super::descriptions;
 use crate::registry::Resource;
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
@@ -81,9 +81,9 @@ fn list_of(resource: &Resource, dialect: Dialect) -> Value {
     let mut schema = json!({
         "type": "object", "required": ["items"], "description": format!("A list of {}.", resource.gvk.kind),
         "properties": {
-            "apiVersion": {"type": "string", "description": texts::API_VERSION},
-            "kind": {"type": "string", "description": texts::KIND},
-            "metadata": reference(&format!("{META}.ListMeta"), texts::LIST_METADATA, dialect),
+            "apiVersion": {"type": "string", "description": descriptions::API_VERSION},
+            "kind": {"type": "string", "description": descriptions::KIND},
+            "metadata": reference(&format!("{META}.ListMeta"), descriptions::LIST_METADATA, dialect),
             "items": {"type": "array", "description": format!("The {} themselves.", resource.plural),
                 "items": {"$ref": format!("{}{}", dialect.prefix(), name(resource))}},
         },
@@ -129,9 +129,9 @@ fn add_common(schema: &mut Value, dialect: Dialect) {
     if !properties.is_object() {
         *properties = json!({});
     }
-    properties["apiVersion"] = json!({"type": "string", "description": texts::API_VERSION});
-    properties["kind"] = json!({"type": "string", "description": texts::KIND});
-    properties["metadata"] = reference(&format!("{META}.ObjectMeta"), texts::METADATA, dialect);
+    properties["apiVersion"] = json!({"type": "string", "description": descriptions::API_VERSION});
+    properties["kind"] = json!({"type": "string", "description": descriptions::KIND});
+    properties["metadata"] = reference(&format!("{META}.ObjectMeta"), descriptions::METADATA, dialect);
 }
 
 /// Completes the schemas of whole objects within an object.

@@ -23,7 +23,7 @@ impl Writer {
         let mut properties = Map::new();
         for (name, field) in &definition.fields {
             let mut schema = self.field(field);
-            if let Some(text) = super::texts::of(&definition.name, definition.gvk.is_some(), name) {
+            if let Some(text) = super::descriptions::describe_field(&definition.name, definition.gvk.is_some(), name) {
                 // Siblings of a reference are not read: it has to be wrapped.
                 if schema.get("$ref").is_some() {
                     schema = json!({"allOf": [schema]});
@@ -44,7 +44,7 @@ impl Writer {
             schema["x-kubernetes-map-type"] = "atomic".into();
         }
         if let Some(gvk) = &definition.gvk {
-            if let Some(text) = super::texts::of_kind(&gvk.kind) {
+            if let Some(text) = super::descriptions::of_kind(&gvk.kind) {
                 schema["description"] = text.into();
             }
             schema["x-kubernetes-group-version-kind"] =

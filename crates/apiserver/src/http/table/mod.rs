@@ -21,7 +21,7 @@ pub(super) fn of_objects(
     columns: bool,
 ) -> ApiResult<Value> {
     let include = included(context)?;
-    Ok(of(resource, objects, metadata, columns, include, context.server.now()))
+    Ok(table_as_of(resource, objects, metadata, columns, include, context.server.now()))
 }
 
 /// What the request wants of each object in its row.
@@ -60,7 +60,7 @@ pub(super) fn of_scale(context: &Context<'_>, scale: &Value) -> ApiResult<Value>
 }
 
 /// A table of objects as of a moment, which ages are counted to.
-pub(super) fn of(
+pub(super) fn table_as_of(
     resource: &Resource,
     objects: &[Arc<Object>],
     metadata: Value,
@@ -68,7 +68,7 @@ pub(super) fn of(
     include: &str,
     now: Timestamp,
 ) -> Value {
-    let printer = Printer::of(resource);
+    let printer = Printer::for_resource(resource);
     let rows: Vec<Value> = objects
         .iter()
         .map(|object| {
@@ -95,7 +95,7 @@ enum Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    fn of(resource: &'a Resource) -> Self {
+    fn for_resource(resource: &'a Resource) -> Self {
         if let Some(custom) = &resource.custom {
             let mut columns = vec![Column::name()];
             columns.extend(custom.columns.iter().map(Column::custom));

@@ -37,12 +37,12 @@ const DEPTH: usize = 200;
 
 /// What is said of formats that a definition brings in.
 pub(super) fn unrecognized(definition: &Value, old: Option<&Value>) -> Vec<String> {
-    let known = old.map(of).unwrap_or_default();
-    let new = of(definition).into_iter().filter(|format| !known.contains(format));
+    let known = old.map(formats_in).unwrap_or_default();
+    let new = formats_in(definition).into_iter().filter(|format| !known.contains(format));
     new.map(|format| format!("unrecognized format {}", tiphys_schema::quote(&format))).collect()
 }
 
-fn of(definition: &Value) -> Vec<String> {
+fn formats_in(definition: &Value) -> Vec<String> {
     let mut found = Vec::new();
     for (schema, _) in crd_schemas(definition) {
         collect(schema, &mut found, DEPTH);

@@ -22,7 +22,7 @@ fn template_path(kind: &str) -> Option<&'static [&'static str]> {
 }
 
 /// The warnings of a new object, or of one whose generation has changed.
-pub(super) fn of(at: &At, object: &Value, old: Option<&Value>) -> Vec<String> {
+pub(super) fn warnings_for(at: &At, object: &Value, old: Option<&Value>) -> Vec<String> {
     if at.resource.custom.is_some() && at.subresource.is_none() {
         return unqualified_finalizers(object, old);
     }
@@ -37,7 +37,7 @@ pub(super) fn of(at: &At, object: &Value, old: Option<&Value>) -> Vec<String> {
     if let Some(path) = template_path(object.kind()).filter(|_| !is_same)
         && let Some(template) = object.at(path)
     {
-        warnings.extend(pod::of(template, &Path::new(path.join(".")), object.kind() == "Pod"));
+        warnings.extend(pod::template_warnings(template, &Path::new(path.join(".")), object.kind() == "Pod"));
     }
     match object.kind() {
         "Service" => warnings.extend(service(object)),

@@ -44,7 +44,7 @@ const OLD_ANNOTATIONS: [(&str, &str); 3] = [
 ];
 
 /// The warnings of `{metadata, spec}` at a path, in the server's order.
-pub(super) fn of(template: &Value, path: &Path, is_pod: bool) -> Vec<String> {
+pub(super) fn template_warnings(template: &Value, path: &Path, is_pod: bool) -> Vec<String> {
     let spec = &template["spec"];
     let at = path.child("spec");
     let mut warnings = Vec::new();
@@ -324,7 +324,7 @@ mod tests {
             "containers": [{"ports": port, "env": env, "resources": {"limits": {"memory": "100m"}}}, {"ports": port}]}});
         let template = Path::new("spec.template");
         assert_eq!(
-            of(&pod, &template, false),
+            template_warnings(&pod, &template, false),
             [
                 "spec.template.spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use \"kubernetes.io/os\" instead",
                 "spec.template.spec.topologySpreadConstraints[0].labelSelector: a null labelSelector results in matching no pod",

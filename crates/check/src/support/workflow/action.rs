@@ -1,6 +1,6 @@
 //! What the runner refuses in an action that is made of steps (GitHub docs, "Metadata syntax for GitHub Actions").
 
-use tiphys_graph::tools::ci::Pipeline;
+use tiphys_graph::tools::pipelines::Pipeline;
 use tiphys_yaml::Node;
 
 use super::WorkflowFault;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiphys_graph::tools::ci;
+use tiphys_graph::tools::pipelines;
 use tiphys_yaml::Node;
 
 use super::{Effect, Walker, WorkflowFault, declarations, one_or_many};
@@ -25,7 +25,7 @@ impl<'n> Walker<'n> {
         if let Some(uses) = job.get("uses") {
             self.reference(uses);
         }
-        for step in ci::steps(job) {
+        for step in pipelines::steps(job) {
             if let Some(id) = step.get("id") {
                 self.identifier(id);
             }

@@ -189,7 +189,7 @@ async fn act(session: &Session, args: &RunArgs) -> anyhow::Result<()> {
     let mut planned = Vec::new();
     for object in chosen {
         // The Application itself lives in this cluster, whatever its destination.
-        let is_app = object.gvk().group == names::GROUP && AppId::of(object) == id;
+        let is_app = object.gvk().group == names::GROUP && AppId::from_object(object) == id;
         let cluster = if is_app { &session.cluster } else { &scene.cluster };
         for outcome in scene.actions.run(object, &args.action, &params)? {
             if !is_app {

@@ -97,7 +97,7 @@ async fn gone(session: &Session, id: &AppId, patience: Duration) -> anyhow::Resu
             eprintln!("{id} is gone");
             Ok(())
         }
-        None => bail!("{id} is not gone after {}: {held}", duration::shown(patience)),
+        None => bail!("{id} is not gone after {}: {held}", duration::humanize(patience)),
     }
 }
 

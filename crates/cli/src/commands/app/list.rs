@@ -73,7 +73,7 @@ fn show(args: &Args, apps: Vec<Value>) -> anyhow::Result<()> {
         Output::Json => Format::Json,
         Output::Yaml => Format::Yaml,
         Output::Name => {
-            let names: String = apps.iter().map(|app| format!("{}\n", AppId::of(app))).collect();
+            let names: String = apps.iter().map(|app| format!("{}\n", AppId::from_object(app))).collect();
             return Ok(print(Format::Text, &names, &Value::Null)?);
         }
     };
@@ -90,7 +90,7 @@ fn changed(args: &Args, apps: Vec<Value>) -> anyhow::Result<()> {
         let app = Application::from_value(&object)?;
         say(format_args!(
             "{}  {}  {}  {}",
-            AppId::of(&object),
+            AppId::from_object(&object),
             app.status.sync.status.as_str(),
             view::health(&app),
             view::revision(&app)

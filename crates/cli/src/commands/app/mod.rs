@@ -20,7 +20,7 @@ mod wait;
 
 use clap::Subcommand;
 
-use crate::app::{consent::before_change, session::Session, target::Target};
+use crate::app::{consent::before_change, session::Session, cluster_choice::Target};
 
 /// Applications of a cluster: list, compare, sync and change them.
 ///

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use tiphys_model::{Application, Operation, RevisionHistory, SyncOperation, SyncStrategy, SyncStrategyMode};
 
 use crate::{
-    app::{finished, session::Session},
+    app::{operation_end, session::Session},
     duration,
     exit::WrongUse,
     output::Format,
@@ -50,8 +50,8 @@ pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
         )
         .into());
     }
-    let note = finished::request(session, &id, |app| operation(args, app)).await?;
-    finished::follow(session, &id, &note, args.timeout, args.output).await
+    let note = operation_end::request(session, &id, |app| operation(args, app)).await?;
+    operation_end::follow(session, &id, &note, args.timeout, args.output).await
 }
 
 fn operation(args: &Args, app: &Application) -> anyhow::Result<Operation> {

@@ -9,10 +9,10 @@ use tiphys_model::{
 
 use crate::{
     app::{
-        finished,
+        operation_end,
         selection::Selection,
         session::{AppId, Session},
-        similar::similar,
+        name_suggestions::similar,
         spec::warn_of_option,
         windows,
     },
@@ -94,7 +94,7 @@ pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
     for id in &ids {
         windows::check_open(session, id).await?;
         look_again_for_objects(session, id, args).await?;
-        asked.push(finished::request(session, id, |app| operation(args, app)).await?);
+        asked.push(operation_end::request(session, id, |app| operation(args, app)).await?);
     }
     if args.is_async {
         ids.iter().for_each(|id| eprintln!("sync of {id} was asked for"));
@@ -102,7 +102,7 @@ pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
     }
     let mut result = Ok(());
     for (id, note) in ids.iter().zip(&asked) {
-        let end = finished::follow(session, id, note, args.timeout, args.output).await;
+        let end = operation_end::follow(session, id, note, args.timeout, args.output).await;
         result = result.and(end);
     }
     result

@@ -107,7 +107,7 @@ async fn wait(session: &Session, args: &Args, id: &AppId, left: Duration) -> Res
         Some(true) if args.delete => ("gone".to_owned(), Ok(())),
         Some(true) => ("as it should be".to_owned(), Ok(())),
         Some(false) => ("was deleted".to_owned(), Err("it was deleted".to_owned())),
-        None => (format!("not so after {}: {missing}", duration::shown(args.timeout)), Err(missing)),
+        None => (format!("not so after {}: {missing}", duration::humanize(args.timeout)), Err(missing)),
     };
     eprintln!("{id}: {told}");
     end

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use tiphys_diag::sanitize::{code, html, markdown, markdown_fence};
 
-use super::{Found, diff, fate, faults, name, noise, object, shown, verb};
+use super::{Found, diff, fate, faults, name, noise, object, visible_changes, verb};
 use crate::revisions::AppChange;
 
 /// How much a comment of a pull request may hold, with room for what is around it.
@@ -53,7 +53,7 @@ pub fn write(found: &Found, range: &str) -> String {
 
 /// How many objects of an Application a word is for; a question mark where nobody knows its objects.
 fn count(app: &AppChange, word: &str) -> String {
-    let count = shown(app).filter(|change| verb(change) == word).count();
+    let count = visible_changes(app).filter(|change| verb(change) == word).count();
     let may_have = match app.sides {
         (false, _) => word == "added",
         (_, false) => word == "removed",
@@ -105,7 +105,7 @@ fn section(app: &AppChange) -> String {
     for fault in faults(app) {
         let _ = writeln!(text, "{}", markdown_fence("text", &fault));
     }
-    for change in shown(app) {
+    for change in visible_changes(app) {
         let diff = diff(change);
         let _ = writeln!(
             text,

@@ -291,7 +291,7 @@ fn signed(sign: char, object: &Value) -> String {
     readable(object).lines().map(|line| format!("{sign}{line}\n")).collect()
 }
 
-fn shown(app: &AppChange) -> impl Iterator<Item = &Change> {
+fn visible_changes(app: &AppChange) -> impl Iterator<Item = &Change> {
     app.changes.iter().filter(|change| !change.is_noise)
 }
 

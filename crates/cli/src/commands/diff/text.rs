@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Found, diff, fate, faults, name, noise, object, shown, verb};
+use super::{Found, diff, fate, faults, name, noise, object, visible_changes, verb};
 
 /// Everything that differs, by Application.
 pub fn write(found: &Found) -> String {
@@ -13,7 +13,7 @@ pub fn write(found: &Found) -> String {
         for fault in faults(app) {
             let _ = writeln!(text, "{fault}");
         }
-        for change in shown(app) {
+        for change in visible_changes(app) {
             let _ = writeln!(text, "--- {} ({}) ---\n{}", object(change), verb(change), diff(change));
         }
         if noise(app) > 0 {

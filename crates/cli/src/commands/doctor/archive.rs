@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
-use super::private::{new_file, new_folder};
+use super::private_files::{new_file, new_folder};
 
 /// How many files, and how many bytes of them, are unpacked.
 const LIMITS: (usize, u64) = (200_000, 2 * 1024 * 1024 * 1024);

@@ -1,14 +1,14 @@
 //! `tiphys doctor`.
 
 pub mod archive;
-mod follow;
+mod watch;
 mod live;
 mod mask;
-mod private;
+mod private_files;
 mod prove;
 mod report;
 pub mod save;
-mod state;
+mod input;
 mod written;
 
 use std::{
@@ -21,13 +21,13 @@ use jiff::Timestamp;
 use tiphys_doctor::{Diagnosis, diagnose};
 
 use crate::{
-    app::target::Target,
+    app::cluster_choice::Target,
     exit::{Reported, WrongUse},
     output,
 };
 
 pub use live::Logs;
-pub use state::State;
+pub use input::State;
 
 use report::{Level, Report};
 use written::Declarations;
@@ -108,7 +108,7 @@ enum Output {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let declarations = args.repo.as_deref().map(Declarations::open).transpose().map_err(cannot_look)?;
     if args.watch {
-        return follow::follow(args, declarations.as_ref());
+        return watch::follow(args, declarations.as_ref());
     }
     if let Some(place) = &args.save {
         save::check_new(place).map_err(cannot_look)?;
@@ -130,10 +130,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 pub fn save_live(target: &Target, namespace: Option<&str>, logs: Logs, place: &Path) -> anyhow::Result<()> {
     let saved = || -> anyhow::Result<()> {
         save::check_new(place)?;
-        let state = state::runtime()?.block_on(state::live(target, namespace, logs))?;
+        let state = input::runtime()?.block_on(input::live(target, namespace, logs))?;
         let count = save::save(&state.case, &state.source, place)?;
         for unreadable in &state.case.unreadable {
-            eprintln!("not seen: {}", report::shown(&format!("{}: {}", unreadable.what, unreadable.why)));
+            eprintln!("not seen: {}", report::sanitize(&format!("{}: {}", unreadable.what, unreadable.why)));
         }
         eprintln!("{count} files saved in {}", place.display());
         Ok(())
@@ -144,8 +144,8 @@ pub fn save_live(target: &Target, namespace: Option<&str>, logs: Logs, place: &P
 /// Reads what the command line names.
 fn read(args: &Args) -> anyhow::Result<State> {
     let mut state = match args.from.as_slice() {
-        [] => state::runtime()?.block_on(state::live(&args.target, args.namespace.as_deref(), args.logs))?,
-        paths => state::saved(paths)?,
+        [] => input::runtime()?.block_on(input::live(&args.target, args.namespace.as_deref(), args.logs))?,
+        paths => input::saved(paths)?,
     };
     state.case.at = args.now.or(state.case.at);
     state.place.scope = [("namespace", &args.namespace), ("Application", &args.app)]

@@ -16,7 +16,7 @@ use tiphys_value::ObjectExt as _;
 
 use super::{
     mask::{mask_object, mask_text},
-    private::{new_file, new_folder},
+    private_files::{new_file, new_folder},
 };
 
 /// Kind and API version of the object that says when and where the state was saved.

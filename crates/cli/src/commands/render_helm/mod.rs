@@ -1,10 +1,10 @@
 //! `tiphys render helm [NAME] CHART`.
 
-mod idle;
-mod live;
+mod ignored_flags;
+mod live_cluster;
 mod output_dir;
-mod refused;
-mod remote;
+mod unsupported_flags;
+mod remote_charts;
 mod schemas;
 
 use std::{
@@ -21,7 +21,7 @@ use tiphys_helm::{
 use tiphys_kustomize::RemoteLoader as _;
 use tiphys_vfs::{DiskTree, MemTree, VfsError, VfsErrorKind};
 
-use crate::app::target::Target;
+use crate::app::cluster_choice::Target;
 
 /// Which chart, and with which values: the flags of `helm template`. Of one that is given twice the last counts.
 #[derive(Debug, clap::Args)]
@@ -109,11 +109,11 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     kube_context: Option<String>,
     #[command(flatten)]
-    place: remote::Place,
+    place: remote_charts::ChartSource,
     #[command(flatten)]
-    refused: refused::Refused,
+    refused: unsupported_flags::Refused,
     #[command(flatten)]
-    idle: idle::Idle,
+    idle: ignored_flags::Idle,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -171,7 +171,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         }
     })?;
     if args.dry_run == DryRun::Server {
-        let (lookup, served) = live::Live::connect(&target(args))?;
+        let (lookup, served) = live_cluster::Live::connect(&target(args))?;
         options.lookup = Some(lookup);
         options.served = Some(served);
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{Value, json};
 use tiphys_diag::sanitize;
 use tiphys_stage::{
-    state::Level,
+    object_state::Level,
     story::{Moment, Story, What},
 };
 use tiphys_value::ResourceKey;

@@ -14,7 +14,7 @@ use tiphys_stage::story::{AppEnd, Story};
 
 use super::{
     report::{Exploration, Report},
-    text::{self, assumed_lines, effect_lines, ended, shown, time, verdict},
+    text::{self, assumed_lines, effect_lines, ended, object_name, time, verdict},
 };
 
 /// How the page looks.
@@ -171,7 +171,7 @@ fn change(report: &Report, body: &mut String) {
 fn outages(story: &Story, body: &mut String) {
     let lines: Vec<String> = text::outages_by_object(story)
         .iter()
-        .map(|(object, told)| format!("{}: {told}", shown(object)))
+        .map(|(object, told)| format!("{}: {told}", object_name(object)))
         .collect();
     list("Unavailable after it was there", &lines, body);
 }

@@ -20,7 +20,7 @@ use tiphys_stage::{
 use tiphys_value::{ObjectExt, ResourceKey, Value, json};
 use tiphys_world::behaviour::Pods;
 
-use super::places;
+use super::story_locations;
 use crate::up::plan::Plan;
 
 /// Pods of which the repository says that the network keeps something from them.
@@ -87,7 +87,7 @@ impl<'a> Ground<'a> {
             let key = found.object.resource_key();
             rendered.entry(key).or_insert((&found.object, None));
         }
-        Self { plan, snapshot, rendered, places: places::of_objects(plan) }
+        Self { plan, snapshot, rendered, places: story_locations::of_objects(plan) }
     }
 
     /// What the network keeps from the pods of a cause.
@@ -179,7 +179,7 @@ fn with_option(object: &Value, option: &str) -> Value {
 
 /// `Kind namespace/name`.
 fn shown(key: &ResourceKey) -> String {
-    super::text::shown(key)
+    super::text::object_name(key)
 }
 
 /// `--namespace NAMESPACE`, or nothing for what has none.

@@ -12,7 +12,7 @@ use tiphys_value::{ObjectExt, ResourceKey, Value, json};
 use tiphys_world::behaviour::image_host;
 
 use super::{Ground, in_namespace, shown, yaml};
-use crate::app::similar::similar;
+use crate::app::name_suggestions::similar;
 
 impl Ground<'_> {
     /// A Secret or ConfigMap that is not there: a name like it is a slip, otherwise it has to be made.

@@ -3,7 +3,7 @@
 //! that an API server alone suffices for run on a real one too (`real.rs`).
 
 pub mod admission;
-pub mod endless;
+pub mod endless_operations;
 pub mod owners;
 pub mod rendering;
 

@@ -8,10 +8,10 @@ use tiphys_value::{ObjectExt as _, Value};
 use super::delivery::{delivery, stale};
 use crate::{
     Object,
-    causes::admit::{self, Refused},
+    causes::admission::{self, Refused},
     cluster::{conditions, has_condition, items, time},
     finding::Finding,
-    look::Look,
+    search_context::Look,
 };
 
 /// An operation that waits for what it cannot finish.
@@ -270,10 +270,10 @@ pub(super) fn failed_operation(look: &Look<'_>, app: &Value) -> Vec<Finding> {
         let text = unwrapped(&refused.message);
         let read = refusal(text);
         match read.cause {
-            Some(_) if !admit::still_holds(look, &refused, &read) => cleared.push(refused),
+            Some(_) if !admission::still_holds(look, &refused, &read) => cleared.push(refused),
             Some(_) => {
                 let written = refused.written.clone();
-                let finding = admit::fault(look, &refused);
+                let finding = admission::fault(look, &refused);
                 found.extend(finding.map(|finding| match written {
                     Some(written) => finding.suffers(written, "is not written"),
                     None => finding,
@@ -454,7 +454,7 @@ pub(super) fn prune_fights(look: &Look<'_>) -> Vec<Finding> {
         let pruner = Object::from_live(app);
         let other = made.get(&object).filter(|maker| **maker != pruner).cloned();
         let operator = || {
-            let makers = crate::graph::upstream(look.cluster, &object);
+            let makers = crate::dependencies::upstream(look.cluster, &object);
             let finished = time(app, &["status", "operationState", "finishedAt"]);
             let is_back = look.cluster.live(&object).is_none_or(|live| time(live, &["metadata", "creationTimestamp"]) >= finished);
             makers.into_iter().find(|maker| is_back && matches!(maker.kind.as_str(), "ExternalSecret" | "Certificate" | "SealedSecret"))

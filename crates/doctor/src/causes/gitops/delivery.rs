@@ -6,10 +6,10 @@ use tiphys_value::{ObjectExt as _, Value};
 use super::helm::release;
 use crate::{
     Object,
-    causes::admit::{self, Refused},
+    causes::admission::{self, Refused},
     cluster::{items, time},
     finding::Finding,
-    look::Look,
+    search_context::Look,
 };
 
 /// The secret that holds the credentials of a repository.
@@ -52,7 +52,7 @@ pub(super) fn delivery(
         let services: Vec<Object> = named
             .iter()
             .filter_map(|address| match look.cluster.target(address, &object.namespace) {
-                crate::target::Target::Service(service) => Some(Object::from_live(service)),
+                crate::address_target::Target::Service(service) => Some(Object::from_live(service)),
                 _ => None,
             })
             .collect();
@@ -78,13 +78,13 @@ pub(super) fn delivery(
         }
         if delivery_fault(text).is_none_or(|cause| cause == Cause::GitopsRender)
             && named.iter().any(|address| {
-                matches!(look.cluster.target(address, &object.namespace), crate::target::Target::Outside)
+                matches!(look.cluster.target(address, &object.namespace), crate::address_target::Target::Outside)
             })
         {
             let host = named
                 .iter()
                 .find(|address| {
-                    matches!(look.cluster.target(address, &object.namespace), crate::target::Target::Outside)
+                    matches!(look.cluster.target(address, &object.namespace), crate::address_target::Target::Outside)
                 })
                 .map(ToString::to_string)
                 .unwrap_or_default();
@@ -157,7 +157,7 @@ pub(super) fn delivery(
                 source: source.to_owned(),
                 message: message.to_owned(),
             };
-            return admit::fault(look, &refused);
+            return admission::fault(look, &refused);
         }
     };
     Some(finding)

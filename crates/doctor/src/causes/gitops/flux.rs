@@ -11,7 +11,7 @@ use crate::{
     Object,
     cluster::{conditions, items, said, time},
     finding::Finding,
-    look::Look,
+    search_context::Look,
 };
 
 /// What a source, a Kustomization or a HelmRelease of Flux says.
@@ -27,7 +27,7 @@ pub(super) fn flux(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let source = format!("{object}, condition {}", bad.str_at(&["type"]).unwrap_or_default());
     let low = message.to_ascii_lowercase();
     let since = time(bad, &["lastTransitionTime"]);
-    let below = crate::graph::upstream(look.cluster, &object);
+    let below = crate::dependencies::upstream(look.cluster, &object);
     if reason == "DependencyNotReady" || low.contains("dependency") && low.contains("not ready") {
         return Some(dependency(look, live, message, &source).since(since));
     }

@@ -3,7 +3,7 @@
 use tiphys_cause::Cause;
 use tiphys_value::{ObjectExt as _, Value};
 
-use crate::{Object, finding::Finding, look::Look};
+use crate::{Object, finding::Finding, search_context::Look};
 
 /// A release that Helm cannot go on with.
 pub(super) fn release(look: &Look<'_>, object: &Object, live: &Value, text: &str, source: &str) -> Finding {

@@ -13,7 +13,7 @@ use helm::releases;
 use tiphys_cause::Cause;
 use tiphys_value::{ObjectExt as _, Value};
 
-use crate::{Object, finding::Finding, look::Look};
+use crate::{Object, finding::Finding, search_context::Look};
 
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     let mut found = Vec::new();

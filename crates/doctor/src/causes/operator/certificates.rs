@@ -4,10 +4,10 @@ use tiphys_cause::Cause;
 use tiphys_value::{ObjectExt as _, Value};
 
 use super::{
-    fault::{complaint, told},
+    conditions::{complaint, finding_from_condition},
     lookup::operators,
 };
-use crate::{Object, cluster::said, finding::Finding, graph, look::Look};
+use crate::{Object, cluster::said, finding::Finding, dependencies, search_context::Look};
 
 /// The reason of a challenge or an order that does not end.
 pub(super) fn challenge(look: &Look<'_>, live: &Value) -> Option<Finding> {
@@ -50,7 +50,7 @@ fn top(look: &Look<'_>, live: &Value) -> Object {
 /// A certificate or a synchronized secret: who should make it comes first.
 pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let object = Object::from_live(live);
-    let references = graph::upstream(look.cluster, &object);
+    let references = dependencies::upstream(look.cluster, &object);
     let maker = references.iter().find(|it| it.kind.ends_with("Issuer") || it.kind.ends_with("SecretStore"));
     let words = complaint(live).map(said).unwrap_or_default();
     let low = words.to_ascii_lowercase();
@@ -60,7 +60,7 @@ pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
         && !look.cluster.case.objects.iter().any(|it| it.kind() == maker.kind && it.name() == maker.name)
     {
         return Some(
-            told(
+            finding_from_condition(
                 live,
                 Cause::OperatorReference,
                 0.92,
@@ -74,7 +74,7 @@ pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let denied =
         ["accessdenied", "403", "not authorized", "permission denied"].iter().any(|word| low.contains(word));
     let finding = if is_secret && denied {
-        told(
+        finding_from_condition(
             live,
             Cause::OperatorCloudCredentials,
             0.75,
@@ -82,7 +82,7 @@ pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
             "Give the store's identity the right to read this secret.",
         )
     } else if is_secret {
-        told(
+        finding_from_condition(
             live,
             Cause::OperatorReference,
             0.7,
@@ -90,7 +90,7 @@ pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
             "Make the entry in the store, or correct remoteRef.",
         )
     } else {
-        told(
+        finding_from_condition(
             live,
             Cause::OperatorIssuer,
             if maker.is_some_and(|it| look.cluster.live(it).is_some()) { 0.6 } else { 0.45 },

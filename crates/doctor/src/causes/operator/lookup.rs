@@ -3,7 +3,7 @@
 use tiphys_value::{ObjectExt as _, Value};
 
 use super::is_custom;
-use crate::{Object, cluster::pods, look::Look};
+use crate::{Object, cluster::pods, search_context::Look};
 
 /// The parts of a name that tell an operator apart.
 pub(crate) fn words(name: &str) -> Vec<String> {

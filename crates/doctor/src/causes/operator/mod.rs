@@ -1,19 +1,19 @@
 //! Custom resources that are not ready: their operator, what they name, issuers, secret stores, the cloud's rights.
 
 mod certificates;
-mod doubled;
-mod fault;
+mod duplicate_operators;
+mod conditions;
 mod lookup;
 
 use std::collections::BTreeMap;
 
-use doubled::two_owners;
-use fault::fault;
+use duplicate_operators::two_owners;
+use conditions::fault;
 use lookup::scaled_to_zero;
 use tiphys_cause::Cause;
 use tiphys_value::{ObjectExt as _, Value};
 
-use crate::{Object, finding::Finding, look::Look};
+use crate::{Object, finding::Finding, search_context::Look};
 
 pub(crate) use lookup::by_words;
 pub(crate) use lookup::is_cared_for_by;

@@ -76,7 +76,7 @@ pub fn name_of(tree: &Tree) -> String {
     // What a cluster builds may have folders of its own for each environment: where it is declared says more.
     let named = [tree.root.location.file.to_string(), format!("{folder}/")]
         .iter()
-        .map(|path| environment::of(path).to_owned())
+        .map(|path| environment::environment_of(path).to_owned())
         .find(|name| !name.is_empty());
     // `cluster/apps` is a part of the one cluster that there is.
     named.filter(|name| !name.split('/').any(|step| step == "cluster")).unwrap_or_default()

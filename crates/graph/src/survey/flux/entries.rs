@@ -12,7 +12,7 @@ use super::{
     sources::{Sources, is_here},
     units,
 };
-use crate::{put_away::put_away, survey::Survey};
+use crate::{unused_folders::put_away, survey::Survey};
 
 /// A Kustomization that may be an entry.
 pub struct Candidate {

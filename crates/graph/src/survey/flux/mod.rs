@@ -29,7 +29,7 @@ use assembled::assembled;
 use clusters::{clusters, name_of, sure, without_inner};
 use entries::{candidates, entries, roots};
 use substitute::{Giver, Variables};
-use translate::{Scope, Translated, is_unit, translate};
+use translate::{TranslationContext, Translated, is_unit, translate};
 
 /// How many Kustomizations and HelmReleases of one cluster are followed.
 const MAX_PARTS: usize = 20_000;
@@ -123,7 +123,7 @@ fn tree(
     while !open.is_empty() && parts.len() < MAX_PARTS {
         let input = found.input;
         let scope =
-            Scope { files: &found.files, is_given: input.is_given, sources: &of.flux_sources, find: &find };
+            TranslationContext { files: &found.files, is_given: input.is_given, sources: &of.flux_sources, find: &find };
         let mut level: Vec<(Arc<RenderedObject>, Translated)> = Vec::new();
         for declared in std::mem::take(&mut open) {
             let own = &declared.value;
@@ -205,7 +205,7 @@ fn part(
             let found = givers.get(&(kind.to_owned(), name.to_owned()));
             found.and_then(Option::as_ref).map_or(Giver::Open, Giver::Known)
         };
-        let variables = Variables::of(post_build, &giver);
+        let variables = Variables::from_post_build(post_build, &giver);
         part.objects = part.objects.iter().map(|object| filled(object, &variables)).collect();
     }
     part

@@ -18,7 +18,7 @@ pub struct Sources(BTreeMap<Named, String>);
 
 impl Sources {
     /// Those of a survey: by their address, or because most of the folders that are asked of them are here.
-    pub fn of(input: &Input<'_>, survey: &Survey) -> Self {
+    pub fn from_survey(input: &Input<'_>, survey: &Survey) -> Self {
         let mut asked: BTreeMap<Named, Vec<String>> = BTreeMap::new();
         for it in entries(survey) {
             if let Some(path) = path_of(&it.value) {

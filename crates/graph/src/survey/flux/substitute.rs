@@ -24,7 +24,7 @@ pub enum Giver<'a> {
 
 impl Variables {
     /// The variables of a `postBuild`, later ones in place of earlier ones; those that stand in it count most.
-    pub fn of<'a>(post_build: &Value, find: &dyn Fn(&str, &str) -> Giver<'a>) -> Self {
+    pub fn from_post_build<'a>(post_build: &Value, find: &dyn Fn(&str, &str) -> Giver<'a>) -> Self {
         let mut variables = Self::default();
         for entry in post_build["substituteFrom"].as_array().into_iter().flatten() {
             let text = |field: &str| entry[field].as_str().unwrap_or_default();
@@ -143,7 +143,7 @@ mod tests {
 
     fn filled(post_build: &Value, giver: Option<&Value>, text: &str) -> Value {
         let find = |_: &str, _: &str| giver.map_or(Giver::Open, Giver::Known);
-        Variables::of(post_build, &find).fill(&json!(text))
+        Variables::from_post_build(post_build, &find).fill(&json!(text))
     }
 
     #[test]

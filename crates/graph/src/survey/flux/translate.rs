@@ -4,12 +4,12 @@ use tiphys_model::names;
 use tiphys_value::{ObjectExt, Value, json};
 use tiphys_vfs::{join, normalize};
 
-use crate::survey::{Files, here::THIS_REPOSITORY, units::AS_FLUX};
+use crate::survey::{Files, local_sources::THIS_REPOSITORY, units::AS_FLUX};
 
 use super::{Sources, generated};
 
 /// Where what Flux names is looked up.
-pub struct Scope<'a> {
+pub struct TranslationContext<'a> {
     pub files: &'a Files,
     /// Whether an address means this repository.
     pub is_given: &'a dyn Fn(&str) -> bool,
@@ -37,7 +37,7 @@ pub fn is_unit(object: &Value) -> bool {
 }
 
 /// The Application of an object.
-pub fn translate(object: &Value, scope: &Scope<'_>) -> Translated {
+pub fn translate(object: &Value, scope: &TranslationContext<'_>) -> Translated {
     let spec = &object["spec"];
     let mut open = None;
     let source = if object.kind() == "HelmRelease" {
@@ -64,7 +64,7 @@ pub fn translate(object: &Value, scope: &Scope<'_>) -> Translated {
 }
 
 /// The source of a Kustomization, or why it is not known.
-fn kustomization(object: &Value, scope: &Scope<'_>) -> Result<Value, String> {
+fn kustomization(object: &Value, scope: &TranslationContext<'_>) -> Result<Value, String> {
     let spec = &object["spec"];
     let path = spec["path"].as_str().unwrap_or_default();
     if path.contains("${") {
@@ -108,7 +108,7 @@ fn kustomization(object: &Value, scope: &Scope<'_>) -> Result<Value, String> {
 }
 
 /// The repository that a reference to a source means.
-fn repository(reference: &Value, near: &str, scope: &Scope<'_>) -> Result<Value, String> {
+fn repository(reference: &Value, near: &str, scope: &TranslationContext<'_>) -> Result<Value, String> {
     let text = |field: &str| reference[field].as_str().unwrap_or_default();
     let (kind, name) = (text("kind"), text("name"));
     if scope.sources.start(kind, name).is_some() {
@@ -127,7 +127,7 @@ fn repository(reference: &Value, near: &str, scope: &Scope<'_>) -> Result<Value,
 }
 
 /// The source of a HelmRelease, or why it is not known.
-fn release(object: &Value, scope: &Scope<'_>, open: &mut Option<String>) -> Result<Value, String> {
+fn release(object: &Value, scope: &TranslationContext<'_>, open: &mut Option<String>) -> Result<Value, String> {
     let spec = &object["spec"];
     if spec["postRenderers"].as_array().is_some_and(|it| !it.is_empty()) {
         return Err("what its postRenderers make".to_owned());
@@ -145,7 +145,7 @@ fn release(object: &Value, scope: &Scope<'_>, open: &mut Option<String>) -> Resu
 }
 
 /// The chart of a `chart.spec`.
-fn chart(spec: &Value, near: &str, scope: &Scope<'_>) -> Result<Value, String> {
+fn chart(spec: &Value, near: &str, scope: &TranslationContext<'_>) -> Result<Value, String> {
     let text = |field: &str| spec[field].as_str().unwrap_or_default();
     let reference = &spec["sourceRef"];
     let (kind, name) =
@@ -169,7 +169,7 @@ fn chart(spec: &Value, near: &str, scope: &Scope<'_>) -> Result<Value, String> {
 }
 
 /// The chart of a `chartRef`.
-fn chart_of_reference(reference: &Value, near: &str, scope: &Scope<'_>) -> Result<Value, String> {
+fn chart_of_reference(reference: &Value, near: &str, scope: &TranslationContext<'_>) -> Result<Value, String> {
     let text = |field: &str| reference[field].as_str().unwrap_or_default();
     let (kind, name) = (text("kind"), text("name"));
     let namespace = reference["namespace"].as_str().unwrap_or(near);
@@ -182,7 +182,7 @@ fn chart_of_reference(reference: &Value, near: &str, scope: &Scope<'_>) -> Resul
 }
 
 /// The values of a HelmRelease: those that it refers to in their order, then its own.
-fn values(object: &Value, scope: &Scope<'_>, open: &mut Option<String>) -> Value {
+fn values(object: &Value, scope: &TranslationContext<'_>, open: &mut Option<String>) -> Value {
     let spec = &object["spec"];
     let mut values = json!({});
     for entry in spec["valuesFrom"].as_array().into_iter().flatten() {

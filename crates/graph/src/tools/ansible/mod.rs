@@ -9,7 +9,7 @@ use tiphys_diag::Span;
 use tiphys_vfs::{join, parent};
 use tiphys_yaml::{Node, Profile, parse_documents};
 
-use super::{Variables, place::node_span};
+use super::{Variables, text_lines::node_span};
 use crate::Files;
 
 pub use tasks::Task;
@@ -77,7 +77,7 @@ pub struct Ansible {
 
 impl Ansible {
     /// Reads the playbooks and task files.
-    pub fn of(files: &Files) -> Self {
+    pub fn from_files(files: &Files) -> Self {
         let mut found = Self::default();
         for path in files.ending(&[".yml", ".yaml"]) {
             if is_variables(path) {

@@ -10,7 +10,7 @@ use tiphys_yaml::{Node, Profile, to_value};
 use super::{Ansible, Task};
 use crate::{
     Files,
-    tools::{Action, Script, Tool, What, Writer, commands, place::node_span},
+    tools::{Action, Script, Tool, What, Writer, commands, text_lines::node_span},
 };
 
 impl Ansible {

@@ -1,6 +1,6 @@
 //! Terraform files: blocks, attributes and references, with their places.
 
-mod read;
+mod parse;
 mod value;
 mod writers;
 
@@ -103,11 +103,11 @@ pub struct Terraform {
 
 impl Terraform {
     /// Reads the files that end in `.tf` or `.tfvars`.
-    pub fn of(files: &Files) -> Self {
+    pub fn from_files(files: &Files) -> Self {
         let mut found = Self::default();
         for path in files.ending(&[".tf", ".tfvars"]) {
             let Some(text) = files.text(path) else { continue };
-            match read::text(path, &text) {
+            match parse::text(path, &text) {
                 Ok(text) => {
                     found.files.insert(path.clone(), text.blocks);
                     found.reads.extend(text.reads);

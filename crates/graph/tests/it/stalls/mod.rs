@@ -24,8 +24,8 @@ struct Verdict {
 }
 
 fn analyse(repository: &Repository) -> Verdict {
-    let survey = Survey::of(&Input::alone(Arc::new(repository.tree())));
-    let (edges, order) = (Edges::of(&survey), Order::of(&survey));
+    let survey = Survey::read(&Input::alone(Arc::new(repository.tree())));
+    let (edges, order) = (Edges::from_survey(&survey), Order::from_survey(&survey));
     let facts = HealthFacts::of(&survey, &Settings::of(&survey));
     let events = Events::of(&survey, &edges, &order, &facts);
     let reasons = cycles(&survey, &order, &facts).len()

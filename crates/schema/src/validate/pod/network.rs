@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{faulty, list, names, text};
-use crate::{ErrorList, FieldError, Path, validate::other};
+use crate::{ErrorList, FieldError, Path, validate::small_kinds};
 
 const MOST_SERVERS: usize = 3;
 const MOST_SEARCHES: usize = 32;
@@ -28,7 +28,7 @@ pub(super) fn dns(spec: &Value, path: &Path, errors: &mut ErrorList) {
         errors.push(FieldError::invalid(&place, config["nameservers"].clone(), detail));
     }
     for (at, server) in servers.iter().enumerate() {
-        other::address(server.as_str().unwrap_or_default(), &place.index(at), errors);
+        small_kinds::address(server.as_str().unwrap_or_default(), &place.index(at), errors);
     }
     let place = path.child("searches");
     if searches.len() > MOST_SEARCHES {
@@ -59,7 +59,7 @@ pub(super) fn dns(spec: &Value, path: &Path, errors: &mut ErrorList) {
 pub(super) fn host_aliases(aliases: &[Value], path: &Path, errors: &mut ErrorList) {
     for (at, alias) in aliases.iter().enumerate() {
         let path = path.index(at);
-        other::address(text(alias, "ip"), &path.child("ip"), errors);
+        small_kinds::address(text(alias, "ip"), &path.child("ip"), errors);
         for (at, name) in list(alias, "hostnames").iter().filter_map(Value::as_str).enumerate() {
             faulty(names::dns1123_subdomain(name), name, &path.child("hostnames").index(at), errors);
         }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{list, placement, pod, text};
 use crate::{
     ErrorList, FieldError, Path,
-    validate::{internal, unified},
+    validate::{internal, unified_diff},
 };
 
 const UPDATABLE: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
@@ -28,7 +28,7 @@ pub(in crate::validate) fn update(new: &Value, old: &Value) -> ErrorList {
     if settled != without_nulls(before) {
         let [before, after] =
             [without_nulls(before), settled].map(|spec| internal::indented("PodSpec", &spec));
-        let difference = unified::difference(&before, &after);
+        let difference = unified_diff::difference(&before, &after);
         errors.push(FieldError::forbidden(&path, format!("{UPDATABLE}\n{difference}")));
     }
     errors

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-mod proportion;
+mod proportional_scaling;
 mod status;
 
 use serde_json::{Value, json};
@@ -76,9 +76,9 @@ impl Controller for DeploymentController {
         writes
             .extend(updated.map(|object| Write::UpdateStatus { resource: resources::deployments(), object }));
         match (&new, is_paused) {
-            (new, true) => writes.extend(proportion::rescale(&deployment, new.as_ref(), &old)),
-            (new, false) if proportion::is_rescaled(&deployment, new.as_ref(), &old) => {
-                writes.extend(proportion::rescale(&deployment, new.as_ref(), &old));
+            (new, true) => writes.extend(proportional_scaling::rescale(&deployment, new.as_ref(), &old)),
+            (new, false) if proportional_scaling::is_rescaled(&deployment, new.as_ref(), &old) => {
+                writes.extend(proportional_scaling::rescale(&deployment, new.as_ref(), &old));
             }
             (None, false) => writes.extend(create_replica_set(&deployment, &hash, &sets, revision)),
             (Some(new), false) => match relabelled(&deployment, new, revision) {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tiphys_apiserver::Object;
 use tiphys_value::ObjectExt;
 
-use super::{policy, tally::has_failed};
+use super::{policy, pod_counts::has_failed};
 use crate::controllers::workload::is_active;
 
 /// Where a pod says which index it is for.
@@ -123,7 +123,7 @@ pub fn to_replace<'a>(
 ) -> Vec<&'a Arc<Object>> {
     let active: BTreeSet<_> = pods.iter().filter(|pod| is_active(pod)).filter_map(|pod| index(pod)).collect();
     let mut last = std::collections::BTreeMap::<i64, &Arc<Object>>::new();
-    for pod in pods.iter().filter(|pod| super::tally::is_tracked(pod) && has_failed(job, pod)) {
+    for pod in pods.iter().filter(|pod| super::pod_counts::is_tracked(pod) && has_failed(job, pod)) {
         let Some(index) = index(pod) else { continue };
         if succeeded.has(index) || failed.has(index) || active.contains(&index) {
             continue;

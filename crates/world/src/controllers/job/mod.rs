@@ -5,7 +5,7 @@ mod indexes;
 mod orphans;
 mod pods;
 mod policy;
-mod tally;
+mod pod_counts;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ pub use self::orphans::OrphanController;
 use self::{
     finish::Finish,
     indexes::{Indexes, index},
-    tally::{FINALIZER, Tally, has_failed, has_succeeded, is_tracked, untracked, waits_for_end},
+    pod_counts::{FINALIZER, Tally, has_failed, has_succeeded, is_tracked, untracked, waits_for_end},
 };
 use super::{
     adoption,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tiphys_value::ObjectExt;
 
-use super::tally::{is_tracked, untracked};
+use super::pod_counts::{is_tracked, untracked};
 use crate::{
     Change, Controller, Key, Outcome, View, Write,
     controller::Context,

@@ -9,7 +9,7 @@ use tiphys_value::ObjectExt;
 
 use super::{
     indexes::{FAILURES, IGNORED_FAILURES, INDEX, failures_after},
-    tally::{FINALIZER, has_failed, has_succeeded},
+    pod_counts::{FINALIZER, has_failed, has_succeeded},
 };
 use crate::{
     Key, View,

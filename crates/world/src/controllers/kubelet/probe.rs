@@ -39,27 +39,27 @@ fn probe(sync: &Sync<'_>, spec: &Value, kind: &str) -> Option<Probe> {
 }
 
 /// What a probe finds wrong with a container.
-fn fault(sync: &Sync<'_>, spec: &Value, began: Timestamp) -> Result<(), Fault> {
+fn fault(sync: &Sync<'_>, spec: &Value, began: Timestamp) -> Result<(), ProbeFault> {
     let behaviours = sync.context.behaviours;
     if let Some(cause) = behaviours.blocked(sync.pod, &Target::Probes {}, sync.context.view) {
-        return Err(Fault::Lasting(cause.to_string()));
+        return Err(ProbeFault::Lasting(cause.to_string()));
     }
     let Some(rule) = behaviours.containers.iter().find(|rule| rule.is_about(sync.pod, spec)) else {
         return Ok(());
     };
     if let Some(text) = &rule.ready.never {
-        return Err(Fault::Lasting(text.clone()));
+        return Err(ProbeFault::Lasting(text.clone()));
     }
     if let Some(cause) = rule.unmet(sync.pod, behaviours, sync.context.view) {
-        return Err(Fault::Lasting(cause.to_string()));
+        return Err(ProbeFault::Lasting(cause.to_string()));
     }
     match left(began, rule.ready.after.0, sync.context.now) {
-        Some(left) => Err(Fault::Until(left)),
+        Some(left) => Err(ProbeFault::Until(left)),
         None => Ok(()),
     }
 }
 
-enum Fault {
+enum ProbeFault {
     Lasting(String),
     Until(Duration),
 }
@@ -89,11 +89,11 @@ pub fn readiness(sync: &mut Sync<'_>, spec: &Value, began: Timestamp) -> bool {
             }
             true
         }
-        Err(Fault::Until(left)) => {
+        Err(ProbeFault::Until(left)) => {
             sync.look_again(left);
             false
         }
-        Err(Fault::Lasting(text)) => {
+        Err(ProbeFault::Lasting(text)) => {
             let ran = sync.context.now.as_second().saturating_sub(began.as_second()).unsigned_abs();
             let is_due =
                 (ran.saturating_sub((startup + probe.delay).as_secs())) % TELL_EVERY < probe.period.as_secs();

@@ -9,7 +9,7 @@ use super::container::{Kind, Life};
 use crate::{
     controller::Context,
     object::{set_condition, status_of},
-    setup::{node_address, node_number},
+    bootstrap::{node_address, node_number},
 };
 
 /// The containers in a list of a pod's spec.

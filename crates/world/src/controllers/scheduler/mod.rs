@@ -24,7 +24,7 @@ use self::{
     preemption::{Preemption, Verdict, nominated, priority},
     requests::requests,
 };
-use super::claim::claims_of;
+use super::volume_claims::claims_of;
 use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,
     controller::Context,

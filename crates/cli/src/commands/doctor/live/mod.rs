@@ -2,7 +2,7 @@
 //!
 //! What could not be read is a fact of its own: a request that fails may be the fault that is looked for.
 
-mod denied;
+mod missing_rights;
 mod kinds;
 mod log_choice;
 mod logs;
@@ -24,7 +24,7 @@ use tiphys_cluster::{Bounds, Cluster, ClusterError, Cut, Discovery, Extent, Reso
 use tiphys_doctor::{Case, Event, Unreadable};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use denied::Denied;
+use missing_rights::Denied;
 use progress::Progress;
 
 /// How many requests are under way at a time: a cluster in trouble is not asked for more.

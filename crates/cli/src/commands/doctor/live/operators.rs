@@ -7,10 +7,10 @@ use serde_json::Value;
 use tiphys_value::ObjectExt as _;
 
 /// Namespace and name of something.
-type Place = (String, String);
+type NamespacedName = (String, String);
 
 /// The pods whose logs may tell why a webhook, an API or a custom resource fails.
-pub fn backends(objects: &[Value]) -> BTreeSet<Place> {
+pub fn backends(objects: &[Value]) -> BTreeSet<NamespacedName> {
     let services = asked_services(objects);
     let accounts = accounts_of_controllers(objects, &unready_groups(objects));
     let selectors: Vec<(&str, &serde_json::Map<String, Value>)> = of_kind(objects, "Service")
@@ -33,7 +33,7 @@ fn of_kind<'a>(objects: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a 
     objects.iter().filter(move |object| object.kind() == kind)
 }
 
-fn place(object: &Value) -> Place {
+fn place(object: &Value) -> NamespacedName {
     (object.namespace().to_owned(), object.name().to_owned())
 }
 
@@ -42,7 +42,7 @@ fn items<'a>(object: &'a Value, keys: &[&str]) -> impl Iterator<Item = &'a Value
 }
 
 /// The Services that the API server itself asks: webhooks, conversions, aggregated APIs.
-fn asked_services(objects: &[Value]) -> BTreeSet<Place> {
+fn asked_services(objects: &[Value]) -> BTreeSet<NamespacedName> {
     let webhooks = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]
         .into_iter()
         .flat_map(|kind| of_kind(objects, kind))
@@ -75,7 +75,7 @@ fn unready_groups(objects: &[Value]) -> BTreeSet<String> {
 }
 
 /// The service accounts that may write objects of these groups, and of no group at will.
-fn accounts_of_controllers(objects: &[Value], groups: &BTreeSet<String>) -> BTreeSet<Place> {
+fn accounts_of_controllers(objects: &[Value], groups: &BTreeSet<String>) -> BTreeSet<NamespacedName> {
     if groups.is_empty() {
         return BTreeSet::new();
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tiphys_doctor::{Case, Consequence};
 use tiphys_value::ObjectExt as _;
 
-use super::words::{counted, one_line, shown};
+use super::sanitize::{counted, one_line, sanitize};
 
 /// How far owners are followed.
 const OWNERS: usize = 8;
@@ -50,10 +50,10 @@ pub fn groups(consequences: &[Consequence], case: &Case) -> Vec<Group> {
         let counts =
             kinds.into_iter().map(|(kind, count)| counted(count, kind)).collect::<Vec<_>>().join(", ");
         let line =
-            |member: &&Consequence| shown(&one_line(&format!("{}: {}", member.object, member.symptom)));
+            |member: &&Consequence| sanitize(&one_line(&format!("{}: {}", member.object, member.symptom)));
         Group {
-            name: shown(&one_line(&name)),
-            counts: shown(&one_line(&counts)),
+            name: sanitize(&one_line(&name)),
+            counts: sanitize(&one_line(&counts)),
             members: members.iter().map(line).collect(),
         }
     };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{CauseView, Level, Quote, Report, words::counted};
+use super::{CauseView, Level, Quote, Report, sanitize::counted};
 
 /// How the page looks.
 const STYLE: &str = include_str!("page.css");

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use tiphys_doctor::Diagnosis;
 
-use super::{Level, Place, Report, words::is_obeyed};
+use super::{Level, DiagnosedCluster, Report, sanitize::is_obeyed};
 use crate::commands::doctor::mask::{mask_object, mask_text};
 
 /// The version of the form: raised when a field goes or changes its meaning.
@@ -15,7 +15,7 @@ const VERSION: u32 = 1;
 ///
 /// # Errors
 /// The diagnosis holds something that JSON has no form for.
-pub fn json(diagnosis: &Diagnosis, report: &Report, place: &Place) -> serde_json::Result<Value> {
+pub fn json(diagnosis: &Diagnosis, report: &Report, place: &DiagnosedCluster) -> serde_json::Result<Value> {
     let mut value = serde_json::to_value(diagnosis)?;
     mask_object(&mut value);
     if let Some(root) = value.as_object_mut() {

@@ -9,7 +9,7 @@ mod markdown;
 #[cfg(test)]
 mod tests;
 mod text;
-mod words;
+mod sanitize;
 
 use jiff::{SignedDuration, Timestamp};
 use tiphys_doctor::{Case, Diagnosis, Evidence, Root};
@@ -20,8 +20,8 @@ pub use markdown::markdown;
 pub use text::text;
 
 use consequences::Group;
-use words::{counted, is_safe_command, one_line};
-pub use words::{shown, visible};
+use sanitize::{counted, is_safe_command, one_line};
+pub use sanitize::{sanitize, visible};
 
 /// From this confidence on a cause is asserted.
 const ASSERTED: f64 = 0.5;
@@ -30,7 +30,7 @@ const EVIDENCE: usize = 400;
 
 /// What was looked at.
 #[derive(Clone, Debug, Default)]
-pub struct Place {
+pub struct DiagnosedCluster {
     /// A cluster's address, or the files.
     pub name: String,
     /// The context of the kubeconfig, if it was named.
@@ -114,14 +114,14 @@ const NOT_TRIED: &str = "not proved: it was not tried out on a copy of the clust
 
 impl Report {
     /// Everything that is to be shown.
-    pub fn new(diagnosis: &Diagnosis, case: &Case, place: &Place) -> Self {
+    pub fn new(diagnosis: &Diagnosis, case: &Case, place: &DiagnosedCluster) -> Self {
         let level = match (diagnosis.causes.iter().any(is_asserted), diagnosis.unexplained.is_empty()) {
             (true, _) => Level::Wrong,
             (false, true) if diagnosis.causes.is_empty() => Level::Well,
             (false, _) => Level::Unsure,
         };
         let line =
-            |subject: &dyn std::fmt::Display, text: &str| shown(&one_line(&format!("{subject}: {text}")));
+            |subject: &dyn std::fmt::Display, text: &str| sanitize(&one_line(&format!("{subject}: {text}")));
         Self {
             level,
             verdict: verdict(diagnosis, case, place),
@@ -129,7 +129,7 @@ impl Report {
             causes: diagnosis.causes.iter().map(|root| CauseView::new(root, diagnosis.now, case)).collect(),
             ruled_out: diagnosis.ruled_out.iter().map(|it| line(&it.object, &it.why)).collect(),
             unexplained: diagnosis.unexplained.iter().map(|it| line(&it.object, &it.symptom)).collect(),
-            not_seen: diagnosis.not_seen.iter().map(|text| shown(&one_line(text))).collect(),
+            not_seen: diagnosis.not_seen.iter().map(|text| sanitize(&one_line(text))).collect(),
         }
     }
 }
@@ -153,7 +153,7 @@ fn is_asserted(root: &Root) -> bool {
 }
 
 /// The first line.
-fn verdict(diagnosis: &Diagnosis, case: &Case, place: &Place) -> String {
+fn verdict(diagnosis: &Diagnosis, case: &Case, place: &DiagnosedCluster) -> String {
     let asserted = diagnosis.causes.iter().filter(|root| is_asserted(root)).count();
     let possible = diagnosis.causes.len() - asserted;
     let unexplained = diagnosis.unexplained.len();
@@ -184,7 +184,7 @@ fn verdict(diagnosis: &Diagnosis, case: &Case, place: &Place) -> String {
     for scope in &place.scope {
         name.push_str(&format!(", {scope}"));
     }
-    shown(&one_line(&format!("{} in {name}", parts.join(", "))))
+    sanitize(&one_line(&format!("{} in {name}", parts.join(", "))))
 }
 
 /// What the diagnosis was made from.
@@ -208,11 +208,11 @@ fn second(time: Timestamp) -> String {
 
 impl CauseView {
     fn new(root: &Root, now: Option<Timestamp>, case: &Case) -> Self {
-        let line = |text: &str| shown(&one_line(text));
+        let line = |text: &str| sanitize(&one_line(text));
         let commands = &root.remedy.commands;
         let (safe, unsafe_count) = commands.iter().fold((Vec::new(), 0), |(mut safe, count), command| {
             if is_safe_command(command) {
-                safe.push(shown(command.trim_end()));
+                safe.push(sanitize(command.trim_end()));
                 (safe, count)
             } else {
                 (safe, count + 1)
@@ -241,7 +241,7 @@ impl CauseView {
             broken: root.consequences.len(),
             remedy,
             commands: safe,
-            patch: root.remedy.patch.as_ref().map(words::patch),
+            patch: root.remedy.patch.as_ref().map(sanitize::patch),
             proof: root.proof.as_ref().map_or_else(
                 || NOT_TRIED.to_owned(),
                 |proof| {
@@ -259,7 +259,7 @@ impl CauseView {
 /// Where the fault, or what names it, is written: the place, then the commits.
 fn written(root: &Root, now: Option<Timestamp>) -> Vec<String> {
     let Some(written) = &root.written else { return Vec::new() };
-    let line = |text: &str| shown(&one_line(text));
+    let line = |text: &str| sanitize(&one_line(text));
     let mut place = written.file.clone();
     if written.line > 0 {
         place.push_str(&format!(":{}", written.line));
@@ -286,7 +286,7 @@ fn written(root: &Root, now: Option<Timestamp>) -> Vec<String> {
 fn quotes(evidence: &[Evidence]) -> Vec<Quote> {
     let mut quotes: Vec<Quote> = Vec::new();
     for one in evidence {
-        let (text, source) = (quoted(&one.text), shown(&one_line(&one.source)));
+        let (text, source) = (quoted(&one.text), sanitize(&one_line(&one.source)));
         match quotes.iter_mut().find(|quote| quote.text == text) {
             Some(quote) => quote.source.push_str(&format!("; {source}")),
             None => quotes.push(Quote { source, text }),
@@ -297,7 +297,7 @@ fn quotes(evidence: &[Evidence]) -> Vec<Quote> {
 
 /// One line of evidence, not longer than people read.
 fn quoted(text: &str) -> String {
-    let line = shown(&one_line(text));
+    let line = sanitize(&one_line(text));
     match line.char_indices().nth(EVIDENCE) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,

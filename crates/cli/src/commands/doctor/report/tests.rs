@@ -82,7 +82,7 @@ fn diagnosis(name: &str) -> Diagnosis {
 }
 
 fn report(name: &str) -> Report {
-    let place = Place {
+    let place = DiagnosedCluster {
         name: "https://10.0.0.1:6443".to_owned(),
         context: Some("prod".to_owned()),
         version: "v1.30.2".to_owned(),
@@ -99,12 +99,12 @@ fn the_first_line_says_whether_and_where() {
     let well = Report::new(
         &Diagnosis::default(),
         &Case::default(),
-        &Place { name: "dump".into(), ..Place::default() },
+        &DiagnosedCluster { name: "dump".into(), ..DiagnosedCluster::default() },
     );
     assert_eq!((well.level, well.verdict.as_str()), (Level::Well, "Nothing is wrong in dump"));
     let blind =
         Case { unreadable: vec![Unreadable { what: "x".into(), why: "y".into() }], ..Case::default() };
-    let partly = Report::new(&Diagnosis::default(), &blind, &Place::default());
+    let partly = Report::new(&Diagnosis::default(), &blind, &DiagnosedCluster::default());
     assert!(partly.verdict.starts_with("Nothing is wrong in what could be seen"), "{}", partly.verdict);
 }
 
@@ -148,22 +148,22 @@ fn the_text_has_everything_in_the_order_of_reading() {
 fn nothing_hostile_reaches_a_terminal_a_page_or_a_channel() {
     let report = report(HOSTILE);
     let text = text(&report, false);
-    assert!(!text.chars().any(|c| c != '\n' && words::is_obeyed(c)), "{text:?}");
+    assert!(!text.chars().any(|c| c != '\n' && sanitize::is_obeyed(c)), "{text:?}");
     assert!(!text.contains("$ kubectl -n shop get secret"), "a command with a hostile name is shown: {text}");
     assert!(text.contains("1 command not shown"), "{text}");
 
     let page = html(&report);
     assert!(!page.contains("<script") && !page.contains("</h2><"), "{page}");
-    assert!(page.contains("&lt;script&gt;") && !page.chars().any(|c| c != '\n' && words::is_obeyed(c)));
+    assert!(page.contains("&lt;script&gt;") && !page.chars().any(|c| c != '\n' && sanitize::is_obeyed(c)));
 
     let markdown = markdown(&report);
     let outside_of_code: String = markdown.split("```").step_by(2).collect();
     assert!(!outside_of_code.contains("<script") && !outside_of_code.contains("](http:"), "{markdown}");
     assert!(!outside_of_code.contains("@all") && !markdown.contains('\x1b'), "{markdown}");
 
-    let value = json(&diagnosis(HOSTILE), &report, &Place::default()).unwrap();
+    let value = json(&diagnosis(HOSTILE), &report, &DiagnosedCluster::default()).unwrap();
     let printed = visible_json(&value);
-    assert!(!printed.chars().any(|c| c != '\n' && words::is_obeyed(c)));
+    assert!(!printed.chars().any(|c| c != '\n' && sanitize::is_obeyed(c)));
     assert_eq!(
         serde_json::from_str::<serde_json::Value>(&printed).unwrap()["causes"][0]["object"]["name"],
         HOSTILE
@@ -173,7 +173,7 @@ fn nothing_hostile_reaches_a_terminal_a_page_or_a_channel() {
 #[test]
 fn no_form_holds_a_credential() {
     let report = report("db");
-    let value = json(&diagnosis("db"), &report, &Place::default()).unwrap();
+    let value = json(&diagnosis("db"), &report, &DiagnosedCluster::default()).unwrap();
     for form in [text(&report, false), markdown(&report), html(&report), visible_json(&value)] {
         assert!(!form.contains("hunter2"), "{form}");
     }
@@ -182,7 +182,7 @@ fn no_form_holds_a_credential() {
 #[test]
 fn the_json_keeps_the_contract() {
     let value =
-        json(&diagnosis("db"), &report("db"), &Place { name: "x".into(), ..Place::default() }).unwrap();
+        json(&diagnosis("db"), &report("db"), &DiagnosedCluster { name: "x".into(), ..DiagnosedCluster::default() }).unwrap();
     let cause = &value["causes"][0];
     assert_eq!(cause["cause"], "config/missing");
     assert_eq!(cause["object"], json!({"kind": "Secret", "namespace": "shop", "name": "db"}));
@@ -221,7 +221,7 @@ fn the_page_is_whole_and_asks_for_nothing() {
 #[test]
 fn a_report_is_the_same_as_long_as_nothing_changes() {
     let later = Diagnosis { now: time("2026-03-10T09:30:00Z"), ..diagnosis("db") };
-    let later = Report::new(&later, &Case::default(), &Place::default());
+    let later = Report::new(&later, &Case::default(), &DiagnosedCluster::default());
     assert_eq!(report("db").identity(), later.identity());
     assert_ne!(report("db").identity(), report("other").identity());
 }

@@ -1,0 +1,236 @@
+//! Calls of the API server, of what does not exist, and of what is outside of the cluster.
+
+use std::net::IpAddr;
+
+use tiphys_cause::{Address, Cause, FailedCall, Failure};
+use tiphys_value::{ObjectExt as _, Value};
+
+use super::{Caller, guess, wrong_value};
+use crate::{
+    Object,
+    cluster::{Cluster, items},
+    finding::Finding,
+    search_context::Look,
+    policy::{End, Port, Way, blocking},
+    address_target::is_near,
+    pod_addresses::wires,
+};
+
+/// The addresses and the port of the API server, as policies see them.
+pub(crate) fn api_server<'a>(cluster: &Cluster<'a>) -> (End<'a>, u16) {
+    let slices = cluster.all("EndpointSlice").iter().filter(|it| {
+        it.namespace() == "default" && it.label("kubernetes.io/service-name") == Some("kubernetes")
+    });
+    let mut port = None;
+    let mut addresses: Vec<IpAddr> = Vec::new();
+    for slice in slices {
+        port = port.or_else(|| items(slice, &["ports"]).next()?.int_at(&["port"]));
+        let listed =
+            items(slice, &["endpoints"]).flat_map(|it| items(it, &["addresses"])).filter_map(Value::as_str);
+        addresses.extend(listed.filter_map(|it| it.parse::<IpAddr>().ok()));
+    }
+    if let Some(endpoints) = cluster.get("Endpoints", "default", "kubernetes") {
+        for set in items(endpoints, &["subsets"]) {
+            port = port.or_else(|| items(set, &["ports"]).next()?.int_at(&["port"]));
+            addresses.extend(
+                items(set, &["addresses"]).filter_map(|it| it.str_at(&["ip"])?.parse::<IpAddr>().ok()),
+            );
+        }
+    }
+    if addresses.is_empty() {
+        let control = cluster
+            .all("Node")
+            .iter()
+            .filter(|node| node.label("node-role.kubernetes.io/control-plane").is_some());
+        addresses.extend(
+            control
+                .flat_map(|node| items(node, &["status", "addresses"]))
+                .filter_map(|it| it.str_at(&["address"])?.parse::<IpAddr>().ok()),
+        );
+    }
+    let port = port.and_then(|port| u16::try_from(port).ok()).unwrap_or(6443);
+    (End { is_api_server: true, ..End::outside(addresses) }, port)
+}
+
+pub(super) fn api_server_fault<'a>(
+    look: &Look<'a>,
+    caller: &Caller<'a>,
+    call: &FailedCall,
+) -> Option<Finding> {
+    if matches!(call.failure, Failure::Timeout | Failure::Unreachable) {
+        let (end, number) = api_server(look.cluster);
+        let policies =
+            blocking(look.cluster, Way::Egress, &caller.end(), &end, Port { number, protocol: "TCP" });
+        if let Some(policy) = policies.first() {
+            let object = Object::from_live(policy);
+            let summary = format!(
+                "{object} does not let {} out to the API server: after service translation the destination is a node on port {number}",
+                caller.workload
+            );
+            return Some(
+                Finding::new(Cause::NetPolicyApiServer, object.clone(), 0.95, summary)
+                    .since(crate::policy::newest_change(policy))
+                    .field("spec.egress")
+                    .evidence(object.to_string(), policy.at(&["spec", "egress"]).map_or("no rule of egress".to_owned(), ToString::to_string))
+                    .remedy(format!("Allow port {number} to the addresses of the API server (`kubectl get endpoints kubernetes`); the Service's own address is not what the policy sees."), &["kubectl -n default get endpoints kubernetes".to_owned()]),
+            );
+        }
+    }
+    match call.failure {
+        Failure::Status(429) => crate::causes::api::overload(look, caller, &call.line),
+        Failure::Timeout | Failure::Unreachable | Failure::Refused | Failure::Reset => {
+            let address = Address { scheme: String::new(), host: "the API server".to_owned(), port: None };
+            let nodes = caller.pods.iter().filter_map(|pod| pod.str_at(&["spec", "nodeName"]));
+            let plain = guess(caller, call, &address).below(Object::new("Service", "default", "kubernetes"));
+            Some(nodes.fold(plain, |finding, node| finding.below(Object::new("Node", "", node))))
+        }
+        Failure::Expired => Some(
+            Finding::new(
+                Cause::ControlCertificateExpired,
+                caller.workload.clone(),
+                0.6,
+                "the certificate of the API server, or one that it is shown, has expired",
+            )
+            .remedy(
+                "Renew the certificates of the control plane.",
+                &["kubeadm certs check-expiration".to_owned()],
+            ),
+        ),
+        Failure::NotYetValid => Some(
+            Finding::new(
+                Cause::ControlClock,
+                caller.workload.clone(),
+                0.6,
+                "a certificate is not valid yet: a clock is wrong",
+            )
+            .remedy("Compare the clocks of the nodes.", &["chronyc tracking".to_owned()]),
+        ),
+        _ => None,
+    }
+}
+
+pub(super) fn absent_fault<'a>(
+    look: &Look<'a>,
+    caller: &Caller<'a>,
+    call: &FailedCall,
+    address: &Address,
+    namespace: &str,
+    name: &str,
+) -> Option<Finding> {
+    let cluster = look.cluster;
+    if let Some(stale) = crate::causes::config::stale_address(look, caller, address) {
+        return Some(stale);
+    }
+    if !cluster.knows_services() {
+        return Some(guess(caller, call, address).below(Object::new("Service", namespace, name)));
+    }
+    let dns = crate::causes::dns::lookup_fault(look, caller, call);
+    if let Some(dns) = dns.filter(|dns| dns.confidence >= 0.5 && call.failure == Failure::LookupTimeout) {
+        return Some(dns);
+    }
+    let all = cluster.all("Service").iter();
+    let near: Vec<&&Value> = all
+        .filter(|it| it.namespace() == namespace && is_near(it.name(), name) || it.name() == name)
+        .collect();
+    let workload = ["Deployment", "StatefulSet"].iter().find_map(|kind| cluster.get(kind, namespace, name));
+    let object = Object::new("Service", namespace, name);
+    let mut finding = Finding::new(
+        Cause::ServiceMissing,
+        object.clone(),
+        0.85,
+        format!("no Service {namespace}/{name} exists, and {} calls {address}", caller.workload),
+    );
+    let wires = wires(&caller.settings);
+    if let Some((_, setting)) = wires.iter().find(|(wire, _)| wire.host == address.host) {
+        let source = if setting.source.kind.is_empty() { &caller.workload } else { &setting.source };
+        finding = finding.evidence(source.to_string(), format!("{}={}", setting.key, setting.value));
+    }
+    for service in near.iter().take(3) {
+        finding = finding.evidence("near names", Object::from_live(service).to_string());
+    }
+    if let Some(workload) = workload {
+        finding = finding.evidence("what it would select", Object::from_live(workload).to_string());
+    }
+    let remedy = match near.first() {
+        Some(service) => {
+            format!("Correct the address to {}.{}, or make the Service.", service.name(), service.namespace())
+        }
+        None => format!("Make the Service {namespace}/{name}, or correct the address."),
+    };
+    Some(finding.remedy(remedy, &[format!("kubectl -n {namespace} get services")]))
+}
+
+pub(super) fn outside_fault<'a>(
+    look: &Look<'a>,
+    caller: &Caller<'a>,
+    call: &FailedCall,
+    address: &Address,
+) -> Option<Finding> {
+    if let Some(stale) = crate::causes::config::stale_address(look, caller, address) {
+        return Some(stale);
+    }
+    let is_silent = matches!(call.failure, Failure::Timeout | Failure::Unreachable);
+    if is_silent {
+        let ip = address.host.parse::<IpAddr>().ok().into_iter().collect();
+        let port = Port { number: address.port.unwrap_or(443), protocol: "TCP" };
+        let policies = blocking(look.cluster, Way::Egress, &caller.end(), &End::outside(ip), port);
+        if let Some(policy) = policies.first() {
+            let object = Object::from_live(policy);
+            return Some(
+                Finding::new(
+                    Cause::NetPolicyEgress,
+                    object.clone(),
+                    0.9,
+                    format!("{object} does not let {} out to {address}", caller.workload),
+                )
+                .since(crate::policy::newest_change(policy))
+                .field("spec.egress")
+                .evidence(
+                    object.to_string(),
+                    policy
+                        .at(&["spec", "egress"])
+                        .map_or("no rule of egress".to_owned(), ToString::to_string),
+                )
+                .remedy(format!("Add a rule to egress that allows {address}."), &[]),
+            );
+        }
+    }
+    match call.failure {
+        Failure::Status(401) => Some(
+            Finding::new(
+                Cause::ConfigCredentials,
+                caller.workload.clone(),
+                0.6,
+                format!("{address} answers {} with 401", caller.workload),
+            )
+            .remedy("Renew the credentials that the program sends.", &[]),
+        ),
+        // It answers: what it says is about the request.
+        Failure::Status(400..=428 | 430..=499) | Failure::Untrusted => None,
+        Failure::Plaintext => Some(wrong_value(
+            caller,
+            address,
+            format!("{address} is called with another scheme than it speaks"),
+            0.6,
+        )),
+        _ => {
+            let nodes = caller.pods.iter().filter_map(|pod| pod.str_at(&["spec", "nodeName"]));
+            let what = match call.failure {
+                Failure::Expired => "shows an expired certificate",
+                Failure::NoSuchHost => "has no address",
+                Failure::Status(_) => "answers with an error",
+                _ => "does not answer",
+            };
+            let finding = Finding::new(
+                Cause::ExternalDown,
+                caller.workload.clone(),
+                0.75,
+                format!(
+                    "{address}, outside of the cluster, {what}; nothing inside of the cluster explains it"
+                ),
+            )
+            .remedy(format!("Ask who runs {}; this cannot be proved from here.", address.host), &[]);
+            Some(nodes.fold(finding, |finding, node| finding.below(Object::new("Node", "", node))))
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! What the log of an ill workload blames.
+
+use tiphys_cause::{Cause, Complaint};
+use tiphys_value::{ObjectExt as _, Value};
+
+use crate::{
+    Object,
+    calls::{self, Caller},
+    causes::admission,
+    cluster::{items, pods},
+    log_evidence::Fact,
+    finding::Finding,
+    search_context::{Ill, Look},
+    pod_addresses::wires,
+};
+
+/// What a line weighs with which a program ends.
+const ENDS: i32 = 105;
+
+/// The surest of what the log tells.
+pub(super) fn from_facts<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Option<Finding> {
+    let caller = Caller::of_ill(look, ill);
+    let mut best: Option<(i32, Finding)> = None;
+    let weightiest = ill.facts.first().map_or(0, |fact| fact.weight);
+    for fact in &ill.facts {
+        // A line far lighter than the weightiest is noise beside it.
+        if weightiest - fact.weight > 45 {
+            break;
+        }
+        let found = match &fact.fact {
+            Fact::Forbidden(forbidden) => {
+                crate::causes::api::forbidden_fault(look, &caller, forbidden, &fact.source)
+            }
+            Fact::Call(call) => calls::explain(look, &caller, call, &fact.source),
+            Fact::Complaint(complaint) => complaint_fault(look, ill, complaint, &fact.source),
+            Fact::Refused(_) => {
+                let refused = admission::Refused {
+                    writer: ill.workload.clone(),
+                    written: None,
+                    source: fact.source.clone(),
+                    message: fact.line.clone(),
+                };
+                admission::fault(look, &refused)
+            }
+            Fact::Value(refused) => {
+                let finding = crate::causes::config::refused_value(look, ill, refused, &fact.source);
+                // Words that lead back to no setting count only where the program ends with them.
+                Some(finding).filter(|finding| finding.confidence > 0.7 || fact.weight >= ENDS)
+            }
+        };
+        let Some(finding) = found else { continue };
+        let is_better = best
+            .as_ref()
+            .is_none_or(|(_, known)| known.confidence < 0.5 && finding.confidence > known.confidence);
+        if is_better {
+            best = Some((fact.weight, finding));
+        } else if let Some((_, known)) = &mut best
+            && known.confidence < 0.5
+        {
+            for object in finding.upstream {
+                *known = known.clone().below(object);
+            }
+        }
+    }
+    best.map(|(_, finding)| finding)
+}
+
+/// What a program says of itself.
+fn complaint_fault<'a>(
+    look: &Look<'a>,
+    ill: &Ill<'a>,
+    complaint: &Complaint,
+    source: &str,
+) -> Option<Finding> {
+    let subject =
+        if complaint.subject.is_empty() { String::new() } else { format!(": {}", complaint.subject) };
+    let low = complaint.line.to_ascii_lowercase();
+    let new = |summary: String, remedy: &str| {
+        Finding::new(complaint.cause, ill.workload.clone(), 0.88, summary)
+            .evidence(source, &complaint.line)
+            .remedy(remedy, &[])
+    };
+    let finding = match complaint.cause {
+        Cause::ConfigCredentials => crate::causes::config::credentials(look, ill, complaint, source),
+        Cause::AppBackendState => backend_state(look, ill, complaint, source),
+        Cause::RunCommand => patched(
+            look,
+            ill,
+            new(
+                format!(
+                    "{} is started with a command or arguments that it does not know{subject}",
+                    ill.workload
+                ),
+                "Correct command and args together: one replaces the entrypoint, the other its arguments.",
+            )
+            .field("spec.template.spec.containers.command"),
+        ),
+        Cause::RunPermission
+            if !complaint.line.contains('/')
+                && !low.contains("bind")
+                && !low.contains("chown")
+                && !low.contains("open") =>
+        {
+            return None;
+        }
+        Cause::RunPermission => new(
+            format!("{} may not touch a file or a port{subject}", ill.workload),
+            "Set fsGroup or runAsUser to what owns the files, or use a port above 1023.",
+        )
+        .field("spec.template.spec.securityContext"),
+        Cause::RunDiskFull => full_disk(
+            look,
+            ill,
+            new(format!("the disk of {} is full{subject}", ill.workload), "Free space, or grow the claim."),
+            complaint,
+        ),
+        Cause::RunPortConflict => new(
+            format!("a port that {} listens on is taken{subject}", ill.workload),
+            "Give each container of the pod a port of its own.",
+        )
+        .field("spec.template.spec.containers.ports"),
+        Cause::ApiOverload => {
+            return crate::causes::api::overload(look, &Caller::of_ill(look, ill), &complaint.line);
+        }
+        Cause::ControlEtcd => crate::causes::control_plane::etcd_fault(look, source, &complaint.line),
+        Cause::OperatorCloudCredentials => new(
+            format!("the cloud refuses the credentials of {}", ill.workload),
+            "Give the program's identity the rights that the line names.",
+        ),
+        Cause::ImagePlatform => new(
+            format!("the image of {} is of another platform", ill.workload),
+            "Build the image for the platform of the nodes.",
+        ),
+        _ => return None,
+    };
+    Some(finding)
+}
+
+/// Whether somebody else than the owner wrote the command, as the managed fields tell.
+pub(super) fn patched(look: &Look<'_>, ill: &Ill<'_>, finding: Finding) -> Finding {
+    let Some(live) = look.cluster.live(&ill.workload) else { return finding };
+    let writers = items(live, &["metadata", "managedFields"]).filter(|entry| {
+        let text = entry.get("fieldsV1").map(ToString::to_string).unwrap_or_default();
+        text.contains("f:command") || text.contains("f:args")
+    });
+    let told = writers.map(|entry| {
+        format!(
+            "{} wrote {} at {}",
+            entry.str_at(&["manager"]).unwrap_or_default(),
+            if entry.to_string().contains("f:command") { "command" } else { "args" },
+            entry.str_at(&["time"]).unwrap_or_default()
+        )
+    });
+    let told: Vec<String> = told.collect();
+    let container =
+        items(ill.spec(), &["containers"]).find(|it| it.get("command").is_some() || it.get("args").is_some());
+    let finding = if told.is_empty() {
+        finding
+    } else {
+        finding.evidence(format!("{}, managedFields", ill.workload), told.join("; "))
+    };
+    match container {
+        Some(container) => {
+            let shown = |key: &str| container.get(key).map_or_else(|| "none".to_owned(), ToString::to_string);
+            finding.evidence(
+                ill.workload.to_string(),
+                format!(
+                    "image {}, command {}, args {}",
+                    container.str_at(&["image"]).unwrap_or_default(),
+                    shown("command"),
+                    shown("args")
+                ),
+            )
+        }
+        None => finding,
+    }
+}
+
+/// The claim that is full, if the path tells.
+fn full_disk(look: &Look<'_>, ill: &Ill<'_>, mut finding: Finding, complaint: &Complaint) -> Finding {
+    for mount in pods::containers(ill.spec()).flat_map(|container| items(container, &["volumeMounts"])) {
+        let path = mount.str_at(&["mountPath"]).unwrap_or("/");
+        let is_meant = complaint.line.contains(path) && path.len() > 1;
+        let volume = items(ill.spec(), &["volumes"]).find(|volume| volume.get("name") == mount.get("name"));
+        let claim = volume.and_then(|volume| volume.str_at(&["persistentVolumeClaim", "claimName"]));
+        if let Some(claim) = claim.filter(|_| is_meant) {
+            let object = Object::new("PersistentVolumeClaim", ill.namespace(), claim);
+            let size = look
+                .cluster
+                .live(&object)
+                .and_then(|live| live.str_at(&["status", "capacity", "storage"]))
+                .unwrap_or("unknown");
+            finding = finding.evidence(object.to_string(), format!("mounted at {path}, capacity {size}"));
+        }
+    }
+    finding
+}
+
+/// A dependency that says that it is in a bad state.
+fn backend_state<'a>(look: &Look<'a>, ill: &Ill<'a>, complaint: &Complaint, source: &str) -> Finding {
+    let caller = Caller::of_ill(look, ill);
+    let mut named: Vec<_> = tiphys_cause::addresses(&complaint.line);
+    named.extend(wires(&caller.settings).into_iter().map(|(address, _)| address));
+    let words = complaint.line.to_ascii_lowercase();
+    let services: Vec<&Value> = named
+        .iter()
+        .filter_map(|address| match look.cluster.target(address, ill.namespace()) {
+            crate::address_target::Target::Service(service) => Some(service),
+            _ => None,
+        })
+        .collect();
+    let is_of = |service: &&&Value| {
+        let kinds: [(&str, &[&str]); 8] = [
+            (
+                "postgres",
+                &["clients already", "connection slots", "database system", "read-only transaction"],
+            ),
+            ("mysql", &["too many connections", "--read-only"]),
+            (
+                "redis",
+                &[
+                    "redis",
+                    "oom command",
+                    "readonly you",
+                    "clusterdown",
+                    "masterdown",
+                    "max number of clients",
+                ],
+            ),
+            ("vault", &["sealed"]),
+            ("kafka", &["leader", "replicas"]),
+            ("mongo", &["primary", "master"]),
+            ("elastic", &["cluster_block", "index read-only", "flood"]),
+            ("rabbit", &["alarm"]),
+        ];
+        kinds.iter().any(|(name, said)| {
+            service.to_string().to_ascii_lowercase().contains(name)
+                && said.iter().any(|word| words.contains(word))
+        })
+    };
+    let service = services.iter().find(is_of).or(services.first());
+    let backend = service.map(|service| {
+        let pods = look.cluster.pods_of(service);
+        pods.first().map_or_else(|| Object::from_live(service), |pod| look.cluster.workload(pod))
+    });
+    let object = backend.clone().unwrap_or_else(|| ill.workload.clone());
+    let finding = Finding::new(
+        Cause::AppBackendState,
+        object.clone(),
+        0.85,
+        format!("{object} is in a state in which it does not serve {}", ill.workload),
+    )
+    .evidence(source, &complaint.line)
+    .remedy("Bring the dependency back: free its connections, unseal it, or give it a leader.", &[]);
+    let finding = match service {
+        Some(service) if look.is_ill_behind(service) => finding.below(Object::from_live(service)),
+        _ => finding,
+    };
+    caller.suffers(finding, "is not served")
+}

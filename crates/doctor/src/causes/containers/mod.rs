@@ -1,0 +1,549 @@
+//! Containers that do not run: ends, probes, commands, memory. What the log blames comes before what the kubelet sees.
+
+mod init;
+mod log;
+mod probe;
+
+use init::init_wait;
+use log::from_facts;
+use probe::{dependencies, probe, probes};
+use tiphys_cause::{Cause, start_fault};
+use tiphys_value::{ObjectExt as _, Value};
+
+use crate::{
+    Object,
+    calls::Caller,
+    cluster::{items, pods},
+    log_evidence::Fact,
+    finding::Finding,
+    search_context::{Ill, Look},
+};
+
+pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
+    let mut found: Vec<Finding> = look.ill.iter().flat_map(|ill| ailment(look, ill)).collect();
+    found.extend(look.cluster.all("Job").iter().filter_map(|job| failed_job(look, job)));
+    found
+}
+
+/// A Job that failed, and whose pods are gone.
+fn failed_job(look: &Look<'_>, job: &Value) -> Option<Finding> {
+    let object = Object::from_live(job);
+    let told = look.red.get(&object).filter(|_| pods::of_workload(look.cluster, &object).is_empty())?;
+    Some(
+        Finding::new(Cause::RunExits, object.clone(), 0.45, format!("{object} failed; its pods are gone"))
+            .evidence(object.to_string(), told.clone())
+            .remedy("Run it again, and read its log.", &[])
+            .shallow(),
+    )
+}
+
+/// Why the containers of a workload do not run.
+fn ailment<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Vec<Finding> {
+    let with_pods = |finding: Finding| {
+        let finding = ill
+            .pods
+            .iter()
+            .fold(finding, |finding, pod| finding.suffers(Object::from_live(pod), "not ready"));
+        finding.suffers(ill.workload.clone(), "its pods are not ready").since(ill.since)
+    };
+    if let Some(finding) = mutated(look, ill) {
+        return vec![with_pods(finding)];
+    }
+    let direct = [
+        kept_open(ill),
+        evicted(ill),
+        not_started(ill),
+        hook(look, ill),
+        killed(ill),
+        repeated_program(look, ill),
+        command(ill),
+    ];
+    if let Some(finding) = direct.into_iter().flatten().next() {
+        return vec![with_pods(with_logs(ill, finding))];
+    }
+    if !has_run(ill) {
+        return Vec::new();
+    }
+    if let Some(finding) = by_platform(look, ill) {
+        return vec![with_pods(finding)];
+    }
+    let told = from_facts(look, ill);
+    if let Some(finding) = &told
+        && finding.confidence >= 0.5
+    {
+        return vec![with_pods(finding.clone())];
+    }
+    let probes = probes(look, ill);
+    if let Some(finding) = probe(look, ill, &probes)
+        && (told.is_none() || finding.confidence >= 0.5)
+    {
+        let finding = told.iter().flat_map(|told| told.upstream.clone()).fold(finding, Finding::below);
+        return vec![with_pods(finding)];
+    }
+    let others = [
+        told,
+        init_wait(look, ill),
+        completion(ill),
+        injected(look, ill),
+        exits(look, ill),
+        unready(look, ill),
+    ];
+    others.into_iter().flatten().next().map(with_pods).into_iter().collect()
+}
+
+/// What pods run is not what their template says: a webhook changed it.
+pub(crate) fn mutated(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
+    let pod = ill.pods.first()?;
+    let owner = crate::cluster::controller(pod).and_then(|owner| look.cluster.live(&owner))?;
+    let template = pods::spec(owner).filter(|_| owner.kind() == "ReplicaSet")?;
+    let hook = look.cluster.all("MutatingWebhookConfiguration").iter().find(|config| {
+        let rules = items(config, &["webhooks"]).flat_map(|hook| items(hook, &["rules"]));
+        rules
+            .flat_map(|rule| items(rule, &["resources"]))
+            .any(|it| matches!(it.as_str(), Some("pods" | "*" | "pods/*")))
+    })?;
+    for container in items(template, &["containers"]) {
+        let live = items(pod, &["spec", "containers"]).find(|it| it.get("name") == container.get("name"))?;
+        for key in ["image", "command", "args"] {
+            let status = pods::statuses(pod).find(|status| status.get("name") == container.get("name"));
+            let pulls = status
+                .and_then(pods::waiting)
+                .is_some_and(|(reason, _)| reason.contains("Image") || reason.contains("Pull"));
+            // A mirror of images changes them too, and harms nobody as long as they can be pulled.
+            if live.get(key) != container.get(key) && (key == "image") == pulls {
+                let (object, pod) = (Object::from_live(hook), Object::from_live(pod));
+                let shown =
+                    |value: Option<&Value>| value.map_or_else(|| "none".to_owned(), ToString::to_string);
+                return Some(
+                    Finding::new(
+                        Cause::AdmitMutated,
+                        object.clone(),
+                        0.85,
+                        format!("{object} changes {key} of the pods of {}, which fail with it", ill.workload),
+                    )
+                    .evidence(pod.to_string(), format!("{key}: {}", shown(live.get(key))))
+                    .evidence(
+                        Object::from_live(owner).to_string(),
+                        format!("{key}: {}", shown(container.get(key))),
+                    )
+                    .remedy("Correct the webhook, or except the workload from it.", &[]),
+                );
+            }
+        }
+    }
+    None
+}
+
+/// Whether a container has started at least once.
+fn has_run(ill: &Ill<'_>) -> bool {
+    let mut statuses = ill.pods.iter().flat_map(|pod| pods::statuses(pod));
+    statuses.any(|it| pods::ended(it).is_some() || it.at(&["state", "running"]).is_some())
+        || !ill.facts.is_empty()
+}
+
+/// The last lines of the log, as evidence.
+fn with_logs(ill: &Ill<'_>, finding: Finding) -> Finding {
+    match ill.facts.first() {
+        Some(fact) => finding.evidence(fact.source.clone(), fact.line.clone()),
+        None => finding,
+    }
+}
+
+fn evicted(ill: &Ill<'_>) -> Option<Finding> {
+    let pod = ill.pods.iter().find(|pod| pod.str_at(&["status", "reason"]) == Some("Evicted"))?;
+    let message = pod.str_at(&["status", "message"]).unwrap_or_default();
+    let node = Object::new("Node", "", pod.str_at(&["spec", "nodeName"]).unwrap_or_default());
+    if message.contains("exceeds the limit")
+        || message.contains("exceeded its local ephemeral storage limit")
+        || message.contains("Usage of EmptyDir volume")
+    {
+        return Some(
+            Finding::new(
+                Cause::RunDiskFull,
+                ill.workload.clone(),
+                0.9,
+                format!("{} uses more local storage than its limit", ill.workload),
+            )
+            .evidence(Object::from_live(pod).to_string(), message)
+            .remedy("Raise the limit of ephemeral storage, or write less.", &[]),
+        );
+    }
+    Some(
+        Finding::new(
+            Cause::NodePressure,
+            node.clone(),
+            0.85,
+            format!("{node} evicts pods: it runs out of a resource"),
+        )
+        .evidence(Object::from_live(pod).to_string(), message)
+        .remedy(
+            "Free the resource, or move what uses it.",
+            &[format!("kubectl describe node {}", node.name)],
+        ),
+    )
+}
+
+/// The containers that wait or have ended, each with its pod and its status.
+pub(super) fn troubled<'a>(ill: &Ill<'a>) -> impl Iterator<Item = (&'a Value, &'a Value)> {
+    ill.pods.iter().flat_map(|pod| pods::statuses(pod).map(move |status| (*pod, status)))
+}
+
+/// A container that could not be started at all.
+fn not_started(ill: &Ill<'_>) -> Option<Finding> {
+    for (pod, status) in troubled(ill) {
+        let mut words: Vec<(&str, &str)> = pods::waiting(status).into_iter().collect();
+        if let Some(ended) = pods::ended(status) {
+            words.push((
+                ended.str_at(&["reason"]).unwrap_or_default(),
+                ended.str_at(&["message"]).unwrap_or_default(),
+            ));
+        }
+        for (reason, message) in words {
+            if !matches!(
+                reason,
+                "StartError" | "RunContainerError" | "ContainerCannotRun" | "CreateContainerError"
+            ) {
+                continue;
+            }
+            let cause = if message.contains("no command specified") {
+                Some(Cause::RunCommand)
+            } else {
+                start_fault(message)
+            };
+            let name = status.str_at(&["name"]).unwrap_or_default();
+            let Some(cause) = cause.or((reason == "StartError").then_some(Cause::RunCommand)) else {
+                continue;
+            };
+            let summary = format!(
+                "container {name} of {} cannot be started: {}",
+                ill.workload,
+                message.rsplit(": ").next().unwrap_or(message)
+            );
+            return Some(
+                Finding::new(cause, ill.workload.clone(), 0.93, summary)
+                    .field(format!("spec.template.spec.containers[{name}].command"))
+                    .evidence(format!("{}, {reason}", Object::from_live(pod)), message)
+                    .remedy("Correct what is started: command, arguments, image or mount.", &[]),
+            );
+        }
+    }
+    None
+}
+
+fn hook(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
+    let object = Object::from_live(ill.pods.first()?);
+    let reasons = ["FailedPostStartHook", "FailedPreStopHook"];
+    let event = look.cluster.events(&object).rfind(|event| reasons.contains(&event.reason.as_str()))?;
+    let waits =
+        troubled(ill).any(|(_, status)| pods::waiting(status).is_some() || pods::ended(status).is_some());
+    waits.then(|| {
+        Finding::new(
+            Cause::RunHook,
+            ill.workload.clone(),
+            0.9,
+            format!("a lifecycle hook of {} fails", ill.workload),
+        )
+        .field("spec.template.spec.containers.lifecycle")
+        .evidence(format!("Event of {object}"), event.message.clone())
+        .remedy("Correct or remove the hook.", &[])
+    })
+}
+
+/// A container that was killed for its memory.
+fn killed(ill: &Ill<'_>) -> Option<Finding> {
+    for (pod, status) in troubled(ill) {
+        let Some(ended) = pods::ended(status) else { continue };
+        if ended.str_at(&["reason"]) != Some("OOMKilled") {
+            continue;
+        }
+        let name = status.str_at(&["name"]).unwrap_or_default();
+        let limit = pod
+            .get("spec")
+            .into_iter()
+            .flat_map(pods::containers)
+            .find(|it| it.str_at(&["name"]) == Some(name))
+            .and_then(|it| it.str_at(&["resources", "limits", "memory"]));
+        let object = Object::from_live(pod);
+        let text =
+            limit.map_or_else(|| "the node's memory".to_owned(), |limit| format!("its limit of {limit}"));
+        return Some(
+            Finding::new(
+                Cause::RunOom,
+                ill.workload.clone(),
+                0.94,
+                format!("container {name} of {} uses more memory than {text}", ill.workload),
+            )
+            .field(format!("spec.template.spec.containers[{name}].resources.limits.memory"))
+            .evidence(
+                object.to_string(),
+                format!("{name}: OOMKilled, exit code {}", ended.int_at(&["exitCode"]).unwrap_or(137)),
+            )
+            .remedy(
+                "Raise the limit, or find out what takes the memory.",
+                &[format!("kubectl -n {} top pod {} --containers", object.namespace, object.name)],
+            ),
+        );
+    }
+    None
+}
+
+/// The arguments of a container name the program that its command already starts.
+fn repeated_program(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
+    let base = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    let container = items(ill.spec(), &["containers"]).find(|it| {
+        let command = it.at(&["command"]).and_then(|it| it.get(0)).and_then(Value::as_str).map(base);
+        let argument = it.at(&["args"]).and_then(|it| it.get(0)).and_then(Value::as_str);
+        command.is_some() && argument.is_some_and(|it| it.starts_with('/')) && argument.map(base) == command
+    })?;
+    let name = container.str_at(&["name"]).unwrap_or_default();
+    let is_bad = troubled(ill).any(|(_, status)| {
+        status.str_at(&["name"]) == Some(name)
+            && pods::ended(status).is_some_and(|it| it.int_at(&["exitCode"]) != Some(0))
+    });
+    is_bad.then(|| {
+        let finding = Finding::new(
+            Cause::RunCommand,
+            ill.workload.clone(),
+            0.9,
+            format!(
+                "the arguments of container {name} of {} name the program again that its command starts",
+                ill.workload
+            ),
+        )
+        .field(format!("spec.template.spec.containers[{name}].args"))
+        .remedy(
+            "Correct command and args together: one replaces the entrypoint, the other its arguments.",
+            &[],
+        );
+        log::patched(look, ill, finding)
+    })
+}
+
+/// Exit codes by which shells say that there is nothing to run.
+fn command(ill: &Ill<'_>) -> Option<Finding> {
+    let (pod, status, code) = troubled(ill).find_map(|(pod, status)| {
+        let code = pods::ended(status)?.int_at(&["exitCode"])?;
+        matches!(code, 126 | 127).then_some((pod, status, code))
+    })?;
+    let name = status.str_at(&["name"]).unwrap_or_default();
+    let is_denied = code == 126
+        && ill
+            .facts
+            .iter()
+            .any(|fact| matches!(&fact.fact, Fact::Complaint(it) if it.cause == Cause::RunPermission));
+    let cause = if is_denied { Cause::RunPermission } else { Cause::RunCommand };
+    Some(
+        Finding::new(
+            cause,
+            ill.workload.clone(),
+            0.88,
+            format!("the command of container {name} of {} cannot be run (exit code {code})", ill.workload),
+        )
+        .field(format!("spec.template.spec.containers[{name}].command"))
+        .evidence(Object::from_live(pod).to_string(), format!("{name}: exit code {code}"))
+        .remedy("Correct the command, or the image that should hold it.", &[]),
+    )
+}
+
+fn by_platform(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
+    let fact = ill.facts.iter().find(|fact| fact.line.to_ascii_lowercase().contains("exec format error"))?;
+    let node = ill.pods.first()?.str_at(&["spec", "nodeName"]).unwrap_or_default();
+    let platform = look
+        .cluster
+        .get("Node", "", node)
+        .and_then(|node| node.str_at(&["status", "nodeInfo", "architecture"]))
+        .unwrap_or("another platform");
+    Some(
+        Finding::new(
+            Cause::ImagePlatform,
+            ill.workload.clone(),
+            0.93,
+            format!("the image of {} is not built for {platform}", ill.workload),
+        )
+        .evidence(fact.source.clone(), fact.line.clone())
+        .remedy("Build the image for the platform of the nodes.", &[]),
+    )
+}
+
+/// A program that ends well where it must not end, or a sidecar that keeps a Job open.
+fn completion(ill: &Ill<'_>) -> Option<Finding> {
+    let always = ill.spec().str_at(&["restartPolicy"]).is_none_or(|policy| policy == "Always");
+    let (pod, status) = troubled(ill).find(|(_, status)| {
+        let ended = pods::ended(status);
+        always
+            && pods::waiting(status).is_some_and(|(reason, _)| reason == "CrashLoopBackOff")
+            && ended.is_some_and(|it| it.int_at(&["exitCode"]) == Some(0))
+    })?;
+    let name = status.str_at(&["name"]).unwrap_or_default();
+    Some(
+        Finding::new(
+            Cause::RunCompletion,
+            ill.workload.clone(),
+            0.88,
+            format!("container {name} of {} ends well, and is started again and again", ill.workload),
+        )
+        .field("spec.template.spec.restartPolicy")
+        .evidence(
+            Object::from_live(pod).to_string(),
+            format!("{name}: exit code 0, restarted {} times", status.int_at(&["restartCount"]).unwrap_or(0)),
+        )
+        .remedy("Run it as a Job, or start the program that stays.", &[]),
+    )
+}
+
+/// A Job whose main container has ended well, and that another container keeps open.
+fn kept_open(ill: &Ill<'_>) -> Option<Finding> {
+    let pod = ill.pods.iter().find(|pod| {
+        let is_of_job = ill.workload.kind == "Job" || ill.workload.kind == "CronJob";
+        let statuses: Vec<&Value> = items(pod, &["status", "containerStatuses"]).collect();
+        let ended = |it: &&Value| it.int_at(&["state", "terminated", "exitCode"]) == Some(0);
+        let runs = |it: &&Value| it.at(&["state", "running"]).is_some();
+        is_of_job && statuses.iter().any(ended) && statuses.iter().any(runs)
+    })?;
+    let names: Vec<&str> = items(pod, &["status", "containerStatuses"])
+        .filter(|it| it.at(&["state", "running"]).is_some())
+        .filter_map(|it| it.str_at(&["name"]))
+        .collect();
+    Some(
+        Finding::new(
+            Cause::RunCompletion,
+            ill.workload.clone(),
+            0.9,
+            format!("{} has done its work, and {} keeps it open", ill.workload, names.join(", ")),
+        )
+        .evidence(
+            Object::from_live(pod).to_string(),
+            format!("{} still runs, the others have ended with 0", names.join(", ")),
+        )
+        .remedy("Make it a native sidecar (an init container with restartPolicy: Always), or end it.", &[]),
+    )
+}
+
+/// The container that fails was put in by a webhook.
+fn injected(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
+    let live = look.cluster.live(&ill.workload)?;
+    let template = pods::spec(live)?;
+    let names: Vec<&str> = pods::containers(template).filter_map(|it| it.str_at(&["name"])).collect();
+    let (pod, status) = troubled(ill).find(|(_, status)| {
+        let is_bad = pods::waiting(status).is_some_and(|(reason, _)| reason == "CrashLoopBackOff");
+        is_bad && status.str_at(&["name"]).is_some_and(|name| !names.contains(&name))
+    })?;
+    let hook = look
+        .cluster
+        .all("MutatingWebhookConfiguration")
+        .iter()
+        .find(|config| items(config, &["webhooks"]).any(|hook| hook.to_string().contains("\"pods\"")))?;
+    let name = status.str_at(&["name"]).unwrap_or_default();
+    let object = Object::from_live(hook);
+    Some(
+        Finding::new(
+            Cause::AdmitMutated,
+            object.clone(),
+            0.7,
+            format!("container {name}, which fails, is not in {}: a webhook puts it in", ill.workload),
+        )
+        .evidence(
+            Object::from_live(pod).to_string(),
+            format!("{name} fails; the template has {}", names.join(", ")),
+        )
+        .remedy("Correct the injection, or switch it off for this workload.", &[]),
+    )
+}
+
+/// A program that ends with an error, and says nothing that leads further.
+fn exits(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
+    let (pod, status, code) = troubled(ill).find_map(|(pod, status)| {
+        let ended = pods::ended(status)?;
+        let code = ended.int_at(&["exitCode"])?;
+        (code != 0).then_some((pod, status, code))
+    })?;
+    let name = status.str_at(&["name"]).unwrap_or_default();
+    let object = Object::from_live(pod);
+    let killed = look
+        .cluster
+        .events(&object)
+        .any(|event| event.reason == "Killing" && event.message.contains("failed liveness"));
+    if killed {
+        return Some(
+            Finding::new(
+                Cause::RunLiveness,
+                ill.workload.clone(),
+                0.7,
+                format!("container {name} of {} is ended by its liveness probe", ill.workload),
+            )
+            .evidence(object.to_string(), format!("{name}: exit code {code}")),
+        );
+    }
+    let logs = look.cluster.logs(pod.namespace(), pod.name());
+    let last = logs.iter().rev().find_map(|log| Some((log, telling_line(&log.text)?)));
+    let is_plugin =
+        ill.workload.kind == "DaemonSet" && crate::causes::pod_network::PLUGINS.contains(&ill.workload.name.as_str());
+    let cause = if is_plugin { Cause::NetCniDown } else { Cause::RunExits };
+    let mut finding = Finding::new(
+        cause,
+        ill.workload.clone(),
+        0.7,
+        format!("container {name} of {} ends with exit code {code}", ill.workload),
+    )
+    .evidence(
+        object.to_string(),
+        format!(
+            "{name}: exit code {code}, restarted {} times",
+            status.int_at(&["restartCount"]).unwrap_or(0)
+        ),
+    )
+    .remedy(
+        "Read the program's last lines.",
+        &[format!("kubectl -n {} logs {} -c {name} --previous", object.namespace, object.name)],
+    )
+    .shallow();
+    let is_killed = matches!(code, 137 | 143);
+    let calls = ill.facts.iter().any(|fact| matches!(fact.fact, Fact::Call(_)));
+    // Who killed it is not known; or the log blames a call, and nobody knows why that fails.
+    if is_killed || calls {
+        finding.confidence = 0.45;
+    }
+    if let Some((log, line)) = last {
+        finding = finding.evidence(format!("log {}/{}/{}", log.namespace, log.pod, log.container), line);
+    } else if logs.is_empty() {
+        // Without its log nobody knows why a program ended.
+        finding.confidence = 0.45;
+    }
+    let caller = Caller::of_ill(look, ill);
+    Some(dependencies(look, &caller, finding))
+}
+
+/// The line of a log that tells why a program ended: the last one that complains, or the last one.
+fn telling_line(text: &str) -> Option<&str> {
+    const WORDS: &[&str] =
+        &["panic", "fatal", "exception", "error", "traceback", "abort", "fail", "segmentation", "assert"];
+    let lines = || text.lines().rev().filter(|line| !line.trim().is_empty()).take(60);
+    let complains = |line: &&str| {
+        let low = line.to_ascii_lowercase();
+        WORDS.iter().any(|word| low.contains(word))
+    };
+    lines().find(complains).or_else(|| lines().next())
+}
+
+/// A pod that runs and is not ready, with nothing more to go by.
+fn unready(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
+    let pod = ill.pods.iter().find(|pod| pod.str_at(&["status", "phase"]) == Some("Running"))?;
+    let gates = items(pod, &["spec", "readinessGates"])
+        .filter_map(|gate| gate.str_at(&["conditionType"]))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let what = if gates.is_empty() {
+        "it is not known why".to_owned()
+    } else {
+        format!("it waits for the readiness gate {gates}")
+    };
+    let finding = Finding::new(
+        Cause::RunReadiness,
+        ill.workload.clone(),
+        0.3,
+        format!("{} is not ready; {what}", ill.workload),
+    )
+    .shallow();
+    let caller = Caller::of_ill(look, ill);
+    Some(dependencies(look, &caller, finding))
+}

@@ -1,0 +1,384 @@
+//! The control plane: controllers, scheduler, etcd, certificates, clocks.
+
+use jiff::Timestamp;
+use tiphys_cause::{Cause, Failure};
+use tiphys_value::{ObjectExt as _, Value};
+
+use crate::{
+    Object,
+    cluster::{certificate::Certificate, items, pods, time},
+    log_evidence::Fact,
+    finding::Finding,
+    search_context::{Ill, Look},
+};
+
+pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    found.extend(controllers(look));
+    found.extend(etcd(look));
+    found.extend(clocks(look));
+    found.extend(expired_of_components(look));
+    found
+}
+
+/// Seconds after which a lease that nobody renews is dead.
+const DEAD: i64 = 90;
+
+/// How old a lease of the control plane is, against the newest lease of all.
+fn lease_age(look: &Look<'_>, name: &str) -> Option<(Object, i64, Timestamp)> {
+    let leases = look.cluster.all("Lease");
+    let live = leases.iter().find(|lease| lease.namespace() == "kube-system" && lease.name() == name)?;
+    let renewed = time(live, &["spec", "renewTime"])?;
+    let newest = leases
+        .iter()
+        .filter(|lease| lease.name() != name)
+        .filter_map(|lease| time(lease, &["spec", "renewTime"]))
+        .max();
+    let now = look.cluster.now.into_iter().chain(newest).max()?;
+    Some((Object::from_live(live), now.as_second() - renewed.as_second(), renewed))
+}
+
+/// The static pod of a component, if it is not well or not there.
+fn component<'a>(look: &Look<'a>, name: &str) -> Option<&'a Value> {
+    look.cluster
+        .all("Pod")
+        .iter()
+        .copied()
+        .find(|pod| pod.namespace() == "kube-system" && pod.name().starts_with(name))
+}
+
+/// Pods that nobody schedules.
+pub(crate) fn scheduler(look: &Look<'_>, ill: &Ill<'_>, name: &str) -> Option<Finding> {
+    let is_default = name == "default-scheduler";
+    let lease = if is_default { lease_age(look, "kube-scheduler") } else { None };
+    let pod = is_default.then(|| component(look, "kube-scheduler")).flatten();
+    let is_dead = lease.as_ref().is_some_and(|(_, age, _)| *age > DEAD);
+    let is_red = pod.is_some_and(|pod| look.is_red(&Object::from_live(pod)) || !pods::is_ready(pod));
+    let is_old = ill.pods.iter().any(|pod| look.cluster.age(pod) > 120);
+    let is_renewed = lease.as_ref().is_some_and(|(_, age, _)| *age <= DEAD);
+    if !is_old || is_renewed && !is_red {
+        return None;
+    }
+    let workload = ["Deployment", "StatefulSet"]
+        .iter()
+        .find_map(|kind| look.cluster.all(kind).iter().find(|it| !is_default && it.name().contains(name)));
+    let object = match (pod, workload, &lease) {
+        (Some(pod), ..) => Object::from_live(pod),
+        (_, Some(workload), _) => Object::from_live(workload),
+        (_, _, Some((lease, ..))) => lease.clone(),
+        _ => Object::new("Pod", "kube-system", "kube-scheduler"),
+    };
+    // That it says nothing is known only where what it would say was saved.
+    let is_heard = !look.cluster.case.events.is_empty() || look.cluster.case.listed.contains("Event");
+    let confidence = match (is_dead || is_red, is_heard) {
+        (true, _) => 0.95,
+        (false, true) => 0.7,
+        (false, false) => 0.4,
+    };
+    let mut finding = Finding::new(
+        Cause::ScheduleSchedulerDown,
+        object.clone(),
+        confidence,
+        format!("the scheduler {name} does not work: pods wait, and it says nothing about them"),
+    )
+    .evidence(ill.workload.to_string(), "its pods are Pending without any word of the scheduler")
+    .remedy(
+        "Look at the scheduler's pod and log.",
+        &["kubectl -n kube-system get pods -l component=kube-scheduler".to_owned()],
+    );
+    if let Some((lease, age, renewed)) = lease {
+        finding = finding.evidence(lease.to_string(), format!("renewed {age} s ago")).since(Some(renewed));
+    }
+    for pod in &ill.pods {
+        finding = finding.suffers(Object::from_live(pod), "not scheduled");
+    }
+    Some(finding.suffers(ill.workload.clone(), "its pods are not scheduled"))
+}
+
+/// A controller manager that does not work.
+fn controllers(look: &Look<'_>) -> Option<Finding> {
+    let lease = lease_age(look, "kube-controller-manager");
+    let behind: Vec<Object> = ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"]
+        .iter()
+        .flat_map(|kind| look.cluster.all(kind).iter())
+        .filter(|live| {
+            live.int_at(&["status", "observedGeneration"]).unwrap_or(0) < live.generation()
+                && look.cluster.age(live) > 120
+        })
+        .map(|live| Object::from_live(live))
+        .collect();
+    let pod = component(look, "kube-controller-manager");
+    let is_red = pod.is_some_and(|pod| look.is_red(&Object::from_live(pod)));
+    let is_dead = lease.as_ref().is_some_and(|(_, age, _)| *age > DEAD);
+    let is_alive = lease.as_ref().is_some_and(|(_, age, _)| *age <= DEAD);
+    let hits_somebody = is_red && !behind.is_empty() || behind.len() >= 3;
+    if is_alive || !(is_dead || hits_somebody) {
+        return None;
+    }
+    let object = pod.map_or_else(
+        || {
+            lease.as_ref().map_or_else(
+                || Object::new("Pod", "kube-system", "kube-controller-manager"),
+                |(lease, ..)| lease.clone(),
+            )
+        },
+        Object::from_live,
+    );
+    let mut finding = Finding::new(
+        Cause::ControlControllerDown,
+        object,
+        if is_dead || is_red { 0.93 } else { 0.7 },
+        "the controller manager does not work: nothing that was changed is acted upon",
+    )
+    .remedy(
+        "Look at the controller manager's pod and log.",
+        &["kubectl -n kube-system get pods -l component=kube-controller-manager".to_owned()],
+    );
+    if let Some((lease, age, renewed)) = lease {
+        finding = finding.evidence(lease.to_string(), format!("renewed {age} s ago")).since(Some(renewed));
+    }
+    for object in behind {
+        finding = finding
+            .evidence(object.to_string(), "its generation is newer than the one that was observed")
+            .suffers(object, "is not acted upon");
+    }
+    Some(finding)
+}
+
+/// Words of an etcd that is full or slow.
+const ETCD: &[&str] = &[
+    "database space exceeded",
+    "etcdserver: no space",
+    "alarm:nospace",
+    "nospace",
+    "etcdserver: request timed out",
+    "etcdserver: leader changed",
+    "slow fdatasync",
+    "etcdserver: too many requests",
+    "etcdserver: no leader",
+];
+
+fn etcd(look: &Look<'_>) -> Option<Finding> {
+    let is_told = |text: &str| {
+        let low = text.to_ascii_lowercase();
+        low.contains("etcdserver") && ETCD.iter().any(|word| low.contains(word))
+            || low.contains("mvcc: database space exceeded")
+    };
+    let recent = |time: Option<Timestamp>| {
+        time.and_then(|time| look.cluster.seconds_since(time)).is_none_or(|age| age < 3600)
+    };
+    let event = look.cluster.case.events.iter().find(|event| is_told(&event.message) && recent(event.last));
+    let red = look.red.iter().find(|(_, symptom)| is_told(symptom));
+    let log = look
+        .cluster
+        .case
+        .logs
+        .iter()
+        .filter(|log| log.pod.starts_with("etcd") || log.pod.starts_with("kube-apiserver"));
+    let line = log.clone().find_map(|log| {
+        let mut lines = log.text.lines().rev().take(180);
+        let full = lines.find(|line| {
+            let low = line.to_ascii_lowercase();
+            low.contains("nospace") || low.contains("database space exceeded") || low.contains("no space")
+        });
+        full.map(|line| (log, line))
+    });
+    let slow = || {
+        log.clone().find_map(|log| {
+            let slow: Vec<&str> = log
+                .text
+                .lines()
+                .filter(|line| {
+                    line.contains("slow fdatasync")
+                        || line.contains("apply request took too long")
+                        || line.contains("leader failed to send out heartbeat")
+                })
+                .collect();
+            (slow.len() >= 3 && !look.red.is_empty()).then(|| (log, slow[0]))
+        })
+    };
+    let (source, text) = match (line, event, red) {
+        (Some((log, line)), ..) => (format!("log {}/{}", log.namespace, log.pod), line.to_owned()),
+        (_, Some(event), _) => (format!("Event of {}", event.object), event.message.clone()),
+        (_, _, Some((object, symptom))) => (object.to_string(), symptom.clone()),
+        _ => {
+            let (log, line) = slow()?;
+            (format!("log {}/{}", log.namespace, log.pod), line.to_owned())
+        }
+    };
+    let mut finding = etcd_fault(look, &source, &text);
+    for (object, _) in look.red.iter().filter(|(_, symptom)| is_told(symptom)) {
+        finding = finding.suffers(object.clone(), "cannot be written");
+    }
+    if let Some(event) = event {
+        finding = finding.suffers(event.object.clone(), "cannot be written");
+    }
+    Some(finding)
+}
+
+pub(crate) fn etcd_fault(look: &Look<'_>, source: &str, line: &str) -> Finding {
+    let object =
+        component(look, "etcd").map_or_else(|| Object::new("Pod", "kube-system", "etcd"), Object::from_live);
+    let is_full = line.to_ascii_lowercase().contains("space");
+    let (what, text) = if is_full {
+        ("full", "Compact and defragment etcd, and disarm its alarm.")
+    } else {
+        ("slow", "Give etcd a faster disk of its own.")
+    };
+    Finding::new(Cause::ControlEtcd, object, 0.93, format!("etcd is {what}: the API server cannot write"))
+        .evidence(source, line)
+        .remedy(text, &["etcdctl endpoint status -w table".to_owned(), "etcdctl alarm list".to_owned()])
+}
+
+/// Nodes whose clock is ahead.
+fn clocks(look: &Look<'_>) -> Vec<Finding> {
+    let leases: Vec<(&Value, Timestamp)> = look
+        .cluster
+        .all("Lease")
+        .iter()
+        .filter(|it| it.namespace() == "kube-node-lease")
+        .filter_map(|it| Some((*it, time(it, &["spec", "renewTime"])?)))
+        .collect();
+    let mut times: Vec<i64> = leases.iter().map(|(_, time)| time.as_second()).collect();
+    times.sort_unstable();
+    let told = look.cluster.case.at.map(|at| at.as_second());
+    let Some(middle) = told.or_else(|| times.get(times.len() / 2).copied().filter(|_| times.len() >= 3))
+    else {
+        return Vec::new();
+    };
+    let ahead = leases.iter().filter(|(_, time)| time.as_second() - middle > 300);
+    let found = ahead.map(|(lease, time)| {
+        let object = Object::new("Node", "", lease.name());
+        Finding::new(
+            Cause::ControlClock,
+            object.clone(),
+            0.9,
+            format!("the clock of {object} is {} s ahead", time.as_second() - middle),
+        )
+        .evidence(Object::from_live(lease).to_string(), format!("renewed at {time}"))
+        .remedy("Set the clock right, and keep it right.", &["chronyc tracking".to_owned()])
+    });
+    let mut found: Vec<Finding> = found.collect();
+    for ill in &look.ill {
+        let early = ill
+            .facts
+            .iter()
+            .find(|fact| matches!(&fact.fact, Fact::Call(call) if call.failure == Failure::NotYetValid));
+        let Some(fact) = early else { continue };
+        let nodes: Vec<&str> = ill.pods.iter().filter_map(|pod| pod.str_at(&["spec", "nodeName"])).collect();
+        let behind = nodes.iter().find(|node| {
+            leases.iter().any(|(lease, time)| lease.name() == **node && middle - time.as_second() > 300)
+        });
+        let object = behind
+            .or(nodes.first())
+            .map_or_else(|| ill.workload.clone(), |node| Object::new("Node", "", node));
+        let finding = Finding::new(
+            Cause::ControlClock,
+            object.clone(),
+            0.8,
+            format!("a certificate is not valid yet for {}: the clock of {object} is wrong", ill.workload),
+        )
+        .evidence(fact.source.clone(), fact.line.clone())
+        .remedy("Set the clock right, and keep it right.", &["chronyc tracking".to_owned()])
+        .suffers(ill.workload.clone(), "refuses a certificate");
+        found.push(finding);
+    }
+    found
+}
+
+/// Expired certificates, told by the logs of who was shown them.
+fn expired_of_components(look: &Look<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for ill in &look.ill {
+        let told = ill
+            .facts
+            .iter()
+            .find(|fact| matches!(&fact.fact, Fact::Call(call) if call.failure == Failure::Expired));
+        let Some(fact) =
+            told.filter(|fact| ill.facts.first().is_some_and(|first| first.weight - fact.weight < 30))
+        else {
+            continue;
+        };
+        let is_outside = match &fact.fact {
+            Fact::Call(call) => call.targets.iter().any(|address| {
+                matches!(look.cluster.target(address, ill.namespace()), crate::address_target::Target::Outside)
+            }),
+            _ => false,
+        };
+        let secret = look
+            .cluster
+            .all("Secret")
+            .iter()
+            .find_map(|secret| expired(look, secret).map(|at| (*secret, at)));
+        let Some(finding) = (match secret {
+            Some((secret, at)) if !is_outside => Some(expired_secret(look, secret, at)),
+            _ if is_outside => None,
+            _ => Some(
+                Finding::new(
+                    Cause::ControlCertificateExpired,
+                    ill.workload.clone(),
+                    0.7,
+                    format!("a certificate that {} is shown has expired", ill.workload),
+                )
+                .remedy("Renew the certificate.", &[]),
+            ),
+        }) else {
+            continue;
+        };
+        let finding = finding.evidence(fact.source.clone(), fact.line.clone());
+        found.push(
+            ill.pods
+                .iter()
+                .fold(finding, |finding, pod| {
+                    finding.suffers(Object::from_live(pod), "is shown an expired certificate")
+                })
+                .suffers(ill.workload.clone(), "is shown an expired certificate"),
+        );
+    }
+    found
+}
+
+/// When the certificate of a Secret expired, if it has.
+pub(crate) fn expired(look: &Look<'_>, secret: &Value) -> Option<Timestamp> {
+    let keys = ["tls.crt", "ca.crt", "cert-chain.pem", "ca-cert.pem", "root-cert.pem"];
+    let all = keys.iter().flat_map(|key| Certificate::all_of_secret(secret, key));
+    let now = look.cluster.now?;
+    all.map(|certificate| certificate.not_after).filter(|at| *at < now).min()
+}
+
+fn expired_secret(look: &Look<'_>, secret: &Value, at: Timestamp) -> Finding {
+    let object = Object::from_live(secret);
+    let finding = Finding::new(
+        Cause::ControlCertificateExpired,
+        object.clone(),
+        0.9,
+        format!("the certificate in {object} expired at {at}"),
+    )
+    .since(Some(at))
+    .evidence(object.to_string(), format!("valid until {at}"))
+    .remedy("Renew the certificate, and restart who holds the old one.", &[]);
+    crate::dependencies::upstream(look.cluster, &object).into_iter().fold(finding, Finding::below)
+}
+
+/// The expired certificate of a Service's pods, by the Secrets that they mount.
+pub(crate) fn certificate_of_service(look: &Look<'_>, service: &Value) -> Option<Finding> {
+    for pod in look.cluster.pods_of(service) {
+        let names =
+            items(pod, &["spec", "volumes"]).filter_map(|volume| volume.str_at(&["secret", "secretName"]));
+        for secret in names.filter_map(|name| look.cluster.get("Secret", pod.namespace(), name)) {
+            if let Some(at) = expired(look, secret) {
+                return Some(expired_secret(look, secret, at));
+            }
+        }
+    }
+    let object = Object::from_live(service);
+    Some(
+        Finding::new(
+            Cause::ControlCertificateExpired,
+            object.clone(),
+            0.7,
+            format!("{object} shows an expired certificate"),
+        )
+        .remedy("Renew the certificate.", &[]),
+    )
+}

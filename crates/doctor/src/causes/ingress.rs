@@ -1,0 +1,493 @@
+//! The way in from outside: classes, backends, certificates, redirects, routes, controllers.
+
+use tiphys_cause::{Cause, Failure};
+use tiphys_value::{ObjectExt as _, Value};
+
+use crate::{
+    Object,
+    cluster::{certificate::Certificate, conditions, items, pods, said},
+    log_evidence::Fact,
+    finding::Finding,
+    search_context::Look,
+};
+
+pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
+    let mut found: Vec<Finding> = look
+        .cluster
+        .all("Ingress")
+        .iter()
+        .filter(|it| look.cluster.age(it) > 120 && !it.is_terminating())
+        .flat_map(|ingress| ingress_faults(look, ingress))
+        .collect();
+    for kind in ["HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute"] {
+        found.extend(look.cluster.all(kind).iter().filter_map(|route| route_fault(look, route)));
+    }
+    found.extend(look.cluster.all("Gateway").iter().filter_map(|gateway| gateway_fault(look, gateway)));
+    found.extend(controllers(look));
+    found
+}
+
+fn ingress_faults(look: &Look<'_>, ingress: &Value) -> Vec<Finding> {
+    let mut found = Vec::new();
+    found.extend(class(look, ingress));
+    let rules = items(ingress, &["spec", "rules"]).flat_map(|rule| items(rule, &["http", "paths"]));
+    let backends =
+        rules.filter_map(|path| path.get("backend")).chain(ingress.at(&["spec", "defaultBackend"]));
+    found.extend(backends.filter_map(|backend| self::backend(look, ingress, backend)));
+    found.extend(items(ingress, &["spec", "tls"]).filter_map(|tls| tls_fault(look, ingress, tls)));
+    found.extend(redirect(look, ingress));
+    found
+}
+
+/// A class that no controller serves.
+fn class(look: &Look<'_>, ingress: &Value) -> Option<Finding> {
+    let object = Object::from_live(ingress);
+    let has_address = items(ingress, &["status", "loadBalancer", "ingress"]).next().is_some();
+    if has_address || !look.cluster.has_kind("IngressClass") {
+        return None;
+    }
+    let name = ingress
+        .str_at(&["spec", "ingressClassName"])
+        .or_else(|| ingress.annotation("kubernetes.io/ingress.class"));
+    let classes: Vec<&str> = look.cluster.all("IngressClass").iter().map(|class| class.name()).collect();
+    let what = match name {
+        Some(name) if classes.contains(&name) => return None,
+        Some(name) => format!("no IngressClass {name} exists"),
+        None => {
+            let default =
+                look.cluster.all("IngressClass").iter().any(|class| {
+                    class.annotation("ingressclass.kubernetes.io/is-default-class") == Some("true")
+                });
+            if default {
+                return None;
+            }
+            "it names no class, and none is the default".to_owned()
+        }
+    };
+    Some(
+        Finding::new(
+            Cause::EdgeClass,
+            object.clone(),
+            0.92,
+            format!("no controller serves {object}: {what}"),
+        )
+        .field("spec.ingressClassName")
+        .evidence(
+            object.to_string(),
+            format!("ingressClassName {}; it has no address", name.unwrap_or("is not set")),
+        )
+        .evidence("IngressClasses", classes.join(", "))
+        .remedy(format!("Use one of: {}.", classes.join(", ")), &["kubectl get ingressclass".to_owned()]),
+    )
+}
+
+/// A backend that names an absent Service or port.
+fn backend(look: &Look<'_>, ingress: &Value, backend: &Value) -> Option<Finding> {
+    let object = Object::from_live(ingress);
+    let name = backend.str_at(&["service", "name"])?;
+    let has_address = look.cluster.get("Service", ingress.namespace(), name);
+    let Some(service) = has_address else {
+        if !look.cluster.knows_services() {
+            return None;
+        }
+        let near: Vec<&str> = look
+            .cluster
+            .all("Service")
+            .iter()
+            .filter(|it| it.namespace() == ingress.namespace() && crate::address_target::is_near(it.name(), name))
+            .map(|it| it.name())
+            .collect();
+        return Some(
+            Finding::new(
+                Cause::EdgeBackend,
+                object.clone(),
+                0.92,
+                format!("{object} leads to the Service {name}, which does not exist"),
+            )
+            .field("spec.rules.http.paths.backend.service.name")
+            .evidence("near names", near.join(", "))
+            .remedy(
+                "Correct the Service's name, or make the Service.",
+                &[format!("kubectl -n {} get services", object.namespace)],
+            ),
+        );
+    };
+    let ports: Vec<&Value> = items(service, &["spec", "ports"]).collect();
+    let (number, port_name) =
+        (backend.int_at(&["service", "port", "number"]), backend.str_at(&["service", "port", "name"]));
+    let is_there = ports.iter().any(|port| {
+        number.is_some() && port.int_at(&["port"]) == number
+            || port_name.is_some() && port.str_at(&["name"]) == port_name
+    });
+    if is_there
+        || number.is_none() && port_name.is_none()
+        || port_name == Some("use-annotation")
+        || service.str_at(&["spec", "type"]) == Some("ExternalName")
+    {
+        return None;
+    }
+    let asked = number.map_or_else(|| port_name.unwrap_or_default().to_owned(), |number| number.to_string());
+    let served: Vec<String> = ports
+        .iter()
+        .map(|port| {
+            format!(
+                "{} {}",
+                port.int_at(&["port"]).unwrap_or_default(),
+                port.str_at(&["name"]).unwrap_or_default()
+            )
+            .trim()
+            .to_owned()
+        })
+        .collect();
+    Some(
+        Finding::new(
+            Cause::EdgeBackend,
+            object.clone(),
+            0.92,
+            format!(
+                "{object} leads to port {asked} of the Service {name}, which serves {}",
+                served.join(", ")
+            ),
+        )
+        .field("spec.rules.http.paths.backend.service.port")
+        .evidence(Object::from_live(service).to_string(), format!("ports: {}", served.join(", ")))
+        .remedy(format!("Use one of the Service's ports: {}.", served.join(", ")), &[]),
+    )
+}
+
+/// A certificate that is absent or has expired.
+fn tls_fault(look: &Look<'_>, ingress: &Value, tls: &Value) -> Option<Finding> {
+    let object = Object::from_live(ingress);
+    let name = tls.str_at(&["secretName"]).filter(|name| !name.is_empty())?;
+    let secret = Object::new("Secret", ingress.namespace(), name);
+    let hosts: Vec<&str> = items(tls, &["hosts"]).filter_map(Value::as_str).collect();
+    let Some(live) = look.cluster.live(&secret) else {
+        let is_made = crate::dependencies::upstream(look.cluster, &secret);
+        if !look.cluster.has_kind("Secret") && !is_made.iter().any(|maker| look.is_red(maker)) {
+            return None;
+        }
+        let finding = Finding::new(Cause::EdgeTlsSecret, secret.clone(), 0.9, format!("{secret}, the certificate of {}, does not exist: the controller shows its default certificate", hosts.join(", ")))
+            .field("spec.tls.secretName")
+            .evidence(object.to_string(), format!("secretName: {name}"))
+            .suffers(object, "shows the default certificate")
+            .remedy("Make the Secret, or let a Certificate make it.", &[format!("kubectl -n {} get certificate,secret", ingress.namespace())]);
+        return Some(is_made.into_iter().fold(finding, Finding::below));
+    };
+    let now = look.cluster.now?;
+    let first = Certificate::all_of_secret(live, "tls.crt").into_iter().next();
+    let ended = first.filter(|certificate| certificate.not_after < now)?;
+    let finding = Finding::new(
+        Cause::EdgeCertificateExpired,
+        secret.clone(),
+        0.95,
+        format!("the certificate of {} in {secret} expired at {}", hosts.join(", "), ended.not_after),
+    )
+    .since(Some(ended.not_after))
+    .evidence(secret.to_string(), format!("valid until {}", ended.not_after))
+    .suffers(object, "shows an expired certificate")
+    .remedy(
+        "Renew the certificate; see why it was not renewed.",
+        &[format!("kubectl -n {} describe certificate", ingress.namespace())],
+    );
+    Some(crate::dependencies::upstream(look.cluster, &secret).into_iter().fold(finding, Finding::below))
+}
+
+/// TLS ends before a server that demands TLS.
+fn redirect(look: &Look<'_>, ingress: &Value) -> Option<Finding> {
+    let object = Object::from_live(ingress);
+    let loops = look
+        .ill
+        .iter()
+        .flat_map(|ill| &ill.facts)
+        .find(|fact| matches!(&fact.fact, Fact::Call(call) if call.failure == Failure::RedirectLoop));
+    let told = loops.map(|fact| (fact.source.clone(), fact.line.clone())).or_else(|| looping(look, ingress));
+    let backend = items(ingress, &["spec", "rules"])
+        .flat_map(|rule| items(rule, &["http", "paths"]))
+        .filter_map(|path| path.get("backend"))
+        .find_map(|backend| {
+            let service =
+                look.cluster.get("Service", ingress.namespace(), backend.str_at(&["service", "name"])?)?;
+            look.cluster.workloads_of(service).into_iter().next().map(|workload| (backend, workload))
+        });
+    let (backend, workload) = backend?;
+    let speaks_tls = [
+        "nginx.ingress.kubernetes.io/backend-protocol",
+        "traefik.ingress.kubernetes.io/service.serversscheme",
+        "alb.ingress.kubernetes.io/backend-protocol",
+    ]
+    .iter()
+    .any(|key| {
+        ingress
+            .annotation(key)
+            .is_some_and(|it| it.eq_ignore_ascii_case("https") || it.eq_ignore_ascii_case("grpcs"))
+    }) || ingress.annotation("nginx.ingress.kubernetes.io/ssl-passthrough") == Some("true");
+    let text = pods::spec(workload).map(ToString::to_string).unwrap_or_default();
+    let config = look.cluster.get("ConfigMap", workload.namespace(), "argocd-cmd-params-cm");
+    let is_insecure = text.contains("--insecure")
+        || config.and_then(|it| it.str_at(&["data", "server.insecure"])) == Some("true");
+    let is_argo = text.contains("argocd")
+        && workload.name().contains("server")
+        && !workload.name().contains("repo")
+        && !is_insecure;
+    let forces = [
+        "FORCE_SSL",
+        "FORCE_HTTPS",
+        "SECURE_SSL_REDIRECT",
+        "--force-https",
+        "redirect-to-https",
+        "HTTPS_ONLY",
+    ]
+    .iter()
+    .any(|word| text.contains(word));
+    let ends_here =
+        items(ingress, &["spec", "tls"]).next().is_some() || ingress.to_string().contains("certificate-arn");
+    if speaks_tls || told.is_none() && !(is_argo && ends_here) || !(is_argo || forces || told.is_some()) {
+        return None;
+    }
+    let confidence = match (&told, is_argo || forces) {
+        (Some(_), true) => 0.93,
+        (None, true) => 0.6,
+        _ => 0.55,
+    };
+    let owner = Object::from_live(workload);
+    let mut finding = Finding::new(Cause::EdgeRedirectLoop, object.clone(), confidence, format!("{object} ends TLS and speaks plain HTTP to {owner}, which redirects to HTTPS, for ever"))
+        .field("metadata.annotations")
+        .evidence(object.to_string(), format!("backend {backend}, no backend protocol HTTPS"))
+        .evidence(owner.to_string(), if is_argo { "runs without --insecure" } else { "redirects to HTTPS" })
+        .suffers(owner, "cannot be reached from outside")
+        .remedy("Let the server speak plain HTTP behind the Ingress (server.insecure: \"true\"), or set the backend protocol to HTTPS.", &[]);
+    if let Some((source, line)) = told {
+        finding = finding.evidence(source, line);
+    }
+    Some(finding)
+}
+
+/// The log of an ingress controller, or of a server behind one, that answers with redirects only.
+fn looping(look: &Look<'_>, ingress: &Value) -> Option<(String, String)> {
+    const CONTROLLERS: &[&str] = &["ingress", "traefik", "haproxy", "gateway"];
+    let hosts: Vec<&str> =
+        items(ingress, &["spec", "rules"]).filter_map(|rule| rule.str_at(&["host"])).collect();
+    let backends: Vec<&str> = items(ingress, &["spec", "rules"])
+        .flat_map(|rule| items(rule, &["http", "paths"]))
+        .filter_map(|path| path.str_at(&["backend", "service", "name"]))
+        .collect();
+    let is_redirect = |line: &str| {
+        [" 307", " 308", " 301", " 302", "=307", "=308", "=301", "=302"]
+            .iter()
+            .any(|code| line.contains(code))
+    };
+    for log in &look.cluster.case.logs {
+        let is_controller = CONTROLLERS.iter().any(|word| log.pod.contains(word));
+        let is_server =
+            log.namespace == ingress.namespace() && backends.iter().any(|name| log.pod.starts_with(name));
+        let lines: Vec<&str> = log
+            .text
+            .lines()
+            .filter(|line| is_redirect(line))
+            .filter(|line| {
+                is_server && line.contains("https://")
+                    || is_controller && hosts.iter().any(|host| line.contains(host))
+            })
+            .collect();
+        if lines.len() >= 3 {
+            return Some((format!("log {}/{}", log.namespace, log.pod), lines[0].to_owned()));
+        }
+        let told = log.text.lines().find(|line| {
+            line.contains("ERR_TOO_MANY_REDIRECTS")
+                || line.to_ascii_lowercase().contains("too many redirects")
+        });
+        if let Some(line) = told.filter(|line| is_server || hosts.iter().any(|host| line.contains(host))) {
+            return Some((format!("log {}/{}", log.namespace, log.pod), line.to_owned()));
+        }
+    }
+    None
+}
+
+/// A route that its gateway refuses.
+fn route_fault(look: &Look<'_>, route: &Value) -> Option<Finding> {
+    let object = Object::from_live(route);
+    let told = items(route, &["status", "parents"]).find_map(|parent| {
+        let bad = items(parent, &["conditions"]).find(|it| {
+            matches!(it.str_at(&["type"]), Some("Accepted" | "ResolvedRefs"))
+                && it.str_at(&["status"]) == Some("False")
+        })?;
+        Some((parent, bad))
+    });
+    if let Some((parent, bad)) = told {
+        let name = bad.str_at(&["type"]).unwrap_or_default();
+        let gateway = parent.str_at(&["parentRef", "name"]).unwrap_or_default();
+        return Some(
+            Finding::new(
+                Cause::EdgeRouteRefused,
+                object.clone(),
+                0.93,
+                format!("the gateway {gateway} refuses {object}: {}", said(bad)),
+            )
+            .field("spec.parentRefs")
+            .evidence(format!("{object}, condition {name}"), said(bad))
+            .remedy(
+                "Correct what the condition names: listener, host name, namespace, ReferenceGrant, backend.",
+                &[format!(
+                    "kubectl -n {} describe {} {}",
+                    object.namespace,
+                    object.kind.to_lowercase(),
+                    object.name
+                )],
+            ),
+        );
+    }
+    let has_parents = items(route, &["status", "parents"]).next().is_some();
+    let absent = items(route, &["spec", "parentRefs"]).find(|parent| {
+        let kind = parent.str_at(&["kind"]).unwrap_or("Gateway");
+        kind == "Gateway"
+            && look.cluster.has_kind("Gateway")
+            && look
+                .cluster
+                .get(
+                    "Gateway",
+                    parent.str_at(&["namespace"]).unwrap_or(route.namespace()),
+                    parent.str_at(&["name"]).unwrap_or_default(),
+                )
+                .is_none()
+    });
+    absent.filter(|_| !has_parents && look.cluster.age(route) > 120).map(|parent| {
+        let name = parent.str_at(&["name"]).unwrap_or_default();
+        Finding::new(
+            Cause::EdgeRouteRefused,
+            object.clone(),
+            0.85,
+            format!("{object} names the gateway {name}, which does not exist"),
+        )
+        .field("spec.parentRefs")
+        .remedy("Correct parentRefs.", &[])
+    })
+}
+
+fn gateway_fault(look: &Look<'_>, gateway: &Value) -> Option<Finding> {
+    let object = Object::from_live(gateway);
+    for listener in items(gateway, &["status", "listeners"]) {
+        let bad = items(listener, &["conditions"]).find(|it| {
+            it.str_at(&["type"]) == Some("ResolvedRefs") && it.str_at(&["status"]) == Some("False")
+        });
+        let Some(bad) =
+            bad.filter(|it| it.str_at(&["reason"]).is_some_and(|reason| reason.contains("Certificate")))
+        else {
+            continue;
+        };
+        let name = listener.str_at(&["name"]).unwrap_or_default();
+        let spec = items(gateway, &["spec", "listeners"]).find(|it| it.str_at(&["name"]) == Some(name));
+        let secret =
+            spec.into_iter().flat_map(|it| items(it, &["tls", "certificateRefs"])).next().map(|it| {
+                Object::new(
+                    "Secret",
+                    it.str_at(&["namespace"]).unwrap_or(gateway.namespace()),
+                    it.str_at(&["name"]).unwrap_or_default(),
+                )
+            });
+        let at =
+            secret.clone().filter(|it| look.cluster.live(it).is_none()).unwrap_or_else(|| object.clone());
+        let finding = Finding::new(
+            Cause::EdgeTlsSecret,
+            at.clone(),
+            0.92,
+            format!("the certificate of listener {name} of {object} cannot be used: {}", said(bad)),
+        )
+        .evidence(format!("{object}, listener {name}"), said(bad))
+        .suffers(object, "has a listener without a certificate")
+        .remedy("Make the Secret, or grant the reference to it.", &[]);
+        return Some(
+            secret
+                .into_iter()
+                .flat_map(|it| crate::dependencies::upstream(look.cluster, &it))
+                .fold(finding, Finding::below),
+        );
+    }
+    let name = gateway.str_at(&["spec", "gatewayClassName"])?;
+    let is_absent =
+        look.cluster.has_kind("GatewayClass") && look.cluster.get("GatewayClass", "", name).is_none();
+    let accepted = conditions(gateway)
+        .any(|it| it.str_at(&["type"]) == Some("Programmed") && it.str_at(&["status"]) == Some("True"));
+    (is_absent && !accepted).then(|| {
+        Finding::new(
+            Cause::EdgeClass,
+            object.clone(),
+            0.9,
+            format!("no controller serves {object}: no GatewayClass {name} exists"),
+        )
+        .field("spec.gatewayClassName")
+        .remedy("Use a class that exists.", &["kubectl get gatewayclass".to_owned()])
+    })
+}
+
+/// Names of workloads that serve Ingresses and Gateways.
+const CONTROLLERS: &[&str] = &[
+    "ingress-nginx-controller",
+    "nginx-ingress",
+    "traefik",
+    "haproxy-ingress",
+    "kong",
+    "contour",
+    "envoy-gateway",
+    "istio-ingressgateway",
+    "nginx-ingress-controller",
+    "ingress-controller",
+];
+
+/// An ingress controller that is scaled to zero while routes need it.
+fn controllers(look: &Look<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let routes: Vec<Object> = ["Ingress", "HTTPRoute"]
+        .iter()
+        .flat_map(|kind| look.cluster.all(kind).iter())
+        .map(|it| Object::from_live(it))
+        .collect();
+    if routes.is_empty() {
+        return found;
+    }
+    for live in ["Deployment", "DaemonSet"]
+        .iter()
+        .flat_map(|kind| look.cluster.all(kind).iter())
+        .filter(|it| CONTROLLERS.iter().any(|name| it.name().contains(name)))
+    {
+        let object = Object::from_live(live);
+        let is_zero = pods::replicas(live) == 0 && live.kind() == "Deployment";
+        let is_empty =
+            live.kind() == "DaemonSet" && live.int_at(&["status", "desiredNumberScheduled"]) == Some(0);
+        let other =
+            ["Deployment", "DaemonSet"].iter().flat_map(|kind| look.cluster.all(kind).iter()).any(|it| {
+                it.name() != live.name()
+                    && CONTROLLERS.iter().any(|name| it.name().contains(name))
+                    && pods::shortage(it).is_none()
+                    && pods::replicas(it) > 0
+            });
+        let is_down = look.is_red(&object) && live.int_at(&["status", "readyReplicas"]).unwrap_or(0) == 0;
+        if (!is_zero && !is_empty && !is_down) || other {
+            continue;
+        }
+        let mut finding = Finding::new(
+            Cause::EdgeControllerDown,
+            object.clone(),
+            if is_down { 0.8 } else { 0.9 },
+            format!("{object}, which serves all routes, does not run"),
+        )
+        .evidence(
+            object.to_string(),
+            format!(
+                "spec.replicas: {}, ready: {}",
+                pods::replicas(live),
+                live.int_at(&["status", "readyReplicas"]).unwrap_or(0)
+            ),
+        )
+        .remedy("Bring the controller back.", &[format!("kubectl -n {} get pods", object.namespace)]);
+        if is_down {
+            // Its pods tell why; without them only the absence is known.
+            finding = pods::of_workload(look.cluster, &object)
+                .into_iter()
+                .fold(finding, |finding, pod| finding.below(Object::from_live(pod)));
+        }
+        found.push(
+            routes.iter().fold(finding, |finding, route| finding.suffers(route.clone(), "is not served")),
+        );
+    }
+    found
+}

@@ -1,0 +1,524 @@
+//! The network of pods: the plugin, its addresses, probes that policies cut off, routes between nodes, kube-proxy.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tiphys_cause::{Cause, Failure, sandbox_fault};
+use tiphys_value::{ObjectExt as _, Value};
+
+use crate::{
+    Object,
+    cluster::{condition, conditions, items, pods, said, time},
+    log_evidence::Fact,
+    finding::Finding,
+    search_context::Look,
+    policy::{End, Port, Way, blocking, newest_change},
+    symptoms::SLOW_DELETION,
+    address_target::Target,
+};
+
+pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    found.extend(plugin_down(look));
+    found.extend(sandboxes(look));
+    found.extend(routing(look));
+    found.extend(proxy(look));
+    found.extend(node_ports(look));
+    found
+}
+
+/// Names of DaemonSets of network plugins.
+pub(crate) const PLUGINS: &[&str] = &[
+    "calico-node",
+    "cilium",
+    "aws-node",
+    "kube-flannel-ds",
+    "kube-flannel",
+    "flannel",
+    "weave-net",
+    "antrea-agent",
+    "canal",
+    "kube-router",
+    "azure-cni",
+    "ovnkube-node",
+    "kindnet",
+    "rke2-canal",
+    "calico",
+    "ovs-node",
+    "kube-ovn-cni",
+];
+
+/// The DaemonSet of the network plugin.
+pub(crate) fn plugin_set<'a>(look: &Look<'a>) -> Option<&'a Value> {
+    let sets = look.cluster.all("DaemonSet");
+    PLUGINS.iter().find_map(|name| sets.iter().copied().find(|set| set.name() == *name))
+}
+
+/// The DaemonSet of the network plugin, known by its pods where DaemonSets were not saved.
+fn plugin_object(look: &Look<'_>) -> Option<Object> {
+    let by_pods = || {
+        let pods = look.cluster.all("Pod").iter().map(|pod| look.cluster.workload(pod));
+        let mut sets = pods.filter(|workload| workload.kind == "DaemonSet");
+        sets.find(|workload| PLUGINS.contains(&workload.name.as_str()))
+    };
+    plugin_set(look).map(Object::from_live).or_else(by_pods)
+}
+
+/// A network plugin that does not work on nodes.
+fn plugin_down(look: &Look<'_>) -> Option<Finding> {
+    let set = plugin_set(look);
+    let mut nodes = Vec::new();
+    for node in look.cluster.all("Node") {
+        let unavailable = conditions(node).find(|it| {
+            it.str_at(&["type"]) == Some("NetworkUnavailable") && it.str_at(&["status"]) == Some("True")
+        });
+        let ready = condition(node, "Ready")
+            .filter(|it| it.str_at(&["status"]) != Some("True") && super::node::is_of_network(&said(it)));
+        if let Some(told) = ready.or(unavailable) {
+            nodes.push((Object::from_live(node), told));
+        }
+    }
+    if nodes.is_empty() && !look.cluster.has_kind("Node") {
+        return told_by_taint(look);
+    }
+    let (first, told) = nodes.first()?;
+    let object = plugin_object(look).or_else(|| custom_plugin(look)).unwrap_or_else(|| first.clone());
+    // Which plugin it is, nobody can tell where neither DaemonSets nor pods were saved.
+    let is_known = object.kind != "Node" || look.cluster.has_kind("DaemonSet");
+    let mut result = Finding::new(
+        Cause::NetCniDown,
+        object.clone(),
+        if is_known { 0.95 } else { 0.45 },
+        format!(
+            "the network plugin does not work on {} of {} nodes: {object}",
+            nodes.len(),
+            look.cluster.all("Node").len()
+        ),
+    )
+    .since(time(told, &["lastTransitionTime"]))
+    .remedy(
+        "Bring the network plugin's DaemonSet back; pods get an address only then.",
+        &[format!("kubectl -n {} get pods -o wide", object.namespace)],
+    );
+    for (node, told) in &nodes {
+        result = result
+            .evidence(format!("{node}, {}", told.str_at(&["type"]).unwrap_or_default()), said(told))
+            .suffers(node.clone(), "has no network");
+    }
+    if let Some(set) = set {
+        let wanted = set.int_at(&["status", "desiredNumberScheduled"]).unwrap_or(0);
+        let has = set.int_at(&["status", "numberReady"]).unwrap_or(0);
+        result = result.evidence(object.to_string(), format!("{has} of {wanted} pods are ready"));
+    }
+    for pod in pods::of_workload(look.cluster, &object) {
+        result = result.below(Object::from_live(pod));
+    }
+    for custom in plugin_resources(look) {
+        let deleted = time(custom, &["metadata", "deletionTimestamp"])
+            .and_then(|time| look.cluster.seconds_since(time))
+            .is_some_and(|age| age > SLOW_DELETION);
+        let named = Object::from_live(custom);
+        if deleted {
+            result =
+                result.evidence(named.to_string(), "it is being deleted, and its finalizer is not taken off");
+        }
+        if deleted || look.is_red(&named) {
+            result = result.suffers(named, "belongs to the network plugin");
+        }
+    }
+    for operator in look.cluster.all("Deployment").iter().filter(|it| {
+        matches!(it.name(), "tigera-operator" | "cilium-operator" | "calico-kube-controllers")
+            && pods::replicas(it) == 0
+    }) {
+        result = result.evidence(Object::from_live(operator).to_string(), "spec.replicas: 0");
+    }
+    Some(result)
+}
+
+/// Nodes that were not saved are known by the taint that keeps pods away from them.
+fn told_by_taint(look: &Look<'_>) -> Option<Finding> {
+    const TAINT: &str = "node.kubernetes.io/network-unavailable";
+    let waiting: Vec<(&Value, &str)> = look
+        .ill
+        .iter()
+        .flat_map(|ill| &ill.pods)
+        .filter_map(|pod| Some((*pod, pods::unscheduled(pod)?.str_at(&["message"])?)))
+        .filter(|(_, message)| message.contains(TAINT))
+        .collect();
+    let (first, message) = waiting.first()?;
+    let object = plugin_set(look).map(Object::from_live).or_else(|| custom_plugin(look))?;
+    let mut finding = Finding::new(
+        Cause::NetCniDown,
+        object.clone(),
+        0.85,
+        format!("the network plugin does not work on the nodes: {object}"),
+    )
+    .evidence(Object::from_live(first).to_string(), *message)
+    .remedy(
+        "Bring the network plugin's DaemonSet back; pods get an address only then.",
+        &[format!("kubectl -n {} get pods -o wide", object.namespace)],
+    );
+    for (pod, _) in waiting {
+        finding = finding
+            .suffers(look.cluster.workload(pod), "gets no node")
+            .suffers(Object::from_live(pod), "not scheduled");
+    }
+    for custom in plugin_resources(look).into_iter().filter(|it| look.is_red(&Object::from_live(it))) {
+        finding = finding.suffers(Object::from_live(custom), "belongs to the network plugin");
+    }
+    Some(finding)
+}
+
+/// The custom resources by which operators of network plugins are told what to install.
+fn plugin_resources<'a>(look: &Look<'a>) -> Vec<&'a Value> {
+    let kinds = ["Installation", "TigeraStatus", "Network", "CiliumConfig"];
+    kinds
+        .iter()
+        .flat_map(|kind| look.cluster.all(kind).iter().copied())
+        .filter(|it| {
+            it.api_version().contains("tigera.io")
+                || it.api_version().contains("cilium")
+                || it.api_version().contains("openshift.io")
+        })
+        .collect()
+}
+
+fn custom_plugin(look: &Look<'_>) -> Option<Object> {
+    plugin_resources(look).first().map(|it| Object::from_live(it))
+}
+
+/// Pods that get no sandbox: the plugin, or its addresses.
+fn sandboxes(look: &Look<'_>) -> Vec<Finding> {
+    let mut groups: BTreeMap<Cause, Vec<(&Value, String)>> = BTreeMap::new();
+    for pod in look.ill.iter().flat_map(|ill| ill.pods.iter().copied()) {
+        let object = Object::from_live(pod);
+        let is_waiting = pod.str_at(&["status", "phase"]) == Some("Pending");
+        let event = look.cluster.events(&object).rfind(|event| event.reason == "FailedCreatePodSandBox");
+        let Some(event) = event.filter(|_| is_waiting) else { continue };
+        let cause = sandbox_fault(&event.message).unwrap_or(Cause::NetCniDown);
+        groups.entry(cause).or_default().push((pod, event.message.clone()));
+    }
+    let found = groups.into_iter().filter_map(|(cause, told)| {
+        let nodes: BTreeSet<&str> = told.iter().filter_map(|(pod, _)| pod.str_at(&["spec", "nodeName"])).collect();
+        let node = nodes.first().map(|node| Object::new("Node", "", node));
+        let workload = look.cluster.workload(told[0].0);
+        let object = match cause {
+            Cause::NetIpExhausted => pool(look).filter(|_| nodes.len() != 1).or(node.clone()).unwrap_or_else(|| workload.clone()),
+            Cause::NodeRuntime => node.clone()?,
+            _ => plugin_set(look).map(Object::from_live).or(node.clone()).unwrap_or_else(|| workload.clone()),
+        };
+        let (what, text) = match cause {
+            Cause::NetIpExhausted => (format!("no address is left for pods ({object})"), "Enlarge the range, or free addresses: fewer pods on the node, a larger subnet, prefix delegation."),
+            Cause::NodeRuntime => (format!("the container runtime of {object} makes no sandboxes"), "Restart the runtime on the node, and read its log."),
+            _ => (format!("the network plugin makes no sandboxes ({object})"), "Bring the network plugin's pods on these nodes back."),
+        };
+        let mut finding = Finding::new(cause, object.clone(), 0.93, what).remedy(text, &[]);
+        for (pod, message) in &told {
+            let pod_object = Object::from_live(pod);
+            finding = finding.evidence(format!("Event of {pod_object}"), message.clone()).suffers(look.cluster.workload(pod), "its pods get no sandbox").suffers(pod_object, "gets no sandbox");
+        }
+        if cause == Cause::NetCniDown {
+            for pod in pods::of_workload(look.cluster, &object).into_iter().filter(|pod| pod.str_at(&["spec", "nodeName"]).is_some_and(|node| nodes.contains(node))) {
+                finding = finding.below(Object::from_live(pod));
+            }
+        }
+        for node in nodes {
+            finding = finding.below(Object::new("Node", "", node));
+        }
+        // A fault about the node itself must not lie below itself.
+        finding.upstream.retain(|below| *below != finding.object);
+        Some(finding)
+    });
+    found.collect()
+}
+
+fn pool(look: &Look<'_>) -> Option<Object> {
+    let kinds = ["IPPool", "CiliumPodIPPool", "ENIConfig", "CiliumLoadBalancerIPPool"];
+    let all: Vec<&Value> = kinds.iter().flat_map(|kind| look.cluster.all(kind).iter().copied()).collect();
+    (all.len() == 1).then(|| Object::from_live(all[0]))
+}
+
+/// The policies that cut the kubelet off from a pod's probe.
+pub(crate) fn probe_policy(look: &Look<'_>, pod: &Value, port: Option<i64>) -> Option<Finding> {
+    let number = u16::try_from(port?).ok()?;
+    let node = pod.str_at(&["spec", "nodeName"]).and_then(|node| look.cluster.get("Node", "", node));
+    let addresses = node
+        .into_iter()
+        .flat_map(|node| items(node, &["status", "addresses"]))
+        .filter_map(|it| it.str_at(&["address"])?.parse().ok())
+        .collect();
+    let kubelet = End { is_node: true, ..End::outside(addresses) };
+    let policies =
+        blocking(look.cluster, Way::Ingress, &kubelet, &End::of_pod(pod), Port { number, protocol: "TCP" });
+    // One finding for all policies of a namespace that do it: they are of one hand.
+    let all = look.cluster.all("NetworkPolicy").iter().filter(|it| it.namespace() == pod.namespace());
+    let mut names: Vec<&str> = policies.iter().map(|policy| policy.name()).collect();
+    names.sort_unstable();
+    let mut object = Object::from_live(policies.iter().min_by_key(|policy| policy.name())?);
+    let siblings: Vec<&&Value> = all.filter(|it| newest_change(it) == newest_change(policies[0])).collect();
+    for ill in &look.ill {
+        // The first policy by name stands for them all, whichever pod was looked at.
+        for other in ill.pods.iter().filter(|other| other.namespace() == pod.namespace()) {
+            let others = blocking(
+                look.cluster,
+                Way::Ingress,
+                &kubelet,
+                &End::of_pod(other),
+                Port { number, protocol: "TCP" },
+            );
+            if let Some(first) = others
+                .iter()
+                .filter(|it| siblings.iter().any(|known| known.name() == it.name()))
+                .min_by_key(|it| it.name())
+                && first.name() < object.name.as_str()
+            {
+                object = Object::from_live(first);
+            }
+        }
+    }
+    let workload = look.cluster.workload(pod);
+    Some(
+        Finding::new(Cause::NetPolicyProbe, object.clone(), 0.9, format!("{object} does not let the kubelet's probes in on port {number}: they come from the node, which no pod or namespace selector selects"))
+            .field("spec.ingress")
+            .since(newest_change(policies[0]))
+            .evidence(format!("policies that select {workload}"), names.join(", "))
+            .remedy("Allow the nodes' addresses in, or let the network plugin pass probes of the host (host firewall, legacy host routing).", &[])
+            .suffers(Object::from_live(pod), "its probes get no answer")
+            .suffers(workload, "its probes get no answer"),
+    )
+}
+
+/// Words of agents whose routes to other nodes are missing.
+const ROUTES: &[&str] = &[
+    "bgp not established",
+    "bird is not ready",
+    "no route to node",
+    "failed to add vtep",
+    "vxlan",
+    "unreachable nodes",
+    "failed to add route",
+    "overlay",
+    "peer is down",
+    "wireguard",
+    "not established",
+];
+
+fn routing(look: &Look<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for ill in look.ill.iter().filter(|ill| PLUGINS.iter().any(|name| ill.workload.name.contains(name))) {
+        for pod in &ill.pods {
+            let object = Object::from_live(pod);
+            let event = look.cluster.events(&object).rfind(|event| {
+                let low = event.message.to_ascii_lowercase();
+                event.reason == "Unhealthy" && ROUTES.iter().any(|word| low.contains(word))
+            });
+            let log = look.cluster.logs(pod.namespace(), pod.name()).into_iter().find_map(|log| {
+                let line = log.text.lines().rev().take(180).find(|line| {
+                    let low = line.to_ascii_lowercase();
+                    ROUTES.iter().any(|word| low.contains(word))
+                        && ["err", "fail", "not ", "down", "warn"].iter().any(|word| low.contains(word))
+                });
+                line.map(|line| {
+                    (format!("log {}/{}/{}", log.namespace, log.pod, log.container), line.to_owned())
+                })
+            });
+            let Some((source, text)) =
+                event.map(|event| (format!("Event of {object}"), event.message.clone())).or(log)
+            else {
+                continue;
+            };
+            let Some(node) = pod.str_at(&["spec", "nodeName"]) else { continue };
+            let node = Object::new("Node", "", node);
+            found.push(
+                Finding::new(Cause::NetNodeRouting, node.clone(), 0.9, format!("{node} has no routes to the pods of other nodes"))
+                    .evidence(source, text)
+                    .remedy("See why the agent of the network plugin has no peers: port 179, 4789 or 8472, addresses, the interface that it took.", &[])
+                    .suffers(object, "has no peers")
+                    .suffers(ill.workload.clone(), "is not ready on the node"),
+            );
+        }
+    }
+    found
+}
+
+/// Calls that were not answered in time, by the node of who called.
+fn silent_calls<'a>(look: &Look<'a>) -> BTreeMap<&'a str, BTreeSet<Object>> {
+    let mut nodes: BTreeMap<&'a str, BTreeSet<Object>> = BTreeMap::new();
+    for ill in &look.ill {
+        for fact in &ill.facts {
+            let Fact::Call(call) = &fact.fact else { continue };
+            if !matches!(call.failure, Failure::Timeout | Failure::LookupTimeout | Failure::Unreachable) {
+                continue;
+            }
+            let is_inside = call.failure == Failure::LookupTimeout
+                || call.targets.iter().any(|address| {
+                    matches!(
+                        look.cluster.target(address, ill.namespace()),
+                        Target::Service(_) | Target::ApiServer | Target::Unknown
+                    )
+                });
+            for node in
+                ill.pods.iter().filter_map(|pod| pod.str_at(&["spec", "nodeName"])).filter(|_| is_inside)
+            {
+                nodes.entry(node).or_default().insert(ill.workload.clone());
+            }
+        }
+    }
+    nodes
+}
+
+/// A node from which no Service is reached, while others reach them.
+fn proxy(look: &Look<'_>) -> Vec<Finding> {
+    let silent = silent_calls(look);
+    let sets = look.cluster.all("DaemonSet").iter().find(|set| set.name().contains("kube-proxy"));
+    let running: BTreeSet<&str> = look
+        .cluster
+        .all("Pod")
+        .iter()
+        .filter(|pod| pod.name().starts_with("kube-proxy") && pods::is_ready(pod))
+        .filter_map(|pod| pod.str_at(&["spec", "nodeName"]))
+        .collect();
+    let mut found = Vec::new();
+    for ill in look.ill.iter().filter(|ill| ill.workload.name.contains("kube-proxy")) {
+        let nodes: BTreeSet<&str> =
+            ill.pods.iter().filter_map(|pod| pod.str_at(&["spec", "nodeName"])).collect();
+        let names: Vec<&str> = nodes.iter().copied().collect();
+        let mut finding = Finding::new(
+            Cause::NetProxyDown,
+            ill.workload.clone(),
+            0.88,
+            format!("kube-proxy does not run on {}: pods there reach no Service", names.join(", ")),
+        )
+        .since(ill.since)
+        .remedy(
+            "Bring kube-proxy back on these nodes.",
+            &["kubectl -n kube-system get pods -o wide -l k8s-app=kube-proxy".to_owned()],
+        );
+        for pod in &ill.pods {
+            let object = Object::from_live(pod);
+            finding = finding
+                .evidence(object.to_string(), look.red.get(&object).cloned().unwrap_or_default())
+                .below(object);
+        }
+        for (node, callers) in silent.iter().filter(|(node, _)| nodes.contains(*node)) {
+            finding = finding.suffers(Object::new("Node", "", node), "has no kube-proxy");
+            finding = callers
+                .iter()
+                .fold(finding, |finding, caller| finding.suffers(caller.clone(), "reaches no Service"));
+        }
+        found.push(finding);
+    }
+    if !found.is_empty() {
+        return found;
+    }
+    for (node, callers) in &silent {
+        let object = Object::new("Node", "", node);
+        let elsewhere = silent.keys().any(|other| other != node);
+        let lacks = sets.is_some() && !running.is_empty() && !running.contains(node);
+        let is_noted = look.cluster.case.host_notes.iter().any(|note| note.node == *node);
+        if is_noted || elsewhere && !lacks || !lacks && callers.len() < 2 {
+            continue;
+        }
+        let confidence = if lacks {
+            0.85
+        } else if callers.len() >= 2 {
+            0.55
+        } else {
+            0.4
+        };
+        let mut finding = Finding::new(
+            Cause::NetProxyDown,
+            object.clone(),
+            confidence,
+            format!(
+                "pods on {object} reach no Service, those of other nodes do: kube-proxy does not work there"
+            ),
+        )
+        .evidence(
+            object.to_string(),
+            if lacks {
+                "no kube-proxy pod is ready on the node"
+            } else {
+                "all callers that get no answer run here"
+            },
+        )
+        .remedy(
+            "Look at kube-proxy on the node.",
+            &[format!("kubectl -n kube-system get pods -o wide --field-selector spec.nodeName={node}")],
+        );
+        for pod in look.cluster.all("Pod").iter().filter(|pod| {
+            pod.name().starts_with("kube-proxy") && pod.str_at(&["spec", "nodeName"]) == Some(node)
+        }) {
+            finding = finding.below(Object::from_live(pod));
+        }
+        found.push(
+            callers
+                .iter()
+                .fold(finding, |finding, caller| finding.suffers(caller.clone(), "reaches no Service")),
+        );
+    }
+    found
+}
+
+/// Ports of nodes that others need.
+const NODE_PORTS: &[(u16, &str)] = &[
+    (10250, "kubelet"),
+    (5473, "Typha"),
+    (4240, "Cilium health"),
+    (2379, "etcd"),
+    (2380, "etcd"),
+    (4789, "VXLAN"),
+    (8472, "VXLAN"),
+    (179, "BGP"),
+];
+
+/// Calls to a port of a node that get no answer while the node is well.
+fn node_ports(look: &Look<'_>) -> Vec<Finding> {
+    let mut found: BTreeMap<(Object, u16), Finding> = BTreeMap::new();
+    for (workload, fact) in told_calls(look) {
+        let Fact::Call(call) = &fact.fact else { continue };
+        if !matches!(call.failure, Failure::Timeout | Failure::Unreachable) {
+            continue;
+        }
+        for address in call.targets.iter().filter(|address| address.is_ip()) {
+            let known = NODE_PORTS.iter().find(|(port, _)| address.port == Some(*port));
+            let Some((port, name)) = known else { continue };
+            let node = match look.cluster.target(address, &workload.namespace) {
+                Target::Node(node) if !look.is_red(&Object::from_live(node)) => Some(Object::from_live(node)),
+                Target::Unknown => None,
+                _ => continue,
+            };
+            // An agent that runs on every node is itself the one that is cut off.
+            let is_agent = workload.kind == "DaemonSet";
+            let object = node.filter(|_| !is_agent).unwrap_or_else(|| workload.clone());
+            let what = format!("port {port} ({name}) at {} is closed to {workload}", address.host);
+            let finding = found.entry((workload.clone(), *port)).or_insert_with(|| {
+                Finding::new(Cause::NetNodePorts, object.clone(), 0.88, what)
+                    .remedy(format!("Open port {port} between the nodes, and from the control plane."), &[])
+                    .suffers(workload.clone(), "gets no answer")
+            });
+            *finding = finding
+                .clone()
+                .evidence(fact.source.clone(), fact.line.clone())
+                .suffers(object, "its port is closed");
+        }
+    }
+    found.into_values().collect()
+}
+
+/// What ill workloads tell, and what those tell that ask the nodes.
+fn told_calls(look: &Look<'_>) -> Vec<(Object, crate::log_evidence::LogFact)> {
+    let mut told: Vec<(Object, crate::log_evidence::LogFact)> = Vec::new();
+    for ill in &look.ill {
+        told.extend(ill.facts.iter().map(|fact| (ill.workload.clone(), fact.clone())));
+    }
+    if !look.red.is_empty() {
+        let is_asker = |pod: &Value| {
+            pod.name().contains("metrics-server") || PLUGINS.iter().any(|name| pod.name().starts_with(name))
+        };
+        for (pod, facts) in look.green().into_iter().filter(|(pod, _)| is_asker(pod)) {
+            let workload = look.cluster.workload(pod);
+            told.extend(facts.iter().map(|fact| (workload.clone(), fact.clone())));
+        }
+    }
+    told
+}

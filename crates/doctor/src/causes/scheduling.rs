@@ -1,0 +1,472 @@
+//! Pods that get no node: the scheduler's arithmetic, repeated over the nodes that were saved.
+
+use tiphys_cause::{Cause, Obstacle, placement};
+use tiphys_value::{ObjectExt as _, Value};
+
+use crate::{
+    Object,
+    cluster::{Cluster, conditions, items, pods, quantity, selector},
+    finding::Finding,
+    search_context::{Ill, Look},
+};
+
+pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
+    let mut found: Vec<Finding> = look.ill.iter().filter_map(|ill| unplaced(look, ill)).collect();
+    found.extend(look.cluster.all("Job").iter().filter_map(|job| queued(look, job)));
+    found
+}
+
+/// A Job that a queue holds back: the queue is absent, or admits nothing.
+fn queued(look: &Look<'_>, job: &Value) -> Option<Finding> {
+    let queue = job.label("kueue.x-k8s.io/queue-name")?;
+    let is_suspended = job.at(&["spec", "suspend"]).and_then(Value::as_bool) == Some(true);
+    if !is_suspended || look.cluster.age(job) < 300 {
+        return None;
+    }
+    let object = Object::from_live(job);
+    let local = Object::new("LocalQueue", job.namespace(), queue);
+    let workloads = look.cluster.owned(&object).iter().filter(|it| it.kind() == "Workload");
+    let refused = workloads.flat_map(|it| conditions(it)).find(|it| {
+        matches!(it.str_at(&["type"]), Some("QuotaReserved" | "Admitted"))
+            && it.str_at(&["status"]) == Some("False")
+    });
+    let is_absent = look.cluster.live(&local).is_none() && look.cluster.has_kind("LocalQueue");
+    let confidence = match (is_absent, refused) {
+        (true, _) => 0.92,
+        (_, Some(_)) => 0.8,
+        _ => return None,
+    };
+    let what = if is_absent { "does not exist" } else { "does not admit it" };
+    let finding = Finding::new(
+        Cause::ScheduleGated,
+        object.clone(),
+        confidence,
+        format!("{object} is suspended: its queue {local} {what}"),
+    )
+    .field("spec.suspend")
+    .evidence(object.to_string(), format!("label kueue.x-k8s.io/queue-name: {queue}"))
+    .below(local)
+    .remedy(
+        "Make the queue, correct the label, or give the queue more quota.",
+        &["kubectl get localqueues,clusterqueues -A".to_owned()],
+    );
+    Some(match refused {
+        Some(refused) => finding.evidence("Workload", crate::cluster::said(refused)),
+        None => finding,
+    })
+}
+
+/// Why the pods of a workload get no node.
+fn unplaced(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
+    // Containers have a status only where a kubelet looks after them.
+    let is_open = |pod: &&&Value| {
+        pod.str_at(&["spec", "nodeName"]).is_none_or(str::is_empty)
+            && pods::statuses(pod).next().is_none()
+            && !pods::has_ended(pod)
+    };
+    let pod = ill.pods.iter().find(is_open)?;
+    let object = Object::from_live(pod);
+    let message = message(look.cluster, pod);
+    let finding = if pod
+        .at(&["spec", "schedulingGates"])
+        .is_some_and(|gates| gates.as_array().is_some_and(|it| !it.is_empty()))
+    {
+        gated(look, ill, pod)
+    } else if let Some((source, message)) = &message {
+        let finding = placed(look, ill, pod, message)?;
+        finding.evidence(source.clone(), message.clone())
+    } else {
+        let scheduler = pod.str_at(&["spec", "schedulerName"]).unwrap_or("default-scheduler");
+        return crate::causes::control_plane::scheduler(look, ill, scheduler);
+    };
+    let suffers = ill.pods.iter().filter(is_open).map(|pod| Object::from_live(pod));
+    let finding = suffers.fold(finding, |finding, pod| finding.suffers(pod, "not scheduled"));
+    Some(
+        finding
+            .suffers(ill.workload.clone(), "its pods are not scheduled")
+            .since(pods::red_since(pod))
+            .evidence(object.to_string(), "Pending"),
+    )
+}
+
+/// What the scheduler says last, and where.
+fn message(cluster: &Cluster<'_>, pod: &Value) -> Option<(String, String)> {
+    let object = Object::from_live(pod);
+    let condition = pods::unscheduled(pod).and_then(|it| it.str_at(&["message"])).filter(|it| !it.is_empty());
+    if let Some(message) = condition {
+        return Some((format!("{object}, condition PodScheduled"), message.to_owned()));
+    }
+    let event = cluster.events(&object).rfind(|event| event.reason == "FailedScheduling")?;
+    Some((format!("Event of {object}"), event.message.clone()))
+}
+
+fn gated(look: &Look<'_>, ill: &Ill<'_>, pod: &Value) -> Finding {
+    let gates: Vec<&str> =
+        items(pod, &["spec", "schedulingGates"]).filter_map(|gate| gate.str_at(&["name"])).collect();
+    let gates = gates.join(", ");
+    let queue = pod.label("kueue.x-k8s.io/queue-name");
+    let mut finding = Finding::new(
+        Cause::ScheduleGated,
+        ill.workload.clone(),
+        0.85,
+        format!("a scheduling gate holds the pods of {}: {gates}", ill.workload),
+    )
+    .field("spec.schedulingGates")
+    .evidence(Object::from_live(pod).to_string(), format!("schedulingGates: {gates}"))
+    .remedy("Find out why the controller that set the gate does not take it off.", &[]);
+    if let Some(queue) = queue {
+        let is_there = look.cluster.get("LocalQueue", pod.namespace(), queue).is_some();
+        let text = if is_there { "the queue admits nothing" } else { "there is no such queue" };
+        finding = finding
+            .evidence(format!("LocalQueue {}/{queue}", pod.namespace()), text)
+            .below(Object::new("LocalQueue", pod.namespace(), queue));
+    }
+    finding
+}
+
+/// Taints that nodes get for their own troubles.
+const TROUBLES: &[&str] = &["node.kubernetes.io/", "node.cloudprovider.kubernetes.io/"];
+/// Taints that keep ordinary pods away on purpose.
+const ON_PURPOSE: &[&str] = &[
+    "node-role.kubernetes.io/control-plane",
+    "node-role.kubernetes.io/master",
+    "node-role.kubernetes.io/etcd",
+    "CriticalAddonsOnly",
+];
+
+/// Judges the scheduler's words, with the nodes at hand.
+fn placed(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, message: &str) -> Option<Finding> {
+    let read = placement(message);
+    let has = |wanted: fn(&Obstacle) -> bool| read.obstacles.iter().any(|(_, obstacle)| wanted(obstacle));
+    if let Some(finding) = claims(look, ill, pod, &read.obstacles) {
+        return Some(finding);
+    }
+    let workload = &ill.workload;
+    if let Some(finding) = troubled_nodes(look, ill, &read.obstacles) {
+        return Some(finding);
+    }
+    let taint = read.obstacles.iter().find_map(|(_, obstacle)| match obstacle {
+        Obstacle::Taint(key)
+            if !ON_PURPOSE.contains(&key.as_str())
+                && !TROUBLES.iter().any(|start| key.starts_with(start)) =>
+        {
+            Some(key.clone())
+        }
+        _ => None,
+    });
+    let resource = read.obstacles.iter().find_map(|(_, obstacle)| match obstacle {
+        Obstacle::Insufficient(resource) => Some(resource.clone()),
+        _ => None,
+    });
+    let new = |cause, summary: String| Finding::new(cause, workload.clone(), 0.93, summary);
+    let fitting = fitting(look.cluster, pod);
+    let selector_fits_none = fitting.as_ref().is_some_and(Vec::is_empty);
+    let is_rollout = crate::causes::scale::is_blocked_rollout(look, ill);
+    if has(|it| matches!(it, Obstacle::Selector))
+        && (selector_fits_none
+            || taint.is_none() && resource.is_none() && !has(|it| matches!(it, Obstacle::Cordoned)))
+    {
+        let wanted = wanted_labels(pod);
+        return Some(
+            new(
+                Cause::ScheduleNodeSelector,
+                format!("no node has the labels that {workload} asks for: {wanted}"),
+            )
+            .field("spec.template.spec.nodeSelector")
+            .evidence(workload.to_string(), wanted)
+            .remedy(
+                "Label a node, or correct the selector.",
+                &["kubectl get nodes --show-labels".to_owned()],
+            ),
+        );
+    }
+    if let Some(key) = taint.filter(|_| resource.is_none() || has(|it| matches!(it, Obstacle::Selector))) {
+        return Some(
+            new(
+                Cause::ScheduleTaint,
+                format!("{workload} does not tolerate the taint {key} of the nodes that fit"),
+            )
+            .field("spec.template.spec.tolerations")
+            .remedy(
+                format!("Add a toleration of {key}, or take the taint off."),
+                &["kubectl get nodes -o custom-columns=NAME:.metadata.name,TAINTS:.spec.taints".to_owned()],
+            ),
+        );
+    }
+    let cordoned: u32 = read
+        .obstacles
+        .iter()
+        .filter(|(_, it)| matches!(it, Obstacle::Cordoned))
+        .map(|(count, _)| *count)
+        .sum();
+    let short: u32 = read
+        .obstacles
+        .iter()
+        .filter(|(_, it)| matches!(it, Obstacle::Insufficient(_)))
+        .map(|(count, _)| *count)
+        .max()
+        .unwrap_or(0);
+    if cordoned > 0 && cordoned >= short {
+        let node = look
+            .cluster
+            .all("Node")
+            .iter()
+            .find(|node| node.at(&["spec", "unschedulable"]).and_then(Value::as_bool) == Some(true));
+        let object = node.map_or_else(|| workload.clone(), |node| Object::from_live(node));
+        return Some(
+            Finding::new(
+                Cause::ScheduleCordoned,
+                object.clone(),
+                0.9,
+                format!("{workload} gets no node: {cordoned} nodes are cordoned"),
+            )
+            .field("spec.unschedulable")
+            .remedy(
+                "Uncordon the node when its maintenance is over.",
+                &[format!("kubectl uncordon {}", object.name)],
+            ),
+        );
+    }
+    if has(|it| matches!(it, Obstacle::HostPort)) {
+        return Some(host_port(look, ill, pod));
+    }
+    if is_rollout {
+        return Some(
+            new(Cause::ScaleRollout, format!("the rollout of {workload} cannot go on: it may take no old pod away, and there is no room for a new one"))
+                .field("spec.strategy.rollingUpdate.maxUnavailable")
+                .remedy("Allow one pod to be unavailable during a rollout, or make room.", &[]),
+        );
+    }
+    if has(|it| matches!(it, Obstacle::Spread)) {
+        return Some(
+            new(
+                Cause::ScheduleSpread,
+                format!("rules of spread or anti-affinity leave no node for {workload}"),
+            )
+            .field("spec.template.spec.affinity")
+            .remedy("Add nodes or zones, run fewer replicas, or prefer instead of require.", &[]),
+        );
+    }
+    resource.map(|resource| capacity(look, ill, pod, &resource, message))
+}
+
+/// Claims that hinder the placement.
+fn claims(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, obstacles: &[(u32, Obstacle)]) -> Option<Finding> {
+    let names: Vec<&str> = items(pod, &["spec", "volumes"])
+        .filter_map(|it| it.str_at(&["persistentVolumeClaim", "claimName"]))
+        .collect();
+    let claim = |name: &str| Object::new("PersistentVolumeClaim", pod.namespace(), name);
+    for (_, obstacle) in obstacles {
+        match obstacle {
+            Obstacle::ClaimMissing(name) => {
+                let name = name.as_deref().or(names.first().copied())?;
+                return Some(crate::causes::volume::missing(look, claim(name), &ill.workload));
+            }
+            Obstacle::ClaimUnbound | Obstacle::NoVolume => {
+                let finding = Finding::new(
+                    Cause::VolumeNoMatch,
+                    ill.workload.clone(),
+                    0.3,
+                    format!("{} waits for a claim", ill.workload),
+                )
+                .shallow();
+                return Some(names.iter().fold(finding, |finding, name| finding.below(claim(name))));
+            }
+            Obstacle::VolumeZone => {
+                let object = names.first().map_or_else(|| ill.workload.clone(), |name| claim(name));
+                let volume = look
+                    .cluster
+                    .live(&object)
+                    .and_then(|live| live.str_at(&["spec", "volumeName"]))
+                    .unwrap_or("its volume");
+                return Some(
+                    Finding::new(
+                        Cause::VolumeZone,
+                        object,
+                        0.93,
+                        format!("{volume} of {} is in a zone where no node fits", ill.workload),
+                    )
+                    .below(Object::new("PersistentVolume", "", volume))
+                    .remedy(
+                        "Bring a node into the zone of the volume, or move the data.",
+                        &[format!("kubectl get pv {volume} -o jsonpath='{{.spec.nodeAffinity}}'")],
+                    ),
+                );
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Taints by which nodes tell of their own troubles: the nodes are to blame.
+fn troubled_nodes(look: &Look<'_>, ill: &Ill<'_>, obstacles: &[(u32, Obstacle)]) -> Option<Finding> {
+    let key = obstacles.iter().find_map(|(_, obstacle)| match obstacle {
+        Obstacle::Taint(key)
+            if TROUBLES.iter().any(|start| key.starts_with(start))
+                && key != "node.kubernetes.io/unschedulable" =>
+        {
+            Some(key)
+        }
+        _ => None,
+    })?;
+    let tainted = look.cluster.all("Node").iter().filter(|node| {
+        items(node, &["spec", "taints"]).any(|taint| taint.str_at(&["key"]) == Some(key.as_str()))
+    });
+    let finding = Finding::new(
+        Cause::ScheduleTaint,
+        ill.workload.clone(),
+        0.3,
+        format!("the nodes that fit are in trouble: {key}"),
+    )
+    .shallow();
+    let finding = tainted.fold(finding, |finding, node| finding.below(Object::from_live(node)));
+    let other = obstacles.iter().any(|(_, it)| matches!(it, Obstacle::Insufficient(_) | Obstacle::Selector));
+    (!finding.upstream.is_empty() || !other).then_some(finding)
+}
+
+/// The nodes that a pod's selector and affinity fit; `None` if nodes were not saved.
+fn fitting<'a>(cluster: &Cluster<'a>, pod: &Value) -> Option<Vec<&'a Value>> {
+    if !cluster.has_kind("Node") {
+        return None;
+    }
+    let fits = |node: &&Value| {
+        let labels = selector::labels(node);
+        let wanted = pod.at(&["spec", "nodeSelector"]).and_then(Value::as_object);
+        let terms: Vec<&Value> = items(
+            pod,
+            &[
+                "spec",
+                "affinity",
+                "nodeAffinity",
+                "requiredDuringSchedulingIgnoredDuringExecution",
+                "nodeSelectorTerms",
+            ],
+        )
+        .collect();
+        wanted.is_none_or(|wanted| selector::has_all(labels, wanted))
+            && (terms.is_empty()
+                || terms
+                    .iter()
+                    .any(|term| items(term, &["matchExpressions"]).all(|it| selector::holds(it, labels))))
+    };
+    Some(cluster.all("Node").iter().copied().filter(fits).collect())
+}
+
+fn wanted_labels(pod: &Value) -> String {
+    let selector = pod.at(&["spec", "nodeSelector"]).map(ToString::to_string);
+    let affinity = pod
+        .at(&["spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"])
+        .map(ToString::to_string);
+    let words: Vec<String> = selector.into_iter().chain(affinity).collect();
+    words.join(" ")
+}
+
+fn host_port(look: &Look<'_>, ill: &Ill<'_>, pod: &Value) -> Finding {
+    let wanted: Vec<i64> = pod
+        .get("spec")
+        .into_iter()
+        .flat_map(pods::ports)
+        .filter_map(|port| port.int_at(&["hostPort"]))
+        .collect();
+    let holder = look.cluster.all("Pod").iter().find(|other| {
+        let is_other = other.name() != pod.name() && other.str_at(&["spec", "nodeName"]).is_some();
+        is_other
+            && other
+                .get("spec")
+                .into_iter()
+                .flat_map(pods::ports)
+                .filter_map(|port| port.int_at(&["hostPort"]))
+                .any(|port| wanted.contains(&port))
+    });
+    let ports: Vec<String> = wanted.iter().map(ToString::to_string).collect();
+    let by = holder.map(|holder| format!(": {} holds it", Object::from_live(holder))).unwrap_or_default();
+    let finding = Finding::new(
+        Cause::ScheduleHostPort,
+        ill.workload.clone(),
+        0.9,
+        format!("the host port {} that {} wants is taken{by}", ports.join(", "), ill.workload),
+    )
+    .field("spec.template.spec.containers.ports.hostPort")
+    .remedy("Use a Service instead of a host port, or another port.", &[]);
+    match holder {
+        Some(holder) => finding.below(look.cluster.workload(holder)).below(Object::from_live(holder)),
+        None => finding,
+    }
+}
+
+/// What a pod asks for of a resource, in thousandths.
+pub(crate) fn requested(spec: &Value, resource: &str) -> i128 {
+    let sum = items(spec, &["containers"])
+        .filter_map(|it| quantity::milli(it.at(&["resources", "requests", resource])?))
+        .sum();
+    let first = items(spec, &["initContainers"])
+        .filter_map(|it| quantity::milli(it.at(&["resources", "requests", resource])?))
+        .max();
+    first.unwrap_or(0).max(sum)
+}
+
+fn capacity(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, resource: &str, message: &str) -> Finding {
+    let cluster = look.cluster;
+    let workload = &ill.workload;
+    let asked = pod.get("spec").map_or(0, |spec| requested(spec, resource));
+    let preempted = cluster.case.events.iter().rfind(|event| {
+        event.reason == "Preempted"
+            && event.object.namespace == workload.namespace
+            && event.object.name.starts_with(&workload.name)
+    });
+    if let Some(event) = preempted {
+        return Finding::new(
+            Cause::SchedulePreempted,
+            workload.clone(),
+            0.88,
+            format!("pods of a higher priority took the place of {workload}"),
+        )
+        .evidence(format!("Event of {}", event.object), event.message.clone())
+        .remedy(
+            "Raise the priority class of what must run, or add nodes.",
+            &["kubectl get priorityclasses".to_owned()],
+        );
+    }
+    let object = Object::from_live(pod);
+    let autoscaler = cluster.events(&object).rfind(|event| {
+        event.reason == "NotTriggerScaleUp"
+            && (event.message.contains("max node group size")
+                || event.message.contains("max limit")
+                || event.message.contains("max cluster"))
+    });
+    if let Some(event) = autoscaler {
+        return Finding::new(
+            Cause::ScheduleAutoscaler,
+            workload.clone(),
+            0.9,
+            format!("{workload} needs a node, and the autoscaler may not add one"),
+        )
+        .evidence(format!("Event of {object}"), event.message.clone())
+        .remedy("Raise the maximum of the node group, or ask for less.", &[]);
+    }
+    let mut finding = Finding::new(
+        Cause::ScheduleCapacity,
+        workload.clone(),
+        0.9,
+        format!("no node has enough {resource} free for {workload}"),
+    )
+    .field("spec.template.spec.containers.resources.requests")
+    .evidence("scheduler", message)
+    .remedy(
+        format!("Lower the request of {resource}, or add nodes."),
+        &["kubectl describe nodes | grep -A8 'Allocated resources'".to_owned()],
+    );
+    let largest = cluster
+        .all("Node")
+        .iter()
+        .filter_map(|node| quantity::milli(node.at(&["status", "allocatable", resource])?))
+        .max();
+    if let Some(largest) = largest.filter(|_| asked > 0) {
+        finding = finding.evidence(
+            workload.to_string(),
+            format!("requests {resource}: {asked}m; the largest node has {largest}m"),
+        );
+    }
+    finding
+}

@@ -1,0 +1,336 @@
+//! From findings to roots: the deepest fault on each path stays, what lies above it becomes its consequence.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use tiphys_cause::Cause;
+use tiphys_value::ObjectExt as _;
+
+use crate::{
+    Consequence, Diagnosis, Object, Root, RuledOut, Unexplained,
+    cluster::{Cluster, is_workload, pods},
+    finding::{Finding, clipped},
+    dependencies::upstream,
+    symptoms::Symptoms,
+};
+
+/// Kinds that have no life of their own: who breaks one of them explains every fault that is found about it.
+const CARRIERS: &[&str] = &[
+    "Secret",
+    "ConfigMap",
+    "PersistentVolumeClaim",
+    "StorageClass",
+    "Service",
+    "Node",
+    "APIService",
+    "CustomResourceDefinition",
+    "ValidatingWebhookConfiguration",
+    "MutatingWebhookConfiguration",
+    "Certificate",
+    "Ingress",
+];
+
+/// How far upstream a fault is followed.
+const FARTHEST: usize = 6;
+
+/// Puts findings and symptoms together.
+pub(crate) fn resolve(cluster: &Cluster<'_>, red: &Symptoms, findings: Vec<Finding>) -> Diagnosis {
+    let mut findings = merged(findings);
+    let links = links(&findings);
+    let mut ruled_out = drop_shallow(cluster, &mut findings);
+    let parents = parents(cluster, red, &links, &findings);
+    let mut downstream: BTreeMap<usize, Vec<(Object, String)>> = BTreeMap::new();
+    let mut is_root = vec![true; findings.len()];
+    for at in 0..findings.len() {
+        let Some(root) = deepest(at, &parents) else { continue };
+        if root == at {
+            continue;
+        }
+        is_root[at] = false;
+        let finding = &findings[at];
+        let below = format!("it follows from {}", findings[root].object);
+        ruled_out.push(RuledOut { cause: Some(finding.cause), object: finding.object.clone(), why: below });
+        let list = downstream.entry(root).or_default();
+        list.push((finding.object.clone(), finding.summary.clone()));
+        list.extend(finding.suffers.iter().cloned());
+    }
+    let mut roots = Vec::new();
+    for (at, finding) in findings.into_iter().enumerate().filter(|(at, _)| is_root[*at]) {
+        let mut suffers = finding.suffers.clone();
+        suffers.extend(downstream.remove(&at).unwrap_or_default());
+        roots.push((finding, suffers));
+    }
+    let consequences = spread(cluster, red, &roots);
+    let consequences = widen(red, &roots, consequences);
+    let mut explained = BTreeSet::new();
+    let mut causes: Vec<Root> = Vec::new();
+    for ((finding, _), consequences) in roots.into_iter().zip(consequences) {
+        if finding.confidence >= 0.5 {
+            explained.insert(finding.object.clone());
+            explained.extend(consequences.iter().map(|consequence| consequence.object.clone()));
+        }
+        causes.push(root(finding, consequences));
+    }
+    causes.sort_by(|one, two| {
+        let rank = |root: &Root| (root.confidence * 50.0).round();
+        rank(two)
+            .total_cmp(&rank(one))
+            .then(two.consequences.len().cmp(&one.consequences.len()))
+            .then(one.object.cmp(&two.object))
+    });
+    let unexplained = red
+        .iter()
+        .filter(|(object, _)| !explained.contains(object) && !is_covered(cluster, object, &explained));
+    let unexplained = unexplained
+        .map(|(object, symptom)| Unexplained { object: object.clone(), symptom: clipped(symptom) })
+        .collect();
+    Diagnosis { causes, ruled_out, unexplained, not_seen: Vec::new(), now: cluster.now }
+}
+
+fn root(finding: Finding, consequences: Vec<Consequence>) -> Root {
+    Root {
+        cause: finding.cause,
+        object: finding.object,
+        confidence: finding.confidence,
+        summary: clipped(&finding.summary),
+        field: finding.field,
+        since: finding.since,
+        evidence: finding.evidence,
+        remedy: finding.remedy,
+        consequences,
+        proof: None,
+        written: None,
+    }
+}
+
+/// Findings of one cause about one object are one.
+fn merged(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut places: BTreeMap<(Cause, Object), usize> = BTreeMap::new();
+    let mut kept: Vec<Finding> = Vec::new();
+    for finding in findings {
+        match places.get(&(finding.cause, finding.object.clone())) {
+            Some(at) => kept[*at].merge(finding),
+            None => {
+                places.insert((finding.cause, finding.object.clone()), kept.len());
+                kept.push(finding);
+            }
+        }
+    }
+    kept
+}
+
+/// Takes off what only says that something is red where something better is known about it.
+fn drop_shallow(cluster: &Cluster<'_>, findings: &mut Vec<Finding>) -> Vec<RuledOut> {
+    let deep: BTreeSet<Object> = findings
+        .iter()
+        .filter(|finding| !finding.is_shallow && finding.confidence >= 0.5)
+        .flat_map(|finding| {
+            finding.suffers.iter().map(|(object, _)| object.clone()).chain([finding.object.clone()])
+        })
+        .flat_map(|object| family(cluster, &object))
+        .collect();
+    let mut ruled_out = Vec::new();
+    findings.retain(|finding| {
+        let is_known =
+            finding.is_shallow && family(cluster, &finding.object).iter().any(|object| deep.contains(object));
+        if is_known {
+            let why = "something better is known about it".to_owned();
+            ruled_out.push(RuledOut { cause: Some(finding.cause), object: finding.object.clone(), why });
+        }
+        !is_known
+    });
+    ruled_out
+}
+
+/// A workload with its pods, or a pod with its workload.
+fn family(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
+    let mut found = vec![object.clone()];
+    if object.kind == "Pod"
+        && let Some(live) = cluster.live(object)
+    {
+        found.push(cluster.workload(live));
+    }
+    if is_workload(&object.kind) {
+        if let Some(live) = cluster.live(object) {
+            found.push(cluster.workload(live));
+        }
+        found.extend(pods::of_workload(cluster, object).into_iter().map(Object::from_live));
+    }
+    found
+}
+
+/// What findings say lies below objects, shallow findings too.
+fn links(findings: &[Finding]) -> BTreeMap<Object, Vec<Object>> {
+    let mut links: BTreeMap<Object, Vec<Object>> = BTreeMap::new();
+    for finding in findings.iter().filter(|finding| !finding.upstream.is_empty()) {
+        for object in finding.suffers.iter().map(|(object, _)| object).chain([&finding.object]) {
+            links.entry(object.clone()).or_default().extend(finding.upstream.iter().cloned());
+        }
+    }
+    links
+}
+
+/// For each finding those that lie below it.
+fn parents(
+    cluster: &Cluster<'_>,
+    red: &Symptoms,
+    links: &BTreeMap<Object, Vec<Object>>,
+    findings: &[Finding],
+) -> Vec<Vec<usize>> {
+    let mut about: BTreeMap<Object, Vec<usize>> = BTreeMap::new();
+    for (at, finding) in findings.iter().enumerate().filter(|(_, finding)| finding.confidence >= 0.5) {
+        for object in finding.suffers.iter().map(|(object, _)| object).chain([&finding.object]) {
+            about.entry(object.clone()).or_default().push(at);
+        }
+    }
+    let search = |at: usize| {
+        let start = &findings[at];
+        let mut open: VecDeque<(Object, usize)> =
+            start.upstream.iter().map(|object| (object.clone(), 0)).collect();
+        let mut seen: BTreeSet<Object> = start.upstream.iter().cloned().collect();
+        let mut found = Vec::new();
+        if CARRIERS.contains(&start.object.kind.as_str()) {
+            let above = about.get(&start.object).into_iter().flatten().copied();
+            found.extend(above.filter(|other| *other != at && findings[*other].object != start.object));
+        }
+        while let Some((object, steps)) = open.pop_front() {
+            let here = about.get(&object).into_iter().flatten().copied().filter(|other| *other != at);
+            let here: Vec<usize> = here.filter(|other| !found.contains(other)).collect();
+            if !here.is_empty() {
+                found.extend(here);
+                continue;
+            }
+            // A pod that is well carries no fault of its node or its configuration.
+            let is_well =
+                object.kind == "Pod" && cluster.live(&object).is_some() && !red.contains_key(&object);
+            if steps >= FARTHEST || is_well {
+                continue;
+            }
+            for next in upstream(cluster, &object)
+                .into_iter()
+                .chain(links.get(&object).into_iter().flatten().cloned())
+            {
+                if seen.insert(next.clone()) {
+                    open.push_back((next, steps + 1));
+                }
+            }
+        }
+        found
+    };
+    (0..findings.len()).map(search).collect()
+}
+
+/// The finding at the end of the path from one; itself if nothing lies below, or if the path is a circle.
+fn deepest(start: usize, parents: &[Vec<usize>]) -> Option<usize> {
+    let (mut at, mut seen) = (start, BTreeSet::from([start]));
+    loop {
+        let Some(next) = parents.get(at)?.iter().copied().find(|next| !seen.contains(next)) else {
+            return Some(at);
+        };
+        // In a circle the first one that was met stays.
+        if parents.get(next)?.contains(&start) && parents.get(next)?.len() == 1 && next > start && at == start
+        {
+            return Some(start);
+        }
+        seen.insert(next);
+        at = next;
+    }
+}
+
+/// What is red because of each root: what it is told to break, and every red object that depends on that.
+fn spread(
+    cluster: &Cluster<'_>,
+    red: &Symptoms,
+    roots: &[(Finding, Vec<(Object, String)>)],
+) -> Vec<Vec<Consequence>> {
+    let mut depends: BTreeMap<Object, BTreeSet<Object>> = BTreeMap::new();
+    for object in red.keys() {
+        for below in upstream(cluster, object) {
+            depends.entry(below).or_default().insert(object.clone());
+        }
+    }
+    // Services and routes are not red themselves, and carry what is red below them.
+    for kind in ["Service", "Ingress", "ReplicaSet", "EndpointSlice"] {
+        for live in cluster.all(kind) {
+            let object = Object::from_live(live);
+            for below in upstream(cluster, &object) {
+                depends.entry(below).or_default().insert(object.clone());
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for (finding, suffers) in roots {
+        let mut told: BTreeMap<Object, String> = suffers.iter().cloned().collect();
+        let mut open: Vec<Object> = told.keys().cloned().chain([finding.object.clone()]).collect();
+        let mut seen: BTreeSet<Object> = open.iter().cloned().collect();
+        let mut owners = Vec::new();
+        for object in &open {
+            if let Some(live) = cluster.live(object) {
+                let top = cluster.workload(live);
+                if top != *object {
+                    owners.push(top);
+                }
+            }
+        }
+        for owner in owners {
+            if seen.insert(owner.clone()) {
+                open.push(owner);
+            }
+        }
+        while let Some(object) = open.pop() {
+            for next in depends.get(&object).into_iter().flatten() {
+                if seen.insert(next.clone()) {
+                    open.push(next.clone());
+                }
+            }
+            if let Some(symptom) = red.get(&object) {
+                told.entry(object).or_insert_with(|| symptom.clone());
+            }
+        }
+        told.remove(&finding.object);
+        let list =
+            told.into_iter().map(|(object, symptom)| Consequence { object, symptom: clipped(&symptom) });
+        found.push(list.collect());
+    }
+    found
+}
+
+/// Causes under which deliveries to the whole cluster do not get on.
+const WIDE: &[Cause] = &[
+    Cause::NetCniDown,
+    Cause::DnsDown,
+    Cause::ControlEtcd,
+    Cause::ControlControllerDown,
+    Cause::ScheduleSchedulerDown,
+    Cause::ApiOverload,
+];
+/// Kinds that deliver to a cluster.
+const DELIVERIES: &[&str] = &["Application", "Kustomization", "HelmRelease"];
+
+/// Adds the red deliveries that nothing else explains to a root that hinders them all.
+fn widen(
+    red: &Symptoms,
+    roots: &[(Finding, Vec<(Object, String)>)],
+    mut consequences: Vec<Vec<Consequence>>,
+) -> Vec<Vec<Consequence>> {
+    let wide =
+        roots.iter().position(|(finding, _)| WIDE.contains(&finding.cause) && finding.confidence >= 0.5);
+    let Some(wide) = wide else { return consequences };
+    let told: BTreeSet<Object> = roots
+        .iter()
+        .map(|(finding, _)| finding.object.clone())
+        .chain(consequences.iter().flatten().map(|it| it.object.clone()))
+        .collect();
+    let open =
+        red.iter().filter(|(object, _)| DELIVERIES.contains(&object.kind.as_str()) && !told.contains(object));
+    consequences[wide].extend(
+        open.map(|(object, symptom)| Consequence { object: object.clone(), symptom: clipped(symptom) }),
+    );
+    consequences
+}
+
+/// Whether what is red hangs together with something that is explained.
+fn is_covered(cluster: &Cluster<'_>, object: &Object, explained: &BTreeSet<Object>) -> bool {
+    family(cluster, object).iter().any(|member| explained.contains(member))
+        || cluster.live(object).is_some_and(|live| live.is_terminating())
+        || upstream(cluster, object).iter().any(|below| explained.contains(below))
+}

@@ -1,0 +1,244 @@
+//! Rendering each Application once, many at a time.
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use tiphys_model::{Application, SourceType, Tracking};
+use tiphys_render::{Cause, Context, RenderError, Rendered, render};
+use tiphys_value::{RenderedObject, Value};
+
+use crate::parallel;
+
+use super::{
+    Input, Outcome,
+    local_sources::{Here, THIS_REPOSITORY},
+    is_namespaced,
+    incremental::{Renderings, Touched},
+    partial_rendering,
+};
+
+/// Namespace of the engine, where Applications live that name none: Argo CD's.
+pub const ENGINE_NAMESPACE: &str = "argocd";
+
+/// What an Application renders to.
+pub struct Rendering {
+    pub outcome: Outcome,
+    pub objects: Vec<Arc<RenderedObject>>,
+    pub tools: Vec<Option<SourceType>>,
+    pub read: Arc<BTreeSet<Arc<str>>>,
+    /// The files that the objects were made from: what was read, unless only a part was seen.
+    pub seen: Arc<BTreeSet<Arc<str>>>,
+    pub missed: Vec<(String, String)>,
+    pub touched: Touched,
+}
+
+/// The renderings by what the Application says.
+pub struct Memo<'a> {
+    known: Renderings,
+    /// Those of an earlier survey that hold for this one.
+    kept: &'a Renderings,
+}
+
+impl<'a> Memo<'a> {
+    /// Knows what was kept.
+    pub fn new(kept: &'a Renderings) -> Self {
+        Self { known: Renderings::new(), kept }
+    }
+
+    /// All that was asked for.
+    pub fn into_known(self) -> Renderings {
+        self.known
+    }
+
+    /// What an Application renders to, if it was asked for before.
+    pub fn get(&self, declared: &Value) -> Option<&Arc<Rendering>> {
+        self.known.get(&key(declared))
+    }
+
+    /// Renders those Applications that are not known yet.
+    pub fn render(&mut self, applications: &[&Value], input: &Input<'_>) {
+        let mut open: Vec<(String, Application)> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for declared in applications {
+            let key = key(declared);
+            if self.known.contains_key(&key) || !seen.insert(key.clone()) {
+                continue;
+            }
+            if let Some(rendering) = self.kept.get(&key) {
+                self.known.insert(key, rendering.clone());
+                continue;
+            }
+            if let Ok(application) = Application::from_value(declared) {
+                open.push((key, application));
+            }
+        }
+        let done = all(&open, input, self.known.len());
+        for ((key, _), rendering) in open.into_iter().zip(done) {
+            self.known.insert(key, Arc::new(rendering));
+        }
+    }
+}
+
+/// What decides how an Application renders: everything but its status.
+fn key(declared: &Value) -> String {
+    let metadata =
+        declared.get("metadata").map(|m| (m.get("name"), m.get("namespace"), m.get("annotations")));
+    serde_json::to_string(&(metadata, declared.get("spec"))).unwrap_or_default()
+}
+
+/// Renders on every processor; the results are in the order of the Applications.
+fn all(open: &[(String, Application)], input: &Input<'_>, before: usize) -> Vec<Rendering> {
+    let done = AtomicUsize::new(before);
+    parallel::each(open, |(_, application)| {
+        let rendering = render_application(application, input);
+        (input.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, before + open.len());
+        rendering
+    })
+}
+
+/// Whether a source is read at a tag or commit, so that what the repository holds now says little.
+fn asks_for_a_fixed_revision(application: &Application) -> bool {
+    application.spec.effective_sources().iter().any(|source| is_fixed(&source.target_revision))
+}
+
+/// Whether a revision is a version or a commit.
+pub fn is_fixed(revision: &str) -> bool {
+    let digits = revision.trim_start_matches('v');
+    let is_version = digits.starts_with(|c: char| c.is_ascii_digit()) && digits.contains('.');
+    let is_commit = revision.len() >= 7 && revision.chars().all(|c| c.is_ascii_hexdigit());
+    is_version || is_commit
+}
+
+/// What came of rendering an Application.
+pub struct Attempt {
+    pub result: Result<Rendered, RenderError>,
+    pub read: BTreeSet<Arc<str>>,
+    pub missed: Vec<(String, String)>,
+    pub touched: Touched,
+}
+
+/// Renders an Application from some sources.
+pub fn attempt(application: &Application, input: &Input<'_>, here: &Here<'_>) -> Attempt {
+    let tracking = Tracking::default();
+    let context = Context {
+        sources: here,
+        kube_version: input.kube_version,
+        api_versions: &[],
+        tracking: &tracking,
+        engine_namespace: ENGINE_NAMESPACE,
+        is_namespaced: &is_namespaced,
+        // What charts and kustomizations declare is told of with its place.
+        origins: input.options.origins || is_unit(application),
+        mock_secrets: true,
+        now: input.options.now,
+    };
+    let result = render(application, &context);
+    Attempt { result, read: here.read(), missed: here.missed(), touched: here.touched() }
+}
+
+/// Whether what an Application lacks may be in a revision that is not looked at.
+fn may_be_elsewhere(error: &RenderError, application: &Application) -> bool {
+    error.cause() == Cause::Missing && asks_for_a_fixed_revision(application)
+}
+
+/// Whether an error says nothing of the repository.
+pub fn is_open(error: &RenderError, application: &Application) -> bool {
+    error.is_transient() || error.cause() == Cause::Unsupported || may_be_elsewhere(error, application)
+}
+
+/// Why what an Application of other repositories renders is not known, where that is not asked for.
+const OF_OTHERS: &str = "it is of other repositories, which are not looked at";
+
+/// Whether an Application stands for a chart or kustomization that nothing reaches.
+fn is_unit(application: &Application) -> bool {
+    application.spec.effective_sources().iter().any(|source| source.repo_url == THIS_REPOSITORY)
+}
+
+/// Whether no source of an Application is this repository.
+fn is_foreign(application: &Application, input: &Input<'_>) -> bool {
+    let is_ours = |url: &str| url == THIS_REPOSITORY || (input.is_given)(url);
+    !application.spec.effective_sources().iter().any(|source| is_ours(&source.repo_url))
+}
+
+/// Renders one Application.
+pub fn render_application(application: &Application, input: &Input<'_>) -> Rendering {
+    if !input.options.foreign && is_foreign(application, input) {
+        let addresses = application.spec.effective_sources().into_iter().map(|source| source.repo_url);
+        return Rendering {
+            outcome: Outcome::Unseen(OF_OTHERS.to_owned()),
+            objects: Vec::new(),
+            tools: Vec::new(),
+            read: Arc::default(),
+            seen: Arc::default(),
+            missed: Vec::new(),
+            touched: Touched { addresses: addresses.collect(), ..Touched::default() },
+        };
+    }
+    let Attempt { result, read, missed, touched } = attempt(application, input, &Here::new(input));
+    let read = Arc::new(read);
+    match result {
+        Ok(rendered) => Rendering {
+            outcome: Outcome::Rendered,
+            objects: rendered.objects.into_iter().map(Arc::new).collect(),
+            tools: rendered.sources.into_iter().map(|source| source.source_type).collect(),
+            seen: read.clone(),
+            read,
+            missed,
+            touched,
+        },
+        Err(error) => {
+            let is_partly_here =
+                error.cause() == Cause::Unsupported && partial_rendering::is_kustomized(application, input);
+            let outcome = match missed.first() {
+                Some((_, why)) => Outcome::Unseen(why.clone()),
+                None if error.is_transient() || error.cause() == Cause::Unsupported => {
+                    Outcome::Unseen(error.headline().to_owned())
+                }
+                None if may_be_elsewhere(&error, application) => {
+                    let text = format!("{}; another revision may have it", error.headline());
+                    Outcome::Unseen(text)
+                }
+                None => Outcome::Failed(error),
+            };
+            let nothing = Rendering {
+                outcome,
+                objects: Vec::new(),
+                tools: Vec::new(),
+                read,
+                seen: Arc::default(),
+                missed,
+                touched,
+            };
+            let has_parts = application.spec.effective_sources().len() > 1
+                || nothing.missed.iter().any(|(what, _)| partial_rendering::is_of_chart(what));
+            if !is_partly_here && (nothing.missed.is_empty() || !has_parts) {
+                return nothing;
+            }
+            with_part(nothing, application, input)
+        }
+    }
+}
+
+/// A rendering that something out of reach stopped, with what can be seen nevertheless.
+fn with_part(stopped: Rendering, application: &Application, input: &Input<'_>) -> Rendering {
+    let part = partial_rendering::render_in_part(application, input);
+    let Rendering { mut touched, read, outcome, .. } = stopped;
+    touched.paths.extend(part.touched.paths);
+    touched.addresses.extend(part.touched.addresses);
+    let mut all = BTreeSet::clone(&read);
+    all.extend(part.read);
+    Rendering {
+        outcome: part.fault.map_or(outcome, Outcome::Failed),
+        objects: part.objects,
+        tools: Vec::new(),
+        read: Arc::new(all),
+        seen: Arc::new(part.seen),
+        missed: stopped.missed,
+        touched,
+    }
+}

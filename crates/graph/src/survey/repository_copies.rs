@@ -1,0 +1,166 @@
+//! Which foreign addresses mean this repository after all: a copy, a fork, or no clone. What tells is
+//! that the paths that Applications and generators name under an address are here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tiphys_value::Value;
+use tiphys_vfs::FileTree;
+
+use super::notice::Notice;
+
+/// The paths that are named under one address.
+#[derive(Default)]
+struct Evidence {
+    here: BTreeSet<String>,
+    missing: BTreeSet<String>,
+}
+
+/// Which addresses are taken to be this repository.
+#[derive(Default)]
+pub struct Adoption {
+    /// The one with the most paths that are here, and its other spellings: by ssh, at a mirror, of a fork.
+    pub addresses: BTreeSet<String>,
+    /// What is told of it.
+    pub notice: Option<Notice>,
+}
+
+/// The addresses that are taken to be this repository, of those under which declarations name paths.
+pub fn addresses<'a>(
+    declared: impl Iterator<Item = &'a Value>,
+    tree: &dyn FileTree,
+    is_given: &dyn Fn(&str) -> bool,
+) -> Adoption {
+    let mut named: BTreeMap<String, Evidence> = BTreeMap::new();
+    declared.for_each(|declared| collect(declared, tree, &mut named, 0));
+    if named.keys().any(|url| is_given(url)) {
+        return Adoption::default();
+    }
+    let convincing = named.iter().filter(|(_, evidence)| evidence.convinces());
+    let Some((best, _)) = convincing.max_by_key(|(_, evidence)| evidence.here.len()) else {
+        return Adoption::default();
+    };
+    let is_spelling = |(url, evidence): &(&String, &Evidence)| {
+        owner_and_name(url) == owner_and_name(best)
+            || name_of(url) == name_of(best) && (evidence.is_none() || evidence.convinces())
+    };
+    let spellings: Vec<_> = named.iter().filter(is_spelling).collect();
+    let here: BTreeSet<&String> = spellings.iter().flat_map(|(_, it)| &it.here).collect();
+    let missing: BTreeSet<&String> = spellings.iter().flat_map(|(_, it)| &it.missing).collect();
+    let notice = Notice::Adopted { url: best.clone(), here: here.len(), all: here.len() + missing.len() };
+    Adoption { addresses: spellings.into_iter().map(|(url, _)| url.clone()).collect(), notice: Some(notice) }
+}
+
+/// The addresses under which declarations name paths, and how many of those are in a tree.
+pub fn paths_here<'a>(
+    declared: impl Iterator<Item = &'a Value>,
+    tree: &dyn FileTree,
+) -> BTreeMap<String, usize> {
+    let mut named: BTreeMap<String, Evidence> = BTreeMap::new();
+    declared.for_each(|declared| collect(declared, tree, &mut named, 0));
+    named.into_iter().map(|(url, evidence)| (url, evidence.here.len())).collect()
+}
+
+impl Evidence {
+    /// Whether no path is named that tells anything.
+    fn is_none(&self) -> bool {
+        self.here.is_empty() && self.missing.is_empty()
+    }
+
+    /// Most of what is named is here.
+    fn convinces(&self) -> bool {
+        const OUT_OF_TEN: usize = 6;
+        let (here, all) = (self.here.len(), self.here.len() + self.missing.len());
+        here > 0 && here * 10 >= all * OUT_OF_TEN
+    }
+}
+
+/// Notes every path that stands beside a `repoURL`.
+fn collect(value: &Value, tree: &dyn FileTree, named: &mut BTreeMap<String, Evidence>, depth: usize) {
+    const MAX_DEPTH: usize = 32;
+    if depth > MAX_DEPTH {
+        return;
+    }
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| collect(item, tree, named, depth + 1)),
+        Value::Object(map) => {
+            // A chart has no paths, and is of another place.
+            let is_chart = map.contains_key("chart");
+            let url =
+                map.get("repoURL").and_then(Value::as_str).filter(|url| !is_chart && !url.contains("{{"));
+            if let Some(url) = url.filter(|url| !url.starts_with("oci://")) {
+                let evidence = named.entry(url.to_owned()).or_default();
+                for path in paths(value).into_iter().filter_map(|path| literal(&path)) {
+                    let is_here = tree.is_dir(&path) || tree.is_file(&path);
+                    if is_here { &mut evidence.here } else { &mut evidence.missing }.insert(path);
+                }
+            }
+            map.values().for_each(|below| collect(below, tree, named, depth + 1));
+        }
+        _ => {}
+    }
+}
+
+/// The paths of a source, or of a Git generator.
+fn paths(value: &Value) -> Vec<String> {
+    let listed = ["directories", "files"].iter().filter_map(|key| value.get(key)?.as_array()).flatten();
+    let listed = listed.filter(|entry| entry.get("exclude") != Some(&Value::Bool(true)));
+    let one = value.get("path").into_iter().chain(listed.filter_map(|entry| entry.get("path")));
+    one.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// The part of a path before its first placeholder or pattern; `None` if nothing of it tells anything.
+fn literal(path: &str) -> Option<String> {
+    let path = match path.find(['*', '?', '[', '{', '$']) {
+        Some(at) => &path[..path[..at].rfind('/')?],
+        None => path,
+    };
+    tiphys_vfs::normalize(path).ok().filter(|path| !path.is_empty())
+}
+
+/// The last step of an address, without `.git`.
+fn name_of(url: &str) -> String {
+    let last = url.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
+    last.trim_end_matches(".git").to_ascii_lowercase()
+}
+
+/// The last two steps of an address: whose the repository is, and its name.
+fn owner_and_name(url: &str) -> Option<(String, String)> {
+    let above = url.trim_end_matches('/').rsplit_once(['/', ':'])?.0;
+    let owner = above.rsplit(['/', ':']).next()?;
+    Some((owner.to_ascii_lowercase(), name_of(url)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tiphys_vfs::MemTree;
+
+    use super::*;
+    use crate::{Input, Survey};
+
+    const APP: &str = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: NAME}\nspec:\n  project: default\n  \
+        source: {repoURL: 'ADDRESS', path: PATH}\n  destination: {name: in-cluster}\n";
+
+    fn adopted(apps: &[(&str, &str)]) -> BTreeSet<String> {
+        let mut tree = MemTree::from_files([(
+            "shop/web/a.yaml",
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+        )]);
+        for (index, (url, path)) in apps.iter().enumerate() {
+            let name = format!("a{index}");
+            let text = APP.replace("NAME", &name).replace("ADDRESS", url).replace("PATH", path);
+            tree.insert(&format!("{name}.yaml"), text.into_bytes()).unwrap();
+        }
+        Survey::read(&Input { is_given: &|_| false, ..Input::alone(Arc::new(tree)) }).adopted
+    }
+
+    #[test]
+    fn an_address_whose_paths_are_here_is_this_repository() {
+        let (https, ssh) = ("https://git.example.com/shop/config", "git@git.example.com:shop/config.git");
+        let other = "https://git.example.com/shop/other";
+        assert_eq!(adopted(&[(https, "shop/web"), (ssh, "shop"), (other, "none")]).len(), 2);
+        assert!(adopted(&[(other, "none"), (other, "shop"), (other, "nothing")]).is_empty());
+        assert!(adopted(&[(other, ".")]).is_empty());
+    }
+}

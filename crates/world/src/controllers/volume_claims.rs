@@ -1,0 +1,293 @@
+//! PersistentVolumeClaims and PersistentVolumes: found for each other or made (core/v1, "Lifecycle of a volume
+//! and claim"), and kept while they are in use.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tiphys_apiserver::Object;
+use tiphys_schema::{LabelSelector, Quantity};
+use tiphys_value::ObjectExt;
+
+use super::{
+    scheduler::{SELECTED_NODE, waits_for_consumer},
+    workload::is_finished,
+};
+use crate::{
+    Change, Controller, Event, Key, Outcome, Reporter, View, Write,
+    controller::Context,
+    object::{finalizers, resources, with_status, without_finalizer},
+    bootstrap::PROVISIONER,
+};
+
+const SIGNATURE: &str = "persistentvolume-controller";
+const PROTECTION: &str = "kubernetes.io/pvc-protection";
+/// The provisioner of classes whose volumes are made by hand.
+const BY_HAND: &str = "kubernetes.io/no-provisioner";
+const BOUND_BY: &str = "pv.kubernetes.io/bound-by-controller";
+
+/// Binds claims, and lets go of those that nobody uses.
+pub struct ClaimController;
+
+impl Controller for ClaimController {
+    fn name(&self) -> &'static str {
+        "persistentvolumeclaim"
+    }
+
+    fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key> {
+        if change.resource == resources::claims() {
+            return vec![Key::of(&change.object)];
+        }
+        if change.resource == resources::pods() && (change.is_deleted || is_finished(&change.object)) {
+            return claims_of(&change.object);
+        }
+        if change.resource == resources::volumes() || change.resource == resources::storage_classes() {
+            let claims = view.list(&resources::claims(), None);
+            let concerns = |claim: &Value| {
+                claim.str_at(&["status", "phase"]) != Some("Bound")
+                    || claim.str_at(&["spec", "volumeName"]) == Some(change.object.name())
+            };
+            return claims.iter().filter(|claim| concerns(claim)).map(|claim| Key::of(claim)).collect();
+        }
+        Vec::new()
+    }
+
+    fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome {
+        let Some(claim) = context.view.get(&resources::claims(), key) else { return Outcome::done() };
+        if claim.is_terminating() {
+            return release(&claim, context.view);
+        }
+        match claim.str_at(&["spec", "volumeName"]).filter(|name| !name.is_empty()) {
+            Some(volume) => bind(&claim, volume, context),
+            None => search(&claim, context),
+        }
+    }
+}
+
+/// The claims that a pod mounts, those of its ephemeral volumes included.
+pub fn claims_of(pod: &Value) -> Vec<Key> {
+    let volumes = pod.at(&["spec", "volumes"]).and_then(Value::as_array);
+    let name = |volume: &Value| {
+        let claim = volume.str_at(&["persistentVolumeClaim", "claimName"]).map(str::to_owned);
+        let own = || {
+            volume
+                .get("ephemeral")
+                .map(|_| format!("{}-{}", pod.name(), volume.str_at(&["name"]).unwrap_or_default()))
+        };
+        claim.or_else(own)
+    };
+    let names = volumes.into_iter().flatten().filter_map(name);
+    names.map(|name| Key { namespace: pod.namespace().to_owned(), name }).collect()
+}
+
+/// Lets a claim go that no pod uses.
+fn release(claim: &Value, view: &View<'_>) -> Outcome {
+    if !finalizers(claim).any(|finalizer| finalizer == PROTECTION) {
+        return Outcome::done();
+    }
+    let wanted = Key::of(claim);
+    let pods = view.list(&resources::pods(), Some(claim.namespace()));
+    if pods.iter().any(|pod| !is_finished(pod) && claims_of(pod).contains(&wanted)) {
+        return Outcome::done();
+    }
+    Write::Update { resource: resources::claims(), object: without_finalizer(claim, PROTECTION) }.into()
+}
+
+/// Ties a claim to the volume that it names, and the volume to it.
+fn bind(claim: &Value, volume_name: &str, context: &Context<'_>) -> Outcome {
+    let key = Key { namespace: String::new(), name: volume_name.to_owned() };
+    let Some(volume) = context.view.get(&resources::volumes(), &key) else {
+        let was_bound = claim.annotation("pv.kubernetes.io/bind-completed").is_some();
+        let phase = if was_bound { "Lost" } else { "Pending" };
+        let mut outcome = set_phase(claim, phase);
+        if was_bound && !outcome.writes.is_empty() {
+            let message = "Bound claim has lost its PersistentVolume. Data on the volume is lost!";
+            outcome
+                .writes
+                .push(Event::warning(claim, Reporter::Controller(SIGNATURE), "ClaimLost", message).into());
+        }
+        return outcome;
+    };
+    let mut writes = Vec::new();
+    match volume.str_at(&["spec", "claimRef", "uid"]).filter(|uid| !uid.is_empty()) {
+        Some(uid) if uid != claim.uid() => return set_phase(claim, "Pending"),
+        Some(_) => {}
+        None => {
+            let mut object = volume.value().clone();
+            object["spec"]["claimRef"] = reference(claim);
+            writes.push(Write::Update { resource: resources::volumes(), object });
+            return writes.into();
+        }
+    }
+    let bound = json!({
+        "phase": "Bound",
+        "accessModes": volume["spec"]["accessModes"],
+        "capacity": volume["spec"]["capacity"],
+    });
+    writes.extend(annotated(claim));
+    let updated = with_status(claim, bound);
+    if writes.is_empty() {
+        writes.extend(updated.map(|object| Write::UpdateStatus { resource: resources::claims(), object }));
+    }
+    writes.into()
+}
+
+/// The claim with the mark that it has been bound, if it does not bear it.
+fn annotated(claim: &Value) -> Option<Write> {
+    const DONE: &str = "pv.kubernetes.io/bind-completed";
+    if claim.annotation(DONE).is_some() {
+        return None;
+    }
+    let mut object = claim.clone();
+    object["metadata"]["annotations"][DONE] = "yes".into();
+    Some(Write::Update { resource: resources::claims(), object })
+}
+
+fn set_phase(claim: &Value, phase: &str) -> Outcome {
+    let changed = with_status(claim, json!({"phase": phase}));
+    changed
+        .map(|object| Write::UpdateStatus { resource: resources::claims(), object }.into())
+        .unwrap_or_default()
+}
+
+fn reference(claim: &Value) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "name": claim.name(),
+        "namespace": claim.namespace(),
+        "uid": claim.uid(),
+        "resourceVersion": claim.resource_version(),
+    })
+}
+
+/// Finds a volume for a claim, or has one made.
+fn search(claim: &Value, context: &Context<'_>) -> Outcome {
+    let view = context.view;
+    let class_name = claim.str_at(&["spec", "storageClassName"]).unwrap_or_default();
+    if waits_for_consumer(claim, view) && claim.annotation(SELECTED_NODE).is_none() {
+        return tell_pending(
+            claim,
+            false,
+            "WaitForFirstConsumer",
+            "waiting for first consumer to be created before binding",
+        );
+    }
+    if let Some(volume) = matching(claim, view) {
+        let mut object = volume.value().clone();
+        object["spec"]["claimRef"] = reference(claim);
+        object["metadata"]["annotations"][BOUND_BY] = "yes".into();
+        return vec![Write::Update { resource: resources::volumes(), object }, named(claim, volume.name())]
+            .into();
+    }
+    if class_name.is_empty() {
+        let message = "no persistent volumes available for this claim and no storage class is set";
+        return tell_pending(claim, false, "FailedBinding", message);
+    }
+    let key = Key { namespace: String::new(), name: class_name.to_owned() };
+    let Some(class) = view.get(&resources::storage_classes(), &key) else {
+        let message = format!("storageclass.storage.k8s.io \"{class_name}\" not found");
+        return tell_pending(claim, true, "ProvisioningFailed", &message);
+    };
+    if class.str_at(&["provisioner"]) == Some(BY_HAND) {
+        let message = "no persistent volumes available for this claim and no storage class is set";
+        return tell_pending(claim, false, "FailedBinding", message);
+    }
+    provision(claim, &class).into()
+}
+
+/// The claim with the name of its volume.
+fn named(claim: &Value, volume: &str) -> Write {
+    let mut object = claim.clone();
+    object["spec"]["volumeName"] = volume.into();
+    object["metadata"]["annotations"][BOUND_BY] = "yes".into();
+    object["metadata"]["annotations"]["pv.kubernetes.io/bind-completed"] = "yes".into();
+    Write::Update { resource: resources::claims(), object }
+}
+
+/// Says why a claim waits, once.
+fn tell_pending(claim: &Value, is_warning: bool, reason: &str, message: &str) -> Outcome {
+    let mut outcome = set_phase(claim, "Pending");
+    let reporter = Reporter::Controller(SIGNATURE);
+    let event = match is_warning {
+        true => Event::warning(claim, reporter, reason, message),
+        false => Event::normal(claim, reporter, reason, message),
+    };
+    outcome.writes.push(event.into());
+    outcome
+}
+
+/// The smallest free volume that will do: of the class, with the modes, large enough, selected.
+fn matching(claim: &Value, view: &View<'_>) -> Option<Arc<Object>> {
+    let amount =
+        |object: &Value, path: &[&str]| object.str_at(path).and_then(|text| text.parse::<Quantity>().ok());
+    let wanted = amount(claim, &["spec", "resources", "requests", "storage"]);
+    let modes = |object: &Value| -> Vec<String> {
+        let modes = object.at(&["spec", "accessModes"]).and_then(Value::as_array).into_iter().flatten();
+        modes.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let selector = LabelSelector::from_object(&claim["spec"]["selector"]).ok().flatten();
+    let class = |object: &Value| object.str_at(&["spec", "storageClassName"]).unwrap_or_default().to_owned();
+    let fits = |volume: &Arc<Object>| {
+        let claimed = volume.at(&["spec", "claimRef"]);
+        let is_free = claimed.is_none_or(|claimed| {
+            claimed.str_at(&["uid"]).is_none_or(str::is_empty)
+                && claimed.str_at(&["name"]) == Some(claim.name())
+                && claimed.str_at(&["namespace"]) == Some(claim.namespace())
+        });
+        let offered = modes(volume);
+        is_free
+            && !volume.is_terminating()
+            && class(volume) == class(claim)
+            && modes(claim).iter().all(|mode| offered.contains(mode))
+            && amount(volume, &["spec", "capacity", "storage"]) >= wanted
+            && selector
+                .as_ref()
+                .is_none_or(|s| s.matches(volume.at(&["metadata", "labels"]).unwrap_or(&Value::Null)))
+    };
+    let volumes = view.list(&resources::volumes(), None).into_iter().filter(fits);
+    volumes.min_by_key(|volume| {
+        (
+            volume.at(&["spec", "claimRef"]).is_none(),
+            amount(volume, &["spec", "capacity", "storage"]),
+            volume.name().to_owned(),
+        )
+    })
+}
+
+fn provision(claim: &Value, class: &Value) -> Vec<Write> {
+    let name = format!("pvc-{}", claim.uid());
+    let provisioner = class.str_at(&["provisioner"]).unwrap_or(PROVISIONER);
+    let volume = json!({
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name, "annotations": {"pv.kubernetes.io/provisioned-by": provisioner}},
+        "spec": {
+            "accessModes": claim["spec"]["accessModes"],
+            "capacity": {"storage": claim["spec"]["resources"]["requests"]["storage"]},
+            "claimRef": reference(claim),
+            "hostPath": {"path": format!("/var/lib/tiphys/{name}"), "type": "DirectoryOrCreate"},
+            "persistentVolumeReclaimPolicy": class.str_at(&["reclaimPolicy"]).unwrap_or("Delete"),
+            "storageClassName": class.name(),
+            "volumeMode": claim.str_at(&["spec", "volumeMode"]).unwrap_or("Filesystem"),
+        },
+    });
+    let told = |reason: &str, message: String| {
+        Write::from(Event::normal(claim, Reporter::Controller("tiphys-provisioner"), reason, message))
+    };
+    let full = format!("{}/{}", claim.namespace(), claim.name());
+    let mut bound = claim.clone();
+    bound["spec"]["volumeName"] = name.as_str().into();
+    for (key, value) in [
+        ("pv.kubernetes.io/bind-completed", "yes"),
+        (BOUND_BY, "yes"),
+        ("volume.kubernetes.io/storage-provisioner", provisioner),
+    ] {
+        bound["metadata"]["annotations"][key] = value.into();
+    }
+    vec![
+        told("Provisioning", format!("External provisioner is provisioning volume for claim \"{full}\"")),
+        Write::Create { resource: resources::volumes(), object: volume },
+        told("ProvisioningSucceeded", format!("Successfully provisioned volume {name}")),
+        Write::Update { resource: resources::claims(), object: bound },
+    ]
+}
