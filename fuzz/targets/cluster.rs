@@ -1,5 +1,5 @@
-//! Manifests are created in a cluster, time passes, they are applied again and deleted; nothing panics, and the
-//! controllers come to rest.
+//! Manifests are created in a cluster, time passes, they are applied again and deleted; nothing panics, and
+//! the controllers come to rest.
 #![no_main]
 
 use std::time::Duration;

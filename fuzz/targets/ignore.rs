@@ -1,4 +1,5 @@
-//! A jq path expression for what to ignore can be used or cannot; its run on any object ends, and nothing panics.
+//! A jq path expression for what to ignore can be used or cannot; its run on any object ends, and nothing
+//! panics.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

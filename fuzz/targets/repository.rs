@@ -33,7 +33,7 @@ fn is_plain(path: &str) -> bool {
 fuzz_target!(|text: &str| {
     let files = files(text);
     let tree = Arc::new(MemTree::from_files(files.iter().map(|(path, content)| (*path, content.as_str()))));
-    let survey = Survey::of(&Input { is_given: &|url| url.contains("example.com"), ..Input::alone(tree) });
+    let survey = Survey::read(&Input { is_given: &|url| url.contains("example.com"), ..Input::alone(tree) });
     let checked = check(&Context::new(&survey, None), rules::ALL);
     let map = survey.files.source_map();
     for finding in &checked.findings {

@@ -1,5 +1,5 @@
-//! Any request to the API gets an answer; nothing panics. The input is text: method, path with query, content type
-//! and accepted type on lines of their own, then the body.
+//! Any request to the API gets an answer; nothing panics. The input is text: method, path with query, content
+//! type and accepted type on lines of their own, then the body.
 #![no_main]
 
 use std::sync::LazyLock;

@@ -1,4 +1,5 @@
-//! Argo CD's settings are read, whatever is in them, health checks in Lua among them; nothing panics, and a check ends.
+//! Argo CD's settings are read, whatever is in them, health checks in Lua among them; nothing panics, and a
+//! check ends.
 #![no_main]
 
 use std::collections::BTreeMap;

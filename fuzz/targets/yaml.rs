@@ -1,4 +1,5 @@
-//! YAML is read or refused, both readers agree on its fields, and what was read can be written and read again.
+//! YAML is read or refused, both readers agree on its fields, and what was read can be written and read
+//! again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

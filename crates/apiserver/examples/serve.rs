@@ -1,4 +1,5 @@
-//! Serves an empty cluster: `cargo run -p tiphys-apiserver --example serve -- 127.0.0.1:6443 kubeconfig [state-dir]`.
+//! Serves an empty cluster: `cargo run -p tiphys-apiserver --example serve -- 127.0.0.1:6443 kubeconfig
+//! [state-dir]`.
 
 use std::{net::SocketAddr, path::PathBuf};
 

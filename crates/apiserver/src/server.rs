@@ -30,12 +30,13 @@ pub struct ApiServerOptions {
     pub kubernetes_version: KubernetesVersion,
     /// Where Services get their addresses from; if not given, as the state folder says, or from 10.96.0.0/16.
     pub service_network: Option<ServiceNetwork>,
-    /// What becomes of calls to webhooks outside of the cluster: those of a URL, and of Services with addresses outside.
+    /// What becomes of calls to webhooks outside of the cluster: those of a URL, and of Services with
+    /// addresses outside.
     pub outbound: Outbound,
 }
 
-/// What becomes of calls to webhooks outside of the cluster. The calls carry objects, to wherever other objects say: who
-/// serves somebody else's objects makes none.
+/// What becomes of calls to webhooks outside of the cluster. The calls carry objects, to wherever other
+/// objects say: who serves somebody else's objects makes none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Outbound {
     /// They are made.
@@ -63,8 +64,8 @@ impl Default for ApiServerOptions {
 
 /// What answers admission and conversion webhooks whose backend is inside the cluster.
 pub trait WebhookBackend: Send + Sync {
-    /// Calls a webhook with an `AdmissionReview` or `ConversionReview`; returns the answered review, or why there is none
-    /// in the words that follow `failed to call webhook: `.
+    /// Calls a webhook with an `AdmissionReview` or `ConversionReview`; returns the answered review, or why
+    /// there is none in the words that follow `failed to call webhook: `.
     fn call(&self, webhook: &WebhookCall<'_>) -> Result<Value, String>;
 }
 
@@ -164,8 +165,8 @@ impl ApiServer {
         Self { inner: Arc::new(inner) }
     }
 
-    /// An independent server with the same content, clock and random state, in memory. What is
-    /// written to one is not seen by the other. Watches do not carry over; nor do the backends of webhooks and pods.
+    /// An independent server with the same content, clock and random state, in memory. What is written to one
+    /// is not seen by the other. Watches do not carry over; nor do the backends of webhooks and pods.
     pub fn fork(&self) -> Self {
         self.fork_with_clock(Arc::clone(&self.inner.clock))
     }

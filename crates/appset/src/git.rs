@@ -128,21 +128,23 @@ fn selected(rules: &[Rule], path: &str, is_meant: IsMeant) -> Result<bool, Strin
     Ok(included && !excluded)
 }
 
-/// Argo CD matches directories by Go's `path.Match`, where two stars are one; a malformed pattern matches nothing.
+/// Argo CD matches directories by Go's `path.Match`, where two stars are one; a malformed pattern matches
+/// nothing.
 fn is_directory_meant(pattern: &str, directory: &str) -> Result<bool, BadPattern> {
     Ok(path_match(pattern, directory) == Ok(true))
 }
 
-/// Argo CD lets Git list files, whose patterns (gitglossary, "pathspec") have no separator; a path means all that lies
-/// below it, too. Braces, which Git does not know, are for repositories whose installation has the newer patterns and
-/// is not known here.
+/// Argo CD lets Git list files, whose patterns (gitglossary, "pathspec") have no separator; a path means all
+/// that lies below it, too. Braces, which Git does not know, are for repositories whose installation has the
+/// newer patterns and is not known here.
 fn is_file_meant(pattern: &str, file: &str) -> Result<bool, BadPattern> {
     let below = file.strip_prefix(pattern.trim_end_matches('/'));
     let is_below = pattern.is_empty() || below.is_some_and(|below| below.starts_with('/'));
     Ok(is_below || pathspec(pattern, file))
 }
 
-/// A pattern of files as Git takes it: without empty parts, `.` and `..`. Parts are empty where a parameter is.
+/// A pattern of files as Git takes it: without empty parts, `.` and `..`. Parts are empty where a parameter
+/// is.
 ///
 /// # Errors
 /// It does not lie in the repository, for which Git fails.
@@ -176,8 +178,8 @@ fn is_file_meant_anew(pattern: &str, file: &str) -> Result<bool, BadPattern> {
     doublestar(path::clean(pattern).trim_start_matches('/'), file)
 }
 
-/// Adds the parameters that tell a place in the repository. Where templates see trees, they are all there is below
-/// `path`, or below the prefix.
+/// Adds the parameters that tell a place in the repository. Where templates see trees, they are all there is
+/// below `path`, or below the prefix.
 fn place(set: &Map, directory: &str, file: Option<&str>, prefix: &str, renderer: &Renderer) {
     let base = path::base(directory);
     let mut facts = vec![("basename", base.to_owned()), ("basenameNormalized", params::normalize(base))];

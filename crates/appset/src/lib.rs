@@ -31,8 +31,8 @@ use tiphys_value::ObjectExt;
 /// One set of parameters.
 pub type Params = serde_json::Map<String, Value>;
 
-/// A field of an object of the cluster as Go prints it: what such an object says of a cluster is handed to templates as
-/// text.
+/// A field of an object of the cluster as Go prints it: what such an object says of a cluster is handed to
+/// templates as text.
 pub fn print_field(value: &Value) -> String {
     params::text_of(&tiphys_gotemplate::Value::from_json(value, Numbers::AsStored))
 }
@@ -77,7 +77,8 @@ pub trait Inputs {
     /// # Errors
     /// It cannot be read.
     fn git(&self, repo_url: &str, revision: &str) -> Result<Arc<dyn GitFiles>, String>;
-    /// Whether patterns of files are those of the newer kind (Argo CD documentation, "Git File Generator Globbing").
+    /// Whether patterns of files are those of the newer kind (Argo CD documentation, "Git File Generator
+    /// Globbing").
     fn has_new_file_globbing(&self) -> bool {
         false
     }

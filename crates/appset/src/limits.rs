@@ -1,5 +1,5 @@
-//! What one ApplicationSet may take. A matrix of two long lists fits in one object of the cluster and means more
-//! Applications than any memory holds; it fails, and every other set goes on.
+//! What one ApplicationSet may take. A matrix of two long lists fits in one object of the cluster and means
+//! more Applications than any memory holds; it fails, and every other set goes on.
 
 use std::{
     cell::Cell,

@@ -71,7 +71,7 @@ fn drop_if(
     }
 }
 
-/// Whether two Applications ask for the same, whatever they leave out or say in vain.
+/// Whether two Applications ask for the same, whatever they leave out or say without effect.
 pub(crate) fn is_same_spec(one: &Value, other: &Value) -> bool {
     let spec = |app: &Value| {
         let mut app = app.clone();

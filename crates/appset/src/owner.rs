@@ -27,8 +27,8 @@ pub fn is_owned_by(app: &Value, set: &Value) -> bool {
 }
 
 /// Makes an Application the set's. A reference to a set of its name is made anew: it may be to one that is
-/// gone, whose Applications the garbage collector would delete. A set without a uid is one of a file, and can tell
-/// nothing of that.
+/// gone, whose Applications the garbage collector would delete. A set without a uid is one of a file, and can
+/// tell nothing of that.
 pub(crate) fn take(app: &mut Value, set: &Value) {
     let wanted = owner_reference(set);
     let references = app.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);

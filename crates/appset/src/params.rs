@@ -1,5 +1,5 @@
-//! Sets of parameters: Go values, as templates tell their types apart (an entry that a `map[string]string` lacks is an
-//! empty text, one that a `map[string]interface {}` lacks is no value).
+//! Sets of parameters: Go values, as templates tell their types apart (an entry that a `map[string]string`
+//! lacks is an empty text, one that a `map[string]interface {}` lacks is no value).
 
 use serde_json::Value as Json;
 use tiphys_gocompat::unicode;
@@ -74,7 +74,8 @@ fn copy_below(map: &Map, depth: usize) -> Map {
     out
 }
 
-/// Lays one tree over another; maps are merged, all else is replaced. What is merged holds any values if one side does.
+/// Lays one tree over another; maps are merged, all else is replaced. What is merged holds any values if one
+/// side does.
 pub(crate) fn overlay(base: &Map, over: &Map) {
     overlay_below(base, over, 0);
 }
@@ -105,8 +106,8 @@ pub(crate) fn normalize(text: &str) -> String {
     mapped.trim_matches(['-', '.']).to_owned()
 }
 
-/// A text as part of an address: lower case letters, digits, underscores and single dashes. What is longer than `limit`
-/// ends before a dash if it may (`at_words`), and else where it has to.
+/// A text as part of an address: lower case letters, digits, underscores and single dashes. What is longer
+/// than `limit` ends before a dash if it may (`at_words`), and else where it has to.
 pub(crate) fn slugify(text: &str, limit: i64, at_words: bool) -> Result<String, String> {
     let mut text = normalize(text);
     let length = text.len() as i64;

@@ -100,8 +100,8 @@ pub struct Plan {
     pub faults: BTreeMap<String, String>,
 }
 
-/// Plans the changes. `existing` are at least the set's own Applications and those of its namespace that have the name of a
-/// generated one. Generated ones with a fault are neither created nor changed nor deleted.
+/// Plans the changes. `existing` are at least the set's own Applications and those of its namespace that have
+/// the name of a generated one. Generated ones with a fault are neither created nor changed nor deleted.
 pub fn plan(set: &Value, generated: &[Generated], existing: &[Value], policy: Policy, brake: Brake) -> Plan {
     let there: BTreeMap<&str, &Value> = existing.iter().map(|app| (app.name(), app)).collect();
     let mut plan = Plan::default();

@@ -55,8 +55,8 @@ fn taken_along(object: &Value) -> Deleted {
     Deleted { application, objects }
 }
 
-/// Whether an object goes with its Application: definitions stay, and what is not there cannot go. What has no sync
-/// status is a hook, or was never applied.
+/// Whether an object goes with its Application: definitions stay, and what is not there cannot go. What has
+/// no sync status is a hook, or was never applied.
 fn is_taken(resource: &ResourceStatus) -> bool {
     let is_there = resource.health.as_ref().is_none_or(|health| health.status != HealthCode::Missing);
     let is_definition =

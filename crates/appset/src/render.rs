@@ -92,8 +92,8 @@ impl Renderer {
         self.render_nested(value, params, 0, false)
     }
 
-    /// Renders the second generator of a matrix with a set of the first. Its `values` are rendered once more with its own
-    /// parameters later; what asks for those waits until then.
+    /// Renders the second generator of a matrix with a set of the first. Its `values` are rendered once more
+    /// with its own parameters later; what asks for those waits until then.
     ///
     /// # Errors
     /// As [`Self::value`].
@@ -174,8 +174,8 @@ impl Renderer {
     }
 }
 
-/// Randomness that stays the same for a text of a set and its parameters: a name with `randAlphaNum` in it would else be
-/// another one with every look, and the Applications of the look before be deleted.
+/// Randomness that stays the same for a text of a set and its parameters: a name with `randAlphaNum` in it
+/// would else be another one with every look, and the Applications of the look before be deleted.
 struct SetEntropy<'a> {
     of: &'a str,
     text: &'a str,
@@ -202,8 +202,8 @@ fn is_of_missing_key(error: &str) -> bool {
     error.contains("map has no entry for key") || error.contains("can't evaluate field")
 }
 
-/// Replaces `{{ name }}`; what is unknown, or no text, stays as it is. Braces count only where a pair of them is closed in
-/// the same line; then all of them have to be.
+/// Replaces `{{ name }}`; what is unknown, or no text, stays as it is. Braces count only where a pair of them
+/// is closed in the same line; then all of them have to be.
 fn replace(text: &str, params: &Map) -> Result<String, String> {
     let is_template = |line: &str| line.split_once("{{").is_some_and(|(_, rest)| rest.contains("}}"));
     if !text.split('\n').any(is_template) {

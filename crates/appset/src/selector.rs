@@ -44,8 +44,8 @@ pub fn selects(selector: &Value, label: &dyn Fn(&str) -> Option<String>) -> Resu
     Ok(true)
 }
 
-/// Whether a selector can be used at all: keys are label keys, operators have the values that they need. Of values
-/// nothing is asked, so that parameters such as addresses can be selected by.
+/// Whether a selector can be used at all: keys are label keys, operators have the values that they need. Of
+/// values nothing is asked, so that parameters such as addresses can be selected by.
 ///
 /// # Errors
 /// It cannot.

@@ -1,4 +1,5 @@
-//! The template of an ApplicationSet: what a generator's own one overrides, and what `templatePatch` changes afterwards.
+//! The template of an ApplicationSet: what a generator's own one overrides, and what `templatePatch` changes
+//! afterwards.
 
 use std::sync::LazyLock;
 
@@ -106,8 +107,8 @@ pub(crate) fn apply_patch(application: &Value, text: &str) -> Result<Value, Stri
     Ok(out)
 }
 
-/// What strategic merge has to know of Applications: their metadata is that of all objects (finalizers are added to),
-/// and below `spec` nothing says how lists are merged.
+/// What strategic merge has to know of Applications: their metadata is that of all objects (finalizers are
+/// added to), and below `spec` nothing says how lists are merged.
 fn application_type() -> TypeRef<'static> {
     static TYPE: LazyLock<Type> = LazyLock::new(|| {
         let metadata = Catalog::latest().reference("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");

@@ -1,10 +1,12 @@
-//! What Argo CD's own programs look for beside the objects of the API. `argocd --core` runs an API server in its own process
-//! that asks two more programs of an installation: the repo-server, over gRPC, for what sources are and render to, and the
-//! cache of the controller, over the protocol of Redis, for the objects of Applications. Both are reached by forwarding a
-//! port to a Pod. Here the engine answers for them; nothing is kept twice.
+//! What Argo CD's own programs look for beside the objects of the API. `argocd --core` runs an API server in
+//! its own process that asks two more programs of an installation: the repo-server, over gRPC, for what
+//! sources are and render to, and the cache of the controller, over the protocol of Redis, for the objects of
+//! Applications. Both are reached by forwarding a port to a Pod. Here the engine answers for them; nothing is
+//! kept twice.
 //!
-//! Who may forward ports to the Pod may ask: there are no further logins, as with Argo CD's repo-server. Repositories are
-//! read with what is declared for the project that the question names, and the values of Secrets are masked in all answers.
+//! Who may forward ports to the Pod may ask: there are no further logins, as with Argo CD's repo-server.
+//! Repositories are read with what is declared for the project that the question names, and the values of
+//! Secrets are masked in all answers.
 
 mod cache;
 mod repo_server;

@@ -1,7 +1,7 @@
 //! A cluster as `tiphys dump` saves it, with the logs that its programs would have written.
 //!
-//! The world plays programs without logs. Here a program that is ill says what a program of that need says: whom it cannot
-//! reach, and how that fails on a real network.
+//! The world plays programs without logs. Here a program that is ill says what a program of that need says:
+//! whom it cannot reach, and how that fails on a real network.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Repositories that are made up: a platform (network, DNS, operators, an admission webhook) and some teams with programs
-//! that need each other. What there is, and how it is called, is drawn from a seed.
+//! Repositories that are made up: a platform (network, DNS, operators, an admission webhook) and some teams
+//! with programs that need each other. What there is, and how it is called, is drawn from a seed.
 
 use tiphys_value::{Value, json};
 

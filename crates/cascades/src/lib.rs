@@ -1,5 +1,5 @@
-//! Generated cascades: a repository is brought up in an embedded cluster, a fault is put in, time passes, the cluster is
-//! saved, and doctor has to name the fault.
+//! Generated cascades: a repository is brought up in an embedded cluster, a fault is put in, time passes, the
+//! cluster is saved, and doctor has to name the fault.
 //!
 //! The doctor is held against faults that are known because we put them in. Misses are written into a folder.
 #![allow(missing_docs, clippy::missing_panics_doc, reason = "a developer's tool")]

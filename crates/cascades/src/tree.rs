@@ -124,7 +124,8 @@ impl Tree {
     }
 }
 
-/// Whether an object is the one that is meant. In plain manifests the namespace may be the Application's to say.
+/// Whether an object is the one that is meant. In plain manifests the namespace may be the Application's to
+/// say.
 fn is_it(object: &Value, kind: &str, namespace: &str, name: &str) -> bool {
     object.kind() == kind
         && object.name() == name

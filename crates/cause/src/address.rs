@@ -171,8 +171,14 @@ mod tests {
     #[test]
     fn urls_pairs_and_what_clients_print() {
         assert_eq!(addresses_in("POST https://pay.example.org/v1: timeout"), ["pay.example.org:443"]);
-        assert_eq!(addresses_in("connecting to amqp://user:pw@queue.mq.svc:5673/vhost"), ["queue.mq.svc:5673"]);
-        assert_eq!(addresses_in("dial tcp 10.96.0.10:5432: connect: connection refused"), ["10.96.0.10:5432"]);
+        assert_eq!(
+            addresses_in("connecting to amqp://user:pw@queue.mq.svc:5673/vhost"),
+            ["queue.mq.svc:5673"]
+        );
+        assert_eq!(
+            addresses_in("dial tcp 10.96.0.10:5432: connect: connection refused"),
+            ["10.96.0.10:5432"]
+        );
         assert_eq!(
             addresses_in(r#"connection to server at "db" (10.0.0.1), port 5432 failed: refused"#),
             ["db:5432"]
@@ -190,6 +196,8 @@ mod tests {
 
     #[test]
     fn clocks_files_and_numbers_are_no_addresses() {
-        assert!(addresses_in("E0310 08:58:11 reflector.go:561] failed at 12:30:45, main.py:77: 1:2").is_empty());
+        assert!(
+            addresses_in("E0310 08:58:11 reflector.go:561] failed at 12:30:45, main.py:77: 1:2").is_empty()
+        );
     }
 }

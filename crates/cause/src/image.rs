@@ -21,7 +21,8 @@ pattern!(
     r"(?i)(?:status(?: code)?(?: from \w+ request)?:?|unexpected status)[^0-9]{0,60}\b(401|403|404|429|5\d\d)\b|\b(401|403|404|429|5\d\d) (?:Unauthorized|Forbidden|Not Found|Too Many Requests|Internal|Bad Gateway|Service Unavailable|Gateway)"
 );
 
-/// Mechanisms, the statuses of HTTP and the words in lower case that tell of them. The first row that fits counts.
+/// Mechanisms, the statuses of HTTP and the words in lower case that tell of them. The first row that fits
+/// counts.
 const WORDS: &[(Cause, &[u16], &[&str])] = &[
     (Cause::ImageRateLimited, &[429], &["toomanyrequests", "too many requests", "rate limit"]),
     (

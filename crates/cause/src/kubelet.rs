@@ -188,7 +188,8 @@ const NO_COMMAND: &[&str] = &[
     "unable to start container process",
 ];
 
-/// Reads why a container could not be started at all: state `StartError`, `RunContainerError`, `ContainerCannotRun`.
+/// Reads why a container could not be started at all: state `StartError`, `RunContainerError`,
+/// `ContainerCannotRun`.
 #[must_use]
 pub fn start_fault(message: &str) -> Option<Cause> {
     let low = message.to_ascii_lowercase();

@@ -1,5 +1,5 @@
-//! The vocabulary of causes, and readers of what other programs say about them: kubelet, scheduler, API server,
-//! Argo CD, Flux, Helm, and the logs of containers. Pure: no IO, no clock.
+//! The vocabulary of causes, and readers of what other programs say about them: kubelet, scheduler, API
+//! server, Argo CD, Flux, Helm, and the logs of containers. Pure: no IO, no clock.
 
 mod access;
 mod address;

@@ -1,4 +1,5 @@
-//! Failed calls over the network, in the words of clients: Go, Java, Python, Node, Rust, C, curl, nginx, Envoy.
+//! Failed calls over the network, in the words of clients: Go, Java, Python, Node, Rust, C, curl, nginx,
+//! Envoy.
 
 use crate::{
     address::{Address, addresses},

@@ -1,4 +1,5 @@
-//! The closed list of causes. An id is the machine's name of a cause, in JSON, tests and documentation, and never changes.
+//! The closed list of causes. An id is the machine's name of a cause, in JSON, tests and documentation, and
+//! never changes.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! Prints the findings of a folder, fetching nothing: `cargo run -p tiphys-check --example findings -- DIR [RULE…]`.
+//! Prints the findings of a folder, fetching nothing: `cargo run -p tiphys-check --example findings -- DIR
+//! [RULE…]`.
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
 use std::{error::Error, sync::Arc};
@@ -15,7 +16,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let given = move |address: &str| {
         url.iter().all(|url| address.to_lowercase().contains(url.trim_start_matches("--url=")))
     };
-    let survey = Survey::read(&Input { is_given: &given, ..Input::alone(Arc::new(DiskTree::open(&folder)?)) });
+    let survey =
+        Survey::read(&Input { is_given: &given, ..Input::alone(Arc::new(DiskTree::open(&folder)?)) });
     let chosen: Vec<_> = rules::ALL
         .iter()
         .copied()

@@ -110,7 +110,8 @@ impl Config {
     /// Reads the text of a `tiphys.toml`.
     ///
     /// # Errors
-    /// It is no TOML, has fields that are not known, a pattern that is malformed, or names a rule that does not exist.
+    /// It is no TOML, has fields that are not known, a pattern that is malformed, or names a rule that does
+    /// not exist.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let whole: Whole = toml::from_str(text).map_err(ConfigError::Syntax)?;
         for rule in &whole.check.rule {

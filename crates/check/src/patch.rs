@@ -138,8 +138,8 @@ fn helps(
     gone && after.iter().all(|fingerprint| before.contains(fingerprint))
 }
 
-/// The texts of all files as the proven fixes of findings leave them, of those that are certain or of all; fixes
-/// that overlap an earlier one are left out, and counted.
+/// The texts of all files as the proven fixes of findings leave them, of those that are certain or of all;
+/// fixes that overlap an earlier one are left out, and counted.
 pub fn apply_fixes(
     findings: &[Finding],
     sources: &SourceMap,

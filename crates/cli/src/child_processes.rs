@@ -1,5 +1,5 @@
-//! Processes that this program starts of itself, so that the kernel holds them to limits: one evaluates Jsonnet
-//! ([`tiphys_render::serve_evaluator`]), others render whole Applications ([`tiphys_worker`]).
+//! Processes that this program starts of itself, so that the kernel holds them to limits: one evaluates
+//! Jsonnet ([`tiphys_render::serve_evaluator`]), others render whole Applications ([`tiphys_worker`]).
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode, time::Duration};
 
@@ -11,8 +11,8 @@ use crate::exit;
 /// The argument that makes this program a worker; memory in bytes and seconds of processor time follow.
 const WORKER: &str = "render-worker";
 
-/// Does what this process was started for by another one of this program, if it was; otherwise lets evaluate in such
-/// processes from now on.
+/// Does what this process was started for by another one of this program, if it was; otherwise lets evaluate
+/// in such processes from now on.
 pub fn serve_parent() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     let first = arguments.next();

@@ -1,4 +1,5 @@
-//! Reading what `kubectl get -o yaml|json`, `kubectl cluster-info dump` and collectors like must-gather wrote.
+//! Reading what `kubectl get -o yaml|json`, `kubectl cluster-info dump` and collectors like must-gather
+//! wrote.
 
 use std::{
     borrow::Cow,
@@ -161,7 +162,8 @@ fn collect(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> anyhow::Res
 
 /// Adds the objects of a text to the others.
 fn parse(text: &str, objects: &mut Vec<Value>) -> anyhow::Result<()> {
-    // Between JSON texts nothing stands but blanks; where `---` does, they are documents of YAML in that notation.
+    // Between JSON texts nothing stands but blanks; where `---` does, they are documents of YAML in that
+    // notation.
     let json = text.trim_start().starts_with('{').then(|| without_logs(text));
     if let Some(text) = json.filter(|text| !text.lines().any(|line| line.starts_with("---"))) {
         for value in serde_json::Deserializer::from_str(&text).into_iter::<Value>() {
@@ -200,7 +202,8 @@ fn without_logs(text: &str) -> String {
     kept
 }
 
-/// Adds an object, or the items of a list, which may be lists; items of typed lists get the kind that the list is of.
+/// Adds an object, or the items of a list, which may be lists; items of typed lists get the kind that the
+/// list is of.
 fn take_apart(mut value: Value, depth: usize, objects: &mut Vec<Value>) -> anyhow::Result<()> {
     if depth > MAX_DEPTH {
         bail!("lists are nested too deep for a dump");

@@ -1,4 +1,5 @@
-//! Durations as people type them: `90s`, `10m`, `1h30m`, `500ms`, and `90` for seconds, as Argo CD's command line has it.
+//! Durations as people type them: `90s`, `10m`, `1h30m`, `500ms`, and `90` for seconds, as Argo CD's command
+//! line has it.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The addresses at which the engine is asked for its measurements and its liveness, told of pushes, and answers in the place
-//! of Argo CD's programs.
+//! The addresses at which the engine is asked for its measurements and its liveness, told of pushes, and
+//! answers in the place of Argo CD's programs.
 
 use std::{
     collections::HashMap,
@@ -28,7 +28,8 @@ use tokio::{
 
 /// What is told of a push is no larger, in bytes (argocd-cm, `webhook.maxPayloadSizeMB`, has this default).
 const MAX_EVENT_BYTES: usize = 50 << 20;
-/// What all that are being read together may take, in KiB. It is claimed as it comes, so that who sends nothing holds nothing.
+/// What all that are being read together may take, in KiB. It is claimed as it comes, so that who sends
+/// nothing holds nothing.
 const EVENTS_KIB: usize = 3 * (MAX_EVENT_BYTES >> 10);
 /// How long whoever tells of one may take, and may be silent in between.
 const EVENT_LIMIT: Duration = Duration::from_secs(30);
@@ -48,7 +49,8 @@ struct Endpoints {
     events: Semaphore,
 }
 
-/// Serves `/metrics`, `/healthz`, `/readyz` and `/api/webhook` until the runtime ends; returns the address that it listens on.
+/// Serves `/metrics`, `/healthz`, `/readyz` and `/api/webhook` until the runtime ends; returns the address
+/// that it listens on.
 ///
 /// Without an engine it is well, has nothing measured, and takes up no event.
 ///
@@ -74,7 +76,8 @@ pub async fn serve(address: SocketAddr, engine: Engine) -> anyhow::Result<Socket
     .await
 }
 
-/// Answers in the place of Argo CD's repo-server until the runtime ends; returns the address that it listens on.
+/// Answers in the place of Argo CD's repo-server until the runtime ends; returns the address that it listens
+/// on.
 ///
 /// # Errors
 /// The address cannot be listened on.
@@ -169,7 +172,8 @@ enum Unread {
     Late,
 }
 
-/// Reads a body; the room that it takes is claimed as it comes, and given back when what is returned is dropped.
+/// Reads a body; the room that it takes is claimed as it comes, and given back when what is returned is
+/// dropped.
 async fn read_event<'s>(
     mut body: Incoming,
     room: &'s Semaphore,
@@ -205,7 +209,8 @@ impl Endpoints {
                 (StatusCode::OK, self.engine.get().map(|engine| engine.metrics()).unwrap_or_default())
             }
             ("/healthz", _) => (StatusCode::OK, "ok\n".to_owned()),
-            // Ready is who answers for the engine: a replica that waits for the Lease stands by, and is ready too.
+            // Ready is who answers for the engine: a replica that waits for the Lease stands by, and is ready
+            // too.
             ("/readyz", _) => (StatusCode::OK, self.readiness().to_owned()),
             ("/api/webhook", &Method::POST) => self.hear(request).await,
             ("/api/webhook", _) => (StatusCode::METHOD_NOT_ALLOWED, "events come by POST\n".to_owned()),

@@ -14,7 +14,8 @@ const FETCH_INTERVAL: Duration = Duration::from_secs(120);
 /// The environment variable by which Argo CD limits how long a Git host may take.
 const GIT_LIMIT: &str = "ARGOCD_GIT_REQUEST_TIMEOUT";
 
-/// A fetcher over the user's cache, with the logins of the user's Git. It costs nothing until something remote is named.
+/// A fetcher over the user's cache, with the logins of the user's Git. It costs nothing until something
+/// remote is named.
 pub fn fetcher(offline: bool) -> Arc<Fetcher> {
     Arc::new(configured(offline, |_| None))
 }
@@ -26,7 +27,8 @@ pub fn fetcher_for(place: &str, offline: bool) -> Arc<Fetcher> {
     Arc::new(configured(offline, |_| None).with_local_repositories(local))
 }
 
-/// The same for an engine on a cluster, which has logins of its own, asking remotes no more often than at an interval.
+/// The same for an engine on a cluster, which has logins of its own, asking remotes no more often than at an
+/// interval.
 pub fn fetcher_asking(interval: Duration, offline: bool) -> Arc<Fetcher> {
     Arc::new(made(interval, offline, |_| None))
 }
@@ -64,7 +66,8 @@ fn cache_folder() -> PathBuf {
         .or_else(|| Some(std::env::home_dir().filter(|home| home.is_absolute())?.join(".cache")));
     match base {
         Some(base) => base.join("tiphys"),
-        // Of this process alone: in a folder that everybody can write to, a known name could be somebody else's.
+        // Of this process alone: in a folder that everybody can write to, a known name could be somebody
+        // else's.
         None => std::env::temp_dir().join(format!("tiphys-{}", std::process::id())),
     }
 }

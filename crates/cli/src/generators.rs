@@ -66,8 +66,8 @@ fn labels_of(selector: Option<&Value>) -> String {
     told.join(",")
 }
 
-/// The parameters of a set without Go templates that no generator gave a value, so that they stand in one of its
-/// Applications as they are written.
+/// The parameters of a set without Go templates that no generator gave a value, so that they stand in one of
+/// its Applications as they are written.
 pub fn left_open<'a>(set: &Value, applications: impl Iterator<Item = &'a Value>) -> BTreeSet<String> {
     let is_go = set.at(&["spec", "goTemplate"]).and_then(Value::as_bool) == Some(true);
     if is_go {
@@ -88,8 +88,8 @@ pub fn left_open<'a>(set: &Value, applications: impl Iterator<Item = &'a Value>)
     left.filter(|name| template.contains(name)).collect()
 }
 
-/// What generators look for other than clusters, to be told of a set that yields nothing: the paths in Git, and lists
-/// without elements. Empty if there is nothing to tell.
+/// What generators look for other than clusters, to be told of a set that yields nothing: the paths in Git,
+/// and lists without elements. Empty if there is nothing to tell.
 pub fn looked_for(generators: &Value) -> String {
     let mut found = Vec::new();
     for (kind, spec) in terminals(generators) {

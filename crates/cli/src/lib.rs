@@ -7,6 +7,7 @@ mod output;
 mod app;
 mod check;
 mod child_processes;
+pub mod cli_reference;
 mod clusters;
 mod commands;
 mod dump;
@@ -18,7 +19,6 @@ mod generators;
 mod local_clusters;
 mod local_repositories;
 mod plugins;
-pub mod cli_reference;
 mod rehearse;
 mod repository;
 mod revisions;
@@ -55,8 +55,8 @@ pub struct Cli {
     /// repository: allow no shell. May be repeated.
     #[arg(long, global = true, value_name = "EXECUTABLE|NAME=COMMAND", help_heading = "Plugins")]
     allow_function: Vec<String>,
-    /// Let Applications name Git repositories below this folder of the machine, by path or file:// address. By
-    /// default only the repository that a command is given is read from the machine. May be repeated.
+    /// Let Applications name Git repositories below this folder of the machine, by path or file:// address.
+    /// By default only the repository that a command is given is read from the machine. May be repeated.
     #[arg(long, global = true, value_name = "DIR", help_heading = "Repositories")]
     local_repositories: Vec<PathBuf>,
 }

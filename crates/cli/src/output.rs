@@ -21,8 +21,8 @@ pub enum Format {
     Yaml,
 }
 
-/// Stands for the standard library's macro in this program: what is said on stderr holds names and messages of repositories,
-/// and those must not command the terminal, or the runner of a workflow.
+/// Stands for the standard library's macro in this program: what is said on stderr holds names and messages
+/// of repositories, and those must not command the terminal, or the runner of a workflow.
 macro_rules! eprintln {
     ($($argument:tt)*) => { $crate::output::notice(format_args!($($argument)*)) };
 }
@@ -32,7 +32,8 @@ pub fn notice(text: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{}", sanitize::terminal(&text.to_string()));
 }
 
-/// Writes a line to stdout, as a terminal may have it. Unlike `println!` it does not panic when nobody reads any more.
+/// Writes a line to stdout, as a terminal may have it. Unlike `println!` it does not panic when nobody reads
+/// any more.
 ///
 /// # Errors
 /// stdout cannot be written.

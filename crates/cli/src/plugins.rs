@@ -10,8 +10,8 @@ use crate::exit::WrongUse;
 /// Set once, from the command line.
 static ALLOWED: OnceLock<(Plugins, Functions)> = OnceLock::new();
 
-/// Allows programs for the rest of the process. A plugin is `NAME=COMMAND`, or a file with a ConfigManagementPlugin; a
-/// function is `EXECUTABLE` or `NAME=COMMAND`.
+/// Allows programs for the rest of the process. A plugin is `NAME=COMMAND`, or a file with a
+/// ConfigManagementPlugin; a function is `EXECUTABLE` or `NAME=COMMAND`.
 ///
 /// # Errors
 /// One of them is neither.

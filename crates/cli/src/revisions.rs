@@ -30,7 +30,8 @@ pub struct Range {
 }
 
 impl Range {
-    /// Reads `A..B`, `A...B` (from their common commit), `A..` (to `HEAD`), `..B` (from `HEAD`), or `A` (to the files as they are).
+    /// Reads `A..B`, `A...B` (from their common commit), `A..` (to `HEAD`), `..B` (from `HEAD`), or `A` (to
+    /// the files as they are).
     ///
     /// # Errors
     /// With what is expected.
@@ -69,8 +70,8 @@ impl Range {
 pub struct Rendering {
     /// The Application itself, if no other one renders it: nobody else would tell of its changes.
     pub own: Option<Value>,
-    /// What it renders to: its objects by key, or why it does not render. Of an ApplicationSet, whether what it
-    /// generates is known.
+    /// What it renders to: its objects by key, or why it does not render. Of an ApplicationSet, whether what
+    /// it generates is known.
     pub objects: Result<BTreeMap<ResourceKey, Value>, String>,
     /// What it renders to in one line; empty for an ApplicationSet.
     pub digest: String,
@@ -88,8 +89,8 @@ impl Rendering {
     }
 }
 
-/// An Application or ApplicationSet, and which environment it is of: several that stand side by side often have
-/// Applications of one name, each for its own cluster.
+/// An Application or ApplicationSet, and which environment it is of: several that stand side by side often
+/// have Applications of one name, each for its own cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Subject {
     /// The folder (or file) of the environment; empty if there are not several.
@@ -215,8 +216,8 @@ fn unit_state(survey: &Survey, unit: &Unit) -> Option<(Subject, Rendering)> {
     Some((subject, Rendering { own: None, objects, digest: String::new() }))
 }
 
-/// The changed manifests and files of charts that nothing reads which is compared. What lies in folders with a dot in
-/// front is of other tools.
+/// The changed manifests and files of charts that nothing reads which is compared. What lies in folders with
+/// a dot in front is of other tools.
 pub fn changed_beside(old: &Survey, new: &Survey) -> Vec<String> {
     const ENDINGS: [&str; 4] = [".yaml", ".yml", ".json", ".tpl"];
     let (known_old, known_new) = (old.files_read(), new.files_read());
@@ -315,7 +316,8 @@ impl AppChange {
     }
 }
 
-/// A reason without the versions in it: another one of what is out of reach is out of reach for the same reason.
+/// A reason without the versions in it: another one of what is out of reach is out of reach for the same
+/// reason.
 fn without_versions(why: &str) -> Vec<&str> {
     let is_version = |word: &&str| {
         let word = word.trim_start_matches('v');

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 
 use clap::{ArgAction, Command};
 
-/// The command line without values of switches: one that is switched on stands alone, one that is switched off is left out,
-/// and so is what switched it on before.
+/// The command line without values of switches: one that is switched on stands alone, one that is switched
+/// off is left out, and so is what switched it on before.
 pub(crate) fn plain(arguments: Vec<OsString>, definition: impl FnOnce() -> Command) -> Vec<OsString> {
     if !arguments.iter().any(|argument| switch(argument).is_some()) {
         return arguments;

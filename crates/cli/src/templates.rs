@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-/// What helps whoever gave a template in place of what it renders to; `onward` leads to the command that was given.
+/// What helps whoever gave a template in place of what it renders to; `onward` leads to the command that was
+/// given.
 pub fn advice(file: &Path, onward: &str) -> Option<String> {
     let is_chart = |folder: &&Path| folder.join("Chart.yaml").is_file();
     let chart = file.ancestors().skip(1).find(is_chart);

@@ -1,7 +1,7 @@
 //! Reading much of a cluster within bounds: lists page by page, tails of logs.
 //!
-//! A diagnosis reads every kind of a cluster that may be large, slow or broken. What it takes is bounded for each
-//! request, and what was left out is told.
+//! A diagnosis reads every kind of a cluster that may be large, slow or broken. What it takes is bounded for
+//! each request, and what was left out is told.
 
 use std::time::Duration;
 
@@ -87,7 +87,8 @@ pub struct LogTail<'a> {
 }
 
 impl Cluster {
-    /// Reads objects of a kind page by page and hands each over as it comes, with its `apiVersion` and `kind`.
+    /// Reads objects of a kind page by page and hands each over as it comes, with its `apiVersion` and
+    /// `kind`.
     ///
     /// # Errors
     /// The first page cannot be had. What happens later is told by the extent.

@@ -285,7 +285,8 @@ impl LiveCache {
         })
     }
 
-    /// Lets objects of some kinds rest ([`Resting`](tiphys_value::Resting)) that nobody asked for since this was last called.
+    /// Lets objects of some kinds rest ([`Resting`](tiphys_value::Resting)) that nobody asked for since this
+    /// was last called.
     pub fn pack_idle(&self, may_rest: impl Fn(&ResourceKey) -> bool) {
         // One by one, so that watches are not held up.
         let awake = self.read(Index::drain_awake).into_iter().filter(may_rest);

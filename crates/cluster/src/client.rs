@@ -168,8 +168,8 @@ impl Cluster {
         Ok(discovery)
     }
 
-    /// What the cluster serves, by two requests (aggregated discovery, KEP-3352). `None` if it does not answer these:
-    /// API servers do since Kubernetes 1.27.
+    /// What the cluster serves, by two requests (aggregated discovery, KEP-3352). `None` if it does not
+    /// answer these: API servers do since Kubernetes 1.27.
     async fn discovered_at_once(&self, known: &Discovery) -> Result<Option<Discovery>, ClusterError> {
         let mut discovery = Discovery::default();
         for path in ["/api", "/apis"] {

@@ -1,6 +1,6 @@
 //! How a declared cluster is reached (Argo CD docs, "Declarative Setup", "Clusters"): the JSON of a cluster
-//! Secret's `config`, turned into a connection. Programs that would fetch credentials are not run: those of the clouds
-//! are known for what they do, and others are refused.
+//! Secret's `config`, turned into a connection. Programs that would fetch credentials are not run: those of
+//! the clouds are known for what they do, and others are refused.
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
@@ -124,8 +124,8 @@ impl Access {
     /// Reads the `config` of a cluster Secret; an empty one has no credentials.
     ///
     /// # Errors
-    /// It is not what it should be, or asks for a program to be run that is not known. The text holds nothing of the Secret's
-    /// values.
+    /// It is not what it should be, or asks for a program to be run that is not known. The text holds nothing
+    /// of the Secret's values.
     pub fn parse(server: &str, config: &str) -> Result<Self, ClusterError> {
         let fail = |why: String| Err(ClusterError::Config(why));
         let config: SecretConfig =

@@ -50,8 +50,8 @@ impl Cluster {
     }
 }
 
-/// The namespace of a context, as a kubeconfig has it: the given file, else what `KUBECONFIG` names, else `~/.kube/config`;
-/// the current context if none is given. `None` where nothing says it.
+/// The namespace of a context, as a kubeconfig has it: the given file, else what `KUBECONFIG` names, else
+/// `~/.kube/config`; the current context if none is given. `None` where nothing says it.
 pub fn context_namespace(kubeconfig: Option<&Path>, context: Option<&str>) -> Option<String> {
     let read = kubeconfig.map_or_else(Kubeconfig::read, Kubeconfig::read_from).ok()?;
     let wanted = context.map(str::to_owned).or(read.current_context)?;

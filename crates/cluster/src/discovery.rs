@@ -156,7 +156,8 @@ impl Discovery {
         }
     }
 
-    /// `group/version` of what the cluster lists and cannot ask: the API server behind an APIService does not answer.
+    /// `group/version` of what the cluster lists and cannot ask: the API server behind an APIService does not
+    /// answer.
     pub fn unavailable(&self) -> impl Iterator<Item = &str> {
         self.unavailable.iter().map(String::as_str)
     }
@@ -231,8 +232,8 @@ pub(crate) struct AggregatedVersion {
 }
 
 impl AggregatedVersion {
-    /// Whether the API server could not ask the one behind it what it serves. What it may have served before cannot be
-    /// listed either.
+    /// Whether the API server could not ask the one behind it what it serves. What it may have served before
+    /// cannot be listed either.
     pub fn is_stale(&self) -> bool {
         self.freshness == "Stale"
     }

@@ -34,8 +34,8 @@ pub enum ClusterError {
     /// The API server cannot be reached or does not speak its protocol.
     #[error("cannot reach the cluster: {0}")]
     Transport(String),
-    /// The API server answered with success and with something that is no answer to the request, or with an object that
-    /// is nested too deep.
+    /// The API server answered with success and with something that is no answer to the request, or with an
+    /// object that is nested too deep.
     #[error("cannot read the cluster's answer: {0}")]
     Answer(String),
     /// The answer was longer than is read.
@@ -67,7 +67,8 @@ impl ClusterError {
         matches!(self, Self::Api { code: 410, .. })
     }
 
-    /// Whether what was sent is larger than the API server, its store, or all annotations of an object may be.
+    /// Whether what was sent is larger than the API server, its store, or all annotations of an object may
+    /// be.
     pub fn is_too_large(&self) -> bool {
         const WORDS: [&str; 3] =
             ["request is too large", "message larger than max", "metadata.annotations: Too long"];

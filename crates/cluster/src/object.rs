@@ -1,8 +1,8 @@
 //! Objects as an API server sends them, however deep they are.
 //!
-//! An API server takes objects of 10,000 levels, and who may create any object with a field that keeps what it does not
-//! know (`helm.valuesObject` of an Application is one) may create such an object. It must not keep the others of its
-//! kind from being read.
+//! An API server takes objects of 10,000 levels, and who may create any object with a field that keeps what
+//! it does not know (`helm.valuesObject` of an Application is one) may create such an object. It must not
+//! keep the others of its kind from being read.
 
 use std::cell::Cell;
 

@@ -40,9 +40,9 @@ struct Failed {
 }
 
 impl Failed {
-    /// The pause before the same request may be sent again; `None` if it must not be. What the server declined
-    /// (429, or any failure with `Retry-After`) was not done; whether a write was done that failed otherwise,
-    /// nobody knows here.
+    /// The pause before the same request may be sent again; `None` if it must not be. What the server
+    /// declined (429, or any failure with `Retry-After`) was not done; whether a write was done that failed
+    /// otherwise, nobody knows here.
     fn pause(&self, method: &Method, attempt: u32) -> Option<Duration> {
         let ClusterError::Api { code, .. } = &self.error else { return None };
         let declined = *code == 429 || (*code >= 500 && self.after.is_some());

@@ -13,14 +13,14 @@ use crate::{
     AppKey, Refresh,
     clusters::is_cluster_secret,
     credentials,
+    destinations::ConnectedCluster,
     engine::Engine,
     installation::Installation,
-    destinations::ConnectedCluster,
-    project_policy::{project_kind, project_name},
-    safeguards::competing_engines,
-    projects::may_free,
-    status_writer::application_kind,
     operation_field,
+    project_policy::{project_kind, project_name},
+    projects::may_free,
+    safeguards::competing_engines,
+    status_writer::application_kind,
 };
 
 /// Changes of live objects are gathered for so long before an Application is looked at.

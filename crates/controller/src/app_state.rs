@@ -16,12 +16,12 @@ use tokio::time::Instant;
 use crate::{
     AppKey, Refresh,
     checkouts::RepositoryRead,
-    engine::{Engine, GATHER_EDITS},
     destinations::ConnectedCluster,
-    server_side_diff::Answers,
-    safeguards::competing_engines::Rival,
+    engine::{Engine, GATHER_EDITS},
     reconcile::Next,
     rendering::Rendering,
+    safeguards::competing_engines::Rival,
+    server_side_diff::Answers,
     sets::SetObservation,
 };
 
@@ -68,8 +68,8 @@ impl Memory {
         [&self.rendering, &self.good, &self.operation].into_iter().flatten()
     }
 
-    /// The rendering of an Application for which nothing was left to do less than that ago, and nothing is known to have
-    /// changed since.
+    /// The rendering of an Application for which nothing was left to do less than that ago, and nothing is
+    /// known to have changed since.
     pub(crate) fn calm(&self, less_than: Duration) -> Option<&Arc<Rendering>> {
         let is_calm = self.calm.as_ref().is_some_and(|(since, _)| since.elapsed() < less_than);
         let served = self.place.as_ref()?.cache.cluster().discovery();
@@ -110,8 +110,8 @@ impl Engine {
         known.rendering = Some(rendering);
     }
 
-    /// How long to wait for sources that could not be had before they are asked for again: seconds at first, for most
-    /// hosts are back soon, and at last as long as one that answers is left alone.
+    /// How long to wait for sources that could not be had before they are asked for again: seconds at first,
+    /// for most hosts are back soon, and at last as long as one that answers is left alone.
     pub(crate) fn pause_after_failures(&self, key: &AppKey, longest: Duration) -> Duration {
         let failures = self.memory().get(key).map_or(0, |known| known.failures);
         let doubled = 2_u32.saturating_pow(failures.saturating_sub(1).min(16));
@@ -166,8 +166,8 @@ impl Engine {
         self.again_in(pause)
     }
 
-    /// What follows a look that ended in a fault of the engine's own: the Application says so, and is looked at again
-    /// later.
+    /// What follows a look that ended in a fault of the engine's own: the Application says so, and is looked
+    /// at again later.
     pub(crate) async fn after_panic(&self, key: &AppKey, panic: &str) -> Next {
         tracing::error!(app = %key.name, panic, "a fault of the engine ended the look at an Application; it is tried again");
         let at = key.of_application();
@@ -319,8 +319,8 @@ impl Engine {
         }
     }
 
-    /// Notes that an Application was written: unless that was the last thing that this engine did for it, it has to be looked
-    /// at as a whole the next time.
+    /// Notes that an Application was written: unless that was the last thing that this engine did for it, it
+    /// has to be looked at as a whole the next time.
     pub(crate) fn written(&self, key: &AppKey, version: &str) {
         if let Some(known) = self.memory().get_mut(key) {
             known.calm.take_if(|(_, calm)| calm != version);
@@ -332,7 +332,12 @@ impl Engine {
     }
 
     /// Notes which objects of a cluster an Application wants.
-    pub(crate) fn index_targets(&self, app: &Application, wants: BTreeSet<ResourceKey>, place: &Arc<ConnectedCluster>) {
+    pub(crate) fn index_targets(
+        &self,
+        app: &Application,
+        wants: BTreeSet<ResourceKey>,
+        place: &Arc<ConnectedCluster>,
+    ) {
         let key = AppKey::from_app(app);
         let mut memory = self.memory();
         let known = memory.entry(key.clone()).or_default();

@@ -1,6 +1,6 @@
-//! What an API server takes or drops wherever it reads an object, but for server-side apply, which fails: without
-//! validation fields that a kind does not have, nulls that the definition of a custom resource does not allow, and items
-//! of a list that have one key.
+//! What an API server takes or drops wherever it reads an object, but for server-side apply, which fails:
+//! without validation fields that a kind does not have, nulls that the definition of a custom resource does
+//! not allow, and items of a list that have one key.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -15,7 +15,8 @@ const UNDECLARED: &str = ": field not declared in schema";
 /// What stands before the first, if there is one only.
 const OBJECT_END: &str = "): ";
 
-/// The object without the fields of which the API server says that they are not declared; `None` if it says so of none.
+/// The object without the fields of which the API server says that they are not declared; `None` if it says
+/// so of none.
 pub(crate) fn without_undeclared(object: &Value, error: &ClusterError) -> Option<Value> {
     let ClusterError::Api { message, .. } = error else { return None };
     let mut out = object.clone();
@@ -28,7 +29,8 @@ pub(crate) fn without_undeclared(object: &Value, error: &ClusterError) -> Option
     is_less.then_some(out)
 }
 
-/// What to do about a field that is not declared, where that is known: SOPS keeps its own beside the object's.
+/// What to do about a field that is not declared, where that is known: SOPS keeps its own beside the
+/// object's.
 pub(crate) fn advice(object: &Value, error: &ClusterError) -> Option<&'static str> {
     let ClusterError::Api { message, .. } = error else { return None };
     let is_sealed = object.at(&["sops", "mac"]).is_some_and(Value::is_string);
@@ -37,8 +39,8 @@ pub(crate) fn advice(object: &Value, error: &ClusterError) -> Option<&'static st
     )
 }
 
-/// Whether the definition of a custom resource has all that the API server says is not declared: the live one, which it
-/// is about to take up, or one that is to be applied.
+/// Whether the definition of a custom resource has all that the API server says is not declared: the live
+/// one, which it is about to take up, or one that is to be applied.
 pub(crate) fn is_declared(
     cache: &LiveCache,
     object: &Value,
@@ -78,7 +80,8 @@ pub(crate) fn applicable<'a>(cache: &LiveCache, object: &'a Value) -> Cow<'a, Va
     }
 }
 
-/// Removes the field at a path such as `.spec.ports[port=80,protocol="TCP"].color`; says whether it was there.
+/// Removes the field at a path such as `.spec.ports[port=80,protocol="TCP"].color`; says whether it was
+/// there.
 fn remove(value: &mut Value, path: &str) -> bool {
     match value {
         Value::Object(map) => {

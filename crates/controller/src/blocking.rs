@@ -5,8 +5,8 @@ use tokio::{
     task::JoinError,
 };
 
-/// Does it on a thread of its own. A runtime of one thread does it itself: virtual time is of such a runtime, and what
-/// happens in it must not depend on how long a thread takes.
+/// Does it on a thread of its own. A runtime of one thread does it itself: virtual time is of such a runtime,
+/// and what happens in it must not depend on how long a thread takes.
 ///
 /// # Errors
 /// It panicked, or the runtime ends.

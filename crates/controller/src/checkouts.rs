@@ -88,7 +88,8 @@ impl<'a> Checkouts<'a> {
         self
     }
 
-    /// The same for an Application of a project: what is declared for that counts, and nothing of other projects.
+    /// The same for an Application of a project: what is declared for that counts, and nothing of other
+    /// projects.
     #[must_use]
     pub fn for_project(mut self, project: &str) -> Self {
         project.clone_into(&mut self.project);
@@ -182,8 +183,8 @@ impl<'a> Checkouts<'a> {
             .collect()
     }
 
-    /// A text that differs whenever what was read differs: of repositories the files count, not the commits. `None` if
-    /// something was fetched of which nothing is noted.
+    /// A text that differs whenever what was read differs: of repositories the files count, not the commits.
+    /// `None` if something was fetched of which nothing is noted.
     pub(crate) fn identity(&self) -> Option<String> {
         if self.fetched.load(Ordering::Relaxed) {
             return None;

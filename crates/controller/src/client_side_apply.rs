@@ -1,14 +1,15 @@
-//! Client-side apply as `kubectl apply` does it, for the few objects that server-side apply refuses though an API server
-//! stores them: items of a list that have one key and each an effect. What was applied is in an annotation (Kubernetes docs,
-//! "Declarative Management of Kubernetes Objects", "How apply calculates differences"), so that what leaves the sources is
-//! removed.
+//! Client-side apply as `kubectl apply` does it, for the few objects that server-side apply refuses though an
+//! API server stores them: items of a list that have one key and each an effect. What was applied is in an
+//! annotation (Kubernetes docs, "Declarative Management of Kubernetes Objects", "How apply calculates
+//! differences"), so that what leaves the sources is removed.
 
 use tiphys_cluster::{ApplyOptions, Cluster, ClusterError};
 use tiphys_diff::{DiffOptions, Fields, applied_form, compare, has_rivals, last_only};
 use tiphys_model::names::{CLIENT_SIDE_APPLY_MANAGER as MANAGER, LAST_APPLIED};
 use tiphys_value::{ObjectExt, Value};
 
-/// Whether an object cannot be applied otherwise. Of custom resources an API server stores none that have such items.
+/// Whether an object cannot be applied otherwise. Of custom resources an API server stores none that have
+/// such items.
 pub(crate) fn is_needed(object: &Value) -> bool {
     let Some(fields) = Fields::built_in(&object.gvk()) else { return false };
     has_rivals(&applied_form(object, Some(fields)), fields)
@@ -77,8 +78,8 @@ fn with_record(object: &Value, applied: &Value) -> Value {
 /// How many bytes the annotations of an object may have (`k8s.io/apimachinery`, `TotalAnnotationSizeLimitB`).
 const MAX_ANNOTATIONS: usize = 262_144;
 
-/// What `kubectl apply` would keep of an object in an annotation, if it is longer than the API server takes. A record that
-/// fits says nothing, and Tiphys keeps none.
+/// What `kubectl apply` would keep of an object in an annotation, if it is longer than the API server takes.
+/// A record that fits says nothing, and Tiphys keeps none.
 pub(crate) fn record_that_is_too_long(object: &Value) -> Option<String> {
     Some(object.to_string()).filter(|record| record.len() > MAX_ANNOTATIONS)
 }

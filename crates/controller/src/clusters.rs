@@ -65,8 +65,8 @@ pub fn declared_cluster(secret: &Value) -> ClusterInfo {
 /// The Secret of the installation.
 pub(crate) const ARGOCD_SECRET: &str = "argocd-secret";
 
-/// The name and key of a Secret that a value refers to: `$secret:key`, or `$key` of the installation's own (Argo CD docs,
-/// "User Management", "Sensitive Data and SSO Client Secrets").
+/// The name and key of a Secret that a value refers to: `$secret:key`, or `$key` of the installation's own
+/// (Argo CD docs, "User Management", "Sensitive Data and SSO Client Secrets").
 pub(crate) fn secret_reference(value: &str) -> Option<(&str, &str)> {
     let reference = value.strip_prefix('$')?;
     Some(reference.split_once(':').unwrap_or((ARGOCD_SECRET, reference)))

@@ -21,13 +21,13 @@ use tokio::{
 use crate::{
     AppKey, Refresh,
     affected_apps::{follow_home, route},
+    destinations::{ConnectedCluster, Places},
     engine::{Engine, GATHER_EDITS},
+    idle::Sightings,
     installation::Installation,
     metrics::Metrics,
-    destinations::{ConnectedCluster, Places},
     projects::follow_projects,
     queue::Queue,
-    idle::Sightings,
     sets::Sets,
     settings::Settings,
     webhook::WebhookError,
@@ -59,7 +59,13 @@ impl Controller {
         let cache = LiveCache::start(cluster, move |object| tracking.owner(object)).await?;
         let changes = cache.subscribe();
         cache.ready().await;
-        let home = ConnectedCluster::new(names::IN_CLUSTER_SERVER, true, cache.clone(), kube_version, settings.workers);
+        let home = ConnectedCluster::new(
+            names::IN_CLUSTER_SERVER,
+            true,
+            cache.clone(),
+            kube_version,
+            settings.workers,
+        );
         let engine = Arc::new(Engine {
             cache,
             repositories,
@@ -113,8 +119,8 @@ impl Controller {
         self.engine.may_tell(header)
     }
 
-    /// Takes up what a Git host tells of a push: `header` gives the request's headers by their names in lower case. How
-    /// many Applications and ApplicationSets are looked at for it.
+    /// Takes up what a Git host tells of a push: `header` gives the request's headers by their names in lower
+    /// case. How many Applications and ApplicationSets are looked at for it.
     ///
     /// # Errors
     /// No host that is known says so, or it does not prove what `argocd-secret` has for it.
@@ -148,8 +154,8 @@ impl Controller {
         }
     }
 
-    /// Whether an Application's sources could not be had: nothing is fetched, a host does not answer, a plugin would
-    /// have to run.
+    /// Whether an Application's sources could not be had: nothing is fetched, a host does not answer, a
+    /// plugin would have to run.
     pub fn is_out_of_reach(&self, key: &AppKey) -> bool {
         self.engine.is_out_of_reach(key)
     }
@@ -185,8 +191,8 @@ impl Drop for Controller {
     }
 }
 
-/// Hands Applications to workers. What they are at ends with it: an engine that was dropped must write nothing more
-/// beside the one that takes over.
+/// Hands Applications to workers. What they are at ends with it: an engine that was dropped must write
+/// nothing more beside the one that takes over.
 async fn work(engine: Arc<Engine>) {
     let workers = Arc::new(Semaphore::new(engine.settings.workers));
     let mut looks = JoinSet::new();
@@ -223,8 +229,8 @@ async fn work(engine: Arc<Engine>) {
     }
 }
 
-/// What a look leads to, or what it panicked with: a fault of ours at one Application must not keep it from being looked
-/// at again, nor end the others.
+/// What a look leads to, or what it panicked with: a fault of ours at one Application must not keep it from
+/// being looked at again, nor end the others.
 async fn unbroken<T>(look: impl Future<Output = T>) -> Result<T, String> {
     AssertUnwindSafe(look).catch_unwind().await.map_err(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);

@@ -60,8 +60,9 @@ impl Engine {
         self.add_all(Refresh::Sources);
     }
 
-    /// The addresses of the repositories whose Secrets say that they are for a project. A template of credentials is no
-    /// repository. A registry is named with its scheme and, as Applications name it that have a chart of it, without.
+    /// The addresses of the repositories whose Secrets say that they are for a project. A template of
+    /// credentials is no repository. A registry is named with its scheme and, as Applications name it that
+    /// have a chart of it, without.
     pub(crate) fn repositories_of(&self, project: &str) -> Vec<String> {
         let known = self.credentials.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let own = known.iter().filter(|entry| entry.exact && entry.project == project);
@@ -100,7 +101,8 @@ fn declared(cache: &LiveCache, namespace: &str) -> Vec<DeclaredAccess> {
     all
 }
 
-/// What a Secret of a repository with these fields would declare, with the authorities and keys of hosts that are known.
+/// What a Secret of a repository with these fields would declare, with the authorities and keys of hosts that
+/// are known.
 pub(crate) fn of_fields(
     cache: &LiveCache,
     namespace: &str,

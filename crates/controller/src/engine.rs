@@ -18,15 +18,15 @@ use tokio::{sync::Notify, time::Instant};
 
 use crate::{
     AppKey, Refresh,
-    installation::{Installation, Shared},
-    source_integrity::Keys,
     app_state::Memory,
-    metrics::Metrics,
     destinations::Places,
-    queue::Queue,
     idle::Sightings,
+    installation::{Installation, Shared},
+    metrics::Metrics,
+    queue::Queue,
     sets::{Sets, set_kind},
     settings::Settings,
+    source_integrity::Keys,
     status_writer::application_kind,
 };
 

@@ -10,9 +10,9 @@ use tiphys_sync::{Action, ApplyMethod, Batch, Done, Failure, Outcome, Verb};
 use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey, Value, json};
 
 use crate::{
+    apply_fixups::{advice, applicable, is_declared, without_undeclared},
     client_side_apply, field_migration,
     status_writer::bounded,
-    apply_fixups::{advice, applicable, is_declared, without_undeclared},
 };
 
 /// How many actions of one group run at once.
@@ -20,8 +20,8 @@ const PARALLEL: usize = 16;
 /// How long a deletion that precedes a creation may take.
 const RECREATE_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Carries out a batch, group after group, by the requests of `cluster`: that of the cache, perhaps as somebody
-/// else.
+/// Carries out a batch, group after group, by the requests of `cluster`: that of the cache, perhaps as
+/// somebody else.
 pub(crate) async fn execute(cache: &LiveCache, cluster: &Cluster, batch: Batch) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
     let brought: Vec<Arc<Value>> = batch.iter().flatten().filter_map(definition).collect();
@@ -297,7 +297,10 @@ mod tests {
 
     #[test]
     fn objects_are_named_as_kubectl_names_them() {
-        assert_eq!(display_name(&GroupVersionKind::new("apps", "v1", "Deployment"), "a"), "deployment.apps/a");
+        assert_eq!(
+            display_name(&GroupVersionKind::new("apps", "v1", "Deployment"), "a"),
+            "deployment.apps/a"
+        );
         assert_eq!(display_name(&GroupVersionKind::new("", "v1", "ConfigMap"), "a"), "configmap/a");
     }
 

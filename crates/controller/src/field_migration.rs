@@ -1,11 +1,12 @@
-//! Taking over fields from managers before us, as `kubectl apply --server-side` does from that of client-side apply: else
-//! a field that leaves the sources would stay because its old manager still owns it.
+//! Taking over fields from managers before us, as `kubectl apply --server-side` does from that of client-side
+//! apply: else a field that leaves the sources would stay because its old manager still owns it.
 
 use tiphys_cluster::{Cluster, ClusterError, PatchType};
 use tiphys_model::names;
 use tiphys_value::{GroupVersionKind, Map, ObjectExt, ResourceKey, Value, json};
 
-/// Makes us the applier of every field that the named managers hold, however they wrote it and in whatever version.
+/// Makes us the applier of every field that the named managers hold, however they wrote it and in whatever
+/// version.
 pub(crate) async fn take_over(
     cluster: &Cluster,
     gvk: &GroupVersionKind,

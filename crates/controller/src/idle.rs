@@ -1,5 +1,5 @@
-//! An engine at rest: who has nothing to do is only asked whether its sources have moved, and what nobody asks for takes
-//! less memory.
+//! An engine at rest: who has nothing to do is only asked whether its sources have moved, and what nobody
+//! asks for takes less memory.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -11,16 +11,17 @@ use tiphys_value::ResourceKey;
 use tokio::time::Instant;
 
 use crate::{
-    AppKey, Refresh, blocking::blocking, engine::Engine, app_state::Memory, reconcile::Next, rendering::Rendering,
-    targets::Targets,
+    AppKey, Refresh, app_state::Memory, blocking::blocking, engine::Engine, reconcile::Next,
+    rendering::Rendering, targets::Targets,
 };
 
-/// How long an Application at rest is not looked at as a whole. Every change that concerns it leads to such a look;
-/// this is for what changes by time alone, such as the verdict of a health rule.
+/// How long an Application at rest is not looked at as a whole. Every change that concerns it leads to such a
+/// look; this is for what changes by time alone, such as the verdict of a health rule.
 const WHOLE_LOOK: Duration = Duration::from_secs(3600);
 
-/// How long it counts that a revision of a repository was seen to be where it was: thousands of Applications read the same one,
-/// and to open a repository takes longer than all else that is done for an Application at rest.
+/// How long it counts that a revision of a repository was seen to be where it was: thousands of Applications
+/// read the same one, and to open a repository takes longer than all else that is done for an Application at
+/// rest.
 const SEEN: Duration = Duration::from_secs(2);
 
 /// When revisions of repositories were last seen at a commit.
@@ -47,14 +48,15 @@ impl Sightings {
     }
 }
 
-/// Whether an object may rest. All Secrets are looked through again and again, and most of one is a few long texts, which
-/// take no more memory than what they are packed into.
+/// Whether an object may rest. All Secrets are looked through again and again, and most of one is a few long
+/// texts, which take no more memory than what they are packed into.
 fn may_rest(key: &ResourceKey) -> bool {
     !(key.group.is_empty() && key.kind == "Secret")
 }
 
 impl Engine {
-    /// What follows for an Application at rest whose sources are where they were; `None` if it has to be looked at.
+    /// What follows for an Application at rest whose sources are where they were; `None` if it has to be
+    /// looked at.
     pub(crate) async fn unmoved(self: &Arc<Self>, key: &AppKey) -> Option<Next> {
         if self.settings.sync.compat || self.hardened(key, Refresh::Sources) == Refresh::Hard {
             return None;

@@ -84,7 +84,7 @@ impl Installation {
     }
 
     /// What a cluster's ConfigMaps say, before anything of it is followed. One that cannot be read, in a
-    /// cluster that does not let us, is as good as none.
+    /// cluster that does not let us, is equivalent to none.
     pub async fn first(cluster: &Cluster, settings: &Settings) -> ArgoSettings {
         let kind = GroupVersionKind::new("", "v1", "ConfigMap");
         let Ok(resource) = cluster.resource(&kind).await else { return ArgoSettings::default() };
@@ -149,8 +149,8 @@ impl Installation {
             || patterns.iter().any(|pattern| glob::matches_or_regex(pattern, namespace))
     }
 
-    /// How a target differs from its live object, by the rules of the Application and of everywhere. `schema` is that of
-    /// a custom resource. A prediction of the API server takes the place of our own.
+    /// How a target differs from its live object, by the rules of the Application and of everywhere. `schema`
+    /// is that of a custom resource. A prediction of the API server takes the place of our own.
     pub fn differ(
         &self,
         app: &Application,
@@ -175,9 +175,9 @@ impl Installation {
         self.with_options(app, target, |options| tiphys_diff::respect_ignored(target, live, options))
     }
 
-    /// Why it is not known whether an Application is as it should be: a rule for what to ignore cannot be used. As
-    /// in Argo CD, any of its own counts; of those of everywhere only one that concerns its targets, for a slip in
-    /// a ConfigMap is not to stop every Application.
+    /// Why it is not known whether an Application is as it should be: a rule for what to ignore cannot be
+    /// used. As in Argo CD, any of its own counts; of those of everywhere only one that concerns its targets,
+    /// for a slip in a ConfigMap is not to stop every Application.
     pub fn ignore_fault(&self, app: &Application, targets: &[Arc<Value>]) -> Option<IgnoreError> {
         let own = IgnoreRules::check(&app.spec.ignore_differences).err();
         own.or_else(|| {

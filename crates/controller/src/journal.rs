@@ -1,5 +1,5 @@
-//! What happened to an Application between two writes of its status, as log lines and Kubernetes Events with Argo CD's
-//! reasons: nobody has to ask at the right moment to learn of it.
+//! What happened to an Application between two writes of its status, as log lines and Kubernetes Events with
+//! Argo CD's reasons: nobody has to ask at the right moment to learn of it.
 
 use std::collections::BTreeSet;
 

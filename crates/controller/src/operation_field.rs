@@ -1,5 +1,6 @@
-//! The field `operation` of an Application. As Argo CD leaves it, it stays until the operation ends (controller
-//! `setOperationState`): by it other programs know that one is under way, and who takes it away wants to be rid of it.
+//! The field `operation` of an Application. As Argo CD leaves it, it stays until the operation ends
+//! (controller `setOperationState`): by it other programs know that one is under way, and who takes it away
+//! wants to be rid of it.
 
 use tiphys_model::{Application, Operation, OperationPhase};
 use tiphys_value::{ObjectExt, Value, json};
@@ -25,7 +26,8 @@ pub(crate) fn asks_for_its_own(object: &Value) -> bool {
     is_under_way(object) && object.get("operation") == object.at(&["status", "operationState", "operation"])
 }
 
-/// Whether an operation that is asked for is the one that is under way, whose retries may have taken another revision.
+/// Whether an operation that is asked for is the one that is under way, whose retries may have taken another
+/// revision.
 fn is_same(asked: &Operation, running: &Operation) -> bool {
     let without_revision = |operation: &Operation| {
         let mut operation = operation.clone();
@@ -41,7 +43,8 @@ fn is_same(asked: &Operation, running: &Operation) -> bool {
     }
 }
 
-/// The operation that somebody took away between two states of an Application: its state, or the request for it.
+/// The operation that somebody took away between two states of an Application: its state, or the request for
+/// it.
 pub(crate) fn taken_away(old: &Value, new: &Value) -> Option<Operation> {
     let without_state = new.at(&["status", "operationState"]).is_none_or(Value::is_null);
     let is_gone = match without_state {
@@ -55,7 +58,8 @@ pub(crate) fn taken_away(old: &Value, new: &Value) -> Option<Operation> {
     serde_json::from_value(state.clone()).ok()
 }
 
-/// Takes out of an Application the request for what is under way, so that what is left of it is asked for since.
+/// Takes out of an Application the request for what is under way, so that what is left of it is asked for
+/// since.
 pub(crate) fn without_running(app: &mut Application) {
     let state = app.status.operation_state.as_ref().filter(|state| !state.phase.is_completed());
     if state.zip(app.operation.as_ref()).is_some_and(|(state, asked)| is_same(asked, &state.operation)) {
@@ -88,8 +92,8 @@ impl Engine {
         }
     }
 
-    /// Ends what somebody has taken away of an Application: without its state it is not begun again, without the request
-    /// it is terminated.
+    /// Ends what somebody has taken away of an Application: without its state it is not begun again, without
+    /// the request it is terminated.
     pub(crate) fn respect_taking_away(&self, key: &AppKey, app: &mut Application) {
         let Some(gone) = self.memory().get(key).and_then(|known| known.taken_away.clone()) else { return };
         let is_asked = app.operation.as_ref().is_some_and(|asked| is_same(asked, &gone));

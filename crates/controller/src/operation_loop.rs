@@ -13,15 +13,15 @@ use tiphys_value::{ObjectExt, ResourceKey, Value};
 
 use crate::{
     AppKey, Refresh,
+    destinations::ConnectedCluster,
     engine::Engine,
     executor::execute,
     live_state::Kinds,
-    destinations::ConnectedCluster,
-    safeguards::wait_cycles,
+    operation_field::without_newer,
     reconcile::{Compared, Next, is_running, note_generated, own_key},
     rendering::Rendering,
+    safeguards::wait_cycles,
     status_writer::{application_kind, application_resource, bounded},
-    operation_field::without_newer,
 };
 
 /// How many steps one look may take; a plan that never comes to rest is given time to others.
@@ -80,8 +80,8 @@ impl Engine {
             let SyncStep { state: planned, batch, requeue_at } = self.plan(app, &state, &compared);
             state = planned;
             if state.is_completed() {
-                // What the end cleans up comes before it is written: who dies in between does it again. What does not
-                // succeed of it changes no verdict.
+                // What the end cleans up comes before it is written: who dies in between does it again. What
+                // does not succeed of it changes no verdict.
                 let outcomes = execute(&compared.place.cache, acting, batch.clone()).await;
                 self.metrics.acted(app, &outcomes);
                 note_generated(app, &state, &compared.comparison);
@@ -125,8 +125,8 @@ impl Engine {
         Next::at_once()
     }
 
-    /// Puts into the status what an operation that ends has brought about. One of another revision is compared with what
-    /// the sources want now.
+    /// Puts into the status what an operation that ends has brought about. One of another revision is
+    /// compared with what the sources want now.
     async fn show_outcome(&self, key: &AppKey, app: &mut Application, compared: &Compared) {
         let Some(newest) = self.known_rendering(key).filter(|known| known.targets.is_ok()) else { return };
         let is_current = newest.has_the_targets_of(&compared.rendering);
@@ -353,7 +353,8 @@ impl Engine {
             let key = AppKey { namespace: child.namespace.clone(), name: child.name.clone() };
             self.settings.pass_out_of_reach && self.is_out_of_reach(&key)
         };
-        let never_await = own.as_ref().map(|own| wait_cycles::never_awaited(&self.cache, own, children, passes));
+        let never_await =
+            own.as_ref().map(|own| wait_cycles::never_awaited(&self.cache, own, children, passes));
         let mut never_await = never_await.unwrap_or_default();
         let claims = targets.iter().filter(|target| target.kind() == "PersistentVolumeClaim");
         let claims = claims.map(|claim| (target_key(claim, namespace, &kinds), &**claim));
@@ -422,8 +423,8 @@ impl Engine {
         written
     }
 
-    /// Whether somebody has taken away the operation of an Application, as people do to be rid of one: asked of the API
-    /// server, as what is known here may be of before it began.
+    /// Whether somebody has taken away the operation of an Application, as people do to be rid of one: asked
+    /// of the API server, as what is known here may be of before it began.
     async fn was_taken_away(&self, key: &AppKey) -> bool {
         let Ok(resource) = application_resource(self.cache.cluster()).await else { return false };
         let now = self.cache.cluster().get(&resource, &key.namespace, &key.name).await;

@@ -1,5 +1,5 @@
-//! Objects of a destination namespace that no Application has (Argo CD docs, "Orphaned Resources Monitoring").
-//! They are looked for only where a project asks for it: that takes a walk through all objects.
+//! Objects of a destination namespace that no Application has (Argo CD docs, "Orphaned Resources
+//! Monitoring"). They are looked for only where a project asks for it: that takes a walk through all objects.
 
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -28,8 +28,8 @@ pub(crate) struct Policy {
     cluster_project: String,
 }
 
-/// What Secrets declare for one project. It may use that without listing it (Argo CD docs, "Project scoped Repositories
-/// and Clusters"); what it denies stays denied.
+/// What Secrets declare for one project. It may use that without listing it (Argo CD docs, "Project scoped
+/// Repositories and Clusters"); what it denies stays denied.
 #[derive(Default)]
 struct Scoped {
     /// Addresses of repositories.
@@ -238,7 +238,8 @@ impl Policy {
         self.asks(app, attempt, now).unwrap_or(false)
     }
 
-    /// What is said of time zones of the sync windows of an Application that nobody knows: their schedules go by UTC.
+    /// What is said of time zones of the sync windows of an Application that nobody knows: their schedules go
+    /// by UTC.
     pub fn unknown_zones(&self, app: &Application) -> Vec<String> {
         let windows = self.project.spec.sync_windows.iter();
         let unknown = windows.filter(|window| window.has_unknown_zone() && window.concerns(app));

@@ -1,5 +1,5 @@
-//! AppProjects that are deleted: one with a finalizer stays until no Application refers to it any more (Argo CD docs,
-//! "Projects"; controller `finalizeProjectDeletion`).
+//! AppProjects that are deleted: one with a finalizer stays until no Application refers to it any more (Argo
+//! CD docs, "Projects"; controller `finalizeProjectDeletion`).
 
 use std::{sync::Arc, time::Duration};
 
@@ -43,7 +43,8 @@ fn is_held(project: &Value) -> bool {
 }
 
 impl Engine {
-    /// Takes the finalizer of every deleted project that no Application refers to; `false` if one could not be taken.
+    /// Takes the finalizer of every deleted project that no Application refers to; `false` if one could not
+    /// be taken.
     async fn release_projects(&self) -> bool {
         if self.settings.shadow.is_some() {
             return true;

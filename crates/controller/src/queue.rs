@@ -72,8 +72,8 @@ struct State {
     closed: bool,
 }
 
-/// After so many Applications with an operation under way comes another one, if one is due: however many there are that do
-/// not come to rest, all others are looked at.
+/// After so many Applications with an operation under way comes another one, if one is due: however many
+/// there are that do not come to rest, all others are looked at.
 const BEGUN_IN_TURN: usize = 3;
 
 impl State {
@@ -87,8 +87,8 @@ impl State {
         order.iter().find(|(_, key)| !self.running.contains(key)).cloned()
     }
 
-    /// Who comes next: what was begun is brought to an end before more is begun, which takes the least memory, and everybody
-    /// but the last is done sooner.
+    /// Who comes next: what was begun is brought to an end before more is begun, which takes the least
+    /// memory, and everybody but the last is done sooner.
     fn next(&self, now: Instant) -> Option<(Instant, AppKey)> {
         let (begun, other) = (self.first(&self.begun_order), self.first(&self.order));
         match (begun, other) {

@@ -18,16 +18,16 @@ use tiphys_value::{GroupKind, Map, ObjectExt, ResourceKey, Value};
 
 use crate::{
     AppKey, Refresh,
+    destinations::{Absent, ConnectedCluster},
     engine::Engine,
     live_state::{self, Kinds},
-    orphans,
-    destinations::{Absent, ConnectedCluster},
-    project_policy::{Policy, engine_namespace},
-    server_side_diff::Predictions,
-    safeguards::{blockers, reverted_changes, prune_guard, object_owners, pause},
-    rendering::Rendering,
-    status_fields::{note_left, set_conditions},
     operation_field::without_running,
+    orphans,
+    project_policy::{Policy, engine_namespace},
+    rendering::Rendering,
+    safeguards::{blockers, object_owners, pause, prune_guard, reverted_changes},
+    server_side_diff::Predictions,
+    status_fields::{note_left, set_conditions},
 };
 
 /// How long after a look at closed sync windows the next one follows: schedules count minutes.
@@ -195,7 +195,8 @@ impl Engine {
         next
     }
 
-    /// An Application whose spec is not valid: nothing is done for it, and whoever asks for an operation is told.
+    /// An Application whose spec is not valid: nothing is done for it, and whoever asks for an operation is
+    /// told.
     fn refuse_spec(&self, key: &AppKey, app: &mut Application, faults: Vec<String>) -> Next {
         let invalid = |fault| Condition::new(ConditionType::InvalidSpecError, fault);
         self.set_unknown(app);
@@ -204,8 +205,8 @@ impl Engine {
         Next::default()
     }
 
-    /// Compares with what is in force: where the sources do not render, the last good state of the same spec, so
-    /// that what is changed in the cluster is still healed.
+    /// Compares with what is in force: where the sources do not render, the last good state of the same spec,
+    /// so that what is changed in the cluster is still healed.
     async fn compare_in_force(
         &self,
         key: &AppKey,
@@ -304,7 +305,8 @@ impl Engine {
         let namespace = &app.spec.destination.namespace;
         let also = live_state::also_concerned(app);
         let installation = self.installation();
-        let live = live_state::gather(&place.cache, &installation, &instance, namespace, &targets, &also).await;
+        let live =
+            live_state::gather(&place.cache, &installation, &instance, namespace, &targets, &also).await;
         let predictions = self.predictions(app, &installation, &targets, &live, place).await;
         let kinds = Kinds(place.cache.cluster().discovery());
         let mut wanted = live_state::target_keys(&targets, namespace, &kinds);
@@ -416,8 +418,8 @@ impl Engine {
     }
 
     /// Remote repositories tell nobody of new commits; they are asked at intervals that differ from
-    /// Application to Application, or only when somebody asks if the interval is zero. What could not be had is
-    /// asked for sooner.
+    /// Application to Application, or only when somebody asks if the interval is zero. What could not be had
+    /// is asked for sooner.
     pub(crate) fn follow_remotes(&self, key: &AppKey, rendering: &Rendering) -> Next {
         let installation = self.installation();
         let (interval, hard) = (installation.refresh, installation.argo.reconciliation.hard);

@@ -15,10 +15,10 @@ use crate::{
     AppKey, Checkouts, Refresh,
     blocking::blocking,
     checkouts::RepositoryRead,
-    engine::Engine,
-    source_integrity::{Asked, Integrity},
     destinations::ConnectedCluster,
+    engine::Engine,
     project_policy::or_default,
+    source_integrity::{Asked, Integrity},
     targets::Targets,
 };
 
@@ -78,7 +78,8 @@ impl Rendering {
         reads.iter().any(|read| read.url == url && read.revision == revision && read.commit == commit)
     }
 
-    /// What it has to be asked for whether it is still true; `None` if that cannot be asked without rendering.
+    /// What it has to be asked for whether it is still true; `None` if that cannot be asked without
+    /// rendering.
     pub(crate) fn asked_for(&self) -> Option<(&str, &[RepositoryRead])> {
         let project = or_default(self.inputs.str_at(&["project"]).unwrap_or_default());
         Some((project, self.reads.as_deref()?)).filter(|_| self.targets.is_ok())
@@ -94,8 +95,8 @@ impl Rendering {
         self.inputs == other.inputs
     }
 
-    /// Whether it would be answered as it was by what a cluster serves now. Why something did not render, nobody
-    /// knows: often a chart says that it misses a kind.
+    /// Whether it would be answered as it was by what a cluster serves now. Why something did not render,
+    /// nobody knows: often a chart says that it misses a kind.
     pub(crate) fn is_answered_by(&self, now: &Arc<Discovery>) -> bool {
         let answered = |(version, answer): (&String, &bool)| {
             version != Questions::ALL && now.has_api_version(version) == *answer
@@ -174,15 +175,16 @@ impl Engine {
         made
     }
 
-    /// Whether an Application is left alone for a while because limits of the kernel ended its rendering again and again:
-    /// what takes all of a worker's time and memory every few minutes is taken from the others. News that somebody
-    /// brings, a change of its spec and a hard refresh still count.
+    /// Whether an Application is left alone for a while because limits of the kernel ended its rendering
+    /// again and again: what takes all of a worker's time and memory every few minutes is taken from the
+    /// others. News that somebody brings, a change of its spec and a hard refresh still count.
     pub(crate) fn is_set_aside(&self, key: &AppKey) -> bool {
         let is_recent = |known: &Arc<Rendering>| known.rendered_at.elapsed() < SET_ASIDE;
         self.known_rendering(key).filter(is_recent).is_some_and(|known| known.ends >= ENDS)
     }
 
-    /// The level of a look: a hard one if `timeout.hard.reconciliation` has passed since the Application was rendered.
+    /// The level of a look: a hard one if `timeout.hard.reconciliation` has passed since the Application was
+    /// rendered.
     pub(crate) fn hardened(&self, key: &AppKey, level: Refresh) -> Refresh {
         let every = self.installation().argo.reconciliation.hard;
         let known = self.known_rendering(key).filter(|_| !every.is_zero() && level == Refresh::Sources);
@@ -190,8 +192,8 @@ impl Engine {
         if is_due { Refresh::Hard } else { level }
     }
 
-    /// Asks the repositories of a rendering for the commits of today, and whether what was read of them stands
-    /// there as it was; `None` if it has to be rendered again.
+    /// Asks the repositories of a rendering for the commits of today, and whether what was read of them
+    /// stands there as it was; `None` if it has to be rendered again.
     async fn ask_again(self: &Arc<Self>, known: Arc<Rendering>, integrity: Integrity) -> Option<Rendering> {
         let engine = self.clone();
         blocking(move || engine.ask_again_now(&known, &integrity)).await.unwrap_or_default()
@@ -257,7 +259,11 @@ impl Engine {
     }
 
     /// Renders an Application for a cluster, on a thread that may block.
-    pub(crate) async fn render(self: &Arc<Self>, app: &Application, place: &Arc<ConnectedCluster>) -> Arc<Rendering> {
+    pub(crate) async fn render(
+        self: &Arc<Self>,
+        app: &Application,
+        place: &Arc<ConnectedCluster>,
+    ) -> Arc<Rendering> {
         self.metrics.rendered(true);
         let (engine, app, place) = (self.clone(), app.clone(), place.clone());
         let task = blocking(move || {

@@ -1,5 +1,5 @@
-//! Server-side diff (Argo CD docs, "Diff Strategies"): what the API server would make of each target, asked by
-//! a dry run, for Applications that want to be compared that way. An answer serves until its target or its
+//! Server-side diff (Argo CD docs, "Diff Strategies"): what the API server would make of each target, asked
+//! by a dry run, for Applications that want to be compared that way. An answer serves until its target or its
 //! live object changes.
 
 use std::{
@@ -14,8 +14,8 @@ use tiphys_sync::{LiveObject, target_key};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
 use crate::{
-    AppKey, client_side_apply, engine::Engine, installation::Installation, live_state::Kinds, destinations::ConnectedCluster,
-    apply_fixups::applicable,
+    AppKey, apply_fixups::applicable, client_side_apply, destinations::ConnectedCluster, engine::Engine,
+    installation::Installation, live_state::Kinds,
 };
 
 /// How many dry runs of one Application are under way at once.
@@ -101,7 +101,12 @@ impl Engine {
                 Some((at, target.clone(), version, answer))
             })
             .collect();
-        let ask = |(at, target, version, answer): (ResourceKey, Arc<Value>, String, Option<CachedPrediction>)| async move {
+        let ask = |(at, target, version, answer): (
+            ResourceKey,
+            Arc<Value>,
+            String,
+            Option<CachedPrediction>,
+        )| async move {
             match answer {
                 Some(known) => (at, Ok(known)),
                 None => {

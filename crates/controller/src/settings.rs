@@ -23,7 +23,8 @@ pub enum Destinations {
     Apart,
 }
 
-/// Opens declared clusters by other means than their address: embedded ones, by the address that stands for them.
+/// Opens declared clusters by other means than their address: embedded ones, by the address that stands for
+/// them.
 #[derive(Clone)]
 pub struct Opener(Arc<Open>);
 
@@ -80,14 +81,15 @@ pub struct Settings {
     pub renderers: Option<Renderers>,
     /// How often remote repositories are asked for news.
     pub refresh: Duration,
-    /// Nobody waits for Applications whose sources cannot be had: where a repository is tried out away from the
-    /// hosts that it names, what comes after them is tried too.
+    /// Nobody waits for Applications whose sources cannot be had: where a repository is tried out away from
+    /// the hosts that it names, what comes after them is tried too.
     pub pass_out_of_reach: bool,
     /// How long what was pruned is kept as a record; zero keeps none.
     pub tombstones: Duration,
     /// Where time comes from.
     pub clock: Clock,
-    /// How long nobody has to have asked for an object until it is kept in less memory; `None` keeps all as they are.
+    /// How long nobody has to have asked for an object until it is kept in less memory; `None` keeps all as
+    /// they are.
     pub rest_after: Option<Duration>,
     /// What happens to Applications is recorded as Kubernetes Events.
     pub events: bool,

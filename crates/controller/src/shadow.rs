@@ -12,7 +12,7 @@ use tiphys_model::{Application, HealthCode, SyncStatusCode};
 use tiphys_sync::AutoSync;
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
-use crate::{AppKey, Refresh, engine::Engine, finalize::Members, destinations::Absent, reconcile::Next};
+use crate::{AppKey, Refresh, destinations::Absent, engine::Engine, finalize::Members, reconcile::Next};
 
 /// What the engine would do, were it in charge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

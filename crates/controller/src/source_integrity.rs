@@ -1,5 +1,5 @@
-//! Whether what is read for a project has the signatures that the project demands (Argo CD docs, "Git GnuPG signature
-//! verification"; the words are those of `util/sourceintegrity`).
+//! Whether what is read for a project has the signatures that the project demands (Argo CD docs, "Git GnuPG
+//! signature verification"; the words are those of `util/sourceintegrity`).
 
 use std::{
     collections::BTreeSet,
@@ -69,8 +69,8 @@ impl Integrity {
         }
     }
 
-    /// Refuses a checkout that lacks signatures. Returns whether all that is demanded was looked at: what was given as it
-    /// is has no commit that could be signed.
+    /// Refuses a checkout that lacks signatures. Returns whether all that is demanded was looked at: what was
+    /// given as it is has no commit that could be signed.
     ///
     /// # Errors
     /// With whose are missing or wrong, or why it cannot be told.
@@ -94,7 +94,8 @@ impl Integrity {
     }
 }
 
-/// What is wrong with signatures, at most [`MAX_PROBLEMS`] of it, and of each key that commits are signed with once.
+/// What is wrong with signatures, at most [`MAX_PROBLEMS`] of it, and of each key that commits are signed
+/// with once.
 fn problems(policy: &SignaturePolicy, signed: &[Signed]) -> Vec<String> {
     let mut told = BTreeSet::new();
     let faulty = signed.iter().filter_map(|signed| Some((signed, problem(policy, signed)?)));
@@ -124,8 +125,8 @@ impl Engine {
         self.integrity_of_project(app.project(), &places)
     }
 
-    /// What a project demands that lies in the first of some namespaces that has it. One that cannot be read demands
-    /// nothing here: no Application of it is looked at.
+    /// What a project demands that lies in the first of some namespaces that has it. One that cannot be read
+    /// demands nothing here: no Application of it is looked at.
     pub(crate) fn integrity_of_project(&self, name: &str, places: &[&str]) -> Integrity {
         // Of hardly any project anything is demanded, and this is asked at every look.
         let says = |object: &Arc<Value>| {

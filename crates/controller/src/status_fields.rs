@@ -65,7 +65,8 @@ impl Engine {
 
     pub(crate) fn set_unknown(&self, app: &mut Application) {
         app.status.sync.status = SyncStatusCode::Unknown;
-        // The spec was looked at, though nothing came of it: who waits for the Application need not wait for that.
+        // The spec was looked at, though nothing came of it: who waits for the Application need not wait for
+        // that.
         app.status.sync.compared_to = Some(ComparedTo::from_spec(&app.spec));
         app.status.reconciled_at = Some(Time::from(self.now()));
         set_health(app, HealthCode::Unknown, self.now());
@@ -135,8 +136,8 @@ impl Engine {
         }
     }
 
-    /// An Application whose status does not fit in an object still gets one that says so; what it did ends there, for
-    /// nobody could follow it.
+    /// An Application whose status does not fit in an object still gets one that says so; what it did ends
+    /// there, for nobody could follow it.
     async fn report_too_large(&self, key: &AppKey, before: &Value, full: &Value, error: &ClusterError) {
         let objects = full.at(&["status", "resources"]).and_then(Value::as_array).map_or(0, Vec::len);
         let message = status_writer::bounded(format!(

@@ -9,11 +9,12 @@ use crate::AppKey;
 /// The name under which the engine writes the fields of an Application that are its own.
 pub(crate) const FIELD_MANAGER: &str = "tiphys-controller";
 
-/// The longest message of a status, in bytes: the API server takes no object larger than 1.5 MiB, and a message that
-/// cannot be written tells nobody anything.
+/// The longest message of a status, in bytes: the API server takes no object larger than 1.5 MiB, and a
+/// message that cannot be written tells nobody anything.
 const MAX_MESSAGE: usize = 8 << 10;
 
-/// A message as a status may carry it: of a longer one the beginning and the end, where the API server says why.
+/// A message as a status may carry it: of a longer one the beginning and the end, where the API server says
+/// why.
 pub(crate) fn bounded(message: String) -> String {
     if message.len() <= MAX_MESSAGE {
         return message;
@@ -86,8 +87,9 @@ async fn patch_application_by(
     Ok(written)
 }
 
-/// The patch that leads from one value to another; `None` if they are equal. A merge patch, which leaves alone what others
-/// change meanwhile; where a null is to be written, which that would take for a removal, a JSON patch of what is `stored`.
+/// The patch that leads from one value to another; `None` if they are equal. A merge patch, which leaves
+/// alone what others change meanwhile; where a null is to be written, which that would take for a removal, a
+/// JSON patch of what is `stored`.
 pub(crate) fn change(before: &Value, stored: &Value, after: &Value) -> Option<(PatchType, Value)> {
     let patch = merge_patch(before, after, 0)?;
     if !writes_null(before, after) {

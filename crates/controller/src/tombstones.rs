@@ -1,5 +1,5 @@
-//! What pruning deletes is kept for some time, so that it can be brought back (`tiphys app undo`). The records
-//! are Secrets of the engine's namespace, because what was pruned may have been one.
+//! What pruning deletes is kept for some time, so that it can be brought back (`tiphys app undo`). The
+//! records are Secrets of the engine's namespace, because what was pruned may have been one.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,7 +12,7 @@ use tiphys_model::{Application, Time, Timestamp, names};
 use tiphys_sync::{Batch, LiveObject, Verb};
 use tiphys_value::{GroupKind, GroupVersionKind, Map, ObjectExt, ResourceKey, Value, json};
 
-use crate::{engine::Engine, destinations::ConnectedCluster};
+use crate::{destinations::ConnectedCluster, engine::Engine};
 
 /// How many records of one Application are kept.
 const KEPT: usize = 20;

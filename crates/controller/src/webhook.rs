@@ -1,4 +1,5 @@
-//! What Git hosts tell of pushes (Argo CD documentation, "Git Webhook Configuration"): who says so, and where.
+//! What Git hosts tell of pushes (Argo CD documentation, "Git Webhook Configuration"): who says so, and
+//! where.
 
 mod event;
 
@@ -49,7 +50,7 @@ impl Secret {
     }
 }
 
-/// Whose events are told apart by their headers.
+/// Whose events are distinguished by their headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sender {
     AzureDevops,
@@ -161,8 +162,9 @@ impl Sender {
         }
     }
 
-    /// Whether an event whose header says that it may be a push is one. GitLab sends a system hook for whatever happens
-    /// on the host, users and groups included, and switches off a hook that answers with errors.
+    /// Whether an event whose header says that it may be a push is one. GitLab sends a system hook for
+    /// whatever happens on the host, users and groups included, and switches off a hook that answers with
+    /// errors.
     fn tells_push(self, header: &dyn Fn(&str) -> Option<String>, event: &Value) -> bool {
         if self == Self::Ghcr {
             return publishes(event);
@@ -235,7 +237,8 @@ const PROOFS: [&str; 7] = [
     "webhook.gogs.secret",
 ];
 
-/// What a host proves itself by, from the fields that there are. Where one host has to, no other one is believed without.
+/// What a host proves itself by, from the fields that there are. Where one host has to, no other one is
+/// believed without.
 fn required(field: &str, found: &dyn Fn(&str) -> Secret) -> Secret {
     match found(field) {
         Secret::Unset => {
@@ -255,8 +258,8 @@ fn required(field: &str, found: &dyn Fn(&str) -> Secret) -> Secret {
     }
 }
 
-/// The addresses of the repository that was pushed to; none if the event tells something else. Nothing of the body is
-/// read before it is proved who sends it.
+/// The addresses of the repository that was pushed to; none if the event tells something else. Nothing of the
+/// body is read before it is proved who sends it.
 ///
 /// # Errors
 /// See [`WebhookError`].
@@ -330,8 +333,8 @@ impl Engine {
         required(key, &found)
     }
 
-    /// Lets those be looked at that read repositories whose branches may have moved; how many these are. What a plugin
-    /// reads nobody knows: whoever asks one is looked at besides.
+    /// Lets those be looked at that read repositories whose branches may have moved; how many these are. What
+    /// a plugin reads nobody knows: whoever asks one is looked at besides.
     fn pushed(&self, pushed: &BTreeSet<RepoId>) -> usize {
         if pushed.is_empty() {
             return 0;
@@ -465,7 +468,10 @@ mod tests {
         }
         let body = json!({"action": "published"});
         let secret = [("webhook.github.secret", "s")];
-        assert_eq!(pushed_urls(&[("x-github-event", "package")], &body, &secret), Err(WebhookError::Unproved));
+        assert_eq!(
+            pushed_urls(&[("x-github-event", "package")], &body, &secret),
+            Err(WebhookError::Unproved)
+        );
     }
 
     #[test]
@@ -519,7 +525,10 @@ mod tests {
             assert_eq!(answer, Err(WebhookError::Unproved), "{sender:?}");
         }
         let azure = [("x-vss-activityid", "1"), ("authorization", "Basic dTpw")];
-        assert!(pushed_urls(&azure, &body, &[("webhook.azuredevops.password", "p")]).is_ok(), "a password alone");
+        assert!(
+            pushed_urls(&azure, &body, &[("webhook.azuredevops.password", "p")]).is_ok(),
+            "a password alone"
+        );
     }
 
     #[test]
@@ -571,7 +580,11 @@ mod tests {
         let azure = |login: &str| {
             let headers = [("x-vss-activityid", "1"), ("authorization", login)];
             let secrets = [("webhook.azuredevops.username", "u"), ("webhook.azuredevops.password", "p")];
-            pushed_urls(&headers, &json!({"resource": {"repository": {"remoteUrl": "https://a/b"}}}), &secrets)
+            pushed_urls(
+                &headers,
+                &json!({"resource": {"repository": {"remoteUrl": "https://a/b"}}}),
+                &secrets,
+            )
         };
         assert!(azure("Basic dTpw").is_ok());
         assert_eq!(azure("Basic dTo="), Err(WebhookError::Unproved));

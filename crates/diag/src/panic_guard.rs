@@ -1,5 +1,5 @@
-//! The boundary around other people's code that evaluates input of strangers: a panic in it becomes an error of the object
-//! that was evaluated. Its state is thrown away, and nothing is printed.
+//! The boundary around other people's code that evaluates input of strangers: a panic in it becomes an error
+//! of the object that was evaluated. Its state is thrown away, and nothing is printed.
 
 use std::{
     any::Any,

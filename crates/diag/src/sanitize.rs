@@ -1,11 +1,12 @@
-//! How text of strangers is written into each form of output. Names, messages and paths come from repositories: a terminal
-//! obeys control characters, marks of direction and zero width hide what is there, a log of CI obeys lines that begin with
-//! `::`, and a comment of a pull request is Markdown. One function for each form, used by whatever writes it.
+//! How text of strangers is written into each form of output. Names, messages and paths come from
+//! repositories: a terminal obeys control characters, marks of direction and zero width hide what is there, a
+//! log of CI obeys lines that begin with `::`, and a comment of a pull request is Markdown. One function for
+//! each form, used by whatever writes it.
 
 use std::borrow::Cow;
 
-/// What stands for a character that must not be written as it is: its picture for a control character, as rustc shows
-/// them, otherwise U+FFFD.
+/// What stands for a character that must not be written as it is: its picture for a control character, as
+/// rustc shows them, otherwise U+FFFD.
 #[must_use]
 pub fn replacement(c: char) -> Option<char> {
     match c {
@@ -31,8 +32,8 @@ fn is_plain(text: &str) -> bool {
         || !text.chars().any(|c| replacement(c).is_some())
 }
 
-/// Text without the user names and passwords that stand in addresses (`https://user:password@host`). Of addresses of ssh the
-/// user stays, which is no secret.
+/// Text without the user names and passwords that stand in addresses (`https://user:password@host`). Of
+/// addresses of ssh the user stays, which is no secret.
 #[must_use]
 pub fn without_passwords(text: &str) -> Cow<'_, str> {
     const SCHEME: &str = "://";
@@ -62,8 +63,8 @@ pub fn without_passwords(text: &str) -> Cow<'_, str> {
     if out == text { Cow::Borrowed(text) } else { Cow::Owned(out) }
 }
 
-/// Text of any number of lines, for a terminal or a log. No character of it commands the terminal, and no line of it the
-/// runner of a workflow.
+/// Text of any number of lines, for a terminal or a log. No character of it commands the terminal, and no
+/// line of it the runner of a workflow.
 #[must_use]
 pub fn terminal(text: &str) -> Cow<'_, str> {
     let mut shown = without_passwords(text);
@@ -113,7 +114,8 @@ fn without_commands(text: &str) -> String {
     out.replace("##[", "##\u{27e6}")
 }
 
-/// Text that has to stay on one line, such as a name in a table: line breaks and tabs are shown as their pictures.
+/// Text that has to stay on one line, such as a name in a table: line breaks and tabs are shown as their
+/// pictures.
 #[must_use]
 pub fn line(text: &str) -> Cow<'_, str> {
     let shown = terminal(text);
@@ -135,7 +137,8 @@ fn nobody_mentioned(text: &str) -> String {
     text.replace('@', "@<!-- -->")
 }
 
-/// Text in a paragraph, heading or table of Markdown, where it stays text. What stands between two backticks stays code.
+/// Text in a paragraph, heading or table of Markdown, where it stays text. What stands between two backticks
+/// stays code.
 #[must_use]
 pub fn markdown(text: &str) -> String {
     let text = line(text);
@@ -229,8 +232,8 @@ pub fn xml(text: &str) -> String {
     out.replace("##[", "##&#91;")
 }
 
-/// A JSON text, of which no character commands a terminal and nothing a runner of workflows: those are escaped, so that it
-/// means the same.
+/// A JSON text, of which no character commands a terminal and nothing a runner of workflows: those are
+/// escaped, so that it means the same.
 #[must_use]
 pub fn json(text: &str) -> Cow<'_, str> {
     // Two such signs before a bracket stand within a text only.

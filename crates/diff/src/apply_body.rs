@@ -12,8 +12,9 @@ use crate::{Fields, duplicate_keys::items_once, normalize::SERVER_METADATA};
 /// Deeper parts are left as they are.
 const MAX_DEPTH: usize = 100;
 
-/// A target as server-side apply takes it: without what an exported object has of the API server's own, each item of a list
-/// once, and without nulls that would not pass. What the kind's fields are not known to allow stays.
+/// A target as server-side apply takes it: without what an exported object has of the API server's own, each
+/// item of a list once, and without nulls that would not pass. What the kind's fields are not known to allow
+/// stays.
 pub fn applied_form<'a>(object: &'a Value, fields: Option<Fields<'_>>) -> Cow<'a, Value> {
     let mut form = Cow::Borrowed(object);
     if is_exported(object) {
@@ -46,7 +47,8 @@ fn strip(object: &mut Value) {
     }
 }
 
-/// Whether an item of a list has a field that is null or empty; most have none, and no types have to be looked up then.
+/// Whether an item of a list has a field that is null or empty; most have none, and no types have to be
+/// looked up then.
 fn has_hollow_item(value: &Value, depth: usize) -> bool {
     let is_hollow = |value: &Value| value.is_null() || value.as_str() == Some("");
     let has_hollow = |item: &Value| item.as_object().is_some_and(|map| map.values().any(is_hollow));
@@ -58,8 +60,8 @@ fn has_hollow_item(value: &Value, depth: usize) -> bool {
     }
 }
 
-/// A field that tells the items of a list apart and says nothing is one that is not given: its default tells them apart
-/// (`protocol: ""` of a port is TCP).
+/// A field that tells the items of a list apart and says nothing is one that is not given: its default tells
+/// them apart (`protocol: ""` of a port is TCP).
 fn remove_hollow_keys(value: &mut Value, ty: TypeRef<'_>, depth: usize) {
     if depth > MAX_DEPTH {
         return;

@@ -19,8 +19,8 @@ pub fn unified(live: &Value, target: &Value, live_name: &str, target_name: &str)
         .to_string()
 }
 
-/// An object as sorted YAML for people: every line of a text is a line, which the tools' YAML folds, or writes as
-/// one long quoted string where a line of it ends in a space. Not meant to be read by a program.
+/// An object as sorted YAML for people: every line of a text is a line, which the tools' YAML folds, or
+/// writes as one long quoted string where a line of it ends in a space. Not meant to be read by a program.
 pub fn readable(object: &Value) -> String {
     let mut text = String::new();
     block(object, 0, &mut text);

@@ -1,5 +1,5 @@
-//! Items of a list that have one key. Server-side apply refuses an object that has them, though the API server stores them
-//! when it is created or updated: `kubectl apply` creates it.
+//! Items of a list that have one key. Server-side apply refuses an object that has them, though the API
+//! server stores them when it is created or updated: `kubectl apply` creates it.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,8 @@ use crate::Fields;
 /// Deeper parts are left as they are.
 const MAX_DEPTH: usize = 100;
 
-/// The object with each item once of those that stand there several times and are the same; `None` if there are none.
+/// The object with each item once of those that stand there several times and are the same; `None` if there
+/// are none.
 pub fn items_once(object: &Value, fields: Fields<'_>) -> Option<Value> {
     if !has_repeats(object) {
         return None;
@@ -33,8 +34,8 @@ pub fn items_once(object: &Value, fields: Fields<'_>) -> Option<Value> {
     is_less.then_some(once)
 }
 
-/// Whether two items of a list have one key and are not the same, so that each may be meant: a variable that adds to its
-/// earlier self, two names of one port.
+/// Whether two items of a list have one key and are not the same, so that each may be meant: a variable that
+/// adds to its earlier self, two names of one port.
 pub fn has_rivals(object: &Value, fields: Fields<'_>) -> bool {
     let mut found = false;
     each_list(&mut object.clone(), fields.types(), 0, &mut |items, keys| {
@@ -87,7 +88,7 @@ fn has_repeats_below(value: &Value, depth: usize) -> bool {
 /// What is done with a list and with what tells its items apart.
 type Act<'a> = &'a mut dyn FnMut(&mut Vec<Value>, &dyn Fn(&Value) -> String);
 
-/// Shows every list whose items are told apart, with what tells them apart.
+/// Shows every list whose items are distinguished, with what tells them apart.
 fn each_list(value: &mut Value, ty: TypeRef<'_>, depth: usize, act: Act<'_>) {
     if depth > MAX_DEPTH {
         return;

@@ -4,7 +4,8 @@ use serde_json::Value;
 use tiphys_schema::{Catalog, StructuralSchema, TypeRef, apply_defaults, decode};
 use tiphys_value::{GroupVersionKind, ObjectExt};
 
-/// The fields of a kind: how its lists and maps are merged, and what the API server makes of a field that is not given.
+/// The fields of a kind: how its lists and maps are merged, and what the API server makes of a field that is
+/// not given.
 #[derive(Clone, Copy)]
 pub enum Fields<'a> {
     /// Of a kind that the API server brings.

@@ -155,7 +155,8 @@ impl IgnoreRules {
         out
     }
 
-    /// Gives a target the live values of fields whose values whole programs change, where the sides are alike then.
+    /// Gives a target the live values of fields whose values whole programs change, where the sides are alike
+    /// then.
     fn keep_rewritten(&self, target: &mut Value, live: &Value) {
         let (mut mine, mut theirs) = (target.clone(), live.clone());
         self.rewrite(&mut mine);

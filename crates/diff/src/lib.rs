@@ -1,6 +1,7 @@
 //! Comparing what is wanted with what is there. The live object is compared with what server-side apply of
 //! the target would make of it: only fields that the target sets, or that an earlier apply of ours set and
-//! the target no longer does, can differ; lists and maps that are applied as a whole differ in anything but defaults. Pure: no IO, no clock.
+//! the target no longer does, can differ; lists and maps that are applied as a whole differ in anything but
+//! defaults. Pure: no IO, no clock.
 
 mod apply_body;
 mod custom_field_types;
@@ -99,9 +100,9 @@ pub fn compare(target: &Value, live: &Value, options: &DiffOptions<'_>) -> Diffe
     Difference { live, predicted, paths }
 }
 
-/// The target of a sync with `RespectIgnoreDifferences`: fields whose differences are ignored take the
-/// live object's values, so that applying the target does not change them. A part of the live object that the target says
-/// nothing about is left as it is: to apply one field of it would be to own it.
+/// The target of a sync with `RespectIgnoreDifferences`: fields whose differences are ignored take the live
+/// object's values, so that applying the target does not change them. A part of the live object that the
+/// target says nothing about is left as it is: to apply one field of it would be to own it.
 pub fn respect_ignored(target: &Value, live: &Value, options: &DiffOptions<'_>) -> Value {
     let Some(ignore) = options.ignore else { return target.clone() };
     ignore.with_ignored_fields(target, live, &|path| ignore::has_place(path, target))

@@ -44,8 +44,9 @@ fn is_secret(object: &Value) -> bool {
     object.kind() == "Secret" && object.gvk().group.is_empty()
 }
 
-/// The Secret with its `stringData` in `data`, as the API server stores it; `None` if the object has none or is no Secret.
-/// Applied like this, a key that is given no more is removed: of `stringData` itself the API server keeps no owners.
+/// The Secret with its `stringData` in `data`, as the API server stores it; `None` if the object has none or
+/// is no Secret. Applied like this, a key that is given no more is removed: of `stringData` itself the API
+/// server keeps no owners.
 pub fn encoded_secret(object: &Value) -> Option<Value> {
     if !is_secret(object) || object.get("stringData").is_none() {
         return None;

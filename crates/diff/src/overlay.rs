@@ -13,8 +13,9 @@ use crate::{Fields, apply_body::is_hollow_key};
 /// Deeper parts are taken from the target as they are.
 const MAX_DEPTH: usize = 100;
 
-/// Lays a target over its live object. Lists and maps that are applied as a whole take the target's place with the
-/// defaults of `filled`, everything else is merged. The metadata are those of every kind, also of one whose fields are not known.
+/// Lays a target over its live object. Lists and maps that are applied as a whole take the target's place
+/// with the defaults of `filled`, everything else is merged. The metadata are those of every kind, also of
+/// one whose fields are not known.
 pub(crate) fn overlay(target: &Value, filled: &Value, live: &Value, fields: Option<Fields<'_>>) -> Value {
     let merge = Merge { drops_empty: fields.is_some_and(Fields::drops_empty) };
     let mut out = merge.value(target, filled, live, fields.map(Fields::types), 0);
@@ -33,8 +34,8 @@ pub(crate) fn keep_live_spelling(target: &mut Value, live: &Value, ty: TypeRef<'
     Merge { drops_empty: true }.respell(target, live, Some(ty), 0);
 }
 
-/// Gives fields that are set to a value which says no more than their absence the one that is stored: `scheme: ""` of a
-/// probe means `HTTP`.
+/// Gives fields that are set to a value which says no more than their absence the one that is stored:
+/// `scheme: ""` of a probe means `HTTP`.
 pub(crate) fn fill_zeros(target: &mut Value, stored: &Value, fields: Fields<'_>) {
     Merge { drops_empty: fields.drops_empty() }.fill_zeros(target, stored, Some(fields.types()), 0);
 }
@@ -110,7 +111,7 @@ impl Merge {
         out
     }
 
-    /// Lists whose items are told apart by keys; `None` if one of the keys stands there twice.
+    /// Lists whose items are distinguished by keys; `None` if one of the keys stands there twice.
     fn map_list(
         &self,
         wanted: &[Value],
@@ -248,8 +249,8 @@ fn is_hollow(value: &Value) -> bool {
     }
 }
 
-/// A field that a target sets to nothing loses its value: what is stored then is its default, or in a map the zero of its
-/// type.
+/// A field that a target sets to nothing loses its value: what is stored then is its default, or in a map the
+/// zero of its type.
 fn reset(
     out: &mut Map<String, Value>,
     key: &str,

@@ -35,8 +35,8 @@ impl Managers {
                 continue;
             };
             entries.push((manager.to_owned(), fields.clone()));
-            // What came by a subresource was in no manifest; who is trusted is so there too: replicas that an autoscaler
-            // sets are set by `scale`.
+            // What came by a subresource was in no manifest; who is trusted is so there too: replicas that an
+            // autoscaler sets are set by `scale`.
             if !OURS.contains(&manager) || entry.get("subresource").is_some() {
                 continue;
             }
@@ -132,8 +132,8 @@ fn position(list: &[Value], key: &Value) -> Option<usize> {
         })
     };
     let is_it = |item: &Value| has(item, &|_, _| false);
-    // The one key field of Kubernetes' own kinds that may be left out is a port's protocol; of custom kinds the default
-    // is not known here, and cannot be told from another value.
+    // The one key field of Kubernetes' own kinds that may be left out is a port's protocol; of custom kinds
+    // the default is not known here, and cannot be told from another value.
     let may_be_it = |item: &Value| has(item, &|name, value| name != "protocol" || value == "TCP");
     list.iter().position(is_it).or_else(|| list.iter().position(may_be_it))
 }
@@ -199,7 +199,7 @@ fn find_mut<'a>(value: &'a mut Value, step: &Step<'_>) -> Option<&'a mut Value> 
 /// Takes out what a step leads to; says whether it was there.
 fn take(value: &mut Value, step: &Step<'_>) -> bool {
     match (step, value) {
-        // A null is as good as nothing; kinds of which any field is taken keep it.
+        // A null is equivalent to nothing; kinds of which any field is taken keep it.
         (Step::Field(name), Value::Object(map)) if map.get(*name).is_some_and(|value| !value.is_null()) => {
             map.remove(*name).is_some()
         }

@@ -33,8 +33,8 @@ fn collect(a: Option<&Value>, b: Option<&Value>, at: &FieldPath, out: &mut Vec<F
     }
 }
 
-/// Reads a JSON pointer (RFC 6901); digits lead into arrays where `root` has one, and `-1` to the last item, as in the
-/// library that Argo CD uses (evanphx/json-patch).
+/// Reads a JSON pointer (RFC 6901); digits lead into arrays where `root` has one, and `-1` to the last item,
+/// as in the library that Argo CD uses (evanphx/json-patch).
 pub(crate) fn pointer(text: &str, root: &Value) -> Option<FieldPath> {
     let rest = text.strip_prefix('/')?;
     let mut path = FieldPath::default();

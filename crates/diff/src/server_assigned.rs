@@ -27,7 +27,8 @@ fn says_nothing(value: &Value) -> bool {
     }
 }
 
-/// Admission lets every pod stay on a lost node for some minutes, unless it says otherwise (`DefaultTolerationSeconds`).
+/// Admission lets every pod stay on a lost node for some minutes, unless it says otherwise
+/// (`DefaultTolerationSeconds`).
 fn keep_tolerations(predicted: &mut Value, live: &Value) {
     const KEYS: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
     let of = |pod: &Value| -> Vec<Value> {

@@ -7,9 +7,9 @@ use tiphys_value::{FieldPath, ObjectExt};
 
 use crate::{DiffOptions, Difference, difference, normalize, ownership};
 
-/// Compares a live object with what a dry run made of it for a target. What others than the apply itself changed, such as
-/// mutating webhooks, counts only if `mutations` do. The dry run does not know that fields of managers before us become
-/// ours: those that the target does not set are taken out here.
+/// Compares a live object with what a dry run made of it for a target. What others than the apply itself
+/// changed, such as mutating webhooks, counts only if `mutations` do. The dry run does not know that fields
+/// of managers before us become ours: those that the target does not set are taken out here.
 pub fn compare_predicted(
     target: &Value,
     live: &Value,

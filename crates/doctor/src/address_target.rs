@@ -130,7 +130,8 @@ pub(crate) fn distance(one: &str, two: &str) -> usize {
     row[two.len()]
 }
 
-/// Whether two names are nearly the same: a letter or two differ, or one is the other with something before or after.
+/// Whether two names are nearly the same: a letter or two differ, or one is the other with something before
+/// or after.
 pub(crate) fn is_near(one: &str, two: &str) -> bool {
     let (short, long) = if one.len() <= two.len() { (one, two) } else { (two, one) };
     let contained = short.len() >= 3

@@ -132,8 +132,8 @@ fn ingress(live: &Value, found: &mut Vec<Object>) {
     }
 }
 
-/// The objects of an Application: those of its status, those that bear its mark, and what lies in its destination if
-/// neither tells.
+/// The objects of an Application: those of its status, those that bear its mark, and what lies in its
+/// destination if neither tells.
 fn application(cluster: &Cluster<'_>, live: &Value, found: &mut Vec<Object>) {
     let text = |value: &Value, key: &str| value.str_at(&[key]).unwrap_or_default().to_owned();
     for resource in items(live, &["status", "resources"]) {

@@ -1,21 +1,21 @@
-//! Root causes of a broken cluster, found in what was saved of it: objects, events, logs. Text and objects in, a
-//! diagnosis out: no network, no clock.
+//! Root causes of a broken cluster, found in what was saved of it: objects, events, logs. Text and objects
+//! in, a diagnosis out: no network, no clock.
 
+mod address_target;
 mod calls;
 mod case;
 mod causes;
 mod cluster;
-mod diagnosis;
-mod log_evidence;
-mod finding;
 mod dependencies;
-mod search_context;
-mod policy;
-mod root_causes;
-mod symptoms;
-mod address_target;
+mod diagnosis;
+mod finding;
+mod log_evidence;
 mod missing_data;
 mod pod_addresses;
+mod policy;
+mod root_causes;
+mod search_context;
+mod symptoms;
 
 pub use case::{Case, Event, HostNote, Log, ReadError, Unreadable};
 pub use diagnosis::{

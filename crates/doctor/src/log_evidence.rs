@@ -1,4 +1,5 @@
-//! What the logs of ill pods say, the weightiest line first: how late it stands, how grave it is, how often it comes.
+//! What the logs of ill pods say, the weightiest line first: how late it stands, how grave it is, how often
+//! it comes.
 
 use tiphys_cause::{
     Cause, Complaint, FailedCall, Failure, Forbidden, Refusal, RefusedValue, addresses, complaints,

@@ -1,5 +1,5 @@
-//! Network policies, evaluated: which of them keep a packet from passing. A packet to a Service has the address of a pod
-//! when a policy judges it; one to the API server has the address of a node.
+//! Network policies, evaluated: which of them keep a packet from passing. A packet to a Service has the
+//! address of a pod when a policy judges it; one to the API server has the address of a node.
 
 use std::net::IpAddr;
 
@@ -286,7 +286,8 @@ fn cilium_allows(rule: &Value, way: Way, namespace: &str, peer: &End<'_>, port: 
     let by_block = is_outside
         && items(rule, &[&key("CIDR")]).any(|block| in_block(&json!({"cidr": block}), &peer.addresses));
     let by_set = is_outside && items(rule, &[&key("CIDRSet")]).any(|block| in_block(block, &peer.addresses));
-    // Names outside of the cluster cannot be matched without a resolver: such a rule gets the benefit of the doubt.
+    // Names outside of the cluster cannot be matched without a resolver: such a rule gets the benefit of the
+    // doubt.
     let by_name = is_outside && rule.get(key("FQDNs")).is_some();
     by_entity || by_endpoint || by_block || by_set || by_name
 }

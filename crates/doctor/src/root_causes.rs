@@ -8,8 +8,8 @@ use tiphys_value::ObjectExt as _;
 use crate::{
     Consequence, Diagnosis, Object, Root, RuledOut, Unexplained,
     cluster::{Cluster, is_workload, pods},
-    finding::{Finding, clipped},
     dependencies::upstream,
+    finding::{Finding, clipped},
     symptoms::Symptoms,
 };
 

@@ -7,11 +7,11 @@ use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
     Object,
+    address_target::Target,
     cluster::{Cluster, pods},
     log_evidence::{LogFact, log_facts},
-    symptoms::Symptoms,
-    address_target::Target,
     pod_addresses::{settings, wires},
+    symptoms::Symptoms,
 };
 
 /// A workload with pods that are red.

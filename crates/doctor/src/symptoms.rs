@@ -1,5 +1,5 @@
-//! What is red in a cluster: objects whose own status says so, after the noise rule. History, what rests on purpose,
-//! and what has succeeded since are not red.
+//! What is red in a cluster: objects whose own status says so, after the noise rule. History, what rests on
+//! purpose, and what has succeeded since are not red.
 
 use std::collections::BTreeMap;
 

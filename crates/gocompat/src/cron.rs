@@ -1,6 +1,6 @@
-//! Schedules as the cron library reads them that Kubernetes and Argo CD use: five fields (minute, hour, day of
-//! month, month, day of week) with lists, ranges, steps and names, `@hourly` and its like, `@every DURATION`, and a
-//! zone in front (`TZ=Europe/Paris 0 5 * * *`). Faults are in that library's words.
+//! Schedules as the cron library reads them that Kubernetes and Argo CD use: five fields (minute, hour, day
+//! of month, month, day of week) with lists, ranges, steps and names, `@hourly` and its like, `@every
+//! DURATION`, and a zone in front (`TZ=Europe/Paris 0 5 * * *`). Faults are in that library's words.
 
 use jiff::{SignedDuration, Timestamp, ToSpan, civil, tz::TimeZone};
 
@@ -55,7 +55,8 @@ impl Schedule {
         read(text, descriptor).map_err(ScheduleError)
     }
 
-    /// Reads a schedule of five fields, as Argo CD's sync windows have them: `@hourly` and its like are refused.
+    /// Reads a schedule of five fields, as Argo CD's sync windows have them: `@hourly` and its like are
+    /// refused.
     ///
     /// # Errors
     /// As [`Self::parse`].
@@ -64,8 +65,8 @@ impl Schedule {
         read(text, refuse).map_err(ScheduleError)
     }
 
-    /// The first time after an instant, in the zone that the schedule names or else the given one; `None` if there
-    /// is none within years.
+    /// The first time after an instant, in the zone that the schedule names or else the given one; `None` if
+    /// there is none within years.
     pub fn next_after(&self, instant: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         match &self.rule {
             Rule::Every(seconds) => {

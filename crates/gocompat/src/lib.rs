@@ -1,5 +1,5 @@
-//! Behaviour that must equal Go's standard library and its common companions: what charts and Argo CD settings are
-//! written against. Everything here is a function of its input.
+//! Behaviour that must equal Go's standard library and its common companions: what charts and Argo CD
+//! settings are written against. Everything here is a function of its input.
 
 pub mod base64;
 pub mod cron;

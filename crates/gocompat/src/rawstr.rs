@@ -1,8 +1,8 @@
 //! Go strings are bytes; Rust strings are UTF-8. This module carries any bytes through a `str` without loss.
 //!
-//! Valid UTF-8 stays as it is. Every byte that is not part of valid UTF-8 becomes one character of the last 128 code
-//! points (`U+10FF80` for 0x80 … `U+10FFFF` for 0xFF). Those code points themselves, which no text uses, are treated as
-//! invalid bytes too, so that the mapping is one to one.
+//! Valid UTF-8 stays as it is. Every byte that is not part of valid UTF-8 becomes one character of the last
+//! 128 code points (`U+10FF80` for 0x80 … `U+10FFFF` for 0xFF). Those code points themselves, which no text
+//! uses, are treated as invalid bytes too, so that the mapping is one to one.
 
 use std::borrow::Cow;
 

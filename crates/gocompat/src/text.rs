@@ -83,7 +83,8 @@ pub fn without_space(text: &str) -> String {
     if kept.chars().count() == bytes.len() { text.to_owned() } else { kept }
 }
 
-/// Text cut to a width with `...` at one end or both (goutils `AbbreviateFull`); empty if the width is too small.
+/// Text cut to a width with `...` at one end or both (goutils `AbbreviateFull`); empty if the width is too
+/// small.
 pub fn abbreviate(text: &str, offset: i64, width: i64) -> String {
     let bytes = rawstr::decode(text);
     let length = bytes.len() as i64;

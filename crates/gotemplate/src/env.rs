@@ -14,8 +14,8 @@ use jiff::tz::TimeZone;
 pub trait Clock {
     /// The time now.
     fn now(&self) -> Timestamp;
-    /// The nanoseconds that a clock shows which is never set, since about when the program began; a clock that is no real one
-    /// has none.
+    /// The nanoseconds that a clock shows which is never set, since about when the program began; a clock
+    /// that is no real one has none.
     fn monotonic(&self) -> Option<i64> {
         None
     }
@@ -66,8 +66,8 @@ pub trait Entropy {
         false
     }
 
-    /// Whether keys and hashes of passwords only have to be of the right form, because nobody is going to apply what
-    /// is rendered.
+    /// Whether keys and hashes of passwords only have to be of the right form, because nobody is going to
+    /// apply what is rendered.
     fn mocks_secrets(&self) -> bool {
         false
     }
@@ -148,12 +148,13 @@ pub struct Limits {
     pub steps: u64,
     /// When the render must have ended.
     pub deadline: Option<Instant>,
-    /// Bytes of all that functions make and templates write, of all templates of the surroundings together, whether it
-    /// is still used or not.
+    /// Bytes of all that functions make and templates write, of all templates of the surroundings together,
+    /// whether it is still used or not.
     pub memory: u64,
     /// Values that one call may go through.
     pub values: u64,
-    /// Milliseconds, about, of all that functions do that is slow on purpose: finding keys, hashing passwords.
+    /// Milliseconds, about, of all that functions do that is slow on purpose: finding keys, hashing
+    /// passwords.
     pub work: u64,
 }
 

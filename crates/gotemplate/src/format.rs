@@ -95,7 +95,8 @@ pub fn sprintf(format: &str, values: &[Value]) -> String {
     fmt::sprintf(format, &args)
 }
 
-/// `fmt.Sprintf`, unless the text would be longer than so many bytes: then the length at which it was given up.
+/// `fmt.Sprintf`, unless the text would be longer than so many bytes: then the length at which it was given
+/// up.
 pub(crate) fn sprintf_within(format: &str, values: &[Value], most: usize) -> Result<String, usize> {
     let args: Vec<&dyn Arg> = values.iter().map(|value| value as &dyn Arg).collect();
     fmt::sprintf_within(format, &args, most)

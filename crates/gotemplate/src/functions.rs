@@ -87,8 +87,8 @@ impl Functions {
         functions
     }
 
-    /// Go's own functions and those of Sprig. `env` and `expandenv` see an empty environment and `getHostByName` no
-    /// network.
+    /// Go's own functions and those of Sprig. `env` and `expandenv` see an empty environment and
+    /// `getHostByName` no network.
     pub fn sprig() -> Self {
         let mut functions = Self::builtins();
         crate::sprig::register(&mut functions);
@@ -101,8 +101,9 @@ impl Functions {
         self.all.push(function);
     }
 
-    /// Says of functions that they go through all that their arguments hold, at any depth. Values may be shared, so that
-    /// little memory holds much to go through: such calls are refused past [`Limits::values`](crate::Limits::values).
+    /// Says of functions that they go through all that their arguments hold, at any depth. Values may be
+    /// shared, so that little memory holds much to go through: such calls are refused past
+    /// [`Limits::values`](crate::Limits::values).
     pub fn walking(&mut self, names: &[&str]) {
         for name in names {
             let id = self.by_name.get(name).copied();

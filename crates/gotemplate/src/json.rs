@@ -6,7 +6,8 @@ use std::fmt::Write;
 use tiphys_gocompat::base64;
 use tiphys_gocompat::json::{push_float, push_string};
 
-/// How deep values may nest; `encoding/json` gives up at the same depth only for values that contain themselves.
+/// How deep values may nest; `encoding/json` gives up at the same depth only for values that contain
+/// themselves.
 const MAX_DEPTH: usize = 1000;
 
 /// How to write.

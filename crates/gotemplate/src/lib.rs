@@ -1,8 +1,8 @@
-//! Go's text/template and the Sprig functions: a parser with byte positions, an executor with Go's kinds of values,
-//! Go's error texts, limits, and hooks that tell where each piece of output came from.
+//! Go's text/template and the Sprig functions: a parser with byte positions, an executor with Go's kinds of
+//! values, Go's error texts, limits, and hooks that tell where each piece of output came from.
 //!
-//! A [`TemplateSet`] is parsed once, is `Send + Sync`, and is executed with a [`Value`] as often as needed. Functions
-//! come from a [`Functions`] table, which callers extend. It knows nothing of Helm or Kubernetes.
+//! A [`TemplateSet`] is parsed once, is `Send + Sync`, and is executed with a [`Value`] as often as needed.
+//! Functions come from a [`Functions`] table, which callers extend. It knows nothing of Helm or Kubernetes.
 
 mod builtins;
 mod env;

@@ -73,8 +73,8 @@ impl TemplateSet {
         }
     }
 
-    /// Parses a text; it becomes the template `name`, and each `define` and `block` in it a template of its own.
-    /// As in Go a later definition replaces an earlier one unless it is empty.
+    /// Parses a text; it becomes the template `name`, and each `define` and `block` in it a template of its
+    /// own. As in Go a later definition replaces an earlier one unless it is empty.
     ///
     /// # Errors
     /// Text that Go's parser refuses, with its words. The set is then unchanged.
@@ -87,7 +87,8 @@ impl TemplateSet {
         Ok(())
     }
 
-    /// Parses texts as [`TemplateSet::parse`] does one after the other, on several threads if there is much to parse.
+    /// Parses texts as [`TemplateSet::parse`] does one after the other, on several threads if there is much
+    /// to parse.
     ///
     /// # Errors
     /// The error of the first text that Go's parser refuses. The set then holds those before it.

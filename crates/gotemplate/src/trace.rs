@@ -1,8 +1,8 @@
 //! Observing a render, for origins.
 //!
-//! Map entries, list items and variables carry an [`OriginId`]; `0` is unknown. The caller gives ids to the values it
-//! passes in. While a [`Tracer`] is present, the executor collects the ids that are read and passes them on through
-//! variables, `with`, `range`, `dict`, `list` and the like.
+//! Map entries, list items and variables carry an [`OriginId`]; `0` is unknown. The caller gives ids to the
+//! values it passes in. While a [`Tracer`] is present, the executor collects the ids that are read and passes
+//! them on through variables, `with`, `range`, `dict`, `list` and the like.
 
 use crate::OriginId;
 use std::ops::Range;
@@ -40,8 +40,8 @@ pub trait Tracer {
     /// Literal text was written to the current buffer.
     fn text(&mut self, _site: Site<'_>, _output: Range<usize>) {}
 
-    /// The action at `site` wrote a value to the current buffer; `reads` made the value, including what templates
-    /// included below have read.
+    /// The action at `site` wrote a value to the current buffer; `reads` made the value, including what
+    /// templates included below have read.
     fn action(&mut self, _site: Site<'_>, _output: Range<usize>, _reads: &[OriginId]) {}
 
     /// The body of an `if`, `with` or `range` begins; `reads` decided that.
@@ -60,10 +60,12 @@ pub trait Tracer {
         table
     }
 
-    /// A function made a text whose parts came from different values; it may be printed by the action at `site`.
+    /// A function made a text whose parts came from different values; it may be printed by the action at
+    /// `site`.
     fn text_made(&mut self, _site: Site<'_>, _text: &str, _parts: &[Part]) {}
 
-    /// The parts of a text that is about to be read or executed, in their order, if more is known of it than `whole`.
+    /// The parts of a text that is about to be read or executed, in their order, if more is known of it than
+    /// `whole`.
     fn parts(&mut self, _text: &str, _whole: OriginId) -> Vec<Part> {
         Vec::new()
     }
@@ -74,8 +76,9 @@ pub trait Tracer {
     /// The text has been executed.
     fn leave_text(&mut self) {}
 
-    /// A template begins. With `own_buffer` (as for `include`) its output goes to a new buffer, whose ranges start at
-    /// 0; else (as for `template`) it goes on in the current one. `call` is missing for the outermost.
+    /// A template begins. With `own_buffer` (as for `include`) its output goes to a new buffer, whose ranges
+    /// start at 0; else (as for `template`) it goes on in the current one. `call` is missing for the
+    /// outermost.
     fn enter_template(&mut self, _name: &str, _call: Option<Site<'_>>, _own_buffer: bool) {}
 
     /// The template ended; `output` is the content of its own buffer, if it had one.

@@ -1,4 +1,5 @@
-//! Prints what the other tools of a folder write to the cluster: `cargo run -p tiphys-graph --example writers -- DIR`.
+//! Prints what the other tools of a folder write to the cluster: `cargo run -p tiphys-graph --example writers
+//! -- DIR`.
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
 use std::{error::Error, sync::Arc};

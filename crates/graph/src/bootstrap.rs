@@ -1,5 +1,5 @@
-//! What somebody applies by hand so that a repository comes up: its root Applications and ApplicationSets, the projects
-//! and clusters that no Application can bring, and Argo CD's settings.
+//! What somebody applies by hand so that a repository comes up: its root Applications and ApplicationSets,
+//! the projects and clusters that no Application can bring, and Argo CD's settings.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -69,7 +69,8 @@ impl<'a> Bootstrap<'a> {
         }
     }
 
-    /// The roots that nothing else renders or yields, by name. Of those that only lead to each other, the first.
+    /// The roots that nothing else renders or yields, by name. Of those that only lead to each other, the
+    /// first.
     pub fn roots(&self) -> Vec<&'a Root> {
         let led_to: BTreeSet<&DeclaredId> = self
             .children
@@ -128,16 +129,16 @@ impl<'a> Bootstrap<'a> {
         parents.any(|(_, all)| all.contains(id))
     }
 
-    /// Whether an Application renders an AppProject or cluster Secret, and can: not one that belongs to that project
-    /// itself, which somebody has to have made first.
+    /// Whether an Application renders an AppProject or cluster Secret, and can: not one that belongs to that
+    /// project itself, which somebody has to have made first.
     pub fn renders(&self, object: &Value) -> bool {
         let by = self.rendered.get(&(object.kind().to_owned(), id_of(object)));
         let is_project = object.kind() == PROJECT;
         by.is_some_and(|apps| !is_project || apps.iter().any(|app| self.project_of(app) != object.name()))
     }
 
-    /// The AppProjects and cluster Secrets that no Application renders, and the projects that the Applications need
-    /// which would lead to those that render them.
+    /// The AppProjects and cluster Secrets that no Application renders, and the projects that the
+    /// Applications need which would lead to those that render them.
     pub fn by_hand(&self) -> Vec<Arc<RenderedObject>> {
         let needed = self.needed_first();
         let is_by_hand = |it: &&Arc<RenderedObject>| {
@@ -163,8 +164,8 @@ impl<'a> Bootstrap<'a> {
         }
     }
 
-    /// The projects that Applications wait for which are led to from the roots, though other Applications render them:
-    /// what does not wait, brings what it renders.
+    /// The projects that Applications wait for which are led to from the roots, though other Applications
+    /// render them: what does not wait, brings what it renders.
     fn held_by_projects(&self, roots: &[DeclaredId], by_hand: &BTreeSet<Id>) -> BTreeSet<Id> {
         let mut brought = by_hand.clone();
         let mut reached: BTreeSet<&DeclaredId> = BTreeSet::new();
@@ -203,8 +204,8 @@ impl<'a> Bootstrap<'a> {
         named.filter(|name| !name.is_empty()).unwrap_or("default")
     }
 
-    /// The projects that Applications name, where none at all is declared: somebody made them by other means. Where some
-    /// are declared, a missing one is a mistake.
+    /// The projects that Applications name, where none at all is declared: somebody made them by other means.
+    /// Where some are declared, a missing one is a mistake.
     pub fn undeclared_projects(&self) -> BTreeSet<&str> {
         let is_rendered = self.rendered.keys().any(|(kind, _)| kind == PROJECT);
         if is_rendered || self.survey.others.iter().any(|it| it.value.kind() == PROJECT) {
@@ -219,8 +220,8 @@ impl<'a> Bootstrap<'a> {
         self.survey.rendered_config_maps().next().is_some()
     }
 
-    /// Argo CD's settings as the repository states them, or as it presupposes them; `None` if there are none, or an
-    /// Application brings them.
+    /// Argo CD's settings as the repository states them, or as it presupposes them; `None` if there are none,
+    /// or an Application brings them.
     pub fn settings(&self) -> Option<Value> {
         if self.brings_settings() {
             return None;

@@ -8,13 +8,13 @@ pub mod edges;
 pub mod network;
 pub mod order;
 pub mod parallel;
-pub mod unused_folders;
 pub mod survey;
 pub mod tools;
+pub mod unused_folders;
 pub mod waits;
 
 pub use survey::{
     Adoption, App, AppId, Application, Declaration, Declarations, DeclaredId, Environment, EnvironmentId,
-    UnreadableFile, Files, Input, Kept, NoSources, Notice, Object, ObjectId, Options, Outcome, Owner, Revision, Root,
-    Set, SetId, Survey, Unit, UnitId, UnitKind, Unseen, ObjectScope, environment_of, is_of_flux,
+    Files, Input, Kept, NoSources, Notice, Object, ObjectId, ObjectScope, Options, Outcome, Owner, Revision,
+    Root, Set, SetId, Survey, Unit, UnitId, UnitKind, UnreadableFile, Unseen, environment_of, is_of_flux,
 };

@@ -1,4 +1,5 @@
-//! Folders whose files nobody applies as they are: what tests work on, and what is kept though it is no longer in use.
+//! Folders whose files nobody applies as they are: what tests work on, and what is kept though it is no
+//! longer in use.
 
 /// Folder names that say so.
 const NAMES: [&str; 21] = [
@@ -24,7 +25,8 @@ const NAMES: [&str; 21] = [
     "tests",
     "unused",
 ];
-/// Parts of folder names that say the same, as in `z-archive`, `archived-apps`, `helm-tests` and `invalid-examples`.
+/// Parts of folder names that say the same, as in `z-archive`, `archived-apps`, `helm-tests` and
+/// `invalid-examples`.
 const MARKS: [&str; 7] = ["archive", "archived", "deprecated", "disabled", "invalid", "obsolete", "tests"];
 
 /// The folder above a file that says that what lies below it is put away, if there is one.

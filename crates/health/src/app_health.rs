@@ -19,8 +19,8 @@ pub struct Member<'a> {
 /// How many culprits the message names.
 const NAMED: usize = 3;
 
-/// The worst health of the members: hooks are not to be among them. An object that is not there does not count,
-/// unless nothing is there at all: then the whole is missing. A child Application that is missing or
+/// The worst health of the members: hooks are not to be among them. An object that is not there does not
+/// count, unless nothing is there at all: then the whole is missing. A child Application that is missing or
 /// unknown does not count. The message names the culprits.
 pub fn roll_up(members: &[Member<'_>]) -> HealthStatus {
     let counted: Vec<_> = members

@@ -69,7 +69,8 @@ mod tests {
         assert_eq!(assess(&app(new)).status, HealthCode::Healthy);
     }
 
-    /// `comparedTo` is written as the types have it, without what means nothing; the spec is as its author wrote it.
+    /// `comparedTo` is written as the types have it, without what means nothing; the spec is as its author
+    /// wrote it.
     #[test]
     fn a_spec_that_says_more_than_it_means_is_the_same() {
         let compared = json!({"health": {"status": "Healthy"}, "sync": {"status": "Synced", "comparedTo": {

@@ -27,8 +27,8 @@ use tiphys_value::GroupKind;
 pub struct HealthSettings {
     /// Argo CD's behaviour where ours differs on purpose: no health for Applications, suspended jobs.
     pub compat: bool,
-    /// The kinds of custom resources whose operators work in the cluster; `None` where it is taken that all do.
-    /// What no operator will ever write a status of has no health, and counts as done.
+    /// The kinds of custom resources whose operators work in the cluster; `None` where it is taken that all
+    /// do. What no operator will ever write a status of has no health, and counts as done.
     pub attended: Option<BTreeSet<GroupKind>>,
 }
 

@@ -110,8 +110,8 @@ pub(crate) struct Script<'a> {
     pub open_libs: bool,
 }
 
-/// Runs a script over an object, with the parameters of an action as the global `actionParams`, and hands what it
-/// returns to `read`.
+/// Runs a script over an object, with the parameters of an action as the global `actionParams`, and hands
+/// what it returns to `read`.
 ///
 /// # Errors
 /// It does not parse, fails, passes a limit, or `read` fails.
@@ -266,8 +266,8 @@ fn value(lua: &Lua, object: &Value, depth: usize) -> mlua::Result<mlua::Value> {
     })
 }
 
-/// What a script returned as an object of the API: a table with texts as keys is a map, one with the numbers from 1 on
-/// a list, and so is an empty one.
+/// What a script returned as an object of the API: a table with texts as keys is a map, one with the numbers
+/// from 1 on a list, and so is an empty one.
 ///
 /// # Errors
 /// A table has keys of both sorts or a gap, a value is none of JSON, or it is nested too deep.

@@ -61,8 +61,8 @@ impl Default for Rules {
     }
 }
 
-/// Whether somebody has written a status. One that the definition has as a default (those of the Gateway API have "Waiting
-/// for controller") is nobody's, which the owners of the fields tell, if they are known.
+/// Whether somebody has written a status. One that the definition has as a default (those of the Gateway API
+/// have "Waiting for controller") is nobody's, which the owners of the fields tell, if they are known.
 fn has_written_status(object: &Value) -> bool {
     let status = object.get("status").and_then(Value::as_object);
     let owners = object.at(&["metadata", "managedFields"]).and_then(Value::as_array);

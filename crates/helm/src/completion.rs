@@ -1,5 +1,5 @@
-//! Puts the dependencies that a chart lacks beside those that it has, as `helm dependency build` would: those of its
-//! own tree are read there, archives come from whoever serves them.
+//! Puts the dependencies that a chart lacks beside those that it has, as `helm dependency build` would: those
+//! of its own tree are read there, archives come from whoever serves them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,7 +8,8 @@ use tiphys_vfs::{FileTree, join, normalize};
 
 use crate::{Chart, Compat, DependencyRequest, DependencyResolver, HelmError};
 
-/// Serves the archives of charts that other charts depend on. Implemented over the network by the `source` crate.
+/// Serves the archives of charts that other charts depend on. Implemented over the network by the `source`
+/// crate.
 pub trait ChartArchives: Send + Sync {
     /// The address of a repository that is named by an address or by an alias (`@name`, `alias:name`).
     ///
@@ -16,8 +17,8 @@ pub trait ChartArchives: Send + Sync {
     /// No repository has this alias; prints as Helm would.
     fn address(&self, repository: &str) -> Result<String, String>;
 
-    /// The archive that satisfies a request. With `pass_credentials` those of the repository are sent also to other
-    /// hosts that its index points to.
+    /// The archive that satisfies a request. With `pass_credentials` those of the repository are sent also to
+    /// other hosts that its index points to.
     ///
     /// # Errors
     /// It cannot be had.

@@ -202,7 +202,8 @@ fn import(chart: &mut Chart, compat: Compat, warnings: &mut Warnings) -> Result<
     Ok(())
 }
 
-/// What Helm logs of an import without a table to import. It tells the chart where the entry names child and parent.
+/// What Helm logs of an import without a table to import. It tells the chart where the entry names child and
+/// parent.
 fn missing_table(chart: Option<&String>, error: &str, compat: Compat) -> String {
     const TEXT: &str = "ImportValues missing table";
     match (compat, chart) {

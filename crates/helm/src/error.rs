@@ -74,7 +74,8 @@ pub enum HelmError {
 }
 
 impl HelmError {
-    /// What `helm template --debug` prints to standard output, and the text of the failure, if that flag changes anything.
+    /// What `helm template --debug` prints to standard output, and the text of the failure, if that flag
+    /// changes anything.
     #[must_use]
     pub fn debug_output(&self) -> Option<(String, String)> {
         let text = self.to_string();

@@ -9,8 +9,8 @@ use crate::HelmError;
 /// The name that Helm gives to the text.
 const TEMPLATE: &str = "name-template";
 
-/// The release name that a template makes, which may call Go's and Sprig's functions and sees no data. Functions that would
-/// look at the machine (`env`, `expandenv`, `getHostByName`) are not defined.
+/// The release name that a template makes, which may call Go's and Sprig's functions and sees no data.
+/// Functions that would look at the machine (`env`, `expandenv`, `getHostByName`) are not defined.
 ///
 /// # Errors
 /// The text does not parse or fails, in Go's words.

@@ -35,7 +35,8 @@ pub enum ValuesSource {
     Set(String),
     /// `--set-string`.
     SetString(String),
-    /// `--set-file`: `key=path`, and the contents of the paths that it names ([`crate::set_file_paths`]), or why there are none.
+    /// `--set-file`: `key=path`, and the contents of the paths that it names ([`crate::set_file_paths`]), or
+    /// why there are none.
     SetFile(String, Vec<FileRead>),
     /// `--set-literal`.
     SetLiteral(String),
@@ -81,26 +82,27 @@ pub struct RenderOptions {
     pub origins: bool,
     /// Seed of random functions; `None` for real randomness.
     pub seed: Option<String>,
-    /// With a seed: whether keys and hashes of passwords only have to be of the right form, because nobody is going to
-    /// apply the output. They are slow to make.
+    /// With a seed: whether keys and hashes of passwords only have to be of the right form, because nobody is
+    /// going to apply the output. They are slow to make.
     pub mock_secrets: bool,
     /// The time that `now` and certificates see; `None` for the machine's clock.
     pub clock: Option<FixedClock>,
     /// Whether a missing value fails, which `helm template` has no flag for.
     pub strict: bool,
-    /// What a cluster is and serves, in place of `kube_version`, `api_versions` and the built-in ones, as with
-    /// `helm template --dry-run=server`.
+    /// What a cluster is and serves, in place of `kube_version`, `api_versions` and the built-in ones, as
+    /// with `helm template --dry-run=server`.
     pub served: Option<Served>,
     /// Answers `lookup`; without it lookups find nothing.
     pub lookup: Option<Arc<dyn ClusterLookup>>,
-    /// Fetches schemas that a `values.schema.json` refers to by address; without it such a chart fails, naming them.
+    /// Fetches schemas that a `values.schema.json` refers to by address; without it such a chart fails,
+    /// naming them.
     pub schemas: Option<Arc<dyn SchemaLoader>>,
     /// Notes what templates ask of [`Self::api_versions`].
     pub questions: Questions,
 }
 
-/// What templates asked of the API versions beyond the built-in ones: another answer may lead to another output.
-/// Cheap to clone; clones note in one place.
+/// What templates asked of the API versions beyond the built-in ones: another answer may lead to another
+/// output. Cheap to clone; clones note in one place.
 #[derive(Clone, Debug, Default)]
 pub struct Questions(Arc<Mutex<BTreeMap<String, bool>>>);
 

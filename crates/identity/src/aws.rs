@@ -1,5 +1,5 @@
-//! Roles and users of AWS, towards clusters of EKS (aws-iam-authenticator, "API Authorization from Outside a Cluster";
-//! Argo CD documentation, "Declarative Setup", "EKS").
+//! Roles and users of AWS, towards clusters of EKS (aws-iam-authenticator, "API Authorization from Outside a
+//! Cluster"; Argo CD documentation, "Declarative Setup", "EKS").
 
 use std::time::{Duration, SystemTime};
 

@@ -1,6 +1,6 @@
-//! Applications and managed identities of Microsoft Entra ID (Microsoft identity platform documentation, "OAuth 2.0
-//! client credentials flow", "Workload identity federation", "How managed identities for Azure resources work with
-//! Azure virtual machines").
+//! Applications and managed identities of Microsoft Entra ID (Microsoft identity platform documentation,
+//! "OAuth 2.0 client credentials flow", "Workload identity federation", "How managed identities for Azure
+//! resources work with Azure virtual machines").
 
 use std::{fmt, path::PathBuf};
 
@@ -63,8 +63,8 @@ impl fmt::Debug for AzureLogin {
 }
 
 impl Azure {
-    /// The identity that the environment of this process gives, as the SDKs look for it: a secret, a workload's token, the
-    /// machine's (Azure SDK documentation, "DefaultAzureCredential").
+    /// The identity that the environment of this process gives, as the SDKs look for it: a secret, a
+    /// workload's token, the machine's (Azure SDK documentation, "DefaultAzureCredential").
     pub fn of_environment(resource: &str) -> Self {
         let given = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
         let login = match (given("AZURE_CLIENT_SECRET"), given("AZURE_FEDERATED_TOKEN_FILE")) {

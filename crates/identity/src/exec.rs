@@ -8,8 +8,8 @@ use crate::{Aws, Azure, AzureLogin, Google, Identity, IdentityError};
 /// The application that all clusters of AKS are (AKS documentation, "Use kubelogin to authenticate users").
 const AKS: &str = "6dae42f8-4368-4678-94ff-3960e28e3630";
 
-/// The identity that a known program proves when it is run with these arguments and variables; `None` if the program is
-/// not known.
+/// The identity that a known program proves when it is run with these arguments and variables; `None` if the
+/// program is not known.
 ///
 /// # Errors
 /// An argument or variable asks for what is not supported.

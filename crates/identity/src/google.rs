@@ -1,5 +1,5 @@
-//! Service accounts and users of Google Cloud (Google Cloud documentation, "How Application Default Credentials works";
-//! Google Identity documentation, "Using OAuth 2.0 for Server to Server Applications").
+//! Service accounts and users of Google Cloud (Google Cloud documentation, "How Application Default
+//! Credentials works"; Google Identity documentation, "Using OAuth 2.0 for Server to Server Applications").
 
 use std::{
     fmt,
@@ -31,8 +31,9 @@ const PROOF_SECONDS: u64 = 3600;
 pub enum Google {
     /// From this text: a key file's.
     Key(String),
-    /// From this file, or, without one, from where this process's own are looked for: `GOOGLE_APPLICATION_CREDENTIALS`,
-    /// the file that `gcloud auth application-default login` writes, the machine.
+    /// From this file, or, without one, from where this process's own are looked for:
+    /// `GOOGLE_APPLICATION_CREDENTIALS`, the file that `gcloud auth application-default login` writes, the
+    /// machine.
     Default(Option<PathBuf>),
 }
 
@@ -116,8 +117,8 @@ impl KeyFile {
         signed_rs256(&self.private_key, &claims).ok_or_else(|| fail("private_key is no RSA key in PEM"))
     }
 
-    /// A token for one of another authority (RFC 8693, "OAuth 2.0 Token Exchange"), as workload identity federation has
-    /// it, and for the service account that may be used by it.
+    /// A token for one of another authority (RFC 8693, "OAuth 2.0 Token Exchange"), as workload identity
+    /// federation has it, and for the service account that may be used by it.
     fn federated(&self, client: &Client) -> Result<Token, IdentityError> {
         let subject = self.subject(client)?;
         let form = [
@@ -201,8 +202,8 @@ fn file_of_environment() -> Option<PathBuf> {
     Some(folder.join("application_default_credentials.json")).filter(|path| path.is_file())
 }
 
-/// The token of the machine's service account, or, with Workload Identity, of the pod's (Google Cloud documentation,
-/// "VM metadata").
+/// The token of the machine's service account, or, with Workload Identity, of the pod's (Google Cloud
+/// documentation, "VM metadata").
 fn of_machine(client: &Client) -> Result<Token, IdentityError> {
     let host = std::env::var("GCE_METADATA_HOST").unwrap_or_else(|_| "169.254.169.254".to_owned());
     let url = format!("http://{host}/computeMetadata/v1/instance/service-accounts/default/token");

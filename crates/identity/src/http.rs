@@ -1,4 +1,5 @@
-//! Questions to the services that hand out tokens (RFC 6749, "The OAuth 2.0 Authorization Framework", section 5).
+//! Questions to the services that hand out tokens (RFC 6749, "The OAuth 2.0 Authorization Framework", section
+//! 5).
 
 use std::{io::Read as _, time::Duration};
 

@@ -1,5 +1,5 @@
-//! Tokens of the identities that clouds give to programs: what `argocd-k8s-auth` and the tools of the clouds would be
-//! run for, without running a program.
+//! Tokens of the identities that clouds give to programs: what `argocd-k8s-auth` and the tools of the clouds
+//! would be run for, without running a program.
 //!
 //! Everything here blocks: it is not for an async runtime's own threads.
 

@@ -1,5 +1,6 @@
-//! What a build makes, counted. One operation of a patch may copy a part of an object into itself, and sixty of them are
-//! more than any memory holds; a few kilobytes of names, values or patches may be meant for every object there is.
+//! What a build makes, counted. One operation of a patch may copy a part of an object into itself, and sixty
+//! of them are more than any memory holds; a few kilobytes of names, values or patches may be meant for every
+//! object there is.
 
 use std::cell::Cell;
 

@@ -68,8 +68,8 @@ pub trait RemoteLoader: Send + Sync {
     /// A text that says why; it becomes part of the build's error.
     fn file(&self, url: &str) -> Result<Vec<u8>, RemoteError>;
 
-    /// The files of a chart of a chart repository or registry, `Chart.yaml` at the root: what `helm pull` would bring.
-    /// The version is exact, a constraint, or empty for the newest.
+    /// The files of a chart of a chart repository or registry, `Chart.yaml` at the root: what `helm pull`
+    /// would bring. The version is exact, a constraint, or empty for the newest.
     ///
     /// # Errors
     /// A text that says why; it becomes part of the build's error.
@@ -161,8 +161,8 @@ pub struct BuildOptions {
     pub origins: bool,
     /// The absolute path of the tree's root, for texts that name folders; empty prints tree paths.
     pub display_root: String,
-    /// Whether objects that patches and replica counts name may be missing: such a patch is left out. For looking at a
-    /// build of which a part is out of reach; kustomize has nothing like it.
+    /// Whether objects that patches and replica counts name may be missing: such a patch is left out. For
+    /// looking at a build of which a part is out of reach; kustomize has nothing like it.
     pub partial: bool,
     /// Bounds on input and result.
     pub limits: Limits,

@@ -116,8 +116,8 @@ fn components(pattern: &str, loader: &Loader<'_>) -> Result<Vec<String>> {
     Ok(vec![pattern.to_owned()])
 }
 
-/// A label or annotation as `kustomize edit add` reads `key:value`: the first colon separates, quotes around the value are
-/// dropped.
+/// A label or annotation as `kustomize edit add` reads `key:value`: the first colon separates, quotes around
+/// the value are dropped.
 fn pair(key: &str, value: &str, what: &str) -> Result<(String, String)> {
     let text = format!("{key}:{value}");
     match text.split_once(':') {

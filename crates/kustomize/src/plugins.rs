@@ -294,7 +294,7 @@ fn lenient(
     Ok(read)
 }
 
-/// Kustomize drops unknown fields of plugins and replacements without a word.
+/// Kustomize drops unknown fields of plugins and replacements silently.
 fn warn_unknown(unknown: &[Misfit], place: &Location, context: &mut Context<'_>) {
     for misfit in unknown {
         // Its own object metadata is nobody's business.
@@ -505,7 +505,8 @@ pub(crate) fn load_json_patch(
     Ok(JsonPatches { places: text.places(context), patch, target: target.clone() })
 }
 
-/// The text of operations as kustomize shows it: what does not begin as a list of JSON was converted from YAML.
+/// The text of operations as kustomize shows it: what does not begin as a list of JSON was converted from
+/// YAML.
 fn as_json(text: &str) -> Cow<'_, str> {
     match tiphys_yaml::from_yaml(text) {
         Ok(value) if !text.starts_with('[') => value.to_string().into(),

@@ -429,8 +429,8 @@ impl<'a> Referrer<'a> {
 }
 
 impl Referrer<'_> {
-    /// The objects between which there is nothing to choose, as kustomize shows them: with the annotations in which
-    /// it keeps what became of them (but for the one that tells who refers to them).
+    /// The objects between which there is nothing to choose, as kustomize shows them: with the annotations in
+    /// which it keeps what became of them (but for the one that tells who refers to them).
     fn details(&self, node: &Node, objects: &ResourceMap) -> String {
         let tied = self.tied.borrow();
         if tied.is_empty() {

@@ -85,8 +85,8 @@ pub(crate) struct Resource {
     pub node: Node,
     /// Identities it had, oldest first.
     pub earlier: Vec<Earlier>,
-    /// How many kinds, names and namespaces kustomize would read where it keeps earlier identities: it separates them by
-    /// commas, and leaves empty ones out.
+    /// How many kinds, names and namespaces kustomize would read where it keeps earlier identities: it
+    /// separates them by commas, and leaves empty ones out.
     id_parts: [usize; 3],
     pub prefixes: Vec<SmolStr>,
     pub suffixes: Vec<SmolStr>,
@@ -265,7 +265,8 @@ impl Resource {
             || self.from_helm
     }
 
-    /// The annotations in which kustomize keeps earlier ids, prefixes and suffixes, and what generators ask for.
+    /// The annotations in which kustomize keeps earlier ids, prefixes and suffixes, and what generators ask
+    /// for.
     pub fn state_annotations(&self) -> Vec<(String, String)> {
         let list = |part: fn(&Earlier) -> &SmolStr| self.earlier.iter().map(part).cloned().collect();
         let generated = self.needs_hash || self.behavior != Behavior::Unspecified;

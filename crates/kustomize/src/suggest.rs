@@ -15,7 +15,8 @@ const MOST_LISTED: usize = 5;
 /// The most entries of folders that are looked at for a missing file.
 const MOST_ENTRIES: usize = 2000;
 
-/// The candidate most like a text: at most a third of its letters differ, or one is the beginning or end of the other.
+/// The candidate most like a text: at most a third of its letters differ, or one is the beginning or end of
+/// the other.
 pub(crate) fn nearest_of<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (text.chars().count() / 3).clamp(1, 4);
     let text = text.to_lowercase();
@@ -47,8 +48,8 @@ pub(crate) fn one_of<'a>(text: &str, candidates: impl Iterator<Item = &'a str> +
     }
 }
 
-/// Adds what there is that is similar to an object that is not there. Parts of the id that are regular expressions
-/// count as they are written.
+/// Adds what there is that is similar to an object that is not there. Parts of the id that are regular
+/// expressions count as they are written.
 pub(crate) fn with_similar(error: Error, id: &ResId, objects: &ResourceMap) -> Error {
     match similar(id, objects) {
         Some(advice) => error.advise(advice),
@@ -56,8 +57,8 @@ pub(crate) fn with_similar(error: Error, id: &ResId, objects: &ResourceMap) -> E
     }
 }
 
-/// What there is that is similar to an object that is not there: of its kind and a name like its own, of its name,
-/// of a kind like its own, or else of its kind.
+/// What there is that is similar to an object that is not there: of its kind and a name like its own, of its
+/// name, of a kind like its own, or else of its kind.
 pub(crate) fn similar(id: &ResId, objects: &ResourceMap) -> Option<String> {
     let all = || objects.list.iter().filter(|resource| !resource.node.is_empty());
     let name = plain_text(&id.name);
@@ -100,8 +101,8 @@ pub(crate) fn id_of(gvk: &Gvk, name: &str, namespace: &str) -> ResId {
     ResId { gvk: gvk.clone(), name: name.into(), namespace: namespace.into(), cluster_scoped: false }
 }
 
-/// Where a path into an object ends, and what goes on there: `spec has no field `replica`; did you mean …`. `None` if the
-/// path leads to something.
+/// Where a path into an object ends, and what goes on there: `spec has no field `replica`; did you mean …`.
+/// `None` if the path leads to something.
 pub(crate) fn nearest_field<S: AsRef<str>>(node: &Node, path: &[S]) -> Option<String> {
     let mut node = node;
     let mut at: Vec<&str> = Vec::new();
@@ -160,8 +161,8 @@ fn ends_at(node: &Node, step: &str, at: &str) -> String {
     }
 }
 
-/// What stands in a tree that is like a path of it that is missing: the nearest name where the path ends, or else a file
-/// of that very name below the folder `root`. The answer is a path of the tree.
+/// What stands in a tree that is like a path of it that is missing: the nearest name where the path ends, or
+/// else a file of that very name below the folder `root`. The answer is a path of the tree.
 pub(crate) fn nearest_file(tree: &dyn FileTree, path: &str, root: &str) -> Option<String> {
     let steps: Vec<&str> = path.split('/').filter(|step| !step.is_empty()).collect();
     let mut at = String::new();
@@ -195,8 +196,8 @@ fn join(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
-/// What there is where a folder has no kustomization: one that cannot be read, a file that is nearly named so, or folders
-/// below that have one.
+/// What there is where a folder has no kustomization: one that cannot be read, a file that is nearly named
+/// so, or folders below that have one.
 pub(crate) fn kustomizations(tree: &dyn FileTree, folder: &str, names: &[&str]) -> Option<String> {
     let entries = tree.read_dir(folder).ok()?;
     let unread = |name: &&str| tree.read(&join(folder, name)).err().map(|error| format!("{error}"));

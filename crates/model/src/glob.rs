@@ -7,8 +7,8 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     matches_with(pattern, text, None)
 }
 
-/// Whether a pattern of Application namespaces matches a whole text as a glob, or between slashes any part of it as a
-/// regular expression, which matches nothing if it cannot be read; see [`regex_fault`].
+/// Whether a pattern of Application namespaces matches a whole text as a glob, or between slashes any part of
+/// it as a regular expression, which matches nothing if it cannot be read; see [`regex_fault`].
 pub fn matches_or_regex(pattern: &str, text: &str) -> bool {
     match regex_of(pattern) {
         Some(regex) => Regex::compile(regex).is_ok_and(|regex| regex.is_match(text)),
@@ -16,8 +16,8 @@ pub fn matches_or_regex(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// Why a pattern of Application namespaces matches nothing: it is a regular expression that cannot be read. Argo CD's
-/// know look-around, ours do not.
+/// Why a pattern of Application namespaces matches nothing: it is a regular expression that cannot be read.
+/// Argo CD's know look-around, ours do not.
 pub fn regex_fault(pattern: &str) -> Option<String> {
     const LOOK_AROUND: [&str; 4] = ["(?=", "(?!", "(?<=", "(?<!"];
     let error = Regex::compile(regex_of(pattern)?).err()?;
@@ -32,8 +32,8 @@ fn regex_of(pattern: &str) -> Option<&str> {
     pattern.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'))
 }
 
-/// Whether a pattern matches a whole text; `*` and `?` stop at the separator, `**` does not. A pattern that cannot be
-/// read matches nothing.
+/// Whether a pattern matches a whole text; `*` and `?` stop at the separator, `**` does not. A pattern that
+/// cannot be read matches nothing.
 pub fn matches_with(pattern: &str, text: &str, separator: Option<char>) -> bool {
     const SPECIAL: [char; 6] = ['*', '?', '[', '{', '}', '\\'];
     // Most are names or say "any".

@@ -110,8 +110,8 @@ pub fn hook_types(object: &Value) -> BTreeSet<HookType> {
     }
 }
 
-/// Whether the object is a hook of any kind, `crd-install` excepted: that one is an ordinary object. One whose type
-/// nobody knows is a hook, too, that never runs.
+/// Whether the object is a hook of any kind, `crd-install` excepted: that one is an ordinary object. One
+/// whose type nobody knows is a hook, too, that never runs.
 pub fn is_hook(object: &Value) -> bool {
     if object.annotation(names::HOOK).is_some() {
         return true;
@@ -120,8 +120,8 @@ pub fn is_hook(object: &Value) -> bool {
         && !entries(object, names::HELM_HOOK).any(|h| h == "crd-install")
 }
 
-/// Whether the object is never applied nor compared: a `Skip` hook that is nothing else, or one without a type that
-/// is known (a misspelt one, Helm's tests and rollbacks).
+/// Whether the object is never applied nor compared: a `Skip` hook that is nothing else, or one without a
+/// type that is known (a misspelt one, Helm's tests and rollbacks).
 pub fn is_ignored(object: &Value) -> bool {
     is_hook(object) && hook_types(object).iter().all(|kind| *kind == HookType::Skip)
 }

@@ -1,5 +1,5 @@
-//! What a project demands of its sources' integrity: signatures of Git commits and tags (Argo CD docs, "Source
-//! Integrity Verification", and "Git GnuPG signature verification" for the older `signatureKeys`).
+//! What a project demands of its sources' integrity: signatures of Git commits and tags (Argo CD docs,
+//! "Source Integrity Verification", and "Git GnuPG signature verification" for the older `signatureKeys`).
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -11,7 +11,8 @@ use crate::{AppProjectSpec, glob, repository};
 pub struct SignaturePolicy {
     /// Which commits.
     pub extent: SignatureExtent,
-    /// Ids of the keys that may sign, 16 upper-case hexadecimal digits each. What is written as none is left out.
+    /// Ids of the keys that may sign, 16 upper-case hexadecimal digits each. What is written as none is left
+    /// out.
     pub keys: Vec<String>,
 }
 
@@ -57,8 +58,8 @@ struct Gpg {
 }
 
 impl Policy {
-    /// A denial goes before everything else. What is demanded of a repository is demanded of it by its other spellings
-    /// too; what is waived only of this one.
+    /// A denial goes before everything else. What is demanded of a repository is demanded of it by its other
+    /// spellings too; what is waived only of this one.
     fn concerns(&self, repo_url: &str) -> bool {
         let wanted = repository::normalize(repo_url);
         let denies = |repository: &Repository| {
@@ -100,8 +101,8 @@ fn key_id(text: &str) -> Option<String> {
 }
 
 impl AppProjectSpec {
-    /// The signatures that a Git repository's commits need; `None` if they need none. `signatureKeys` counts where
-    /// `sourceIntegrity` says nothing of Git, and then for every repository.
+    /// The signatures that a Git repository's commits need; `None` if they need none. `signatureKeys` counts
+    /// where `sourceIntegrity` says nothing of Git, and then for every repository.
     ///
     /// # Errors
     /// It cannot be told what is demanded, so that nothing satisfies it.

@@ -41,8 +41,8 @@ pub const SECRET_TYPE: &str = "argocd.argoproj.io/secret-type";
 pub const APPLICATION_SET_REFRESH: &str = "argocd.argoproj.io/application-set-refresh";
 /// What of `status.tiphys` says why automated sync leaves an Application out of sync.
 pub const LEFT_OUT_OF_SYNC: &str = "leftOutOfSync";
-/// The field of what Tiphys adds to a status that says of which desired state a sync has made the objects whose names
-/// are generated; ours.
+/// The field of what Tiphys adds to a status that says of which desired state a sync has made the objects
+/// whose names are generated; ours.
 pub const GENERATED_FOR: &str = "generatedFor";
 /// Until when (RFC 3339) nothing is synced to the object or Application that bears it; ours.
 pub const PAUSED_UNTIL: &str = "tiphys.dev/paused-until";

@@ -32,8 +32,8 @@ pub fn values_of(option: &str) -> &'static [&'static str] {
     }
 }
 
-/// A list of options, compared to the letter as Argo CD does: each `Key=value` is looked for on its own, so that one that
-/// is given twice may have two values; where one is asked for its value, the first counts.
+/// A list of options, compared to the letter as Argo CD does: each `Key=value` is looked for on its own, so
+/// that one that is given twice may have two values; where one is asked for its value, the first counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SyncOptions(Vec<(String, String)>);
 

@@ -1,6 +1,7 @@
-//! The lists of a status that are too long for it. An API server takes no object larger than 1.5 MiB, which some
-//! thousand objects of one Application fill: its status could not be written at all. Longer ones are kept compressed in
-//! a field of ours, and what needs somebody's attention stays in the lists where others read it.
+//! The lists of a status that are too long for it. An API server takes no object larger than 1.5 MiB, which
+//! some thousand objects of one Application fill: its status could not be written at all. Longer ones are
+//! kept compressed in a field of ours, and what needs somebody's attention stays in the lists where others
+//! read it.
 
 use std::{
     borrow::Cow,
@@ -20,8 +21,8 @@ const MAX_UNPACKED: u64 = 256 << 20;
 /// Where packed lists are kept in a status.
 const PACKED: &str = "/tiphys/packed";
 
-/// A list that can be packed: its name among the packed ones, its place in a status, and which of its entries nobody
-/// has to look at.
+/// A list that can be packed: its name among the packed ones, its place in a status, and which of its entries
+/// nobody has to look at.
 struct List {
     name: &'static str,
     at: &'static str,
@@ -44,7 +45,8 @@ fn is_done(result: &Value) -> bool {
         && matches!(text("hookPhase"), None | Some("Succeeded"))
 }
 
-/// An Application whose lists are packed if its status is too large otherwise. Of equal statuses the result is equal.
+/// An Application whose lists are packed if its status is too large otherwise. Of equal statuses the result
+/// is equal.
 pub fn pack(app: &Value) -> Cow<'_, Value> {
     let is_large = app.get("status").is_some_and(|status| status.to_string().len() > MAX_PLAIN);
     if !is_large {

@@ -51,8 +51,8 @@ impl fmt::Display for Until {
     }
 }
 
-/// The objects of an Application that its annotation [`names::PAUSED_RESOURCES`] puts on hold, each `Err` an entry
-/// that cannot be read.
+/// The objects of an Application that its annotation [`names::PAUSED_RESOURCES`] puts on hold, each `Err` an
+/// entry that cannot be read.
 pub fn paused_resources(app: &Application) -> impl Iterator<Item = Result<(ResourceKey, Until), &str>> {
     let entries = app.annotation(names::PAUSED_RESOURCES).unwrap_or_default().split(',').map(str::trim);
     entries.filter(|text| !text.is_empty()).map(|text| entry(text).ok_or(text))

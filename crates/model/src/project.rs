@@ -147,8 +147,8 @@ impl AppProject {
         }
     }
 
-    /// Whether a repository may be used. A pattern that denies something permits everything else. An address by which
-    /// the same repository goes elsewhere (SSH, HTTPS) is another one here.
+    /// Whether a repository may be used. A pattern that denies something permits everything else. An address
+    /// by which the same repository goes elsewhere (SSH, HTTPS) is another one here.
     pub fn permits_source(&self, repo_url: &str) -> bool {
         let wanted = repository::spelling(repo_url);
         let matches = |pattern: &str| {
@@ -165,8 +165,8 @@ impl AppProject {
         permitted
     }
 
-    /// The user that syncs to a destination are made as: the first service account that the project names for it,
-    /// in the Application's destination namespace unless it says its own. `None` if it names none.
+    /// The user that syncs to a destination are made as: the first service account that the project names for
+    /// it, in the Application's destination namespace unless it says its own. `None` if it names none.
     ///
     /// # Errors
     /// The name of a service account is none, or a glob before it is malformed.

@@ -32,9 +32,9 @@ pub fn normalize(address: &str) -> String {
     }
 }
 
-/// The address as projects compare it with their patterns, which is less than [`normalize`] does: lower case, without
-/// `.git` at the end, `user@host/path` for both forms of SSH. Globs pass through, but for what an address cannot have:
-/// it stands as `%7B` in a path, and of a host nothing is left.
+/// The address as projects compare it with their patterns, which is less than [`normalize`] does: lower case,
+/// without `.git` at the end, `user@host/path` for both forms of SSH. Globs pass through, but for what an
+/// address cannot have: it stands as `%7B` in a path, and of a host nothing is left.
 pub fn spelling(address: &str) -> String {
     let text = address.trim().to_lowercase();
     let rest = text.strip_prefix("ssh://").unwrap_or(&text);

@@ -61,8 +61,8 @@ pub enum SourceType {
     Plugin,
 }
 
-/// Whether sources that a status recorded are those that are wanted. Who writes a status by a merge patch, as Argo CD does,
-/// loses the nulls of Helm's values: it takes them for removals.
+/// Whether sources that a status recorded are those that are wanted. Who writes a status by a merge patch, as
+/// Argo CD does, loses the nulls of Helm's values: it takes them for removals.
 pub fn is_record_of(recorded: &[ApplicationSource], wanted: &[ApplicationSource]) -> bool {
     let values =
         |source: &ApplicationSource| source.helm.as_ref().and_then(|helm| helm.values_object.clone());

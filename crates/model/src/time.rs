@@ -37,8 +37,8 @@ impl fmt::Debug for Clock {
 
 /// An instant on the wire (`metav1.Time`). Keeps whole seconds only.
 ///
-/// Kept as UTC shows it, for that holds all that the wire does: the last day of the year 9999 is beyond the last
-/// [`Timestamp`], and stands in objects for "never".
+/// Kept as UTC shows it, for that holds all that the wire does: the last day of the year 9999 is beyond the
+/// last [`Timestamp`], and stands in objects for "never".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(DateTime);
 

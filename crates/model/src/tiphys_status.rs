@@ -1,6 +1,6 @@
-//! What Tiphys adds to the status of an Application, where the definition of Application is Argo CD's own: that knows
-//! no field `tiphys`, and an API server drops what a definition does not know. It is kept in an annotation then, and
-//! read as if it stood where it belongs.
+//! What Tiphys adds to the status of an Application, where the definition of Application is Argo CD's own:
+//! that knows no field `tiphys`, and an API server drops what a definition does not know. It is kept in an
+//! annotation then, and read as if it stood where it belongs.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,8 @@ use crate::{names, packed_lists};
 /// The field of ours, in `status` and in `status.operationState`.
 const FIELD: &str = "tiphys";
 
-/// What an Application keeps beside Argo CD's fields, as the text of the annotation [`names::KEPT`]; `None` if nothing.
+/// What an Application keeps beside Argo CD's fields, as the text of the annotation [`names::KEPT`]; `None`
+/// if nothing.
 pub fn annotation_text(app: &Value) -> Option<String> {
     let status = app.at(&["status", FIELD]);
     let operation = app.at(&["status", "operationState", FIELD]);
@@ -24,8 +25,8 @@ pub fn annotation_text(app: &Value) -> Option<String> {
     Some(json!({"status": status, "operationState": operation, "startedAt": of}).to_string())
 }
 
-/// An Application with what its annotation keeps in the place where it belongs, unless something is there, and with
-/// long lists as they were before they were packed (see [`crate::packed`]).
+/// An Application with what its annotation keeps in the place where it belongs, unless something is there,
+/// and with long lists as they were before they were packed (see [`crate::packed`]).
 pub fn put_back(app: &Value) -> Cow<'_, Value> {
     packed_lists::unpack(with_annotation(app))
 }

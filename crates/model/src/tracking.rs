@@ -120,8 +120,8 @@ impl Tracking {
         label.into_iter().chain(id).chain(installation).collect()
     }
 
-    /// The instance name of the Application that a live object bears the mark of, if any. An annotation of another form is
-    /// nobody's mark.
+    /// The instance name of the Application that a live object bears the mark of, if any. An annotation of
+    /// another form is nobody's mark.
     pub fn owner(&self, object: &Value) -> Option<String> {
         if self.method == TrackingMethod::Label {
             return object.label(&self.label_key).filter(|value| !value.is_empty()).map(str::to_owned);
@@ -134,8 +134,9 @@ impl Tracking {
         TrackingId::parse(object.annotation(names::TRACKING_ID)?).map(|id| id.app)
     }
 
-    /// The live object as it is compared with its target: what was marked by the label alone, as Argo CD did before it
-    /// marked by annotation, counts as marked like its target. `None` if it is to be compared as it is.
+    /// The live object as it is compared with its target: what was marked by the label alone, as Argo CD did
+    /// before it marked by annotation, counts as marked like its target. `None` if it is to be compared as it
+    /// is.
     pub fn align_tracking(&self, target: &Value, live: &Value) -> Option<Value> {
         let is_definition = live.kind() == "CustomResourceDefinition";
         let has_label = |object: &Value| object.label(&self.label_key).is_some_and(|value| !value.is_empty());

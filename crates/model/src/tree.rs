@@ -1,6 +1,6 @@
 //! What Argo CD's programs are shown of an Application's objects beside its status (Argo CD API reference,
-//! "ApplicationTree", "ResourceDiff"). What only Argo CD's web interface shows of an object (`info`, `networkingInfo`, the
-//! `hosts` of a tree) is not given.
+//! "ApplicationTree", "ResourceDiff"). What only Argo CD's web interface shows of an object (`info`,
+//! `networkingInfo`, the `hosts` of a tree) is not given.
 
 use serde::{Deserialize, Serialize};
 

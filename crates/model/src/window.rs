@@ -56,8 +56,8 @@ pub struct SyncAttempt {
 }
 
 impl SyncWindow {
-    /// Whether the window is open at an instant: it began before, and not longer ago than it lasts. A time zone that
-    /// nobody knows is UTC.
+    /// Whether the window is open at an instant: it began before, and not longer ago than it lasts. A time
+    /// zone that nobody knows is UTC.
     ///
     /// # Errors
     /// Schedule or duration cannot be read.
@@ -117,8 +117,8 @@ pub fn permits(
         && self::barring(&concerning, attempt.manual, started)?.is_empty())
 }
 
-/// The windows that bar a sync at an instant: those that deny it, or where none does and none allows it, those that
-/// would allow it at another time. None, if they let people pass and it is theirs.
+/// The windows that bar a sync at an instant: those that deny it, or where none does and none allows it,
+/// those that would allow it at another time. None, if they let people pass and it is theirs.
 fn barring<'a>(
     windows: &[&'a SyncWindow],
     manual: bool,

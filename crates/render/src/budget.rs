@@ -1,4 +1,5 @@
-//! What the objects of one Application may take, whatever renders them: a few files may mean more than any memory holds.
+//! What the objects of one Application may take, whatever renders them: a few files may mean more than any
+//! memory holds.
 
 use std::cell::Cell;
 
@@ -8,7 +9,8 @@ use crate::RenderError;
 
 /// Bytes of memory of all objects. The largest Applications in use take a tenth.
 const MAX_BYTES: u64 = 512 << 20;
-/// How many objects there may be. The largest Applications in use have some 3,000, and a status lists each of them.
+/// How many objects there may be. The largest Applications in use have some 3,000, and a status lists each of
+/// them.
 const MAX_OBJECTS: usize = 16_000;
 
 /// Counts the objects of one Application.

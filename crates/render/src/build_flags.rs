@@ -24,8 +24,8 @@ pub(crate) fn parse(flags: &str) -> Result<BuildOptions, RenderError> {
                 options.chart_inflator = Some(Arc::new(HelmCharts));
             }
             "--enable-managedby-label" => options.managed_by_label = value != Some("false"),
-            // Whoever starts Tiphys says which functions may run (`--allow-function`); a kustomization that has another
-            // is refused where it has it.
+            // Whoever starts Tiphys says which functions may run (`--allow-function`); a kustomization that
+            // has another is refused where it has it.
             "--enable-alpha-plugins" | "--enable-exec" | "--enable-star" | "--network" => {}
             "--load-restrictor" => {
                 value = value.or_else(|| words.next());

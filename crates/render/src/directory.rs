@@ -56,9 +56,9 @@ fn read_file(job: &Job<'_>, path: &str, yielded: &mut Yield) -> Result<(), Rende
     Ok(())
 }
 
-/// The files of a folder, with `recurse` those below it too, each folder's entries in the order of their names. Links to files are
-/// followed; links to folders are not (one may lead back up); a link that leaves the repository is
-/// refused, because leaving it out silently would change what is deployed.
+/// The files of a folder, with `recurse` those below it too, each folder's entries in the order of their
+/// names. Links to files are followed; links to folders are not (one may lead back up); a link that leaves
+/// the repository is refused, because leaving it out silently would change what is deployed.
 fn files(tree: &dyn FileTree, folder: &str, recurse: bool) -> Result<Vec<String>, RenderError> {
     let fail = |error: tiphys_vfs::VfsError| RenderError::new(error.to_string());
     let folder = tiphys_vfs::normalize(folder).map_err(fail)?;

@@ -11,8 +11,8 @@ use crate::{Context, RenderError};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BuildEnv(pub BTreeMap<String, String>);
 
-/// The version of Kubernetes that tools are told: without what vendors append, as Argo CD tells it (repo-server,
-/// `parseKubeVersion`).
+/// The version of Kubernetes that tools are told: without what vendors append, as Argo CD tells it
+/// (repo-server, `parseKubeVersion`).
 pub(crate) fn kube_version(text: &str) -> Result<String, RenderError> {
     generic_version(text)
         .map_err(|error| RenderError::new(format!("could not parse kubernetes version {text}: {error}")))

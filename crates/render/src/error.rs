@@ -17,7 +17,7 @@ pub struct RenderError {
     place: Option<Box<Location>>,
 }
 
-/// The sorts of faults that programs have to tell apart.
+/// The sorts of faults that programs have to distinguish.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cause {
     /// Any other.

@@ -10,9 +10,9 @@ const MOST_BYTES: u64 = 1024;
 const LOOKED_AT: usize = 1000;
 const NAMED: usize = 3;
 
-/// A fault of a source, with the pointers among its files if there are any: whoever read one as something else says
-/// nothing that helps. Files are looked at only where Git is told to keep some elsewhere: most faults have nothing to do
-/// with it, and what is read here counts as read by the rendering.
+/// A fault of a source, with the pointers among its files if there are any: whoever read one as something
+/// else says nothing that helps. Files are looked at only where Git is told to keep some elsewhere: most
+/// faults have nothing to do with it, and what is read here counts as read by the rendering.
 pub(crate) fn explain(error: RenderError, tree: &dyn FileTree, folder: &str) -> RenderError {
     let says_why = matches!(error.cause(), Cause::Missing | Cause::OutOfReach | Cause::Unsupported);
     if says_why || error.headline().contains("Git LFS") {

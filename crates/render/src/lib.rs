@@ -56,10 +56,11 @@ pub struct Context<'a> {
     pub is_namespaced: &'a dyn Fn(&GroupVersionKind) -> Option<bool>,
     /// Whether to find out where every field came from.
     pub origins: bool,
-    /// Whether keys and hashes of passwords only have to be of the right form, because nobody is going to apply the
-    /// objects.
+    /// Whether keys and hashes of passwords only have to be of the right form, because nobody is going to
+    /// apply the objects.
     pub mock_secrets: bool,
-    /// The time that charts of an Application see which no cluster has created yet; `None` for the machine's clock.
+    /// The time that charts of an Application see which no cluster has created yet; `None` for the machine's
+    /// clock.
     pub now: Option<Timestamp>,
 }
 
@@ -73,7 +74,8 @@ pub struct RenderedSource {
     /// Whether the source may say the revision's name in its objects (`$ARGOCD_APP_REVISION`): then another
     /// revision renders to something else though its files are the same.
     pub names_revision: bool,
-    /// API versions of the cluster that the source asked for, with the answers, see [`tiphys_helm::Questions`].
+    /// API versions of the cluster that the source asked for, with the answers, see
+    /// [`tiphys_helm::Questions`].
     pub asked_versions: BTreeMap<String, bool>,
 }
 

@@ -37,8 +37,8 @@ fn is_utf16(bytes: &[u8]) -> bool {
     bytes.starts_with(&[0xFF, 0xFE]) || bytes.starts_with(&[0xFE, 0xFF])
 }
 
-/// Whether a text that is no valid manifest was meant to be one: two of the three fields that every
-/// object has stand at the start of a line, or in a document in the notation of JSON. (Argo CD wants all three,
+/// Whether a text that is no valid manifest was meant to be one: two of the three fields that every object
+/// has stand at the start of a line, or in a document in the notation of JSON. (Argo CD wants all three,
 /// anywhere and unquoted, and passes over a document whose kind was forgotten.)
 pub fn looks_like_manifest(text: &str) -> bool {
     let begins = |with: &str| text.lines().any(|line| line.starts_with(with));
@@ -85,7 +85,8 @@ pub fn parse_objects(file: &str, text: &str, origins: bool) -> Result<Vec<Render
     repeated.into_iter().next().map_or(objects, Err)
 }
 
-/// The same as Argo CD takes them: of a key that is set twice in one mapping the last counts. Each is told of.
+/// The same as Argo CD takes them: of a key that is set twice in one mapping the last counts. Each is told
+/// of.
 ///
 /// # Errors
 /// It does not parse, or a document is no object with `apiVersion`, `kind` and name.
@@ -149,8 +150,8 @@ fn parse_yaml(
     Ok(objects)
 }
 
-/// Kubernetes' clients read line by line and give the last line a line break too if it has none, which a block scalar
-/// then ends with (`k8s.io/apimachinery`, `YAMLReader`).
+/// Kubernetes' clients read line by line and give the last line a line break too if it has none, which a
+/// block scalar then ends with (`k8s.io/apimachinery`, `YAMLReader`).
 fn with_whole_lines(text: &str) -> Cow<'_, str> {
     if text.is_empty() || text.ends_with('\n') { text.into() } else { format!("{text}\n").into() }
 }

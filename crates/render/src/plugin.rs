@@ -1,5 +1,5 @@
-//! Sources that config management plugins render (Argo CD operator manual, "Config Management Plugins"). What a
-//! plugin is told and what is made of its output is decided here; who runs it is passed in.
+//! Sources that config management plugins render (Argo CD operator manual, "Config Management Plugins"). What
+//! a plugin is told and what is made of its output is decided here; who runs it is passed in.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use crate::{Cause, Job, RenderError, Yield, env::BuildEnv, manifest, postprocess
 
 /// Runs the plugins that are allowed.
 pub trait Plugins: Send + Sync {
-    /// The name of the plugin for a source (the one that the source names, or with an empty name the one that finds
-    /// it), and what it prints. `None` if no plugin finds the source.
+    /// The name of the plugin for a source (the one that the source names, or with an empty name the one that
+    /// finds it), and what it prints. `None` if no plugin finds the source.
     ///
     /// # Errors
     /// It is not allowed, does not support the source, cannot be tried, or fails.

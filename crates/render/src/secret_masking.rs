@@ -1,4 +1,5 @@
-//! Values of Secrets are not shown: what is found is posted into pull requests, and read by more people than the file.
+//! Values of Secrets are not shown: what is found is posted into pull requests, and read by more people than
+//! the file.
 
 use std::ops::Range;
 
@@ -67,7 +68,8 @@ fn of_node(node: &Node, depth: usize, hidden: &mut Vec<Range<usize>>) {
     }
 }
 
-/// The places of all scalars of a value; keys directly below stay, what is nested deeper is a value as a whole.
+/// The places of all scalars of a value; keys directly below stay, what is nested deeper is a value as a
+/// whole.
 fn values(node: &Node, depth: usize, hidden: &mut Vec<Range<usize>>) {
     let mut hide = |node: &Node| {
         hidden.push(node.span.start.offset as usize..node.span.end.offset as usize);

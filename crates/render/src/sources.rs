@@ -26,8 +26,8 @@ pub trait Sources: Send + Sync {
     /// Unknown, unreachable, or no such revision.
     fn repository(&self, url: &str, revision: &str) -> Result<SourceTree, RenderError>;
 
-    /// A chart of a Helm repository or OCI registry, unpacked at the root of the tree. With `pass_credentials` those of the
-    /// repository are sent also to other hosts that its index points to.
+    /// A chart of a Helm repository or OCI registry, unpacked at the root of the tree. With
+    /// `pass_credentials` those of the repository are sent also to other hosts that its index points to.
     ///
     /// # Errors
     /// Unknown, unreachable, or no such version.
@@ -98,8 +98,8 @@ pub trait Sources: Send + Sync {
         None
     }
 
-    /// The revision that means the highest tag of which what follows a prefix satisfies a constraint. By itself a
-    /// prefix is not understood.
+    /// The revision that means the highest tag of which what follows a prefix satisfies a constraint. By
+    /// itself a prefix is not understood.
     ///
     /// # Errors
     /// Names what is not supported.
@@ -113,7 +113,8 @@ pub trait Sources: Send + Sync {
         matches!(scheme, "https" | "http")
     }
 
-    /// What fetches the remote bases of kustomizations and values files that have an address, if anything does.
+    /// What fetches the remote bases of kustomizations and values files that have an address, if anything
+    /// does.
     fn remote_loader(&self) -> Option<Arc<dyn RemoteLoader>> {
         None
     }

@@ -5,9 +5,8 @@ use tiphys_vfs::{EntryKind, FileTree};
 
 use crate::{RenderError, Sources};
 
-/// File names that make a folder a kustomization.
-/// The tool that the source sets options for, else the one that its folder is made for; a plain directory in the
-/// place of one that the installation switched off.
+/// File names that make a folder a kustomization. The tool that the source sets options for, else the one
+/// that its folder is made for; a plain directory in the place of one that the installation switched off.
 pub(crate) fn choose(
     source: &ApplicationSource,
     tree: &dyn FileTree,

@@ -146,7 +146,7 @@ impl<'a> Decoder<'a> {
                 // Where a schema or something else may stand, the schema of schemas says nothing.
                 let is_open = matches!(key.as_str(), "items" | "additionalProperties" | "additionalItems");
                 if is_open && definition.name == SCHEMA && value.is_object() {
-                    // The server reads it by a reader of its own, which drops what it does not know without a word.
+                    // The server reads it by a reader of its own, which drops what it does not know silently.
                     let told = self.unknown.len();
                     self.value(ty, value, &path.child(&key))?;
                     self.unknown.truncate(told);

@@ -8,8 +8,8 @@
 //! field protocol str allowed=SCTP,TCP,UDP default="TCP"
 //! ```
 //!
-//! Types: `str bool i32 i64 f64 bytes time microtime quantity intstr any`, `@NAME`, `{T}` map, `{!T}` atomic map,
-//! `[T]` atomic list, `[set T]`, `[map K1,K2 T]`. Spaces inside a type are written as `~`.
+//! Types: `str bool i32 i64 f64 bytes time microtime quantity intstr any`, `@NAME`, `{T}` map, `{!T}` atomic
+//! map, `[T]` atomic list, `[set T]`, `[map K1,K2 T]`. Spaces inside a type are written as `~`.
 
 use std::{collections::HashMap, sync::Arc};
 

@@ -51,7 +51,8 @@ pub enum SourceError {
         /// The repository.
         url: String,
     },
-    /// The address names a folder of this machine, and whoever wrote it may not choose what of the machine is read.
+    /// The address names a folder of this machine, and whoever wrote it may not choose what of the machine is
+    /// read.
     #[error(
         "cannot read repository {}: it is a folder of this machine, and Applications may name only those that --local-repositories allows",
         without_credentials(url)
@@ -189,7 +190,8 @@ impl SourceError {
         matches!(self, Self::Fetch { .. } | Self::Timeout { .. })
     }
 
-    /// Whether it is not to be had from here, however often it is tried: nothing is fetched, or the login is refused.
+    /// Whether it is not to be had from here, however often it is tried: nothing is fetched, or the login is
+    /// refused.
     pub fn is_out_of_reach(&self) -> bool {
         matches!(self, Self::Offline { .. } | Self::Denied { .. } | Self::Login { .. })
     }

@@ -96,8 +96,8 @@ impl Fetcher {
         self
     }
 
-    /// Lets addresses name folders of this machine, see [`GitCache::with_local_repositories`]; never what is kept in the
-    /// fetcher's own folder, where repositories lie that others may read.
+    /// Lets addresses name folders of this machine, see [`GitCache::with_local_repositories`]; never what is
+    /// kept in the fetcher's own folder, where repositories lie that others may read.
     #[must_use]
     pub fn with_local_repositories(mut self, local: LocalRepositories) -> Self {
         let local = local.except_below(&self.folder);
@@ -106,8 +106,8 @@ impl Fetcher {
         self
     }
 
-    /// Asks the host of a chart, a chart repository (an address or `@name`) or a registry in this way; what the access leaves
-    /// open is as Helm's files say.
+    /// Asks the host of a chart, a chart repository (an address or `@name`) or a registry in this way; what
+    /// the access leaves open is as Helm's files say.
     #[must_use]
     pub fn with_access(mut self, url: &str, access: Access) -> Self {
         self.access.insert(url, access);
@@ -158,8 +158,8 @@ impl Fetcher {
         self.access.projects_of(url)
     }
 
-    /// What fetches an address with the access that was declared for a project; `None` if none was. It keeps what it
-    /// fetched in a place of its own, so that nobody else reads it.
+    /// What fetches an address with the access that was declared for a project; `None` if none was. It keeps
+    /// what it fetched in a place of its own, so that nobody else reads it.
     pub(crate) fn project_fetcher(&self, project: &str, url: &str) -> Option<Arc<Self>> {
         if project.is_empty() || !self.access.projects_of(url).contains(project) {
             return None;
@@ -178,7 +178,8 @@ impl Fetcher {
         self.with_place(folder, access)
     }
 
-    /// The same that keeps what it fetches in another folder and has this access alone, for trying whether it is one.
+    /// The same that keeps what it fetches in another folder and has this access alone, for trying whether it
+    /// is one.
     #[must_use]
     pub fn trying(&self, access: DeclaredAccess, folder: impl Into<PathBuf>) -> Self {
         let (folder, table) = (folder.into(), AccessTable::default());
@@ -254,7 +255,8 @@ impl Fetcher {
         self.helm().0.test(repository)
     }
 
-    /// The archive of a chart, see [`Charts::fetch`]. `@name` and `alias:name` are repositories that `helm repo add` named.
+    /// The archive of a chart, see [`Charts::fetch`]. `@name` and `alias:name` are repositories that `helm
+    /// repo add` named.
     ///
     /// # Errors
     /// As there; or there is no repository of that name.
@@ -283,10 +285,10 @@ impl Fetcher {
         self.each_project(|own| own.expire_address(url));
     }
 
-    /// Puts the dependencies that a chart lacks beside those that it has, as `helm dependency build`
-    /// would. `tree` is what `file://` repositories are read from; the path that the chart was loaded
-    /// from counts from the folder `below` of it. With `pass_credentials` those of a repository are sent also to other hosts
-    /// that its index points to.
+    /// Puts the dependencies that a chart lacks beside those that it has, as `helm dependency build` would.
+    /// `tree` is what `file://` repositories are read from; the path that the chart was loaded from counts
+    /// from the folder `below` of it. With `pass_credentials` those of a repository are sent also to other
+    /// hosts that its index points to.
     ///
     /// # Errors
     /// Helm's text for missing charts, followed by why they cannot be had.
@@ -366,8 +368,8 @@ impl Fetcher {
     }
 }
 
-/// Refuses an address in which a parameter of an ApplicationSet still stands: no host has it, and Git would take it
-/// for a folder.
+/// Refuses an address in which a parameter of an ApplicationSet still stands: no host has it, and Git would
+/// take it for a folder.
 fn refuse_template(url: &str) -> Result<(), SourceError> {
     let parameter = url.split_once("{{").and_then(|(_, rest)| rest.split_once("}}"));
     parameter.map_or(Ok(()), |(parameter, _)| {
@@ -398,7 +400,8 @@ impl RemoteLoader for Fetcher {
     fn repository(&self, url: &RepoUrl) -> Result<Arc<dyn FileTree>, RemoteError> {
         let address = url.clone_url();
         self.refuse_offline(&address).map_err(remote_error)?;
-        // Kustomize's own limit is short; where the host hands out no single commits, all of the history is fetched once.
+        // Kustomize's own limit is short; where the host hands out no single commits, all of the history is
+        // fetched once.
         let is_explicit = url.raw.split_once('?').is_some_and(|(_, query)| query.contains("timeout="));
         let mut options =
             CheckoutOptions { submodules: url.submodules, shallow: true, ..CheckoutOptions::default() };

@@ -53,8 +53,8 @@ pub struct CheckoutOptions {
     /// Whether its submodules are wanted; by default they are.
     pub submodules: bool,
     /// For who needs one revision of a repository and none of its history: only that commit is fetched, as
-    /// `git fetch --depth=1` does. Of a repository that is here as a whole, of one whose host does not hand out single
-    /// commits, and of revisions that are no names, all is fetched.
+    /// `git fetch --depth=1` does. Of a repository that is here as a whole, of one whose host does not hand
+    /// out single commits, and of revisions that are no names, all is fetched.
     pub shallow: bool,
 }
 
@@ -154,8 +154,8 @@ impl GitCache {
         self
     }
 
-    /// Asks the credential helpers of the user's own Git where a host wants a login and none is known: for who runs commands
-    /// as a person.
+    /// Asks the credential helpers of the user's own Git where a host wants a login and none is known: for
+    /// who runs commands as a person.
     pub fn with_git_credentials(mut self) -> Self {
         self.asks_git = true;
         self
@@ -265,7 +265,8 @@ impl GitCache {
         }
     }
 
-    /// The signatures that count for a commit that was checked out as a revision, as far as its repository was fetched.
+    /// The signatures that count for a commit that was checked out as a revision, as far as its repository
+    /// was fetched.
     ///
     /// # Errors
     /// It was not, or cannot be read.
@@ -349,7 +350,8 @@ impl GitCache {
         let path = self.folder.join(folder_of(&id));
         let repository = open_or_init(&path, url)?;
         let known = is_commit_id(revision) && resolve(&repository, url, revision).is_ok();
-        // A fetch that was under way when somebody asked for another may have begun before what it is to bring.
+        // A fetch that was under way when somebody asked for another may have begun before what it is to
+        // bring.
         let asked = self.stale().remove(&id);
         let fresh = !asked && stamp.is_some_and(|at| at.elapsed() < self.fresh_for);
         if !known && !fresh {
@@ -489,8 +491,8 @@ fn fetch(
     if access.proxy.is_some() && !url.starts_with("https://") && !url.starts_with("http://") {
         return Err(fail("its credentials say proxy, which is not supported for ssh".to_owned()));
     }
-    // In a thread of its own, which ends by itself later: a host that takes the connection and then says nothing
-    // holds it for as long as the HTTP client likes.
+    // In a thread of its own, which ends by itself later: a host that takes the connection and then says
+    // nothing holds it for as long as the HTTP client likes.
     let interrupt = Arc::new(AtomicBool::new(false));
     let (done, finished) = mpsc::channel();
     let job = {
@@ -551,13 +553,15 @@ fn fetch_now(
     }
     let mut identity = identity(access);
     let has_login = identity.is_some() || access.bearer_token.is_some();
-    // Of a repository's Secret a token is sent as such; hosts differ in which user it would be the password of.
+    // Of a repository's Secret a token is sent as such; hosts differ in which user it would be the password
+    // of.
     if let Some(token) = &access.bearer_token {
         authorize(&mut local, &format!("Bearer {token}")).map_err(|e| chain(&*e))?;
     } else if url.starts_with("http://")
         && let Some(account) = identity.take()
     {
-        // For hosts inside of a cluster, which many have no certificate: without TLS gix sends no login, while Git does.
+        // For hosts inside of a cluster, which many have no certificate: without TLS gix sends no login,
+        // while Git does.
         let login = STANDARD.encode(format!("{}:{}", account.username, account.password));
         authorize(&mut local, &format!("Basic {login}")).map_err(|e| chain(&*e))?;
     }
@@ -566,8 +570,8 @@ fn fetch_now(
         .map_err(|e| chain(&e))?
         .with_refspecs(extent.specs().iter().map(String::as_str), Direction::Fetch)
         .map_err(|e| chain(&e))?
-        // Which tags are wanted, the refspecs say; with tags that follow commits, hosts that do not know `include-tag`
-        // could not be asked at all.
+        // Which tags are wanted, the refspecs say; with tags that follow commits, hosts that do not know
+        // `include-tag` could not be asked at all.
         .with_fetch_tags(gix::remote::fetch::Tags::None);
     let mut connection = remote.connect(Direction::Fetch).map_err(|e| chain(&e))?;
     if access.has_transport()
@@ -604,7 +608,8 @@ fn fetch_now(
     Ok(())
 }
 
-/// How gix reaches a host by HTTP, with what an access says of certificates and of a proxy; `None` for other ways.
+/// How gix reaches a host by HTTP, with what an access says of certificates and of a proxy; `None` for other
+/// ways.
 fn transport_options(
     repository: &gix::Repository,
     url: &str,
@@ -653,8 +658,8 @@ impl Extent {
     }
 }
 
-/// Forgets the branches and tags that the host has no more: they would be served for ever, and `a` would stand in
-/// the way of `a/b`.
+/// Forgets the branches and tags that the host has no more: they would be served for ever, and `a` would
+/// stand in the way of `a/b`.
 fn forget_deleted(
     repository: &gix::Repository,
     present: &BTreeSet<BString>,

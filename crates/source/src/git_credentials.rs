@@ -1,4 +1,5 @@
-//! Logins that the user's own Git knows (gitcredentials(7)), so that what a person can clone, a person's commands reach.
+//! Logins that the user's own Git knows (gitcredentials(7)), so that what a person can clone, a person's
+//! commands reach.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -7,15 +8,16 @@ use crate::{Access, program::Program};
 /// Helpers may ask a keychain, which may ask the person.
 const TIME: Duration = Duration::from_secs(60);
 
-/// The access with the login that Git's credential helpers have for an address; `None` if they have none, or Git is not
-/// installed. Nobody is asked at the terminal.
+/// The access with the login that Git's credential helpers have for an address; `None` if they have none, or
+/// Git is not installed. Nobody is asked at the terminal.
 pub(crate) fn with_helper_login(url: &str, access: &Access) -> Option<Access> {
     if url.contains(['\n', '\r', '\0']) {
         return None;
     }
     let mut env: BTreeMap<String, String> = std::env::vars().collect();
     env.insert("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned());
-    // Only the person's own configuration names helpers: Git must find no repository whose configuration it would read.
+    // Only the person's own configuration names helpers: Git must find no repository whose configuration it
+    // would read.
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"] {
         env.remove(name);
     }

@@ -1,12 +1,12 @@
-//! Objects of a repository that anybody may have made: a commit or tag that is none is an error here, where gix
-//! itself panics when it follows one.
+//! Objects of a repository that anybody may have made: a commit or tag that is none is an error here, where
+//! gix itself panics when it follows one.
 
 use std::path::Path;
 
 use gix::{ObjectId, Repository, object::Kind, open::Options};
 
-/// Bytes that one object may have in memory. A few of them declare, or are packed from next to nothing into, more than
-/// any machine has.
+/// Bytes that one object may have in memory. A few of them declare, or are packed from next to nothing into,
+/// more than any machine has.
 const MAX_OBJECT_BYTES: usize = 512 * 1024 * 1024;
 
 /// As `options`, with a limit for what one object may take.
@@ -14,8 +14,8 @@ pub(crate) fn with_object_limit(options: Options) -> Options {
     options.config_overrides([format!("gitoxide.objects.allocLimit={MAX_OBJECT_BYTES}")])
 }
 
-/// Opens the repository at a folder or above it, whoever owns it: nothing that it is configured to run is run here,
-/// and in a container the files often belong to another user.
+/// Opens the repository at a folder or above it, whoever owns it: nothing that it is configured to run is run
+/// here, and in a container the files often belong to another user.
 pub(crate) fn discover(folder: &Path) -> Option<Repository> {
     let options = with_object_limit(Options::default().filter_config_section(|_| true));
     gix::discover_opts(folder, Default::default(), options).ok()

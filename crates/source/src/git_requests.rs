@@ -29,7 +29,8 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// The times that are told apart, in seconds: Argo CD's of its looks at Applications (Argo CD docs, "Metrics").
+    /// The times that are distinguished, in seconds: Argo CD's of its looks at Applications (Argo CD docs,
+    /// "Metrics").
     pub const BOUNDS: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 
     /// Notes how long it took once more.

@@ -12,8 +12,8 @@ use tiphys_vfs::{Contents, Entry, ListedTree, MAX_FILE_BYTES, VfsErrorKind};
 
 use crate::{SourceError, git_objects};
 
-/// Files and folders that a commit may have. A few objects are enough for more than any memory holds, because a
-/// folder may stand in another many times.
+/// Files and folders that a commit may have. A few objects are enough for more than any memory holds, because
+/// a folder may stand in another many times.
 const MAX_ENTRIES: usize = 1_000_000;
 /// Bytes that their paths may have in all.
 const MAX_PATH_BYTES: usize = 128 * 1024 * 1024;

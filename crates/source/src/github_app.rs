@@ -1,5 +1,5 @@
-//! Tokens by which a GitHub App fetches (GitHub documentation, "Authenticating as a GitHub App installation"; Argo CD
-//! documentation, "Private Repositories", "GitHub App Credential").
+//! Tokens by which a GitHub App fetches (GitHub documentation, "Authenticating as a GitHub App installation";
+//! Argo CD documentation, "Private Repositories", "GitHub App Credential").
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

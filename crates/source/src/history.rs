@@ -21,8 +21,8 @@ pub struct FileChange {
 }
 
 impl WorkingTree {
-    /// The newest commits, at most `most`, that changed one of some files and are not newer than `until`. Empty outside of
-    /// Git. A merge counts only if it differs from all that it merges.
+    /// The newest commits, at most `most`, that changed one of some files and are not newer than `until`.
+    /// Empty outside of Git. A merge counts only if it differs from all that it merges.
     pub fn changes(&self, files: &[&str], until: Option<i64>, most: usize) -> Vec<FileChange> {
         let Some(repository) = self.local() else { return Vec::new() };
         let paths: Vec<String> = files.iter().map(|file| self.path_in_git(file)).collect();

@@ -16,8 +16,8 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// The most failures that are kept. Addresses come from repositories, which can make up as many as they like.
 const MOST: usize = 10_000;
 
-/// Failures that may pass, by what was asked for. A thousand Applications that read one repository ask a host that is
-/// down as seldom as one does.
+/// Failures that may pass, by what was asked for. A thousand Applications that read one repository ask a host
+/// that is down as seldom as one does.
 #[derive(Default)]
 pub(crate) struct Pauses {
     longest: Duration,
@@ -68,7 +68,8 @@ impl Pauses {
             return;
         };
         if failed.len() >= MOST {
-            // What was not asked again for that long was not failing all the time: its next failure is a first one.
+            // What was not asked again for that long was not failing all the time: its next failure is a
+            // first one.
             failed.retain(|_, failure| failure.at.elapsed() < 2 * LONGEST);
         }
         if failed.len() >= MOST && !failed.contains_key(what) {

@@ -1,5 +1,6 @@
-//! Which folders of this machine may serve as repositories. Applications name their repositories, and whoever writes an
-//! Application is not always allowed to read what the machine holds: other checkouts, and the clones in the cache.
+//! Which folders of this machine may serve as repositories. Applications name their repositories, and whoever
+//! writes an Application is not always allowed to read what the machine holds: other checkouts, and the
+//! clones in the cache.
 
 use std::path::{Path, PathBuf};
 

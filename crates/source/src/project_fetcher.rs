@@ -8,8 +8,8 @@ use tiphys_vfs::FileTree;
 
 use crate::{ChartRequest, Checkout, Fetcher, Keyring, Outages, Signed, SignedRevision, SourceError};
 
-/// A [`Fetcher`] as a project has it: what was declared for that project counts, and before what is for all. What other
-/// projects have is not seen, nor what was fetched with it.
+/// A [`Fetcher`] as a project has it: what was declared for that project counts, and before what is for all.
+/// What other projects have is not seen, nor what was fetched with it.
 #[derive(Clone)]
 pub struct ProjectFetcher {
     common: Arc<Fetcher>,

@@ -97,8 +97,8 @@ impl Repositories {
         RepoId::parse(url).is_some_and(|id| addresses.contains(&id))
     }
 
-    /// Whether a repository can be had at other revisions than its present one: a given one is as it is, unless
-    /// revisions are respected.
+    /// Whether a repository can be had at other revisions than its present one: a given one is as it is,
+    /// unless revisions are respected.
     pub fn has_revisions(&self, url: &str) -> bool {
         self.respect_revisions || !self.is_own_address(url)
     }

@@ -5,8 +5,9 @@ use tiphys_gocompat::semver::{Constraints, Version};
 
 use crate::{SourceError, git_objects};
 
-/// The revision that means the highest tag of which what follows a prefix satisfies a SemVer constraint (`tagPrefix`
-/// of a source). No name in Git holds a colon. A text that is no constraint is a revision by itself.
+/// The revision that means the highest tag of which what follows a prefix satisfies a SemVer constraint
+/// (`tagPrefix` of a source). No name in Git holds a colon. A text that is no constraint is a revision by
+/// itself.
 pub fn tag_revision(prefix: &str, constraint: &str) -> String {
     let is_plain = Version::parse(constraint).is_ok() || Constraints::parse(constraint).is_err();
     if prefix.is_empty() || is_plain { constraint.to_owned() } else { format!("{prefix}:{constraint}") }
@@ -24,8 +25,8 @@ pub(crate) fn resolve(
     parse_revision(&repository.to_thread_local(), url, revision).map(|named| named.commit)
 }
 
-/// The commit that a revision means to who works in a repository: `HEAD`, and what is counted from it, is what is checked
-/// out there. In a copy of a host's repository it is the host's default branch.
+/// The commit that a revision means to who works in a repository: `HEAD`, and what is counted from it, is
+/// what is checked out there. In a copy of a host's repository it is the host's default branch.
 ///
 /// # Errors
 /// There is no such.
@@ -113,8 +114,8 @@ fn highest_tag(repository: &gix::Repository, prefix: &str, constraint: &str) -> 
     Named::new(repository, &name, tag.target().try_id()?.to_owned())
 }
 
-/// What to do about a revision that is not there: of a repository without its history it may be there, and otherwise some
-/// branches and tags are named, those that resemble the wanted one first.
+/// What to do about a revision that is not there: of a repository without its history it may be there, and
+/// otherwise some branches and tags are named, those that resemble the wanted one first.
 fn hint(repository: &gix::Repository, wanted: &str) -> String {
     let references = repository.references().ok();
     let all = references.as_ref().and_then(|references| references.all().ok());

@@ -1,5 +1,5 @@
-//! Keys and known hosts for `ssh`, which Git's protocol runs over, and what it says. Keys are written to files that
-//! only we can read, because `ssh` takes them from nowhere else.
+//! Keys and known hosts for `ssh`, which Git's protocol runs over, and what it says. Keys are written to
+//! files that only we can read, because `ssh` takes them from nowhere else.
 
 use std::{
     fs,
@@ -19,7 +19,8 @@ const SAID_LINES: usize = 3;
 /// How lines begin that say nothing of why a call failed.
 const ORNAMENT: [&str; 4] = ["Warning:", "Pseudo-terminal", "*", "@"];
 
-/// One call of `ssh`, and what it said: Git's library hands on only some of that, and the reason is in the rest.
+/// One call of `ssh`, and what it said: Git's library hands on only some of that, and the reason is in the
+/// rest.
 pub(crate) struct Call {
     command: String,
     said: tempfile::NamedTempFile,
@@ -59,7 +60,7 @@ impl Call {
     }
 }
 
-/// The last lines that say something: warnings and lines of ornament do not.
+/// The last lines that say something: warnings and lines of decoration do not.
 fn last_lines(text: &str) -> Option<String> {
     let mut lines: Vec<String> = text
         .lines()

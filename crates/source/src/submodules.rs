@@ -21,8 +21,8 @@ pub(crate) struct Submodule {
     pub commit: String,
 }
 
-/// The submodules of a commit of the repository at `url`, whose files are `tree`: those of the entries `found` that
-/// `.gitmodules` names, as `git submodule update` has it.
+/// The submodules of a commit of the repository at `url`, whose files are `tree`: those of the entries
+/// `found` that `.gitmodules` names, as `git submodule update` has it.
 pub(crate) fn submodules(
     found: Vec<(String, ObjectId)>,
     url: &str,

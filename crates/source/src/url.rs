@@ -49,8 +49,8 @@ impl RepoId {
         Self { host: String::new(), path: trimmed(path).to_owned() }
     }
 
-    /// The same where a host is reached by SSH under a name of its own, as `ssh.github.com` and `altssh.gitlab.com` are; the
-    /// name that the host itself tells. `None` if it has no such name.
+    /// The same where a host is reached by SSH under a name of its own, as `ssh.github.com` and
+    /// `altssh.gitlab.com` are; the name that the host itself tells. `None` if it has no such name.
     pub fn beside_ssh(&self) -> Option<Self> {
         let host = self.host.strip_prefix("ssh.").or_else(|| self.host.strip_prefix("altssh."))?;
         Some(Self { host: host.to_owned(), path: self.path.clone() })

@@ -22,8 +22,8 @@ pub struct WorkingTree {
     ids: Vec<RepoId>,
 }
 
-/// Whether this is a clone that has all branches and tags of where it comes from. What comes from nowhere, as a copy of the
-/// files in a repository of their own, cannot tell what there is elsewhere.
+/// Whether this is a clone that has all branches and tags of where it comes from. What comes from nowhere, as
+/// a copy of the files in a repository of their own, cannot tell what there is elsewhere.
 fn has_all_branches(repository: &gix::Repository) -> bool {
     const ALL: &str = "refs/heads/*";
     let fetched = repository.config_snapshot().string("remote.origin.fetch");
@@ -125,8 +125,9 @@ impl WorkingTree {
         Ok(Checkout { tree, revision: commit.to_string(), is_working_tree: false })
     }
 
-    /// Another state than the one at hand, by its branch, tag or commit; `None` where what is at hand stands for it, as it
-    /// does on a branch that is to become part of another one, or where a clone without its branches cannot tell.
+    /// Another state than the one at hand, by its branch, tag or commit; `None` where what is at hand stands
+    /// for it, as it does on a branch that is to become part of another one, or where a clone without its
+    /// branches cannot tell.
     ///
     /// # Errors
     /// There is no such revision, or it cannot be read.

@@ -63,7 +63,8 @@ fn is_application(key: &ResourceKey) -> bool {
     key.group == names::GROUP && key.kind == "Application"
 }
 
-/// The causes of symptoms: those that show no other one, together where they say the same. What comes first hits most.
+/// The causes of symptoms: those that show no other one, together where they say the same. What comes first
+/// hits most.
 pub fn causes(symptoms: &[Symptom]) -> Vec<Cause> {
     let known: BTreeMap<&ResourceKey, usize> =
         symptoms.iter().enumerate().map(|(at, symptom)| (&symptom.object, at)).collect();

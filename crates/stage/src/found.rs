@@ -16,7 +16,8 @@ use crate::{
     site::{STARTS_AT, clock_from},
 };
 
-/// Fields that hold a time that has passed when somebody reads them. Others (the end of a certificate) lie ahead.
+/// Fields that hold a time that has passed when somebody reads them. Others (the end of a certificate) lie
+/// ahead.
 const TIMES: [&str; 17] = [
     "acquireTime",
     "completionTime",
@@ -40,8 +41,9 @@ const TIMES: [&str; 17] = [
 const MAX_DEPTH: usize = 64;
 
 impl Site {
-    /// A cluster as it was found: uids, times, statuses and owners stay. The clock goes on from when it was saved, or else
-    /// from the newest time in it. Nothing of it moves by itself. Must be called inside a Tokio runtime.
+    /// A cluster as it was found: uids, times, statuses and owners stay. The clock goes on from when it was
+    /// saved, or else from the newest time in it. Nothing of it moves by itself. Must be called inside a
+    /// Tokio runtime.
     ///
     /// # Errors
     /// The API server does not start.
@@ -95,8 +97,8 @@ fn is_time_field(name: &str) -> bool {
     name == "time" || TIMES.binary_search(&name).is_ok()
 }
 
-/// What did not work in a cluster, as rules by which it goes on not working: of the pods there and of those made from the
-/// same template.
+/// What did not work in a cluster, as rules by which it goes on not working: of the pods there and of those
+/// made from the same template.
 pub fn observed(objects: &[Value]) -> Behaviours {
     let mut rules = Behaviours::default();
     let pods = objects.iter().filter(|object| object.kind() == "Pod" && object.api_version() == "v1");

@@ -1,25 +1,26 @@
 //! A cluster and the engine on it, headless: the ground of rehearsals and of the engine's own tests.
 //!
-//! A [`Site`] is a cluster that can be forked: the embedded API server, the world behind it, a clock and a seed, without
-//! sockets. A [`Stage`] is a site with the engine at work on a repository. On the runtime of [`virtual_runtime`] time is
-//! virtual: hours pass in milliseconds, and the same seed gives the same history. A [`Recorder`] writes down what
-//! happens; [`symptoms`](symptoms::symptoms) and [`causes`](causes::causes) say what is wrong at the end, and why.
+//! A [`Site`] is a cluster that can be forked: the embedded API server, the world behind it, a clock and a
+//! seed, without sockets. A [`Stage`] is a site with the engine at work on a repository. On the runtime of
+//! [`virtual_runtime`] time is virtual: hours pass in milliseconds, and the same seed gives the same history.
+//! A [`Recorder`] writes down what happens; [`symptoms`](symptoms::symptoms) and [`causes`](causes::causes)
+//! say what is wrong at the end, and why.
 
 pub mod causes;
 pub mod fault;
-pub mod request_faults;
 pub mod found;
-mod story_builder;
 pub mod mechanism;
+pub mod object_state;
 pub mod outage;
 mod recorder;
+pub mod request_faults;
 mod site;
 mod stage;
-pub mod object_state;
 pub mod story;
+mod story_builder;
 pub mod symptoms;
 
-pub use story_builder::Ending;
 pub use recorder::{Record, Recorder};
 pub use site::{Site, SiteError, SiteOptions, Still, virtual_runtime};
 pub use stage::{Next, Stage, Watcher};
+pub use story_builder::Ending;

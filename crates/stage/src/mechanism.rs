@@ -1,8 +1,8 @@
 //! What is wrong with an object as a cause of the common vocabulary, so that a story, `tiphys doctor` and
 //! `tiphys check` speak of the same things.
 //!
-//! The words of kubelets, the scheduler, the API server and programs are read by the crate `cause`; what the engine
-//! waits for is a value already.
+//! The words of kubelets, the scheduler, the API server and programs are read by the crate `cause`; what the
+//! engine waits for is a value already.
 
 use serde::Serialize;
 use tiphys_cause::{
@@ -232,7 +232,8 @@ fn unscheduled(namespace: &str, because: &str) -> Option<Mechanism> {
     })
 }
 
-/// What tells most comes first: a pod bound to one node by its selector is kept off by the port that is taken there.
+/// What tells most comes first: a pod bound to one node by its selector is kept off by the port that is taken
+/// there.
 fn rank(obstacle: &Obstacle) -> usize {
     match obstacle {
         Obstacle::ClaimMissing(_) => 0,

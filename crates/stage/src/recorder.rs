@@ -14,8 +14,8 @@ use tokio::task::JoinHandle;
 
 use crate::{
     mechanism::mechanism,
-    outage::{Availability, Outage},
     object_state::{State, state_of},
+    outage::{Availability, Outage},
     story::{Moment, What},
 };
 

@@ -43,8 +43,8 @@ struct State {
     log: Mutex<Vec<String>>,
     /// Every request, with the time at which it came.
     requests: Mutex<Vec<String>>,
-    /// Told when all watches are to break off. Who waits is woken in order; those of a `watch` channel are in a random
-    /// one.
+    /// Told when all watches are to break off. Who waits is woken in order; those of a `watch` channel are in
+    /// a random one.
     cut: Arc<Notify>,
     /// Whether requests are written down.
     is_logging: bool,

@@ -10,8 +10,8 @@ use tiphys_cluster::Cluster;
 use tiphys_world::{Behaviours, Driver, Settings};
 use tokio::task::JoinHandle;
 
-/// When the clock of a fresh site starts: 2026-01-05T08:00:00Z, a Monday. Begun in the midst of a second, two runs of one
-/// seed would differ in which times are equal.
+/// When the clock of a fresh site starts: 2026-01-05T08:00:00Z, a Monday. Begun during a second, two runs of
+/// one seed would differ in which times are equal.
 pub(crate) const STARTS_AT: i64 = 1_767_600_000;
 
 /// How a fresh site is.
@@ -23,7 +23,8 @@ pub struct SiteOptions {
     pub service_network: Option<ServiceNetwork>,
     /// How the world behind the API server is.
     pub world: Settings,
-    /// Nothing outside of the process is called: webhooks that name a URL, or a Service without pods, count as allowing.
+    /// Nothing outside of the process is called: webhooks that name a URL, or a Service without pods, count
+    /// as allowing.
     pub is_isolated: bool,
 }
 
@@ -153,7 +154,8 @@ pub(crate) fn clock_from(at: Timestamp) -> SharedClock {
     Arc::new(TokioClock::starting_at(at))
 }
 
-/// A runtime of one thread whose clock stands still while anything is to be done, and otherwise jumps to what comes next.
+/// A runtime of one thread whose clock stands still while anything is to be done, and otherwise jumps to what
+/// comes next.
 ///
 /// # Errors
 /// The system gives no timers.

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::{
     Recorder, Site,
-    request_faults::{RequestFault, Faults},
+    request_faults::{Faults, RequestFault},
 };
 
 /// Changes are gathered for so long before they are looked at.
@@ -53,8 +53,8 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// A stage on which nothing happens before [`Self::start`]. The engine takes its time from the site, works on one
-    /// Application at a time so that its history is that of the seed, and dials no cluster.
+    /// A stage on which nothing happens before [`Self::start`]. The engine takes its time from the site,
+    /// works on one Application at a time so that its history is that of the seed, and dials no cluster.
     pub fn new(site: Site, repositories: &Repositories, mut settings: Settings) -> Self {
         let beside: Arc<Mutex<BTreeMap<String, Cluster>>> = Arc::default();
         let away = {
@@ -137,8 +137,8 @@ impl Stage {
         self.began
     }
 
-    /// Lets time pass until the watcher ends it, or `until` has passed since the beginning. Returns whether the watcher
-    /// ended it.
+    /// Lets time pass until the watcher ends it, or `until` has passed since the beginning. Returns whether
+    /// the watcher ended it.
     pub async fn play(&mut self, until: Duration, watcher: &mut impl Watcher) -> bool {
         let end = self.began.checked_add(SignedDuration::try_from(until).unwrap_or(SignedDuration::MAX));
         let left = end.unwrap_or(Timestamp::MAX).duration_since(self.site.now());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tiphys_value::ResourceKey;
 
-use crate::{causes::Cause, mechanism::Mechanism, outage::Outage, object_state::Level};
+use crate::{causes::Cause, mechanism::Mechanism, object_state::Level, outage::Outage};
 
 /// What became of an object at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -131,8 +131,8 @@ pub struct Assumed {
 pub struct Story {
     /// How it ended.
     pub outcome: Outcome,
-    /// When: of a green end when the last Application became green, of a standstill when the last thing moved. In
-    /// milliseconds since the beginning.
+    /// When: of a green end when the last Application became green, of a standstill when the last thing
+    /// moved. In milliseconds since the beginning.
     pub took_ms: u64,
     /// The Applications, in the order in which they are rolled out.
     pub applications: Vec<AppEnd>,

@@ -11,10 +11,10 @@ use tiphys_value::{ObjectExt, ResourceKey, Value};
 
 use crate::{
     Record,
-    story_builder::REFUSED,
     mechanism::{self, Mechanism, mechanism},
     object_state::{is_syncing, state_of},
     story::What,
+    story_builder::REFUSED,
 };
 
 /// An object that is not as it should be.

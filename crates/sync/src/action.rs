@@ -37,8 +37,8 @@ pub enum Verb {
         object: Arc<Value>,
         /// How.
         method: ApplyMethod,
-        /// Keep what is applied in an annotation, as Argo CD and `kubectl apply` do: the API server refuses a record that
-        /// is too long.
+        /// Keep what is applied in an annotation, as Argo CD and `kubectl apply` do: the API server refuses a
+        /// record that is too long.
         keeps_record: bool,
         /// Strict field validation; otherwise none.
         validate: bool,
@@ -106,8 +106,8 @@ pub struct Failure {
     pub reason: String,
     /// Message, with Secret values already masked.
     pub message: String,
-    /// Whether the API server went by a definition of the kind that is about to be another one, by which it will have
-    /// no objection.
+    /// Whether the API server went by a definition of the kind that is about to be another one, by which it
+    /// will have no objection.
     pub outdated: bool,
 }
 
@@ -121,7 +121,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether the groups that follow are left for another step: nothing is applied in a wave whose prunes failed.
+    /// Whether the groups that follow are left for another step: nothing is applied in a wave whose prunes
+    /// failed.
     pub fn stops_batch(&self) -> bool {
         let is_prune = matches!(self.action.verb, Verb::Delete { dry_run: false, .. }) && !self.action.silent;
         is_prune && self.result.is_err()

@@ -131,7 +131,8 @@ pub fn auto_sync(
     }
 }
 
-/// The operation without its prunes, which need somebody's approval first; `None` if it has nothing else to do.
+/// The operation without its prunes, which need somebody's approval first; `None` if it has nothing else to
+/// do.
 fn without_prunes(mut operation: Operation, comparison: &Comparison) -> Option<AutoSync> {
     let is_extra = |resource: &&ResourceStatus| resource.requires_pruning;
     let rest = |resource: &&ResourceStatus| {
@@ -283,8 +284,8 @@ fn last_attempt(app: &Application, inputs: Inputs<'_>) -> Option<LastAttempt> {
     })
 }
 
-/// The last operation that succeeded, if it was about the same revisions and sources. It is what counts where the last
-/// one ended before its desired state was known.
+/// The last operation that succeeded, if it was about the same revisions and sources. It is what counts where
+/// the last one ended before its desired state was known.
 fn last_deployed(app: &Application, revisions: &[String]) -> Option<LastAttempt> {
     let last = app.status.history.last()?;
     let multiple = !last.revisions.is_empty();
@@ -396,8 +397,8 @@ fn whole_sync(app: &Application, revisions: &[String], prune: bool) -> Operation
     }
 }
 
-/// Adds a finished operation to the history, if it belongs there: a whole sync of sources (not of given manifests,
-/// to which nobody can go back) that succeeded and was no dry run. The oldest entries go.
+/// Adds a finished operation to the history, if it belongs there: a whole sync of sources (not of given
+/// manifests, to which nobody can go back) that succeeded and was no dry run. The oldest entries go.
 pub fn record_history(app: &mut Application) {
     let limit = app.spec.history_limit();
     let Some(state) = &app.status.operation_state else { return };

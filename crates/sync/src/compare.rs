@@ -73,7 +73,8 @@ pub struct Comparison {
     pub namespace_differs: Vec<FieldPath>,
     /// `status.summary`.
     pub summary: Summary,
-    /// Objects whose names are generated, by the beginnings of their names: each sync of the whole makes new ones.
+    /// Objects whose names are generated, by the beginnings of their names: each sync of the whole makes new
+    /// ones.
     pub generated: BTreeSet<ResourceKey>,
     /// Objects that somebody else looks after, see [`crate::SyncInput::claims`]; found by the caller.
     pub claims: BTreeMap<ResourceKey, Claim>,
@@ -218,8 +219,8 @@ fn list_generated(input: &CompareInput<'_>, key: ResourceKey, target: &Value, ou
     out.generated.insert(key);
 }
 
-/// An object that lives outside of namespaces without one: its author gave it one, or nobody knew its kind when it was
-/// rendered.
+/// An object that lives outside of namespaces without one: its author gave it one, or nobody knew its kind
+/// when it was rendered.
 fn in_its_scope(target: &Arc<Value>, key: &ResourceKey) -> Arc<Value> {
     if !key.namespace.is_empty() || target.namespace().is_empty() {
         return Arc::clone(target);
@@ -257,8 +258,8 @@ fn compare_target(
     health: &mut Vec<Judged>,
 ) {
     let mut status = status_of(key, target, hook::wave(target));
-    // What the project does not permit is as if it were not there, whoever made it: the Application is not in the state
-    // that its sources ask for, and no sync can bring it there. What a sync says of it tells why.
+    // What the project does not permit is as if it were not there, whoever made it: the Application is not in
+    // the state that its sources ask for, and no sync can bring it there. What a sync says of it tells why.
     let permitted = (input.permit)(target, !key.namespace.is_empty()).is_ok();
     let live = input.live.get(key).filter(|_| permitted);
     status.requires_deletion_confirmation =
@@ -323,8 +324,8 @@ fn images_at_work(input: &CompareInput<'_>, resources: &[ResourceStatus]) -> Vec
     distinct.into_iter().collect()
 }
 
-/// The destination namespace is kept as `managedNamespaceMetadata` has it, unless it is a target itself. One that is
-/// missing is no difference: whatever is in it is missing, too.
+/// The destination namespace is kept as `managedNamespaceMetadata` has it, unless it is a target itself. One
+/// that is missing is no difference: whatever is in it is missing, too.
 fn compare_namespace(input: &CompareInput<'_>, out: &mut Comparison) {
     let policy = input.app.spec.sync_policy.as_ref();
     let Some(managed) = policy.and_then(|policy| policy.managed_namespace_metadata.as_ref()) else { return };
@@ -344,8 +345,9 @@ fn compare_namespace(input: &CompareInput<'_>, out: &mut Comparison) {
     }
 }
 
-/// Whether an object is the destination namespace with metadata that the Application gives it. Such a namespace may bear the
-/// Application's mark (Argo CD docs, "Namespace Metadata"), and is no object that left its sources.
+/// Whether an object is the destination namespace with metadata that the Application gives it. Such a
+/// namespace may bear the Application's mark (Argo CD docs, "Namespace Metadata"), and is no object that left
+/// its sources.
 fn manages_namespace(input: &CompareInput<'_>, key: &ResourceKey) -> bool {
     let policy = input.app.spec.sync_policy.as_ref();
     policy.is_some_and(|policy| policy.managed_namespace_metadata.is_some())

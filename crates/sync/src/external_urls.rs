@@ -1,5 +1,5 @@
-//! The addresses at which objects can be reached (Argo CD user guide, "External URLs"). Only those that a browser
-//! opens as pages count: an object must not bring a script along (CVE-2024-28175, CVE-2026-45738).
+//! The addresses at which objects can be reached (Argo CD user guide, "External URLs"). Only those that a
+//! browser opens as pages count: an object must not bring a script along (CVE-2024-28175, CVE-2026-45738).
 
 use std::collections::BTreeSet;
 

@@ -6,13 +6,14 @@ use crate::Failure;
 /// The meaning of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorClass {
-    /// The API server could not be asked: the way to it, its load, a token that has run out. Says nothing of the
-    /// request: repeat until it answers.
+    /// The API server could not be asked: the way to it, its load, a token that has run out. Says nothing of
+    /// the request: repeat until it answers.
     Unanswered,
     /// An answer that may be another one next time: repeat soon.
     Transient,
     /// Whoever asks may not do that. Rules come with other objects, of this Application or of others, and
-    /// authorizers see them a moment later: repeat a few times, then the attempt has failed, not the operation.
+    /// authorizers see them a moment later: repeat a few times, then the attempt has failed, not the
+    /// operation.
     Forbidden,
     /// Another object stands in the way: repeat until it is repaired, however long that takes.
     Blocked(Blocker),
@@ -65,8 +66,8 @@ pub fn classify(failure: &Failure) -> ErrorClass {
     if failure.outdated {
         return ErrorClass::Transient;
     }
-    // The server's fault by its code, the manifest's by what it says: a field that the schema lacks or has of another
-    // type, an element twice, a text that is no base64.
+    // The server's fault by its code, the manifest's by what it says: a field that the schema lacks or has of
+    // another type, an element twice, a text that is no base64.
     if has("failed to create typed patch object") || has("unable to convert unstructured object") {
         return ErrorClass::Permanent;
     }
@@ -102,8 +103,8 @@ const REPLACE_HINT: &str = ". What cannot be updated can be replaced: the annota
 
 const QUOTE_HINT: &str = ". YAML reads words such as yes, no, on, off, y and n as booleans, and digits as numbers: put the value in quotes";
 
-/// Whether a refusal is the authorizer's, not an admission's: its texts name the verb and the resource, or the
-/// permissions that are not held.
+/// Whether a refusal is the authorizer's, not an admission's: its texts name the verb and the resource, or
+/// the permissions that are not held.
 fn is_about_rules(text: &str) -> bool {
     text.contains(" cannot ") && text.contains(" resource ")
         || text.contains("attempting to grant RBAC permissions not currently held")

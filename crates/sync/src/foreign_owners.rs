@@ -14,8 +14,8 @@ use crate::{
 /// The option that says what becomes of objects that another Application tracks.
 const SHARED_OPTION: &str = "FailOnSharedResource";
 
-/// The objects that no sync writes, with who looks after them: `claims` of other tools, and what other Applications track
-/// (`shared`) unless an option says that it is fought for, or that the operation fails.
+/// The objects that no sync writes, with who looks after them: `claims` of other tools, and what other
+/// Applications track (`shared`) unless an option says that it is fought for, or that the operation fails.
 pub fn left_alone(
     claims: &BTreeMap<ResourceKey, Claim>,
     shared: &BTreeMap<ResourceKey, String>,

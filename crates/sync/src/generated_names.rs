@@ -1,5 +1,5 @@
-//! Objects whose names are generated (`metadata.generateName`). Each operation makes a new one: there is no live object
-//! that a later sync could change.
+//! Objects whose names are generated (`metadata.generateName`). Each operation makes a new one: there is no
+//! live object that a later sync could change.
 
 use serde_json::Value;
 use tiphys_model::hook;
@@ -18,8 +18,8 @@ pub fn generated_prefix(object: &Value) -> Option<&str> {
     prefix.filter(|_| object.name().is_empty() && !hook::is_hook(object))
 }
 
-/// The object with the name that it has in one operation: another engine that goes on with the operation makes no second
-/// one. `number` tells several of one beginning apart.
+/// The object with the name that it has in one operation: another engine that goes on with the operation
+/// makes no second one. `number` tells several of one beginning apart.
 pub(crate) fn with_generated_name(object: &Value, prefix: &str, operation: &str, number: usize) -> Value {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     for byte in format!("{operation}/{number}").bytes() {

@@ -2,7 +2,7 @@
 //! IO, no clock; level-triggered: every step looks at everything anew.
 //!
 //! Where Argo CD's rules trap people, ours differ unless [`SyncSettings::compat`] is set:
-//! - waits have deadlines, and an automated operation that only waits gives way to a newer revision;
+//! - waits have deadlines, and an automated operation that only waits yields to a newer revision;
 //! - failures are classified: what another object stands in the way of is held and repeated without
 //!   burning attempts, and holds only the objects concerned;
 //! - an operation that has failed does not wait for what else its wave applied;

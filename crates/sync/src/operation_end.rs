@@ -43,8 +43,8 @@ pub(crate) fn end(progress: &mut Progress<'_, '_>, phase: OperationPhase, messag
     settle_applied(progress);
 }
 
-/// What was applied and is no hook is done when the operation has ended: nobody looks at it any more. Argo CD says for
-/// ever that it runs.
+/// What was applied and is no hook is done when the operation has ended: nobody looks at it any more. Argo CD
+/// says for ever that it runs.
 fn settle_applied(progress: &mut Progress<'_, '_>) {
     if !progress.state.is_completed() || progress.input.settings.compat {
         return;
@@ -137,7 +137,8 @@ fn unreadable(strategy: &RetryStrategy) -> Option<(&'static str, String)> {
     Some((unread.0, unread.1.clone()))
 }
 
-/// The pause before attempt number `count` + 1. A duration that cannot be read counts as one that is not given.
+/// The pause before attempt number `count` + 1. A duration that cannot be read counts as one that is not
+/// given.
 pub fn retry_delay(strategy: &RetryStrategy, count: i64) -> Duration {
     let backoff = strategy.backoff.clone().unwrap_or_default();
     let read = |text: &str, default: u64| {
@@ -201,8 +202,8 @@ fn abandon_hooks(progress: &mut Progress<'_, '_>) {
     progress.batch = batch;
 }
 
-/// Deletes hooks that have a delete policy and do not run, also those that an earlier sync left, and lets go of all
-/// completed ones.
+/// Deletes hooks that have a delete policy and do not run, also those that an earlier sync left, and lets go
+/// of all completed ones.
 pub(crate) fn delete_hooks(progress: &mut Progress<'_, '_>, policy: HookDeletePolicy) {
     let mut batch = Vec::new();
     for task in progress.tasks.iter().filter(|task| task.is_hook() && !task.is_running()) {
@@ -218,7 +219,7 @@ pub(crate) fn delete_hooks(progress: &mut Progress<'_, '_>, policy: HookDeletePo
     progress.batch.extend(batch);
 }
 
-/// Gives way to a newer revision if the operation does nothing but wait; `true` if it did. A running hook
+/// Yields to a newer revision if the operation does nothing but wait; `true` if it did. A running hook
 /// has a grace period.
 pub(crate) fn yield_to_newer(progress: &mut Progress<'_, '_>) -> bool {
     let Some(newer) = progress.input.newer_revision else { return false };

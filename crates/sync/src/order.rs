@@ -71,9 +71,9 @@ pub(crate) fn sort(tasks: &mut Vec<Task<'_>>) {
     });
 }
 
-/// Objects of a kind that the cluster does not have wait for the Applications of later waves, too: one of these may
-/// bring the kind, and none of them would ever come if the wave of such an object had to end first. Once the kind
-/// is there they are back in their own wave.
+/// Objects of a kind that the cluster does not have wait for the Applications of later waves, too: one of
+/// these may bring the kind, and none of them would ever come if the wave of such an object had to end first.
+/// Once the kind is there they are back in their own wave.
 pub(crate) fn put_off(tasks: &mut [Task<'_>]) {
     let brings = |task: &Task<'_>| {
         task.id.key.group == tiphys_model::names::GROUP
@@ -126,8 +126,8 @@ pub(crate) fn prune_waves(tasks: &[Task<'_>]) -> BTreeSet<i64> {
     tasks.iter().filter(|task| task.is_prune()).map(|task| task.wave).collect()
 }
 
-/// Gives prunes the waves mirrored among `waves`, which hold those of all prunes: the objects of the highest wave go
-/// first. Those marked to be pruned last get a wave of their own after all others.
+/// Gives prunes the waves mirrored among `waves`, which hold those of all prunes: the objects of the highest
+/// wave go first. Those marked to be pruned last get a wave of their own after all others.
 pub(crate) fn assign_prune_waves(tasks: &mut [Task<'_>], waves: &BTreeSet<i64>) {
     let mirrored: BTreeMap<i64, i64> = waves.iter().copied().zip(waves.iter().rev().copied()).collect();
     for task in tasks.iter_mut().filter(|task| task.is_prune() && !task.prune_last) {

@@ -36,13 +36,15 @@ pub struct Extension {
     /// Why the operation was not tried again, if it failed for a reason that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
-    /// What was read to know the desired state, as a text: another revision of the same inputs is no other attempt.
+    /// What was read to know the desired state, as a text: another revision of the same inputs is no other
+    /// attempt.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub inputs: String,
     /// Objects of other owners that this attempt does not write.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_alone: Vec<ResourceKey>,
-    /// The waves of what this attempt prunes, if there are several: what is gone would change how they are mirrored.
+    /// The waves of what this attempt prunes, if there are several: what is gone would change how they are
+    /// mirrored.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub prune_waves: BTreeSet<i64>,
     /// Failures of the dry run of this attempt, by task.

@@ -201,7 +201,8 @@ impl Progress<'_, '_> {
         }
     }
 
-    /// The destination namespace comes before the dry run, which would find out nothing about what is to live in it.
+    /// The destination namespace comes before the dry run, which would find out nothing about what is to live
+    /// in it.
     fn makes_namespace(&mut self) -> bool {
         let is_dry = self.input.operation.sync.as_ref().is_some_and(|sync| sync.dry_run);
         let made =
@@ -255,8 +256,8 @@ impl Progress<'_, '_> {
 
     /// Sets the phase of running tasks from their live objects.
     fn look_at_running(&mut self) {
-        // What is held of a wave may be what its other objects lack (a scale target of a kind that is still to come),
-        // and a wave has no verdict before all of it is there.
+        // What is held of a wave may be what its other objects lack (a scale target of a kind that is still
+        // to come), and a wave has no verdict before all of it is there.
         let held = self.pending().map(Task::step).min().filter(|_| !self.input.settings.compat);
         for at in 0..self.tasks.len() {
             let task = &self.tasks[at];
@@ -409,7 +410,8 @@ impl Progress<'_, '_> {
         self.fail(&message);
     }
 
-    /// Ends the operation as failed: without another attempt if the API server refused for good all that failed.
+    /// Ends the operation as failed: without another attempt if the API server refused for good all that
+    /// failed.
     fn fail(&mut self, message: &str) {
         let mut failed = self.tasks.iter().filter(|task| task.has_failed());
         let for_good = failed.all(|task| self.state.extension.refused.contains(&task.key_text()));

@@ -94,8 +94,8 @@ pub(crate) fn dry_run(progress: &mut Progress<'_, '_>) -> bool {
     true
 }
 
-/// Argo CD's dry run is kubectl's of the client, which never asks the API server what it makes of an object, unless
-/// it is applied on the server's side.
+/// Argo CD's dry run is kubectl's of the client, which never asks the API server what it makes of an object,
+/// unless it is applied on the server's side.
 fn is_tried_by_the_server(task: &Task<'_>, input: &SyncInput<'_>) -> bool {
     let own = task.object().map(SyncOptions::of_object).unwrap_or_default();
     !own.has("ServerSideApply", "false")
@@ -340,7 +340,8 @@ pub(crate) fn settle_untried(progress: &mut Progress<'_, '_>) {
     }
 }
 
-/// Hooks left by an earlier sync go first: nothing of the wave is applied before they are gone. `true` if there are any.
+/// Hooks left by an earlier sync go first: nothing of the wave is applied before they are gone. `true` if
+/// there are any.
 fn replaces_hooks(progress: &mut Progress<'_, '_>, in_wave: &[usize]) -> bool {
     let mut actions = Vec::new();
     let mut found = false;
@@ -466,8 +467,8 @@ fn apply_verb(progress: &Progress<'_, '_>, task: &Task<'_>, object: &Arc<Value>)
     }
 }
 
-/// Managers whose fields are taken over: kubectl's and Argo CD's, those named by annotation, and those of a tool whose
-/// object is adopted.
+/// Managers whose fields are taken over: kubectl's and Argo CD's, those named by annotation, and those of a
+/// tool whose object is adopted.
 fn migrated(input: &SyncInput<'_>, task: &Task<'_>) -> Vec<String> {
     let known = [names::CLIENT_SIDE_APPLY_MANAGER, names::ARGO_CD_MANAGER].map(str::to_owned);
     let named = input.migration_manager.into_iter().flat_map(|list| list.split(','));

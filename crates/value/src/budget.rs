@@ -1,5 +1,6 @@
-//! A limit on the memory that reading or evaluating somebody's input may fill. Little text can mean many values (aliases, dense
-//! lists, copies), so what counts is the values, where they are made, before they are kept.
+//! A limit on the memory that reading or evaluating somebody's input may fill. Little text can mean many
+//! values (aliases, dense lists, copies), so what counts is the values, where they are made, before they are
+//! kept.
 
 use std::{
     fmt,
@@ -30,11 +31,11 @@ const ENTRY_BYTES: u64 = 64;
 const ORIGIN_BYTES: u64 = 128;
 
 impl Budget {
-    /// What a text of many documents may make: four times what the largest bundle of definitions in use (a few MiB of YAML)
-    /// makes.
+    /// What a text of many documents may make: four times what the largest bundle of definitions in use (a
+    /// few MiB of YAML) makes.
     pub const OF_TEXT: u64 = 512 << 20;
-    /// What one document may make: seven times what the largest object makes that an API server takes (1.5 MiB). Whoever
-    /// reads it makes a few times as much of it.
+    /// What one document may make: seven times what the largest object makes that an API server takes (1.5
+    /// MiB). Whoever reads it makes a few times as much of it.
     pub const OF_DOCUMENT: u64 = 192 << 20;
 
     /// A budget of so many bytes.
@@ -112,7 +113,8 @@ pub fn map_bytes(entries: usize) -> u64 {
     if entries == 0 { 0 } else { MAP_BYTES + ENTRY_BYTES * entries as u64 }
 }
 
-/// What a value takes in memory beside its own place, in bytes, about. It stops at a depth that no reader lets through.
+/// What a value takes in memory beside its own place, in bytes, about. It stops at a depth that no reader
+/// lets through.
 #[must_use]
 pub fn value_bytes(value: &Value) -> u64 {
     fn nested_bytes(value: &Value, depth: usize) -> u64 {

@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
-/// An object that is kept as JSON text while nobody asks for it: a tree of maps takes some ten times as much memory.
+/// An object that is kept as JSON text while nobody asks for it: a tree of maps takes some ten times as much
+/// memory.
 ///
-/// Only objects that read back as the very same are kept so; which are not (numbers that lose a digit, trees too deep for
-/// the parser) stay as they are.
+/// Only objects that read back as the very same are kept so; which are not (numbers that lose a digit, trees
+/// too deep for the parser) stay as they are.
 #[derive(Debug)]
 pub struct Resting(Mutex<State>);
 
@@ -68,8 +69,8 @@ impl Resting {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner).object()
     }
 
-    /// Lets the object rest unless it was asked for since this was last called, or is still in use. Whether nothing is left
-    /// to do until it is asked for again.
+    /// Lets the object rest unless it was asked for since this was last called, or is still in use. Whether
+    /// nothing is left to do until it is asked for again.
     pub fn pack_if_idle(&self) -> bool {
         let mut state = self.lock();
         let State::Open { object, asked } = &mut *state else { return true };

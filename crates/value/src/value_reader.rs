@@ -1,4 +1,5 @@
-//! Reading values whose lists and maps need more than [`Value`] itself makes of them: keys that occur twice, depth.
+//! Reading values whose lists and maps need more than [`Value`] itself makes of them: keys that occur twice,
+//! depth.
 
 use std::fmt;
 

@@ -26,7 +26,8 @@ pub enum BrokenLink {
     TooDeep,
 }
 
-/// Why the link `name` leads nowhere, both paths absolute and without links; what is missing is told from `root` on.
+/// Why the link `name` leads nowhere, both paths absolute and without links; what is missing is told from
+/// `root` on.
 pub(crate) fn on_disk(folder: &Path, name: &str, root: &Path) -> BrokenLink {
     let mut at = folder.to_path_buf();
     let mut ahead = VecDeque::from([OsString::from(name)]);
@@ -79,8 +80,8 @@ fn relative_path(missing: &Path, root: &Path) -> String {
 }
 
 impl BrokenLink {
-    /// Why a link leads nowhere in a tree that follows links itself: `error` says why it stopped, `wanted` is the path
-    /// that it looked for last, and `is_dir` answers what stands at a path.
+    /// Why a link leads nowhere in a tree that follows links itself: `error` says why it stopped, `wanted` is
+    /// the path that it looked for last, and `is_dir` answers what stands at a path.
     pub fn in_tree(wanted: &str, error: &VfsErrorKind, is_dir: impl Fn(&str) -> Option<bool>) -> Self {
         if matches!(error, VfsErrorKind::TooManyLinks) {
             return Self::Circle;

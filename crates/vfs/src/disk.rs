@@ -213,7 +213,8 @@ thread_local! {
     static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// Reads a file into a buffer of its size. If the file has not, or not only, so many bytes by now, all that it has.
+/// Reads a file into a buffer of its size. If the file has not, or not only, so many bytes by now, all that
+/// it has.
 fn read_into(mut file: File, buffer: &mut [u8]) -> std::io::Result<Option<Vec<u8>>> {
     let mut filled = 0;
     while filled < buffer.len() {

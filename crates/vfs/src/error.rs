@@ -25,7 +25,8 @@ pub enum VfsErrorKind {
     /// A file stands where a folder was asked for.
     #[error("not a directory")]
     NotDir,
-    /// A pipe, a socket or a device stands where a file was asked for: reading it might wait for ever, or never end.
+    /// A pipe, a socket or a device stands where a file was asked for: reading it might wait for ever, or
+    /// never end.
     #[error("it is a pipe, a socket or a device; only regular files are read")]
     Special,
     /// The path, or the target of a symbolic link on it, lies outside the tree.

@@ -77,8 +77,8 @@ pub trait FileTree: Send + Sync {
     /// Not found, a folder, larger than [`MAX_FILE_BYTES`], outside the tree, or not readable.
     fn read(&self, path: &str) -> Result<Arc<[u8]>, VfsError>;
 
-    /// Hands the bytes of a file to somebody who does not keep them: where it can be, they are in memory once, in a place that
-    /// is used again.
+    /// Hands the bytes of a file to somebody who does not keep them: where it can be, they are in memory
+    /// once, in a place that is used again.
     ///
     /// # Errors
     /// As [`Self::read`].
@@ -95,8 +95,8 @@ pub trait FileTree: Send + Sync {
         Ok(self.read(path)?.len() as u64)
     }
 
-    /// All entries of a folder, broken links among them, sorted by name. Links that leave the tree are listed as
-    /// files, and reading them says why they are refused.
+    /// All entries of a folder, broken links among them, sorted by name. Links that leave the tree are listed
+    /// as files, and reading them says why they are refused.
     ///
     /// # Errors
     /// Not found, not a folder, or not readable.

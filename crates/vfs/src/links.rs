@@ -5,11 +5,12 @@ use crate::{MAX_LINKS, VfsErrorKind, join, parent};
 /// Why links were followed no further, and the path that was looked for last.
 pub(crate) type Stopped = (VfsErrorKind, String);
 
-/// The path that the links on the way of a normalised path lead to, whether something stands there or not. `link_at`
-/// tells the target of the link at a path, if one stands there.
+/// The path that the links on the way of a normalised path lead to, whether something stands there or not.
+/// `link_at` tells the target of the link at a path, if one stands there.
 ///
 /// # Errors
-/// With the path that was looked for last: a link leads out of the tree, there are too many, or one cannot be read.
+/// With the path that was looked for last: a link leads out of the tree, there are too many, or one cannot be
+/// read.
 pub(crate) fn follow_links(
     path: &str,
     link_at: impl Fn(&str) -> Option<Result<String, VfsErrorKind>>,

@@ -53,8 +53,8 @@ impl<C: Contents> ListedTree<C> {
         Self { contents, entries: BTreeMap::from([(String::new(), Entry::Folder(Vec::new()))]) }
     }
 
-    /// Adds or replaces an entry, and adds the folders above it. A folder that is there keeps what stands in it; the
-    /// target of a link is judged when it is followed.
+    /// Adds or replaces an entry, and adds the folders above it. A folder that is there keeps what stands in
+    /// it; the target of a link is judged when it is followed.
     ///
     /// # Errors
     /// The path climbs above the root, or leads through a file or a link.

@@ -1,8 +1,8 @@
-//! Opening below a folder with the kernel's own jail, `openat2(2)` with `RESOLVE_BENEATH`: one system call where resolving a
-//! path step by step takes one for each step.
+//! Opening below a folder with the kernel's own jail, `openat2(2)` with `RESOLVE_BENEATH`: one system call
+//! where resolving a path step by step takes one for each step.
 //!
-//! Every function answers `None` where the kernel cannot tell or refuses (another system, a link that leaves the folder, an
-//! absolute link): the caller then resolves the path itself, and says why it fails.
+//! Every function answers `None` where the kernel cannot tell or refuses (another system, a link that leaves
+//! the folder, an absolute link): the caller then resolves the path itself, and says why it fails.
 
 use std::{fs::File, io, path::Path};
 

@@ -1,5 +1,5 @@
-//! Writing into a checkout, for the commands that mend files and keep baselines. What stands there was made by somebody
-//! else, so nothing in it may decide where bytes go.
+//! Writing into a checkout, for the commands that mend files and keep baselines. What stands there was made
+//! by somebody else, so nothing in it may decide where bytes go.
 
 use std::{
     fs,
@@ -11,14 +11,15 @@ use tempfile::NamedTempFile;
 
 use crate::{VfsError, VfsErrorKind, disk::io_error, normalize, parent};
 
-/// Writes a file below `root`, in a folder that is there; nobody ever sees half of it. The permissions of a file that is
-/// replaced stay.
+/// Writes a file below `root`, in a folder that is there; nobody ever sees half of it. The permissions of a
+/// file that is replaced stay.
 ///
-/// The new content goes into a file of an unpredictable name, which is created exclusively in the same folder and then
-/// renamed: no symbolic or hard link in the tree leads the bytes elsewhere.
+/// The new content goes into a file of an unpredictable name, which is created exclusively in the same folder
+/// and then renamed: no symbolic or hard link in the tree leads the bytes elsewhere.
 ///
 /// # Errors
-/// The path leaves the tree or leads through a link, something else than a regular file stands there, or the system refuses.
+/// The path leaves the tree or leads through a link, something else than a regular file stands there, or the
+/// system refuses.
 pub fn write_file(root: &Path, path: &str, content: &[u8]) -> Result<(), VfsError> {
     let failed = |error| io_error(path, error);
     let relative = normalize(path)?;

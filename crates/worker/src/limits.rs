@@ -12,16 +12,16 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 1 GiB and 30 seconds. The largest chart that was measured, kube-prometheus-stack, takes a tenth of the memory
-    /// and a hundredth of the time.
+    /// 1 GiB and 30 seconds. The largest chart that was measured, kube-prometheus-stack, takes a tenth of the
+    /// memory and a hundredth of the time.
     fn default() -> Self {
         Self { memory: 1 << 30, cpu: Duration::from_secs(30) }
     }
 }
 
 impl Limits {
-    /// Holds this process to the limits: memory, no files written, no core dump; on Linux besides, where the kernel has
-    /// them, no files but those of time zones (Landlock), no network and no programs (seccomp).
+    /// Holds this process to the limits: memory, no files written, no core dump; on Linux besides, where the
+    /// kernel has them, no files but those of time zones (Landlock), no network and no programs (seccomp).
     ///
     /// # Errors
     /// The kernel refuses a limit that it knows.

@@ -1,5 +1,5 @@
-//! What a worker and the process that it works for say to each other: one question or answer at a time, each a length in
-//! four bytes (big endian) and a value in MessagePack.
+//! What a worker and the process that it works for say to each other: one question or answer at a time, each
+//! a length in four bytes (big endian) and a value in MessagePack.
 
 use std::{
     collections::BTreeMap,
@@ -13,8 +13,8 @@ use tiphys_value::{GroupVersionKind, Value};
 
 use crate::fault_transfer::{ArchiveFault, FileFault, RemoteFault, RenderFault};
 
-/// The longest message, in bytes: twice the largest file that a tree hands out, and six times the largest output of a
-/// public repository that was measured. What is longer is neither written nor read.
+/// The longest message, in bytes: twice the largest file that a tree hands out, and six times the largest
+/// output of a public repository that was measured. What is longer is neither written nor read.
 pub(crate) const MAX_MESSAGE: usize = 64 << 20;
 
 /// What to render, and what the worker is told of the world beforehand.

@@ -1,4 +1,5 @@
-//! The worker's side: takes jobs from a pipe, renders them with what it asks for there, and hands back what came of it.
+//! The worker's side: takes jobs from a pipe, renders them with what it asks for there, and hands back what
+//! came of it.
 
 use std::{
     collections::BTreeMap,
@@ -25,8 +26,8 @@ use crate::{
     remote_trees::RemoteTree,
 };
 
-/// Renders what it is asked for on `from`, and answers on `to`, until nothing more comes. The limits are the kernel's
-/// from here on: the process can no longer open files, speak to anybody or start a program.
+/// Renders what it is asked for on `from`, and answers on `to`, until nothing more comes. The limits are the
+/// kernel's from here on: the process can no longer open files, speak to anybody or start a program.
 ///
 /// # Errors
 /// A limit cannot be set, or the pipe breaks.

@@ -10,9 +10,10 @@ use tiphys_apiserver::{
 use tiphys_value::{GroupVersionResource, ObjectExt, Value};
 
 use crate::{
-    Change, Event, Key, Propagation, Settings, Start, Turn, View, World, Write, initial_objects,
-    object::resources,
+    Change, Event, Key, Propagation, Settings, Start, Turn, View, World, Write,
     cluster_view::{Index, stored_as},
+    initial_objects,
+    object::resources,
     webhooks::Webhooks,
 };
 
@@ -226,8 +227,8 @@ impl Driver {
     }
 }
 
-/// Gives namespaces the account and the authority that pods need, if a found cluster has no object of the kind at all: they
-/// were left out.
+/// Gives namespaces the account and the authority that pods need, if a found cluster has no object of the
+/// kind at all: they were left out.
 fn create_what_was_left_out(client: &Client, found: &Snapshot, settings: &Settings) -> Result<(), ApiError> {
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
     let authority = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kube-root-ca.crt"},

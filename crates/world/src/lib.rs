@@ -8,23 +8,23 @@
 //! Kubernetes decides (registries, programs, operators, the network) is data: [`Behaviours`].
 
 pub mod behaviour;
+mod bootstrap;
+mod cluster_view;
 mod controller;
 mod controllers;
 mod driver;
 mod event;
 mod labels;
 mod object;
-mod bootstrap;
-mod cluster_view;
 mod virtual_time;
 mod webhooks;
 mod world;
 
 pub use behaviour::{Behaviours, Cause};
+pub use bootstrap::{ZONE, initial_objects};
+pub use cluster_view::{Change, View};
 pub use controller::{Awaited, Context, Controller, Key, Outcome, Propagation, Write};
 pub use driver::Driver;
 pub use event::{Event, Reporter};
-pub use bootstrap::{ZONE, initial_objects};
-pub use cluster_view::{Change, View};
 pub use virtual_time::VirtualClock;
 pub use world::{Settings, Start, Turn, World};

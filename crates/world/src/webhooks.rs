@@ -1,5 +1,5 @@
-//! Admission and conversion webhooks whose backend is a Service of the cluster: reachable exactly if something Ready
-//! stands behind it, answering as the rules say.
+//! Admission and conversion webhooks whose backend is a Service of the cluster: reachable exactly if
+//! something Ready stands behind it, answering as the rules say.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -19,18 +19,20 @@ use crate::{
 /// How long until an object is looked at again after a write for it failed; doubles up to a minute.
 const FIRST_RETRY: Duration = Duration::from_millis(20);
 
-/// How long until who waits for a change looks: two that change what the other one changed would never let time pass.
+/// How long until who waits for a change looks: two that change what the other one changed would never let
+/// time pass.
 const WAKE: Duration = Duration::from_secs(1);
 
 /// What is known of what was in the cluster before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Start {
-    /// Everything: nothing is there that is not in the store. Nodes and a class are made, and everything is looked at.
+    /// Everything: nothing is there that is not in the store. Nodes and a class are made, and everything is
+    /// looked at.
     #[default]
     Fresh,
-    /// What was read from another cluster, perhaps in part. It stands still: an object is looked at once it changes, or
-    /// something that it depends on. An owner that is not there is unknown, not gone. Nodes and a class are made only if
-    /// there is none of either.
+    /// What was read from another cluster, perhaps in part. It stands still: an object is looked at once it
+    /// changes, or something that it depends on. An owner that is not there is unknown, not gone. Nodes and a
+    /// class are made only if there is none of either.
     Found,
 }
 
@@ -47,8 +49,8 @@ pub struct Settings {
     pub pod_start: Duration,
     /// How long a container runs that is there to end: a Job's, or any of a pod that is not restarted.
     pub job_run: Duration,
-    /// Whether probes wait for their `initialDelaySeconds`: a minute or more of some images. On real time people would
-    /// wait with them, and nothing that they see depends on it.
+    /// Whether probes wait for their `initialDelaySeconds`: a minute or more of some images. On real time
+    /// people would wait with them, and nothing that they see depends on it.
     pub probe_delays: bool,
     /// How often nodes renew their Leases, which last four times as long. A real kubelet does it every ten
     /// seconds: most of what would happen in a quiet cluster.
@@ -167,8 +169,8 @@ impl World {
         }
     }
 
-    /// Whether an object is to be looked at because rules changed: in a cluster that was found, only what they are about,
-    /// and what moves already.
+    /// Whether an object is to be looked at because rules changed: in a cluster that was found, only what
+    /// they are about, and what moves already.
     fn is_concerned(&self, object: &Value, before: &Behaviours) -> bool {
         self.settings.start == Start::Fresh
             || before.are_about(object)
@@ -205,8 +207,8 @@ impl World {
         }
     }
 
-    /// What failed because of an object outside of namespaces (a class, a namespace) is done again when that changes, not
-    /// when its pause is over.
+    /// What failed because of an object outside of namespaces (a class, a namespace) is done again when that
+    /// changes, not when its pause is over.
     fn queue_what_failed_for(&mut self, name: &str) {
         let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '.' | '_');
         let names_it = |failure: &Failure| failure.why.split(|c| !is_part(c)).any(|word| word == name);

@@ -43,7 +43,8 @@ pub fn from_yaml_strict(text: &str) -> Result<Value, Error> {
     yaml_to_json(text, true)
 }
 
-/// The value of a scalar without quotes as [`from_yaml`] reads it; `None` for those that JSON has no form for.
+/// The value of a scalar without quotes as [`from_yaml`] reads it; `None` for those that JSON has no form
+/// for.
 pub fn plain_value(text: &str) -> Option<Value> {
     json_scalar(resolve(text, Profile::Go2), Floats::AsJson)
 }
@@ -57,8 +58,8 @@ pub fn yaml_to_json(text: &str, strict: bool) -> Result<Value, Error> {
     read(text, strict, Floats::AsJson, &Budget::of_document())
 }
 
-/// As [`from_yaml`] for typed fields, of which those that are strings take numbers, too: a whole float stays a float, and
-/// [`field_text`] tells its text.
+/// As [`from_yaml`] for typed fields, of which those that are strings take numbers, too: a whole float stays
+/// a float, and [`field_text`] tells its text.
 ///
 /// # Errors
 /// As [`yaml_to_json`].
@@ -66,8 +67,9 @@ pub fn from_yaml_for_fields(text: &str) -> Result<Value, Error> {
     read(text, false, Floats::Kept, &Budget::of_document())
 }
 
-/// The text of a field that is a string, as `sigs.k8s.io/yaml.Unmarshal` decodes what [`from_yaml_for_fields`] read:
-/// numbers and booleans are printed, floats in single precision. `None` for what no string is made of.
+/// The text of a field that is a string, as `sigs.k8s.io/yaml.Unmarshal` decodes what
+/// [`from_yaml_for_fields`] read: numbers and booleans are printed, floats in single precision. `None` for
+/// what no string is made of.
 pub fn field_text(value: &Value) -> Option<Cow<'_, str>> {
     Some(match value {
         Value::String(text) => Cow::Borrowed(text),
@@ -90,9 +92,9 @@ fn read(text: &str, strict: bool, floats: Floats, budget: &Budget) -> Result<Val
     }
 }
 
-/// As [`from_yaml_for_fields`], with only those entries of the outermost mapping whose keys are wanted; of the mappings in these, where
-/// both keys together are not, entries may be missing. The whole document is read all the same, so that it fails where
-/// [`from_yaml`] fails.
+/// As [`from_yaml_for_fields`], with only those entries of the outermost mapping whose keys are wanted; of
+/// the mappings in these, where both keys together are not, entries may be missing. The whole document is
+/// read all the same, so that it fails where [`from_yaml`] fails.
 ///
 /// # Errors
 /// As [`from_yaml`].
@@ -149,11 +151,12 @@ pub fn try_to_yaml(value: &Value) -> Result<String, Error> {
     Ok(to_yaml(&reread(value)?))
 }
 
-/// What becomes of a value on the way of `sigs.k8s.io/yaml.Marshal`, which writes JSON and reads that as YAML: JSON leaves
-/// control characters from DEL on as they are, which YAML refuses or takes for line breaks.
+/// What becomes of a value on the way of `sigs.k8s.io/yaml.Marshal`, which writes JSON and reads that as
+/// YAML: JSON leaves control characters from DEL on as they are, which YAML refuses or takes for line breaks.
 ///
 /// # Errors
-/// `yaml: control characters are not allowed`, or what the reader says of a key that seems to have a line break.
+/// `yaml: control characters are not allowed`, or what the reader says of a key that seems to have a line
+/// break.
 pub fn through_json(value: Value) -> Result<Value, Error> {
     if has_unescaped(&value) { reread(&value) } else { Ok(value) }
 }

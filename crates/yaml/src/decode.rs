@@ -353,8 +353,9 @@ impl<'n> Decoder<'n> {
 
 /// The JSON value of a scalar; floats that are not finite have none.
 ///
-/// JSON writes integral floats without point or exponent up to 1e21, so that they come back as integers (of the shortest
-/// digits that mean the float). Of those only the negative zero stays a float: no integer is one.
+/// JSON writes integral floats without point or exponent up to 1e21, so that they come back as integers (of
+/// the shortest digits that mean the float). Of those only the negative zero stays a float: no integer is
+/// one.
 pub(crate) fn json_scalar(scalar: Scalar<'_>, floats: Floats) -> Option<Value> {
     Some(match scalar {
         Scalar::Null => Value::Null,

@@ -46,7 +46,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         command
     };
     write_baseline(&tiphys, folder.path())?;
-    // Without a schema to be had it only reads every manifest file: it does not render, nor follow Applications.
+    // Without a schema to be had it only reads every manifest file: it does not render, nor follow
+    // Applications.
     let parse = || {
         let mut command = Command::new(&args.kubeconform);
         command.args(["-ignore-missing-schemas", "-schema-location", "/nonexistent", "-n", "2"]);

@@ -44,7 +44,8 @@ impl Peer {
         Ok(Self { address, token: token.to_owned(), sender })
     }
 
-    /// Sends one request and reads the whole answer. A server that gives none, twice, is said to answer with code 0.
+    /// Sends one request and reads the whole answer. A server that gives none, twice, is said to answer with
+    /// code 0.
     ///
     /// # Errors
     /// Nobody listens there any longer, or the answer takes too long.

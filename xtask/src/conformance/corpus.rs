@@ -1,9 +1,9 @@
 //! Sequences of requests, written by hand.
 //!
 //! A file is a list of requests: `METHOD PATH [CONTENT-TYPE]`, header lines `> NAME: VALUE`, the body on the
-//! next line if there is one, an empty line. Lines that start with `#` say what the requests are about. Several
-//! lines of bodies are several requests; `{a|b}` in a path or header makes one with `a` and one with `b`, for
-//! each body.
+//! next line if there is one, an empty line. Lines that start with `#` say what the requests are about.
+//! Several lines of bodies are several requests; `{a|b}` in a path or header makes one with `a` and one with
+//! `b`, for each body.
 
 use std::{fs, path::Path};
 

@@ -24,7 +24,8 @@ const MEDDLE: [&str; 9] = [
     "ValidatingWebhookConfiguration",
 ];
 
-/// The requests of one life. `collection` is where objects of its kind live; the same seed gives the same ones.
+/// The requests of one life. `collection` is where objects of its kind live; the same seed gives the same
+/// ones.
 pub fn life(object: &Value, collection: &str, edits: usize, seed: u64) -> Vec<Exchange> {
     let mut random = Random::new(seed.wrapping_mul(7919).wrapping_add(17));
     let random = &mut random;

@@ -20,8 +20,8 @@ const LARGEST: u64 = 600_000;
 /// So many objects of one kind say what there is to say.
 const MOST_OF_A_KIND: usize = 400;
 
-/// The definitions of the folder, created; then every object of a kind that is built in or defined there; then
-/// lives of some of them, with edits.
+/// The definitions of the folder, created; then every object of a kind that is built in or defined there;
+/// then lives of some of them, with edits.
 ///
 /// # Errors
 /// The folder cannot be read.

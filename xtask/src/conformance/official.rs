@@ -1,5 +1,6 @@
-//! `cargo xtask conformance official`: the official end-to-end tests of the API machinery and of kubectl on the
-//! embedded cluster. Every test runs in a process of its own, so that one that waits for ever costs no other.
+//! `cargo xtask conformance official`: the official end-to-end tests of the API machinery and of kubectl on
+//! the embedded cluster. Every test runs in a process of its own, so that one that waits for ever costs no
+//! other.
 
 use std::{
     collections::BTreeMap,
@@ -25,8 +26,8 @@ pub struct Args {
     /// Tests whose name matches this regular expression.
     #[arg(long, default_value = r"\[sig-(api-machinery|cli)\].*\[Conformance\]")]
     focus: String,
-    /// Tests that are left out: by default those whose subject is a real container that serves a webhook or an
-    /// API, and those that wait for minutes.
+    /// Tests that are left out: by default those whose subject is a real container that serves a webhook or
+    /// an API, and those that wait for minutes.
     #[arg(long, default_value = r"AdmissionWebhook|CustomResourceConversionWebhook|Aggregator|\[Slow\]")]
     skip: String,
     /// How long one test may take.

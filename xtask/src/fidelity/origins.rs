@@ -113,8 +113,8 @@ fn measure(folder: &Path, sample: usize) -> Option<Count> {
     Some(count)
 }
 
-/// `--set-json` texts that change a value: to another one of the field's type, to a text (what defaults to `true` is `true` for
-/// `false`, too), and to a value of another name.
+/// `--set-json` texts that change a value: to another one of the field's type, to a text (what defaults to
+/// `true` is `true` for `false`, too), and to a value of another name.
 fn changes(detail: &str, field: &Value, defaults: &Value) -> Vec<String> {
     let Some(path) = detail.strip_prefix(".Values").and_then(|path| path.parse::<FieldPath>().ok()) else {
         return Vec::new();
@@ -130,7 +130,8 @@ fn changes(detail: &str, field: &Value, defaults: &Value) -> Vec<String> {
     sets.chain(rename(&path, defaults)).collect()
 }
 
-/// A `--set-json` text that gives a value of the chart another key; `None` if it has none, or another chart has it.
+/// A `--set-json` text that gives a value of the chart another key; `None` if it has none, or another chart
+/// has it.
 fn rename(path: &FieldPath, defaults: &Value) -> Option<String> {
     let value = path.get(defaults)?;
     let mut renamed = path.clone();

@@ -1,5 +1,5 @@
-//! `cargo xtask image`: a container image as an OCI image layout (OCI image specification 1.1, "Image Layout"), made from
-//! static programs without any daemon.
+//! `cargo xtask image`: a container image as an OCI image layout (OCI image specification 1.1, "Image
+//! Layout"), made from static programs without any daemon.
 
 mod content;
 mod layout;
@@ -20,14 +20,15 @@ use crate::release::{
 #[cfg(test)]
 const NAME: &str = "ghcr.io/tiphys/tiphys";
 
-/// The user that the image runs as: no system has one of this number, and Kubernetes can tell that it is not root.
+/// The user that the image runs as: no system has one of this number, and Kubernetes can tell that it is not
+/// root.
 const USER: u32 = 65532;
 
 /// What to put into the image.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Static programs for Linux, or archives of a release with one in them; one per machine. Several make one image for
-    /// several machines.
+    /// Static programs for Linux, or archives of a release with one in them; one per machine. Several make
+    /// one image for several machines.
     #[arg(required = true, value_name = "FILE")]
     programs: Vec<PathBuf>,
     /// Folder to write the layout into; it must not exist.

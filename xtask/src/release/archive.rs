@@ -1,5 +1,5 @@
-//! Archives that depend on nothing but their content: sorted, owned by root, of one time. Whoever builds the same files
-//! again gets the same checksum.
+//! Archives that depend on nothing but their content: sorted, owned by root, of one time. Whoever builds the
+//! same files again gets the same checksum.
 
 use std::{collections::BTreeMap, fs, io::Write as _, path::Path};
 
@@ -97,8 +97,8 @@ pub fn sha256(content: &[u8]) -> String {
     format!("{:x}", Sha256::digest(content))
 }
 
-/// The time that archives bear: SOURCE_DATE_EPOCH, as reproducible builds have it, else the start of 1980, before which
-/// some programs that unpack complain.
+/// The time that archives bear: SOURCE_DATE_EPOCH, as reproducible builds have it, else the start of 1980,
+/// before which some programs that unpack complain.
 ///
 /// # Errors
 /// It is set to something else than seconds.

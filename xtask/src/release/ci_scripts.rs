@@ -1,4 +1,5 @@
-//! `integrations/scripts/`, run as jobs of GitHub and GitLab run them, against a server that answers as theirs do.
+//! `integrations/scripts/`, run as jobs of GitHub and GitLab run them, against a server that answers as
+//! theirs do.
 
 use std::{
     fs,

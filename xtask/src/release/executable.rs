@@ -1,4 +1,5 @@
-//! What an executable says of itself: for which machine it is, and whether it needs a loader (System V ABI, "Object Files").
+//! What an executable says of itself: for which machine it is, and whether it needs a loader (System V ABI,
+//! "Object Files").
 
 use anyhow::{Context, bail, ensure};
 

@@ -1,7 +1,8 @@
-//! What package managers are told of a release: templates of `packaging/`, filled with the checksums of its archives.
+//! What package managers are told of a release: templates of `packaging/`, filled with the checksums of its
+//! archives.
 //!
-//! `@VERSION@` and `@SHA256:TARGET@` are replaced. Lines from `#@ if TARGET` to `#@ end` are left out of a release that has
-//! no archive for that target.
+//! `@VERSION@` and `@SHA256:TARGET@` are replaced. Lines from `#@ if TARGET` to `#@ end` are left out of a
+//! release that has no archive for that target.
 
 use std::collections::BTreeMap;
 

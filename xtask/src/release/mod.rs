@@ -1,4 +1,5 @@
-//! `cargo xtask release`: the files of a release, as `.github/workflows/release.yml` makes them on every platform.
+//! `cargo xtask release`: the files of a release, as `.github/workflows/release.yml` makes them on every
+//! platform.
 
 pub mod archive;
 pub mod executable;
@@ -34,8 +35,8 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// What to make, and where.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Target to build for; by default that of this machine, on Linux with musl, so that the program runs on any
-    /// distribution. Rust's standard library and a C compiler for it have to be here.
+    /// Target to build for; by default that of this machine, on Linux with musl, so that the program runs on
+    /// any distribution. Rust's standard library and a C compiler for it have to be here.
     #[arg(long, value_name = "TRIPLE")]
     target: Option<String>,
     /// Pack this program in place of building one.
@@ -223,7 +224,8 @@ fn archive_checksums(out: &Path) -> anyhow::Result<BTreeMap<String, String>> {
     Ok(found)
 }
 
-/// The checksums of all files, as `sha256sum --check` takes them. Signatures sign this file, and are not in it.
+/// The checksums of all files, as `sha256sum --check` takes them. Signatures sign this file, and are not in
+/// it.
 fn checksum_lines(out: &Path) -> anyhow::Result<String> {
     let mut lines = String::new();
     for name in file_names(out)? {

@@ -1,5 +1,5 @@
-//! The bill of materials of the binaries in CycloneDX's JSON form: every crate that is compiled into one of them on some
-//! platform, from `cargo metadata`.
+//! The bill of materials of the binaries in CycloneDX's JSON form: every crate that is compiled into one of
+//! them on some platform, from `cargo metadata`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,6 +1,6 @@
-//! What OpenAPI does not say, from the struct tags of the Go sources: whether a field is a pointer
-//! (so that an explicit zero is kept), whether it is written when empty, in which order fields stand, which of
-//! them come from embedded structs, and the names of scalar types.
+//! What OpenAPI does not say, from the struct tags of the Go sources: whether a field is a pointer (so that
+//! an explicit zero is kept), whether it is written when empty, in which order fields stand, which of them
+//! come from embedded structs, and the names of scalar types.
 
 use std::{collections::HashMap, fs, path::Path};
 

@@ -1,5 +1,6 @@
-//! The structs inside the server that its messages show: their fields have no JSON names, so Go prints the names
-//! of the Go fields. Derived from the Go sources of the internal types and of the version v1 beside them.
+//! The structs inside the server that its messages show: their fields have no JSON names, so Go prints the
+//! names of the Go fields. Derived from the Go sources of the internal types and of the version v1 beside
+//! them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

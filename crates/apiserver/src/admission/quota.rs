@@ -247,8 +247,8 @@ fn pod_usage(pod: &Value, usage: &mut Amounts) {
     }
 }
 
-/// What a namespace uses of what objects of a request's kind count for: no other kind counts for the same. It is counted
-/// once for all quotas without scopes, since a namespace may have hundreds.
+/// What a namespace uses of what objects of a request's kind count for: no other kind counts for the same. It
+/// is counted once for all quotas without scopes, since a namespace may have hundreds.
 struct Usage<'a> {
     snapshot: &'a Snapshot,
     resource: &'a ResourceId,

@@ -254,8 +254,8 @@ fn allowing(review: &Value) -> Value {
     json!({"apiVersion": review["apiVersion"], "kind": "ConversionReview", "response": response})
 }
 
-/// Sends a review: over the network to what lies outside of the simulated cluster, if such calls are made, otherwise
-/// to what simulates it.
+/// Sends a review: over the network to what lies outside of the simulated cluster, if such calls are made,
+/// otherwise to what simulates it.
 pub(crate) fn send(server: &ApiServer, webhook: &Value, review: &Value) -> Result<Value, String> {
     let url = url_of(webhook);
     let snapshot = server.snapshot();

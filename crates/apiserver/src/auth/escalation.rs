@@ -76,7 +76,8 @@ pub(crate) fn check(
     Err(ApiError::forbidden(at.resource.named(object.name()), &why))
 }
 
-/// An object without what the garbage collector and the server itself write. Labels count: they put a role into others.
+/// An object without what the garbage collector and the server itself write. Labels count: they put a role
+/// into others.
 fn without_bookkeeping(object: &Value) -> Value {
     const FIELDS: [&str; 5] =
         ["ownerReferences", "finalizers", "managedFields", "resourceVersion", "generation"];
@@ -91,7 +92,8 @@ fn aggregates(role: &Value) -> bool {
     items(role, "/aggregationRule/clusterRoleSelectors").next().is_some()
 }
 
-/// A role that takes up the rules of others may come to hold anything: only who holds everything may write one.
+/// A role that takes up the rules of others may come to hold anything: only who holds everything may write
+/// one.
 fn check_aggregation(at: &At, object: &Value, held: &[&Value]) -> ApiResult<()> {
     let everything = [
         tiphys_value::json!({"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}),

@@ -28,7 +28,8 @@ pub(super) enum TokenFault {
     Audience(Vec<String>),
 }
 
-/// The user that an `Authorization` header names, if its token is for one of the audiences; and for which of them it is.
+/// The user that an `Authorization` header names, if its token is for one of the audiences; and for which of
+/// them it is.
 pub(super) fn authenticate_for(
     server: &ApiServer,
     header: Option<&str>,

@@ -8,11 +8,12 @@ use http::{HeaderValue, Method, Response, header, request::Parts};
 use super::{
     ResponseBody,
     context::Context,
-    discovery, port_forward,
+    discovery,
     identity::{impersonated, wish},
+    non_api_paths::plain,
     openapi,
     path::{ResourcePath, Route, route},
-    non_api_paths::plain,
+    port_forward,
     query::Query,
     read::{get, list},
     response::{error_response, in_wanted_syntax},
@@ -135,7 +136,8 @@ async fn on_resource(
             && let Some(connection) = port_forward::asked(context)
         {
             let pod = ops::get(context.server, &at)?;
-            let target = port_forward::Target { pod: pod.value().clone(), backend: context.server.pod_backend() };
+            let target =
+                port_forward::Target { pod: pod.value().clone(), backend: context.server.pod_backend() };
             return Ok(port_forward::begin(connection, target));
         }
         check_subresource(context, &at, sub)?;

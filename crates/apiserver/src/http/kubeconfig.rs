@@ -24,8 +24,8 @@ pub fn write_kubeconfig(path: &Path, address: SocketAddr, ca_pem: &str, token: &
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    // Of an unpredictable name, created exclusively and for the owner alone: nothing that stands in the folder already
-    // decides where the token goes.
+    // Of an unpredictable name, created exclusively and for the owner alone: nothing that stands in the
+    // folder already decides where the token goes.
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut new = tempfile::NamedTempFile::new_in(folder)?;
     new.write_all(text.as_bytes())?;

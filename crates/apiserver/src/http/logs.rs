@@ -1,5 +1,5 @@
-//! `pods/log`: no program runs, so what is said is what the cluster knows of one: the events of its container and
-//! the line that it would end with.
+//! `pods/log`: no program runs, so what is said is what the cluster knows of one: the events of its container
+//! and the line that it would end with.
 
 use http::Response;
 use tiphys_value::{ObjectExt, Value};

@@ -1,8 +1,8 @@
 //! OpenAPI documents, made from what is known of the kinds.
 
 mod custom;
-mod schema;
 mod descriptions;
+mod schema;
 mod v2;
 mod v2_protobuf;
 mod v3;

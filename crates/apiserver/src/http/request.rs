@@ -80,8 +80,9 @@ fn parse_json(body: &Bytes) -> ApiResult<(Value, Vec<String>)> {
 
 /// JSON that is a patch of some kind.
 fn parse_patch(body: &Bytes, start: &str) -> ApiResult<(Value, Vec<String>)> {
-    json::parse(body)
-        .map_err(|error| ApiError::bad_request(format!("{start}{}", super::json_syntax::go_words(&error, body))))
+    json::parse(body).map_err(|error| {
+        ApiError::bad_request(format!("{start}{}", super::json_syntax::go_words(&error, body)))
+    })
 }
 
 /// What a body in YAML may mean in memory, in bytes: some forty times its own limit.

@@ -1,4 +1,5 @@
-//! A connection whose client takes nothing, or says nothing to begin with, is cut off: it must not be held for ever.
+//! A connection whose client takes nothing, or says nothing to begin with, is cut off: it must not be held
+//! for ever.
 
 use std::{
     io,

@@ -98,7 +98,8 @@ fn start(context: &Context<'_>, at: &At) -> ApiResult<Watcher> {
         initial: None,
     };
     if initial == Some(true) && asked > snapshot.revision() {
-        // Who wants to see the state of a revision waits for it, if not for long; others wait for what comes after it.
+        // Who wants to see the state of a revision waits for it, if not for long; others wait for what comes
+        // after it.
         watcher.failed = Some(ApiError::revision_in_future(asked, snapshot.revision()).with_retry_after(1));
         return Ok(watcher);
     }

@@ -186,7 +186,8 @@ pub(super) fn decode_by_type(
     Ok(unknown)
 }
 
-/// As [`decode_by_type`], what server-side apply made: nulls in custom resources are not taken for absent then.
+/// As [`decode_by_type`], what server-side apply made: nulls in custom resources are not taken for absent
+/// then.
 fn decode_applied(resource: &Resource, gvk: &GroupVersionKind, object: &mut Value) -> ApiResult<Vec<String>> {
     let schema = resource.custom.as_ref().filter(|custom| *gvk == resource.gvk && !custom.preserve_unknown);
     let Some(schema) = schema.and_then(|custom| custom.schema.as_ref()) else {

@@ -17,7 +17,7 @@ const ORPHAN: &str = "orphan";
 /// How often a deletion is tried again after losing a race.
 const RETRIES: usize = 5;
 
-/// What the deletion of a job without a word about its pods is warned of.
+/// What the deletion of a job silently about its pods is warned of.
 pub(crate) const JOB_ORPHANS: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
 
 /// What happens to the objects that an object owns.

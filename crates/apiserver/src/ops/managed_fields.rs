@@ -133,8 +133,8 @@ fn hide_template_generation(at: &At, current: Option<&Value>, object: &mut Value
     is_missing
 }
 
-/// Records who changed an object. A writer may replace the record itself: to migrate it, or, with an empty one,
-/// to drop it; what has no record is given none until somebody applies.
+/// Records who changed an object. A writer may replace the record itself: to migrate it, or, with an empty
+/// one, to drop it; what has no record is given none until somebody applies.
 fn track_change(current: &Value, object: &mut Value, request: &Request<'_>) {
     let is_empty = |owners: &Value| {
         owners.as_array().is_none_or(|list| list.iter().all(|entry| entry["operation"].is_null()))

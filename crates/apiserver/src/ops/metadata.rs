@@ -1,4 +1,5 @@
-//! Validation of `metadata`, which is the same for every kind (apimachinery, `validation.ValidateObjectMeta`).
+//! Validation of `metadata`, which is the same for every kind (apimachinery,
+//! `validation.ValidateObjectMeta`).
 
 use tiphys_schema::{ErrorList, FieldError, Path};
 use tiphys_value::{ObjectExt, Value};
@@ -62,8 +63,8 @@ fn validate_name(at: &At, object: &Value, errors: &mut ErrorList) {
     }
 }
 
-/// Groups that an aggregated API server of OpenShift serves, which takes any name that a path can hold: users as they log
-/// in, tags as `image:tag`. Definitions of them stand in for it.
+/// Groups that an aggregated API server of OpenShift serves, which takes any name that a path can hold: users
+/// as they log in, tags as `image:tag`. Definitions of them stand in for it.
 const FREELY_NAMED: [&str; 3] = ["user.openshift.io", "image.openshift.io", "oauth.openshift.io"];
 
 fn name_faults(at: &At, name: &str) -> Vec<String> {
@@ -257,7 +258,8 @@ fn shown_owners(object: &Value) -> String {
     super::patch_text::format_patched(&object["metadata"]["ownerReferences"], None, ty)
 }
 
-/// Whether finalizers without a domain have to be among the known ones: so ask the rules of most built-in kinds.
+/// Whether finalizers without a domain have to be among the known ones: so ask the rules of most built-in
+/// kinds.
 fn names_are_standard(at: &At) -> bool {
     const LENIENT: [&str; 7] = [
         "admissionregistration.k8s.io",

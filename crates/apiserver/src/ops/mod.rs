@@ -1,14 +1,13 @@
 //! The verbs of the API on objects, below HTTP.
 
+mod builtin_status;
 mod conversion_webhook;
-mod version_conversion;
 mod decode;
 mod delete;
 mod eviction;
 mod lifecycle;
 mod managed_fields;
 mod metadata;
-mod builtin_status;
 mod patch;
 mod patch_text;
 mod pod;
@@ -18,13 +17,13 @@ mod scale;
 mod service;
 mod strategy;
 mod subresource;
+mod version_conversion;
 mod warnings;
 mod write;
 
 use std::sync::Arc;
 
-pub(crate) use conversion_webhook::{seen_one as converted, in_version as in_version};
-pub(crate) use version_conversion::{is_shown_as_stored, present};
+pub(crate) use conversion_webhook::{in_version, seen_one as converted};
 pub(crate) use decode::bind_to_url;
 pub(crate) use decode::{FieldValidation, decode_input, expected_kind};
 pub use delete::{DeleteOptions, Propagation};
@@ -38,6 +37,7 @@ pub(crate) use read::{get, is_cached, list, parse_revision};
 pub(crate) use scale::{ScaleChange, get_scale, update_scale};
 pub(crate) use subresource::{create_subresource, selector_text};
 use tiphys_value::Value;
+pub(crate) use version_conversion::{is_shown_as_stored, present};
 pub(crate) use write::{create, create_decoded, patch, put_status, update, update_decoded};
 
 use crate::{auth::User, registry::Resource};
@@ -115,7 +115,8 @@ pub(crate) fn adopt(at: &At, object: &mut Value) -> crate::ApiResult<()> {
     Ok(())
 }
 
-/// Brings an object that admission changed, in the version of `resource`, into the form in which it is stored.
+/// Brings an object that admission changed, in the version of `resource`, into the form in which it is
+/// stored.
 pub(crate) fn redecode(at: &At, resource: &Resource, object: &mut Value) -> crate::ApiResult<()> {
     decode::decode_by_type(resource, &resource.gvk, object)?;
     version_conversion::to_storage(&at.resource, object);

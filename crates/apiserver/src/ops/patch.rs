@@ -68,8 +68,8 @@ impl Patch {
         self.kind.is_apply()
     }
 
-    /// What error messages show of the patch: what is left of a strategic one as Go prints a map, otherwise the
-    /// object that it makes; nothing for server-side apply, whose body is an object itself.
+    /// What error messages show of the patch: what is left of a strategic one as Go prints a map, otherwise
+    /// the object that it makes; nothing for server-side apply, whose body is an object itself.
     fn error_text(&self, patched: &Patched, at: &At, ty: Option<TypeRef<'_>>) -> Option<String> {
         let object = &patched.object;
         match self.kind {
@@ -77,7 +77,9 @@ impl Patch {
             // Custom resources have no structs that would give their fields an order.
             _ if at.resource.custom.is_some() => Some(super::patch_text::sorted(object)),
             PatchKind::Strategic => Some(go_print(&patched.left)),
-            PatchKind::Json => Some(super::patch_text::format_patched(object, Some(&touched(&self.body)), ty)),
+            PatchKind::Json => {
+                Some(super::patch_text::format_patched(object, Some(&touched(&self.body)), ty))
+            }
             PatchKind::Merge => Some(super::patch_text::format_patched(object, Some(&self.body), ty)),
         }
     }
@@ -172,8 +174,8 @@ fn patched(
     Ok(Patched { object: object?, left })
 }
 
-/// Fills the type of a built-in kind with what a strategic merge patch or server-side apply made: such patches
-/// do not go through the JSON decoder.
+/// Fills the type of a built-in kind with what a strategic merge patch or server-side apply made: such
+/// patches do not go through the JSON decoder.
 fn fit(at: &At, patch: &Patch, patched: &mut Patched) -> ApiResult<()> {
     if at.resource.custom.is_some() || !matches!(patch.kind, PatchKind::Strategic | PatchKind::Apply) {
         return Ok(());

@@ -27,8 +27,8 @@ pub(crate) fn qos_class(pod: &Value) -> &'static str {
     }
 }
 
-/// Adds to the selectors of affinities and spread constraints what the pod's own labels say for the keys that they
-/// name: pods of the same value, or of another.
+/// Adds to the selectors of affinities and spread constraints what the pod's own labels say for the keys that
+/// they name: pods of the same value, or of another.
 pub(super) fn select_by_own_labels(pod: &mut Value) {
     let labels = pod.at(&["metadata", "labels"]).cloned().unwrap_or_default();
     let Some(spec) = pod.get_mut("spec") else { return };

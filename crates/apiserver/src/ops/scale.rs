@@ -7,7 +7,7 @@ use tiphys_schema::{Catalog, TypeRef};
 use tiphys_value::{FieldPath, ObjectExt, Value, json};
 
 use super::{
-    At, Call, Patch, bind_to_url, version_conversion, decode_input, managed_fields, present, selector_text,
+    At, Call, Patch, bind_to_url, decode_input, managed_fields, present, selector_text, version_conversion,
     write::{Failed, PATCH_RETRIES, replace},
 };
 use crate::{ApiError, ApiResult, ApiServer, Object, meta};

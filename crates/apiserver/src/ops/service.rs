@@ -54,9 +54,9 @@ fn is_external(service: &Value) -> bool {
     service.str_at(&["spec", "type"]) == Some("ExternalName")
 }
 
-/// A Service that becomes a name for something outside keeps nothing that it was given and that the client did not change:
-/// addresses, families, ports and what says how traffic is led to it (`dropTypeDependentFields` in the registry of
-/// Services).
+/// A Service that becomes a name for something outside keeps nothing that it was given and that the client
+/// did not change: addresses, families, ports and what says how traffic is led to it
+/// (`dropTypeDependentFields` in the registry of Services).
 fn let_go(service: &mut Value, current: &Value) {
     const GIVEN: [&str; 8] = [
         "clusterIP",

@@ -182,7 +182,7 @@ pub(super) fn after_admission(at: &At, object: &mut Value) {
     }
 }
 
-/// A claim's source has two names, of which one is as good as the other within a namespace.
+/// A claim's source has two names, of which one is equivalent to the other within a namespace.
 fn name_source_twice(claim: &mut Value) {
     drop_sources(claim);
     for (from, to) in [("dataSourceRef", "dataSource"), ("dataSource", "dataSourceRef")] {
@@ -193,8 +193,8 @@ fn name_source_twice(claim: &mut Value) {
     }
 }
 
-/// Sources that no claim can have: of another namespace, which is behind a feature gate that is off, and by the old
-/// name anything but claims and snapshots.
+/// Sources that no claim can have: of another namespace, which is behind a feature gate that is off, and by
+/// the old name anything but claims and snapshots.
 fn drop_sources(claim: &mut Value) {
     let of = |claim: &Value, path: &[&str]| claim.str_at(path).unwrap_or_default().to_owned();
     let has_new = claim.at(&["spec", "dataSourceRef"]).is_some_and(Value::is_object);

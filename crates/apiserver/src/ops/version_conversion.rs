@@ -17,7 +17,8 @@ pub(crate) fn present(resource: &Resource, object: &Arc<Object>) -> Value {
     value
 }
 
-/// Takes from a stored object what its definition does not know any more: that is no fault of whoever changes it.
+/// Takes from a stored object what its definition does not know any more: that is no fault of whoever changes
+/// it.
 pub(crate) fn forget_unknown(resource: &Resource, value: &mut Value) {
     let custom = resource.custom.as_ref().filter(|custom| !custom.preserve_unknown);
     if let Some(schema) = custom.and_then(|custom| custom.schema.as_ref()) {
@@ -87,7 +88,8 @@ pub(crate) fn to_storage(resource: &Resource, value: &mut Value) {
 /// Sets the defaults of the version in which an object is stored, if that is another one: nobody owns those.
 pub(super) fn default_stored(resource: &Resource, value: &mut Value) {
     let is_other = resource.gvk.version != resource.storage_version;
-    let custom = resource.custom.as_ref().filter(|_| is_other && !super::conversion_webhook::is_by_webhook(resource));
+    let custom =
+        resource.custom.as_ref().filter(|_| is_other && !super::conversion_webhook::is_by_webhook(resource));
     if let Some(schema) = custom.and_then(|custom| custom.storage_schema()) {
         schema.apply_defaults(value);
     }

@@ -6,11 +6,11 @@ use tiphys_schema::{ErrorList, FieldError, Path};
 use tiphys_value::{ObjectExt, Value};
 
 use super::{
-    At, Call, Patch, conversion_webhook, version_conversion,
+    At, Call, Patch, conversion_webhook,
     decode::{bind_to_url, decode_input},
     lifecycle, managed_fields, metadata,
     patch::read_patched,
-    strategy, warnings,
+    strategy, version_conversion, warnings,
 };
 use crate::{
     ApiError, ApiResult, ApiServer, Object,

@@ -135,7 +135,8 @@ fn stored_schema(crd: &Object, version: &Value) -> Option<StructuralSchema> {
     stored.at(&["schema", "openAPIV3Schema"]).map(StructuralSchema::new)
 }
 
-/// What is said of a deprecated version that says nothing itself: the newest one to use instead, if there is one.
+/// What is said of a deprecated version that says nothing itself: the newest one to use instead, if there is
+/// one.
 fn default_warning(crd: &Object, gvk: &GroupVersionKind) -> String {
     let text = format!("{}/{} {} is deprecated", gvk.group, gvk.version, gvk.kind);
     let versions = crd["spec"]["versions"].as_array().into_iter().flatten();

@@ -84,8 +84,8 @@ impl Resource {
     }
 }
 
-/// Everything that is served. A copy shares all that one more definition does not change: a thousand definitions come one
-/// by one.
+/// Everything that is served. A copy shares all that one more definition does not change: a thousand
+/// definitions come one by one.
 #[derive(Clone, Debug)]
 pub(crate) struct Registry {
     resources: RedBlackTreeMapSync<(String, String, String), Arc<Resource>>,
@@ -94,7 +94,8 @@ pub(crate) struct Registry {
     stored: RedBlackTreeMapSync<ResourceId, Arc<Resource>>,
     /// Groups in discovery order, each with its versions, preferred one first.
     groups: Vec<Group>,
-    /// How many of the groups have built-in resources; definitions add to them in the order in which they come.
+    /// How many of the groups have built-in resources; definitions add to them in the order in which they
+    /// come.
     built_in_groups: usize,
     /// What each definition added.
     definitions: RedBlackTreeMapSync<String, Added>,
@@ -138,8 +139,8 @@ impl Registry {
         registry
     }
 
-    /// What this becomes by the definitions that came, changed or went. `None` where one of them has to do with a
-    /// built-in group, in which the order of coming counts.
+    /// What this becomes by the definitions that came, changed or went. `None` where one of them has to do
+    /// with a built-in group, in which the order of coming counts.
     fn followed(&self, snapshot: &Snapshot) -> Option<Self> {
         let (mut gone, mut come) = (Vec::new(), Vec::new());
         let mut known = self.definitions.values().peekable();

@@ -276,7 +276,8 @@ fn ports_of(service: &Value) -> Vec<(u16, String)> {
     numbered.chain(health).collect()
 }
 
-/// Whether a load balancer has to know which nodes have endpoints: it keeps traffic on the node that it reaches.
+/// Whether a load balancer has to know which nodes have endpoints: it keeps traffic on the node that it
+/// reaches.
 pub(crate) fn needs_health_check_port(service: &Value) -> bool {
     service.str_at(&["spec", "type"]) == Some("LoadBalancer")
         && service.str_at(&["spec", "externalTrafficPolicy"]) == Some("Local")

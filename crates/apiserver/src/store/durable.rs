@@ -68,7 +68,8 @@ pub enum StateError {
         /// Why.
         source: serde_json::Error,
     },
-    /// The database is there and holds nothing, as after a crash or a full disk: a new cluster in its place would hide that.
+    /// The database is there and holds nothing, as after a crash or a full disk: a new cluster in its place
+    /// would hide that.
     #[error(
         "the state file {} is empty: what was in it is lost. Take it out of the way to begin a new cluster", file.display()
     )]
@@ -231,8 +232,8 @@ fn begin(file: &Path, folder: &Path) -> Result<(), StateError> {
     std::fs::rename(&new, file).map_err(fail)
 }
 
-/// Refuses a newer format before the file is opened for writing, which may already shorten it. What a write left unfinished
-/// cannot be read so; it is judged once it is repaired.
+/// Refuses a newer format before the file is opened for writing, which may already shorten it. What a write
+/// left unfinished cannot be read so; it is judged once it is repaired.
 fn refuse_newer(file: &Path, folder: &Path) -> Result<(), StateError> {
     let Ok(database) = ReadOnlyDatabase::open(file) else { return Ok(()) };
     let Ok(meta) = database.begin_read()?.open_table(META) else { return Ok(()) };

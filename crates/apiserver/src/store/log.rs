@@ -1,4 +1,4 @@
-//! A bounded log of changes. Who falls behind its beginning must start over from a snapshot.
+//! A bounded log of changes. Who lags its beginning must start over from a snapshot.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -38,7 +38,8 @@ pub struct Change {
     pub(super) weight: usize,
 }
 
-/// About how many bytes of memory a value takes: each node is an entry of a map or list, with what lies beside it.
+/// About how many bytes of memory a value takes: each node is an entry of a map or list, with what lies
+/// beside it.
 pub(super) fn weight(value: &Value) -> usize {
     const NODE: usize = 96;
     NODE + match value {

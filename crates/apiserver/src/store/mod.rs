@@ -31,8 +31,8 @@ use tiphys_value::Value;
 const RESOURCE_LOG: usize = 4096;
 /// How many changes of all resources together are kept for change feeds.
 const GLOBAL_LOG: usize = 16384;
-/// How heavy the objects of all kept changes may be, in bytes of memory. An object of which each change is kept would
-/// otherwise take thousands of times its own size.
+/// How heavy the objects of all kept changes may be, in bytes of memory. An object of which each change is
+/// kept would otherwise take thousands of times its own size.
 const LOG_WEIGHT: usize = 64 << 20;
 /// How many past contents are kept; they share all that did not change.
 const PAST: usize = 4096;

@@ -8,8 +8,9 @@ use std::{
 
 use ipnet::Ipv4Net;
 
-/// The addresses of Services (`--service-cluster-ip-range` of kube-apiserver): a range of IPv4. Its first address is
-/// that of the API server itself, the first sixteenth (256 at most) is for those who ask for addresses by number.
+/// The addresses of Services (`--service-cluster-ip-range` of kube-apiserver): a range of IPv4. Its first
+/// address is that of the API server itself, the first sixteenth (256 at most) is for those who ask for
+/// addresses by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServiceNetwork(Ipv4Net);
 

@@ -29,8 +29,8 @@ async fn send(server: &ApiServer, method: &str, path: &str, body: &Value) -> u16
     server.service().oneshot(request).await.unwrap().status().as_u16()
 }
 
-/// Not a test of its own: the process that is killed. It says what it is about to write, and that it is written
-/// once that is acknowledged: objects are created, changed, and some deleted again.
+/// Not a test of its own: the process that is killed. It says what it is about to write, and that it is
+/// written once that is acknowledged: objects are created, changed, and some deleted again.
 #[tokio::test]
 async fn writer() {
     let Some(folder) = std::env::var_os(STATE) else { return };

@@ -1,5 +1,6 @@
-//! Objects that break one rule each, with what the real API server said of them: `cargo xtask conformance invalid
-//! --freeze 20` writes them down. `TIPHYS_INVALID_CASES` names another such file, as `--record` writes it.
+//! Objects that break one rule each, with what the real API server said of them: `cargo xtask conformance
+//! invalid --freeze 20` writes them down. `TIPHYS_INVALID_CASES` names another such file, as `--record`
+//! writes it.
 
 use http::Method;
 use serde_json::{Map, Value, json};

@@ -1,5 +1,6 @@
-//! The commands of Redis that Argo CD uses, in the second version of its protocol (Redis serialization protocol
-//! specification): a request is a list of texts, each behind its length. They are read one by one, so that none can nest.
+//! The commands of Redis that Argo CD uses, in the second version of its protocol (Redis serialization
+//! protocol specification): a request is a list of texts, each behind its length. They are read one by one,
+//! so that none can nest.
 
 use std::{io, time::Duration};
 
@@ -15,7 +16,7 @@ const LONGEST_LINE: u64 = 64;
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Command {
-    /// Something that is as good as done: logins, names of connections, the choice of a database.
+    /// Something that is equivalent to done: logins, names of connections, the choice of a database.
     Done,
     Ping,
     Get(String),

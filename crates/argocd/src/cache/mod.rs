@@ -1,5 +1,6 @@
-//! The cache of Argo CD's controller, which its API server reads through Redis. What the controller would put there is
-//! answered from the engine when it is asked for; what an API server puts there itself is kept for as long as it says.
+//! The cache of Argo CD's controller, which its API server reads through Redis. What the controller would put
+//! there is answered from the engine when it is asked for; what an API server puts there itself is kept for
+//! as long as it says.
 
 mod commands;
 mod entries;
@@ -66,8 +67,8 @@ impl Cache {
         }
     }
 
-    /// What the controller of Argo CD would have put under a key: `app|resources-tree|NAME|VERSION`, with `.gz` behind it
-    /// if it is compressed.
+    /// What the controller of Argo CD would have put under a key: `app|resources-tree|NAME|VERSION`, with
+    /// `.gz` behind it if it is compressed.
     async fn of_engine(&self, key: &str) -> Option<Vec<u8>> {
         let (plain, is_compressed) = key.strip_suffix(".gz").map_or((key, false), |plain| (plain, true));
         let parts: Vec<&str> = plain.split('|').collect();

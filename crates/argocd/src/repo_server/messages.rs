@@ -1,11 +1,13 @@
-//! The messages of the calls, as far as they are read or written (Argo CD, `reposerver/repository/repository.proto` and the
-//! Protobuf form of its API types). Fields that are not named are passed over.
+//! The messages of the calls, as far as they are read or written (Argo CD,
+//! `reposerver/repository/repository.proto` and the Protobuf form of its API types). Fields that are not
+//! named are passed over.
 
 use std::collections::HashMap;
 
 use super::source::Source;
 
-/// A repository. Its credentials are read where it is tested; where it is rendered, those that are declared count.
+/// A repository. Its credentials are read where it is tested; where it is rendered, those that are declared
+/// count.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Repository {
     /// Address.
@@ -224,7 +226,8 @@ pub struct ManifestRequest {
     pub project_name: String,
 }
 
-/// A piece of the question what files render to: the request, then what is said of the archive, then its bytes.
+/// A piece of the question what files render to: the request, then what is said of the archive, then its
+/// bytes.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ManifestRequestWithFiles {
     /// The piece.

@@ -1,5 +1,5 @@
-//! Argo CD's repo-server: the calls of `repository.RepoServerService` that its API server makes for the command line. What
-//! other programs of Argo CD call is refused by name.
+//! Argo CD's repo-server: the calls of `repository.RepoServerService` that its API server makes for the
+//! command line. What other programs of Argo CD call is refused by name.
 
 mod handlers;
 mod messages;

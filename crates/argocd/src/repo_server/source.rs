@@ -1,5 +1,5 @@
-//! A source of an Application in Protobuf (Argo CD, `pkg/apis/application/v1alpha1/generated.proto`), and the same as the
-//! engine has it. The way leads over the JSON form, which is the API's own.
+//! A source of an Application in Protobuf (Argo CD, `pkg/apis/application/v1alpha1/generated.proto`), and the
+//! same as the engine has it. The way leads over the JSON form, which is the API's own.
 
 use std::collections::HashMap;
 

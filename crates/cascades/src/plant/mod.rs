@@ -17,8 +17,8 @@ use tiphys_value::{GroupVersionKind, ObjectExt as _, Value, json};
 
 use crate::{repository::Repository, tree::Tree};
 
-/// What doctor has to find: one of the causes at one of the objects. An object is kind, namespace and name; a name may end
-/// with `*`.
+/// What doctor has to find: one of the causes at one of the objects. An object is kind, namespace and name; a
+/// name may end with `*`.
 #[derive(Clone, Debug, Default)]
 pub struct Expected {
     pub causes: Vec<&'static str>,

@@ -128,8 +128,8 @@ fn without_addresses(why: &str) -> String {
     why.split(' ').map(shown).collect::<Vec<_>>().join(" ")
 }
 
-/// What Kustomize could not have of all that led to it: its texts repeat every kustomization on the way. The file of the
-/// innermost comes first of all.
+/// What Kustomize could not have of all that led to it: its texts repeat every kustomization on the way. The
+/// file of the innermost comes first of all.
 fn innermost(why: &str) -> String {
     const STEP: &str = "accumulating resources from '";
     const WAY: &str = "recursed accumulation of path '";

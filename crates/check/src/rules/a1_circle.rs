@@ -1,13 +1,13 @@
 //! # Operations that wait for each other through what they bring
 //!
-//! An operation waits until the objects of a wave are healthy before it applies the next. Where an object of one
-//! Application needs what another Application brings only in a later wave, and that one waits in the same way for
-//! something of the first, neither comes to its later wave. All that has to happen in a sync to an empty cluster is
-//! followed here to the end: what never happens, and holds a circle, is reported.
+//! An operation waits until the objects of a wave are healthy before it applies the next. Where an object of
+//! one Application needs what another Application brings only in a later wave, and that one waits in the same
+//! way for something of the first, neither comes to its later wave. All that has to happen in a sync to an
+//! empty cluster is followed here to the end: what never happens, and holds a circle, is reported.
 //!
 //! People see: two Applications that stay in `Progressing` side by side, `waiting for healthy state of
-//! apps/Deployment/web` in both, `secret "…" not found` in the events of their pods. A cluster that was built step by
-//! step does not show it; one that is built anew does.
+//! apps/Deployment/web` in both, `secret "…" not found` in the events of their pods. A cluster that was built
+//! step by step does not show it; one that is built anew does.
 //!
 //! ## Bad
 //! ```yaml
@@ -122,7 +122,8 @@ fn finding(context: &Context<'_>, circle: &[Link], apps: &BTreeSet<AppId>) -> Fi
     Finding::new(RULE.incident, diagnostic).app(first).likely()
 }
 
-/// Whether a link says nothing that a reader would not know: what is healthy was applied, and that in its step.
+/// Whether a link says nothing that a reader would not know: what is healthy was applied, and that in its
+/// step.
 fn is_plain(link: &Link) -> bool {
     match (link.event, link.on) {
         (Event::Ready(one), Event::Applied(other)) => one == other,

@@ -1,10 +1,10 @@
 //! # A Flux object that waits for one that is not there, or for itself
 //!
-//! A Kustomization or HelmRelease of Flux waits until everything in its `dependsOn` is ready. A name that nothing makes,
-//! or a circle, lets it wait for ever, and with it whatever waits for it.
+//! A Kustomization or HelmRelease of Flux waits until everything in its `dependsOn` is ready. A name that
+//! nothing makes, or a circle, lets it wait for ever, and with it whatever waits for it.
 //!
-//! People see: `dependency 'flux-system/cert-manager' is not ready`, `unable to get 'flux-system/db' dependency:
-//! kustomizations.kustomize.toolkit.fluxcd.io "db" not found`.
+//! People see: `dependency 'flux-system/cert-manager' is not ready`, `unable to get 'flux-system/db'
+//! dependency: kustomizations.kustomize.toolkit.fluxcd.io "db" not found`.
 //!
 //! ## Bad
 //! ```yaml
@@ -84,8 +84,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
 /// Endings of manifests, and of templates that a script makes some from when a cluster is set up.
 const WRITTEN: [&str; 7] = [".yaml", ".yml", ".templ", ".template", ".tmpl", ".tpl", ".j2"];
 
-/// Whether a file declares a source that does not come out as an object: the kind stands there other than below a
-/// reference, and so does the name.
+/// Whether a file declares a source that does not come out as an object: the kind stands there other than
+/// below a reference, and so does the name.
 fn is_declared(context: &Context<'_>, kind: &str, name: &str) -> bool {
     let (kind_line, name_line) = (format!("kind: {kind}"), format!("name: {name}"));
     let said = |line: &str| line.trim().trim_start_matches("- ").trim_matches(['"', '\'']).to_owned();
@@ -231,8 +231,8 @@ fn named_in<'a>(
     of_kind.iter().filter(fits).copied().collect()
 }
 
-/// The object of a name, where all of its kind that there are lie in namespaces of their own, and who names it means
-/// another.
+/// The object of a name, where all of its kind that there are lie in namespaces of their own, and who names
+/// it means another.
 fn elsewhere<'a>(
     flux: &Flux,
     of_kind: &[&'a Object],

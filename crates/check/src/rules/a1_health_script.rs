@@ -1,11 +1,12 @@
 //! # A health check that is no program
 //!
-//! The health of custom resources may be judged by a script in Lua, in `argocd-cm`, in values of the chart, or in the
-//! operator's `ArgoCD` resource. Nothing compiles it before it is used. One that does not compile leaves its kind
-//! without health: the operation that waits for such an object waits for what can never be Healthy.
+//! The health of custom resources may be judged by a script in Lua, in `argocd-cm`, in values of the chart,
+//! or in the operator's `ArgoCD` resource. Nothing compiles it before it is used. One that does not compile
+//! leaves its kind without health: the operation that waits for such an object waits for what can never be
+//! Healthy.
 //!
-//! People see: `<string> line:6(column:62) near 'then': unterminated string`, health `Unknown`, and operations that
-//! stay `Running`.
+//! People see: `<string> line:6(column:62) near 'then': unterminated string`, health `Unknown`, and
+//! operations that stay `Running`.
 //!
 //! ## Bad
 //! ```yaml

@@ -1,10 +1,10 @@
 //! # A wave needs what a later wave of the same Application brings
 //!
-//! An operation waits for the health of everything in a wave before it applies the next one. An object of
-//! an early wave that needs an object of a later one – a Secret that its pods mount, a service account, a
-//! claim that is bound only when a pod uses it, the store of an ExternalSecret, or for a PreSync hook anything
-//! that is no hook – never becomes healthy, and the later wave never comes. On a cluster where the later
-//! object is there already, nothing is to be seen; the next new cluster does not come up.
+//! An operation waits for the health of everything in a wave before it applies the next one. An object of an
+//! early wave that needs an object of a later one – a Secret that its pods mount, a service account, a claim
+//! that is bound only when a pod uses it, the store of an ExternalSecret, or for a PreSync hook anything that
+//! is no hook – never becomes healthy, and the later wave never comes. On a cluster where the later object is
+//! there already, nothing is to be seen; the next new cluster does not come up.
 //!
 //! People see: `waiting for healthy state of apps/Deployment/web`,
 //! `waiting for completion of hook batch/Job/migrate`, and at the pods

@@ -1,7 +1,7 @@
 //! # A budget that lets no pod go
 //!
-//! A PodDisruptionBudget asks for as many pods as there are, or allows none to be missing. No pod may ever be evicted:
-//! nodes are not drained, and their upgrade waits for ever.
+//! A PodDisruptionBudget asks for as many pods as there are, or allows none to be missing. No pod may ever be
+//! evicted: nodes are not drained, and their upgrade waits for ever.
 //!
 //! People see: `Cannot evict pod as it would violate the pod's disruption budget.`, a node that stays
 //! `SchedulingDisabled`, an upgrade of nodes that ends with a time-out.

@@ -1,8 +1,8 @@
 //! # A finalizer that the engine does not know
 //!
-//! An Application may ask for its objects to be deleted with it by a finalizer. Argo CD takes away those that it knows;
-//! one that is misspelt stays, so that the Application can never be deleted, and neither can its namespace or the
-//! ApplicationSet that made it.
+//! An Application may ask for its objects to be deleted with it by a finalizer. Argo CD takes away those that
+//! it knows; one that is misspelt stays, so that the Application can never be deleted, and neither can its
+//! namespace or the ApplicationSet that made it.
 //!
 //! People see: an Application that stays in `Deleting`, a preview environment that is never cleaned up,
 //! `metadata.finalizers: "…": prefer a domain-qualified finalizer name`.

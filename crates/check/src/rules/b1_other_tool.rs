@@ -9,10 +9,10 @@
 //! `AlreadyExists`, `field is immutable`, `invalid ownership metadata; label validation error: missing key
 //! "app.kubernetes.io/managed-by": must be set to "Helm"`.
 //!
-//! Argo CD itself is left out: something has to install it first. So are pipelines that install into
-//! clusters of their own to try things out. Where a pipeline is not seen to be given the credentials of a cluster, where a
-//! script or a helmfile installs, which may be run once and never again, and where Flux does, which may be of another
-//! cluster, it is an information.
+//! Argo CD itself is left out: something has to install it first. So are pipelines that install into clusters
+//! of their own to try things out. Where a pipeline is not seen to be given the credentials of a cluster,
+//! where a script or a helmfile installs, which may be run once and never again, and where Flux does, which
+//! may be of another cluster, it is an information.
 //!
 //! ## Bad
 //! ```yaml
@@ -115,7 +115,8 @@ fn flux(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// How much it weighs that a writer installs something; nothing where it is not the clusters that the Applications are for.
+/// How much it weighs that a writer installs something; nothing where it is not the clusters that the
+/// Applications are for.
 fn weight(context: &Context<'_>, writer: &Writer) -> Option<Severity> {
     const TRIALS: [&str; 7] = ["test", "tests", "e2e", "hack", "kind", "local", "examples"];
     let file = &writer.span.file;
@@ -203,7 +204,8 @@ fn is_same(own: &tiphys_value::ResourceKey, written: &tiphys_value::ResourceKey,
         && (own.namespace.is_empty() || own.namespace == namespace)
 }
 
-/// Whether a tool applies the very file from which an Application renders an object, to begin with: both set the same.
+/// Whether a tool applies the very file from which an Application renders an object, to begin with: both set
+/// the same.
 fn is_same_file(object: &Object, writer: &Writer) -> bool {
     let What::Path { path, .. } = &writer.what else { return false };
     let file = object.rendered.location.file.as_ref();

@@ -2,8 +2,8 @@
 //!
 //! Two Applications install the same thing into two namespaces of one cluster, and there can be only one:
 //! DaemonSets that want the same ports of every node, or operators that watch all namespaces with rights on
-//! the whole cluster. The second DaemonSet's pods stay Pending; two operators undo each other's work; two agents of
-//! one network write the same files and routes on every node.
+//! the whole cluster. The second DaemonSet's pods stay Pending; two operators undo each other's work; two
+//! agents of one network write the same files and routes on every node.
 //!
 //! People see: `0/5 nodes are available: 5 node(s) didn't have free ports for the requested pod ports`,
 //! `AlreadyExists`, `field is immutable`, two `calico-node` DaemonSets.
@@ -63,8 +63,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// Components of which a cluster can have but one, whatever namespaces they are put into: each has the nodes, the
-/// definitions or the webhooks of the whole cluster to itself.
+/// Components of which a cluster can have but one, whatever namespaces they are put into: each has the nodes,
+/// the definitions or the webhooks of the whole cluster to itself.
 const ONLY_ONCE: [&str; 11] = [
     "aws-ebs-csi-driver",
     "aws-load-balancer-controller",

@@ -1,11 +1,12 @@
 //! # One Application renders an object twice
 //!
-//! Two files of a folder, two templates of a chart or two sources of one Application hold an object of the same kind,
-//! namespace and name. The engine keeps the last and leaves the other out: what stands in the first alone – a key of a
-//! Secret, a port, a rule – is never in the cluster. The sync succeeds, and the Application only bears a warning.
+//! Two files of a folder, two templates of a chart or two sources of one Application hold an object of the
+//! same kind, namespace and name. The engine keeps the last and leaves the other out: what stands in the
+//! first alone – a key of a Secret, a port, a rule – is never in the cluster. The sync succeeds, and the
+//! Application only bears a warning.
 //!
-//! People see: `RepeatedResourceWarning: Resource /Secret/shop/creds appeared 2 times among application resources.`, and a pod
-//! that misses a key which is in Git.
+//! People see: `RepeatedResourceWarning: Resource /Secret/shop/creds appeared 2 times among application
+//! resources.`, and a pod that misses a key which is in Git.
 //!
 //! Two that say the same are left out, and so are hooks.
 //!

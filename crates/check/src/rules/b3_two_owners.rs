@@ -8,11 +8,11 @@
 //!
 //! Hooks are left out (each run makes its own), and so are Namespaces with the same content that neither
 //! Application prunes, definitions (`C5-crd-twice`), and Applications of clusters that the repository does
-//! not name. Where two Applications come from different roots in different folders, or are themselves roots that declare
-//! the same Applications or sync one source in two ways, it is a warning: one of them may be of a generation that is not
-//! applied any more, or people choose one of them for each cluster. Two Kustomizations or HelmReleases of Flux in one cluster
-//! are told of, too, as a warning, where the two differ; Namespaces are left out there, and what says
-//! `kustomize.toolkit.fluxcd.io/ssa`.
+//! not name. Where two Applications come from different roots in different folders, or are themselves roots
+//! that declare the same Applications or sync one source in two ways, it is a warning: one of them may be of
+//! a generation that is not applied any more, or people choose one of them for each cluster. Two
+//! Kustomizations or HelmReleases of Flux in one cluster are told of, too, as a warning, where the two
+//! differ; Namespaces are left out there, and what says `kustomize.toolkit.fluxcd.io/ssa`.
 //!
 //! ## Bad
 //! ```yaml
@@ -23,7 +23,8 @@
 //! One Application renders the object; the other one comes in a later wave and relies on it.
 //!
 //! ## When to suppress
-//! Never for objects with content. Two Applications may both declare an empty Namespace when neither prunes it.
+//! Never for objects with content. Two Applications may both declare an empty Namespace when neither prunes
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,8 +73,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// The pairs of Applications that nothing renders and that declare the same Applications, or are one but for their name
-/// and for how they are synced: each may be meant for another cluster, and what is below them as well.
+/// The pairs of Applications that nothing renders and that declare the same Applications, or are one but for
+/// their name and for how they are synced: each may be meant for another cluster, and what is below them as
+/// well.
 fn choices(survey: &Survey, pairs: &Pairs<'_>) -> BTreeSet<(AppId, AppId)> {
     let is_root =
         |app: &AppId| matches!(survey.app(*app).declaration, Declaration::File | Declaration::Unit(_));
@@ -99,8 +101,8 @@ fn is_relevant(object: &Object) -> bool {
         && object.value().annotation(tiphys_model::names::HELM_HOOK).is_none()
 }
 
-/// Whether Flux is told, or used, to have an object from several: a namespace that each brings, and what is merged or only
-/// made where it is missing (Flux docs, "Controlling the apply behavior of resources").
+/// Whether Flux is told, or used, to have an object from several: a namespace that each brings, and what is
+/// merged or only made where it is missing (Flux docs, "Controlling the apply behavior of resources").
 fn is_shared(one: &Object, other: &Object) -> bool {
     const MARKS: [&str; 2] = ["kustomize.toolkit.fluxcd.io/ssa", "kustomize.toolkit.fluxcd.io/reconcile"];
     let is_marked = |object: &Object| {

@@ -9,8 +9,8 @@
 //! - Two ExternalSecrets have one target, two Certificates one Secret, or two controllers make it; only one may own it.
 //! - A chart or manifest renders the Secret, and a controller makes the same one: each overwrites the other.
 //!
-//! People see: a Secret that disappears within seconds, `secrets "argocd-secret" not found`, an ExternalSecret
-//! with `SecretSyncedError`, an Application that is OutOfSync for ever.
+//! People see: a Secret that disappears within seconds, `secrets "argocd-secret" not found`, an
+//! ExternalSecret with `SecretSyncedError`, an Application that is OutOfSync for ever.
 //!
 //! ## Bad
 //! ```yaml
@@ -81,8 +81,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// Whether a SealedSecret only adds its keys to a Secret that may be another's (sealed-secrets, "Patching existing
-/// secrets").
+/// Whether a SealedSecret only adds its keys to a Secret that may be another's (sealed-secrets, "Patching
+/// existing secrets").
 fn adds_only(maker: &Object) -> bool {
     const PATCHES: &str = "sealedsecrets.bitnami.com/patch";
     let annotation = maker.value().at(&["spec", "template", "metadata", "annotations", PATCHES]);

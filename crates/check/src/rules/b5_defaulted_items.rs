@@ -1,13 +1,14 @@
 //! # Defaults inside a list that the manifest leaves out
 //!
-//! The definition of a custom resource gives fields of list items a default, and the API server fills them in. With
-//! `ServerSideApply=true` Argo CD compares by what it would apply: a list without merge keys is replaced as a whole, the
-//! defaults are gone from it, and the object is OutOfSync for ever. With self-heal it is synced again and again. A
-//! comparison on the server's side (`ServerSideDiff=true`) has the defaults on both sides, and so has Tiphys.
+//! The definition of a custom resource gives fields of list items a default, and the API server fills them
+//! in. With `ServerSideApply=true` Argo CD compares by what it would apply: a list without merge keys is
+//! replaced as a whole, the defaults are gone from it, and the object is OutOfSync for ever. With self-heal
+//! it is synced again and again. A comparison on the server's side (`ServerSideDiff=true`) has the defaults
+//! on both sides, and so has Tiphys.
 //!
 //! People see: an `ExternalSecret` or `HTTPRoute` that stays OutOfSync, with `conversionStrategy: Default`,
-//! `decodingStrategy: None`, `metadataPolicy: None`, or `group: gateway.networking.k8s.io`, `kind: Gateway`, `weight: 1`
-//! in the difference.
+//! `decodingStrategy: None`, `metadataPolicy: None`, or `group: gateway.networking.k8s.io`, `kind: Gateway`,
+//! `weight: 1` in the difference.
 //!
 //! ## Bad
 //! ```yaml
@@ -18,8 +19,8 @@
 //! metadata: {annotations: {argocd.argoproj.io/compare-options: ServerSideDiff=true}}    # of the Application
 //! ```
 //! ## When to suppress
-//! Where the engine compares on the server's side by its own settings (`controller.diff.server.side`) and these are not in
-//! the repository.
+//! Where the engine compares on the server's side by its own settings (`controller.diff.server.side`) and
+//! these are not in the repository.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -121,8 +122,8 @@ fn kind_of(object: &Object) -> String {
     format!("{}/{}", object.key.group, object.key.kind)
 }
 
-/// The first missing field with a default below a value that is replaced as a whole. Objects and schemas are as deep as
-/// the readers of YAML allow.
+/// The first missing field with a default below a value that is replaced as a whole. Objects and schemas are
+/// as deep as the readers of YAML allow.
 fn missing(schema: &Value, value: &Value, path: FieldPath, is_replaced: bool) -> Option<FieldPath> {
     match value {
         Value::Object(map) => {

@@ -1,10 +1,11 @@
 //! # A section of an Application that says nothing
 //!
-//! Argo CD takes sections of an Application's spec out of the cluster's object that hold nothing but zero values, such as
-//! `directory: {recurse: false}`. The Application above that renders it has it in Git: it is OutOfSync, self-heal puts the
-//! section back, and Argo CD takes it out again, without end.
+//! Argo CD takes sections of an Application's spec out of the cluster's object that hold nothing but zero
+//! values, such as `directory: {recurse: false}`. The Application above that renders it has it in Git: it is
+//! OutOfSync, self-heal puts the section back, and Argo CD takes it out again, without end.
 //!
-//! People see: a parent that stays OutOfSync because of one child, a child whose `metadata.generation` goes up all the time.
+//! People see: a parent that stays OutOfSync because of one child, a child whose `metadata.generation` goes
+//! up all the time.
 //!
 //! ## Bad
 //! ```yaml

@@ -1,9 +1,10 @@
 //! # A Job that self-heal runs for ever
 //!
-//! A Job with `ttlSecondsAfterFinished` is deleted some time after it has ended. To an Application with self-heal that is
-//! an object missing from the cluster: it is made again, and runs again, without end.
+//! A Job with `ttlSecondsAfterFinished` is deleted some time after it has ended. To an Application with
+//! self-heal that is an object missing from the cluster: it is made again, and runs again, without end.
 //!
-//! People see: a migration that runs every few minutes, an Application that flips between Synced and OutOfSync.
+//! People see: a migration that runs every few minutes, an Application that flips between Synced and
+//! OutOfSync.
 //!
 //! ## Bad
 //! ```yaml

@@ -1,8 +1,8 @@
 //! # A value that is random at every rendering
 //!
-//! A template makes a password, key or certificate by chance. Helm keeps it through `lookup`; an engine that renders
-//! without the cluster gets another one each time, so that the Application is OutOfSync after every rendering, and a sync
-//! replaces the secret under the pods that use the old one.
+//! A template makes a password, key or certificate by chance. Helm keeps it through `lookup`; an engine that
+//! renders without the cluster gets another one each time, so that the Application is OutOfSync after every
+//! rendering, and a sync replaces the secret under the pods that use the old one.
 //!
 //! People see: an Application that is never Synced for long, `password authentication failed` after a sync,
 //! `x509: certificate signed by unknown authority` of a webhook.

@@ -1,10 +1,10 @@
 //! # An autoscaler and self-heal fight for the number of replicas
 //!
-//! A manifest says how many replicas a workload has, an autoscaler changes that number, and self-heal takes the change
-//! back: pods come and go, and the Application is OutOfSync again and again.
+//! A manifest says how many replicas a workload has, an autoscaler changes that number, and self-heal takes
+//! the change back: pods come and go, and the Application is OutOfSync again and again.
 //!
-//! People see: pods that are scaled down right after they were scaled up, `Normal ScalingReplicaSet` in turn in both
-//! directions, an Application that is Synced and OutOfSync by turns.
+//! People see: pods that are scaled down right after they were scaled up, `Normal ScalingReplicaSet` in turn
+//! in both directions, an Application that is Synced and OutOfSync by turns.
 //!
 //! ## Bad
 //! ```yaml

@@ -1,12 +1,12 @@
 //! # A chart that could not be fetched is known to bring a CRD that is too large
 //!
-//! Client-side apply stores the whole object in the annotation `kubectl.kubernetes.io/last-applied-configuration`,
-//! and the API server takes no more than 262,144 bytes of annotations. Some charts bring
-//! CustomResourceDefinitions that are larger. This rule speaks where the chart itself could not be looked at; what
-//! could be rendered is measured by `C1-last-applied-too-long`.
+//! Client-side apply stores the whole object in the annotation
+//! `kubectl.kubernetes.io/last-applied-configuration`, and the API server takes no more than 262,144 bytes of
+//! annotations. Some charts bring CustomResourceDefinitions that are larger. This rule speaks where the chart
+//! itself could not be looked at; what could be rendered is measured by `C1-last-applied-too-long`.
 //!
-//! People see: `CustomResourceDefinition.apiextensions.k8s.io "prometheuses.monitoring.coreos.com" is invalid:
-//! metadata.annotations: Too long: may not be more than 262144 bytes`.
+//! People see: `CustomResourceDefinition.apiextensions.k8s.io "prometheuses.monitoring.coreos.com" is
+//! invalid: metadata.annotations: Too long: may not be more than 262144 bytes`.
 //!
 //! ## Bad
 //! ```yaml
@@ -125,7 +125,8 @@ fn finding(
     if edits.is_empty() { finding } else { finding.fix("apply the Application server-side", edits) }
 }
 
-/// The charts that a chart of the repository depends on, with the values that it gives them in its own defaults.
+/// The charts that a chart of the repository depends on, with the values that it gives them in its own
+/// defaults.
 fn dependencies(context: &Context<'_>, source: &ApplicationSource) -> Vec<ApplicationSource> {
     if !source.chart.is_empty() {
         return Vec::new();

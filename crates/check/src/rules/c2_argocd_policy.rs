@@ -1,8 +1,8 @@
 //! # A line of Argo CD's access rules that cannot be read
 //!
-//! Argo CD's rules are lines of texts between commas: `p` with subject, resource, action, object and effect, or `g` with
-//! user and role. A line of another length is no rule: Argo CD refuses the whole text, or does not let anybody do
-//! what it was to allow. A resource that is misspelt is taken, and allows nothing.
+//! Argo CD's rules are lines of texts between commas: `p` with subject, resource, action, object and effect,
+//! or `g` with user and role. A line of another length is no rule: Argo CD refuses the whole text, or does
+//! not let anybody do what it was to allow. A resource that is misspelt is taken, and allows nothing.
 //!
 //! People see: `invalid RBAC policy: p, role:admin, applications, *, allow`, `invalid user-defined policy`,
 //! `permission denied` for everybody; `policy rule 'p, …' must be of the form: 'p, sub, res, act, obj, eft'`.
@@ -165,7 +165,8 @@ fn project(context: &Context<'_>, object: &Object, once: &mut Once) {
 /// The resources that are called by their project and name.
 const OF_A_PROJECT: [&str; 4] = ["applications", "applicationsets", "logs", "exec"];
 
-/// Whether a rule's object fits Applications of a project. Argo CD wants the project in front, and yet lets `*` fit.
+/// Whether a rule's object fits Applications of a project. Argo CD wants the project in front, and yet lets
+/// `*` fit.
 fn is_of_project(of: &str, name: &str) -> bool {
     is_open(name)
         || of.starts_with('*')

@@ -1,11 +1,12 @@
 //! # A binding of RBAC that binds nothing
 //!
-//! A RoleBinding or ClusterRoleBinding may name a role or a service account that does not exist: the API server takes it, and
-//! it grants nothing. So it is where a role was renamed and its binding was not, and where a service account lives in
-//! another namespace than its binding says, as after a kustomization has moved the one and not the other.
+//! A RoleBinding or ClusterRoleBinding may name a role or a service account that does not exist: the API
+//! server takes it, and it grants nothing. So it is where a role was renamed and its binding was not, and
+//! where a service account lives in another namespace than its binding says, as after a kustomization has
+//! moved the one and not the other.
 //!
-//! People see: `pods is forbidden: User "system:serviceaccount:shop:web" cannot list resource "pods" in API group ""`,
-//! and `RBAC: role.rbac.authorization.k8s.io "reader" not found`.
+//! People see: `pods is forbidden: User "system:serviceaccount:shop:web" cannot list resource "pods" in API
+//! group ""`, and `RBAC: role.rbac.authorization.k8s.io "reader" not found`.
 //!
 //! ## Bad
 //! ```yaml
@@ -66,7 +67,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
-/// A role that nothing makes, where what renders the binding makes one that nobody binds, and that is called nearly so.
+/// A role that nothing makes, where what renders the binding makes one that nobody binds, and that is called
+/// nearly so.
 fn role(context: &Context<'_>, binding: &Object, once: &mut Once) {
     let survey = context.survey;
     let Some(named) = binding.value().get("roleRef") else { return };
@@ -91,7 +93,8 @@ fn role(context: &Context<'_>, binding: &Object, once: &mut Once) {
     let names = unbound.clone().map(|it| it.key.name.as_str());
     let is_of_kind = |it: &&Object| it.owner == binding.owner && it.key.group == GROUP && it.key.kind == kind;
     let mut all = survey.objects.iter().filter(is_of_kind);
-    // The only role beside the binding, which nobody else binds, is the one that is meant, whatever it is called.
+    // The only role beside the binding, which nobody else binds, is the one that is meant, whatever it is
+    // called.
     let only =
         all.next().filter(|it| all.next().is_none() && !is_aggregated(it) && has_part(&it.key.name, name));
     let only = only.map(|it| it.key.name.as_str());
@@ -125,7 +128,8 @@ fn has_part(one: &str, other: &str) -> bool {
         || long.strip_prefix(short).is_some_and(|rest| rest.starts_with('-'))
 }
 
-/// Service accounts that nothing makes where the binding looks for them, and that pods have in another namespace.
+/// Service accounts that nothing makes where the binding looks for them, and that pods have in another
+/// namespace.
 fn accounts(context: &Context<'_>, binding: &Object, once: &mut Once) {
     let survey = context.survey;
     for (at, subject) in list(binding.value(), "subjects").iter().enumerate() {
@@ -148,8 +152,8 @@ fn accounts(context: &Context<'_>, binding: &Object, once: &mut Once) {
     }
 }
 
-/// The service account of the name that what renders the binding makes in another namespace, for pods of its own, and to
-/// which no other binding gives anything; `None` if there may be one where the binding looks.
+/// The service account of the name that what renders the binding makes in another namespace, for pods of its
+/// own, and to which no other binding gives anything; `None` if there may be one where the binding looks.
 fn account_elsewhere<'a>(
     context: &'a Context<'_>,
     binding: &Object,

@@ -1,11 +1,12 @@
 //! # A certificate or issuer that the webhook of cert-manager refuses
 //!
-//! The schema of a Certificate allows what its webhook does not: a common name of more than 64 bytes, a certificate without any
-//! name, one that is to be renewed before it is made, an issuer of two types. The webhook denies the request, and the sync of the
-//! whole Application fails at that object.
+//! The schema of a Certificate allows what its webhook does not: a common name of more than 64 bytes, a
+//! certificate without any name, one that is to be renewed before it is made, an issuer of two types. The
+//! webhook denies the request, and the sync of the whole Application fails at that object.
 //!
-//! People see: `admission webhook "webhook.cert-manager.io" denied the request: spec.commonName: Too long: may not be more than 64
-//! bytes`, `at least one of commonName … must be set`, `may not specify more than one issuer type`, `no solver type configured`.
+//! People see: `admission webhook "webhook.cert-manager.io" denied the request: spec.commonName: Too long:
+//! may not be more than 64 bytes`, `at least one of commonName … must be set`, `may not specify more than one
+//! issuer type`, `no solver type configured`.
 //!
 //! ## Bad
 //! ```yaml

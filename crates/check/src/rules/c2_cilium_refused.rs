@@ -1,11 +1,13 @@
 //! # A policy that Cilium's agents refuse
 //!
-//! The API server takes a CiliumNetworkPolicy that fits its schema; what its rules mean is judged by the agents, afterwards. One
-//! that they cannot use, they leave out as a whole: what it should forbid passes, and what it should allow is dropped where another
-//! policy isolates the pods. The sync is green, and only the policy's status and the agents' logs tell.
+//! The API server takes a CiliumNetworkPolicy that fits its schema; what its rules mean is judged by the
+//! agents, afterwards. One that they cannot use, they leave out as a whole: what it should forbid passes, and
+//! what it should allow is dropped where another policy isolates the pods. The sync is green, and only the
+//! policy's status and the agents' logs tell.
 //!
-//! People see: `combining ToEndpoints and ToCIDR is not supported yet`, `rule must have at least one of Ingress, IngressDeny,
-//! Egress, EgressDeny`, `L7 rules can only apply to TCP (not ANY) except for DNS rules`, `Unable to add CiliumNetworkPolicy`.
+//! People see: `combining ToEndpoints and ToCIDR is not supported yet`, `rule must have at least one of
+//! Ingress, IngressDeny, Egress, EgressDeny`, `L7 rules can only apply to TCP (not ANY) except for DNS
+//! rules`, `Unable to add CiliumNetworkPolicy`.
 //!
 //! ## Bad
 //! ```yaml

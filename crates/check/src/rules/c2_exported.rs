@@ -1,11 +1,12 @@
 //! # An exported object
 //!
-//! The manifest was read from a cluster (`kubectl get -o yaml`) and has fields that only an API server sets: `uid`,
-//! `resourceVersion`, `managedFields`, `creationTimestamp`. Tiphys drops them. `kubectl apply` drops some of them, and a
-//! `resourceVersion` fails every later apply with a conflict; server-side apply refuses `managedFields` and a foreign `uid`.
+//! The manifest was read from a cluster (`kubectl get -o yaml`) and has fields that only an API server sets:
+//! `uid`, `resourceVersion`, `managedFields`, `creationTimestamp`. Tiphys drops them. `kubectl apply` drops
+//! some of them, and a `resourceVersion` fails every later apply with a conflict; server-side apply refuses
+//! `managedFields` and a foreign `uid`.
 //!
-//! People see: `metadata.managedFields must be nil`, `uid mismatch`, `the object has been modified; please apply your
-//! changes to the latest version and try again`.
+//! People see: `metadata.managedFields must be nil`, `uid mismatch`, `the object has been modified; please
+//! apply your changes to the latest version and try again`.
 //!
 //! ## Bad
 //! ```yaml
@@ -36,7 +37,8 @@ pub const RULE: Rule = Rule {
     check,
 };
 
-/// Metadata that only an API server sets. Generators write a `creationTimestamp` that is null, which means nothing.
+/// Metadata that only an API server sets. Generators write a `creationTimestamp` that is null, which means
+/// nothing.
 const SERVER_SET: [&str; 5] = ["uid", "resourceVersion", "managedFields", "creationTimestamp", "selfLink"];
 
 fn check(context: &Context<'_>, report: &mut Report) {

@@ -1,11 +1,11 @@
 //! # A jq path expression for what to ignore that cannot be used
 //!
-//! `ignoreDifferences` takes jq path expressions. One that does not parse, or calls a function that does not exist, is not
-//! passed over: whether the Application is as it should be is not known, and nothing is synced any more. In `argocd-cm`
-//! it does that to every Application.
+//! `ignoreDifferences` takes jq path expressions. One that does not parse, or calls a function that does not
+//! exist, is not passed over: whether the Application is as it should be is not known, and nothing is synced
+//! any more. In `argocd-cm` it does that to every Application.
 //!
-//! People see: `Failed to compare desired state to live state`, `unexpected token`, `function not defined`; the sync status
-//! is `Unknown`.
+//! People see: `Failed to compare desired state to live state`, `unexpected token`, `function not defined`;
+//! the sync status is `Unknown`.
 //!
 //! ## Bad
 //! ```yaml

@@ -1,8 +1,9 @@
 //! # A manifest in a script that the API server refuses
 //!
-//! Playbooks and scripts hand manifests to `kubectl apply -f -` in here-documents. Nothing looks at those before
-//! they are sent: a field that the kind does not have is refused (or, without validation, dropped), and what it was
-//! to say is not said. The classic is an Ingress that names the namespace of its backend: it has none but its own.
+//! Playbooks and scripts hand manifests to `kubectl apply -f -` in here-documents. Nothing looks at those
+//! before they are sent: a field that the kind does not have is refused (or, without validation, dropped),
+//! and what it was to say is not said. The classic is an Ingress that names the namespace of its backend: it
+//! has none but its own.
 //!
 //! People see: `Error from server (BadRequest): … strict decoding error: unknown field
 //! "spec.rules[0].http.paths[0].backend.service.namespace"`.

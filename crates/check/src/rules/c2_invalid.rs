@@ -1,15 +1,16 @@
 //! # An object that the API server refuses
 //!
-//! Every rendered object is read as the API server reads it: built-in kinds by their types and rules,
-//! custom resources by the definitions that are in the repository or its charts, by Argo CD's own, and, where there is
-//! none, by the published fields of widely used operators.
-//! A value of a wrong type or one that breaks a rule is refused, and with it the sync. An unknown field is
-//! refused too where the engine validates (Argo CD does unless `Validate=false`), else it is dropped.
+//! Every rendered object is read as the API server reads it: built-in kinds by their types and rules, custom
+//! resources by the definitions that are in the repository or its charts, by Argo CD's own, and, where there
+//! is none, by the published fields of widely used operators. A value of a wrong type or one that breaks a
+//! rule is refused, and with it the sync. An unknown field is refused too where the engine validates (Argo CD
+//! does unless `Validate=false`), else it is dropped.
 //!
-//! People see: `ApplicationSet.argoproj.io "services" is invalid: spec.template.spec.source.kustomize.images[0]:
-//! Invalid value: "object": spec.template.spec.source.kustomize.images[0] in body must be of type string:
-//! "object"`, `Deployment in version "v1" cannot be handled as a Deployment: json: cannot unmarshal string
-//! into Go struct field …`, `strict decoding error: unknown field "spec.replica"`.
+//! People see: `ApplicationSet.argoproj.io "services" is invalid:
+//! spec.template.spec.source.kustomize.images[0]: Invalid value: "object":
+//! spec.template.spec.source.kustomize.images[0] in body must be of type string: "object"`, `Deployment in
+//! version "v1" cannot be handled as a Deployment: json: cannot unmarshal string into Go struct field …`,
+//! `strict decoding error: unknown field "spec.replica"`.
 //!
 //! ## Bad
 //! ```yaml
@@ -281,8 +282,8 @@ fn unserved(object: &Object, gvk: &GroupVersionKind) -> Option<ApiRefusal> {
     Some(at(format!("no matches for kind \"{kind}\" in version \"{api}\""), ("kind", kind), meant))
 }
 
-/// Whether a fault stands whatever takes the place of an object's placeholders: a field that is not known, or a value of
-/// a wrong type that holds none of them.
+/// Whether a fault stands whatever takes the place of an object's placeholders: a field that is not known, or
+/// a value of a wrong type that holds none of them.
 fn is_beside_placeholders(object: &Object, fault: &ApiRefusal) -> bool {
     let is_plain = |field: &FieldPath| {
         field.get(object.value()).is_some_and(|value| !placeholders::has_placeholder(value))
@@ -306,7 +307,8 @@ fn is_prose(message: &str) -> bool {
     refused_value(message).is_some_and(|value| !value.is_ascii() && value.contains(' '))
 }
 
-/// Whether what is refused has a variable in it, which `envsubst` or the like fills in: `api.$CLUSTER_DOMAIN`.
+/// Whether what is refused has a variable in it, which `envsubst` or the like fills in:
+/// `api.$CLUSTER_DOMAIN`.
 fn has_variable(message: &str) -> bool {
     const SHORTEST: usize = 3;
     let mut names = refused_value(message).into_iter().flat_map(|value| value.split('$').skip(1));
@@ -317,8 +319,8 @@ fn has_variable(message: &str) -> bool {
     })
 }
 
-/// Whether what is refused stands for something else: `APPNAME`, `STORAGE_CLASS`, `<app>-api`, `$DNS_ADDRESS`,
-/// `your_domain`.
+/// Whether what is refused stands for something else: `APPNAME`, `STORAGE_CLASS`, `<app>-api`,
+/// `$DNS_ADDRESS`, `your_domain`.
 fn is_stand_in(message: &str) -> bool {
     let Some(value) = refused_value(message) else { return false };
     let mut constants = value.split(|c: char| !(c.is_ascii_uppercase() || c == '_'));
@@ -497,8 +499,8 @@ fn undecodable(object: &Object, gvk: &GroupVersionKind, error: &str) -> ApiRefus
     }
 }
 
-/// The path of a field that Go names without positions in lists: through the first items in which it is of the wrong type,
-/// or else that have it.
+/// The path of a field that Go names without positions in lists: through the first items in which it is of
+/// the wrong type, or else that have it.
 fn through_lists(root: &Value, names: &str, wanted: Option<Wanted>) -> FieldPath {
     let names: Vec<&str> = names.split('.').filter(|name| !name.is_empty()).collect();
     let is_wrong = |value: &Value| wanted.is_none_or(|wanted| wanted.is_wrong(value));

@@ -1,12 +1,13 @@
 //! # A list has one item twice
 //!
-//! A variable of a container, one of its ports or a Secret to pull with is told by its key, and stands there twice. Client-side
-//! apply takes it: of two variables the last counts, and at a later change one of the two may be lost. Server-side apply
-//! refuses the whole object. Of two entries of an ExternalSecret with one `secretKey` the last counts.
+//! A variable of a container, one of its ports or a Secret to pull with is told by its key, and stands there
+//! twice. Client-side apply takes it: of two variables the last counts, and at a later change one of the two
+//! may be lost. Server-side apply refuses the whole object. Of two entries of an ExternalSecret with one
+//! `secretKey` the last counts.
 //!
-//! People see: `failed to create typed patch object (…): .spec.template.spec.containers[name="web"].env: duplicate entries
-//! for key [name="LOG_LEVEL"]`, `Warning: spec.template.spec.containers[0].env[3]: hides previous definition of
-//! "LOG_LEVEL", which may be dropped when using apply`.
+//! People see: `failed to create typed patch object (…): .spec.template.spec.containers[name="web"].env:
+//! duplicate entries for key [name="LOG_LEVEL"]`, `Warning: spec.template.spec.containers[0].env[3]: hides
+//! previous definition of "LOG_LEVEL", which may be dropped when using apply`.
 //!
 //! ## Bad
 //! ```yaml

@@ -1,11 +1,11 @@
 //! # Pods that a LimitRange refuses
 //!
-//! A LimitRange says how much a container of its namespace may take at most and has to take at least, and gives what a
-//! container leaves out. A container that takes more, or that asks for more than the limit which it is given by default, is
-//! refused with its pod. The workload is applied; no pod of it comes.
+//! A LimitRange says how much a container of its namespace may take at most and has to take at least, and
+//! gives what a container leaves out. A container that takes more, or that asks for more than the limit which
+//! it is given by default, is refused with its pod. The workload is applied; no pod of it comes.
 //!
-//! People see: `Error creating: pods "web-…" is forbidden: maximum memory usage per Container is 512Mi, but limit is 1Gi`,
-//! `Invalid value: "1Gi": must be less than or equal to memory limit of 512Mi`.
+//! People see: `Error creating: pods "web-…" is forbidden: maximum memory usage per Container is 512Mi, but
+//! limit is 1Gi`, `Invalid value: "1Gi": must be less than or equal to memory limit of 512Mi`.
 //!
 //! ## Bad
 //! ```yaml
@@ -117,8 +117,8 @@ fn judge(
     }
 }
 
-/// What the API server says of a container's amounts, of which one is refused, and what bounds it (Kubernetes docs, "Limit
-/// Ranges"; defaults come from `max` where there are none, and requests from limits).
+/// What the API server says of a container's amounts, of which one is refused, and what bounds it (Kubernetes
+/// docs, "Limit Ranges"; defaults come from `max` where there are none, and requests from limits).
 fn refusal(
     resource: &str,
     own: &dyn Fn(&str) -> Option<Amount>,

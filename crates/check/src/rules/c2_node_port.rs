@@ -1,10 +1,11 @@
 //! # A node port that the API server does not give
 //!
-//! A Service of type NodePort or LoadBalancer may name the port that its nodes listen on. The API server takes those of its
-//! range alone, 30000 to 32767 where nobody set another, and each of them once for the whole cluster.
+//! A Service of type NodePort or LoadBalancer may name the port that its nodes listen on. The API server
+//! takes those of its range alone, 30000 to 32767 where nobody set another, and each of them once for the
+//! whole cluster.
 //!
-//! People see: `Service "web" is invalid: spec.ports[0].nodePort: Invalid value: 9080: provided port is not in the valid range.
-//! The range of valid ports is 30000-32767`, or `provided port is already allocated`.
+//! People see: `Service "web" is invalid: spec.ports[0].nodePort: Invalid value: 9080: provided port is not
+//! in the valid range. The range of valid ports is 30000-32767`, or `provided port is already allocated`.
 //!
 //! ## Bad
 //! ```yaml
@@ -15,7 +16,8 @@
 //! spec: {type: NodePort, ports: [{port: 80, nodePort: 30080}]}
 //! ```
 //! ## When to suppress
-//! Where the API server is started with another `--service-node-port-range`. What says so in the repository is seen.
+//! Where the API server is started with another `--service-node-port-range`. What says so in the repository
+//! is seen.
 
 use std::collections::BTreeMap;
 

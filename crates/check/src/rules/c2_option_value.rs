@@ -1,8 +1,8 @@
 //! # An option whose value is not understood
 //!
-//! Argo CD compares sync options as whole texts: `Prune=False`, `CreateNamespace` and `CreateNamespace = true` are none of
-//! those that it knows, and are passed over without a word. What was to be kept is pruned, and the namespace is not made. A
-//! sync wave that is no whole number counts as wave 0.
+//! Argo CD compares sync options as whole texts: `Prune=False`, `CreateNamespace` and `CreateNamespace =
+//! true` are none of those that it knows, and are passed over silently. What was to be kept is pruned, and
+//! the namespace is not made. A sync wave that is no whole number counts as wave 0.
 //!
 //! People see: nothing – what the option was for does not happen.
 //!

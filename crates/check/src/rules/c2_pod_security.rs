@@ -1,7 +1,7 @@
 //! # Pods that their namespace does not admit
 //!
-//! A namespace is labelled with a level of Pod Security, and pods in it ask for more. The workload is applied and looks
-//! right; the API server refuses each of its pods.
+//! A namespace is labelled with a level of Pod Security, and pods in it ask for more. The workload is applied
+//! and looks right; the API server refuses each of its pods.
 //!
 //! People see: `Error creating: pods "web-…" is forbidden: violates PodSecurity "restricted:latest":
 //! allowPrivilegeEscalation != false …`, a Deployment with 0 of 1 pods and no pod to look at.

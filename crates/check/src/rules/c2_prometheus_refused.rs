@@ -1,12 +1,13 @@
 //! # Prometheus cannot read a rule or a monitor
 //!
-//! The expression of an alert is a text for the API server: what is wrong in it shows only where Prometheus reads it.
-//! The operator leaves such a rule out, or its webhook refuses the whole resource; either way the alert that was meant
-//! to call somebody never does. Durations are `1h30m`, not words, and a target that may take longer to answer than the
-//! time between two questions is left out, too.
+//! The expression of an alert is a text for the API server: what is wrong in it shows only where Prometheus
+//! reads it. The operator leaves such a rule out, or its webhook refuses the whole resource; either way the
+//! alert that was meant to call somebody never does. Durations are `1h30m`, not words, and a target that may
+//! take longer to answer than the time between two questions is left out, too.
 //!
-//! People see: `could not parse expression: 1:27: parse error: unexpected character: '&'`, `not a valid duration string:
-//! "5 minutes"`, `scrape timeout "30s" greater than scrape interval "15s"`, or nothing at all.
+//! People see: `could not parse expression: 1:27: parse error: unexpected character: '&'`, `not a valid
+//! duration string: "5 minutes"`, `scrape timeout "30s" greater than scrape interval "15s"`, or nothing at
+//! all.
 //!
 //! ## Bad
 //! ```yaml
@@ -168,8 +169,8 @@ fn duration(value: &Value, at: &FieldPath, field: &str) -> Option<PrometheusRefu
     })
 }
 
-/// The length of a duration as Prometheus writes it, in milliseconds (Prometheus docs, "Querying basics", "Time
-/// durations"); nothing if it is none.
+/// The length of a duration as Prometheus writes it, in milliseconds (Prometheus docs, "Querying basics",
+/// "Time durations"); nothing if it is none.
 fn milliseconds(duration: &str) -> Option<u64> {
     static FORM: LazyLock<Regex> = LazyLock::new(|| {
         let form = "^(?:([0-9]+)y)?(?:([0-9]+)w)?(?:([0-9]+)d)?(?:([0-9]+)h)?(?:([0-9]+)m)?(?:([0-9]+)s)?(?:([0-9]+)ms)?$";

@@ -1,10 +1,10 @@
 //! # Pods that a quota refuses
 //!
-//! A ResourceQuota limits processor or memory, and pods of its namespace do not say how much they need, or all of them
-//! together need more than there is. The workload is applied; its pods are refused.
+//! A ResourceQuota limits processor or memory, and pods of its namespace do not say how much they need, or
+//! all of them together need more than there is. The workload is applied; its pods are refused.
 //!
-//! People see: `Error creating: pods "web-…" is forbidden: failed quota: compute: must specify limits.memory for: web`,
-//! `exceeded quota: compute, requested: limits.cpu=2, used: limits.cpu=3, limited: limits.cpu=4`.
+//! People see: `Error creating: pods "web-…" is forbidden: failed quota: compute: must specify limits.memory
+//! for: web`, `exceeded quota: compute, requested: limits.cpu=2, used: limits.cpu=3, limited: limits.cpu=4`.
 //!
 //! ## Bad
 //! ```yaml

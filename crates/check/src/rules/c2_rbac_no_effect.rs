@@ -1,11 +1,12 @@
 //! # A rule of RBAC that fits nothing
 //!
-//! A Role lists API groups without their version, and resources by their plural in small letters, each in the group that
-//! has it: Pods and Services are in the group `""`, Deployments in `apps`, Ingresses in `networking.k8s.io`. The API server
-//! takes any text; a rule that is written otherwise grants nothing, and says nothing.
+//! A Role lists API groups without their version, and resources by their plural in small letters, each in the
+//! group that has it: Pods and Services are in the group `""`, Deployments in `apps`, Ingresses in
+//! `networking.k8s.io`. The API server takes any text; a rule that is written otherwise grants nothing, and
+//! says nothing.
 //!
-//! People see: `deployments.apps is forbidden: User "system:serviceaccount:shop:web" cannot list resource "deployments" in
-//! API group "apps"`.
+//! People see: `deployments.apps is forbidden: User "system:serviceaccount:shop:web" cannot list resource
+//! "deployments" in API group "apps"`.
 //!
 //! ## Bad
 //! ```yaml
@@ -94,10 +95,12 @@ fn check_rule(context: &Context<'_>, object: &Object, rule: &Value, at: usize, o
     }
 }
 
-/// Resources that a rule looks for in groups of Kubernetes that do not have them, and that no other rule of the role grants.
+/// Resources that a rule looks for in groups of Kubernetes that do not have them, and that no other rule of
+/// the role grants.
 fn look_for_groups(context: &Context<'_>, object: &Object, rule: &Value, at: usize, once: &mut Once) {
     let groups: Vec<&str> = list(rule, "apiGroups").iter().filter_map(Value::as_str).collect();
-    // Groups of others may have resources of these names: `metrics.k8s.io` has pods. `extensions` had many, once.
+    // Groups of others may have resources of these names: `metrics.k8s.io` has pods. `extensions` had many,
+    // once.
     let is_known = |group: &&str| GROUPS.values().any(|own| own.contains(*group));
     if groups.is_empty() || !groups.iter().all(is_known) {
         return;

@@ -1,14 +1,15 @@
 //! # An Ingress has an annotation that its controller refuses
 //!
-//! From version 1.9 on ingress-nginx takes no annotations with parts of its configuration, unless it is told to: its webhook
-//! refuses the whole Ingress. Where the webhook is off, the annotation has no effect.
+//! From version 1.9 on ingress-nginx takes no annotations with parts of its configuration, unless it is told
+//! to: its webhook refuses the whole Ingress. Where the webhook is off, the annotation has no effect.
 //!
-//! The AWS Load Balancer Controller makes no load balancer where `ssl-redirect` names a port on which `listen-ports` has no
-//! HTTPS.
+//! The AWS Load Balancer Controller makes no load balancer where `ssl-redirect` names a port on which
+//! `listen-ports` has no HTTPS.
 //!
 //! People see: `admission webhook "validate.nginx.ingress.kubernetes.io" denied the request:
-//! nginx.ingress.kubernetes.io/configuration-snippet annotation cannot be used. Snippet directives are disabled by the
-//! Ingress administrator`, `Failed build model due to ingress: listener does not exist for SSL redirect port: 443`.
+//! nginx.ingress.kubernetes.io/configuration-snippet annotation cannot be used. Snippet directives are
+//! disabled by the Ingress administrator`, `Failed build model due to ingress: listener does not exist for
+//! SSL redirect port: 443`.
 //!
 //! ## Bad
 //! ```yaml
@@ -16,7 +17,8 @@
 //! # and a chart ingress-nginx 4.9.0 without controller.allowSnippetAnnotations
 //! ```
 //! ## Good
-//! An annotation for the purpose, or `controller.allowSnippetAnnotations: true` where all who may write an Ingress are trusted.
+//! An annotation for the purpose, or `controller.allowSnippetAnnotations: true` where all who may write an
+//! Ingress are trusted.
 //!
 //! ## When to suppress
 //! Where the Ingress is for another controller of the same class.

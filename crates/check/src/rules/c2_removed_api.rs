@@ -49,8 +49,9 @@ struct Removal {
     instead: &'static str,
 }
 
-/// The kinds whose objects mean the same in the version that is served now; whether one has a field that is gone there, or lacks one
-/// that is asked for, the proof of the patch tells (Kubernetes docs, "Deprecated API Migration Guide").
+/// The kinds whose objects mean the same in the version that is served now; whether one has a field that is
+/// gone there, or lacks one that is asked for, the proof of the patch tells (Kubernetes docs, "Deprecated API
+/// Migration Guide").
 const SAME: [&str; 21] = [
     "CSIDriver",
     "CSINode",

@@ -1,11 +1,11 @@
 //! # A SecretStore reaches into another namespace
 //!
-//! A SecretStore of External Secrets serves one namespace, and may read credentials and service accounts of that one alone: a
-//! reference in it may not say another namespace. The webhook of External Secrets refuses it, and where that does not
-//! run the store is never ready. Only a ClusterSecretStore names namespaces.
+//! A SecretStore of External Secrets serves one namespace, and may read credentials and service accounts of
+//! that one alone: a reference in it may not say another namespace. The webhook of External Secrets refuses
+//! it, and where that does not run the store is never ready. Only a ClusterSecretStore names namespaces.
 //!
-//! People see: `namespace should either be empty or match the namespace of the SecretStore for a namespaced SecretStore`,
-//! `SecretStore "aws" is not ready`, and ExternalSecrets with `SecretSyncedError`.
+//! People see: `namespace should either be empty or match the namespace of the SecretStore for a namespaced
+//! SecretStore`, `SecretStore "aws" is not ready`, and ExternalSecrets with `SecretSyncedError`.
 //!
 //! ## Bad
 //! ```yaml
@@ -72,7 +72,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
 fn references<'a>(value: &'a Value, path: FieldPath, depth: usize, found: &mut Vec<(FieldPath, &'a str)>) {
     const MAX_DEPTH: usize = 16;
     let Some(map) = value.as_object().filter(|_| depth < MAX_DEPTH) else { return };
-    // A provider may have namespaces of its own: Vault's, of a path. Those have neither a name nor a key beside them.
+    // A provider may have namespaces of its own: Vault's, of a path. Those have neither a name nor a key
+    // beside them.
     if map.contains_key("name")
         && let Some(namespace) = map.get("namespace").and_then(Value::as_str)
     {

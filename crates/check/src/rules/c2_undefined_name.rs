@@ -1,11 +1,13 @@
 //! # A resource names a part of itself that it does not have
 //!
-//! An AlertmanagerConfig routes to its receivers by name, a Workflow begins with one of its templates and chains them by
-//! name; its containers mount the volumes and claims that it declares. A name that nothing in the resource has is refused by
-//! the controller: the configuration is not taken over, the Workflow ends before its first step.
+//! An AlertmanagerConfig routes to its receivers by name, a Workflow begins with one of its templates and
+//! chains them by name; its containers mount the volumes and claims that it declares. A name that nothing in
+//! the resource has is refused by the controller: the configuration is not taken over, the Workflow ends
+//! before its first step.
 //!
 //! People see: `undefined receiver "slak" used in route`, `spec.entrypoint template 'main' undefined`,
-//! `templates.main.tasks.test template name 'tests' undefined`, `templates.main.tasks.push dependency 'built' not defined`.
+//! `templates.main.tasks.test template name 'tests' undefined`, `templates.main.tasks.push dependency 'built'
+//! not defined`.
 //!
 //! ## Bad
 //! ```yaml
@@ -95,7 +97,8 @@ impl UndefinedName<'_> {
     }
 }
 
-/// The templates that whole workflows are made from: those that a `workflowTemplateRef` names, wherever it stands.
+/// The templates that whole workflows are made from: those that a `workflowTemplateRef` names, wherever it
+/// stands.
 fn begun_templates(value: &Value) -> Vec<&str> {
     let mut found = Vec::new();
     let mut open = vec![value];
@@ -191,8 +194,8 @@ fn workflow<'a>(spec: &'a Value, path: &FieldPath) -> Vec<UndefinedName<'a>> {
     found
 }
 
-/// Volumes that containers mount, and that have another name where the workflow declares them: one is declared that
-/// nothing mounts. Defaults of the controller may bring more.
+/// Volumes that containers mount, and that have another name where the workflow declares them: one is
+/// declared that nothing mounts. Defaults of the controller may bring more.
 fn mounts<'a>(spec: &'a Value, path: &FieldPath) -> Vec<UndefinedName<'a>> {
     let claims = list(spec, "volumeClaimTemplates").iter().map(|it| text(&it["metadata"], "name"));
     let declared: Vec<&str> = list(spec, "volumes").iter().map(|it| text(it, "name")).chain(claims).collect();

@@ -1,8 +1,8 @@
 //! # An option of Argo CD that it does not know
 //!
-//! Sync options, hooks and compare options are words in annotations and lists that nobody validates. One that is misspelt is
-//! passed over without a word: a Job that was to run before the sync is an object like any other, a namespace is not made, a
-//! large definition is applied on the client's side after all.
+//! Sync options, hooks and compare options are words in annotations and lists that nobody validates. One that
+//! is misspelt is passed over silently: a Job that was to run before the sync is an object like any other, a
+//! namespace is not made, a large definition is applied on the client's side after all.
 //!
 //! People see: nothing – what the option was for does not happen.
 //!

@@ -1,11 +1,12 @@
 //! # A version of a custom resource that the installed operator does not serve
 //!
-//! An operator's chart brings the definitions of its kinds, and each release serves some versions of them. An object of
-//! another version is refused, and with it the sync of its Application, though both lie in one repository.
+//! An operator's chart brings the definitions of its kinds, and each release serves some versions of them. An
+//! object of another version is refused, and with it the sync of its Application, though both lie in one
+//! repository.
 //!
-//! People see: `no matches for kind "ExternalSecret" in version "external-secrets.io/v1beta1"`, `The Kubernetes API could
-//! not find version "v1beta1" of external-secrets.io/ExternalSecret … Version "v1" … is installed on the destination
-//! cluster`.
+//! People see: `no matches for kind "ExternalSecret" in version "external-secrets.io/v1beta1"`, `The
+//! Kubernetes API could not find version "v1beta1" of external-secrets.io/ExternalSecret … Version "v1" … is
+//! installed on the destination cluster`.
 //!
 //! ## Bad
 //! ```yaml

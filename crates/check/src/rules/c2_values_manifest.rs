@@ -1,10 +1,12 @@
 //! # A manifest in the values of a chart that the API server refuses
 //!
-//! Many charts take whole manifests among their values (`extraObjects`, `extraDeploy`, `extraManifests`) and write them out
-//! as they are. Where the chart comes from elsewhere, nothing looks at these before they are applied: a field that the kind
-//! does not have is dropped or refused, and the sync of the Application fails on it.
+//! Many charts take whole manifests among their values (`extraObjects`, `extraDeploy`, `extraManifests`) and
+//! write them out as they are. Where the chart comes from elsewhere, nothing looks at these before they are
+//! applied: a field that the kind does not have is dropped or refused, and the sync of the Application fails
+//! on it.
 //!
-//! People see: `strict decoding error: unknown field "spec.data[0].remoteKey"`, `ValidationError`, a Secret that stays empty.
+//! People see: `strict decoding error: unknown field "spec.data[0].remoteKey"`, `ValidationError`, a Secret
+//! that stays empty.
 //!
 //! ## Bad
 //! ```yaml
@@ -214,8 +216,8 @@ fn judge(context: &Context<'_>, value: &Value, place: &dyn Fn(&FieldPath) -> Opt
     }
 }
 
-/// The fields that a kind does not have, and whether that is told by what is known of an operator; `None` if nobody can
-/// tell, or so many are not known that another definition is meant.
+/// The fields that a kind does not have, and whether that is told by what is known of an operator; `None` if
+/// nobody can tell, or so many are not known that another definition is meant.
 fn unknown(context: &Context<'_>, gvk: &GroupVersionKind, value: &Value) -> Option<(Vec<String>, bool)> {
     const MOST: usize = 6;
     let catalog = Catalog::latest();

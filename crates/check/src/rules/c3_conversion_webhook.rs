@@ -1,8 +1,8 @@
 //! # A definition is left with a conversion webhook that nobody answers
 //!
-//! Definitions with several versions ask a webhook to convert between them. Published bundles name a Service that is
-//! none; whoever installs them apart from the chart has to put the real one in its place, in every definition of the
-//! group. One that is left out cannot be read or written in any version but the stored one.
+//! Definitions with several versions ask a webhook to convert between them. Published bundles name a Service
+//! that is none; whoever installs them apart from the chart has to put the real one in its place, in every
+//! definition of the group. One that is left out cannot be read or written in any version but the stored one.
 //!
 //! People see: `conversion webhook for external-secrets.io/v1beta1, Kind=ExternalSecret failed: Post
 //! "https://…svc:443/convert": service "…" not found`, and Applications with sync status `Unknown`.
@@ -86,7 +86,8 @@ fn patches(context: &Context<'_>, path: &Arc<str>) -> Vec<(String, Mended)> {
     found.collect()
 }
 
-/// Objects of the groups of mended definitions whose own definition is not among them: one for each definition.
+/// Objects of the groups of mended definitions whose own definition is not among them: one for each
+/// definition.
 fn compare(context: &Context<'_>, app: &App, mended: &BTreeMap<String, Mended>, report: &mut Report) {
     let index = &context.analyses().edges.index;
     let mut told = BTreeSet::new();

@@ -1,11 +1,11 @@
 //! # A fail-closed webhook asks a Service that is not there
 //!
-//! The API server asks a webhook by the name, namespace and port of a Service. Where there is no such Service, or it has
-//! another port, every request that the webhook's rules match is refused, for ever: `failurePolicy` is `Fail` unless it says
-//! otherwise.
+//! The API server asks a webhook by the name, namespace and port of a Service. Where there is no such
+//! Service, or it has another port, every request that the webhook's rules match is refused, for ever:
+//! `failurePolicy` is `Fail` unless it says otherwise.
 //!
-//! People see: `failed calling webhook "…": failed to call webhook: Post "https://…": service "webhook" not found`,
-//! `no service port 443 found for service "webhook"`.
+//! People see: `failed calling webhook "…": failed to call webhook: Post "https://…": service "webhook" not
+//! found`, `no service port 443 found for service "webhook"`.
 //!
 //! ## Bad
 //! ```yaml

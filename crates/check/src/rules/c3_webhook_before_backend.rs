@@ -1,11 +1,12 @@
 //! # A webhook refuses objects before its backend answers
 //!
 //! An admission webhook with `failurePolicy: Fail` (the default) is in force, and the pods that answer it
-//! come later, or cannot come at all because the webhook is asked about them too. Until they are Ready the API
-//! server refuses every object that the webhook is asked about.
+//! come later, or cannot come at all because the webhook is asked about them too. Until they are Ready the
+//! API server refuses every object that the webhook is asked about.
 //!
 //! People see: `Internal error occurred: failed calling webhook "mservice.elbv2.k8s.aws": … connect:
-//! connection refused`, `no endpoints available for service`, `x509: certificate signed by unknown authority`.
+//! connection refused`, `no endpoints available for service`, `x509: certificate signed by unknown
+//! authority`.
 //!
 //! ## Bad
 //! ```yaml
@@ -17,7 +18,8 @@
 //! # asked about the pods of its own backend: once they are gone, they cannot come back
 //! ```
 //! ## Good
-//! The webhook leaves its own namespace out (`namespaceSelector`), and comes in a later wave than its backend.
+//! The webhook leaves its own namespace out (`namespaceSelector`), and comes in a later wave than its
+//! backend.
 //!
 //! ## When to suppress
 //! When the backend runs outside of the cluster, or is installed by other means before the first sync.

@@ -5,8 +5,8 @@
 //! of a StorageClass, everything in an immutable ConfigMap or Secret. An update that changes one is refused
 //! as a whole, and goes on being refused at every sync.
 //!
-//! People see: `Deployment.apps "web" is invalid: spec.selector: Invalid value: …: field is immutable`, `updates
-//! to statefulset spec for fields other than … are forbidden`, `cannot change roleRef`.
+//! People see: `Deployment.apps "web" is invalid: spec.selector: Invalid value: …: field is immutable`,
+//! `updates to statefulset spec for fields other than … are forbidden`, `cannot change roleRef`.
 //!
 //! It is found where two revisions are compared (`--diff`).
 //!

@@ -1,15 +1,15 @@
 //! # A custom resource comes before the chart that defines its kind
 //!
-//! An Application has custom resources whose definition comes with a chart of another Application, in a later wave or
-//! in no order at all. The API server does not know the kind yet and refuses them. Where the Application that installs
-//! the chart is declared beside the resource itself, in one sync, it is worse: the engine asks the API server about
-//! every object before it applies the first, so that the sync fails, the Application is not created, and the definition
-//! never comes. This rule speaks where the chart could not be looked at and is known for its definitions; what could
-//! be rendered is judged by `C5-cr-before-crd`.
+//! An Application has custom resources whose definition comes with a chart of another Application, in a later
+//! wave or in no order at all. The API server does not know the kind yet and refuses them. Where the
+//! Application that installs the chart is declared beside the resource itself, in one sync, it is worse: the
+//! engine asks the API server about every object before it applies the first, so that the sync fails, the
+//! Application is not created, and the definition never comes. This rule speaks where the chart could not be
+//! looked at and is known for its definitions; what could be rendered is judged by `C5-cr-before-crd`.
 //!
-//! People see: `no matches for kind "ClusterIssuer" in version "cert-manager.io/v1"`, `The Kubernetes API could not find
-//! cert-manager.io/ClusterIssuer for requested resource … Make sure the "ClusterIssuer" CRD is installed on the
-//! destination cluster.`, `one or more synchronization tasks are not valid`.
+//! People see: `no matches for kind "ClusterIssuer" in version "cert-manager.io/v1"`, `The Kubernetes API
+//! could not find cert-manager.io/ClusterIssuer for requested resource … Make sure the "ClusterIssuer" CRD is
+//! installed on the destination cluster.`, `one or more synchronization tasks are not valid`.
 //!
 //! ## Bad
 //! ```yaml

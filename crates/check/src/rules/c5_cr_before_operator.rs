@@ -1,13 +1,15 @@
 //! # A custom resource in one sync with what installs its operator
 //!
-//! A Subscription of the Operator Lifecycle Manager installs an operator, which brings the definitions of its kinds. An
-//! Application that holds a Subscription and resources of those kinds asks the API server about all of them before it
-//! applies anything: the kinds are not known yet, the operation fails, and so the Subscription is never applied either.
-//! `SkipDryRunOnMissingResource=true` leaves such a resource out until its turn comes. So it is with a Provider of
-//! Crossplane beside its ProviderConfig, and with a HelmChart that K3s installs.
+//! A Subscription of the Operator Lifecycle Manager installs an operator, which brings the definitions of its
+//! kinds. An Application that holds a Subscription and resources of those kinds asks the API server about all
+//! of them before it applies anything: the kinds are not known yet, the operation fails, and so the
+//! Subscription is never applied either. `SkipDryRunOnMissingResource=true` leaves such a resource out until
+//! its turn comes. So it is with a Provider of Crossplane beside its ProviderConfig, and with a HelmChart
+//! that K3s installs.
 //!
-//! People see: `The Kubernetes API could not find operator.example.com/Widget for requested resource shop/web. Make sure
-//! the "Widget" CRD is installed on the destination cluster.`, `one or more synchronization tasks are not valid`.
+//! People see: `The Kubernetes API could not find operator.example.com/Widget for requested resource
+//! shop/web. Make sure the "Widget" CRD is installed on the destination cluster.`, `one or more
+//! synchronization tasks are not valid`.
 //!
 //! ## Bad
 //! ```yaml

@@ -1,8 +1,8 @@
 //! # Two Applications bring one definition
 //!
-//! The same CustomResourceDefinition comes with a chart and with a central folder, or with two charts. If
-//! the two differ, each Application puts its own version in place of the other's, without end; and when one
-//! of the two is deleted or prunes it, all custom resources of that kind are deleted, also those of the other.
+//! The same CustomResourceDefinition comes with a chart and with a central folder, or with two charts. If the
+//! two differ, each Application puts its own version in place of the other's, without end; and when one of
+//! the two is deleted or prunes it, all custom resources of that kind are deleted, also those of the other.
 //!
 //! People see: `SharedResourceWarning: CustomResourceDefinition/… is part of applications argocd/a and b`,
 //! and an Application that is never Synced.
@@ -66,14 +66,15 @@ fn report_unseen_charts(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// The chart that a source installs: its name in a chart repository, or the folder of a repository of its own.
+/// The chart that a source installs: its name in a chart repository, or the folder of a repository of its
+/// own.
 fn chart_name(source: &ApplicationSource) -> &str {
     let named = if source.chart.is_empty() { source.path.trim_end_matches('/') } else { &source.chart };
     named.rsplit('/').next().unwrap_or_default()
 }
 
-/// Where an Application brings definitions of a chart's group: as objects, or by an address that a kustomization of
-/// it names.
+/// Where an Application brings definitions of a chart's group: as objects, or by an address that a
+/// kustomization of it names.
 fn definitions_in(context: &Context<'_>, app: &App, known: &Defining) -> Option<Location> {
     let survey = context.survey;
     let defines = |object: &&Object| {

@@ -1,9 +1,10 @@
 //! # A namespace that nothing makes
 //!
-//! An Application's objects go to a namespace that no manifest makes, and the Application does not ask for it to be made.
-//! On a cluster that does not have it by chance, the sync fails.
+//! An Application's objects go to a namespace that no manifest makes, and the Application does not ask for it
+//! to be made. On a cluster that does not have it by chance, the sync fails.
 //!
-//! It is told only where other Applications of the repository do make theirs, and no script or text names the namespace.
+//! It is told only where other Applications of the repository do make theirs, and no script or text names the
+//! namespace.
 //!
 //! People see: `namespaces "shop" not found`, `one or more objects failed to apply`.
 //!
@@ -74,7 +75,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     of_flux(context, report);
 }
 
-/// Objects of Flux in a namespace that no manifest makes, where most of the others are made: Flux makes none for its own.
+/// Objects of Flux in a namespace that no manifest makes, where most of the others are made: Flux makes none
+/// for its own.
 fn of_flux(context: &Context<'_>, report: &mut Report) {
     const FEWEST: usize = 3;
     const GROUPS: [&str; 2] = ["kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io"];
@@ -136,7 +138,8 @@ fn built(survey: &Survey) -> BTreeSet<String> {
     found
 }
 
-/// Whether Flux builds a kustomization: by its folder, or by one above it, of which it takes all where that has none.
+/// Whether Flux builds a kustomization: by its folder, or by one above it, of which it takes all where that
+/// has none.
 fn is_built(survey: &Survey, built: &BTreeSet<String>, folder: &str) -> bool {
     let has_none = |above: &str| kustomization_entries::of_folder(&survey.files, above).next().is_none();
     built.contains(folder)
@@ -153,8 +156,8 @@ fn is_parameter(context: &Context<'_>, namespace: &str) -> bool {
     context.survey.objects.iter().any(values)
 }
 
-/// Whether a component may make a namespace in a kustomization of which nothing is seen: one sets it, and some do not
-/// build.
+/// Whether a component may make a namespace in a kustomization of which nothing is seen: one sets it, and
+/// some do not build.
 fn may_be_unbuilt(context: &Context<'_>, namespace: &str) -> bool {
     let survey = context.survey;
     let is_set = |line: &str| line.strip_prefix("namespace:").is_some_and(|name| name.trim() == namespace);
@@ -178,7 +181,8 @@ fn is_declared(context: &Context<'_>, namespace: &str) -> bool {
     })
 }
 
-/// Whether most of a cluster's Applications bring their namespaces: whoever does so for all but one has forgotten it.
+/// Whether most of a cluster's Applications bring their namespaces: whoever does so for all but one has
+/// forgotten it.
 fn makes_namespaces(survey: &Survey, cluster: &Cluster<'_>, used: &BTreeMap<&str, (&Object, &App)>) -> bool {
     let made = used.iter().filter(|(namespace, (_, app))| {
         cluster.core("Namespace", "", namespace).is_some() || creates(survey, app, namespace)

@@ -1,8 +1,8 @@
 //! # An ApplicationSet yields no Applications
 //!
-//! A generator that fails, or a template that does not come out as an Application, stops the whole set:
-//! none of its Applications is created, and changes no longer reach those that exist. So does a template written for the
-//! other engine: `{{.name}}` needs `goTemplate: true`, and `{{name}}` must be without. A parameter
+//! A generator that fails, or a template that does not come out as an Application, stops the whole set: none
+//! of its Applications is created, and changes no longer reach those that exist. So does a template written
+//! for the other engine: `{{.name}}` needs `goTemplate: true`, and `{{name}}` must be without. A parameter
 //! that no generator gives is left in its braces, and what is called so is not there.
 //!
 //! People see: the condition `ErrorOccurred` of the ApplicationSet, and Applications that are missing.
@@ -37,7 +37,8 @@ pub const RULE: Rule = Rule {
     check,
 };
 
-/// Fields of the template that only parameters fill in: other texts may hold templates of Helm or of a program.
+/// Fields of the template that only parameters fill in: other texts may hold templates of Helm or of a
+/// program.
 const FIELDS: [&[&str]; 9] = [
     &["metadata", "name"],
     &["metadata", "namespace"],
@@ -52,7 +53,8 @@ const FIELDS: [&[&str]; 9] = [
 
 /// What a message says of what is not done here.
 const UNSUPPORTED: &str = "not supported";
-/// What it says of a template that the API server refuses before any controller sees it, which C2-invalid tells.
+/// What it says of a template that the API server refuses before any controller sees it, which C2-invalid
+/// tells.
 const MISTYPED: &str = ": invalid type: ";
 
 fn check(context: &Context<'_>, report: &mut Report) {
@@ -80,7 +82,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// Parameters of a set that no generator gives a value: without Go templates they are left as they are written.
+/// Parameters of a set that no generator gives a value: without Go templates they are left as they are
+/// written.
 fn left_open(context: &Context<'_>, set: &Set) -> Vec<Finding> {
     let value = &set.declared.value;
     let is_go = value.at(&["spec", "goTemplate"]).and_then(Value::as_bool) == Some(true);
@@ -134,8 +137,9 @@ fn left_open(context: &Context<'_>, set: &Set) -> Vec<Finding> {
     open.into_iter().map(told).collect()
 }
 
-/// A parameter that is asked for by a bare name, while a generator gives it among its `values`: `{{addonChart}}` for
-/// `{{values.addonChart}}`. What the clusters are, only the engine knows; what their generator's values are called is written here.
+/// A parameter that is asked for by a bare name, while a generator gives it among its `values`:
+/// `{{addonChart}}` for `{{values.addonChart}}`. What the clusters are, only the engine knows; what their
+/// generator's values are called is written here.
 fn of_values(context: &Context<'_>, set: &Set) -> Option<Finding> {
     let value = &set.declared.value;
     let generators = value.at(&["spec", "generators"])?;
@@ -171,7 +175,8 @@ fn of_values(context: &Context<'_>, set: &Set) -> Option<Finding> {
 const GIVEN: [&str; 9] =
     ["name", "nameNormalized", "server", "project", "path", "branch", "sha", "repository", "url"];
 
-/// The names among the values of generators, and of the elements of lists; `None` where files or others tell more names.
+/// The names among the values of generators, and of the elements of lists; `None` where files or others tell
+/// more names.
 fn gather<'a>(
     generators: &'a Value,
     values: &mut BTreeSet<&'a str>,
@@ -231,12 +236,14 @@ fn misnamed(context: &Context<'_>, set: &Set) -> Option<Finding> {
     Some(finding.likely())
 }
 
-/// Whether the template itself has a field of a wrong type; what a patch of the template gives, only the controller sees.
+/// Whether the template itself has a field of a wrong type; what a patch of the template gives, only the
+/// controller sees.
 fn is_refused(fault: &str) -> bool {
     fault.contains(MISTYPED) && fault.contains("template: template.")
 }
 
-/// A template whose parameters are written for the other template engine (Argo CD docs, "Go Template", migration).
+/// A template whose parameters are written for the other template engine (Argo CD docs, "Go Template",
+/// migration).
 fn other_engine(context: &Context<'_>, set: &Set) -> Option<Finding> {
     let value = &set.declared.value;
     let is_go = value.at(&["spec", "goTemplate"]).and_then(Value::as_bool) == Some(true);
@@ -257,7 +264,8 @@ fn other_engine(context: &Context<'_>, set: &Set) -> Option<Finding> {
     Some(Finding::new(RULE.incident, diagnostic).object(format!("ApplicationSet/{}", value.name())))
 }
 
-/// What stands in braces in a text and belongs to the other engine: Go's fields begin with a dot, the other's names do not.
+/// What stands in braces in a text and belongs to the other engine: Go's fields begin with a dot, the other's
+/// names do not.
 fn foreign(text: &str, is_go: bool) -> Option<&str> {
     // Words that Go's templates do not know, though they look like its functions.
     const NAMES: [&str; 6] = ["path", "name", "nameNormalized", "server", "branch", "number"];

@@ -1,11 +1,11 @@
 //! # A configuration in a ConfigMap that is no YAML or JSON
 //!
-//! A ConfigMap may hold anything; the program that reads it may not. A value whose name ends in `.yaml` or `.json` and
-//! that does not parse stops the program when it starts. A key that is set twice loses one of its two values, or is
-//! refused, as the program likes. Both come from indenting, and from merging.
+//! A ConfigMap may hold anything; the program that reads it may not. A value whose name ends in `.yaml` or
+//! `.json` and that does not parse stops the program when it starts. A key that is set twice loses one of its
+//! two values, or is refused, as the program likes. Both come from indenting, and from merging.
 //!
-//! People see: `CrashLoopBackOff`, `error loading config: yaml: line 12: mapping values are not allowed in this
-//! context`, `key "receivers" already set in map`.
+//! People see: `CrashLoopBackOff`, `error loading config: yaml: line 12: mapping values are not allowed in
+//! this context`, `key "receivers" already set in map`.
 //!
 //! ## Bad
 //! ```yaml

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use tiphys_diag::{Edit, Severity, Span};
 use tiphys_graph::{
-    App, Declaration, UnreadableFile as Unread, Outcome, Revision, UnitKind,
+    App, Declaration, Outcome, Revision, UnitKind, UnreadableFile as Unread,
     survey::{ANY_CLUSTER, TEMPLATE_SYNTAX},
 };
 use tiphys_model::ApplicationSource;
@@ -114,7 +114,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
-/// Whether the path of a source says little: it has a placeholder, or what only the clusters of an installation tell.
+/// Whether the path of a source says little: it has a placeholder, or what only the clusters of an
+/// installation tell.
 fn is_open(context: &Context<'_>, app: &App) -> bool {
     let is_symbolic = context.survey.is_symbolic(app);
     let sources = app.application.spec.effective_sources();
@@ -168,7 +169,8 @@ fn failures<'a>(context: &Context<'a>) -> Vec<&'a str> {
     failed.collect()
 }
 
-/// Kustomizations that are no YAML, where no build told of them: components, and what is behind something out of reach.
+/// Kustomizations that are no YAML, where no build told of them: components, and what is behind something out
+/// of reach.
 fn unparsed(context: &Context<'_>, once: &mut Once) {
     let told = failures(context);
     for fault in context.survey.faults.iter().filter(|fault| !fault.is_manifest) {
@@ -278,7 +280,8 @@ fn values(context: &Context<'_>, app: &App) -> Option<(String, Finding)> {
     None
 }
 
-/// Whether another tool, such as Terraform's `templatefile`, writes the values of an Application before it is applied.
+/// Whether another tool, such as Terraform's `templatefile`, writes the values of an Application before it is
+/// applied.
 fn is_template(app: &App) -> bool {
     let sources = app.application.spec.effective_sources();
     let mut values = sources.iter().filter_map(|it| it.helm.as_ref()).map(|helm| helm.values.as_str());
@@ -286,7 +289,8 @@ fn is_template(app: &App) -> bool {
     is_template || sources.iter().any(is_filled_in)
 }
 
-/// Whether a source waits for a tool that fills in `{{ name }}`: what the engine itself fills in, it has filled in.
+/// Whether a source waits for a tool that fills in `{{ name }}`: what the engine itself fills in, it has
+/// filled in.
 fn is_filled_in(source: &ApplicationSource) -> bool {
     let Some(helm) = &source.helm else { return false };
     let object = helm.values_object.as_ref().map(|object| object.to_string()).unwrap_or_default();
@@ -301,12 +305,14 @@ fn has_gap(text: &str) -> bool {
     })
 }
 
-/// Whether a line of a manifest is nothing but `${NAME}`, without indent: `envsubst` puts a whole block in its place.
+/// Whether a line of a manifest is nothing but `${NAME}`, without indent: `envsubst` puts a whole block in
+/// its place.
 fn has_open_block(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("${") && line.trim_end().ends_with('}') && !line.contains(':'))
 }
 
-/// Whether another tool, such as Terraform's `templatefile`, writes the files of a kustomization before it is built.
+/// Whether another tool, such as Terraform's `templatefile`, writes the files of a kustomization before it is
+/// built.
 fn is_written_later(context: &Context<'_>, folder: &str, error: &RenderError) -> bool {
     let files = &context.survey.files;
     let beside = files.tree().read_dir(folder).unwrap_or_default();
@@ -322,8 +328,8 @@ fn is_made_later(context: &Context<'_>, error: &RenderError) -> bool {
     missing.is_some_and(|path| unused_files::is_ignored(&context.survey.files, path))
 }
 
-/// Whether a values file is missing that Git is told to ignore, while a form of it is there: who runs the Application
-/// fills it in, and has to have it committed somewhere.
+/// Whether a values file is missing that Git is told to ignore, while a form of it is there: who runs the
+/// Application fills it in, and has to have it committed somewhere.
 fn is_given_later(context: &Context<'_>, error: &RenderError) -> bool {
     const FORMS: [&str; 4] = ["example", "template", "sample", "dist"];
     let missing = error.headline().split("cannot read \"").nth(1).and_then(|rest| rest.split('"').next());
@@ -397,8 +403,8 @@ fn is_adopted(context: &Context<'_>, app: &App, error: &RenderError) -> bool {
     error.cause() == Cause::Missing && adopted.next().is_some()
 }
 
-/// Whether a file is but a part of an Application: a kustomization beside it completes it, or one above it gives the
-/// address of its sources.
+/// Whether a file is but a part of an Application: a kustomization beside it completes it, or one above it
+/// gives the address of its sources.
 fn is_part(context: &Context<'_>, app: &App, error: &RenderError) -> bool {
     let file = app.declared.location.file.as_ref();
     let mut folders = file.match_indices('/').map(|(at, _)| &file[..at]);
@@ -409,8 +415,8 @@ fn is_part(context: &Context<'_>, app: &App, error: &RenderError) -> bool {
             || (error.headline().contains("no repoURL") && folders.any(is_below_one)))
 }
 
-/// Whether a chart that nothing applies renders the Application from its default values, and a name in it is empty
-/// because everybody has to give a part of it: `values-.yaml`.
+/// Whether a chart that nothing applies renders the Application from its default values, and a name in it is
+/// empty because everybody has to give a part of it: `values-.yaml`.
 fn waits_for_values(context: &Context<'_>, app: &App, error: &RenderError) -> bool {
     let mut top = app;
     while let Declaration::App(parent) = top.declaration {

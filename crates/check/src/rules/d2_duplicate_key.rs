@@ -1,8 +1,9 @@
 //! # A key is set twice, and one of the two is lost
 //!
-//! A YAML mapping holds a key once. Helm reads values files, and Kustomize its own file, so that the last of two
-//! counts and nobody is told: a whole generator, a list of resources, the settings of a component are gone. (A
-//! manifest with a key twice is refused; see `D2-cannot-render`.) It mostly comes from merging two branches.
+//! A YAML mapping holds a key once. Helm reads values files, and Kustomize its own file, so that the last of
+//! two counts and nobody is told: a whole generator, a list of resources, the settings of a component are
+//! gone. (A manifest with a key twice is refused; see `D2-cannot-render`.) It mostly comes from merging two
+//! branches.
 //!
 //! People see: nothing, but for a ConfigMap that is not generated or a value that has no effect. Linters say
 //! `duplication of key "configMapGenerator" in mapping`.
@@ -90,7 +91,7 @@ fn of_applications(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
-/// The files in which a key that is set twice is lost without a word.
+/// The files in which a key that is set twice is lost silently.
 fn files(survey: &Survey) -> BTreeSet<Arc<str>> {
     let is_yaml = |path: &str| path.ends_with(".yaml") || path.ends_with(".yml");
     let is_meant = |path: &str| {
@@ -195,7 +196,8 @@ fn finding(context: &Context<'_>, path: &Arc<str>, twice: &Twice) -> Finding {
     }
 }
 
-/// The edit that takes a key of a mapping with a line for each key out of a file, with all that stands below it.
+/// The edit that takes a key of a mapping with a line for each key out of a file, with all that stands below
+/// it.
 fn without(files: &Files, path: &Arc<str>, key: Position) -> Option<Edit> {
     let text = files.text(path).filter(|text| !text.contains("{{"))?;
     let lines: Vec<&str> = text.lines().collect();

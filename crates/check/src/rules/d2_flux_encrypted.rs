@@ -1,7 +1,7 @@
 //! # Flux builds an encrypted Secret and is not told to decrypt it
 //!
-//! A Secret that SOPS has encrypted is decrypted by the Kustomization that builds it, if its `spec.decryption` says
-//! how. Without it the whole Kustomization fails, and what waits for it waits on.
+//! A Secret that SOPS has encrypted is decrypted by the Kustomization that builds it, if its
+//! `spec.decryption` says how. Without it the whole Kustomization fails, and what waits for it waits on.
 //!
 //! People see: `Secret/shop/login is SOPS encrypted, configuring decryption is required for this secret to be
 //! reconciled`.
@@ -94,8 +94,8 @@ fn folder(object: &Object) -> Option<String> {
     built_folder(object).filter(|_| is_git)
 }
 
-/// Whether a Kustomization of a folder applies an object: the kustomization there renders it, or it lies there and
-/// there is none.
+/// Whether a Kustomization of a folder applies an object: the kustomization there renders it, or it lies
+/// there and there is none.
 fn builds(survey: &Survey, folder: &str, object: &Object) -> bool {
     let Owner::Unit(unit) = object.owner else { return false };
     let unit = &survey.units[unit.0];

@@ -1,9 +1,10 @@
 //! # A Flux Kustomization builds a folder that is not there
 //!
-//! `spec.path` counts from the root of the Git repository. A folder that was moved or misspelt is noticed only
-//! when the Kustomization is reconciled: it fails, and whatever waits for it waits on.
+//! `spec.path` counts from the root of the Git repository. A folder that was moved or misspelt is noticed
+//! only when the Kustomization is reconciled: it fails, and whatever waits for it waits on.
 //!
-//! People see: `kustomization path not found: stat /tmp/kustomization-…/cluster/apps/…: no such file or directory`.
+//! People see: `kustomization path not found: stat /tmp/kustomization-…/cluster/apps/…: no such file or
+//! directory`.
 //!
 //! ## Bad
 //! ```yaml

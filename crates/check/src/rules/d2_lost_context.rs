@@ -1,12 +1,13 @@
 //! # A template looks for the chart's values in a value
 //!
-//! Inside of `with` and `range` the dot is what they name, and no longer the chart's own context: `.Values`, `.Release`
-//! and `.Chart` are looked for in the value, and are not there. It is the same with a named template that reads
-//! them, and is called there with the dot. Nobody notices as long as the value is empty, as it is in the chart's own
-//! values; the chart fails for the first who gives it. `$` is the context everywhere.
+//! Inside of `with` and `range` the dot is what they name, and no longer the chart's own context: `.Values`,
+//! `.Release` and `.Chart` are looked for in the value, and are not there. It is the same with a named
+//! template that reads them, and is called there with the dot. Nobody notices as long as the value is empty,
+//! as it is in the chart's own values; the chart fails for the first who gives it. `$` is the context
+//! everywhere.
 //!
-//! People see: `executing "web/templates/deployment.yaml" at <.Values.nodeSelector>: nil pointer evaluating interface
-//! {}.nodeSelector`, or `can't evaluate field Release in type interface {}`.
+//! People see: `executing "web/templates/deployment.yaml" at <.Values.nodeSelector>: nil pointer evaluating
+//! interface {}.nodeSelector`, or `can't evaluate field Release in type interface {}`.
 //!
 //! ## Bad
 //! ```yaml
@@ -123,7 +124,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// The named templates that read something of the context that they are called with, themselves or through others.
+/// The named templates that read something of the context that they are called with, themselves or through
+/// others.
 fn needy<'a>(uses: impl Iterator<Item = &'a Use<'a>> + Clone) -> BTreeSet<&'a str> {
     let given = || uses.clone().filter(|it| it.dot == Dot::Given);
     let mut calls: BTreeMap<&str, Vec<&str>> = BTreeMap::new();

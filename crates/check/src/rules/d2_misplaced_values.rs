@@ -1,12 +1,14 @@
 //! # Values at a place where the chart does not look
 //!
-//! An Application gives a chart of this repository a value one level too deep, one level too high, or under a name with a slip.
-//! No template reads it: the chart renders with its own value, the sync succeeds, and what was to change stays as it was.
+//! An Application gives a chart of this repository a value one level too deep, one level too high, or under a
+//! name with a slip. No template reads it: the chart renders with its own value, the sync succeeds, and what
+//! was to change stays as it was.
 //!
 //! People see: nothing: the old image, the old number of replicas, no limits.
 //!
-//! Told only where the templates read a value of this name at another place, so that what was meant is plain; values that the
-//! chart's own `values.yaml` has are left out, and so are charts of which nobody can tell what they read.
+//! Told only where the templates read a value of this name at another place, so that what was meant is plain;
+//! values that the chart's own `values.yaml` has are left out, and so are charts of which nobody can tell
+//! what they read.
 //!
 //! ## Bad
 //! ```yaml
@@ -201,8 +203,8 @@ fn walk<'a>(value: &'a Value, path: &mut Vec<&'a str>, reads: &Reads, found: &mu
     }
 }
 
-/// What was meant with a value that nothing reads: it without the key above what it holds, with fewer or one more of the keys
-/// above it, or the key that is nearly the same.
+/// What was meant with a value that nothing reads: it without the key above what it holds, with fewer or one
+/// more of the keys above it, or the key that is nearly the same.
 fn intended_path(path: &[&str], value: &Value, beside: &Value, reads: &Reads) -> Option<String> {
     let (last, above) = path.split_last()?;
     // `web: {replicaCount: 3}` for `replicaCount: 3`

@@ -1,8 +1,8 @@
 //! # A chart depends on one that is not in the repository
 //!
-//! A dependency whose repository is `file://…` is a folder of the same repository, told from the folder of the chart.
-//! Where the folder has moved, was never added, or is no chart, `helm dependency build` fails, and so does every
-//! Application that renders the chart.
+//! A dependency whose repository is `file://…` is a folder of the same repository, told from the folder of
+//! the chart. Where the folder has moved, was never added, or is no chart, `helm dependency build` fails, and
+//! so does every Application that renders the chart.
 //!
 //! People see: `Error: directory /…/charts/cache not found`, `Error: Chart.yaml file is missing`.
 //!

@@ -1,8 +1,8 @@
 //! # A template reads a file that the chart does not have
 //!
-//! `.Files.Get` gives the text of a file of the chart, and nothing, without a word, for one that is not there: a
-//! ConfigMap with an empty entry, a Secret without a key. So it is with files that were moved, or that lie outside of the
-//! chart, which Helm never reads.
+//! `.Files.Get` gives the text of a file of the chart, and nothing, silently, for one that is not there: a
+//! ConfigMap with an empty entry, a Secret without a key. So it is with files that were moved, or that lie
+//! outside of the chart, which Helm never reads.
 //!
 //! People see: nothing at all until the pod reads an empty file.
 //!

@@ -1,11 +1,11 @@
 //! # A template includes one that no file defines
 //!
-//! `include` and `template` take the name of a `define` of the chart or of one of its dependencies. A name that was
-//! changed in one place only, or lost its ending, is noticed when the line is reached: where it stands below a
-//! condition that the chart's own values leave off, that is at whoever turns it on first.
+//! `include` and `template` take the name of a `define` of the chart or of one of its dependencies. A name
+//! that was changed in one place only, or lost its ending, is noticed when the line is reached: where it
+//! stands below a condition that the chart's own values leave off, that is at whoever turns it on first.
 //!
-//! People see: `Error: template: web/templates/ingress.yaml:2:17: executing "web/templates/ingress.yaml" at <include
-//! "web" .>: error calling include: template: no template "web" associated with template "gotpl"`.
+//! People see: `Error: template: web/templates/ingress.yaml:2:17: executing "web/templates/ingress.yaml" at
+//! <include "web" .>: error calling include: template: no template "web" associated with template "gotpl"`.
 //!
 //! ## Bad
 //! ```yaml

@@ -1,8 +1,8 @@
 //! # A patch or image of a kustomization that finds nothing
 //!
-//! A patch with a `target`, or an entry of `images`, is applied to what it fits. What fits nothing is no error: Kustomize
-//! leaves it out and says nothing, and what was to be changed stays as it was. Patches that a Kustomization of Flux adds
-//! are no different.
+//! A patch with a `target`, or an entry of `images`, is applied to what it fits. What fits nothing is no
+//! error: Kustomize leaves it out and says nothing, and what was to be changed stays as it was. Patches that
+//! a Kustomization of Flux adds are no different.
 //!
 //! People see: nothing: the old image runs on, the patch has no effect.
 //!
@@ -60,7 +60,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let objects: Vec<&Object> = context.survey.objects_of(app.id).collect();
         images(context, app, file, root, &objects, &mut once);
         own_patches(context, app, &objects, &mut once);
-        // What a patch deletes is not there to be seen, and what a replacement names anew is not there by its name.
+        // What a patch deletes is not there to be seen, and what a replacement names anew is not there by its
+        // name.
         if !text.contains("$patch: delete") && !app.read.iter().any(|it| takes_away(context, it)) {
             patches(context, app, file, root, &objects, &mut once);
         }

@@ -1,7 +1,8 @@
 //! # A chart beside an oci:// address
 //!
-//! A source whose address begins with `oci://` is an OCI artifact: Argo CD pulls what the address itself names, and does
-//! not look at `chart`. A chart in a registry is named without the scheme, or with the chart as the address's last step.
+//! A source whose address begins with `oci://` is an OCI artifact: Argo CD pulls what the address itself
+//! names, and does not look at `chart`. A chart in a registry is named without the scheme, or with the chart
+//! as the address's last step.
 //!
 //! People see: `403 Forbidden` or `manifest unknown` for a repository without the chart's name.
 //!

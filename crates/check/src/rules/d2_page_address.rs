@@ -1,7 +1,7 @@
 //! # The address of a page in place of that of a repository
 //!
-//! What a browser shows of a folder or a file (`…/tree/main/…`, `…/blob/main/…`) is a page, and no repository: Git does not
-//! clone it, and kustomize finds no kustomization in it.
+//! What a browser shows of a folder or a file (`…/tree/main/…`, `…/blob/main/…`) is a page, and no
+//! repository: Git does not clone it, and kustomize finds no kustomization in it.
 //!
 //! People see: `repository not found`, `unable to find one of 'kustomization.yaml'`, `evalsymlink failure`.
 //!

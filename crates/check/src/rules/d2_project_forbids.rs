@@ -5,8 +5,8 @@
 //! operation fails (a kind).
 //!
 //! People see: `InvalidSpecError: application repo … is not permitted in project 'team'`, `application
-//! destination server '…' and namespace '…' do not match any of the allowed destinations in project
-//! 'team'`, `resource :Namespace is not permitted in project team`, `Application referencing project team which does
+//! destination server '…' and namespace '…' do not match any of the allowed destinations in project 'team'`,
+//! `resource :Namespace is not permitted in project team`, `Application referencing project team which does
 //! not exist` (of a project that a change removes, with `--diff`, or of a name that cannot be right).
 //!
 //! ## Bad
@@ -155,8 +155,9 @@ struct Judged<'a> {
 }
 
 impl Judged<'_> {
-    /// Adds the repositories whose Secrets say that they are the project's, which it may use whatever it lists (Argo CD
-    /// docs, "Project scoped Repositories and Clusters"). Whether all of them can be read here.
+    /// Adds the repositories whose Secrets say that they are the project's, which it may use whatever it
+    /// lists (Argo CD docs, "Project scoped Repositories and Clusters"). Whether all of them can be read
+    /// here.
     fn add_own_repositories(&mut self, repositories: &[Repository<'_>]) -> bool {
         let own = repositories.iter().filter(|it| it.project == Some(&self.project.metadata.name));
         self.project.spec.source_repos.extend(own.filter_map(|it| it.url.map(str::to_owned)));
@@ -165,7 +166,8 @@ impl Judged<'_> {
 
     fn sources(&self, once: &mut Once) {
         for source in self.app.application.spec.effective_sources() {
-            // What has no address is a part of an Application, or a template, and is completed by another tool.
+            // What has no address is a part of an Application, or a template, and is completed by another
+            // tool.
             let url = &source.repo_url;
             let is_open = url.is_empty() || placeholders::is_in(url) || url.contains('$');
             if is_open || self.project.permits_source(url) {
@@ -179,7 +181,8 @@ impl Judged<'_> {
         }
     }
 
-    /// The address by which the project permits a repository that goes by another one here, such as HTTPS and SSH.
+    /// The address by which the project permits a repository that goes by another one here, such as HTTPS and
+    /// SSH.
     fn by_another_address(&self, url: &str) -> Option<&String> {
         let wanted = repository::normalize(url);
         self.project.spec.source_repos.iter().find(|permitted| repository::normalize(permitted) == wanted)

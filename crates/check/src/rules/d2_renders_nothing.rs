@@ -1,8 +1,9 @@
 //! # An Application that renders nothing
 //!
-//! Of a folder without a chart or kustomization the engine takes the manifests that lie in it, and none that lie deeper unless
-//! it is told to (`directory.recurse`). A path that ends one folder too early is no fault to anybody: the Application is
-//! Synced and Healthy, and has no objects. So it is where `directory.include` fits no file.
+//! Of a folder without a chart or kustomization the engine takes the manifests that lie in it, and none that
+//! lie deeper unless it is told to (`directory.recurse`). A path that ends one folder too early is no fault
+//! to anybody: the Application is Synced and Healthy, and has no objects. So it is where `directory.include`
+//! fits no file.
 //!
 //! People see: an Application that is green and empty, and, with `prune`, objects that are gone.
 //!

@@ -1,12 +1,14 @@
 //! # A revision that does not have what is wanted of it
 //!
-//! An Application reads its repository at a branch, a tag or a commit. A branch that was deleted or misspelt, and a folder
-//! or file of values that is on another branch only, are there for whoever looks at the files at hand, and not for the engine.
+//! An Application reads its repository at a branch, a tag or a commit. A branch that was deleted or misspelt,
+//! and a folder or file of values that is on another branch only, are there for whoever looks at the files at
+//! hand, and not for the engine.
 //!
-//! People see: `unable to resolve 'relase' to a commit SHA`, `app path does not exist`, `no such file or directory`.
+//! People see: `unable to resolve 'relase' to a commit SHA`, `app path does not exist`, `no such file or
+//! directory`.
 //!
-//! The rule speaks where the default branch is checked out, of what the clone has: one that was fetched in part says nothing
-//! of other branches.
+//! The rule speaks where the default branch is checked out, of what the clone has: one that was fetched in
+//! part says nothing of other branches.
 //!
 //! ## Bad
 //! ```yaml

@@ -1,10 +1,11 @@
 //! # A block of a template that is not indented below its key
 //!
-//! What a template writes by `toYaml … | nindent N` has to stand further right than the key above it. Where it does not,
-//! the manifest is no YAML, or the fields end up beside the key instead of below it. As long as the condition around
-//! the block is off nobody sees it; the chart fails for the first who gives the value. So it does where the action before
-//! a key takes the line breaks on both of its sides (`{{- if … -}}`): the key comes right behind the line above; and where
-//! `{{- toYaml … | indent N }}` takes the line break behind a key, which `nindent` would write again.
+//! What a template writes by `toYaml … | nindent N` has to stand further right than the key above it. Where
+//! it does not, the manifest is no YAML, or the fields end up beside the key instead of below it. As long as
+//! the condition around the block is off nobody sees it; the chart fails for the first who gives the value.
+//! So it does where the action before a key takes the line breaks on both of its sides (`{{- if … -}}`): the
+//! key comes right behind the line above; and where `{{- toYaml … | indent N }}` takes the line break behind
+//! a key, which `nindent` would write again.
 //!
 //! People see: `error converting YAML to JSON: yaml: line 46: did not find expected key`, or `unknown field
 //! "spec.template.spec.containers[0].limits"`.
@@ -44,7 +45,8 @@ pub const RULE: Rule = Rule {
     check,
 };
 
-/// Fields of Kubernetes that are mappings, so that what stands right below them is beside them. A list may stand there.
+/// Fields of Kubernetes that are mappings, so that what stands right below them is beside them. A list may
+/// stand there.
 const MAPPINGS: [&str; 14] = [
     "affinity",
     "annotations",
@@ -135,8 +137,8 @@ fn block<'a>(lines: &[&'a str], line: usize) -> Option<Block<'a>> {
     (is_meant && !is_below && !is_in_text(lines, of, depth)).then_some(Block { line, of, key, depth, indent })
 }
 
-/// The key behind which a block comes on its line, because the action takes the line break before it and `indent`, other than
-/// `nindent`, does not begin with one.
+/// The key behind which a block comes on its line, because the action takes the line break before it and
+/// `indent`, other than `nindent`, does not begin with one.
 fn same_line(lines: &[&str], line: usize) -> Option<usize> {
     let trims = |line: usize| lines[line].trim().starts_with("{{-");
     let opens = |text: &str| {
@@ -192,7 +194,8 @@ fn written(line: &str) -> Option<usize> {
     (value.contains("toYaml") && !inner.contains("}}")).then_some(indent)
 }
 
-/// Whether a line lies in a text, such as the value of a ConfigMap: one of the lines that it is below opens one.
+/// Whether a line lies in a text, such as the value of a ConfigMap: one of the lines that it is below opens
+/// one.
 fn is_in_text(lines: &[&str], at: usize, depth: usize) -> bool {
     let mut depth = depth;
     for line in lines[..at].iter().rev() {
@@ -214,7 +217,8 @@ fn is_in_text(lines: &[&str], at: usize, depth: usize) -> bool {
     false
 }
 
-/// The line to whose end a line is put, because the action between the two takes the blanks on both of its sides.
+/// The line to whose end a line is put, because the action between the two takes the blanks on both of its
+/// sides.
 fn joined_line(lines: &[&str], at: usize) -> Option<usize> {
     let line = lines[at].trim();
     let (key, rest) = line.strip_prefix("- ").unwrap_or(line).split_once(':')?;
@@ -226,7 +230,8 @@ fn joined_line(lines: &[&str], at: usize) -> Option<usize> {
     if !is_key || !takes_both(lines[action].trim()) || !is_silent(lines[action]) {
         return None;
     }
-    // What another branch writes is not there together with this one, and what a definition holds is not written here.
+    // What another branch writes is not there together with this one, and what a definition holds is not
+    // written here.
     let opened = |at: usize| match word(lines[at]) {
         branch if branch.starts_with("else") => opener(lines, at),
         "end" => opener(lines, at).filter(|at| word(lines[*at]).starts_with("define ")).or(Some(at)),
@@ -239,8 +244,8 @@ fn joined_line(lines: &[&str], at: usize) -> Option<usize> {
     }
     let text = lines[above].trim();
     let depth = lines[at].len() - lines[at].trim_start().len();
-    // Helm takes a manifest apart at three dashes, whatever follows them; a comment of a template may end here.
-    // What is indented ends without a line break.
+    // Helm takes a manifest apart at three dashes, whatever follows them; a comment of a template may end
+    // here. What is indented ends without a line break.
     let writes = !text.starts_with("{{") || text.contains("indent ");
     let is_text = text != "---"
         && writes

@@ -1,7 +1,7 @@
 //! # Values that nothing reads
 //!
-//! A chart with nothing but dependencies hands to each of them the values under its name. A key that is the name of none
-//! of them is read by nobody: what it says has no effect, and nothing tells so.
+//! A chart with nothing but dependencies hands to each of them the values under its name. A key that is the
+//! name of none of them is read by nobody: what it says has no effect, and nothing tells so.
 //!
 //! People see: nothing: the default values are in force.
 //!
@@ -52,7 +52,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let files = &context.survey.files;
     for path in files.ending(&["/Chart.yaml"]).filter(|path| !placeholders::is_skeleton(path)) {
         let folder = path.trim_end_matches("Chart.yaml").to_owned();
-        // Where a kustomization is built, the chart beside it is for another tool, which gives it the values in its own way.
+        // Where a kustomization is built, the chart beside it is for another tool, which gives it the values
+        // in its own way.
         if kustomization_entries::of_folder(files, folder.trim_end_matches('/')).next().is_some() {
             continue;
         }
@@ -149,7 +150,8 @@ fn check_values_file(
         }
         found.push((name.to_string(), key.span.start));
     }
-    // Where nothing of it is for a dependency, and no Application reads it, people may hand it to that chart itself.
+    // Where nothing of it is for a dependency, and no Application reads it, people may hand it to that chart
+    // itself.
     const WHOLE: usize = 3;
     let is_for_another = found.len() >= WHOLE
         && context.survey.apps.iter().all(|app| !app.read.contains(chart))

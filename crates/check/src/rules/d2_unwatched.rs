@@ -1,12 +1,12 @@
 //! # An Application that no engine reads, or that goes to no cluster
 //!
-//! Argo CD reads Applications, ApplicationSets and AppProjects of its own namespace, and of others only where it is told
-//! (`application.namespaces`). One in another namespace is stored like any object, and nothing comes of it: often its
-//! name and its namespace changed places, or it got the namespace of the workload. And the address of a cluster is a URL: one
-//! without its scheme is the address of none.
+//! Argo CD reads Applications, ApplicationSets and AppProjects of its own namespace, and of others only where
+//! it is told (`application.namespaces`). One in another namespace is stored like any object, and nothing
+//! comes of it: often its name and its namespace changed places, or it got the namespace of the workload. And
+//! the address of a cluster is a URL: one without its scheme is the address of none.
 //!
-//! People see: an Application without any status that the user interface does not show; `there are no clusters with this name
-//! or server`, `cluster "kubernetes.default.svc" not found`.
+//! People see: an Application without any status that the user interface does not show; `there are no
+//! clusters with this name or server`, `cluster "kubernetes.default.svc" not found`.
 //!
 //! ## Bad
 //! ```yaml

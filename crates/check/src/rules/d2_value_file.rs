@@ -1,8 +1,8 @@
 //! # A file of values that is looked for in a chart
 //!
-//! A source that names a chart of a chart repository takes files of values from that chart alone. A file that lies in the
-//! Git repository beside the Application is not there: the chart cannot be rendered, or, with `ignoreMissingValueFiles`, is
-//! rendered without these values. A second source with a `ref` reaches it.
+//! A source that names a chart of a chart repository takes files of values from that chart alone. A file that
+//! lies in the Git repository beside the Application is not there: the chart cannot be rendered, or, with
+//! `ignoreMissingValueFiles`, is rendered without these values. A second source with a `ref` reaches it.
 //!
 //! People see: `open /tmp/…/web/envs/prod.yaml: no such file or directory`, a chart with its default values.
 //!

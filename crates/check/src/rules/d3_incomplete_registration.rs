@@ -1,8 +1,8 @@
 //! # A service lacks what all its siblings have
 //!
-//! Services that lie side by side are deployed in the same way: code, manifests, an Application, an entry in the
-//! pipeline. Whoever adds one has to touch each of those places; what is forgotten is reported by nothing, since
-//! nothing fails: the service is just never built, or never deployed.
+//! Services that lie side by side are deployed in the same way: code, manifests, an Application, an entry in
+//! the pipeline. Whoever adds one has to touch each of those places; what is forgotten is reported by
+//! nothing, since nothing fails: the service is just never built, or never deployed.
 //!
 //! People see: nothing at all, until someone asks where the service is.
 //!
@@ -78,7 +78,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     charts(survey, &told, report);
 }
 
-/// Charts side by side of which all but one have an Application of their own, and nothing else speaks of that one.
+/// Charts side by side of which all but one have an Application of their own, and nothing else speaks of that
+/// one.
 fn charts(survey: &Survey, told: &BTreeSet<String>, report: &mut Report) {
     let mut families: BTreeMap<&str, BTreeMap<&str, &str>> = BTreeMap::new();
     for path in survey.files.paths() {
@@ -192,7 +193,8 @@ fn places(survey: &Survey) -> Vec<RegistrationPoint<'_>> {
     ]
 }
 
-/// Whether a name stands in a text, not as part of a longer word. A suffix such as `-prod` makes no longer word.
+/// Whether a name stands in a text, not as part of a longer word. A suffix such as `-prod` makes no longer
+/// word.
 fn is_word(text: &str, name: &str) -> bool {
     text.match_indices(name).any(|(at, _)| {
         let before = text[..at].chars().next_back();

@@ -1,14 +1,15 @@
 //! # A list names all its siblings and leaves one out
 //!
-//! What an ApplicationSet's list or a kustomization names is deployed; what lies beside it and is not named is not, and
-//! nothing says so. Whoever adds a folder or a file has to add it to the list too.
+//! What an ApplicationSet's list or a kustomization names is deployed; what lies beside it and is not named
+//! is not, and nothing says so. Whoever adds a folder or a file has to add it to the list too.
 //!
 //! People see: nothing at all, until someone asks where the service is.
 //!
-//! The rule speaks where at least three others of the same shape are listed (of a kustomization five of the same kind:
-//! Applications, Namespaces), it is the only one that is not, and its name does not occur in the list's file at all: what
-//! was put into a comment was left out on purpose. Of a kustomization that an Application builds it is told, too, where it
-//! names all files of its folder but one with a whole object, of which nothing else speaks.
+//! The rule speaks where at least three others of the same shape are listed (of a kustomization five of the
+//! same kind: Applications, Namespaces), it is the only one that is not, and its name does not occur in the
+//! list's file at all: what was put into a comment was left out on purpose. Of a kustomization that an
+//! Application builds it is told, too, where it names all files of its folder but one with a whole object, of
+//! which nothing else speaks.
 //!
 //! ## Bad
 //! ```yaml
@@ -152,7 +153,8 @@ fn beside_all(context: &Context<'_>, file: &str) -> Option<Finding> {
     Some(Finding::new(RULE.incident, diagnostic).likely())
 }
 
-/// Whether another file of the folder, or one anywhere with the folder's name, speaks of a file: a script that applies it.
+/// Whether another file of the folder, or one anywhere with the folder's name, speaks of a file: a script
+/// that applies it.
 fn is_spoken_of(survey: &Survey, kustomization: &str, path: &str) -> bool {
     let (name, folder) = (base_name(path), parent(path).unwrap_or_default());
     let full = format!("{}/{name}", base_name(folder));

@@ -1,14 +1,16 @@
 //! # A change prunes what holds other objects
 //!
-//! Deleting a Namespace deletes everything in it, and deleting a CustomResourceDefinition deletes every resource of the kind:
-//! databases with their claims, certificates, Applications. Where a change takes one of the two out of an Application
-//! that prunes, and other Applications still render objects into it, the sync deletes them all; their own Applications make
-//! them again, empty, or cannot, since the namespace or the definition is gone.
+//! Deleting a Namespace deletes everything in it, and deleting a CustomResourceDefinition deletes every
+//! resource of the kind: databases with their claims, certificates, Applications. Where a change takes one of
+//! the two out of an Application that prunes, and other Applications still render objects into it, the sync
+//! deletes them all; their own Applications make them again, empty, or cannot, since the namespace or the
+//! definition is gone.
 //!
 //! This is told with `--diff`.
 //!
-//! People see: `namespaces "data" not found`, `unable to create new content in namespace data because it is being terminated`,
-//! `no matches for kind "Cluster" in version "postgresql.cnpg.io/v1"`, and volumes that are gone.
+//! People see: `namespaces "data" not found`, `unable to create new content in namespace data because it is
+//! being terminated`, `no matches for kind "Cluster" in version "postgresql.cnpg.io/v1"`, and volumes that
+//! are gone.
 //!
 //! ## Bad
 //! ```yaml
@@ -60,8 +62,8 @@ fn is_definition(object: &Object) -> bool {
     object.key.kind == "CustomResourceDefinition"
 }
 
-/// Whether the change takes an object out of the cluster: nothing renders it any more, and its Application prunes or goes
-/// with all that it has.
+/// Whether the change takes an object out of the cluster: nothing renders it any more, and its Application
+/// prunes or goes with all that it has.
 fn is_pruned(now: &Survey, base: &Survey, app: &App, object: &Object) -> bool {
     let options = app.application.sync_options();
     let is_kept = ["Prune", "Delete"]

@@ -186,7 +186,8 @@ fn removed(context: &Context<'_>, report: &mut Report, base: &Survey) {
     }
 }
 
-/// Whether an Application is gone, and its objects with it: what an ApplicationSet makes has the finalizer for that.
+/// Whether an Application is gone, and its objects with it: what an ApplicationSet makes has the finalizer
+/// for that.
 fn is_deleted_whole(now: &Survey, before: &App) -> bool {
     let cascades =
         matches!(before.declaration, Declaration::Set(_)) || before.application.cascade() != Cascade::Orphan;

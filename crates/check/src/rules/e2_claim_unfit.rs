@@ -1,11 +1,12 @@
 //! # A claim names a volume that does not fit it
 //!
-//! A claim with `volumeName` waits for that one volume, and is bound only if the volume is large enough, has the claim's
-//! class, all of its access modes and its volume mode, and is not kept for another claim. The two are mostly in two files,
-//! of which one is changed.
+//! A claim with `volumeName` waits for that one volume, and is bound only if the volume is large enough, has
+//! the claim's class, all of its access modes and its volume mode, and is not kept for another claim. The two
+//! are mostly in two files, of which one is changed.
 //!
-//! People see: `Cannot bind to requested volume "media": requested PV is too small`, `storageClassName does not match`,
-//! `incompatible accessMode`; the pod is `Pending`: `pod has unbound immediate PersistentVolumeClaims`.
+//! People see: `Cannot bind to requested volume "media": requested PV is too small`, `storageClassName does
+//! not match`, `incompatible accessMode`; the pod is `Pending`: `pod has unbound immediate
+//! PersistentVolumeClaims`.
 //!
 //! ## Bad
 //! ```yaml
@@ -104,7 +105,8 @@ fn are_together(volume: &Object, claim: &Object) -> bool {
 fn misfit(claim: &Object, volume: &Object) -> Option<Misfit> {
     let (wants, has) = (&claim.value()["spec"], &volume.value()["spec"]);
     let spec = |steps: &[&str]| keys(&[&["spec"], steps].concat());
-    // A claim without a class has the cluster's default one, unless it says so; a volume without one has none.
+    // A claim without a class has the cluster's default one, unless it says so; a volume without one has
+    // none.
     let class = wants.get("storageClassName").and_then(Value::as_str);
     if class.is_some_and(|class| class != text(has, "storageClassName")) {
         let path = spec(&["storageClassName"]);

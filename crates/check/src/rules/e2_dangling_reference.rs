@@ -86,7 +86,8 @@ enum Hint<'a> {
     None,
 }
 
-/// Whether nothing makes an object, and what may have been meant; `None` if it is there, or that cannot be told.
+/// Whether nothing makes an object, and what may have been meant; `None` if it is there, or that cannot be
+/// told.
 fn missing<'a>(
     context: &Context<'a>,
     cluster: &Cluster<'a>,

@@ -1,11 +1,12 @@
 //! # An issuer of the whole cluster has its Secret in another namespace
 //!
-//! A ClusterIssuer lives in no namespace. cert-manager looks for the Secrets that it names in its cluster resource namespace,
-//! which is the one that cert-manager itself runs in, unless it is told another. A Secret beside the certificates is not
-//! found.
+//! A ClusterIssuer lives in no namespace. cert-manager looks for the Secrets that it names in its cluster
+//! resource namespace, which is the one that cert-manager itself runs in, unless it is told another. A Secret
+//! beside the certificates is not found.
 //!
-//! People see: `error getting cloudflare secret: secrets "cloudflare" not found`, `Error getting keypair for CA issuer: secret
-//! "root-ca" not found`, `Referenced issuer does not have a Ready status condition`, certificates that stay `False`.
+//! People see: `error getting cloudflare secret: secrets "cloudflare" not found`, `Error getting keypair for
+//! CA issuer: secret "root-ca" not found`, `Referenced issuer does not have a Ready status condition`,
+//! certificates that stay `False`.
 //!
 //! ## Bad
 //! ```yaml
@@ -103,7 +104,8 @@ fn homes(context: &Context<'_>) -> BTreeSet<String> {
     found
 }
 
-/// The Secrets that an issuer reads: `…SecretRef: {name: …}` and `secretName`; not the one that it keeps its own key in.
+/// The Secrets that an issuer reads: `…SecretRef: {name: …}` and `secretName`; not the one that it keeps its
+/// own key in.
 fn walk<'a>(value: &'a Value, path: &FieldPath, depth: usize, found: &mut Vec<(FieldPath, &'a str)>) {
     const MAX_DEPTH: usize = 24;
     if depth > MAX_DEPTH {

@@ -1,11 +1,11 @@
 //! # A Secret is called for by the name of the ExternalSecret that makes it
 //!
-//! An ExternalSecret makes a Secret of its own name, unless its `target` has another. Where it has, the name of the
-//! ExternalSecret is that of no Secret: what needs the Secret has to name the target. The other way round, the
-//! target has no ending that the name has, or lacks one.
+//! An ExternalSecret makes a Secret of its own name, unless its `target` has another. Where it has, the name
+//! of the ExternalSecret is that of no Secret: what needs the Secret has to name the target. The other way
+//! round, the target has no ending that the name has, or lacks one.
 //!
-//! People see: `Error: secret "web" not found`, `CreateContainerConfigError`, beside an ExternalSecret that says
-//! `SecretSynced`.
+//! People see: `Error: secret "web" not found`, `CreateContainerConfigError`, beside an ExternalSecret that
+//! says `SecretSynced`.
 //!
 //! ## Bad
 //! ```yaml
@@ -164,9 +164,9 @@ fn gather<'a>(value: &'a Value, path: &FieldPath, found: &mut Vec<(&'a str, Fiel
     }
 }
 
-/// Whether anything in the repository makes a Secret of the name, or may: what is called so, whatever it is, but for an
-/// ExternalSecret that has another target, and what controllers make Secrets from, such as a Service of OpenShift with the
-/// name of its certificate.
+/// Whether anything in the repository makes a Secret of the name, or may: what is called so, whatever it is,
+/// but for an ExternalSecret that has another target, and what controllers make Secrets from, such as a
+/// Service of OpenShift with the name of its certificate.
 fn is_made(context: &Context<'_>, by: &Object, name: &str) -> bool {
     context.survey.objects.iter().filter(|it| it.key != by.key).any(|it| match it.key.kind.as_str() {
         "ExternalSecret" => maker(it).is_none_or(|it| it.target == name),

@@ -1,12 +1,12 @@
 //! # A pod names a key that its ConfigMap or Secret does not have
 //!
-//! The object is there, and the key is not: it was renamed in one of the two places, or the ExternalSecret writes other
-//! keys. The container is not started.
+//! The object is there, and the key is not: it was renamed in one of the two places, or the ExternalSecret
+//! writes other keys. The container is not started.
 //!
 //! Custom resources that name a key of a Secret are looked at too.
 //!
-//! Keys are known where one ConfigMap or Secret is rendered, and where one ExternalSecret or SealedSecret lists all that
-//! it writes. Where a controller fills the object, nothing is said.
+//! Keys are known where one ConfigMap or Secret is rendered, and where one ExternalSecret or SealedSecret
+//! lists all that it writes. Where a controller fills the object, nothing is said.
 //!
 //! People see: `CreateContainerConfigError: couldn't find key DB_PASSWORD in Secret shop/web`, `references
 //! non-existent config key: app.yaml`.
@@ -71,8 +71,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
-/// Custom resources that name a key of a Secret, as many operators have them: `{name, key}` in a field with `secret` in its
-/// name.
+/// Custom resources that name a key of a Secret, as many operators have them: `{name, key}` in a field with
+/// `secret` in its name.
 fn of_resources(context: &Context<'_>, once: &mut Once) {
     for object in
         context.survey.objects.iter().filter(|it| it.environment.is_some() && !it.key.namespace.is_empty())

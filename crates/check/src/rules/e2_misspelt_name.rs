@@ -1,12 +1,13 @@
 //! # A name that is nearly that of an object beside it
 //!
-//! A pod names the Secrets, ConfigMaps, claims and service accounts that it needs, an Ingress or route its Service and its
-//! Gateway. Where no object of the repository has the name, and one of the same namespace has nearly the same, one
-//! of the two is misspelt; so it is where a generator of the kustomization makes one that nothing names. This is told of what no Application reaches, such as the manifests of Flux; of
+//! A pod names the Secrets, ConfigMaps, claims and service accounts that it needs, an Ingress or route its
+//! Service and its Gateway. Where no object of the repository has the name, and one of the same namespace has
+//! nearly the same, one of the two is misspelt; so it is where a generator of the kustomization makes one
+//! that nothing names. This is told of what no Application reaches, such as the manifests of Flux; of
 //! Applications `E2-dangling-reference`, `F4-no-backend` and `F4-route-refused` tell more.
 //!
-//! People see: `secret "postges" not found`, `persistentvolumeclaim "data" not found`, `CreateContainerConfigError`, a
-//! route without a parent.
+//! People see: `secret "postges" not found`, `persistentvolumeclaim "data" not found`,
+//! `CreateContainerConfigError`, a route without a parent.
 //!
 //! ## Bad
 //! ```yaml
@@ -162,8 +163,8 @@ fn nearest_object<'a>(object: &Object, named: &Named<'_>, others: &[&'a Object])
     beside.into_iter().find(|it| it.key.name == nearest)
 }
 
-/// What the kustomization of an object generates of the kind and nothing in it names, if that is one thing: a generator
-/// that was copied with its old name.
+/// What the kustomization of an object generates of the kind and nothing in it names, if that is one thing: a
+/// generator that was copied with its old name.
 fn unused<'a>(
     context: &Context<'_>,
     object: &Object,
@@ -197,8 +198,8 @@ fn differs_by_digits(one: &str, other: &str) -> bool {
     letters(one) == letters(other) || (stem(one).is_some() && stem(one) == stem(other))
 }
 
-/// Whether something else in the repository makes an object of the name: it stands as a whole word where no pod names
-/// it, such as in a custom resource, a script or values.
+/// Whether something else in the repository makes an object of the name: it stands as a whole word where no
+/// pod names it, such as in a custom resource, a script or values.
 fn is_made(context: &Context<'_>, name: &str) -> bool {
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let files = &context.survey.files;

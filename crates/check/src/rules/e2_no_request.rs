@@ -1,10 +1,11 @@
 //! # An autoscaler measures by a request that the pods do not have
 //!
-//! `Utilization` is a share of what the containers request. A HorizontalPodAutoscaler gets no value where one container of the
-//! pods requests nothing of the resource, and does not scale; its Application stays Degraded or Progressing.
+//! `Utilization` is a share of what the containers request. A HorizontalPodAutoscaler gets no value where one
+//! container of the pods requests nothing of the resource, and does not scale; its Application stays Degraded
+//! or Progressing.
 //!
-//! People see: `FailedGetResourceMetric: failed to get cpu utilization: missing request for cpu in container web of Pod
-//! web-…`, `cpu: <unknown>/80%`, `invalid metrics (1 invalid out of 1)`.
+//! People see: `FailedGetResourceMetric: failed to get cpu utilization: missing request for cpu in container
+//! web of Pod web-…`, `cpu: <unknown>/80%`, `invalid metrics (1 invalid out of 1)`.
 //!
 //! ## Bad
 //! ```yaml
@@ -78,7 +79,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
-/// Whether a policy, or an autoscaler of another kind, gives the pods of a workload requests that they do not ask for.
+/// Whether a policy, or an autoscaler of another kind, gives the pods of a workload requests that they do not
+/// ask for.
 fn is_given_some(context: &Context<'_>, workload: &Object) -> bool {
     context.survey.neighbours(workload).any(|it| match it.key.kind.as_str() {
         "VerticalPodAutoscaler" => {

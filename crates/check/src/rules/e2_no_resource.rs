@@ -1,14 +1,15 @@
 //! # A custom resource belongs to one that nothing makes
 //!
-//! Topics, users, connectors, backups and poolers name the cluster that they belong to; a scaler names its credentials, a
-//! Workflow the template that it runs, an Ingress or Certificate its issuer. The controller finds nothing of that name and
-//! leaves the resource alone, most often without a word in its status.
+//! Topics, users, connectors, backups and poolers name the cluster that they belong to; a scaler names its
+//! credentials, a Workflow the template that it runs, an Ingress or Certificate its issuer. The controller
+//! finds nothing of that name and leaves the resource alone, most often silently in its status.
 //!
-//! People see: nothing at all, or `Cluster shop/db not found`, `triggerauthentications.keda.sh "queue" not found`,
-//! `workflowtemplates.argoproj.io "build" not found`, `clusterissuer.cert-manager.io "letsencrpyt" not found`.
+//! People see: nothing at all, or `Cluster shop/db not found`, `triggerauthentications.keda.sh "queue" not
+//! found`, `workflowtemplates.argoproj.io "build" not found`, `clusterissuer.cert-manager.io "letsencrpyt"
+//! not found`.
 //!
-//! The rule speaks only where the Applications bring resources of the kind that is named into the same namespace, of issuers
-//! only where one is nearly called so.
+//! The rule speaks only where the Applications bring resources of the kind that is named into the same
+//! namespace, of issuers only where one is similarly named.
 //!
 //! ## Bad
 //! ```yaml
@@ -160,7 +161,7 @@ fn issuers(object: &Object) -> Vec<(&str, &'static str, FieldPath)> {
     found
 }
 
-/// An issuer that is not there, and one is that is nearly called so.
+/// An issuer that is not there, and one is that is similarly named.
 fn issuer(
     context: &Context<'_>,
     cluster: &Cluster<'_>,

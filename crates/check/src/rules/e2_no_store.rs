@@ -1,10 +1,12 @@
 //! # A store or issuer that nothing makes
 //!
-//! An ExternalSecret reads from a store, a Certificate is signed by an issuer, both by name and kind. A name that nothing
-//! makes, where others of the kind are in Git, leaves the Secret unmade, and every pod that needs it waits.
+//! An ExternalSecret reads from a store, a Certificate is signed by an issuer, both by name and kind. A name
+//! that nothing makes, where others of the kind are in Git, leaves the Secret unmade, and every pod that
+//! needs it waits.
 //!
-//! People see: `could not get provider client: ClusterSecretStore "vault" not found`, `Referenced "ClusterIssuer" not
-//! found: clusterissuer.cert-manager.io "letsencrypt" not found`, a Certificate that is never Ready.
+//! People see: `could not get provider client: ClusterSecretStore "vault" not found`, `Referenced
+//! "ClusterIssuer" not found: clusterissuer.cert-manager.io "letsencrypt" not found`, a Certificate that is
+//! never Ready.
 //!
 //! ## Bad
 //! ```yaml
@@ -78,7 +80,8 @@ fn is_of_a_chart(survey: &Survey, name: &str) -> bool {
     survey.objects.iter().any(is_release) || survey.apps.iter().any(is_chart)
 }
 
-/// Whether a file that is no object by itself holds what is needed, as the values that a kustomization hands to a chart do.
+/// Whether a file that is no object by itself holds what is needed, as the values that a kustomization hands
+/// to a chart do.
 fn is_in_a_text(survey: &Survey, key: &ResourceKey) -> bool {
     const NEAR: usize = 8;
     let (kind, name) = (format!("kind: {}", key.kind), format!("name: {}", key.name));

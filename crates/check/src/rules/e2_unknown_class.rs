@@ -1,13 +1,14 @@
-//! # A class that nothing declares, beside one that is nearly called so
+//! # A class that nothing declares, beside one that is similarly named
 //!
-//! A claim names a StorageClass, a pod a PriorityClass or RuntimeClass, an Ingress an IngressClass. A claim whose class does not
-//! exist is never bound, and its pod stays Pending; a pod with an unknown PriorityClass or RuntimeClass is refused; an
-//! Ingress is served by nobody. This is told where the repository declares a class that is nearly called so; of PriorityClasses
-//! and RuntimeClasses, without which a pod is refused, also where it declares others and says nothing more of this one.
+//! A claim names a StorageClass, a pod a PriorityClass or RuntimeClass, an Ingress an IngressClass. A claim
+//! whose class does not exist is never bound, and its pod stays Pending; a pod with an unknown PriorityClass
+//! or RuntimeClass is refused; an Ingress is served by nobody. This is told where the repository declares a
+//! class that is similarly named; of PriorityClasses and RuntimeClasses, without which a pod is refused, also
+//! where it declares others and says nothing more of this one.
 //!
-//! People see: `storageclass.storage.k8s.io "gp-3" not found`, `0/3 nodes are available: pod has unbound immediate
-//! PersistentVolumeClaims`, `pods "web-…" is forbidden: no PriorityClass with name high-prio was found`, and an Ingress
-//! without an address.
+//! People see: `storageclass.storage.k8s.io "gp-3" not found`, `0/3 nodes are available: pod has unbound
+//! immediate PersistentVolumeClaims`, `pods "web-…" is forbidden: no PriorityClass with name high-prio was
+//! found`, and an Ingress without an address.
 //!
 //! ## Bad
 //! ```yaml
@@ -125,8 +126,8 @@ fn names(object: &Object) -> Vec<Named<'_>> {
         .collect()
 }
 
-/// Whether the values of a chart declare a class of this name, as those of CSI drivers and Ingress controllers do:
-/// `storageClasses: [{name: …}]`, `ingressClassResource: {name: …}`.
+/// Whether the values of a chart declare a class of this name, as those of CSI drivers and Ingress
+/// controllers do: `storageClasses: [{name: …}]`, `ingressClassResource: {name: …}`.
 fn is_of_values(context: &Context<'_>, named: &Named<'_>) -> bool {
     let files = &context.survey.files;
     let word = &named.kind[1..];
@@ -138,8 +139,8 @@ fn is_of_values(context: &Context<'_>, named: &Named<'_>) -> bool {
     texts.any(|text| text.contains(word) && text.lines().any(is_name))
 }
 
-/// Whether a pod is refused for its class: the repository declares such classes, and of this one it says nothing but that pods
-/// have it.
+/// Whether a pod is refused for its class: the repository declares such classes, and of this one it says
+/// nothing but that pods have it.
 fn is_refused(context: &Context<'_>, object: &Object, named: &Named<'_>, classes: &[&Object]) -> bool {
     const OF_PODS: [&str; 2] = ["PriorityClass", "RuntimeClass"];
     let survey = context.survey;

@@ -1,8 +1,8 @@
 //! # A name that no image can have
 //!
-//! The API server takes any text for an image. The node takes it apart, and a digest without its `@`, an upper-case
-//! letter in a repository or two colons make it no name at all: the pod waits for ever. Names put together from a
-//! repository and a tag of a chart's values go wrong in the same way.
+//! The API server takes any text for an image. The node takes it apart, and a digest without its `@`, an
+//! upper-case letter in a repository or two colons make it no name at all: the pod waits for ever. Names put
+//! together from a repository and a tag of a chart's values go wrong in the same way.
 //!
 //! People see: `InvalidImageName`, `Failed to apply default image tag "…": couldn't parse image name: invalid
 //! reference format`, `repository name must be lowercase`.
@@ -83,7 +83,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
-/// Whether an empty name is filled in from an image stream (OpenShift docs, "Triggering updates on image stream changes").
+/// Whether an empty name is filled in from an image stream (OpenShift docs, "Triggering updates on image
+/// stream changes").
 fn is_triggered(pod: &Pod<'_>, image: &str) -> bool {
     const TRIGGERS: &str = "image.openshift.io/triggers";
     image.trim().is_empty() && pod.object.value().annotation(TRIGGERS).is_some()
@@ -92,7 +93,8 @@ fn is_triggered(pod: &Pod<'_>, image: &str) -> bool {
 /// How a line begins that was copied from a page of a registry, instead of the name in it.
 const COMMAND: &str = "docker pull ";
 
-/// Whether a name waits to be filled in: `${IMAGE}`, `YOUR_ORG/web`, `REGISTRY/web`, or a sentence that says what to put there.
+/// Whether a name waits to be filled in: `${IMAGE}`, `YOUR_ORG/web`, `REGISTRY/web`, or a sentence that says
+/// what to put there.
 fn is_filled_in(image: &str) -> bool {
     let is_shouted = |word: &str| {
         word.len() >= 4

@@ -1,10 +1,12 @@
 //! # A chart pulls images that were withdrawn
 //!
-//! What a chart pulls stands in its own defaults, which are as old as its version. When a publisher withdraws the tags, as
-//! Bitnami did on 2025-08-28, every version of the chart before that day names images that cannot be pulled any more – and so
-//! do values that name one of its tags. Pods that run keep running until a node has to pull the image again.
+//! What a chart pulls stands in its own defaults, which are as old as its version. When a publisher withdraws
+//! the tags, as Bitnami did on 2025-08-28, every version of the chart before that day names images that
+//! cannot be pulled any more – and so do values that name one of its tags. Pods that run keep running until a
+//! node has to pull the image again.
 //!
-//! People see: `Failed to pull image "docker.io/bitnami/rabbitmq:4.1.3-debian-12-r1": … not found`, `ImagePullBackOff`.
+//! People see: `Failed to pull image "docker.io/bitnami/rabbitmq:4.1.3-debian-12-r1": … not found`,
+//! `ImagePullBackOff`.
 //!
 //! ## Bad
 //! ```yaml

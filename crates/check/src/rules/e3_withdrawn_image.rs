@@ -1,7 +1,8 @@
 //! # An image that is no longer there
 //!
 //! Publishers withdraw images and shut registries down. What runs goes on until its node is replaced or its
-//! cache is cleaned; then the pod waits in `ImagePullBackOff`. Charts keep the withdrawn image as their default.
+//! cache is cleaned; then the pod waits in `ImagePullBackOff`. Charts keep the withdrawn image as their
+//! default.
 //!
 //! People see: `Failed to pull image "docker.io/bitnami/rabbitmq:4.1.3-debian-12-r1": … not found`.
 //!
@@ -83,7 +84,8 @@ pub struct Supply {
     pub is_served: bool,
 }
 
-/// The images that can no longer be pulled, for whoever plays registries: of several that fit the first one counts.
+/// The images that can no longer be pulled, for whoever plays registries: of several that fit the first one
+/// counts.
 pub fn withdrawn_images() -> Vec<Supply> {
     let mut all = Vec::new();
     for withdrawal in WITHDRAWN.iter() {

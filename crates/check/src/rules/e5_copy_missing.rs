@@ -1,13 +1,15 @@
 //! # A Dockerfile copies what is not there
 //!
-//! `COPY` takes files from the build context. Where the context that has the others lacks one of them, the build ends at
-//! that line, and the image that the cluster is to pull is never made: a file was renamed or moved, or never committed.
+//! `COPY` takes files from the build context. Where the context that has the others lacks one of them, the
+//! build ends at that line, and the image that the cluster is to pull is never made: a file was renamed or
+//! moved, or never committed.
 //!
-//! People see: `ERROR: failed to compute cache key: failed to calculate checksum of ref …: "/requirements.txt": not
-//! found`, `COPY failed: file not found in build context or excluded by .dockerignore`.
+//! People see: `ERROR: failed to compute cache key: failed to calculate checksum of ref …:
+//! "/requirements.txt": not found`, `COPY failed: file not found in build context or excluded by
+//! .dockerignore`.
 //!
-//! Which folder the context is, a workflow may say. Where none does, the rule speaks only if the file is missing in every
-//! folder that may be it, and is none that a build makes.
+//! Which folder the context is, a workflow may say. Where none does, the rule speaks only if the file is
+//! missing in every folder that may be it, and is none that a build makes.
 //!
 //! ## Bad
 //! ```dockerfile
@@ -28,9 +30,9 @@ use tiphys_diag::{Severity, Span};
 use tiphys_graph::{
     Files,
     tools::{
-        pipelines::{self, Format},
         docker,
         node::{inside, upwards},
+        pipelines::{self, Format},
     },
 };
 use tiphys_vfs::{base_name, parent};
@@ -101,7 +103,8 @@ fn missing(context: &Context<'_>, path: &Arc<str>, sources: &[(String, Span)]) -
         return None;
     }
     let declared = declared(context, path);
-    // The nearest folder that has anything of what is copied by name; failing that, the Dockerfile's own if all of it is copied.
+    // The nearest folder that has anything of what is copied by name; failing that, the Dockerfile's own if
+    // all of it is copied.
     let has_some =
         |at: &&str| sources.iter().any(|(source, _)| !is_all(source) && is_there(files, at, source));
     let copies_all = sources.iter().any(|(source, _)| is_all(source));

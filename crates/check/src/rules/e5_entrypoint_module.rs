@@ -1,11 +1,11 @@
 //! # An image starts a module that is not where it is looked for
 //!
 //! The command of a Dockerfile names a Python module, a script or an archive that is not at that place in the
-//! image: `uvicorn main:app` in a folder where `main.py` lies one folder deeper. The image is built and pushed;
-//! the container ends at once.
+//! image: `uvicorn main:app` in a folder where `main.py` lies one folder deeper. The image is built and
+//! pushed; the container ends at once.
 //!
-//! People see: `Error loading ASGI app. Could not import module "main".`, `ModuleNotFoundError: No module named`,
-//! `can't open file`, `Cannot find module '/app/server.js'`, `Unable to access jarfile`.
+//! People see: `Error loading ASGI app. Could not import module "main".`, `ModuleNotFoundError: No module
+//! named`, `can't open file`, `Cannot find module '/app/server.js'`, `Unable to access jarfile`.
 //!
 //! ## Bad
 //! ```dockerfile

@@ -1,7 +1,7 @@
 //! # A program imports a file that its image does not have
 //!
-//! A Dockerfile that copies file by file has to be told of each new one. The program runs on the developer's machine,
-//! where the module lies beside it; in the image it is not, and the container ends at once.
+//! A Dockerfile that copies file by file has to be told of each new one. The program runs on the developer's
+//! machine, where the module lies beside it; in the image it is not, and the container ends at once.
 //!
 //! People see: `ModuleNotFoundError: No module named 'bridge'`, `Error: Cannot find module './lib/log'`.
 //!
@@ -194,7 +194,8 @@ fn entry(program: &[String], root: &str) -> Option<Vec<String>> {
     }
 }
 
-/// Whether something other than copies of single files may bring a module: all of the context, a stage, a build.
+/// Whether something other than copies of single files may bring a module: all of the context, a stage, a
+/// build.
 fn may_have_more(image: &Image, folder: &str) -> bool {
     const MAKES: [&str; 9] = [
         "git clone",

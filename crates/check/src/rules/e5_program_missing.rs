@@ -1,8 +1,8 @@
 //! # An image starts a program that nothing brings
 //!
-//! The last stage of a Dockerfile has what its base image has, and what its instructions bring. Where it starts a file by its
-//! full path, no `COPY` or `ADD` brings anything to that path or to a folder above it, no `RUN` speaks of it, and the base is an
-//! empty image or one of Docker's library, the file is not there.
+//! The last stage of a Dockerfile has what its base image has, and what its instructions bring. Where it
+//! starts a file by its full path, no `COPY` or `ADD` brings anything to that path or to a folder above it,
+//! no `RUN` speaks of it, and the base is an empty image or one of Docker's library, the file is not there.
 //!
 //! People see: `exec /app: no such file or directory`, `stat /app: no such file or directory: unknown`,
 //! `Error: Unable to access jarfile /app.jar`, `CrashLoopBackOff`.
@@ -138,8 +138,8 @@ fn may_be_there(image: &Image, program: &str) -> bool {
         let to = to.trim_end_matches('/');
         to.is_empty() || to == program || program.starts_with(&format!("{to}/")) || to.contains('$')
     };
-    // A command in a folder may bring it by a pattern, or as what it builds; a program of the repository's own, or an
-    // installer from elsewhere, may bring it to any place.
+    // A command in a folder may bring it by a pattern, or as what it builds; a program of the repository's
+    // own, or an installer from elsewhere, may bring it to any place.
     let brings = |text: &str| {
         text.contains(base_name(program))
             || text.contains('*')

@@ -1,7 +1,7 @@
 //! # A Dockerfile goes on from a stage that it does not have
 //!
-//! `COPY --from=builder` and `FROM base` take a stage of the same file by its name, or by its number. Where no stage has the
-//! name, the builder takes it for the name of an image, and asks Docker Hub for it.
+//! `COPY --from=builder` and `FROM base` take a stage of the same file by its name, or by its number. Where
+//! no stage has the name, the builder takes it for the name of an image, and asks Docker Hub for it.
 //!
 //! People see: `pull access denied for builder, repository does not exist or may require authorization`,
 //! `failed to resolve source metadata for docker.io/library/builder:latest`, `invalid from flag value`.
@@ -85,8 +85,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// Whether a builder hands contexts of their own to the file (`--build-context`), which are called like stages: an image
-/// without registry, publisher and tag is hardly ever one of Docker's library.
+/// Whether a builder hands contexts of their own to the file (`--build-context`), which are called like
+/// stages: an image without registry, publisher and tag is hardly ever one of Docker's library.
 fn has_named_contexts(stages: &[Stage]) -> bool {
     const LIBRARY: [&str; 14] = [
         "alpine", "busybox", "caddy", "composer", "debian", "golang", "maven", "nginx", "node", "php",
@@ -129,8 +129,8 @@ fn missing<'n>(name: &'n str, before: &[Stage], span: &Span) -> Option<(&'n str,
     Some((name, Finding::new(RULE.incident, diagnostic).perhaps(name, nearest)))
 }
 
-/// Whether a script or a file of a builder hands over a context of a name (`--build-context base=…`, or a list of
-/// contexts), or builds an image that is called so (`-t base`).
+/// Whether a script or a file of a builder hands over a context of a name (`--build-context base=…`, or a
+/// list of contexts), or builds an image that is called so (`-t base`).
 fn is_handed_over(files: &Files, name: &str) -> bool {
     let is_of_builder = |path: &str| {
         let ends = [".sh", ".hcl", ".mk", ".yml", ".yaml", ".json", "file"];

@@ -3,7 +3,8 @@
 //! `command` replaces the image's entrypoint, `args` is what follows it. Who patches only one of them makes
 //! a command line that nobody wrote: `argocd-server --insecure /usr/local/bin/argocd-server`.
 //!
-//! People see: `CrashLoopBackOff`, `Error: unknown command "/usr/local/bin/argocd-server" for "argocd-server"`.
+//! People see: `CrashLoopBackOff`, `Error: unknown command "/usr/local/bin/argocd-server" for
+//! "argocd-server"`.
 //!
 //! ## Bad
 //! ```yaml
@@ -235,8 +236,8 @@ fn sets_command_alone(lines: &[&str]) -> Option<usize> {
     has(["/args\"", "\"args\":", "'args':", "/args'"]).is_none().then_some(command)
 }
 
-/// Whether a command is that of a probe or of a hook of the container, not the container's own: what stands before it,
-/// on its line and on the lines above, opens an `exec`.
+/// Whether a command is that of a probe or of a hook of the container, not the container's own: what stands
+/// before it, on its line and on the lines above, opens an `exec`.
 fn is_of_exec(above: &[&str], before: &str) -> bool {
     let opens = |text: &str| {
         let text = text.trim_end_matches(|c: char| c.is_whitespace() || "{\"'/".contains(c));

@@ -1,8 +1,8 @@
 //! # A port that no container has
 //!
-//! Probes, Services and monitors call ports by name. A name that no container declares stands for nothing:
-//! a probe fails always, and a Service has no endpoint for that port. A number need not be declared; it is told where the
-//! pods are probed at another one, which they declare, and nothing in them speaks of the number.
+//! Probes, Services and monitors call ports by name. A name that no container declares stands for nothing: a
+//! probe fails always, and a Service has no endpoint for that port. A number need not be declared; it is told
+//! where the pods are probed at another one, which they declare, and nothing in them speaks of the number.
 //!
 //! People see: `Readiness probe errored: strconv.Atoi: parsing "htpp": invalid syntax`, `couldn't find port:
 //! htpp`; connections to the Service are refused.
@@ -101,8 +101,8 @@ fn probes(context: &Context<'_>, pod: &Pod<'_>, container: &Container<'_>, once:
     }
 }
 
-/// A probe of a port that is one slip away from the only one that the container says it has, and that the pod does not
-/// speak of: no argument or variable has the number.
+/// A probe of a port that is one slip away from the only one that the container says it has, and that the pod
+/// does not speak of: no argument or variable has the number.
 fn slip(
     context: &Context<'_>,
     pod: &Pod<'_>,
@@ -165,8 +165,8 @@ fn has_other_service(cluster: &Cluster<'_>, service: &Object, pod: &Pod<'_>) -> 
 /// The first port that programs take without rights of their own, and that nobody takes for its default.
 const FIRST_OWN: i64 = 1024;
 
-/// A Service with one port, by number, which no container of its pods has or speaks of, while each of them is probed at
-/// another one that it has, or has the port of the Service itself: there it listens.
+/// A Service with one port, by number, which no container of its pods has or speaks of, while each of them is
+/// probed at another one that it has, or has the port of the Service itself: there it listens.
 fn unprobed(context: &Context<'_>, service: &Object, pods: &[&Pod<'_>], once: &mut Once) {
     let [port] = list(&service.value()["spec"], "ports") else { return };
     let Some(number) = port.get("targetPort").unwrap_or(&port["port"]).as_i64() else { return };
@@ -175,8 +175,8 @@ fn unprobed(context: &Context<'_>, service: &Object, pods: &[&Pod<'_>], once: &m
         if speaks_of(&pod.object.value().to_string(), number) {
             return;
         }
-        // Without probes, a container that says it has the port at which the Service is asked has that one. That both
-        // say 80 means little.
+        // Without probes, a container that says it has the port at which the Service is asked has that one.
+        // That both say 80 means little.
         let of_service = port.get("targetPort").and(port["port"].as_i64()).filter(|port| *port >= FIRST_OWN);
         let said = || pod.containers().find_map(|container| declared(&container, of_service?));
         let Some(found) = pod.containers().find_map(|container| probed(&container)).or_else(said) else {

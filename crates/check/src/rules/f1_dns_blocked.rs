@@ -1,8 +1,8 @@
 //! # A network policy drops look-ups of names
 //!
-//! A workload that connects to anything by name asks the cluster's DNS first: pods in `kube-system`, port 53, UDP
-//! and TCP. A policy for egress that names only the final destination lets nothing happen at all. One that lets pods
-//! call everything outside by HTTPS is meant for calls by name, too.
+//! A workload that connects to anything by name asks the cluster's DNS first: pods in `kube-system`, port 53,
+//! UDP and TCP. A policy for egress that names only the final destination lets nothing happen at all. One
+//! that lets pods call everything outside by HTTPS is meant for calls by name, too.
 //!
 //! People see: `dial tcp: lookup db on 10.96.0.10:53: i/o timeout`, `Temporary failure in name resolution`,
 //! `getaddrinfo EAI_AGAIN`.

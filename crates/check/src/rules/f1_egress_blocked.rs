@@ -28,8 +28,8 @@
 //!       - port: 6443
 //! ```
 //! ## When to suppress
-//! Where the workload's rights are for another pod that uses the same service account, or where the connection
-//! is meant to be cut.
+//! Where the workload's rights are for another pod that uses the same service account, or where the
+//! connection is meant to be cut.
 
 use std::collections::BTreeMap;
 

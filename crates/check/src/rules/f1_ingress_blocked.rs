@@ -1,8 +1,8 @@
 //! # A network policy drops what a workload is meant to take in
 //!
-//! A Service of type LoadBalancer brings in packets with the address of a client or of a node; Prometheus reads
-//! metrics from another namespace. A policy for ingress that admits only some pods drops both: the load balancer's
-//! health checks fail and it sends nothing, the target in Prometheus is down.
+//! A Service of type LoadBalancer brings in packets with the address of a client or of a node; Prometheus
+//! reads metrics from another namespace. A policy for ingress that admits only some pods drops both: the load
+//! balancer's health checks fail and it sends nothing, the target in Prometheus is down.
 //!
 //! People see: targets that are `unhealthy`, `context deadline exceeded` on Prometheus' page of targets.
 //!

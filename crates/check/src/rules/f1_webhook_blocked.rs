@@ -1,11 +1,12 @@
 //! # A network policy drops the API server's call of a webhook
 //!
 //! The API server calls an admission webhook from a node, or from the cloud's control plane, so that no
-//! `namespaceSelector` or `podSelector` selects it; and it arrives at the container's port, not at the Service's.
-//! A policy for ingress that admits only pods, or only port 443, drops the call; with `failurePolicy: Fail` every
-//! object that the webhook is for is then refused.
+//! `namespaceSelector` or `podSelector` selects it; and it arrives at the container's port, not at the
+//! Service's. A policy for ingress that admits only pods, or only port 443, drops the call; with
+//! `failurePolicy: Fail` every object that the webhook is for is then refused.
 //!
-//! People see: `failed calling webhook "...": failed to call webhook: Post "https://...": context deadline exceeded`.
+//! People see: `failed calling webhook "...": failed to call webhook: Post "https://...": context deadline
+//! exceeded`.
 //!
 //! ## Bad
 //! ```yaml

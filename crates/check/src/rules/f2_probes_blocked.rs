@@ -1,12 +1,12 @@
 //! # Cilium takes the kubelet for a stranger, and a policy drops its probes
 //!
 //! Cilium knows a packet of the node itself by a mark that its iptables rules set. With
-//! `install-iptables-rules=false` the mark is missing, and the kubelet's probes come from the identity `world`. A
-//! policy for ingress that admits only pods then drops them: exactly the workloads that such a policy selects fail
-//! their probes, and all others stay healthy.
+//! `install-iptables-rules=false` the mark is missing, and the kubelet's probes come from the identity
+//! `world`. A policy for ingress that admits only pods then drops them: exactly the workloads that such a
+//! policy selects fail their probes, and all others stay healthy.
 //!
-//! People see: `Readiness probe failed: Get "http://10.0.1.185:8082/healthz": context deadline exceeded`, and in
-//! `cilium monitor`: `xx drop (Policy denied) ... identity world->15435`.
+//! People see: `Readiness probe failed: Get "http://10.0.1.185:8082/healthz": context deadline exceeded`, and
+//! in `cilium monitor`: `xx drop (Policy denied) ... identity world->15435`.
 //!
 //! ## Bad
 //! `installIptablesRules: false` in Cilium's values, and `ingress: [{from: [{namespaceSelector: {}}]}]`.

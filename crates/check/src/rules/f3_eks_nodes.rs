@@ -1,12 +1,12 @@
 //! # The nodes of EKS do not let through what pods send
 //!
 //! With the network of Amazon's own plugin, pods have the security groups of their nodes. The module
-//! `terraform-aws-modules/eks` lets nodes reach each other at ports from 1025 upwards, and lets the control plane reach the
-//! ports of the best known webhooks. A pod that listens below that, such as nginx at port 80, is reached only from its own
-//! node, and Istio's webhook, at port 15017, not at all.
+//! `terraform-aws-modules/eks` lets nodes reach each other at ports from 1025 upwards, and lets the control
+//! plane reach the ports of the best known webhooks. A pod that listens below that, such as nginx at port 80,
+//! is reached only from its own node, and Istio's webhook, at port 15017, not at all.
 //!
-//! People see: `upstream connect error … connection timeout` for every second request, `failed calling webhook
-//! "namespace.sidecar-injector.istio.io": … context deadline exceeded`.
+//! People see: `upstream connect error … connection timeout` for every second request, `failed calling
+//! webhook "namespace.sidecar-injector.istio.io": … context deadline exceeded`.
 //!
 //! ## Bad
 //! ```hcl
@@ -99,7 +99,7 @@ fn written_out(rules: &Expression) -> Option<Vec<&Expression>> {
     }
 }
 
-/// Whether a rule lets a port in, from nodes or from the control plane; what is not written out plainly does.
+/// Whether a rule lets a port in, from nodes or from the control plane; what is not written out clearly does.
 fn admits(rule: &Expression, port: i64, from_nodes: bool) -> bool {
     if rule.get("type").and_then(Expression::as_str) == Some("egress") {
         return false;
@@ -138,7 +138,8 @@ fn has_own_network(context: &Context<'_>) -> bool {
         })
 }
 
-/// Whether an object is for the cluster that a module makes: there is but one, or both are called by one stage.
+/// Whether an object is for the cluster that a module makes: there is but one, or both are called by one
+/// stage.
 fn is_of_cluster(context: &Context<'_>, object: &Object, module: &str) -> bool {
     const STAGES: [&str; 6] = ["dev", "prod", "production", "stage", "staging", "test"];
     let Owner::App(app) = object.owner else { return false };

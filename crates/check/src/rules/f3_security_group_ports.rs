@@ -1,13 +1,13 @@
 //! # Security groups keep nodes from reaching each other
 //!
-//! Where a repository creates its own nodes and puts control plane and workers into different security groups,
-//! the groups have to let through what Kubernetes and the network plugin send between nodes: the API server
-//! (6443), the kubelet (10250), Calico's BGP (179) or VXLAN (4789/udp) and Typha (5473), VXLAN of Cilium and
-//! flannel (8472/udp), etcd among control-plane nodes (2379-2380). A port that is missing in one direction shows
-//! on some nodes only.
+//! Where a repository creates its own nodes and puts control plane and workers into different security
+//! groups, the groups have to let through what Kubernetes and the network plugin send between nodes: the API
+//! server (6443), the kubelet (10250), Calico's BGP (179) or VXLAN (4789/udp) and Typha (5473), VXLAN of
+//! Cilium and flannel (8472/udp), etcd among control-plane nodes (2379-2380). A port that is missing in one
+//! direction shows on some nodes only.
 //!
-//! People see: `Failed to connect to typha endpoint 10.0.3.88:5473 (i/o timeout)`, `calico-node` 0/1 on one node,
-//! `dial tcp 10.0.1.5:10250: i/o timeout` from `kubectl logs`.
+//! People see: `Failed to connect to typha endpoint 10.0.3.88:5473 (i/o timeout)`, `calico-node` 0/1 on one
+//! node, `dial tcp 10.0.1.5:10250: i/o timeout` from `kubectl logs`.
 //!
 //! ## Bad
 //! A group for workers that admits 10250 from the control plane, and no rule for 5473.
@@ -199,7 +199,7 @@ fn ways(wanted: &Wanted) -> String {
     all.join(" or ")
 }
 
-/// Whether a group lets a packet of another group in. What is not written out plainly is taken to let it in.
+/// Whether a group lets a packet of another group in. What is not written out clearly is taken to let it in.
 fn admits(group: &Block, to: &str, from: &str, blocks: &[&Block], sent: (&str, u16)) -> bool {
     let inline = group.children("ingress").any(|rule| covers(rule, blocks, sent) && is_from(rule, from));
     let own = blocks.iter().filter(|block| {
@@ -241,7 +241,8 @@ fn covers(rule: &Block, blocks: &[&Block], (protocol, port): (&str, u16)) -> boo
     first.zip(last).take(each).any(|(first, last)| (first..=last).contains(&f64::from(port)))
 }
 
-/// The number that an attribute is, or those that it is for each value of `for_each`; `None` if nobody can tell.
+/// The number that an attribute is, or those that it is for each value of `for_each`; `None` if nobody can
+/// tell.
 fn numbers(rule: &Block, attribute: &str, blocks: &[&Block]) -> Option<Vec<f64>> {
     let expression = rule.get(attribute)?;
     if let Some(number) = expression.as_number() {

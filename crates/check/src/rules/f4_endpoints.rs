@@ -1,10 +1,12 @@
 //! # Endpoints by hand whose port no Service asks for
 //!
-//! A Service without a selector is completed by hand: an EndpointSlice with the label `kubernetes.io/service-name`, or an
-//! Endpoints object of its name. The ports of both are joined by their names, and nothing else: where the names differ, or the
-//! label names a Service that is not there, the Service has an address and no end.
+//! A Service without a selector is completed by hand: an EndpointSlice with the label
+//! `kubernetes.io/service-name`, or an Endpoints object of its name. The ports of both are joined by their
+//! names, and nothing else: where the names differ, or the label names a Service that is not there, the
+//! Service has an address and no end.
 //!
-//! People see: `connection refused`, `503 no available server`, `<none>` under Endpoints of `kubectl describe service`.
+//! People see: `connection refused`, `503 no available server`, `<none>` under Endpoints of `kubectl describe
+//! service`.
 //!
 //! ## Bad
 //! ```yaml

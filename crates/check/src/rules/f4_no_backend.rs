@@ -261,8 +261,8 @@ fn service(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
     selects_nothing(context, object, &wanted, pod, why, once);
 }
 
-/// A Service that selects the pods of two workloads, of which one has not the port that it sends to. A port that is told
-/// by its name leads only to those that have it.
+/// A Service that selects the pods of two workloads, of which one has not the port that it sends to. A port
+/// that is told by its name leads only to those that have it.
 fn mixed(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mut Once) {
     const WORKLOADS: [&str; 4] = ["Deployment", "StatefulSet", "DaemonSet", "Rollout"];
     let spec = &object.value()["spec"];
@@ -306,8 +306,8 @@ fn mixed(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &m
     }
 }
 
-/// A Service that selects nothing, though its target port is by its name the port of a pod beside it: without a
-/// selector nobody makes its endpoints (Kubernetes docs, "Services without selectors").
+/// A Service that selects nothing, though its target port is by its name the port of a pod beside it: without
+/// a selector nobody makes its endpoints (Kubernetes docs, "Services without selectors").
 fn without_selector(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mut Once) {
     let spec = &object.value()["spec"];
     let targets: Vec<&str> = list(spec, "ports").iter().map(|port| text(port, "targetPort")).collect();
@@ -345,8 +345,8 @@ fn without_selector(context: &Context<'_>, cluster: &Cluster<'_>, object: &Objec
     once.add(&what, RULE.finding(context, object, diagnostic).likely());
 }
 
-/// Whether Cilium joins a Service with those of its name in other clusters, whose pods serve it (Cilium docs, "Load-balancing
-/// & Service Discovery").
+/// Whether Cilium joins a Service with those of its name in other clusters, whose pods serve it (Cilium docs,
+/// "Load-balancing & Service Discovery").
 fn is_of_other_clusters(service: &Object) -> bool {
     let marks = ["service.cilium.io/global", "io.cilium/global-service"];
     marks.iter().any(|mark| service.value().annotation(mark) == Some("true"))

@@ -1,10 +1,12 @@
 //! # A route goes through a middleware that is not there
 //!
-//! Routes of Traefik name the middlewares that a request passes. If one of them does not exist, Traefik drops the router as a
-//! whole, and the host answers 404: so it is after a middleware was renamed or removed, where it lives in another namespace
-//! than the route says, and where the annotation of an Ingress leaves out the namespace (`NAMESPACE-NAME@kubernetescrd`).
+//! Routes of Traefik name the middlewares that a request passes. If one of them does not exist, Traefik drops
+//! the router as a whole, and the host answers 404: so it is after a middleware was renamed or removed, where
+//! it lives in another namespace than the route says, and where the annotation of an Ingress leaves out the
+//! namespace (`NAMESPACE-NAME@kubernetescrd`).
 //!
-//! People see: `404 page not found`, and in Traefik's log: `middleware "shop-headers@kubernetescrd" does not exist`.
+//! People see: `404 page not found`, and in Traefik's log: `middleware "shop-headers@kubernetescrd" does not
+//! exist`.
 //!
 //! The rule speaks where the repository has a middleware of the name elsewhere, or others in the namespace.
 //!
@@ -144,9 +146,9 @@ fn check_reference(
     once.add(&what, found.perhaps(named.name, nearest));
 }
 
-/// Whether a chart that is not seen may bring a middleware: one is installed into the namespace, or has a name that is a part
-/// of the middleware's. Where one of its name is seen in another namespace, that one is meant, unless what declares the
-/// chart speaks of it.
+/// Whether a chart that is not seen may bring a middleware: one is installed into the namespace, or has a
+/// name that is a part of the middleware's. Where one of its name is seen in another namespace, that one is
+/// meant, unless what declares the chart speaks of it.
 fn is_hidden(context: &Context<'_>, named: &Named<'_>, is_elsewhere: bool) -> bool {
     let survey = context.survey;
     let speaks_of_it = |app: &&App| {
@@ -172,7 +174,8 @@ fn is_hidden(context: &Context<'_>, named: &Named<'_>, is_elsewhere: bool) -> bo
     })
 }
 
-/// The middlewares that the annotation of an Ingress names, of which one leaves out the namespace or is misspelt.
+/// The middlewares that the annotation of an Ingress names, of which one leaves out the namespace or is
+/// misspelt.
 fn annotated(context: &Context<'_>, object: &Object, known: &[&Object], once: &mut Once) {
     let Some(said) = object.value().annotation(ANNOTATION).filter(|it| !placeholders::is_in(it)) else {
         return;

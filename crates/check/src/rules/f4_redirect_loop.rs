@@ -71,7 +71,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
-/// Argo CD's own chart, out of reach, whose values have an Ingress that ends TLS and a server that insists on it.
+/// Argo CD's own chart, out of reach, whose values have an Ingress that ends TLS and a server that insists on
+/// it.
 fn argo_cd_chart(context: &Context<'_>, used: &ChartUse) -> Option<Finding> {
     let ingress = used.value(&["server", "ingress"]).filter(|it| it["enabled"] == true)?;
     let is_insecure = used.text(&["configs", "params", "server.insecure"]).is_some_and(|it| it == "true")

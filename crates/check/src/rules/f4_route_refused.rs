@@ -1,11 +1,12 @@
 //! # A route that its Gateway or its backend does not take
 //!
-//! A route of the Gateway API names its Gateway, perhaps a listener of it, and Services. The Gateway decides from which
-//! namespaces and for which hosts it takes routes; a Service of another namespace needs a ReferenceGrant there. A route
-//! that is refused stands there as if it were right, and its host answers 404 or 500.
+//! A route of the Gateway API names its Gateway, perhaps a listener of it, and Services. The Gateway decides
+//! from which namespaces and for which hosts it takes routes; a Service of another namespace needs a
+//! ReferenceGrant there. A route that is refused stands there as if it were right, and its host answers 404
+//! or 500.
 //!
-//! People see: `NotAllowedByListeners`, `NoMatchingListenerHostname`, `NoMatchingParent`, `RefNotPermitted` among the
-//! conditions of the route.
+//! People see: `NotAllowedByListeners`, `NoMatchingListenerHostname`, `NoMatchingParent`, `RefNotPermitted`
+//! among the conditions of the route.
 //!
 //! ## Bad
 //! ```yaml
@@ -170,8 +171,8 @@ fn istio(context: &Context<'_>, cluster: &Cluster<'_>, route: &Object, once: &mu
     }
 }
 
-/// Whether a script, a playbook or a pipeline of the repository holds the manifest of a Gateway of this name, as one does
-/// that hands it to `kubectl apply -f -`.
+/// Whether a script, a playbook or a pipeline of the repository holds the manifest of a Gateway of this name,
+/// as one does that hands it to `kubectl apply -f -`.
 fn is_made_by_script(context: &Context<'_>, name: &str) -> bool {
     const ENDINGS: [&str; 8] = [".sh", ".bash", ".yml", ".yaml", ".j2", ".tf", ".tpl", "Makefile"];
     let files = &context.survey.files;

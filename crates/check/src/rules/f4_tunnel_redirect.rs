@@ -1,8 +1,8 @@
 //! # A redirect to HTTPS behind a tunnel that speaks HTTP
 //!
-//! A tunnel of Cloudflare ends TLS at its edge and hands requests to the Ingress controller over HTTP. An Ingress of nginx
-//! that has TLS redirects HTTP to HTTPS, unless it is told not to: the browser follows, arrives at the same edge, and again
-//! as HTTP at the controller.
+//! A tunnel of Cloudflare ends TLS at its edge and hands requests to the Ingress controller over HTTP. An
+//! Ingress of nginx that has TLS redirects HTTP to HTTPS, unless it is told not to: the browser follows,
+//! arrives at the same edge, and again as HTTP at the controller.
 //!
 //! People see: `ERR_TOO_MANY_REDIRECTS`, `308 Permanent Redirect` to the same address.
 //!
@@ -19,7 +19,8 @@
 //! kind: Ingress
 //! metadata: {annotations: {nginx.ingress.kubernetes.io/ssl-redirect: "false"}}
 //! ```
-//! Or `use-forwarded-headers: "true"` in the controller's ConfigMap, so that it believes what the tunnel says.
+//! Or `use-forwarded-headers: "true"` in the controller's ConfigMap, so that it believes what the tunnel
+//! says.
 //!
 //! ## When to suppress
 //! Where the controller is told so in a place that the repository does not have.

@@ -1,8 +1,9 @@
 //! # A route of a mesh, or a monitor, names what a Service does not have
 //!
-//! An Istio VirtualService sends to a Service, port or subset that there is not: the proxy answers every request with 503. A
-//! ServiceMonitor or PodMonitor names a port by a name that the Services or pods that it selects do not have, or selects
-//! none: Prometheus has no target, and no alert tells so. The API server takes both.
+//! An Istio VirtualService sends to a Service, port or subset that there is not: the proxy answers every
+//! request with 503. A ServiceMonitor or PodMonitor names a port by a name that the Services or pods that it
+//! selects do not have, or selects none: Prometheus has no target, and no alert tells so. The API server
+//! takes both.
 //!
 //! People see: `503 NC cluster_not_found`, `no healthy upstream`, an empty list of targets in Prometheus.
 //!
@@ -97,7 +98,8 @@ fn destinations(object: &Object) -> Vec<(FieldPath, &Value)> {
     found
 }
 
-/// The namespace and name of the Service that a host of the mesh stands for; hosts of other kinds stand for none.
+/// The namespace and name of the Service that a host of the mesh stands for; hosts of other kinds stand for
+/// none.
 fn service_of<'a>(host: &'a str, own: &'a str) -> Option<(&'a str, &'a str)> {
     let steps: Vec<&str> = host.split('.').collect();
     match steps.as_slice() {
@@ -247,9 +249,9 @@ fn monitor(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
     }
 }
 
-/// What a monitor that selects no Service was meant to select, where that can be told: its own Application's Service with a
-/// slip in one label, or one that the labels name by the pods that it sends to or under another key; or a Service with
-/// just these labels in a namespace at which the monitor does not look.
+/// What a monitor that selects no Service was meant to select, where that can be told: its own Application's
+/// Service with a slip in one label, or one that the labels name by the pods that it sends to or under
+/// another key; or a Service with just these labels in a namespace at which the monitor does not look.
 fn intended_service<'a>(
     cluster: &Cluster<'a>,
     object: &Object,

@@ -1,12 +1,12 @@
 //! # A pod is given the address of a Service that is not there
 //!
-//! The environment, the arguments and the ConfigMaps of a pod name its peers: `http://backend:8080` for a Service of its own
-//! namespace, `db.data.svc.cluster.local` for one of another. The cluster's DNS knows a Service by its name and namespace, and
-//! by nothing else. This is told where nothing makes the Service, and another one is called nearly so, or is called so
-//! and lives in another namespace.
+//! The environment, the arguments and the ConfigMaps of a pod name its peers: `http://backend:8080` for a
+//! Service of its own namespace, `db.data.svc.cluster.local` for one of another. The cluster's DNS knows a
+//! Service by its name and namespace, and by nothing else. This is told where nothing makes the Service, and
+//! another one is called nearly so, or is called so and lives in another namespace.
 //!
-//! People see: `getaddrinfo ENOTFOUND backend-svc`, `dial tcp: lookup redis.cache.svc.cluster.local: no such host`,
-//! `host not found in upstream "backend-api"`, `Temporary failure in name resolution`.
+//! People see: `getaddrinfo ENOTFOUND backend-svc`, `dial tcp: lookup redis.cache.svc.cluster.local: no such
+//! host`, `host not found in upstream "backend-api"`, `Temporary failure in name resolution`.
 //!
 //! ## Bad
 //! ```yaml
@@ -142,8 +142,8 @@ fn check_text(
     }
 }
 
-/// The Service that is meant by a name that none has, and whether it lives where that is looked for; `None` if there may be
-/// one, or none is like it.
+/// The Service that is meant by a name that none has, and whether it lives where that is looked for; `None`
+/// if there may be one, or none is like it.
 fn intended_service<'a>(cluster: &Cluster<'a>, name: &str, namespace: &str) -> Option<(&'a Object, bool)> {
     let services =
         || cluster.objects.iter().copied().filter(|it| it.key.kind == "Service" && it.key.group.is_empty());
@@ -166,7 +166,8 @@ fn intended_service<'a>(cluster: &Cluster<'a>, name: &str, namespace: &str) -> O
     if let Some(found) = like.or_else(nearest) {
         return Some((found, true));
     }
-    // The same name elsewhere: in one namespace only, and none of the cluster's objects lives where it is looked for.
+    // The same name elsewhere: in one namespace only, and none of the cluster's objects lives where it is
+    // looked for.
     let mut elsewhere = services().filter(|it| it.key.name == name);
     let other = elsewhere.next().filter(|_| elsewhere.next().is_none())?;
     let is_empty = cluster.objects.iter().all(|it| it.key.namespace != namespace);
@@ -175,7 +176,8 @@ fn intended_service<'a>(cluster: &Cluster<'a>, name: &str, namespace: &str) -> O
     has_address.then_some((other, false))
 }
 
-/// Whether pods answer to a name by themselves: their `hostname`, an alias, or another container of the same pod.
+/// Whether pods answer to a name by themselves: their `hostname`, an alias, or another container of the same
+/// pod.
 fn answers_to(cluster: &Cluster<'_>, namespace: &str, name: &str) -> bool {
     let mut pods = cluster.pods.iter().filter(|pod| pod.object.key.namespace == namespace);
     pods.any(|pod| {

@@ -1,11 +1,13 @@
 //! # A text names a Service by a port that it does not have
 //!
 //! Programs find each other by addresses in their environment, arguments and configuration:
-//! `http://db.shop.svc.cluster.local:5432`. The cluster's DNS answers for every Service that is there, and the connection
-//! goes to the Service's address; but only the ports that the Service declares lead anywhere. A Service's `targetPort`,
-//! the number that the program listens on, does not count. Without the colon before the port the name itself is wrong.
+//! `http://db.shop.svc.cluster.local:5432`. The cluster's DNS answers for every Service that is there, and
+//! the connection goes to the Service's address; but only the ports that the Service declares lead anywhere.
+//! A Service's `targetPort`, the number that the program listens on, does not count. Without the colon before
+//! the port the name itself is wrong.
 //!
-//! People see: `dial tcp 10.96.12.7:8080: connect: connection refused`, `i/o timeout`, `no such host`, while all pods run.
+//! People see: `dial tcp 10.96.12.7:8080: connect: connection refused`, `i/o timeout`, `no such host`, while
+//! all pods run.
 //!
 //! ## Bad
 //! ```yaml
@@ -202,8 +204,8 @@ fn wrong_port(
     Some(RULE.finding(context, object, diagnostic).likely())
 }
 
-/// The Services of a name that an object can mean: those of its own cluster, and for what no Application reaches those
-/// that none reaches either.
+/// The Services of a name that an object can mean: those of its own cluster, and for what no Application
+/// reaches those that none reaches either.
 fn services<'a>(context: &'a Context<'_>, object: &Object, name: &str, namespace: &str) -> Vec<&'a Object> {
     let is_loose = |object: &Object| matches!(object.owner, Owner::Unit(_));
     let key = ResourceKey::new("", "Service", namespace, name);
@@ -211,7 +213,8 @@ fn services<'a>(context: &'a Context<'_>, object: &Object, name: &str, namespace
     all.filter(|it| it.world() == object.world() || is_loose(it) && is_loose(object)).collect()
 }
 
-/// Whether a Service has a port, or may have it: one without an address of its own leads to every port of its pods.
+/// Whether a Service has a port, or may have it: one without an address of its own leads to every port of its
+/// pods.
 fn has_port(service: &Object, number: i64) -> bool {
     let spec = &service.value()["spec"];
     let ports = list(spec, "ports");

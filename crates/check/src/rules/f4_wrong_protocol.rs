@@ -1,11 +1,12 @@
 //! # HTTPS where the server speaks HTTP, or the reverse
 //!
-//! An Ingress controller or load balancer is told to speak HTTPS with the server behind it, and the server does not; or it
-//! speaks HTTP with a port that is TLS. Which of the two a port is, the probe says that the kubelet makes of it: one that
-//! passes speaks the server's protocol.
+//! An Ingress controller or load balancer is told to speak HTTPS with the server behind it, and the server
+//! does not; or it speaks HTTP with a port that is TLS. Which of the two a port is, the probe says that the
+//! kubelet makes of it: one that passes speaks the server's protocol.
 //!
-//! People see: `502 Bad Gateway`, `SSL_do_handshake() failed (SSL: error:… wrong version number) while SSL handshaking to
-//! upstream`, `Client sent an HTTP request to an HTTPS server`, `400 The plain HTTP request was sent to HTTPS port`.
+//! People see: `502 Bad Gateway`, `SSL_do_handshake() failed (SSL: error:… wrong version number) while SSL
+//! handshaking to upstream`, `Client sent an HTTP request to an HTTPS server`, `400 The plain HTTP request
+//! was sent to HTTPS port`.
 //!
 //! ## Bad
 //! ```yaml

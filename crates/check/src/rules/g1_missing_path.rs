@@ -1,11 +1,12 @@
 //! # A workflow works in a folder or with a file that is not there
 //!
-//! A step begins in its `working-directory`, an image is built from a Dockerfile, a language is set up in the version that a
-//! file names. A path that the repository does not have, and that nothing makes on the way, ends the job.
+//! A step begins in its `working-directory`, an image is built from a Dockerfile, a language is set up in the
+//! version that a file names. A path that the repository does not have, and that nothing makes on the way,
+//! ends the job.
 //!
-//! People see: `An error occurred trying to start process '/usr/bin/bash' with working directory '…'. No such file or
-//! directory`, `failed to read dockerfile: open Dockerfile: no such file or directory`,
-//! `unable to prepare context: path "./api" not found`, `The specified go version file at: go.mod does not exist`.
+//! People see: `An error occurred trying to start process '/usr/bin/bash' with working directory '…'. No such
+//! file or directory`, `failed to read dockerfile: open Dockerfile: no such file or directory`, `unable to
+//! prepare context: path "./api" not found`, `The specified go version file at: go.mod does not exist`.
 //!
 //! ## Bad
 //! ```yaml
@@ -26,9 +27,9 @@ use tiphys_diag::Severity;
 use tiphys_graph::{
     Files,
     tools::{
-        pipelines::{self, Format, Pipeline},
         node::inside,
         node_span,
+        pipelines::{self, Format, Pipeline},
     },
 };
 use tiphys_vfs::{base_name, parent};
@@ -180,7 +181,8 @@ fn working_folder(step: &Node, folder: Option<&Node>) -> Option<String> {
     }
 }
 
-/// The Dockerfile that the first `docker build` of a script reads, if nothing before it goes elsewhere or may write one.
+/// The Dockerfile that the first `docker build` of a script reads, if nothing before it goes elsewhere or may
+/// write one.
 fn dockerfile(script: &str, folder: &str) -> Option<String> {
     const WITH_VALUE: [&str; 22] = [
         "-t",
@@ -267,7 +269,8 @@ fn is_there(files: &Files, path: &str) -> bool {
     path.is_empty() || files.contains(path) || files.has_folder(path) || files.tree().exists(path)
 }
 
-/// Whether a step before may bring a path, or a submodule does, or Git is told to leave out what is made there.
+/// Whether a step before may bring a path, or a submodule does, or Git is told to leave out what is made
+/// there.
 fn may_be_made(files: &Files, before: &[&Node], path: &str) -> bool {
     let top = path.split('/').next().unwrap_or(path);
     let is_module = files.text(".gitmodules").is_some_and(|text| text.contains(top));

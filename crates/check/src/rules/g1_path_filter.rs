@@ -1,14 +1,16 @@
 //! # A workflow waits for changes of files that are not there
 //!
-//! `paths` of `push` and `pull_request` name the files whose changes start a workflow, from the root of the repository. When
-//! a folder moves and its filter stays, the workflow is never started again, and nothing says so: a check that does not
-//! run looks like one that has nothing to do. The usual causes are a folder that was renamed, the workflow's own file with the
-//! other ending (`.yml` for `.yaml`), and a path that begins with `./` or `/`, which no file of Git does.
+//! `paths` of `push` and `pull_request` name the files whose changes start a workflow, from the root of the
+//! repository. When a folder moves and its filter stays, the workflow is never started again, and nothing
+//! says so: a check that does not run looks like one that has nothing to do. The usual causes are a folder
+//! that was renamed, the workflow's own file with the other ending (`.yml` for `.yaml`), and a path that
+//! begins with `./` or `/`, which no file of Git does.
 //!
-//! People see: nothing. The images are not built, the manifests are not checked, and required checks of a pull request wait
-//! with `Expected — Waiting for status to be reported`.
+//! People see: nothing. The images are not built, the manifests are not checked, and required checks of a
+//! pull request wait with `Expected — Waiting for status to be reported`.
 //!
-//! The same is told of the filters of `dorny/paths-filter` and `tj-actions/changed-files`, and of `changes` in GitLab's pipelines.
+//! The same is told of the filters of `dorny/paths-filter` and `tj-actions/changed-files`, and of `changes`
+//! in GitLab's pipelines.
 //!
 //! ## Bad
 //! ```yaml
@@ -32,8 +34,8 @@ use tiphys_diag::Severity;
 use tiphys_graph::{
     Files,
     tools::{
-        pipelines::{Format, Pipeline, steps},
         node_span,
+        pipelines::{Format, Pipeline, steps},
     },
 };
 use tiphys_value::Value;
@@ -224,8 +226,8 @@ fn slip(files: &Files, pattern: &str) -> Option<(String, String)> {
     None
 }
 
-/// A filter as a regular expression (GitHub's "filter pattern cheat sheet"); `None` if it is none, or still to be
-/// filled in.
+/// A filter as a regular expression (GitHub's "filter pattern cheat sheet"); `None` if it is none, or still
+/// to be filled in.
 fn expression(pattern: &str) -> Option<Regex> {
     if pattern.contains("${{") {
         return None;

@@ -1,18 +1,18 @@
 //! # A workflow that GitHub refuses, or reads in another way than it is meant
 //!
 //! The file is good YAML, and yet no workflow: a key is misspelt, an expression asks for what is not there at
-//! that place (`env` and `secrets` in the condition of a job, `env` in `env`), a text in it stands between double
-//! quotes, jobs wait for each other, an identifier has a dot. GitHub starts nothing then; the only trace is a
-//! failed run without jobs.
+//! that place (`env` and `secrets` in the condition of a job, `env` in `env`), a text in it stands between
+//! double quotes, jobs wait for each other, an identifier has a dot. GitHub starts nothing then; the only
+//! trace is a failed run without jobs.
 //!
-//! Other faults are taken, and told as warnings: a condition with text beside its `${{ }}` is a text then, and a text
-//! always holds; of events, types and filters that it does not know GitHub takes no notice; inputs and outputs that
-//! nobody declares are empty; a job for a runner that GitHub has no more waits for a day.
+//! Other faults are taken, and told as warnings: a condition with text beside its `${{ }}` is a text then,
+//! and a text always holds; of events, types and filters that it does not know GitHub takes no notice; inputs
+//! and outputs that nobody declares are empty; a job for a runner that GitHub has no more waits for a day.
 //!
-//! People see: `Invalid workflow file`, `Unrecognized named-value: 'secrets'. Located at position 1 within expression`,
-//! `Unexpected value ''`, `Unexpected symbol: '"main"'`, `The identifier 'v1.2' is invalid`, `Required property is
-//! missing: type`, ``you may only define one of `branches` and `branches-ignore` for a single event``, `creates a
-//! cycle in the dependency graph`.
+//! People see: `Invalid workflow file`, `Unrecognized named-value: 'secrets'. Located at position 1 within
+//! expression`, `Unexpected value ''`, `Unexpected symbol: '"main"'`, `The identifier 'v1.2' is invalid`,
+//! `Required property is missing: type`, ``you may only define one of `branches` and `branches-ignore` for a
+//! single event``, `creates a cycle in the dependency graph`.
 //!
 //! ## Bad
 //! ```yaml
@@ -32,7 +32,7 @@
 use tiphys_diag::{Severity, Span};
 use tiphys_graph::{
     Files,
-    tools::{Script, pipelines::Format, node_span},
+    tools::{Script, node_span, pipelines::Format},
 };
 
 use crate::{
@@ -89,7 +89,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// Whether an expression is the value of a variable that a script of the file asks for emptiness, or gives a default.
+/// Whether an expression is the value of a variable that a script of the file asks for emptiness, or gives a
+/// default.
 fn is_asked_for(files: &Files, span: &Span) -> bool {
     let Some(text) = files.text(&span.file) else { return false };
     let line = text.lines().nth(span.start.line.max(1) as usize - 1).unwrap_or_default();

@@ -1,15 +1,17 @@
 //! # A pipeline's file does not parse, or refers to what is not there
 //!
 //! A workflow of GitHub Actions or a `.gitlab-ci.yml` that is no YAML does not run at all: no job starts, no
-//! image is built, and nothing but a red mark on each commit says so. Most often a block scalar (`run: |`) ends
-//! early, because a line of the script, such as the body of a here-document, is not indented as far as the
-//! block. The same happens where a job needs a job that does not exist, where a step has both `uses` and `run`,
-//! or where a local action is not there; in GitLab where a job's stage is not declared, or a job needs one of a later
-//! stage; in an action of several steps where one that runs a script does not say in which shell.
+//! image is built, and nothing but a red mark on each commit says so. Most often a block scalar (`run: |`)
+//! ends early, because a line of the script, such as the body of a here-document, is not indented as far as
+//! the block. The same happens where a job needs a job that does not exist, where a step has both `uses` and
+//! `run`, or where a local action is not there; in GitLab where a job's stage is not declared, or a job needs
+//! one of a later stage; in an action of several steps where one that runs a script does not say in which
+//! shell.
 //!
 //! People see: `could not find expected ':'`, `Invalid workflow file`, `This workflow graph cannot be shown`,
-//! `Job 'x' depends on unknown job 'y'`, `Can't find 'action.yml', 'action.yaml' or 'Dockerfile'`, `Required property
-//! is missing: shell`, `chosen stage does not exist; available stages are .pre, build, test, deploy, .post`.
+//! `Job 'x' depends on unknown job 'y'`, `Can't find 'action.yml', 'action.yaml' or 'Dockerfile'`, `Required
+//! property is missing: shell`, `chosen stage does not exist; available stages are .pre, build, test, deploy,
+//! .post`.
 //!
 //! ## Bad
 //! ```yaml
@@ -36,9 +38,8 @@ use tiphys_diag::{Diagnostic, Severity, Span};
 use tiphys_graph::{
     Files,
     tools::{
-        Script,
+        Script, node_span,
         pipelines::{self, Format, Pipeline},
-        node_span,
     },
 };
 use tiphys_value::Location;
@@ -421,8 +422,8 @@ fn finding(span: Span, message: &str, label: &str) -> Finding {
     Finding::new(RULE.incident, diagnostic)
 }
 
-/// The steps and jobs that the expressions of a text ask for: `steps` or `needs`, the name, the line from 1. An
-/// expression that cannot be read is told of elsewhere.
+/// The steps and jobs that the expressions of a text ask for: `steps` or `needs`, the name, the line from 1.
+/// An expression that cannot be read is told of elsewhere.
 fn referenced_names(text: &str, is_condition: bool) -> Vec<(String, String, u32)> {
     let mut parts = expression::parts(text).unwrap_or_default();
     if is_condition && parts.is_empty() {

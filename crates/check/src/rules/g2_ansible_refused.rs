@@ -1,8 +1,8 @@
 //! # What Ansible refuses when it gets there
 //!
-//! A task with two modules is refused before anything runs. A role of another name than its folder, a handler that is
-//! notified by another name than it has, and a template that is not where the role keeps its templates end the run in the
-//! middle: what came before is done, the rest is not.
+//! A task with two modules is refused before anything runs. A role of another name than its folder, a handler
+//! that is notified by another name than it has, and a template that is not where the role keeps its
+//! templates end the run in the middle: what came before is done, the rest is not.
 //!
 //! People see: `conflicting action statements: shell, copy`, `the role 'dockr' was not found`,
 //! `The requested handler 'restart kubelet' was not found`, `Could not find or access 'kubeadm.conf.j2'`.
@@ -72,7 +72,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// The modules that come with Ansible and that people write without their collection, as far as tasks use them much.
+/// The modules that come with Ansible and that people write without their collection, as far as tasks use
+/// them much.
 const MODULES: [&str; 34] = [
     "apt",
     "apt_key",

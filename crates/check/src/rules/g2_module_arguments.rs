@@ -1,8 +1,9 @@
 //! # Arguments that an Ansible module does not take, or lacks
 //!
-//! A module refuses an argument that it does not know, and runs only with those that it has to have. Both are seen when the
-//! run comes to the task: what came before it is done, the rest is not. Told are the modules that come with Ansible and
-//! those of `kubernetes.core`; of unknown arguments those that are nearly one that the module takes.
+//! A module refuses an argument that it does not know, and runs only with those that it has to have. Both are
+//! seen when the run comes to the task: what came before it is done, the rest is not. Told are the modules
+//! that come with Ansible and those of `kubernetes.core`; of unknown arguments those that are nearly one that
+//! the module takes.
 //!
 //! People see: `Unsupported parameters for (copy) module: destination`, `missing required arguments: dest`.
 //!
@@ -71,7 +72,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// The arguments of the module that a task means, if it is one of those that are known, and not the repository's own.
+/// The arguments of the module that a task means, if it is one of those that are known, and not the
+/// repository's own.
 fn arguments(files: &Files, task: &Task) -> Option<&'static [Argument]> {
     let module = task.module();
     let is_own = || {

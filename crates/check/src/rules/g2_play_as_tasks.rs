@@ -1,8 +1,9 @@
 //! # A playbook is used as a task list, or the reverse
 //!
-//! `import_tasks` and `include_tasks` want a file that is a list of tasks; `import_playbook` wants one that is a
-//! list of plays. A play (`hosts:` with `tasks:`) that is read as a task has two action statements, and the run
-//! ends before the first task of the whole playbook; the other way round a task is a play without hosts.
+//! `import_tasks` and `include_tasks` want a file that is a list of tasks; `import_playbook` wants one that
+//! is a list of plays. A play (`hosts:` with `tasks:`) that is read as a task has two action statements, and
+//! the run ends before the first task of the whole playbook; the other way round a task is a play without
+//! hosts.
 //!
 //! People see: `conflicting action statements: hosts, tasks`, `'x' is not a valid attribute for a Play`,
 //! `Could not find or access 'x.yml'`.
@@ -73,8 +74,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// A playbook, or the tasks of a role or of another file, that is no YAML: told by its first lines, by its folder, and by who
-/// includes it.
+/// A playbook, or the tasks of a role or of another file, that is no YAML: told by its first lines, by its
+/// folder, and by who includes it.
 fn unreadable(files: &Files, path: &Arc<str>, is_included: bool) -> Option<Diagnostic> {
     let is_role = is_included || is_of_role(path);
     let text = files.text(path)?;

@@ -1,8 +1,8 @@
 //! # Controllers make cloud resources that Terraform does not know
 //!
 //! An Ingress or a Service of type LoadBalancer makes a controller create load balancers, target groups and
-//! security groups in the cloud. Terraform, which made the network, knows none of them: once the cluster is gone,
-//! nobody deletes them, and the network cannot be deleted either.
+//! security groups in the cloud. Terraform, which made the network, knows none of them: once the cluster is
+//! gone, nobody deletes them, and the network cannot be deleted either.
 //!
 //! People see: `VPC has dependencies and cannot be deleted`, `DependencyViolation`.
 //!

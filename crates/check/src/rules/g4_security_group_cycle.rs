@@ -1,10 +1,10 @@
 //! # Security groups that refer to each other through inline rules
 //!
 //! A rule that stands inside an `aws_security_group` makes the whole group depend on the groups that the rule
-//! names. Two groups that name each other so can be neither created nor deleted: Terraform finds the cycle when
-//! it plans. Where only one of the two rules is inline and the other one is a resource of its own on a group
-//! with inline rules, the two ways overwrite each other at every apply, and the rules that are left keep the
-//! groups from being deleted.
+//! names. Two groups that name each other so can be neither created nor deleted: Terraform finds the cycle
+//! when it plans. Where only one of the two rules is inline and the other one is a resource of its own on a
+//! group with inline rules, the two ways overwrite each other at every apply, and the rules that are left
+//! keep the groups from being deleted.
 //!
 //! People see: `Error: Cycle: aws_security_group.control, aws_security_group.node`,
 //! `DependencyViolation: resource sg-… has a dependent object`.

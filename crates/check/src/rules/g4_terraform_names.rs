@@ -1,8 +1,9 @@
 //! # A Terraform module refers to what it does not have
 //!
-//! A variable, local value or resource that no file of the folder declares; an argument that a module of the repository does
-//! not take, or one that it must be given; an output that it does not have; a folder that is not there. Terraform refuses the
-//! whole of it before it plans – nearly always after something was renamed in one of two places.
+//! A variable, local value or resource that no file of the folder declares; an argument that a module of the
+//! repository does not take, or one that it must be given; an output that it does not have; a folder that is
+//! not there. Terraform refuses the whole of it before it plans – nearly always after something was renamed
+//! in one of two places.
 //!
 //! People see: `Error: Reference to undeclared input variable`, `Error: Reference to undeclared resource`,
 //! `Error: Unsupported argument`, `Error: Missing required argument`, `Error: Unsupported attribute`,
@@ -76,7 +77,7 @@ struct UndeclaredName {
     what: String,
     name: String,
     span: Span,
-    /// What is there and is nearly called so.
+    /// What is there and is similarly named.
     nearest: Option<String>,
 }
 
@@ -139,7 +140,8 @@ impl<'a> Module<'a> {
         terraform.modules().into_iter().map(of).collect()
     }
 
-    /// What a reference names that the module does not have, as Terraform says it, and what is nearly called so.
+    /// What a reference names that the module does not have, as Terraform says it, and what is similarly
+    /// named.
     fn missing_name(&self, reference: &Reference) -> Option<(&'static str, String, Option<String>)> {
         let steps: Vec<&str> = reference.path.iter().map(|step| step.trim()).collect();
         let (what, name) = match steps.as_slice() {
@@ -245,7 +247,8 @@ fn calls(
     let outputs: BTreeSet<&str> =
         of_kind("output").filter_map(|block| Some(block.labels.first()?.as_str())).collect();
     let mut seen = BTreeSet::new();
-    // Whether a call has an output is seen when the value is made, which `try` catches; whether there is such a call is not.
+    // Whether a call has an output is seen when the value is made, which `try` catches; whether there is such
+    // a call is not.
     for reference in caller.blocks.iter().flat_map(|block| read(block)).filter(|it| !it.is_tried) {
         let [root, of, output, ..] = reference.path.as_slice() else { continue };
         let output = output.trim();

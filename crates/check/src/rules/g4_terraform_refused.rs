@@ -1,10 +1,11 @@
 //! # What Terraform refuses before it plans
 //!
-//! All files of a folder are one module. A variable, output, local value, resource or module that two blocks of it
-//! define stops the plan; so does a function that reads a file that is not there, or a default of a variable that
-//! speaks of another one, or a block that belongs into another one (`lifecycle`), or a resource for an alias of a provider
-//! that the module neither configures nor declares among its `configuration_aliases`. The classics are two branches that add the same output, and a manifest that moved while
-//! `file("${path.module}/…")` stayed.
+//! All files of a folder are one module. A variable, output, local value, resource or module that two blocks
+//! of it define stops the plan; so does a function that reads a file that is not there, or a default of a
+//! variable that speaks of another one, or a block that belongs into another one (`lifecycle`), or a resource
+//! for an alias of a provider that the module neither configures nor declares among its
+//! `configuration_aliases`. The classics are two branches that add the same output, and a manifest that moved
+//! while `file("${path.module}/…")` stayed.
 //!
 //! People see: `Error: Duplicate output definition`, `Error: Duplicate resource "aws_eip" configuration`,
 //! `Error: Invalid function argument: no file exists at "…"`, `Error: Variables not allowed`,
@@ -22,7 +23,8 @@
 //! output "node_ip" { value = aws_eip.node.public_ip }
 //! ```
 //! ## When to suppress
-//! Where only one of the two files is there when Terraform runs, or something else makes the file that is read.
+//! Where only one of the two files is there when Terraform runs, or something else makes the file that is
+//! read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -94,8 +96,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// Whether a file is there instead of another one: much of what it defines, or all of it, the other defines too. Each is
-/// then a module of its own, or only one of them is put in place.
+/// Whether a file is there instead of another one: much of what it defines, or all of it, the other defines
+/// too. Each is then a module of its own, or only one of them is put in place.
 fn is_alternative(known: usize, all: usize) -> bool {
     const MANY: usize = 4;
     (known == all && all > 1) || (known >= MANY && known * 3 >= all)
@@ -156,8 +158,8 @@ fn misplaced_block(block: &Block) -> Option<Finding> {
     Some(Finding::new(RULE.incident, diagnostic).likely())
 }
 
-/// A description of a security group with a character that AWS does not take: nothing but these is allowed (EC2 API,
-/// `CreateSecurityGroup`), and a dash that an editor made longer is none of them.
+/// A description of a security group with a character that AWS does not take: nothing but these is allowed
+/// (EC2 API, `CreateSecurityGroup`), and a dash that an editor made longer is none of them.
 fn description(block: &Block) -> Option<Finding> {
     const KINDS: [&str; 4] = [
         "aws_security_group",
@@ -183,7 +185,8 @@ fn description(block: &Block) -> Option<Finding> {
     Some(Finding::new(RULE.incident, diagnostic))
 }
 
-/// A name of a Kubernetes object that the API server does not take: a subdomain of RFC 1123, as those of most kinds are.
+/// A name of a Kubernetes object that the API server does not take: a subdomain of RFC 1123, as those of most
+/// kinds are.
 fn object_name(block: &Block) -> Option<Finding> {
     const KINDS: [&str; 12] = [
         "config_map",
@@ -219,8 +222,8 @@ fn object_name(block: &Block) -> Option<Finding> {
     Some(Finding::new(RULE.incident, diagnostic))
 }
 
-/// Resources of a module for an alias of a provider that nothing in the module knows (Terraform docs, "Providers Within
-/// Modules").
+/// Resources of a module for an alias of a provider that nothing in the module knows (Terraform docs,
+/// "Providers Within Modules").
 fn provider_aliases(blocks: &[&Block], report: &mut Report) {
     let mut known: BTreeSet<(&str, &str)> = BTreeSet::new();
     for block in blocks {

@@ -1,10 +1,11 @@
 //! # A file that Terraform cannot read
 //!
-//! Terraform reads every `.tf` file of a folder before it does anything. One that does not parse stops the plan, and
-//! with it the pipeline. The classic is the syntax of old versions for a variable by itself: `${var.name}` without
-//! quotes.
+//! Terraform reads every `.tf` file of a folder before it does anything. One that does not parse stops the
+//! plan, and with it the pipeline. The classic is the syntax of old versions for a variable by itself:
+//! `${var.name}` without quotes.
 //!
-//! People see: `Error: Invalid expression`, `Error: Argument or block definition required`, `Error: Invalid character`.
+//! People see: `Error: Invalid expression`, `Error: Argument or block definition required`, `Error: Invalid
+//! character`.
 //!
 //! ## Bad
 //! ```hcl

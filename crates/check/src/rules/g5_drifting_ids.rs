@@ -1,8 +1,9 @@
 //! # One fact of the cloud stands in several places, with different values
 //!
-//! Ids of the cloud (VPC, account, hosted zone) are copied into values, annotations and scripts. When the thing is
-//! rebuilt, its id changes, and one of the copies is forgotten: a controller then looks for load balancers in a
-//! network that is gone. Such an id should come from where it is made: an output of Terraform, a parameter store.
+//! Ids of the cloud (VPC, account, hosted zone) are copied into values, annotations and scripts. When the
+//! thing is rebuilt, its id changes, and one of the copies is forgotten: a controller then looks for load
+//! balancers in a network that is gone. Such an id should come from where it is made: an output of Terraform,
+//! a parameter store.
 //!
 //! People see: `vpc-08049a4dd788790fa does not exist`, `couldn't find subnets`, `AccessDenied` for a role of
 //! another account.

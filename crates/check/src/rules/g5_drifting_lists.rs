@@ -1,15 +1,16 @@
 //! # A list of subnets or security groups holds one that the others do not know
 //!
-//! Lists of subnets and security groups are copied into annotations of Services and Ingresses, into the values of
-//! controllers, and into `terraform.tfvars`. When one of them is made anew, its id changes; a list in which it was
-//! forgotten names some that are there and one that is gone.
+//! Lists of subnets and security groups are copied into annotations of Services and Ingresses, into the
+//! values of controllers, and into `terraform.tfvars`. When one of them is made anew, its id changes; a list
+//! in which it was forgotten names some that are there and one that is gone.
 //!
-//! People see: `InvalidSubnetID.NotFound: The subnet ID 'subnet-0a1…' does not exist`, `couldn't auto-discover subnets`,
-//! `InvalidGroup.NotFound: The security group 'sg-0f9…' does not exist`; a load balancer without an address.
+//! People see: `InvalidSubnetID.NotFound: The subnet ID 'subnet-0a1…' does not exist`, `couldn't
+//! auto-discover subnets`, `InvalidGroup.NotFound: The security group 'sg-0f9…' does not exist`; a load
+//! balancer without an address.
 //!
 //! ## Bad
-//! `alb.ingress.kubernetes.io/subnets: subnet-0aa…, subnet-0bb…` in an Ingress, and in `terraform.tfvars` of the same
-//! environment `public_subnets = ["subnet-0aa…", "subnet-0cc…"]`.
+//! `alb.ingress.kubernetes.io/subnets: subnet-0aa…, subnet-0bb…` in an Ingress, and in `terraform.tfvars` of
+//! the same environment `public_subnets = ["subnet-0aa…", "subnet-0cc…"]`.
 //! ## Good
 //! Subnets found by their tags (`kubernetes.io/role/elb`), or one list that the others refer to.
 //!
@@ -131,8 +132,8 @@ fn spelling(key: &str) -> String {
     last.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// The one id of a list that is not in another list, which has the rest of it and as many: a list of Terraform, or one
-/// under the same key.
+/// The one id of a list that is not in another list, which has the rest of it and as many: a list of
+/// Terraform, or one under the same key.
 fn forgotten<'a>(list: &'a List, mut others: impl Iterator<Item = &'a List>) -> Option<(&'a str, &'a List)> {
     others.find_map(|other| {
         let is_comparable = other.is_terraform || (other.key == list.key && !list.key.is_empty());

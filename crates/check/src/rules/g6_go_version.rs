@@ -1,8 +1,8 @@
 //! # A module needs a newer Go than its image has
 //!
 //! The `go` line of go.mod names the oldest Go that may build the module. The images of Docker's library set
-//! `GOTOOLCHAIN=local`: they do not fetch a newer one, and the build ends. Before 1.21 the line was a hint; but those versions
-//! cannot read one with a patch number, such as `go 1.22.1`.
+//! `GOTOOLCHAIN=local`: they do not fetch a newer one, and the build ends. Before 1.21 the line was a hint;
+//! but those versions cannot read one with a patch number, such as `go 1.22.1`.
 //!
 //! People see: `go: go.mod requires go >= 1.24.0 (running go 1.22.12; GOTOOLCHAIN=local)`,
 //! `go: errors parsing go.mod: invalid go version '1.22.1': must match format 1.23`.

@@ -1,7 +1,8 @@
 //! # A package lacks the script, or the lock file, that its pipeline asks for
 //!
-//! `npm run NAME` ends the build when `package.json` has no such script – nearly always after one was renamed. The action
-//! `setup-node` with `cache` ends it when the repository has no lock file to make the key of.
+//! `npm run NAME` ends the build when `package.json` has no such script – nearly always after one was
+//! renamed. The action `setup-node` with `cache` ends it when the repository has no lock file to make the key
+//! of.
 //!
 //! People see: `npm error Missing script: "start:prod"`, `Dependencies lock file is not found in …`.
 //!
@@ -23,10 +24,10 @@ use tiphys_diag::{Diagnostic, Severity, Span};
 use tiphys_graph::{
     Files,
     tools::{
-        pipelines::{self, Format, Pipeline},
         docker,
         node::{self, Package, upwards},
         node_span, parse_shell,
+        pipelines::{self, Format, Pipeline},
     },
 };
 use tiphys_yaml::Node;

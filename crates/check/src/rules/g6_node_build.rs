@@ -1,12 +1,13 @@
 //! # A Node.js build lacks a file that its tools insist on
 //!
-//! `npm ci` refuses to run without `package-lock.json`. TypeScript knows `import.meta.env` only where the types
-//! of Vite are referred to, usually from `vite-env.d.ts`. ESLint from version 9 on reads `eslint.config.js` and no
-//! longer `.eslintrc`. `tsc -p FILE` needs the file. Each of them ends the image build or the pipeline.
+//! `npm ci` refuses to run without `package-lock.json`. TypeScript knows `import.meta.env` only where the
+//! types of Vite are referred to, usually from `vite-env.d.ts`. ESLint from version 9 on reads
+//! `eslint.config.js` and no longer `.eslintrc`. `tsc -p FILE` needs the file. Each of them ends the image
+//! build or the pipeline.
 //!
-//! People see: `npm ci can only install with an existing package-lock.json`,
-//! `Property 'env' does not exist on type 'ImportMeta'`, `ESLint couldn't find an eslint.config.(js|mjs|cjs) file`,
-//! `error TS5058: The specified path does not exist: 'tsconfig.build.json'`.
+//! People see: `npm ci can only install with an existing package-lock.json`, `Property 'env' does not exist
+//! on type 'ImportMeta'`, `ESLint couldn't find an eslint.config.(js|mjs|cjs) file`, `error TS5058: The
+//! specified path does not exist: 'tsconfig.build.json'`.
 //!
 //! ## Bad
 //! A `Dockerfile` with `RUN npm ci` in a folder with `package.json` and no `package-lock.json`.
@@ -88,8 +89,8 @@ fn clean_installs(context: &Context<'_>, packages: &BTreeMap<String, Package>) -
     found
 }
 
-/// The package that a Dockerfile copies, if no lock may be meant: the build context is the Dockerfile's folder or
-/// one above it.
+/// The package that a Dockerfile copies, if no lock may be meant: the build context is the Dockerfile's
+/// folder or one above it.
 fn copied_package(files: &Files, path: &Arc<str>, packages: &BTreeMap<String, Package>) -> Option<String> {
     let text = files.text(path)?;
     let copies =

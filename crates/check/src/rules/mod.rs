@@ -298,8 +298,8 @@ pub const ALL: &[&Rule] = &[
     &g7_order_drift::RULE,
 ];
 
-/// The rules that judge a cluster as a whole, and nothing of how Argo CD fills it: they are asked of the clusters of Flux,
-/// too.
+/// The rules that judge a cluster as a whole, and nothing of how Argo CD fills it: they are asked of the
+/// clusters of Flux, too.
 pub(crate) const OF_CLUSTERS: &[&Rule] = &[
     &a2_eviction_blocked::RULE,
     &b3_two_owners::RULE,

@@ -26,8 +26,8 @@ pub fn restricting_policies(network: &Network, judgement: &Judgement) -> String 
     }
 }
 
-/// Says how bad it is. Where another environment of the repository lets the same packet pass, its policies are about a
-/// cluster like that one, and who reads it wants to know which is meant.
+/// Says how bad it is. Where another environment of the repository lets the same packet pass, its policies
+/// are about a cluster like that one, and who reads it wants to know which is meant.
 pub fn with_severity(
     context: &Context<'_>,
     network: &Network,

@@ -1,6 +1,6 @@
 //! What the webhook of cert-manager refuses in Certificates and issuers, in its words (cert-manager,
-//! `internal/apis/certmanager/validation`). Only what is certain from the object alone; forms of names and addresses are
-//! left to it.
+//! `internal/apis/certmanager/validation`). Only what is certain from the object alone; forms of names and
+//! addresses are left to it.
 
 use tiphys_gocompat::time::Duration;
 use tiphys_value::{FieldPath, ObjectExt, Value};
@@ -68,7 +68,8 @@ fn is_set(value: &Value, key: &str) -> bool {
     }
 }
 
-/// Whether a field that the schema asks for is there with nothing in it; one that is missing the schema refuses.
+/// Whether a field that the schema asks for is there with nothing in it; one that is missing the schema
+/// refuses.
 fn is_empty(value: &Value, key: &str) -> bool {
     value.get(key).and_then(Value::as_str) == Some("")
 }

@@ -1,5 +1,5 @@
-//! Charts that are not in the repository, wherever they are named: by Applications, by charts, by kustomizations and by
-//! HelmReleases, each with the values that it is given.
+//! Charts that are not in the repository, wherever they are named: by Applications, by charts, by
+//! kustomizations and by HelmReleases, each with the values that it is given.
 
 use std::{collections::HashMap, sync::Arc};
 

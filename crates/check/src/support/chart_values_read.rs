@@ -25,8 +25,8 @@ pub struct Reads {
 }
 
 impl Reads {
-    /// What the chart of a folder reads; `None` if that cannot be told: it hands on all values, calls what it does not
-    /// define, or has no templates.
+    /// What the chart of a folder reads; `None` if that cannot be told: it hands on all values, calls what it
+    /// does not define, or has no templates.
     pub fn from_chart(files: &Files, folder: &str) -> Option<Self> {
         let chart = tiphys_yaml::from_yaml(&files.text(&format!("{folder}/Chart.yaml"))?).ok()?;
         let below = format!("{folder}/");

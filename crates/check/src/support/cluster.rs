@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiphys_graph::{App, Object, Outcome, Owner, Survey, ObjectScope};
+use tiphys_graph::{App, Object, ObjectScope, Outcome, Owner, Survey};
 use tiphys_schema::Catalog;
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
@@ -105,7 +105,8 @@ impl<'a> Cluster<'a> {
             || self.released.iter().any(is_begun)
     }
 
-    /// Whether a Service is Argo CD's own, which who installed it made, and nothing that is seen brings Argo CD.
+    /// Whether a Service is Argo CD's own, which who installed it made, and nothing that is seen brings Argo
+    /// CD.
     pub fn belongs_to_argocd(&self, namespace: &str, name: &str) -> bool {
         const SERVICES: [&str; 5] = [
             "argocd-applicationset-controller",
@@ -184,8 +185,8 @@ fn is_open(object: &Value) -> bool {
         && DECIDING.iter().filter_map(|path| object.at(path)).any(|it| it.to_string().contains(VARIABLE))
 }
 
-/// The namespace that all of what is seen of an Application lies in: a kustomization may set another one than the
-/// Application's, and what is not seen goes there, too.
+/// The namespace that all of what is seen of an Application lies in: a kustomization may set another one than
+/// the Application's, and what is not seen goes there, too.
 fn sole_namespace(survey: &Survey, app: &App) -> Option<String> {
     let own = survey.objects.iter().filter(|it| it.owner == Owner::App(app.id));
     let mut namespaces: BTreeSet<&str> = own.map(|it| it.key.namespace.as_str()).collect();
@@ -199,7 +200,8 @@ fn declared(app: &App) -> (&str, &str) {
     (app.declared.location.file.as_ref(), app.name())
 }
 
-/// Whether an object may be why there is one of this name: a controller makes others from it, and it holds the name.
+/// Whether an object may be why there is one of this name: a controller makes others from it, and it holds
+/// the name.
 pub fn may_make(object: &Object, name: &str) -> bool {
     let mut texts = BTreeSet::new();
     makes_objects(object) && {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use tiphys_expr::cel::Rules;
-use tiphys_graph::{Object, Survey, ObjectScope};
+use tiphys_graph::{Object, ObjectScope, Survey};
 use tiphys_schema::{ErrorKind, ErrorList, FieldError, StructuralSchema, crd_version_schema};
 use tiphys_value::{GroupKind, GroupVersionKind, ObjectExt, Value};
 
@@ -64,8 +64,8 @@ struct DefinitionCandidate<'a> {
 }
 
 impl DefinitionCandidate<'_> {
-    /// Whether it may be meant for an object that no Application reaches: not one for what else, such as another
-    /// cluster, the repository holds in a folder of its own.
+    /// Whether it may be meant for an object that no Application reaches: not one for what else, such as
+    /// another cluster, the repository holds in a folder of its own.
     fn is_near(&self, object: &Object) -> bool {
         let top = |path: &str| path.split('/').next().map(str::to_owned);
         object.environment.is_some()
@@ -95,8 +95,8 @@ impl<'a> Definitions<'a> {
         Self { by_kind, schemas: Mutex::default(), shipped: Mutex::default() }
     }
 
-    /// The schemas that may be meant for an object: those of its own cluster, else all that are near, else what is
-    /// known of the kind.
+    /// The schemas that may be meant for an object: those of its own cluster, else all that are near, else
+    /// what is known of the kind.
     pub fn schemas(&self, object: &Object, gvk: &GroupVersionKind) -> Vec<Arc<Custom>> {
         let Some(known) = self.by_kind.get(&gvk.group_kind()) else {
             return self.shipped(gvk).into_iter().collect();

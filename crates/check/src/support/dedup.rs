@@ -6,8 +6,8 @@ use tiphys_diag::Diagnostic;
 
 use crate::{Finding, Report};
 
-/// The same findings, those that say the same of one place as one: several Applications lead to one line. They are
-/// in order.
+/// The same findings, those that say the same of one place as one: several Applications lead to one line.
+/// They are in order.
 pub fn by_place(findings: Vec<Finding>) -> Vec<Finding> {
     let mut left: Vec<(Finding, usize)> = Vec::new();
     for finding in findings {

@@ -45,7 +45,8 @@ pub fn source(spec: &ApplicationSpec, at: usize) -> FieldPath {
     }
 }
 
-/// The edit that puts another text in the place of a field, if the file that is the object's own wrote it last.
+/// The edit that puts another text in the place of a field, if the file that is the object's own wrote it
+/// last.
 pub fn rewrite(object: &Object, field: &FieldPath, span: Span, text: &str) -> Option<Edit> {
     let origin = object.rendered.origins.lookup(field).first()?;
     (origin.kind == OriginKind::Manifest).then(|| Edit { span, replacement: text.to_owned() })

@@ -1,5 +1,5 @@
-//! What counts of what the API server says of an object in a file that nothing renders. Most such files are applied by
-//! hand, as they are; others are patches, forms, or bases that something completes first.
+//! What counts of what the API server says of an object in a file that nothing renders. Most such files are
+//! applied by hand, as they are; others are patches, forms, or bases that something completes first.
 
 use tiphys_graph::{Object, Survey};
 use tiphys_vfs::{base_name, parent};
@@ -76,8 +76,8 @@ fn has_its_pods(object: &Object) -> bool {
     has_labels && has_images
 }
 
-/// Whether a message says that a whole section is missing, as patches leave out what they do not change: a field that is
-/// not inside of a list, or the image of a container, which a patch calls by its name alone.
+/// Whether a message says that a whole section is missing, as patches leave out what they do not change: a
+/// field that is not inside of a list, or the image of a container, which a patch calls by its name alone.
 fn lacks_a_section(message: &str) -> bool {
     let Some((_, refusal)) = message.split_once(" is invalid: ") else { return false };
     let field = refusal.split(": ").next().unwrap_or(refusal);

@@ -6,7 +6,8 @@ use tiphys_vfs::{is_below, join, normalize};
 
 use super::placeholders;
 
-/// The folder that a Kustomization of Flux builds; `None` of anything else, and where somebody has still to say it.
+/// The folder that a Kustomization of Flux builds; `None` of anything else, and where somebody has still to
+/// say it.
 pub fn built_folder(object: &Object) -> Option<String> {
     let is_kustomization =
         object.key.group == "kustomize.toolkit.fluxcd.io" && object.key.kind == "Kustomization";
@@ -42,7 +43,8 @@ impl Flux {
         Self { patches, targets }
     }
 
-    /// Whether Flux applies an object: nothing of Argo CD's reaches it, and the repository tells Flux what to build.
+    /// Whether Flux applies an object: nothing of Argo CD's reaches it, and the repository tells Flux what to
+    /// build.
     pub fn applies(&self, object: &Object) -> bool {
         self.patches.is_some() && matches!(object.owner, Owner::Unit(_))
     }

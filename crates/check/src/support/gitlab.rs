@@ -32,8 +32,8 @@ const STAGES: [&str; 3] = ["build", "test", "deploy"];
 /// The stage of a job that names none.
 const DEFAULT_STAGE: &str = "test";
 
-/// What is wrong with the file of the repository's own pipeline. What an included file brings is not known, and whoever
-/// includes a file knows more than the file says.
+/// What is wrong with the file of the repository's own pipeline. What an included file brings is not known,
+/// and whoever includes a file knows more than the file says.
 pub(crate) fn faults(pipeline: &Pipeline) -> Vec<WorkflowFault<'_>> {
     let [root] = pipeline.roots() else { return Vec::new() };
     if pipeline.file.as_ref() != ".gitlab-ci.yml" || root.get("include").is_some() {

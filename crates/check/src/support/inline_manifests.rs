@@ -3,7 +3,8 @@
 use tiphys_value::{FieldPath, Segment, Value};
 use tiphys_yaml::{Content, Node};
 
-/// The fields that a kind does not have; none if something else is wrong, which placeholders may be to blame for.
+/// The fields that a kind does not have; none if something else is wrong, which placeholders may be to blame
+/// for.
 pub fn unknown_fields(ty: tiphys_schema::TypeRef<'_>, value: &mut Value) -> Vec<String> {
     tiphys_schema::decode(ty, value)
         .map_or_else(|_| tiphys_schema::prune_unknown(ty, value), |it| it.unknown_fields)

@@ -1,5 +1,5 @@
-//! What is known of kinds whose definitions a repository does not hold: the fields of widely used operators' custom
-//! resources, so that a slip in them is found without the cluster.
+//! What is known of kinds whose definitions a repository does not hold: the fields of widely used operators'
+//! custom resources, so that a slip in them is found without the cluster.
 
 use std::sync::LazyLock;
 

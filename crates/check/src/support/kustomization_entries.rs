@@ -1,5 +1,5 @@
-//! Entries of kustomizations that lead nowhere. The build tells of the first fault only, and of none where something
-//! out of reach is named before it.
+//! Entries of kustomizations that lead nowhere. The build tells of the first fault only, and of none where
+//! something out of reach is named before it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,8 +58,8 @@ pub fn dangling(files: &Files) -> Vec<Dangling> {
     found
 }
 
-/// Whether a kustomization names its own files as they are named from a folder above: something moves it up there before
-/// it is built.
+/// Whether a kustomization names its own files as they are named from a folder above: something moves it up
+/// there before it is built.
 pub fn is_moved(files: &Files, file: &str) -> bool {
     let folder = parent(file).unwrap_or_default();
     let Some(content) = files.text(file).and_then(|text| tiphys_yaml::from_yaml(&text).ok()) else {
@@ -82,8 +82,8 @@ fn is_behind_link(files: &Files, path: &str, may_be_folder: bool) -> bool {
     tree.is_file(path) || (may_be_folder && tree.is_dir(path) && holds_kustomization())
 }
 
-/// The entries that another tool completes before anything is built: the same text leads nowhere in many kustomizations,
-/// to more than one place, and somewhere in none.
+/// The entries that another tool completes before anything is built: the same text leads nowhere in many
+/// kustomizations, to more than one place, and somewhere in none.
 pub fn left_to_others(files: &Files) -> BTreeSet<String> {
     const MANY: usize = 5;
     let mut by_entry: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What is told where an object names another that is not there, and one is that is nearly called so.
+//! What is told where an object names another that is not there, and one is that is similarly named.
 
 use tiphys_graph::Object;
 use tiphys_value::FieldPath;
@@ -14,7 +14,7 @@ pub struct Misnamed<'a> {
     pub name: &'a str,
     /// Where it stands in the object that says it.
     pub path: &'a FieldPath,
-    /// What is nearly called so.
+    /// What is similarly named.
     pub meant: &'a Object,
 }
 

@@ -1,4 +1,5 @@
-//! Fields that policies of the repository fill in when objects are created, before anything else looks at them.
+//! Fields that policies of the repository fill in when objects are created, before anything else looks at
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,8 @@ enum Sets {
     Anything,
 }
 
-/// What mutating policies set, by the kinds that they are about, in small letters: a kind, or its plural; `*` stands for all.
+/// What mutating policies set, by the kinds that they are about, in small letters: a kind, or its plural; `*`
+/// stands for all.
 pub struct Mutations(BTreeMap<String, Vec<Sets>>);
 
 impl Mutations {

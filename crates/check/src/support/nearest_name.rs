@@ -9,7 +9,8 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     Some(best.1)
 }
 
-/// How many characters have to be changed, added, removed or exchanged with their neighbours; long texts count as far apart.
+/// How many characters have to be changed, added, removed or exchanged with their neighbours; long texts
+/// count as far apart.
 fn distance(a: &str, b: &str) -> usize {
     const LONGEST: usize = 128;
     match [a, b].iter().any(|text| text.chars().count() > LONGEST) {

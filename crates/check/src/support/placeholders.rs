@@ -2,8 +2,8 @@
 
 use tiphys_value::Value;
 
-/// Whether a text of a value is a placeholder: `${NAME}`, `{{ name }}`, `<path:…>`, `<NAME>`, `$(name)`, `ENC[…]`,
-/// `ref+…`.
+/// Whether a text of a value is a placeholder: `${NAME}`, `{{ name }}`, `<path:…>`, `<NAME>`, `$(name)`,
+/// `ENC[…]`, `ref+…`.
 pub fn has_placeholder(value: &Value) -> bool {
     has_placeholder_within(value, 0)
 }

@@ -47,8 +47,8 @@ pub fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The pods that an object makes. What an Application renders and the engine never applies, such as the tests of a chart,
-/// makes none.
+/// The pods that an object makes. What an Application renders and the engine never applies, such as the tests
+/// of a chart, makes none.
 pub fn pod_of(object: &Object) -> Option<Pod<'_>> {
     if object.environment.is_some() && is_ignored(object.value()) {
         return None;

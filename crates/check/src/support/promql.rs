@@ -1,6 +1,6 @@
-//! What can be told of a PromQL expression from its signs alone: brackets and texts that do not end, signs that are none
-//! of the language, operators without anything behind them (Prometheus docs, "Querying basics" and "Operators"). The
-//! parser for Rust that there is depends on a crate that nobody maintains any more.
+//! What can be told of a PromQL expression from its signs alone: brackets and texts that do not end, signs
+//! that are none of the language, operators without anything behind them (Prometheus docs, "Querying basics"
+//! and "Operators"). The parser for Rust that there is depends on a crate that nobody maintains any more.
 
 /// A sign of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

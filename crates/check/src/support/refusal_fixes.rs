@@ -42,7 +42,8 @@ pub fn find(
     Some((format!("say `namespace: {namespace}`"), vec![edit]))
 }
 
-/// The namespace of a subject that names none: the only one in which the repository makes its service account.
+/// The namespace of a subject that names none: the only one in which the repository makes its service
+/// account.
 fn namespace_of_subject(survey: &Survey, object: &Object, subject: &FieldPath) -> Option<(String, Edit)> {
     let named = subject.get(object.value())?;
     if text(named, "kind") != "ServiceAccount" {

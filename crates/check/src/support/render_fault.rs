@@ -60,7 +60,8 @@ impl RenderFault {
     }
 }
 
-/// A text with the names of the objects that kustomize prints in it: what a Secret holds has no place in a report.
+/// A text with the names of the objects that kustomize prints in it: what a Secret holds has no place in a
+/// report.
 fn without_objects(text: &str) -> String {
     const START: &str = "{\"apiVersion\":";
     let mut left = String::new();

@@ -54,8 +54,8 @@ impl Wanted {
     }
 }
 
-/// The edits that write a field, or all that a map of texts holds, as what it is to be; none where something is left, or a
-/// template writes it.
+/// The edits that write a field, or all that a map of texts holds, as what it is to be; none where something
+/// is left, or a template writes it.
 pub fn rewrite(survey: &Survey, object: &Object, field: &FieldPath, wanted: Wanted) -> Vec<Edit> {
     let Some(value) = field.get(object.value()) else { return Vec::new() };
     let wrong: Vec<FieldPath> = match value {

@@ -14,7 +14,8 @@ pub fn selects(service: &Object, pod: &Pod<'_>) -> bool {
         && selector.iter().all(|(key, value)| pod.label(key) == Some(value) || is_given(pod, key, value))
 }
 
-/// Whether a StatefulSet's controller gives one of its pods a label: its name, which ends in a number, or the number.
+/// Whether a StatefulSet's controller gives one of its pods a label: its name, which ends in a number, or the
+/// number.
 fn is_given(pod: &Pod<'_>, key: &str, value: &str) -> bool {
     let number = match key {
         "statefulset.kubernetes.io/pod-name" => {

@@ -36,8 +36,8 @@ fn covers(rule: &IgnoreDifference, object: &Object) -> bool {
         && fits(&rule.namespace, &object.key.namespace)
 }
 
-/// The edit that adds a sync option to an Application which is declared in a file of its own; nothing where a template or a
-/// generator makes it.
+/// The edit that adds a sync option to an Application which is declared in a file of its own; nothing where a
+/// template or a generator makes it.
 pub fn add_sync_option(survey: &Survey, app: &App, option: &str) -> Vec<Edit> {
     if matches!(app.declaration, Declaration::Set(_)) {
         return Vec::new();

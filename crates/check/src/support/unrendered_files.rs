@@ -36,8 +36,8 @@ pub fn is_from_unused_chart(survey: &Survey, object: &Object) -> bool {
     matches!(object.owner, Owner::Unit(unit) if survey.units[unit.0].kind == UnitKind::Chart)
 }
 
-/// Whether an object comes from the default values of a chart that no Application reaches, itself or through Applications that
-/// this chart declares: what everybody has to give is empty in them.
+/// Whether an object comes from the default values of a chart that no Application reaches, itself or through
+/// Applications that this chart declares: what everybody has to give is empty in them.
 pub fn is_under_unused_chart(survey: &Survey, object: &Object) -> bool {
     let Owner::App(id) = object.owner else { return is_from_unused_chart(survey, object) };
     let mut top = survey.app(id);
@@ -59,14 +59,15 @@ pub fn is_listed_resource(survey: &Survey, file: &str) -> bool {
         .any(|kustomization| lists(survey, &kustomization, name))
 }
 
-/// Whether an object is a part that the engine merges on the server's side into what another writer made: it asks for
-/// server-side apply and for no validation (Argo CD docs, "Sync Options", Server-Side Apply).
+/// Whether an object is a part that the engine merges on the server's side into what another writer made: it
+/// asks for server-side apply and for no validation (Argo CD docs, "Sync Options", Server-Side Apply).
 pub fn is_merged_in(survey: &Survey, object: &Object) -> bool {
     sync_options::is_on(survey, object, "ServerSideApply")
         && sync_options::has_option(survey, object, "Validate", "false")
 }
 
-/// Whether an object has nothing but its metadata: who merges on the server's side adds these to what another made.
+/// Whether an object has nothing but its metadata: who merges on the server's side adds these to what another
+/// made.
 pub fn is_bare(object: &Object) -> bool {
     let keys = object.value().as_object().into_iter().flat_map(|map| map.keys());
     keys.into_iter().all(|key| matches!(key.as_str(), "apiVersion" | "kind" | "metadata"))

@@ -1,4 +1,5 @@
-//! What was put away: folders whose files nobody applies as they are, and files that are made when they are needed.
+//! What was put away: folders whose files nobody applies as they are, and files that are made when they are
+//! needed.
 
 use tiphys_diag::Severity;
 use tiphys_gocompat::glob::doublestar;
@@ -25,7 +26,8 @@ pub fn is_in_unused_folder(path: &str) -> bool {
         || READ_BY_TESTS.iter().any(|folder| path.contains(folder))
 }
 
-/// Files that say that what lies beside them and below is test data: of Kyverno's command line, Chainsaw and KUTTL.
+/// Files that say that what lies beside them and below is test data: of Kyverno's command line, Chainsaw and
+/// KUTTL.
 const OF_TESTS: [&str; 4] =
     ["chainsaw-test.yaml", "chainsaw-test.yml", "kyverno-test.yaml", "kuttl-test.yaml"];
 
@@ -78,8 +80,8 @@ pub fn weigh(survey: &Survey, findings: &mut [Finding]) {
     }
 }
 
-/// Whether all Applications of a name stand where things were put away, and nothing renders them; of several, that which
-/// a file declares counts.
+/// Whether all Applications of a name stand where things were put away, and nothing renders them; of several,
+/// that which a file declares counts.
 fn is_left_alone(survey: &Survey, aside: &Aside<'_>, name: &str, file: &str) -> bool {
     let named = || survey.apps.iter().filter(|app| app.name() == name);
     let is_own = |app: &&App| app.declared.location.file.as_ref() == file;
@@ -103,8 +105,8 @@ fn is_rendered(survey: &Survey, set: &Set) -> bool {
     })
 }
 
-/// Whether a file that is not there is one that Git is told to ignore, so that something makes it when it is needed
-/// (gitignore(5)).
+/// Whether a file that is not there is one that Git is told to ignore, so that something makes it when it is
+/// needed (gitignore(5)).
 pub fn is_ignored(files: &Files, path: &str) -> bool {
     let mut ignored = false;
     let folders = std::iter::once("").chain(path.match_indices('/').map(|(at, _)| &path[..at]));

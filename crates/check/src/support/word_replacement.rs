@@ -8,8 +8,8 @@ use tiphys_value::FieldPath;
 
 use crate::{Confidence, Finding, Fix};
 
-/// Gives the findings that another word would mend the patch that writes it. Where the word does not stand in the file as it
-/// is read, but is put together by a template, or stands there twice, there is none.
+/// Gives the findings that another word would mend the patch that writes it. Where the word does not stand in
+/// the file as it is read, but is put together by a template, or stands there twice, there is none.
 pub fn patches(files: &Files, findings: &mut [Finding]) {
     for finding in findings.iter_mut().filter(|finding| finding.fix.is_none()) {
         let Some(respelling) = &finding.respelling else { continue };
@@ -23,7 +23,8 @@ pub fn patches(files: &Files, findings: &mut [Finding]) {
     }
 }
 
-/// The same finding, mended by another word where a field of an object stands, if it stands there as it is read.
+/// The same finding, mended by another word where a field of an object stands, if it stands there as it is
+/// read.
 pub fn with_replacement(
     survey: &Survey,
     object: &Object,
@@ -41,7 +42,8 @@ pub fn with_replacement(
     }
 }
 
-/// The edit of the only place that says a word: from where a span begins to the end of the line, or in all of the line.
+/// The edit of the only place that says a word: from where a span begins to the end of the line, or in all of
+/// the line.
 fn edit(files: &Files, span: &Span, wrong: &str, meant: &str) -> Option<Edit> {
     let text = files.text(&span.file)?;
     let line = text.lines().nth(span.start.line.max(1) as usize - 1)?;

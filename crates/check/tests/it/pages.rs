@@ -1,4 +1,5 @@
-//! The committed pages of the rules say what the rules say. `TIPHYS_BLESS=1` (or `cargo xtask docs`) writes them.
+//! The committed pages of the rules say what the rules say. `TIPHYS_BLESS=1` (or `cargo xtask docs`) writes
+//! them.
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 

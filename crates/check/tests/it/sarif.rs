@@ -1,6 +1,6 @@
-//! What SARIF 2.1.0 allows, as far as it is written here: every object has only fields that its kind has, those that it
-//! must have, and values of their types. Held against the findings of all fragments. (The official schema, which is
-//! not part of this repository, takes the same output.)
+//! What SARIF 2.1.0 allows, as far as it is written here: every object has only fields that its kind has,
+//! those that it must have, and values of their types. Held against the findings of all fragments. (The
+//! official schema, which is not part of this repository, takes the same output.)
 
 use std::{fs, sync::Arc};
 

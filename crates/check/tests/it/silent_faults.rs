@@ -407,7 +407,8 @@ fn one_duration_in_two_spellings_is_the_same_object() {
 
 #[test]
 fn where_an_entry_is_declared_says_which_cluster_it_is_of() {
-    // Nothing in the repository applies what lies in clusters/prod, so that each Kustomization there is an entry.
+    // Nothing in the repository applies what lies in clusters/prod, so that each Kustomization there is an
+    // entry.
     let part = |name: &str, folder: &str| {
         format!(
             "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: {name}, namespace: flux-system}}\nspec:\n  path: ./platform/{folder}/overlays/prod\n  targetNamespace: {name}\n  sourceRef: {{kind: GitRepository, name: flux-system}}\n"

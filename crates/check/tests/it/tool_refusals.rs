@@ -1,4 +1,5 @@
-//! What templates, modules of Terraform and playbooks hold that their programs refuse, each beside a good one.
+//! What templates, modules of Terraform and playbooks hold that their programs refuse, each beside a good
+//! one.
 
 use std::sync::Arc;
 

@@ -38,8 +38,11 @@ impl Selection {
             return Ok(named);
         }
         let found = self.filter.choose(session.list().await?)?;
-        let ids: Vec<AppId> =
-            found.iter().map(AppId::from_object).filter(|id| named.is_empty() || named.contains(id)).collect();
+        let ids: Vec<AppId> = found
+            .iter()
+            .map(AppId::from_object)
+            .filter(|id| named.is_empty() || named.contains(id))
+            .collect();
         if ids.is_empty() {
             return Err(WrongUse("no Application fits the selector".into()).into());
         }

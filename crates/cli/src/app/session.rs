@@ -7,7 +7,7 @@ use tiphys_cluster::{Cluster, ClusterError, PatchType, Report, Resource};
 use tiphys_model::{Application, names};
 use tiphys_value::{GroupVersionKind, ObjectExt, Value, json};
 
-use super::{consent::NamedBy, name_suggestions::similar, cluster_choice::Target};
+use super::{cluster_choice::Target, consent::NamedBy, name_suggestions::similar};
 use crate::{exit::WrongUse, local_clusters::Served};
 
 /// The name under which the commands write.
@@ -27,7 +27,8 @@ pub struct Session {
     pub namespace: String,
     /// The repository that a `tiphys up` serves, if the cluster is one's.
     pub repository: Option<Served>,
-    /// The kubeconfig of the cluster, if it is a `tiphys up`'s: it stands for every destination that has none of its own.
+    /// The kubeconfig of the cluster, if it is a `tiphys up`'s: it stands for every destination that has none
+    /// of its own.
     pub twin: Option<PathBuf>,
     apps: Resource,
 }
@@ -54,8 +55,8 @@ impl AppId {
     }
 }
 
-/// The operation of a JSON patch that puts a value in its place as it is: a merge patch takes the nulls in one, as Helm's
-/// values may have, for removals.
+/// The operation of a JSON patch that puts a value in its place as it is: a merge patch takes the nulls in
+/// one, as Helm's values may have, for removals.
 pub fn put(path: &str, value: Value) -> Value {
     json!({"op": "add", "path": path, "value": value})
 }

@@ -46,8 +46,8 @@ pub fn conditions(app: &Application) -> String {
     if kinds.is_empty() { "<none>".into() } else { kinds.join(",") }
 }
 
-/// Why an Application is not as it should be, in brackets: its first condition, else how its operation failed, else the
-/// first of its objects that is not Healthy. Nothing if none of them says a word.
+/// Why an Application is not as it should be, in brackets: its first condition, else how its operation
+/// failed, else the first of its objects that is not Healthy. Nothing if none of them says a word.
 pub fn because(app: &Application) -> String {
     let status = &app.status;
     let condition = status.conditions.iter().find(|it| it.kind.is_error()).map(|it| it.message.clone());

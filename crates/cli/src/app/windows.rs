@@ -11,7 +11,8 @@ use tiphys_value::GroupVersionKind;
 
 use super::session::{AppId, Session};
 
-/// Refuses a sync that somebody asks for while the windows of the project are closed, as Argo CD's API server does.
+/// Refuses a sync that somebody asks for while the windows of the project are closed, as Argo CD's API server
+/// does.
 ///
 /// # Errors
 /// They are closed, or cannot be read.

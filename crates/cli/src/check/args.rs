@@ -35,8 +35,8 @@ pub struct Args {
     /// Fetch nothing: charts and repositories that are not in the cache are not seen.
     #[arg(long)]
     pub offline: bool,
-    /// The Kubernetes minor version that the objects are for, such as 1.34: APIs that it serves are not told of as
-    /// removed, and charts are rendered for it.
+    /// The Kubernetes minor version that the objects are for, such as 1.34: APIs that it serves are not told
+    /// of as removed, and charts are rendered for it.
     #[arg(long, value_name = "VERSION")]
     pub kubernetes_version: Option<KubernetesVersion>,
     /// The form of the output.
@@ -54,8 +54,8 @@ pub struct Args {
     /// Write the findings into the file of --baseline, as known from now on.
     #[arg(long, requires = "baseline")]
     pub write_baseline: bool,
-    /// A file with the clusters that ApplicationSets may name: their Secrets, or a YAML list of {name, server,
-    /// labels}.
+    /// A file with the clusters that ApplicationSets may name: their Secrets, or a YAML list of {name,
+    /// server, labels}.
     #[arg(long, value_name = "FILE")]
     pub clusters: Option<PathBuf>,
     /// Apply the fixes that are proven: with them the finding is gone and no other has come.

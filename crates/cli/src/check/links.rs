@@ -1,4 +1,5 @@
-//! Places in a terminal's output as links to the files (OSC 8 of the terminals that know it; others show the text).
+//! Places in a terminal's output as links to the files (OSC 8 of the terminals that know it; others show the
+//! text).
 
 use std::{fmt::Write as _, path::Path};
 

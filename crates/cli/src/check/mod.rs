@@ -64,7 +64,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     check.finish(&round)?;
     let is_bad = |fault: &Diagnostic| fault.severity >= round.threshold;
-    let failed = check.displayed(&round).findings().next().is_some() || round.checked.faults.iter().any(is_bad);
+    let failed =
+        check.displayed(&round).findings().next().is_some() || round.checked.faults.iter().any(is_bad);
     if failed && !args.write_baseline { Err(Reported.into()) } else { Ok(()) }
 }
 

@@ -51,8 +51,8 @@ impl Reader {
         self.repository.root.as_deref()
     }
 
-    /// What the repository says in a tree, its own or one made from it, and what to keep for the next time; something may
-    /// be kept from the last time.
+    /// What the repository says in a tree, its own or one made from it, and what to keep for the next time;
+    /// something may be kept from the last time.
     pub fn survey(&self, tree: Arc<dyn FileTree>, kept: &Kept) -> (Survey, Kept) {
         let progress = Progress::new();
         let asked = Asked {

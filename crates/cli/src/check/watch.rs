@@ -14,12 +14,12 @@ use super::{Check, Round};
 /// Editors write in several steps, which follow each other at once.
 const QUIET: Duration = Duration::from_millis(5);
 
-/// Checks, and again whenever files change, until interrupted. Only what depends on those files is read and rendered
-/// again.
+/// Checks, and again whenever files change, until interrupted. Only what depends on those files is read and
+/// rendered again.
 ///
 /// # Errors
-/// The folder cannot be watched or the first round not be made; what goes wrong later is printed, and the next edit
-/// awaited.
+/// The folder cannot be watched or the first round not be made; what goes wrong later is printed, and the
+/// next edit awaited.
 pub fn follow(check: &Check<'_>) -> anyhow::Result<()> {
     let root = check.reader.root().context("--watch needs a folder, not an address")?;
     let (sender, edits) = channel();

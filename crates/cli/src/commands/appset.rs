@@ -14,7 +14,7 @@ use tiphys_graph::Options;
 use tiphys_value::{GroupVersionKind, ObjectExt, Value, json};
 
 use crate::{
-    app::{desired::settings_of, session::Session, cluster_choice::Target},
+    app::{cluster_choice::Target, desired::settings_of, session::Session},
     dump,
     exit::{Reported, WrongUse},
     generators,
@@ -85,8 +85,8 @@ struct Input {
     /// file.
     #[arg(long, value_name = "PATH_OR_URL")]
     repo: Option<String>,
-    /// A file with the clusters that generators may name: their Secrets, or a YAML list of {name, server, labels}; by
-    /// default those whose Secrets the repository holds (generate) or the cluster has (preview).
+    /// A file with the clusters that generators may name: their Secrets, or a YAML list of {name, server,
+    /// labels}; by default those whose Secrets the repository holds (generate) or the cluster has (preview).
     #[arg(long, value_name = "FILE")]
     clusters: Option<PathBuf>,
     /// Take the commits that revisions name, not the files as they are.

@@ -14,8 +14,8 @@ use tiphys_worker::Limits;
 
 use crate::{child_processes, duration, endpoints, exit::WrongUse, up::Signals};
 
-/// What nobody asked for in this time is kept in less memory: short beside the work on one Application, so that those that
-/// are done make room for the next.
+/// What nobody asked for in this time is kept in less memory: short beside the work on one Application, so
+/// that those that are done make room for the next.
 const REST_AFTER: Duration = Duration::from_secs(10);
 
 /// Run the engine on a cluster: the Applications, ApplicationSets and AppProjects in it
@@ -61,8 +61,9 @@ pub struct Args {
     /// Address of /metrics, /healthz, /readyz and, for Git hosts, /api/webhook; port 0 takes a free one.
     #[arg(long, default_value = "0.0.0.0:8082", value_name = "ADDRESS")]
     metrics: SocketAddr,
-    /// Answer Argo CD's command line in core mode in the place of the repo-server at this address of loopback, as a rule
-    /// 127.0.0.1:8081: it is reached by forwarding a port to the Pod, and asks for no login.
+    /// Answer Argo CD's command line in core mode in the place of the repo-server at this address of
+    /// loopback, as a rule 127.0.0.1:8081: it is reached by forwarding a port to the Pod, and asks for no
+    /// login.
     #[arg(long, value_name = "ADDRESS", value_parser = loopback)]
     repo_server: Option<SocketAddr>,
     /// The same in the place of Redis, as a rule 127.0.0.1:6379.
@@ -71,12 +72,13 @@ pub struct Args {
     /// How many Applications are worked on at once.
     #[arg(long, default_value_t = 16, value_name = "N")]
     workers: usize,
-    /// How many processes render, each within limits of the kernel, so that a chart that fills the memory or does not
-    /// end is the error of its Application alone; by default one for each processor, 0 renders in the controller.
+    /// How many processes render, each within limits of the kernel, so that a chart that fills the memory or
+    /// does not end is the error of its Application alone; by default one for each processor, 0 renders in
+    /// the controller.
     #[arg(long, value_name = "N")]
     render_processes: Option<usize>,
-    /// Memory that one of these processes may take, in MiB; by default 1024, or less where all of them together would
-    /// take more than half of what the container has.
+    /// Memory that one of these processes may take, in MiB; by default 1024, or less where all of them
+    /// together would take more than half of what the container has.
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(64..1 << 20))]
     render_memory: Option<u64>,
     /// Processor time that one rendering may take.
@@ -277,8 +279,8 @@ fn renderers(args: &Args) -> anyhow::Result<Option<Renderers>> {
     Ok(Some(Renderers(Arc::new(child_processes::workers(limits, most)?))))
 }
 
-/// The memory of one of some processes that render, in bytes, in a container that has so much: whoever goes over that
-/// ends all processes in it.
+/// The memory of one of some processes that render, in bytes, in a container that has so much: whoever goes
+/// over that ends all processes in it.
 fn memory_of_each(container: Option<u64>, processes: usize) -> u64 {
     const LEAST: u64 = 192 << 20;
     let most = Limits::default().memory;

@@ -38,8 +38,8 @@ pub struct Args {
     /// Look for Applications in this folder or file of the repository only.
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
-    /// A file with the clusters that ApplicationSets may name: their Secrets, or a YAML list of {name, server,
-    /// labels}.
+    /// A file with the clusters that ApplicationSets may name: their Secrets, or a YAML list of {name,
+    /// server, labels}.
     #[arg(long, value_name = "FILE")]
     clusters: Option<PathBuf>,
     /// The form of the output.
@@ -81,7 +81,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let survey = read(args).map_err(|error| WrongUse(format!("{error:#}")))?;
     let (edges, order) = (Edges::from_survey(&survey), Order::from_survey(&survey));
     let environments = (0..survey.environments.len()).map(EnvironmentId);
-    let plans: Vec<Plan> = environments.map(|id| Plan::for_environment(&survey, &edges, &order, id)).collect();
+    let plans: Vec<Plan> =
+        environments.map(|id| Plan::for_environment(&survey, &edges, &order, id)).collect();
     if plans.is_empty() {
         eprintln!("there are no Applications here");
         out_of_reach(&survey).iter().for_each(|why| eprintln!("note: {why}"));

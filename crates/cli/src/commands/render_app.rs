@@ -31,8 +31,8 @@ const ONWARD: &str = " > app.yaml && tiphys render app app.yaml --repo .";
 pub struct Args {
     /// A file with one Application or several, a folder with such files, or - for the standard input.
     file: PathBuf,
-    /// Folder of the repository that the Application means; by default the Git work tree of the file, or of the working
-    /// directory.
+    /// Folder of the repository that the Application means; by default the Git work tree of the file, or of
+    /// the working directory.
     #[arg(long, value_name = "DIR")]
     repo: Option<PathBuf>,
     /// Take the commits that `targetRevision` names, not the files as they are.
@@ -105,8 +105,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     if is_sound { Ok(()) } else { Err(Reported.into()) }
 }
 
-/// Renders one Application without a cluster, under the settings of an installation. An empty version is the newest that
-/// charts are rendered for.
+/// Renders one Application without a cluster, under the settings of an installation. An empty version is the
+/// newest that charts are rendered for.
 fn render_one(
     app: &Application,
     repositories: &Repositories,
@@ -134,7 +134,8 @@ struct Declared {
     apps: Vec<Value>,
     /// Whether all of them can be read.
     is_sound: bool,
-    /// The addresses that are taken to be this repository's, which the Applications that charts render may show alone.
+    /// The addresses that are taken to be this repository's, which the Applications that charts render may
+    /// show alone.
     given: Vec<String>,
 }
 

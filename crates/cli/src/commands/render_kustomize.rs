@@ -17,7 +17,8 @@ use tiphys_vfs::{DiskTree, FileTree};
 #[derive(Debug, clap::Args)]
 #[command(args_override_self = true)]
 pub struct Args {
-    /// Folder with a kustomization file, or the address of one in a Git repository (`https://host/org/repo//folder?ref=v1`).
+    /// Folder with a kustomization file, or the address of one in a Git repository
+    /// (`https://host/org/repo//folder?ref=v1`).
     #[arg(default_value = ".")]
     dir: PathBuf,
     /// Which files a kustomization may name: those below its own folder, or any.
@@ -38,18 +39,20 @@ pub struct Args {
     /// Write to this file instead of stdout.
     #[arg(long, short)]
     output: Option<String>,
-    /// Order of the objects where the kustomization has no `sortOptions`; kustomize advises to write these instead.
+    /// Order of the objects where the kustomization has no `sortOptions`; kustomize advises to write these
+    /// instead.
     #[arg(long, value_enum, hide = true)]
     reorder: Option<Order>,
-    /// Label every object with `app.kubernetes.io/managed-by`; kustomize advises to write `buildMetadata` instead.
+    /// Label every object with `app.kubernetes.io/managed-by`; kustomize advises to write `buildMetadata`
+    /// instead.
     #[arg(long, hide = true)]
     enable_managedby_label: bool,
     #[command(flatten)]
     idle: Idle,
 }
 
-/// Flags of `kustomize build` that change nothing here: charts are rendered without another program, and which functions
-/// run, and how, says --allow-function alone.
+/// Flags of `kustomize build` that change nothing here: charts are rendered without another program, and
+/// which functions run, and how, says --allow-function alone.
 #[derive(Debug, clap::Args)]
 struct Idle {
     #[arg(long, hide = true)]
@@ -124,7 +127,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         );
     }
     let given = args.dir.to_str().and_then(RepoUrl::parse);
-    // A repository that is named here may be a folder of this machine; one that a kustomization names may not.
+    // A repository that is named here may be a folder of this machine; one that a kustomization names may
+    // not.
     let fetcher = match &given {
         Some(url) => crate::fetch::fetcher_for(&url.clone_url(), args.offline),
         None => crate::fetch::fetcher(args.offline),
@@ -171,8 +175,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A folder of this machine. Bases may lie anywhere above it, so the tree is the whole disk; what may be read of it is the
-/// load restrictor's business.
+/// A folder of this machine. Bases may lie anywhere above it, so the tree is the whole disk; what may be read
+/// of it is the load restrictor's business.
 fn on_disk(dir: &Path) -> anyhow::Result<(Arc<dyn FileTree>, String)> {
     let dir = resolve(dir)?;
     let dir = dir.to_str().context("the folder's path is not UTF-8")?.trim_start_matches('/');
@@ -219,8 +223,8 @@ fn first_missing(path: &Path) -> PathBuf {
     at
 }
 
-/// The folder in which the program runs, as a path of the tree that is the whole disk: places below it are shown
-/// without it.
+/// The folder in which the program runs, as a path of the tree that is the whole disk: places below it are
+/// shown without it.
 fn here() -> String {
     let here = std::env::current_dir().unwrap_or_default();
     format!("{}/", here.to_string_lossy().trim_matches('/'))

@@ -27,8 +27,8 @@ pub struct Args {
     /// Address to serve the API on; port 0 takes a free one.
     #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDRESS")]
     listen: SocketAddr,
-    /// Write the kubeconfig into this file too once the cluster is ready; by default it is only in a folder of
-    /// your own, below $XDG_STATE_HOME or ~/.local/state.
+    /// Write the kubeconfig into this file too once the cluster is ready; by default it is only in a folder
+    /// of your own, below $XDG_STATE_HOME or ~/.local/state.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// Keep the cluster in this folder, and go on with it at the next start.
@@ -40,14 +40,16 @@ pub struct Args {
     /// The Kubernetes minor version to be, such as 1.34.
     #[arg(long, value_name = "VERSION")]
     kubernetes_version: Option<KubernetesVersion>,
-    /// The range that Services get their addresses from; one of IPv4. A cluster that is kept with --state keeps its own.
+    /// The range that Services get their addresses from; one of IPv4. A cluster that is kept with --state
+    /// keeps its own.
     #[arg(long, value_name = "CIDR")]
     service_cluster_ip_range: Option<ServiceNetwork>,
-    /// Load what `kubectl get -o yaml`, `kubectl cluster-info dump` or must-gather wrote: a file, a folder, or - for
-    /// the standard input.
+    /// Load what `kubectl get -o yaml`, `kubectl cluster-info dump` or must-gather wrote: a file, a folder,
+    /// or - for the standard input.
     #[arg(long, value_name = "DUMP", conflicts_with = "nodes")]
     from: Option<PathBuf>,
-    /// Call the webhooks outside of the cluster that a dump names. Each call carries an object, to wherever the dump says.
+    /// Call the webhooks outside of the cluster that a dump names. Each call carries an object, to wherever
+    /// the dump says.
     #[arg(long, requires = "from")]
     outbound: bool,
 }

@@ -100,7 +100,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     Ok(print(args.output, &text, &value)?)
 }
 
-/// Why an Application is not known: it is left out, or there is none, perhaps because something does not render.
+/// Why an Application is not known: it is left out, or there is none, perhaps because something does not
+/// render.
 fn not_there(app: &str, survey: &Survey) -> String {
     if let Some(folder) = survey.notices.iter().find_map(|notice| notice.leaves_out(app)) {
         return format!(

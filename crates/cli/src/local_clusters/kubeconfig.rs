@@ -7,11 +7,13 @@ use serde_json::Value;
 
 use crate::exit::WrongUse;
 
-/// What a cluster of our own needs. Anything else leads to a program, to another file or through another machine.
+/// What a cluster of our own needs. Anything else leads to a program, to another file or through another
+/// machine.
 const CLUSTER_FIELDS: [&str; 2] = ["server", "certificate-authority-data"];
 const USER_FIELDS: [&str; 1] = ["token"];
 
-/// Refuses a kubeconfig that was found, and not named, unless all it can do is speak to an address of this machine.
+/// Refuses a kubeconfig that was found, and not named, unless all it can do is speak to an address of this
+/// machine.
 ///
 /// # Errors
 /// The reason.
@@ -47,12 +49,13 @@ pub fn refuse_unsafe(file: &Path, server: &str) -> anyhow::Result<()> {
 fn is_of_this_machine(server: &str) -> bool {
     let Ok(uri) = server.parse::<http::Uri>() else { return false };
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
-    // The unspecified address is where a cluster listens for all; whoever connects to it reaches this machine.
+    // The unspecified address is where a cluster listens for all; whoever connects to it reaches this
+    // machine.
     host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback() || ip.is_unspecified())
 }
 
-/// Refuses to write over a file that holds something else than the kubeconfig of an embedded cluster, and takes an old one
-/// of those away: nobody shall take it for that of the next cluster.
+/// Refuses to write over a file that holds something else than the kubeconfig of an embedded cluster, and
+/// takes an old one of those away: nobody shall take it for that of the next cluster.
 ///
 /// # Errors
 /// It holds something else, or cannot be read.

@@ -1,8 +1,8 @@
-//! The embedded clusters that run on this machine: where `tiphys up` and `tiphys twin` note them, and how other commands
-//! find the one of a folder.
+//! The embedded clusters that run on this machine: where `tiphys up` and `tiphys twin` note them, and how
+//! other commands find the one of a folder.
 //!
-//! The notes lie in a folder of the user's own and never in a working tree: whoever wrote a repository must not decide
-//! which cluster is spoken to, nor what a kubeconfig executes.
+//! The notes lie in a folder of the user's own and never in a working tree: whoever wrote a repository must
+//! not decide which cluster is spoken to, nor what a kubeconfig executes.
 
 mod kubeconfig;
 mod private;
@@ -58,7 +58,8 @@ pub struct LocalCluster {
 }
 
 impl LocalCluster {
-    /// Its kubeconfig, which holds an address of this machine and a token, and nothing that could be executed.
+    /// Its kubeconfig, which holds an address of this machine and a token, and nothing that could be
+    /// executed.
     pub fn kubeconfig(&self) -> PathBuf {
         self.folder.join(KUBECONFIG)
     }
@@ -138,10 +139,12 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// Takes the place of a cluster that is about to start, with the kubeconfig also in a file that the user named.
+    /// Takes the place of a cluster that is about to start, with the kubeconfig also in a file that the user
+    /// named.
     ///
     /// # Errors
-    /// One runs there already, the file holds somebody else's kubeconfig, or the user's folder cannot be used.
+    /// One runs there already, the file holds somebody else's kubeconfig, or the user's folder cannot be
+    /// used.
     pub fn open(purpose: Purpose, named: Option<&Path>) -> anyhow::Result<Self> {
         if let Some(file) = named {
             kubeconfig::refuse_foreign(file)?;

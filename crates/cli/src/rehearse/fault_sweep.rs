@@ -18,7 +18,7 @@ use super::{
     repair,
     report::{Ended, Exploration, Ranked, VERSION},
     subject::{Subject, targets},
-    text::{outages_by_object, object_name, time},
+    text::{object_name, outages_by_object, time},
 };
 
 /// How long each fault lasts.
@@ -50,7 +50,7 @@ pub fn explore(subject: &Subject, rules: Rules, most: usize) -> anyhow::Result<E
     Ok(Exploration { version: VERSION, without_faults, lasts_ms, ranking, left_out })
 }
 
-/// A fault from the beginning on. Nodes are lost, and the engine dies, in the midst of the work.
+/// A fault from the beginning on. Nodes are lost, and the engine dies, during the work.
 fn timed(text: String, fault: Fault, without: &Ended) -> Timed {
     match fault {
         Fault::Kill => Timed {

@@ -9,7 +9,8 @@ use super::{
     causes::hit_names,
     report::{Exploration, Report},
     text::{
-        self, assumed_lines, effect_lines, named, outages_by_object, short, object_name, some_of, time, verdict,
+        self, assumed_lines, effect_lines, named, object_name, outages_by_object, short, some_of, time,
+        verdict,
     },
 };
 

@@ -3,17 +3,17 @@
 mod args;
 mod causes;
 mod effects;
-mod fault_sweep;
 mod fault_file;
+mod fault_sweep;
 mod found;
 mod html;
 mod markdown;
-mod story_locations;
-mod play;
 mod network_rules;
+mod play;
 mod repair;
 mod report;
 mod save;
+mod story_locations;
 mod strict_world;
 mod subject;
 mod text;
@@ -107,7 +107,11 @@ fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
     };
     let change = brought.map(|brought| {
         let mut effects = Effects::between(&brought.story, &played.story);
-        story_locations::add_to_effects(&mut effects, subject.before().unwrap_or(&subject.plan), &subject.plan);
+        story_locations::add_to_effects(
+            &mut effects,
+            subject.before().unwrap_or(&subject.plan),
+            &subject.plan,
+        );
         let (base, head) = subject.names.clone();
         Change { base, head, before: Ended::from_story(&brought.story), effects }
     });

@@ -32,8 +32,9 @@ pub struct CutOff {
     pub flows: Vec<CutFlow>,
 }
 
-/// The pods whose probes are dropped; and those that cannot do without the API server, and whose way to it every CNI in
-/// question cuts: they end again and again. Where a CNI lets them through, or the repository does not settle it, nothing is taken to be wrong.
+/// The pods whose probes are dropped; and those that cannot do without the API server, and whose way to it
+/// every CNI in question cuts: they end again and again. Where a CNI lets them through, or the repository
+/// does not settle it, nothing is taken to be wrong.
 pub fn cut_off(plan: &Plan) -> CutOff {
     let mut cut = CutOff::default();
     if !has_policies(plan) {

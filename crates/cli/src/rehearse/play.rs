@@ -21,24 +21,23 @@ use super::{found::Found, network_rules, repair::CutFlow, strict_world};
 use crate::{
     ENGINE_NAMESPACE,
     up::{
-        extra_clusters::Beside,
-        bootstrap::{Install, without_settings},
-        service_network,
-        plan::{Plan, brings_settings, installed, is_led_to, rendered_classes},
-        progress::{Progress, rows_of},
         app_rows::{self, Row},
-        quiescence::Stillness,
+        bootstrap::{Install, without_settings},
+        extra_clusters::Beside,
         placeholder_kinds::When,
         placeholders::Placeholders,
-        sync_requests,
+        plan::{Plan, brings_settings, installed, is_led_to, rendered_classes},
+        progress::{Progress, rows_of},
+        quiescence::Stillness,
+        service_network, sync_requests,
     },
 };
 
-/// How long nothing may move before that is the end: longer than the longest pause of a kubelet or of the engine. It costs
-/// nothing where time is virtual.
+/// How long nothing may move before that is the end: longer than the longest pause of a kubelet or of the
+/// engine. It costs nothing where time is virtual.
 const QUIET: Duration = Duration::from_secs(6 * 60);
-/// How long a pod takes to start whose image is known to nobody, and how long a Job runs: about what they take on a real
-/// cluster, since time is virtual.
+/// How long a pod takes to start whose image is known to nobody, and how long a Job runs: about what they
+/// take on a real cluster, since time is virtual.
 const POD_START: Duration = Duration::from_secs(2);
 const JOB_RUN: Duration = Duration::from_secs(5);
 /// The zones of a cluster that is brought up, one for each node.
@@ -155,7 +154,8 @@ async fn add_beside(
     Ok(beside.notice())
 }
 
-/// Plays another state of the repository on clusters as they are. Must be called on a runtime of virtual time.
+/// Plays another state of the repository on clusters as they are. Must be called on a runtime of virtual
+/// time.
 ///
 /// # Errors
 /// The cluster cannot be set up.
@@ -352,11 +352,11 @@ impl Director {
         let Some(controller) = stage.engine() else { return Ok(Next::Wait(next_fault)) };
         let now = stage.site().now();
         let rows = rows_of(controller, &self.refused);
-        self.stillness.observe(&app_rows, now);
+        self.stillness.observe(&rows, now);
         if self.rules.sync_all {
-            self.sync_all(&app_rows, &stage.site().cluster()).await?;
+            self.sync_all(&rows, &stage.site().cluster()).await?;
         }
-        let progress = Progress { controller, rows: &app_rows, now, syncs_all: self.rules.sync_all };
+        let progress = Progress { controller, rows: &rows, now, syncs_all: self.rules.sync_all };
         let told = self.placeholders.stand_in(progress, &mut self.stillness).await;
         self.notices.extend(told);
         if next_fault.is_none() {
@@ -376,7 +376,7 @@ impl Director {
     }
 
     async fn sync_all(&mut self, rows: &[Row], cluster: &Cluster) -> anyhow::Result<()> {
-        for row in app_rows.iter().filter(|row| row.waits_for_a_person()) {
+        for row in rows.iter().filter(|row| row.waits_for_a_person()) {
             if self.asked.insert((row.namespace.clone(), row.name.clone(), row.revision.clone())) {
                 sync_requests::ask(cluster, row).await?;
             }

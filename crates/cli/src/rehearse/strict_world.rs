@@ -19,8 +19,8 @@ use crate::up::plan::Plan;
 /// Components that are the network of pods.
 const NETWORKS: [&str; 4] = ["aws-vpc-cni", "calico", "cilium", "flannel"];
 
-/// What registries answer: images that are known as withdrawn, and publishers from whom most workloads of the repository
-/// pull with a Secret.
+/// What registries answer: images that are known as withdrawn, and publishers from whom most workloads of the
+/// repository pull with a Secret.
 pub fn registries(plan: &Plan, seed: u64) -> Behaviours {
     let known = withdrawn_images().into_iter().map(|supply| {
         let pull = if supply.is_served { Pull::Works } else { Pull::NotFound };
@@ -56,7 +56,8 @@ fn pull_time(image: &str, seed: u64) -> Duration {
     Duration::from_millis(1000 + (hash >> 20) % 4000)
 }
 
-/// Host and publisher of images that at least two workloads pull with a Secret, and of three at most one without.
+/// Host and publisher of images that at least two workloads pull with a Secret, and of three at most one
+/// without.
 fn private_publishers(plan: &Plan) -> BTreeSet<String> {
     let (mut with, mut without): (BTreeMap<String, usize>, BTreeMap<String, usize>) = Default::default();
     let objects: Vec<&Value> = plan.rendered().map(|object| &object.value).collect();
@@ -116,8 +117,8 @@ fn publisher(image: &str) -> Option<String> {
     Some(format!("{host}/{publisher}"))
 }
 
-/// The network of pods, if a DaemonSet of the cluster is known to be it: without its pods nodes have none. That holds for
-/// changes only: a cluster that is brought up has some network before the engine can run.
+/// The network of pods, if a DaemonSet of the cluster is known to be it: without its pods nodes have none.
+/// That holds for changes only: a cluster that is brought up has some network before the engine can run.
 pub fn networks(snapshot: &Snapshot) -> Behaviours {
     let sets = snapshot.list(&ResourceId::new("apps", "daemonsets"), None);
     let networks = sets.map(|set| set.value()).filter(|set| is_network(set));

@@ -53,7 +53,8 @@ pub struct Repository {
     read: Mutex<Kept>,
 }
 
-/// The time that all Applications of a run see: two states of a repository are to differ in nothing but their files.
+/// The time that all Applications of a run see: two states of a repository are to differ in nothing but their
+/// files.
 static NOW: LazyLock<Timestamp> = LazyLock::new(Timestamp::now);
 
 /// How a repository is looked at by whoever runs it, or asks what of it would run.
@@ -136,7 +137,8 @@ impl Repository {
         })
     }
 
-    /// A repository without files beside its commits: the commit that was asked for, or its `HEAD`, is what is there.
+    /// A repository without files beside its commits: the commit that was asked for, or its `HEAD`, is what
+    /// is there.
     fn open_bare(given: &Given<'_>, repositories: Arc<Repositories>, folder: &Path) -> anyhow::Result<Self> {
         let bare = WorkingTree::open(folder)?;
         let checkout = bare.checkout(given.place, given.revision.unwrap_or("HEAD"))?;
@@ -154,8 +156,8 @@ impl Repository {
         survey
     }
 
-    /// What it says in a tree, its own or one made from it, and what to keep for the next time; something may be kept from
-    /// the last time.
+    /// What it says in a tree, its own or one made from it, and what to keep for the next time; something may
+    /// be kept from the last time.
     pub fn survey_of(&self, tree: Arc<dyn FileTree>, asked: &Asked<'_>, kept: &Kept) -> (Survey, Kept) {
         let checkouts = Checkouts::new(&self.repositories);
         let input = Input {
@@ -173,8 +175,8 @@ impl Repository {
         Survey::keeping(&input, kept)
     }
 
-    /// What stands in its files. Addresses that these, and what is declared elsewhere, show to mean it do so from then on;
-    /// what is to be told of that is returned too.
+    /// What stands in its files. Addresses that these, and what is declared elsewhere, show to mean it do so
+    /// from then on; what is to be told of that is returned too.
     pub fn declarations(&self, elsewhere: &[Value]) -> (Declarations, Option<String>) {
         let declarations = Declarations::of(self.tree.clone(), &self.folder);
         let adoption = declarations.adoption(elsewhere, &|url| self.repositories.is_own_address(url));
@@ -235,8 +237,8 @@ pub fn with_environment(survey: Survey) -> Result<Survey, WrongUse> {
     }
 }
 
-/// The files that were meant to declare Applications, sets or projects and cannot be read, each with why, and what else
-/// is left out for want of a name.
+/// The files that were meant to declare Applications, sets or projects and cannot be read, each with why, and
+/// what else is left out for want of a name.
 pub fn faults(survey: &Survey) -> Vec<String> {
     let was_to_declare = |file: &str| survey.files.text(file).is_some_and(|text| was_to_declare(&text));
     let files = survey.faults.iter().filter(|fault| was_to_declare(&fault.file));
@@ -252,8 +254,8 @@ pub fn notices(survey: &Survey) -> Vec<String> {
 
 /// The working tree that a folder is or lies in, the folder's path in it, and what was read of it.
 ///
-/// A folder of a larger repository may itself be the root that its Applications' paths count from: a copy of a
-/// repository, an example.
+/// A folder of a larger repository may itself be the root that its Applications' paths count from: a copy of
+/// a repository, an example.
 fn working_tree_of(folder: &Path) -> anyhow::Result<(Arc<WorkingTree>, String, Kept)> {
     let inner = || Ok((Arc::new(WorkingTree::open(folder)?), String::new(), Kept::default()));
     let Some(git_root) = WorkingTree::git_root(folder).filter(|root| root != folder) else { return inner() };

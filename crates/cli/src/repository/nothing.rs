@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use tiphys_graph::{Outcome, Survey, Unit, UnitKind};
 use tiphys_vfs::{base_name, parent};
 
-/// Other engines whose objects somebody may take for Applications: a mark of their files, and what they are called.
+/// Other engines whose objects somebody may take for Applications: a mark of their files, and what they are
+/// called.
 const OTHER_ENGINES: [(&str, &str); 5] = [
     ("toolkit.fluxcd.io/", "Flux"),
     ("fleet.cattle.io/", "Fleet"),

@@ -178,8 +178,8 @@ fn row(object: &Value, rollouts: &BTreeMap<(String, String), String>) -> Row {
     row
 }
 
-/// Since when all requests have been failing that an operation repeats of itself. Its waits do not tell: there are none
-/// while an attempt is being made.
+/// Since when all requests have been failing that an operation repeats of itself. Its waits do not tell:
+/// there are none while an attempt is being made.
 fn failing_since(state: &SyncState) -> Option<Time> {
     let repeated = state.extension.held.values().filter(|held| !held.blocked);
     repeated.map(|held| held.since).max_by_key(|since| since.timestamp())
@@ -356,8 +356,8 @@ fn without_details(message: &str, details: &BTreeSet<&str>) -> String {
     message.to_owned()
 }
 
-/// The objects that keep an Application from being green, one line each, and which one it is if its health is bad; not
-/// those whose wait is told of.
+/// The objects that keep an Application from being green, one line each, and which one it is if its health is
+/// bad; not those whose wait is told of.
 fn objects_out_of_place(app: &Application, waits: &[Wait]) -> Vec<(String, Option<ResourceKey>)> {
     let mut reasons = Vec::new();
     let awaited: BTreeSet<(&str, &str, &str)> = waits
@@ -443,8 +443,8 @@ impl Row {
             && self.phase.is_none_or(OperationPhase::is_completed)
     }
 
-    /// Whether its operation fails again and again: nothing but another attempt is to come, of the whole or of single
-    /// objects, and there were several.
+    /// Whether its operation fails again and again: nothing but another attempt is to come, of the whole or
+    /// of single objects, and there were several.
     pub fn fails_again_and_again(&self, now: Timestamp) -> bool {
         !self.waits.is_empty() && self.keeps_failing(now)
     }
@@ -460,8 +460,8 @@ impl Row {
             && (self.retries >= ENOUGH || self.failing_since.is_some_and(lasts))
     }
 
-    /// What of it is looked at to tell whether anything moves: that the same attempt is made again and again is no
-    /// move.
+    /// What of it is looked at to tell whether anything moves: that the same attempt is made again and again
+    /// is no move.
     pub fn at_rest(&self, now: Timestamp) -> Self {
         if !self.keeps_failing(now) {
             return self.clone();

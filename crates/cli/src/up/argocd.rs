@@ -1,5 +1,5 @@
-//! What Argo CD's command line in core mode looks for in a cluster: its settings, and ready Pods that it forwards ports to.
-//! Where nothing brings them, they are put there; the engine answers in them.
+//! What Argo CD's command line in core mode looks for in a cluster: its settings, and ready Pods that it
+//! forwards ports to. Where nothing brings them, they are put there; the engine answers in them.
 
 use std::sync::Arc;
 

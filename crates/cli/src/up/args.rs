@@ -34,19 +34,20 @@ pub struct Args {
     /// Know no other destination cluster than the embedded one's own address.
     #[arg(long)]
     pub respect_destinations: bool,
-    /// A file with clusters that ApplicationSets may select, beside those that the repository declares: their Secrets, or
-    /// a YAML list of {name, server, labels, annotations}. The embedded cluster stands for each of them.
+    /// A file with clusters that ApplicationSets may select, beside those that the repository declares: their
+    /// Secrets, or a YAML list of {name, server, labels, annotations}. The embedded cluster stands for each
+    /// of them.
     #[arg(long, value_name = "FILE")]
     pub clusters: Option<PathBuf>,
-    /// Sync Applications without an automated policy too, as a person would who presses the button: once for each
-    /// revision, without pruning.
+    /// Sync Applications without an automated policy too, as a person would who presses the button: once for
+    /// each revision, without pruning.
     #[arg(long)]
     pub sync_all: bool,
-    /// What stands in for what nothing in reach brings: definitions of custom resources, namespaces, projects,
-    /// classes of storage, runtimes and priorities, load balancers, nodes, issuers. With `always` also Secrets and
-    /// ConfigMaps that pods name, which people make by hand. With `never` waves also wait for Applications whose
-    /// sources cannot be had.
-    #[arg(long, value_enum, default_value_t = stand_ins::When::Auto, value_name = "WHEN")]
+    /// What stands in for what nothing in reach brings: definitions of custom resources, namespaces,
+    /// projects, classes of storage, runtimes and priorities, load balancers, nodes, issuers. With `always`
+    /// also Secrets and ConfigMaps that pods name, which people make by hand. With `never` waves also wait
+    /// for Applications whose sources cannot be had.
+    #[arg(long, value_enum, default_value_t = placeholder_kinds::When::Auto, value_name = "WHEN")]
     pub stand_ins: placeholder_kinds::When,
     /// How often a repository given by its address is asked for new commits.
     #[arg(long, default_value = "30s", value_parser = duration::parse, value_name = "DURATION")]
@@ -69,13 +70,13 @@ pub struct Args {
     /// The Kubernetes minor version to be, such as 1.34.
     #[arg(long, value_name = "VERSION")]
     pub kubernetes_version: Option<KubernetesVersion>,
-    /// Go by Argo CD's rules in place of Tiphys' safer ones: health of Applications counts only if a script gives them
-    /// one, waits have no end, failed syncs are repeated as often as Argo CD does.
+    /// Go by Argo CD's rules in place of Tiphys' safer ones: health of Applications counts only if a script
+    /// gives them one, waits have no end, failed syncs are repeated as often as Argo CD does.
     #[arg(long)]
     pub argo_cd: bool,
-    /// The range that Services get their addresses from; one of IPv4. If it is not given, it is the one that the
-    /// fixed addresses in the repository's files are of, if they are all of one that a common distribution uses,
-    /// and otherwise 10.96.0.0/16. A cluster that is kept with --state keeps its own.
+    /// The range that Services get their addresses from; one of IPv4. If it is not given, it is the one that
+    /// the fixed addresses in the repository's files are of, if they are all of one that a common
+    /// distribution uses, and otherwise 10.96.0.0/16. A cluster that is kept with --state keeps its own.
     #[arg(long, value_name = "CIDR")]
     pub service_cluster_ip_range: Option<ServiceNetwork>,
     /// Write the kubeconfig into this file too; by default it is only in a folder of your own, below

@@ -12,8 +12,8 @@ use tiphys_value::{Location, ObjectExt, RenderedObject, Value, json};
 use super::{FIELD_MANAGER, apply_options};
 use crate::ENGINE_NAMESPACE;
 
-/// How an apply says that a kind does not have a field. Files of old repositories hold such fields, and whoever
-/// created the object from one met no objection.
+/// How an apply says that a kind does not have a field. Files of old repositories hold such fields, and
+/// whoever created the object from one met no objection.
 const UNKNOWN_FIELD: &str = "field not declared in schema";
 
 /// What an apply says of a null that a definition does not allow (`syncPolicy:` with nothing below).
@@ -99,8 +99,8 @@ impl Install<'_> {
         Ok(())
     }
 
-    /// Projects and root Applications, with the namespaces that they live in. Returns what the cluster refuses
-    /// of them: one that is invalid keeps nobody else from running.
+    /// Projects and root Applications, with the namespaces that they live in. Returns what the cluster
+    /// refuses of them: one that is invalid keeps nobody else from running.
     ///
     /// # Errors
     /// The cluster refuses the engine's namespace or the default project.

@@ -18,7 +18,8 @@ use crate::repository::Repository;
 
 /// Edits are gathered for so long: editors write in several steps.
 const GATHER: Duration = Duration::from_millis(50);
-/// When a new folder is looked at again: what was written into it before it was watched is heard of by nobody.
+/// When a new folder is looked at again: what was written into it before it was watched is heard of by
+/// nobody.
 const SECOND_LOOK: Duration = Duration::from_secs(1);
 
 /// The edits of a working tree.

@@ -1,5 +1,5 @@
-//! More embedded clusters beside the engine's own: one for each that Applications name, where these would fight over
-//! objects in a common one.
+//! More embedded clusters beside the engine's own: one for each that Applications name, where these would
+//! fight over objects in a common one.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -41,8 +41,8 @@ impl Clusters {
         Opener::new(move |server| opened.lock().unwrap_or_else(PoisonError::into_inner).get(server).cloned())
     }
 
-    /// Starts the cluster of a destination, and declares it to the engine, unless that was done before. Returns what
-    /// is to be told of a new one.
+    /// Starts the cluster of a destination, and declares it to the engine, unless that was done before.
+    /// Returns what is to be told of a new one.
     ///
     /// # Errors
     /// The cluster cannot be started, or the Secret not be written.
@@ -118,7 +118,8 @@ impl Beside {
     }
 }
 
-/// Where the kubeconfig of a destination's own cluster is, if it has one beside the first, whose kubeconfig is given.
+/// Where the kubeconfig of a destination's own cluster is, if it has one beside the first, whose kubeconfig
+/// is given.
 pub fn kubeconfig_for(first: &Path, destination: &Destination) -> Option<PathBuf> {
     let cluster = Some(cluster_of(destination)).filter(|cluster| *cluster != HOME)?;
     Some(kubeconfig_beside(first, &file_name(&name_of(cluster))))

@@ -1,28 +1,28 @@
 //! `tiphys up`: the embedded cluster, the engine on it, and what is told of both.
 
+pub mod app_rows;
 mod argocd;
 mod args;
-mod placeholder_secrets;
-mod unhealthy_causes;
-pub mod extra_clusters;
-mod change_watch;
 pub mod bootstrap;
+mod change_watch;
+pub mod extra_clusters;
 mod placeholder_issuers;
-pub mod service_network;
-mod placeholder_nodes;
-pub mod plan;
-mod placeholder_platform;
-pub mod progress;
-mod report;
-mod set_rollouts;
-pub mod app_rows;
-pub mod quiescence;
-mod signals;
 pub mod placeholder_kinds;
+mod placeholder_nodes;
+mod placeholder_platform;
+mod placeholder_secrets;
 pub mod placeholders;
+pub mod plan;
+pub mod progress;
+pub mod quiescence;
+mod report;
+pub mod service_network;
+mod set_rollouts;
+mod signals;
 pub mod sync_requests;
 mod table;
 pub mod twin;
+mod unhealthy_causes;
 mod wait_messages;
 
 use std::{
@@ -51,19 +51,19 @@ use crate::{
     repository::{self, Repository},
     settings,
 };
+use app_rows::Row;
 pub use args::Args;
 use args::Output;
+use bootstrap::ByHand;
+use change_watch::{Commits, Edits};
 use extra_clusters::Clusters;
 pub use extra_clusters::kubeconfig_for;
-use change_watch::{Commits, Edits};
-use bootstrap::ByHand;
+use placeholders::Placeholders;
 use plan::{Plan, Request, Start, brings_settings, installed, is_led_to, prepare, rendered_classes};
 use progress::{Progress, rows_of};
-use report::Reporter;
-use app_rows::Row;
 use quiescence::Stillness;
+use report::Reporter;
 pub(crate) use signals::Signals;
-use placeholders::Placeholders;
 use twin::Twin;
 pub(crate) use twin::listen_error;
 
@@ -106,7 +106,7 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
     notices.iter().for_each(|notice| reporter.notice(notice));
     let exists = args.state.as_ref().is_some_and(|folder| folder.exists());
     let network = service_network::chosen(args.service_cluster_ip_range, exists, repository.tree.as_ref());
-    service_network.told.iter().for_each(|told| reporter.notice(told));
+    network.told.iter().for_each(|told| reporter.notice(told));
     let folder = repository.root.clone();
     let purpose = Purpose {
         place: args.place.clone(),
@@ -114,15 +114,15 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         served: folder.map(|folder| Served { folder, by_revision: args.respect_revisions }),
     };
     let registration = Arc::new(Registration::open(purpose, args.kubeconfig.as_deref())?);
-    let twin = Twin::start(args, service_network.range, &registration).await?;
+    let twin = Twin::start(args, network.range, &registration).await?;
     reporter.cluster(&twin.address, &registration.kubeconfig(), twin.ready_in);
     let install =
         bootstrap::Install { cluster: &twin.cluster, projects: &projects, settings: argo_settings.as_ref() };
-    bootstrap.definitions().await?;
-    let refused = bootstrap.applications(&roots).await?;
+    install.definitions().await?;
+    let refused = install.applications(&roots).await?;
     let mut clusters = Clusters::beside(registration.clone());
     for destination in &apart {
-        let told = extra_clusters.provide(args, &twin.cluster, destination).await?;
+        let told = clusters.provide(args, &twin.cluster, destination).await?;
         told.iter().for_each(|text| reporter.notice(text));
     }
     let settings = Settings {
@@ -132,7 +132,7 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
             (false, true) => Destinations::AllHere,
             (false, false) => Destinations::Apart,
         },
-        opener: Some(extra_clusters.opener()),
+        opener: Some(clusters.opener()),
         pass_out_of_reach: args.stand_ins != placeholder_kinds::When::Never,
         ..settings::by_rules_of(args.argo_cd)
     };
@@ -152,7 +152,7 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         args,
         controller,
         twin,
-        clusters: (!apart.is_empty()).then_some(extra_clusters),
+        clusters: (!apart.is_empty()).then_some(clusters),
         repository,
         survey,
         declared,
@@ -166,7 +166,11 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         started,
         was_green: false,
         stuck_since: None,
-        stillness: Stillness::with_quiet(if args.once { quiescence::QUIET } else { quiescence::QUIET_FOR_A_PERSON }),
+        stillness: Stillness::with_quiet(if args.once {
+            quiescence::QUIET
+        } else {
+            quiescence::QUIET_FOR_A_PERSON
+        }),
         has_said_why: false,
         placeholders,
         unattended: BTreeSet::new(),
@@ -183,8 +187,8 @@ fn some_of<T: std::borrow::Borrow<str>>(names: &[T]) -> String {
     }
 }
 
-/// Whether edited files hold what is to be run, or held some of it: Applications, or what a chart or kustomization makes
-/// some of.
+/// Whether edited files hold what is to be run, or held some of it: Applications, or what a chart or
+/// kustomization makes some of.
 fn may_declare(repository: &Repository, survey: &Survey, edits: &[String]) -> bool {
     const MARKS: [&str; 2] = ["argoproj.io/", tiphys_model::settings::CONFIG_MAP];
     let mut read: BTreeSet<&str> = BTreeSet::new();
@@ -312,64 +316,67 @@ impl Session<'_> {
 
     /// Whether it is over: with `--once`, when all is green or nothing can become green any more.
     async fn judge(&mut self, rows: &[Row], stale: &mut bool) -> Option<anyhow::Result<()>> {
-        if self.progress(app_rows).is_green() {
+        if self.progress(rows).is_green() {
             self.stuck_since = None;
             self.tell_of_unattended();
             if self.args.once {
-                self.reporter.end(app_rows, true);
+                self.reporter.end(rows, true);
                 return Some(Ok(()));
             }
             if !std::mem::replace(&mut self.was_green, true) {
-                self.reporter.green(app_rows);
+                self.reporter.green(rows);
             }
             return None;
         }
         self.was_green = false;
         // The engine may still be about to look at the last of them.
-        *stale |= app_rows.iter().any(|row| !self.progress(app_rows).has_seen(row));
+        *stale |= rows.iter().any(|row| !self.progress(rows).has_seen(row));
         let is_over =
-            self.progress(app_rows).has_seen_all() && self.stillness.is_quiet(&self.controller.caches());
+            self.progress(rows).has_seen_all() && self.stillness.is_quiet(&self.controller.caches());
         if is_over && self.args.once {
-            return Some(Err(self.give_up(app_rows.to_vec()).await));
+            return Some(Err(self.give_up(rows.to_vec()).await));
         }
         if !self.args.once {
             if is_over && !std::mem::replace(&mut self.has_said_why, true) {
-                self.say_why(app_rows.to_vec()).await;
+                self.say_why(rows.to_vec()).await;
             }
             self.has_said_why &= self.stillness.is_settled();
         }
-        if !self.args.once || !self.progress(app_rows).is_stuck() {
+        if !self.args.once || !self.progress(rows).is_stuck() {
             self.stuck_since = None;
             return None;
         }
         *stale = true;
         let is_over = self.stuck_since.get_or_insert_with(Instant::now).elapsed() >= STUCK;
-        // What stands in for something out of reach is put in place once nothing moves, and moves things again.
-        if !is_over || self.progress(app_rows).is_anything_out_of_reach() && !self.stillness.is_settled() {
+        // What stands in for something out of reach is put in place once nothing moves, and moves things
+        // again.
+        if !is_over || self.progress(rows).is_anything_out_of_reach() && !self.stillness.is_settled() {
             return None;
         }
-        Some(Err(self.give_up(app_rows.to_vec()).await))
+        Some(Err(self.give_up(rows.to_vec()).await))
     }
 
     /// Tells of what is not green, and why; there is nothing more to wait for.
     async fn give_up(&mut self, rows: Vec<Row>) -> anyhow::Error {
-        self.say_why(app_rows).await;
+        self.say_why(rows).await;
         Reported.into()
     }
 
     /// Tells of what is not green, and why.
     async fn say_why(&mut self, mut rows: Vec<Row>) {
-        let unseen: Vec<bool> = app_rows.iter().map(|row| !self.progress(&app_rows).has_seen(row)).collect();
-        let unseen = app_rows.iter_mut().zip(unseen).filter(|(_, unseen)| *unseen);
+        let unseen: Vec<bool> = rows.iter().map(|row| !self.progress(&rows).has_seen(row)).collect();
+        let unseen = rows.iter_mut().zip(unseen).filter(|(_, unseen)| *unseen);
         unseen.for_each(|(row, _)| row.tell_of_sources());
-        unhealthy_causes::add(&mut app_rows, &self.sites()).await;
-        self.reporter.end(&app_rows, false);
-        if self.args.stand_ins == placeholder_kinds::When::Auto && app_rows.iter().any(Row::lacks_what_people_make) {
+        unhealthy_causes::add(&mut rows, &self.sites()).await;
+        self.reporter.end(&rows, false);
+        if self.args.stand_ins == placeholder_kinds::When::Auto
+            && rows.iter().any(Row::lacks_what_people_make)
+        {
             self.reporter.notice(
                 "Secrets and ConfigMaps that pods name and nothing brings are made by hand; --stand-ins always puts some in their place",
             );
         }
-        if self.args.stand_ins == placeholder_kinds::When::Auto && app_rows.iter().any(Row::lacks_a_namespace) {
+        if self.args.stand_ins == placeholder_kinds::When::Auto && rows.iter().any(Row::lacks_a_namespace) {
             self.reporter.notice(
                 "namespaces that nothing brings are made by hand, or by `CreateNamespace=true`; --stand-ins always makes them",
             );
@@ -399,14 +406,14 @@ impl Session<'_> {
 
     fn progress<'r>(&'r self, rows: &'r [Row]) -> Progress<'r> {
         let syncs_all = self.args.sync_all;
-        Progress { controller: &self.controller, app_rows, now: Timestamp::now(), syncs_all }
+        Progress { controller: &self.controller, rows, now: Timestamp::now(), syncs_all }
     }
 
     /// Puts things in the place of those that are out of reach, once nothing else moves.
     async fn stand_in(&mut self, rows: &[Row]) {
         let now = Timestamp::now();
-        self.stillness.observe(app_rows, now);
-        let progress = Progress { controller: &self.controller, app_rows, now, syncs_all: self.args.sync_all };
+        self.stillness.observe(rows, now);
+        let progress = Progress { controller: &self.controller, rows, now, syncs_all: self.args.sync_all };
         let told = self.placeholders.stand_in(progress, &mut self.stillness).await;
         told.iter().for_each(|text| self.reporter.notice(text));
     }
@@ -420,7 +427,7 @@ impl Session<'_> {
     async fn provide_clusters(&mut self) {
         let Some(clusters) = &mut self.clusters else { return };
         for destination in app_rows::destinations(self.controller.cache()) {
-            match extra_clusters.provide(self.args, &self.twin.cluster, &destination).await {
+            match clusters.provide(self.args, &self.twin.cluster, &destination).await {
                 Ok(told) => told.iter().for_each(|text| self.reporter.notice(text)),
                 Err(error) => self.reporter.notice(&format!("{error:#}")),
             }
@@ -429,7 +436,7 @@ impl Session<'_> {
 
     /// With --sync-all, asks for a sync of what nobody else would: once for each revision.
     async fn sync_all(&mut self, rows: &[Row]) {
-        for row in app_rows.iter().filter(|row| self.args.sync_all && row.waits_for_a_person()) {
+        for row in rows.iter().filter(|row| self.args.sync_all && row.waits_for_a_person()) {
             if !self.asked.insert((row.namespace.clone(), row.name.clone(), row.revision.clone())) {
                 continue;
             }
@@ -485,7 +492,7 @@ impl Session<'_> {
             projects: &projects,
             settings: self.argo_settings.as_ref(),
         };
-        self.refused = app_rows::refused(&bootstrap.applications(&roots).await?);
+        self.refused = app_rows::refused(&install.applications(&roots).await?);
         let present = installed(&roots, &projects);
         // What a broken file held is not gone.
         if faults.is_empty() {
@@ -495,7 +502,7 @@ impl Session<'_> {
                 }
                 self.reporter
                     .notice(&format!("{} {} is in the repository no more; it is deleted", key.0, key.2));
-                bootstrap.remove(gone).await?;
+                install.remove(gone).await?;
             }
             self.installed = present;
         }

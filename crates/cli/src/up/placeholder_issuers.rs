@@ -15,7 +15,8 @@ const GROUP: &str = "cert-manager.io";
 /// The version in which issuers are asked for.
 const VERSION: &str = "v1";
 
-/// The issuers that certificates of a cluster name, and that neither are there nor among the objects of an Application.
+/// The issuers that certificates of a cluster name, and that neither are there nor among the objects of an
+/// Application.
 pub fn missing(cache: &LiveCache, applications: &LiveCache) -> BTreeSet<ResourceKey> {
     let brought = brought(applications, GROUP);
     let certificates = cache.of_kind(&GroupKind::new(GROUP, "Certificate"));

@@ -1,5 +1,5 @@
-//! Definitions that stand in for those out of reach: of the chart that cannot be fetched, of the platform that the
-//! repository was written for, of what an operator would install at run time.
+//! Definitions that stand in for those out of reach: of the chart that cannot be fetched, of the platform
+//! that the repository was written for, of what an operator would install at run time.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,7 +12,7 @@ use tiphys_model::{Application, names};
 use tiphys_value::{GroupKind, ObjectExt, Value, json};
 use tiphys_world::{Behaviours, Settings, behaviour::Operator};
 
-use super::{apply_options, app_rows::Row, wait_messages};
+use super::{app_rows::Row, apply_options, wait_messages};
 
 /// When something stands in for what is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -20,7 +20,8 @@ pub enum When {
     /// Definitions where something is out of reach that may bring them.
     #[default]
     Auto,
-    /// Definitions for every kind that something waits for and nothing brings, and Secrets and ConfigMaps that pods name.
+    /// Definitions for every kind that something waits for and nothing brings, and Secrets and ConfigMaps
+    /// that pods name.
     Always,
     /// Never.
     Never,
@@ -91,8 +92,8 @@ impl Asked {
     }
 }
 
-/// The kinds that objects of Applications wait for because a cluster does not have them. The Applications are in the
-/// first.
+/// The kinds that objects of Applications wait for because a cluster does not have them. The Applications are
+/// in the first.
 pub fn missing(caches: &[LiveCache], rows: &[Row]) -> Kinds {
     let waited: BTreeSet<(&str, &str)> =
         rows.iter().flat_map(|row| &row.waits).filter_map(wait_messages::missing_kind).collect();
@@ -118,8 +119,8 @@ fn is_served_by(cluster: &Cluster, kind: &GroupKind) -> bool {
     cluster.discovery().preferred_resource(kind).is_some()
 }
 
-/// Those of them that something out of reach may bring. `unreachable`: a source of the repository's Applications
-/// cannot be fetched.
+/// Those of them that something out of reach may bring. `unreachable`: a source of the repository's
+/// Applications cannot be fetched.
 pub fn excused(kinds: Kinds, cache: &LiveCache, unreachable: bool) -> Kinds {
     let is_brought = || {
         applications(cache).any(|app| {
@@ -153,8 +154,8 @@ fn is_of_platform(group: &str) -> bool {
     OF_PLATFORMS.into_iter().any(is_below)
 }
 
-/// Namespaces that something waits for: those that a platform has from the beginning, and where a source of the
-/// repository's Applications cannot be fetched all, as that may bring them.
+/// Namespaces that something waits for: those that a platform has from the beginning, and where a source of
+/// the repository's Applications cannot be fetched all, as that may bring them.
 pub fn namespaces(rows: &[Row], unreachable: bool) -> BTreeSet<String> {
     let causes = rows.iter().flat_map(|row| &row.waits).map(|wait| wait.cause.as_str());
     let missing = causes.filter_map(|cause| cause.split_once("namespaces \"")?.1.split_once("\" not found"));
@@ -164,8 +165,8 @@ pub fn namespaces(rows: &[Row], unreachable: bool) -> BTreeSet<String> {
         .collect()
 }
 
-/// Projects that Applications belong to and that are not there, and those for which ApplicationSets yield nothing:
-/// something out of reach may bring them.
+/// Projects that Applications belong to and that are not there, and those for which ApplicationSets yield
+/// nothing: something out of reach may bring them.
 pub fn projects(cache: &LiveCache) -> BTreeSet<String> {
     let there = cache.of_kind(&GroupKind::new(names::GROUP, "AppProject"));
     // Those of other namespaces are of other installations.
@@ -192,8 +193,8 @@ fn awaited_by(set: &Value) -> Vec<String> {
     named.map(|(name, _)| name.to_owned()).collect()
 }
 
-/// The kinds whose objects nobody has looked at, though the cluster could play their operator: none of its pods is there,
-/// so it comes from something out of reach.
+/// The kinds whose objects nobody has looked at, though the cluster could play their operator: none of its
+/// pods is there, so it comes from something out of reach.
 pub fn unattended(caches: &[LiveCache]) -> BTreeSet<GroupKind> {
     let of_kind = |kind: &GroupKind| caches.iter().flat_map(|cache| cache.of_kind(kind)).collect::<Vec<_>>();
     let pods = of_kind(&GroupKind::new("", "Pod"));
@@ -223,8 +224,8 @@ fn listed<'a>(kinds: impl Iterator<Item = &'a GroupKind>) -> String {
     kinds.map(|kind| format!("{}.{}", kind.kind, kind.group)).collect::<Vec<_>>().join(", ")
 }
 
-/// Puts definitions in place that take any field, but for kinds that the cluster has, and has the known operators of `all`
-/// kinds for which some do work without pods.
+/// Puts definitions in place that take any field, but for kinds that the cluster has, and has the known
+/// operators of `all` kinds for which some do work without pods.
 ///
 /// # Errors
 /// The cluster refuses one.

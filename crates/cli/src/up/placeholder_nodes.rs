@@ -1,4 +1,5 @@
-//! Nodes that pods ask for and no repository brings: with the labels and devices that they name, or with room.
+//! Nodes that pods ask for and no repository brings: with the labels and devices that they name, or with
+//! room.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +13,8 @@ use super::{FIELD_MANAGER, apply_options};
 const HOSTNAME: &str = "kubernetes.io/hostname";
 /// How many devices of a kind a node has.
 const DEVICES: &str = "8";
-/// What a node has that joins for a pod which takes much of an ordinary one. Nobody knows how large the nodes are; what asks
-/// for more than this is more likely written wrongly (`cpu: 500` for `500m`).
+/// What a node has that joins for a pod which takes much of an ordinary one. Nobody knows how large the nodes
+/// are; what asks for more than this is more likely written wrongly (`cpu: 500` for `500m`).
 const LARGE: [(&str, &str); 2] = [("cpu", "128"), ("memory", "1Ti")];
 /// How many nodes of a kind join at most.
 const MOST: usize = 24;
@@ -76,8 +77,8 @@ impl Nodes {
         Self(found)
     }
 
-    /// Takes up what is missing, and returns what of it is new: of a kind that has joined another one is no help unless
-    /// room is what is missing, and at some number it is none either.
+    /// Takes up what is missing, and returns what of it is new: of a kind that has joined another one is no
+    /// help unless room is what is missing, and at some number it is none either.
     pub fn add(&mut self, found: Self) -> Self {
         let mut new = BTreeMap::new();
         for (node, (missing, count)) in found.0 {

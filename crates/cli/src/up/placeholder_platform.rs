@@ -1,5 +1,6 @@
-//! What real clusters have and no repository brings: classes of storage, runtimes and priorities, load balancers of
-//! other classes, nodes with the labels and devices that pods ask for. Something stands in for what nothing brings.
+//! What real clusters have and no repository brings: classes of storage, runtimes and priorities, load
+//! balancers of other classes, nodes with the labels and devices that pods ask for. Something stands in for
+//! what nothing brings.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,7 +10,7 @@ use std::{
 use tiphys_cluster::{Cluster, LiveCache, PatchType};
 use tiphys_value::{GroupKind, GroupVersionKind, ObjectExt, Value, json};
 
-use super::{FIELD_MANAGER, apply_options, placeholder_nodes::Nodes, placeholder_kinds};
+use super::{FIELD_MANAGER, apply_options, placeholder_kinds, placeholder_nodes::Nodes};
 
 /// The annotation of the class of claims that name none.
 const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
@@ -74,8 +75,9 @@ pub fn missing(cache: &LiveCache) -> Presupposed {
     found
 }
 
-/// Whether a name is that of a ServiceAccount of an installation of Argo CD: that of its manifests, or of its operator,
-/// which puts the name of the installation before it. Hooks that look at the cluster like to run as one.
+/// Whether a name is that of a ServiceAccount of an installation of Argo CD: that of its manifests, or of its
+/// operator, which puts the name of the installation before it. Hooks that look at the cluster like to run as
+/// one.
 fn is_of_argo_cd(name: &str) -> bool {
     const PARTS: [&str; 3] =
         ["argocd-application-controller", "argocd-applicationset-controller", "argocd-server"];
@@ -94,7 +96,8 @@ fn classes_of_claims(cache: &LiveCache) -> BTreeSet<String> {
     waiting.map(|claim| class(claim)).filter(|name| !name.is_empty() && !of_volumes.contains(name)).collect()
 }
 
-/// The volumes that claims wait for by name, and that neither are there nor brought: somebody made them by hand.
+/// The volumes that claims wait for by name, and that neither are there nor brought: somebody made them by
+/// hand.
 fn volumes_of_claims(cache: &LiveCache) -> BTreeMap<String, Claim> {
     let there = cache.of_kind(&GroupKind::new("", "PersistentVolume"));
     let brought = brought(cache, "PersistentVolume");
@@ -163,8 +166,8 @@ impl Presupposed {
         *self == Self::default()
     }
 
-    /// The same without what the repository itself brings, by kind and name, be it later: who waits for that waits for an
-    /// order that never comes on a real cluster either, and must be told so.
+    /// The same without what the repository itself brings, by kind and name, be it later: who waits for that
+    /// waits for an order that never comes on a real cluster either, and must be told so.
     pub fn without(mut self, brought: &BTreeSet<(String, String)>) -> Self {
         let is_brought = |kind: &str, name: &str| brought.contains(&(kind.to_owned(), name.to_owned()));
         self.storage.retain(|name| !is_brought("StorageClass", name));

@@ -1,5 +1,5 @@
-//! Secrets and ConfigMaps that pods name and nothing brings: somebody makes them by hand. They stand in only where that is
-//! asked for, since one that is missing is what most often keeps a new cluster from coming up.
+//! Secrets and ConfigMaps that pods name and nothing brings: somebody makes them by hand. They stand in only
+//! where that is asked for, since one that is missing is what most often keeps a new cluster from coming up.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,8 +14,8 @@ const VALUE: &str = "stands-in";
 /// Objects that are missing, with the keys that pods ask for.
 pub type Missing = BTreeMap<ResourceKey, BTreeSet<String>>;
 
-/// The Secrets and ConfigMaps that pods of a cluster cannot do without, and that neither are there nor among the objects
-/// of an Application.
+/// The Secrets and ConfigMaps that pods of a cluster cannot do without, and that neither are there nor among
+/// the objects of an Application.
 pub fn missing(cache: &LiveCache, applications: &LiveCache) -> Missing {
     let brought = placeholder_kinds::brought(applications, "");
     let mut missing = Missing::new();

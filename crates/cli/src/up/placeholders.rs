@@ -8,8 +8,9 @@ use tiphys_model::names;
 use tiphys_value::{GroupKind, ResourceKey};
 
 use super::{
-    placeholder_secrets, bootstrap, placeholder_issuers, placeholder_platform, placeholder_platform::Presupposed, progress::Progress, app_rows::Row,
-    quiescence::Stillness, some_of, placeholder_kinds, wait_messages,
+    app_rows::Row, bootstrap, placeholder_issuers, placeholder_kinds, placeholder_platform,
+    placeholder_platform::Presupposed, placeholder_secrets, progress::Progress, quiescence::Stillness,
+    some_of, wait_messages,
 };
 
 /// The kinds of Argo CD's API.
@@ -66,11 +67,12 @@ impl Placeholders {
         }
     }
 
-    /// Puts definitions and what else is missing in the place of those that are out of reach, if nothing else moves.
-    /// Returns what is to be told of it.
+    /// Puts definitions and what else is missing in the place of those that are out of reach, if nothing else
+    /// moves. Returns what is to be told of it.
     pub async fn stand_in(&mut self, progress: Progress<'_>, stillness: &mut Stillness) -> Vec<String> {
         let Progress { controller, rows, .. } = progress;
-        if self.when == placeholder_kinds::When::Never || !stillness.is_settled() || !progress.has_seen_all() {
+        if self.when == placeholder_kinds::When::Never || !stillness.is_settled() || !progress.has_seen_all()
+        {
             return Vec::new();
         }
         let unreachable = progress.is_anything_out_of_reach();
@@ -121,7 +123,9 @@ impl Placeholders {
         self.kinds.extend(kinds);
         look.stillness.stir();
         for (cluster, _) in look.sites() {
-            if let Err(error) = placeholder_kinds::provide(&cluster, &placeholder_kinds::Kinds::new(), &self.kinds).await {
+            if let Err(error) =
+                placeholder_kinds::provide(&cluster, &placeholder_kinds::Kinds::new(), &self.kinds).await
+            {
                 self.notices.push(format!("{error:#}"));
             }
         }
@@ -143,7 +147,8 @@ impl Placeholders {
         }
     }
 
-    /// Makes the issuers that certificates name and something out of reach would have made, once their kinds are served.
+    /// Makes the issuers that certificates name and something out of reach would have made, once their kinds
+    /// are served.
     async fn stand_in_for_issuers(&mut self, look: &mut Look<'_>) {
         let home = look.controller.cache().clone();
         for (at, (cluster, cache)) in look.sites().into_iter().enumerate() {
@@ -175,8 +180,8 @@ impl Placeholders {
         }
     }
 
-    /// Gives the kinds of Argo CD's API to clusters beside the engine's own into which Applications bring objects of
-    /// them: each has an Argo CD of its own then.
+    /// Gives the kinds of Argo CD's API to clusters beside the engine's own into which Applications bring
+    /// objects of them: each has an Argo CD of its own then.
     async fn provide_argo_kinds(&mut self, look: &mut Look<'_>) {
         let waited = look.rows.iter().flat_map(|row| &row.waits).filter_map(wait_messages::missing_kind);
         let kinds: BTreeSet<&str> = waited
@@ -196,7 +201,7 @@ impl Placeholders {
                 kinds.iter().copied().collect::<Vec<_>>().join(", ")
             ));
             let install = bootstrap::Install { cluster: &cluster, projects: &[], settings: None };
-            if let Err(error) = bootstrap.definitions().await {
+            if let Err(error) = install.definitions().await {
                 self.notices.push(format!("{error:#}"));
             }
         }
@@ -205,7 +210,8 @@ impl Placeholders {
     /// `all` is whether those stand in that no platform has by itself.
     async fn stand_in_for_namespaces_and_projects(&mut self, look: &mut Look<'_>, all: bool) {
         let mut namespaces = placeholder_kinds::namespaces(look.rows, all);
-        let mut projects = if all { placeholder_kinds::projects(look.controller.cache()) } else { BTreeSet::new() };
+        let mut projects =
+            if all { placeholder_kinds::projects(look.controller.cache()) } else { BTreeSet::new() };
         // A project may have the name of a namespace.
         namespaces.retain(|name| self.namespaces.insert(name.clone()));
         projects.retain(|name| self.projects.insert(name.clone()));
@@ -227,14 +233,14 @@ impl Placeholders {
             let install = bootstrap::Install { cluster, projects: &[], settings: None };
             // Projects are the engine's, which is in the first.
             let projects = if at == 0 { &projects } else { &nothing };
-            if let Err(error) = bootstrap.stand_ins(&namespaces, projects).await {
+            if let Err(error) = install.stand_ins(&namespaces, projects).await {
                 self.notices.push(format!("{error:#}"));
             }
         }
     }
 
-    /// Puts in place what clusters have and the repository does not bring. Nothing else moves by now, so Applications of
-    /// later waves, which may wait for just this, are no reason to wait for them.
+    /// Puts in place what clusters have and the repository does not bring. Nothing else moves by now, so
+    /// Applications of later waves, which may wait for just this, are no reason to wait for them.
     async fn stand_in_for_what_clusters_have(&mut self, look: &mut Look<'_>) {
         for (at, (cluster, cache)) in look.sites().into_iter().enumerate() {
             if self.presupposed.len() <= at {

@@ -108,7 +108,8 @@ impl Start {
     }
 }
 
-/// How a repository is looked at to be run: what is of other repositories is not fetched before the engine does.
+/// How a repository is looked at to be run: what is of other repositories is not fetched before the engine
+/// does.
 pub fn options() -> Options {
     Options { foreign: false, ..to_run() }
 }
@@ -131,8 +132,8 @@ fn rendered(survey: &Survey) -> impl Iterator<Item = &RenderedObject> {
     objects.map(|object| object.rendered.as_ref())
 }
 
-/// What Applications render of the kinds that other objects name without a namespace, by kind and name: classes,
-/// volumes, and the ServiceAccounts of Argo CD.
+/// What Applications render of the kinds that other objects name without a namespace, by kind and name:
+/// classes, volumes, and the ServiceAccounts of Argo CD.
 pub fn rendered_classes(survey: &Survey) -> BTreeSet<(String, String)> {
     const KINDS: [&str; 5] =
         ["StorageClass", "PersistentVolume", "RuntimeClass", "PriorityClass", "ServiceAccount"];
@@ -140,8 +141,8 @@ pub fn rendered_classes(survey: &Survey) -> BTreeSet<(String, String)> {
     named.map(|object| (object.kind().to_owned(), object.name().to_owned())).collect()
 }
 
-/// The clusters other than the engine's own that Applications name, if two Applications for different clusters
-/// have an object in common: in one cluster they would fight over it. Empty otherwise.
+/// The clusters other than the engine's own that Applications name, if two Applications for different
+/// clusters have an object in common: in one cluster they would fight over it. Empty otherwise.
 fn clusters_apart(survey: &Survey) -> Vec<Destination> {
     let mut owners: HashMap<ResourceKey, (&str, &str)> = HashMap::new();
     let mut collide = false;

@@ -21,11 +21,11 @@ pub struct Progress<'a> {
 /// The Applications of an engine, and those that its cluster did not take.
 pub fn rows_of(controller: &Controller, refused: &[Row]) -> Vec<Row> {
     let mut rows = app_rows::from_cache(controller.cache());
-    for row in app_rows.iter_mut().filter(|row| !row.is_set) {
+    for row in rows.iter_mut().filter(|row| !row.is_set) {
         row.is_out_of_reach = controller.is_out_of_reach(&key_of(row));
     }
-    app_rows.extend(refused.iter().cloned());
-    app_rows
+    rows.extend(refused.iter().cloned());
+    rows
 }
 
 fn key_of(row: &Row) -> AppKey {
@@ -46,9 +46,9 @@ impl Progress<'_> {
         self.rows.iter().all(|row| self.has_seen(row))
     }
 
-    /// Whether everything that is not green cannot become green by itself: it does not render, its sources cannot be had
-    /// (hosts are asked again after minutes), its spec is invalid, only a person would sync it, its sync has failed
-    /// several times, or it waits for such an Application.
+    /// Whether everything that is not green cannot become green by itself: it does not render, its sources
+    /// cannot be had (hosts are asked again after minutes), its spec is invalid, only a person would sync it,
+    /// its sync has failed several times, or it waits for such an Application.
     pub fn is_stuck(&self) -> bool {
         let rows = self.rows;
         let broken = |row: &Row| {
@@ -60,13 +60,13 @@ impl Progress<'_> {
         };
         let waits_for_broken = |row: &Row| {
             let names: Vec<&str> =
-                app_rows.iter().filter(|row| broken(row)).map(|row| row.name.as_str()).collect();
+                rows.iter().filter(|row| broken(row)).map(|row| row.name.as_str()).collect();
             let awaited: Vec<_> = row.awaited_applications().collect();
             !awaited.is_empty() && awaited.iter().all(|name| names.contains(name))
         };
-        !app_rows.is_empty()
-            && app_rows.iter().all(|row| self.has_seen(row))
-            && app_rows.iter().filter(|row| !row.is_green()).all(|row| broken(row) || waits_for_broken(row))
+        !rows.is_empty()
+            && rows.iter().all(|row| self.has_seen(row))
+            && rows.iter().filter(|row| !row.is_green()).all(|row| broken(row) || waits_for_broken(row))
     }
 
     /// Whether the engine has looked at an Application.

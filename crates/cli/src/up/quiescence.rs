@@ -19,8 +19,8 @@ pub const QUIET: Duration = Duration::from_secs(15);
 /// How long before a person who watches is told why.
 pub const QUIET_FOR_A_PERSON: Duration = Duration::from_secs(6);
 
-/// Since when nothing moves. What it says holds from one look to the next, so that nobody takes for the end what was not
-/// yet rest for who puts things in place then.
+/// Since when nothing moves. What it says holds from one look to the next, so that nobody takes for the end
+/// what was not yet rest for who puts things in place then.
 pub struct Stillness {
     seen: Vec<Row>,
     since: Instant,
@@ -66,7 +66,8 @@ impl Stillness {
         self.still_for
     }
 
-    /// How long until things count as settled, and how long until that counts as the end, if nothing moves until then.
+    /// How long until things count as settled, and how long until that counts as the end, if nothing moves
+    /// until then.
     pub fn next_look(&self) -> Option<Duration> {
         [SETTLED, self.quiet].into_iter().find(|at| self.still_for < *at).map(|at| at - self.still_for)
     }
@@ -76,9 +77,9 @@ impl Stillness {
         self.still_for >= SETTLED
     }
 
-    /// Whether nothing has moved for long, and nothing is known to be on its way: no attempt is to be repeated that has
-    /// not failed again and again, no program is starting or at work on something that ends, or has still to run for a
-    /// while to count, in any of the clusters.
+    /// Whether nothing has moved for long, and nothing is known to be on its way: no attempt is to be
+    /// repeated that has not failed again and again, no program is starting or at work on something that
+    /// ends, or has still to run for a while to count, in any of the clusters.
     pub fn is_quiet(&self, caches: &[LiveCache]) -> bool {
         let all = |group: &str, kind: &str| {
             let kind = GroupKind::new(group, kind);

@@ -274,7 +274,8 @@ impl Reporter {
     }
 }
 
-/// A text of several lines in one: a fault of a rendering says where it is in the first, and what it is after that.
+/// A text of several lines in one: a fault of a rendering says where it is in the first, and what it is after
+/// that.
 fn in_one_line(text: &str) -> String {
     const LONGEST: usize = 300;
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -340,8 +341,8 @@ fn parts(reason: &str) -> Option<((&str, &str), &str)> {
     (!object.contains(' ') && !state.contains('\n')).then_some(((kind, state), name))
 }
 
-/// The reasons, one line for many objects of a kind that are in the same state. Where something else is told, and of many
-/// kinds only that a sync has not come to them, they are counted.
+/// The reasons, one line for many objects of a kind that are in the same state. Where something else is told,
+/// and of many kinds only that a sync has not come to them, they are counted.
 fn together(reasons: &[String]) -> Vec<String> {
     let is_left = |reason: &String| {
         parts(reason).is_some_and(|((_, state), _)| matches!(state, "Missing" | "out of sync"))

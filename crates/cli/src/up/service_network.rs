@@ -1,5 +1,5 @@
-//! Which network Services get their addresses from: repositories that fix addresses were written for a cluster
-//! with a certain one.
+//! Which network Services get their addresses from: repositories that fix addresses were written for a
+//! cluster with a certain one.
 
 use std::net::IpAddr;
 
@@ -25,7 +25,8 @@ pub struct Chosen {
     pub told: Option<String>,
 }
 
-/// The range that was asked for, or the one that the repository's fixed addresses need. A cluster that exists has one.
+/// The range that was asked for, or the one that the repository's fixed addresses need. A cluster that exists
+/// has one.
 pub fn chosen(asked: Option<ServiceNetwork>, exists: bool, tree: &dyn FileTree) -> Chosen {
     if asked.is_some() || exists {
         return Chosen { range: asked, told: None };

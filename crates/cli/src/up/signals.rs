@@ -3,7 +3,8 @@
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The requests to end: Ctrl-C and, where there is one, SIGTERM. One that comes while nobody waits is not lost.
+/// The requests to end: Ctrl-C and, where there is one, SIGTERM. One that comes while nobody waits is not
+/// lost.
 pub(crate) struct Signals {
     #[cfg(unix)]
     interrupt: Signal,

@@ -99,7 +99,8 @@ impl Drop for Twin {
     }
 }
 
-/// Offline nobody outside is called, and a webhook outside is taken to have no objection: it is no fault of the repository.
+/// Offline nobody outside is called, and a webhook outside is taken to have no objection: it is no fault of
+/// the repository.
 fn outbound(args: &Args) -> Outbound {
     if args.offline { Outbound::Assume } else { Outbound::Call }
 }

@@ -1,4 +1,5 @@
-//! Why objects are not healthy, as far as the cluster tells: the last warning of them, of their pods or claims.
+//! Why objects are not healthy, as far as the cluster tells: the last warning of them, of their pods or
+//! claims.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -130,8 +130,8 @@ mod tests {
             object: Some(ResourceKey::new("rbac.authorization.k8s.io", "Role", "shop", "reader")),
             ..blocked("", missing)
         };
-        assert!(wait_messages::lines(&[old])[0].contains("no longer serves CronJob of batch"));
-        assert!(wait_messages::lines(&[with_dot])[0].contains("no longer serves Role of rbac.authorization.k8s.io"));
+        assert!(super::lines(&[old])[0].contains("no longer serves CronJob of batch"));
+        assert!(super::lines(&[with_dot])[0].contains("no longer serves Role of rbac.authorization.k8s.io"));
         assert!(lines[0].contains("no kind SealedSecret of bitnami.com"), "{lines:?}");
         assert!(lines[0].contains("waiting are a, b, c and 1 more"), "{lines:?}");
         let webhook = "failed calling webhook; waiting are SealedSecret/e, Service/web since";

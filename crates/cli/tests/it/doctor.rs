@@ -1,4 +1,5 @@
-//! `tiphys doctor` and `tiphys dump` as people run them: on what was saved, and on a running embedded cluster.
+//! `tiphys doctor` and `tiphys dump` as people run them: on what was saved, and on a running embedded
+//! cluster.
 
 use std::{
     fs,
@@ -58,7 +59,8 @@ fn config_map(name: &str, data: Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "shop", "name": name}, "data": data})
 }
 
-/// What a cluster of the tests holds: a Deployment whose Secret is absent, and a credential wherever one can be.
+/// What a cluster of the tests holds: a Deployment whose Secret is absent, and a credential wherever one can
+/// be.
 fn objects() -> Vec<Value> {
     let encoded = |text: &str| BASE64_STANDARD.encode(text);
     let secret = |name: &str, kind: &str, data: Value| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "shop", "name": name}, "type": kind, "data": data});

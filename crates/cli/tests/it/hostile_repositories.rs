@@ -1,10 +1,11 @@
-//! What a stranger's repository may not do to whoever looks at it: command the terminal or the runner of a workflow, fill the
-//! memory, hang, end the program, or have Secrets shown.
+//! What a stranger's repository may not do to whoever looks at it: command the terminal or the runner of a
+//! workflow, fill the memory, hang, end the program, or have Secrets shown.
 
 use crate::common::{Repo, Run, URL, application};
 use tiphys_diag::sanitize;
 
-/// Escapes, marks of direction, line breaks with workflow commands, markup: as YAML writes it between double quotes.
+/// Escapes, marks of direction, line breaks with workflow commands, markup: as YAML writes it between double
+/// quotes.
 const EVIL: &str = "\\u001b[31mEVIL\\u001b]0;t\\u0007\\u202eRTL\\u2066\\u200b \\r\\n::error file=x::pwned\\n::add-mask::x\\n\\n# heading <script>alert(1)</script> | x | [a](javascript:alert(1)) ![i](http://evil.example/x.png) @everyone\\u009b31m ##[error]x";
 
 /// A repository in which all that has a name has that one.

@@ -1,5 +1,5 @@
-//! Incidents that unfold in a rehearsal: each folder holds `bad` and `good`, or `base` and both as its changes, and the stories;
-//! `dump` is a cluster that was there before.
+//! Incidents that unfold in a rehearsal: each folder holds `bad` and `good`, or `base` and both as its
+//! changes, and the stories; `dump` is a cluster that was there before.
 
 use std::{
     collections::BTreeSet,
@@ -121,8 +121,8 @@ fn ids<'a>(causes: &'a Value, id: impl Fn(&'a Value) -> &'a Value) -> BTreeSet<&
     causes.as_array().into_iter().flatten().filter_map(|cause| id(cause).as_str()).collect()
 }
 
-/// One vocabulary: what the story ends with is what the doctor names in the cluster that results. `APART` has those of which the
-/// cluster alone does not tell; `docs/rehearse.md` says why.
+/// One vocabulary: what the story ends with is what the doctor names in the cluster that results. `APART` has
+/// those of which the cluster alone does not tell; `docs/rehearse.md` says why.
 #[test]
 fn the_doctor_names_in_the_cluster_what_the_story_ends_with() {
     let mut faults = Vec::new();

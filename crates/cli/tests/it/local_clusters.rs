@@ -1,4 +1,5 @@
-//! Which cluster a command speaks to that was not told: one that this user started, and never one that a working tree names.
+//! Which cluster a command speaks to that was not told: one that this user started, and never one that a
+//! working tree names.
 
 use std::{
     fs,

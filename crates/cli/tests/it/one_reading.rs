@@ -1,5 +1,5 @@
-//! `graph`, `diff` and `up` read a repository in one way: they know the same Applications, in the same environments, and
-//! each renders to the same objects.
+//! `graph`, `diff` and `up` read a repository in one way: they know the same Applications, in the same
+//! environments, and each renders to the same objects.
 
 use std::{
     collections::BTreeMap,
@@ -95,8 +95,8 @@ fn by_diff(repo: &Repo, chosen: &[&str]) -> Read {
     }))
 }
 
-/// What `up` is going to run; nothing if it has nothing to run, and the environments to choose among if there are
-/// several.
+/// What `up` is going to run; nothing if it has nothing to run, and the environments to choose among if there
+/// are several.
 fn by_up(repo: &Repo, chosen: &[&str]) -> Result<Read, Vec<String>> {
     let up = ["up", "repo", "--once", "--offline", "--output", "json"];
     let mut command = repo.command(&[&up, chosen].concat());

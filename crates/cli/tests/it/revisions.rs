@@ -412,8 +412,8 @@ fn environments_with_applications_of_one_name_are_compared_each_by_itself() {
     assert!(!run.text().contains("clusters/dev"), "{}", run.text());
 }
 
-/// What a change does that no Application reads: a chart that nothing runs, a file that nothing reads, a set that yields
-/// nothing.
+/// What a change does that no Application reads: a chart that nothing runs, a file that nothing reads, a set
+/// that yields nothing.
 #[test]
 fn what_no_application_reaches_is_compared_as_it_is() {
     let set = |label: &str| {

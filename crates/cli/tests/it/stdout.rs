@@ -1,4 +1,5 @@
-//! Standard output that cannot be written: `tiphys … | head` is no error, for nobody listens any more; a full disk is one.
+//! Standard output that cannot be written: `tiphys … | head` is no error, for nobody listens any more; a full
+//! disk is one.
 
 use crate::common::{Repo, application, config_map};
 

@@ -191,7 +191,8 @@ spec:
     )
 }
 
-/// Behaviours of the world: the program of [`hook_job`] runs for one to two seconds. A hook, so that it is there before.
+/// Behaviours of the world: the program of [`hook_job`] runs for one to two seconds. A hook, so that it is
+/// there before.
 const SLOW_JOBS: &str = "apiVersion: v1
 kind: ConfigMap
 metadata:

@@ -1,5 +1,6 @@
-//! `tiphys up` on repositories as people have them: written for an installation that nobody sees, with one thing or
-//! another that is not as it should be. What can run runs, and what does not is told in words that help.
+//! `tiphys up` on repositories as people have them: written for an installation that nobody sees, with one
+//! thing or another that is not as it should be. What can run runs, and what does not is told in words that
+//! help.
 
 use std::time::{Duration, Instant};
 
@@ -264,7 +265,8 @@ fn a_project_that_only_its_own_application_brings_was_made_by_somebody() {
 
 #[test]
 fn a_project_that_the_way_to_what_renders_it_needs_was_made_by_somebody() {
-    // The root belongs to a project that only an Application further down renders, which belongs to another one.
+    // The root belongs to a project that only an Application further down renders, which belongs to another
+    // one.
     let root = application("root", "apps").replace("project: default", "project: first");
     let projects = application("projects", "projects").replace("project: default", "project: second");
     let project = |name: &str| {

@@ -1,4 +1,5 @@
-//! What `tiphys up` says of Applications that do not become green, and that it does not wait for what never comes.
+//! What `tiphys up` says of Applications that do not become green, and that it does not wait for what never
+//! comes.
 
 use crate::common::{Repo, URL, application, config_map};
 

@@ -91,8 +91,8 @@ fn a_reflector_holds_what_is_there() {
         }
         let (store, writer) = reflector::store();
         let pages = watcher::Config::default().labels("for=test").page_size(7);
-        // Without its pauses a watcher tries again and again, and never lets go of its thread, once the runtime
-        // that ends has taken the client's connection away.
+        // Without its pauses a watcher tries again and again, and never lets go of its thread, once the
+        // runtime that ends has taken the client's connection away.
         let watching = watcher::watcher(api, pages).default_backoff();
         let stream = reflector::reflector(writer, watching).touched_objects();
         let following = tokio::spawn(stream.for_each(|_| std::future::ready(())));

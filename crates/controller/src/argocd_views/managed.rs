@@ -13,13 +13,18 @@ use tiphys_value::{ObjectExt, ResourceKey, Value};
 use crate::{engine::Engine, live_state::Kinds, reconcile::Compared};
 
 /// The objects that an Application wants, and those that are its own though it no longer wants them.
-pub(super) fn managed_resources(engine: &Engine, app: &Application, compared: &Compared) -> Vec<ResourceDiff> {
+pub(super) fn managed_resources(
+    engine: &Engine,
+    app: &Application,
+    compared: &Compared,
+) -> Vec<ResourceDiff> {
     let targets = targets_of(app, compared);
     let listed = compared.comparison.resources.iter();
     let listed =
         listed.map(|entry| ResourceKey::new(&entry.group, &entry.kind, &entry.namespace, &entry.name));
     let keys: BTreeSet<ResourceKey> = targets.keys().cloned().chain(listed).collect();
-    let mut all: Vec<_> = keys.into_iter().map(|key| resource_diff(engine, app, compared, &targets, key)).collect();
+    let mut all: Vec<_> =
+        keys.into_iter().map(|key| resource_diff(engine, app, compared, &targets, key)).collect();
     all.sort_by(|a, b| {
         (&a.group, &a.kind, &a.namespace, &a.name).cmp(&(&b.group, &b.kind, &b.namespace, &b.name))
     });
@@ -71,7 +76,8 @@ fn resource_diff(
     }
 }
 
-/// A target as it is applied: sources often leave the namespace to the destination, and plain values of Secrets are encoded.
+/// A target as it is applied: sources often leave the namespace to the destination, and plain values of
+/// Secrets are encoded.
 fn as_applied(target: &Value, key: &ResourceKey) -> Value {
     let mut target = encoded_secret(target).unwrap_or_else(|| target.clone());
     if let Some(metadata) = target.get_mut("metadata").and_then(Value::as_object_mut)

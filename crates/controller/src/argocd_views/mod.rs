@@ -1,5 +1,5 @@
-//! What Argo CD's own programs ask an engine for beside the objects of the API: the managed objects as they are and as they
-//! should be, the tree of what they made, and what a source renders to.
+//! What Argo CD's own programs ask an engine for beside the objects of the API: the managed objects as they
+//! are and as they should be, the tree of what they made, and what a source renders to.
 
 mod managed;
 mod sources;
@@ -13,14 +13,14 @@ use crate::{AppKey, Controller, engine::Engine, reconcile::Compared};
 pub use sources::{RenderedSource, RepositoryKind, RepositoryRequest, SourceRequest};
 
 impl Controller {
-    /// The key of the Application with an instance name: its own, with its namespace before it where that is not the
-    /// engine's.
+    /// The key of the Application with an instance name: its own, with its namespace before it where that is
+    /// not the engine's.
     pub fn app_of(&self, instance: &str) -> AppKey {
         self.engine().app_of(instance)
     }
 
-    /// The managed objects of an Application, sorted, with the values of Secrets masked. `None` if it is not there, or was
-    /// not rendered yet.
+    /// The managed objects of an Application, sorted, with the values of Secrets masked. `None` if it is not
+    /// there, or was not rendered yet.
     pub async fn managed_resources(&self, key: &AppKey) -> Option<Vec<ResourceDiff>> {
         let (app, compared) = self.engine().compared_now(key).await?;
         Some(managed::managed_resources(self.engine(), &app, &compared))

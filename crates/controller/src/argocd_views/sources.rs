@@ -55,8 +55,8 @@ pub struct RepositoryRequest {
     pub kind: RepositoryKind,
     /// The project whose credentials count.
     pub project: String,
-    /// The credentials as a Secret would have them (Argo CD docs, "Declarative Setup", "Repositories"); without any, those
-    /// that are declared count.
+    /// The credentials as a Secret would have them (Argo CD docs, "Declarative Setup", "Repositories");
+    /// without any, those that are declared count.
     pub fields: BTreeMap<String, String>,
 }
 
@@ -97,8 +97,8 @@ impl Controller {
         .await
     }
 
-    /// Whether a repository can be had: with the fields of a Secret that is not declared yet if there are some, else by what
-    /// is declared for a project.
+    /// Whether a repository can be had: with the fields of a Secret that is not declared yet if there are
+    /// some, else by what is declared for a project.
     ///
     /// # Errors
     /// It cannot; why.
@@ -140,7 +140,8 @@ impl Engine {
         }
     }
 
-    /// Nothing is kept of what is fetched, nor is what was fetched before served: it was not these credentials that got it.
+    /// Nothing is kept of what is fetched, nor is what was fetched before served: it was not these
+    /// credentials that got it.
     fn test_given(&self, request: &RepositoryRequest) -> Result<(), RenderError> {
         let RepositoryRequest { address, kind, fields, .. } = request;
         let Some(fetcher) =

@@ -89,7 +89,8 @@ impl Walk<'_> {
     }
 }
 
-/// What belongs to an object that does not say so itself: the Endpoints of a Service, the volume claims of a StatefulSet.
+/// What belongs to an object that does not say so itself: the Endpoints of a Service, the volume claims of a
+/// StatefulSet.
 fn belonging(object: &Value) -> Vec<ResourceKey> {
     let kind = object.gvk();
     let (namespace, name) = (object.namespace(), object.name());

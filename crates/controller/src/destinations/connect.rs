@@ -8,7 +8,7 @@ use std::{
 use tiphys_cluster::{Change, ClusterError, LiveCache};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
-use super::{Declared, ConnectedCluster, State};
+use super::{ConnectedCluster, Declared, State};
 use crate::engine::Engine;
 
 /// First and longest wait between attempts to connect.

@@ -3,8 +3,8 @@
 //! Application wants it, in a task of its own, and has workers of its own: one that cannot be reached holds
 //! up nobody but the Applications that are synced to it.
 
-mod connect;
 mod cluster_secret;
+mod connect;
 mod one_shot;
 mod schemas;
 
@@ -63,8 +63,8 @@ pub(crate) struct ConnectedCluster {
 /// First and longest pause after a cluster did not say what it serves.
 const KINDS_PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// How many times as long as an answer took a cluster is not asked again what it serves, and how long at most. Where
-/// definitions come by the thousand, each answer is long, and nearly the same.
+/// How many times as long as an answer took a cluster is not asked again what it serves, and how long at
+/// most. Where definitions come by the thousand, each answer is long, and nearly the same.
 const KINDS_REST: (u32, Duration) = (5, Duration::from_secs(3));
 
 impl ConnectedCluster {
@@ -340,7 +340,12 @@ impl Places {
                 State::Lost(place, _) => (Some(place.clone()), false),
                 State::Idle | State::Connecting(_) => (None, false),
             };
-            all.push(ClusterStatus { server: server.clone(), name: entry.declared.info.name.clone(), place, answers });
+            all.push(ClusterStatus {
+                server: server.clone(),
+                name: entry.declared.info.name.clone(),
+                place,
+                answers,
+            });
         }
         all
     }

@@ -7,8 +7,9 @@ use tiphys_value::Value;
 use super::{Declared, find};
 use crate::{clusters::is_cluster_secret, settings::is_own};
 
-/// Connects to the cluster that a destination means: `home` is the engine's own, others are declared by cluster
-/// Secrets, of which all of the engine's namespace are to be given. What it serves is known afterwards.
+/// Connects to the cluster that a destination means: `home` is the engine's own, others are declared by
+/// cluster Secrets, of which all of the engine's namespace are to be given. What it serves is known
+/// afterwards.
 ///
 /// # Errors
 /// No such cluster is declared, or it cannot be reached.

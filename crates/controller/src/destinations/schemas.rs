@@ -23,7 +23,8 @@ pub(super) struct Schemas {
 }
 
 impl Schemas {
-    /// The schema of a kind; `None` if it is no custom resource, or its definition is not followed or has none.
+    /// The schema of a kind; `None` if it is no custom resource, or its definition is not followed or has
+    /// none.
     pub fn schema_of(&self, cache: &LiveCache, kind: &GroupVersionKind) -> Option<StructuralSchema> {
         let definition = cache.get(&cache.cluster().discovery().definition_key(kind)?)?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

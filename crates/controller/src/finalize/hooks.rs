@@ -11,8 +11,8 @@ use tiphys_value::{ObjectExt, ResourceKey, Value, json};
 
 use super::{HOOKS, Stage, delete};
 use crate::{
-    AppKey, Refresh, engine::Engine, executor::remove_finalizer, live_state::Kinds, destinations::ConnectedCluster, reconcile::Next,
-    apply_fixups::applicable,
+    AppKey, Refresh, apply_fixups::applicable, destinations::ConnectedCluster, engine::Engine,
+    executor::remove_finalizer, live_state::Kinds, reconcile::Next,
 };
 
 /// How long after a hook failed it is run again.
@@ -206,7 +206,12 @@ impl Engine {
     }
 
     /// Lets go of a hook and deletes it.
-    async fn remove_hook(&self, app: &Application, place: &ConnectedCluster, live: &Value) -> Result<(), String> {
+    async fn remove_hook(
+        &self,
+        app: &Application,
+        place: &ConnectedCluster,
+        live: &Value,
+    ) -> Result<(), String> {
         self.let_go(app, place, live).await?;
         if live.is_terminating() {
             return Ok(());

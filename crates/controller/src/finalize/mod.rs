@@ -16,8 +16,8 @@ use tiphys_value::{ObjectExt, Value, json};
 
 use crate::{
     AppKey,
-    engine::Engine,
     destinations::{Absent, ConnectedCluster},
+    engine::Engine,
     reconcile::{Next, own_key},
     status_writer,
 };
@@ -100,7 +100,12 @@ impl Engine {
     }
 
     /// Deletes the objects of an Application, the highest wave first.
-    async fn delete_members(self: &Arc<Self>, key: &AppKey, app: &Application, place: &ConnectedCluster) -> Stage {
+    async fn delete_members(
+        self: &Arc<Self>,
+        key: &AppKey,
+        app: &Application,
+        place: &ConnectedCluster,
+    ) -> Stage {
         let propagation = match app.cascade() {
             Cascade::Background => Propagation::Background,
             Cascade::Foreground | Cascade::Orphan => Propagation::Foreground,
@@ -179,7 +184,8 @@ impl Engine {
         Next::default()
     }
 
-    /// The cluster of an Application's objects, by requests of the one that its project wants syncs to be made as.
+    /// The cluster of an Application's objects, by requests of the one that its project wants syncs to be
+    /// made as.
     ///
     /// # Errors
     /// The project has to name somebody and does not.
@@ -187,8 +193,8 @@ impl Engine {
         self.acting_by(app, place, self.installation().argo.impersonation)
     }
 
-    /// The same for a deletion, which the engine makes itself where the project names nobody: else what cannot be synced
-    /// could not be deleted either (Argo CD, controller `applyImpersonationConfig`).
+    /// The same for a deletion, which the engine makes itself where the project names nobody: else what
+    /// cannot be synced could not be deleted either (Argo CD, controller `applyImpersonationConfig`).
     fn acting_to_delete(&self, app: &Application, place: &ConnectedCluster) -> Result<Cluster, String> {
         let impersonation = Impersonation { enforced: false, ..self.installation().argo.impersonation };
         self.acting_by(app, place, impersonation)
@@ -209,8 +215,8 @@ impl Engine {
         Next { at: Some(tiphys_model::time::after(self.now(), wait)), ..Next::default() }
     }
 
-    /// The live objects of an Application that its deletion takes along, and those that it would if its project permitted
-    /// them and their kinds were not excluded.
+    /// The live objects of an Application that its deletion takes along, and those that it would if its
+    /// project permitted them and their kinds were not excluded.
     ///
     /// # Errors
     /// There are some, and the project that has to permit them is not known.

@@ -1,5 +1,5 @@
-//! What is measured of Applications. Of thousands few have changed between two times that somebody asks, and only these
-//! are read again.
+//! What is measured of Applications. Of thousands few have changed between two times that somebody asks, and
+//! only these are read again.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

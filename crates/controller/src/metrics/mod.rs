@@ -19,7 +19,7 @@ use tiphys_source::{GitRequests, Histogram};
 use tiphys_sync::{ApplyMethod, Outcome, Verb};
 use tiphys_value::{ObjectExt, Value};
 
-use crate::{AppKey, engine::Engine, destinations::ClusterStatus, sets::set_kind};
+use crate::{AppKey, destinations::ClusterStatus, engine::Engine, sets::set_kind};
 
 pub(crate) use apps::AppMetrics;
 
@@ -235,7 +235,8 @@ impl Engine {
             let generic = version.and_then(|version| generic_version(&version).ok());
             ("k8s_version", generic.map_or_else(String::new, |version| format!("v{version}")))
         };
-        let rows = |labels: &dyn Fn(&ClusterStatus) -> Vec<(&'static str, String)>, value: &dyn Fn(&ClusterStatus) -> f64| {
+        let rows = |labels: &dyn Fn(&ClusterStatus) -> Vec<(&'static str, String)>,
+                    value: &dyn Fn(&ClusterStatus) -> f64| {
             clusters.iter().map(|seen| (labels_of(&labels(seen)), value(seen))).collect::<Vec<_>>()
         };
         let named = |seen: &ClusterStatus| vec![server(seen), version(seen), ("name", seen.name.clone())];

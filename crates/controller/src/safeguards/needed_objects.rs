@@ -159,7 +159,8 @@ mod tests {
                 {"persistentVolumeClaim": {"claimName": "v"}}],
             "containers": [{"envFrom": [{"secretRef": {"name": "e"}}],
                 "env": [{"name": "X", "valueFrom": {"configMapKeyRef": {"name": "k", "key": "x"}}}]}]}}}});
-        let names: Vec<String> = objects_needed_by(&object).iter().map(|key| format!("{}/{}", key.kind, key.name)).collect();
+        let names: Vec<String> =
+            objects_needed_by(&object).iter().map(|key| format!("{}/{}", key.kind, key.name)).collect();
         assert_eq!(
             names,
             [

@@ -134,8 +134,8 @@ fn was_applied(live: &Value) -> bool {
     ours.any(|entry| entry.str_at(&["operation"]) == Some("Apply"))
 }
 
-/// The field managers of an object that are other tools' than kubectl, with Helm, which owns nothing once its release is
-/// gone.
+/// The field managers of an object that are other tools' than kubectl, with Helm, which owns nothing once its
+/// release is gone.
 fn tools(live: &Value) -> Vec<String> {
     let is_tool =
         |manager: &&str| *manager == "helm" || ACTIVE.iter().any(|(known, _)| manager.starts_with(known));

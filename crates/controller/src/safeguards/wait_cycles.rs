@@ -1,6 +1,6 @@
-//! What an operation must not wait for: Applications that wait for it, however long the chain, those that something
-//! blocks or whose project is missing, which a later wave of the operation may be there to repair (incidents A1, A4), and claims for storage that
-//! are bound only when a pod of a later wave uses them.
+//! What an operation must not wait for: Applications that wait for it, however long the chain, those that
+//! something blocks or whose project is missing, which a later wave of the operation may be there to repair
+//! (incidents A1, A4), and claims for storage that are bound only when a pod of a later wave uses them.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +15,8 @@ const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
 /// How many Applications are followed.
 const MAX_VISITED: usize = 20_000;
 
-/// The Applications among an Application's objects that its operation must not wait for; `passes`: those for which
-/// nobody waits.
+/// The Applications among an Application's objects that its operation must not wait for; `passes`: those for
+/// which nobody waits.
 pub(crate) fn never_awaited(
     cache: &LiveCache,
     own: &ResourceKey,
@@ -87,8 +87,8 @@ fn awaited(object: &Value) -> Vec<ResourceKey> {
     members.iter().chain(&waited).filter(is_application).map(key).collect()
 }
 
-/// Whether an Application cannot begin because nobody has brought its project yet; there is always one that is named
-/// `default`.
+/// Whether an Application cannot begin because nobody has brought its project yet; there is always one that
+/// is named `default`.
 fn lacks_project(cache: &LiveCache, app: &Application) -> bool {
     let name = app.project();
     let projects = cache.of_kind(&GroupKind::new(names::GROUP, "AppProject"));

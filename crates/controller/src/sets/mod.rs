@@ -12,7 +12,7 @@ pub use generator_inputs::SetInputs;
 use set_state::Yield;
 pub(crate) use set_state::{Sets, set_kind};
 pub(crate) use status::SetObservation;
-use status::{SetError, HELD};
+use status::{HELD, SetError};
 use tiphys_appset::{
     Brake, GenerateError, Generated, Plan, Policy, generate, is_owned_by, is_rolling, plan, removal_order,
     roll,
@@ -186,7 +186,13 @@ impl Engine {
     }
 
     /// Moves the rollout on. Without steps there is none, and nothing is changed.
-    fn roll(&self, set: &Value, generated: &mut [Generated], existing: &[Value], seen: &mut SetObservation) -> bool {
+    fn roll(
+        &self,
+        set: &Value,
+        generated: &mut [Generated],
+        existing: &[Value],
+        seen: &mut SetObservation,
+    ) -> bool {
         let steps = set.at(&["spec", "strategy", "rollingSync", "steps"]).and_then(Value::as_array);
         if steps.is_none_or(Vec::is_empty) {
             seen.fault = Some(SetError::new("ApplicationSetRolloutError", "No steps defined for rollout"));
@@ -305,7 +311,12 @@ impl Engine {
     }
 
     /// Writes the status, and takes the request for a refresh away.
-    pub(crate) async fn show_set(&self, set: &Value, seen: &SetObservation, asked: bool) -> Result<(), ClusterError> {
+    pub(crate) async fn show_set(
+        &self,
+        set: &Value,
+        seen: &SetObservation,
+        asked: bool,
+    ) -> Result<(), ClusterError> {
         let resource = self.set_resource().await?;
         let name = (set.namespace(), set.name());
         let cluster = self.cache.cluster();

@@ -66,8 +66,8 @@ impl Sets {
         self.succeeded(key);
     }
 
-    /// How long after a look that failed a set is looked at again: `first`, and twice as long after each further one,
-    /// up to `longest`. Looks that come sooner, for other reasons, are no further attempts.
+    /// How long after a look that failed a set is looked at again: `first`, and twice as long after each
+    /// further one, up to `longest`. Looks that come sooner, for other reasons, are no further attempts.
     pub fn pause_after_failure(&self, key: &AppKey, first: Duration, longest: Duration) -> Duration {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -97,7 +97,8 @@ impl Sets {
         }
     }
 
-    /// The sets whose generators looked into repositories that are meant, with these; and those that ask a plugin.
+    /// The sets whose generators looked into repositories that are meant, with these; and those that ask a
+    /// plugin.
     pub fn reading(&self, is_meant: &dyn Fn(&str) -> bool) -> (Vec<(AppKey, BTreeSet<String>)>, Vec<AppKey>) {
         let known = self.lock();
         let read = |made: &Yield| -> BTreeSet<String> {

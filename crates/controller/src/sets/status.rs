@@ -221,7 +221,11 @@ mod tests {
         let steps = json!([{"matchExpressions": []}]);
         let set = json!({"spec": {"strategy": {"type": "RollingSync", "rollingSync": {"steps": steps}}},
             "status": {"conditions": [progressing]}});
-        let status = after(&set, &SetObservation { generated: true, ..SetObservation::default() }, Timestamp::UNIX_EPOCH);
+        let status = after(
+            &set,
+            &SetObservation { generated: true, ..SetObservation::default() },
+            Timestamp::UNIX_EPOCH,
+        );
         assert_eq!(status["health"], json!({"status": "Progressing", "message": "step 1"}));
         let conditions = status["conditions"].as_array().expect("list");
         let kinds: Vec<&str> = conditions.iter().filter_map(|one| one.str_at(&["type"])).collect();
@@ -231,7 +235,11 @@ mod tests {
         );
         let broken = after(&set, &SetObservation::broken("no"), Timestamp::UNIX_EPOCH);
         assert_eq!(broken["health"], json!({"status": "Degraded", "message": "no"}));
-        let plain = after(&json!({}), &SetObservation { generated: true, ..SetObservation::default() }, Timestamp::UNIX_EPOCH);
+        let plain = after(
+            &json!({}),
+            &SetObservation { generated: true, ..SetObservation::default() },
+            Timestamp::UNIX_EPOCH,
+        );
         assert_eq!(plain["health"]["status"], "Healthy");
     }
 
@@ -252,7 +260,8 @@ mod tests {
     fn a_failed_generator_keeps_resources_and_says_so() {
         let set = json!({"status": {"resources": [{"name": "a"}], "conditions": [
             {"type": "ErrorOccurred", "status": "True", "reason": "x", "message": "clone failed", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
-        let seen = SetObservation { fault: Some(SetError::new("x", "clone failed")), ..SetObservation::default() };
+        let seen =
+            SetObservation { fault: Some(SetError::new("x", "clone failed")), ..SetObservation::default() };
         let status = after(&set, &seen, Timestamp::UNIX_EPOCH);
         assert_eq!(status["resources"], json!([{"name": "a"}]));
         let shown: Vec<_> = status["conditions"]

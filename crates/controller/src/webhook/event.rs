@@ -1,5 +1,5 @@
-//! What is read of an event: only the fields that name a repository. Bodies are large and come from anybody, so that the rest
-//! is passed over and never kept.
+//! What is read of an event: only the fields that name a repository. Bodies are large and come from anybody,
+//! so that the rest is passed over and never kept.
 
 use std::{cell::Cell, fmt};
 

@@ -84,13 +84,14 @@ fn rolled_out(object: &Value) -> Value {
     }
 }
 
-/// What the garbage collector and the protection of claims hold a deletion for. Nobody else is there to let go.
+/// What the garbage collector and the protection of claims hold a deletion for. Nobody else is there to let
+/// go.
 const HELD_BY_CONTROLLERS: [&str; 3] = ["foregroundDeletion", "orphan", "kubernetes.io/pvc-protection"];
 /// How often it is looked for.
 const COLLECT: Duration = Duration::from_millis(200);
 
-/// Plays those controllers where an API server runs alone: what is being deleted is let go, and workloads are at
-/// once where they should be.
+/// Plays those controllers where an API server runs alone: what is being deleted is let go, and workloads are
+/// at once where they should be.
 pub async fn collect(cluster: Cluster) {
     loop {
         // A kind may go while this looks, and an object too.

@@ -1,5 +1,5 @@
-//! How desired and live state are compared, and what a sync makes of it: ignored differences, server-side diff,
-//! orphans, and what pruning leaves behind.
+//! How desired and live state are compared, and what a sync makes of it: ignored differences, server-side
+//! diff, orphans, and what pruning leaves behind.
 
 use std::time::Duration;
 
@@ -64,7 +64,8 @@ async fn ignored_differences_of_all_forms_are_kept_by_a_sync_that_respects_them(
     assert_eq!(undone, json!({"pointer": "git", "query": "git", "manager": "git", "plain": "git"}));
 }
 
-/// A reference is replaced as a whole everywhere but there: who binds a volume adds to what the manifest says.
+/// A reference is replaced as a whole everywhere but there: who binds a volume adds to what the manifest
+/// says.
 #[tokio::test(start_paused = true)]
 async fn a_volume_that_a_claim_is_bound_to_is_synced() {
     let volume = "apiVersion: v1
@@ -256,7 +257,8 @@ async fn jsonnet_is_rendered_and_follows_its_imports() {
     assert!(told.contains("lib/map.libsonnet:1:1: not today"), "{told}");
 }
 
-/// A Role, an alert, a Secret and a Deployment: as they were first, or with less in lists that are applied as a whole.
+/// A Role, an alert, a Secret and a Deployment: as they were first, or with less in lists that are applied as
+/// a whole.
 fn narrowed(is_less: bool) -> String {
     let (names, wait, key, first) = match is_less {
         false => (
@@ -349,8 +351,8 @@ async fn an_expression_of_the_settings_that_cannot_be_used_holds_only_those_whom
     stage.until_green("app").await;
 }
 
-/// A null among Helm's values takes a default away. A merge patch, by which a status is written, takes it for a removal: the
-/// spec would look like another than the one that was synced, for ever.
+/// A null among Helm's values takes a default away. A merge patch, by which a status is written, takes it for
+/// a removal: the spec would look like another than the one that was synced, for ever.
 #[tokio::test(start_paused = true)]
 async fn nulls_of_values_are_recorded_as_they_are() {
     let mut child = application("child", "chart");
@@ -387,8 +389,8 @@ async fn nulls_of_values_are_recorded_as_they_are() {
     assert_eq!(a["data"]["there"], "edited", "nobody asked for self-heal");
 }
 
-/// What charts render where a value is absent, in kinds of the API server's and in a custom one: what is stored of it is no
-/// difference, and nothing is healed for ever.
+/// What charts render where a value is absent, in kinds of the API server's and in a custom one: what is
+/// stored of it is no difference, and nothing is healed for ever.
 const NOTHING: [&str; 11] = [
     "{apiVersion: v1, kind: ConfigMap, metadata: {name: map, labels: {a: null}}, data: {a: null, b: x, c: ''}}",
     "{apiVersion: v1, kind: Secret, metadata: {name: secret}, data: {a: null}, stringData: {b: null}}",
@@ -423,7 +425,8 @@ async fn what_says_nothing_is_synced_once_and_no_difference() {
         assert!(out.is_empty(), "{compare}: {out:#?}");
         let started = |app: &Value| app.pointer("/status/operationState/startedAt").cloned();
         assert_eq!(started(&later), started(&first), "{compare}: nothing was healed");
-        // What is changed by hand where the target says nothing of it goes back to what it was, or stays somebody's.
+        // What is changed by hand where the target says nothing of it goes back to what it was, or stays
+        // somebody's.
         stage.patch(CONFIG_MAP, "app", "map", json!({"data": {"a": "by hand"}})).await;
         stage.until_object(CONFIG_MAP, "app", "map", |map| map["data"]["a"] == "").await;
     }

@@ -1,5 +1,5 @@
-//! SIGKILL after every single write of the engine, before it hears of it: started again, it comes to the same end.
-//! Nothing of the engine outlives it, so to die before a write is to die after the one before it.
+//! SIGKILL after every single write of the engine, before it hears of it: started again, it comes to the same
+//! end. Nothing of the engine outlives it, so to die before a write is to die after the one before it.
 
 use std::{
     collections::BTreeMap,
@@ -30,7 +30,8 @@ fn annotated(name: &str, annotation: &str) -> String {
 const PASSING: &str =
     "argocd.argoproj.io/hook: PreSync, argocd.argoproj.io/hook-delete-policy: HookSucceeded";
 
-/// A parent with two children; of one hooks, of which one goes at the end, waves, and what is pruned and changed later.
+/// A parent with two children; of one hooks, of which one goes at the end, waves, and what is pruned and
+/// changed later.
 fn files() -> Vec<(String, String)> {
     let file = |path: &str, text: String| (path.to_owned(), text);
     vec![
@@ -66,8 +67,8 @@ async fn all_green(stage: &Stage, count: usize) -> bool {
     apps.len() == count && apps.iter().all(is_green)
 }
 
-/// From nothing over an edit to the deletion of one child, and at which write the engine dies; also how many writes
-/// there were.
+/// From nothing over an edit to the deletion of one child, and at which write the engine dies; also how many
+/// writes there were.
 async fn run(death: Option<u64>) -> (End, u64) {
     let files = files();
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
@@ -145,7 +146,7 @@ async fn an_engine_that_is_gone_asks_for_nothing_more() {
     });
     stage.start().await;
     stage.apply(application("app", "app")).await;
-    // It is in the midst of a write when it ends.
+    // It is during a write when it ends.
     stage.until_object(CONFIG_MAP, "app", "one", |_| true).await;
     stage.kill();
     let asked = stage.faults.requests();

@@ -36,8 +36,8 @@ fn waits(app: &Value) -> Vec<Wait> {
     state.map(|state| SyncState::from_operation_state(state).waits().to_vec()).unwrap_or_default()
 }
 
-/// What the engine knows of an operation is not lost, so that it neither begins anew all the time nor forgets how
-/// long it waits.
+/// What the engine knows of an operation is not lost, so that it neither begins anew all the time nor forgets
+/// how long it waits.
 #[tokio::test(start_paused = true)]
 async fn what_the_definition_of_another_engine_drops_is_kept() {
     let widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec: {size: 1}\n";

@@ -107,7 +107,9 @@ async fn a_token_runs_out_and_is_renewed() {
 #[tokio::test(start_paused = true)]
 async fn answers_to_writes_are_lost() {
     let stage = begun().await;
-    stage.faults.plan(|method, _, number| (method != "GET" && number % 2 == 0).then_some(RequestFault::LoseAnswer));
+    stage
+        .faults
+        .plan(|method, _, number| (method != "GET" && number % 2 == 0).then_some(RequestFault::LoseAnswer));
     assert_done(&stage).await;
 }
 
@@ -280,9 +282,9 @@ async fn a_group_that_does_not_say_what_it_serves_has_not_lost_its_objects() {
     let stage = Stage::new(&[("app/role.yaml", role)]).await;
     stage.apply(application("app", "app")).await;
     let before = stage.until_green("app").await;
-    stage
-        .faults
-        .plan(|_, path, _| (path == "/apis/rbac.authorization.k8s.io/v1").then_some(RequestFault::Refuse(503)));
+    stage.faults.plan(|_, path, _| {
+        (path == "/apis/rbac.authorization.k8s.io/v1").then_some(RequestFault::Refuse(503))
+    });
     stage.apply_yaml(GADGETS).await;
     stage.pass(10 * MINUTE).await;
     let after = stage.until_green("app").await;

@@ -1,6 +1,6 @@
 //! The whole engine over generated graphs of Applications, edits and fault schedules, in virtual time: every
-//! operation ends or waits for something outside itself; two runs of one seed are the same; nothing outside the
-//! inventory is written or deleted; killed at any time and started again it converges to the same state.
+//! operation ends or waits for something outside itself; two runs of one seed are the same; nothing outside
+//! the inventory is written or deleted; killed at any time and started again it converges to the same state.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,8 +22,8 @@ const MOST_APPS: usize = 6;
 const MOST_OBJECTS: usize = 4;
 /// While so much time passes there are edits, faults and kills, in seconds.
 const BUSY: u64 = 1800;
-/// The longest wait of an operation, and of a failed sync for its repetition: those of the default settings would
-/// only take longer.
+/// The longest wait of an operation, and of a failed sync for its repetition: those of the default settings
+/// would only take longer.
 const DEADLINE: Duration = Duration::from_secs(600);
 /// Longer than the longest deadline, a repetition included.
 const CALM: Duration = Duration::from_secs(3600);
@@ -55,7 +55,8 @@ struct Object {
 
 #[derive(Clone, Debug)]
 struct App {
-    /// The Application that renders this one, perhaps itself; `None` or a cycle means that a person applies it.
+    /// The Application that renders this one, perhaps itself; `None` or a cycle means that a person applies
+    /// it.
     parent: Option<usize>,
     wave: i64,
     objects: Vec<Object>,
@@ -233,8 +234,8 @@ impl Plan {
     }
 }
 
-/// Whether a request is the second, fourth, … of its kind to its address. Counted over all addresses, it would nearly
-/// always be the same few that are hit.
+/// Whether a request is the second, fourth, … of its kind to its address. Counted over all addresses, it
+/// would nearly always be the same few that are hit.
 fn every_second() -> impl Fn(&str, &str) -> bool + Send + Sync {
     let seen: Mutex<BTreeMap<String, u64>> = Mutex::default();
     move |method, path| {
@@ -252,7 +253,9 @@ fn set_trouble(stage: &Stage, trouble: Option<Trouble>) {
         Some(Trouble::Unreachable) => stage.faults.plan(|_, _, _| Some(RequestFault::Unreachable)),
         Some(Trouble::Overload) => {
             let second = every_second();
-            stage.faults.plan(move |method, path, _| second(method, path).then_some(RequestFault::Refuse(429)));
+            stage
+                .faults
+                .plan(move |method, path, _| second(method, path).then_some(RequestFault::Refuse(429)));
         }
         Some(Trouble::LostAnswers) => {
             let second = every_second();
@@ -278,7 +281,8 @@ struct Left {
 }
 
 impl Left {
-    /// Where another run parts from this one: the last requests of both that are the same, and the first that are not.
+    /// Where another run parts from this one: the last requests of both that are the same, and the first that
+    /// are not.
     fn parts_from(&self, other: &Self) -> Option<String> {
         let (ours, theirs) = (&self.requests, &other.requests);
         let same = ours.iter().zip(theirs).take_while(|(one, two)| one == two).count();

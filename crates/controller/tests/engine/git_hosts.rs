@@ -1,5 +1,5 @@
-//! What befalls a Git host under Applications at work. How each failure of a host is told is tested where it is
-//! fetched from (`crates/source/tests/it/git_http`).
+//! What befalls a Git host under Applications at work. How each failure of a host is told is tested where it
+//! is fetched from (`crates/source/tests/it/git_http`).
 
 #[path = "../../../source/tests/it/git_http/server.rs"]
 #[allow(dead_code, reason = "the tests of fetching have it do more")]
@@ -69,8 +69,8 @@ impl Host {
         self.git(&[&["commit", "-q", "-m", "change"], more].concat());
     }
 
-    /// Waits until an Application says that it cannot be compared, for a reason; what it has is looked after all
-    /// the same.
+    /// Waits until an Application says that it cannot be compared, for a reason; what it has is looked after
+    /// all the same.
     async fn is_looked_after(&self, name: &str, why: &str) {
         let told = |app: &Value| condition(app, "ComparisonError").is_some_and(|told| told.contains(why));
         self.stage.until_app(name, told).await;

@@ -1,5 +1,5 @@
-//! What settings and projects keep the engine from, and what they let it do: kinds that are left alone, and the
-//! repositories and clusters that are for one project.
+//! What settings and projects keep the engine from, and what they let it do: kinds that are left alone, and
+//! the repositories and clusters that are for one project.
 
 use std::time::Duration;
 
@@ -165,7 +165,8 @@ async fn a_deletion_leaves_what_the_project_no_longer_permits() {
     let seen =
         |app: &Value| app["status"]["resources"].as_array().is_some_and(|all| all.iter().any(is_unknown));
     let app = stage.until_app("app", seen).await;
-    // As in Argo CD it is as if it were not there: no sync can bring the Application where its sources want it.
+    // As in Argo CD it is as if it were not there: no sync can bring the Application where its sources want
+    // it.
     assert_eq!(app["status"]["sync"]["status"], "OutOfSync");
     stage.delete(APPLICATION, ENGINE, "app").await;
     stage.until_gone(APPLICATION, ENGINE, "app").await;

@@ -1,4 +1,5 @@
-//! The engine on the embedded cluster under virtual time, and where an API server alone suffices on a real one.
+//! The engine on the embedded cluster under virtual time, and where an API server alone suffices on a real
+//! one.
 #![allow(
     missing_docs,
     clippy::unwrap_used,
@@ -8,20 +9,20 @@
 
 mod advisories;
 mod agreement;
+mod application_sets;
 mod cleanup;
 mod clusters;
 mod comparison;
+mod crash_recovery;
 mod definitions;
 mod deletion;
+mod environment_failures;
 mod generated_graphs;
 mod git_hosts;
 mod identity;
 mod incidents;
-mod crash_recovery;
 mod limits;
 mod operations;
-mod sync_options;
 mod real_api_server;
-mod application_sets;
 mod stage;
-mod environment_failures;
+mod sync_options;

@@ -251,7 +251,8 @@ async fn v25_a_terminated_operation_ends_and_is_not_repeated() {
     assert!(stage.get(CONFIG_MAP, "app", "late").await.is_none());
 }
 
-/// A Job that is a hook: one that succeeds, or one whose Pod no node takes and that fails after half a minute.
+/// A Job that is a hook: one that succeeds, or one whose Pod no node takes and that fails after half a
+/// minute.
 fn hook(name: &str, annotations: &str, succeeds: bool) -> String {
     let nowhere = if succeeds { "" } else { "      nodeSelector: {there: is-none}\n" };
     format!(

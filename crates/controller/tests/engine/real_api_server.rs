@@ -103,8 +103,8 @@ fn the_installation_and_its_rights_on_a_real_api_server() {
     });
 }
 
-/// An API server takes objects that are deeper than a JSON parser of Rust reads. Whoever may create one must not stop
-/// everybody.
+/// An API server takes objects that are deeper than a JSON parser of Rust reads. Whoever may create one must
+/// not stop everybody.
 #[test]
 fn one_object_too_deep_keeps_no_others_from_being_read() {
     let Some(server) = RealApiServer::start_or_skip() else { return };

@@ -1,5 +1,6 @@
 //! A repository, a cluster, and the engine. The cluster is an embedded one with everything behind it, where
-//! under a paused clock hours pass in no time; inside [`on_real`] it is a real kube-apiserver with nothing behind it.
+//! under a paused clock hours pass in no time; inside [`on_real`] it is a real kube-apiserver with nothing
+//! behind it.
 
 use std::{cell::Cell, fs, sync::Arc, time::Duration};
 
@@ -103,7 +104,8 @@ impl Stage {
 
     /// With the engine at work, which fetches other repositories than its own too, into a folder.
     pub async fn fetching(cache: &std::path::Path) -> Self {
-        // A host that is silent costs each test that has one this much of real time. One that is slow is asked again.
+        // A host that is silent costs each test that has one this much of real time. One that is slow is
+        // asked again.
         let limit = Duration::from_secs(3);
         let fetcher = Fetcher::new(cache, Duration::ZERO, false, |_| None)
             .with_git_limit(limit)

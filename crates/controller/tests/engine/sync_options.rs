@@ -285,7 +285,8 @@ async fn fields_of_client_side_apply_are_taken_over_unless_migration_is_off() {
     assert!(!is_taken_over("deployer", &["ClientSideApplyMigration=false"], Some("deployer")).await);
 }
 
-/// The label is what objects are known by, so pruning follows it, and what has only the usual one is a stranger's.
+/// The label is what objects are known by, so pruning follows it, and what has only the usual one is a
+/// stranger's.
 #[tokio::test(start_paused = true)]
 async fn objects_are_marked_with_the_label_that_is_set() {
     let mut stage =
@@ -342,7 +343,8 @@ async fn a_variable_that_stands_twice_is_stored_as_kubectl_stores_it() {
     stage.until_green("app").await;
 }
 
-/// What Argo CD left, by either way of apply, by Flux and by Helm: what leaves the sources goes with the first sync.
+/// What Argo CD left, by either way of apply, by Flux and by Helm: what leaves the sources goes with the
+/// first sync.
 #[tokio::test(start_paused = true)]
 async fn what_others_applied_before_is_ours_with_the_first_sync() {
     let before = json!({"apiVersion": "v1", "kind": "ConfigMap",
@@ -378,7 +380,8 @@ async fn what_others_applied_before_is_ours_with_the_first_sync() {
     }
 }
 
-/// An object that bears Argo CD's mark and is as the sources say is in no need of a sync; what leaves them later goes.
+/// An object that bears Argo CD's mark and is as the sources say is in no need of a sync; what leaves them
+/// later goes.
 #[tokio::test(start_paused = true)]
 async fn what_argo_cd_applied_on_the_servers_side_leaves_with_the_sources() {
     for server_side_diff in ["ServerSideDiff=false", "ServerSideDiff=true"] {
@@ -452,8 +455,8 @@ async fn an_object_with_a_generated_name_is_made_with_each_sync() {
     }
 }
 
-/// What `kubectl apply` stores: each of two host aliases of one address and of two host ports of one port, a variable that
-/// adds to its earlier self; a finalizer that stands twice is one.
+/// What `kubectl apply` stores: each of two host aliases of one address and of two host ports of one port, a
+/// variable that adds to its earlier self; a finalizer that stands twice is one.
 #[tokio::test(start_paused = true)]
 async fn items_of_one_key_that_each_have_an_effect_are_all_stored() {
     let web = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, finalizers: [example.com/a, example.com/a]}, spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {hostAliases: [{ip: 10.0.0.1, hostnames: [a]}, {ip: 10.0.0.1, hostnames: [b]}], containers: [{name: web, image: web, env: [{name: OPTS, value: -a}, {name: OPTS, value: $(OPTS) -b}], ports: [{containerPort: 80, hostPort: 8080}, {containerPort: 80, hostPort: 8081}]}]}}}}";

@@ -6,8 +6,8 @@ use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer,
 
 use crate::{Diagnostic, Label, Severity, SourceMap, sanitize};
 
-/// Several lines with the source shown, as rustc shows its errors; coloured if `color`. Nothing of what is shown commands the
-/// terminal.
+/// Several lines with the source shown, as rustc shows its errors; coloured if `color`. Nothing of what is
+/// shown commands the terminal.
 pub fn full(diagnostic: &Diagnostic, sources: &SourceMap, color: bool) -> String {
     let diagnostic = &escape_texts(diagnostic);
     let sources = &sources_of(diagnostic, sources);
@@ -31,7 +31,8 @@ pub fn full(diagnostic: &Diagnostic, sources: &SourceMap, color: bool) -> String
     renderer.render(&[group])
 }
 
-/// The diagnostic with its texts as a terminal may have them; the names of files stay for looking up their texts.
+/// The diagnostic with its texts as a terminal may have them; the names of files stay for looking up their
+/// texts.
 fn escape_texts(diagnostic: &Diagnostic) -> Diagnostic {
     let mut diagnostic = diagnostic.clone();
     let own = |text: &mut String| {

@@ -1,6 +1,6 @@
-//! Limits of a run: whoever may write an Application may write a path expression, and none of them may take the
-//! engine's time, memory or stack. Every term that can yield without end is followed by a filter that counts, every
-//! function begins with one, and what is made is weighed before it is used.
+//! Limits of a run: whoever may write an Application may write a path expression, and none of them may take
+//! the engine's time, memory or stack. Every term that can yield without end is followed by a filter that
+//! counts, every function begins with one, and what is made is weighed before it is used.
 
 use std::{cell::Cell, collections::HashSet, sync::LazyLock};
 
@@ -20,7 +20,8 @@ use jaq_json::{Num, Val};
 
 /// What one run may spend, which takes it some tenths of a second; Argo CD ends a run after a second.
 const BUDGET: u64 = 5_000_000;
-/// What a step costs. A value that is made or given to a function of the library costs what it weighs: 1 for each value in it.
+/// What a step costs. A value that is made or given to a function of the library costs what it weighs: 1 for
+/// each value in it.
 const STEP_COST: u64 = 5;
 /// Text that weighs as much as a value, in bytes.
 const LIGHT_TEXT: usize = 64;
@@ -191,8 +192,8 @@ pub(super) fn whole(term: Term<&str>) -> Term<&str> {
     stepped(metered(term))
 }
 
-/// A term that counts what it does. Calls of functions that are defined stay last in what calls them, so that those
-/// which repeat themselves do not need more and more stack.
+/// A term that counts what it does. Calls of functions that are defined stay last in what calls them, so that
+/// those which repeat themselves do not need more and more stack.
 fn metered<'s>(term: Term<&'s str>) -> Term<&'s str> {
     let inner = |term: Box<Term<&'s str>>| Box::new(metered(*term));
     match term {

@@ -1,8 +1,8 @@
 //! The paths that a jq path expression names in a value. What a program may spend is limited, see [`meter`].
 //!
-//! Argo CD writes an expression between `del(` and `)` and runs that. An expression that closes the parenthesis itself,
-//! `.none) | .data.key |= (fromjson | del(.secret) | tojson`, so is a program, and people use it to ignore parts of
-//! texts: it is one here, too.
+//! Argo CD writes an expression between `del(` and `)` and runs that. An expression that closes the
+//! parenthesis itself, `.none) | .data.key |= (fromjson | del(.secret) | tojson`, so is a program, and people
+//! use it to ignore parts of texts: it is one here, too.
 
 mod meter;
 
@@ -49,7 +49,8 @@ def __ordered: if type == "object" then to_entries | sort_by(.key) | map(.value 
   elif type == "array" then map(__ordered) else . end;
 def __tojson: tojson;
 def tojson: __ordered | __tojson;"#;
-/// Functions that Argo CD's jq does not have or that are about the process: what they would tell or end is not a tenant's.
+/// Functions that Argo CD's jq does not have or that are about the process: what they would tell or end is
+/// not a tenant's.
 const ABSENT: [&str; 9] =
     ["debug", "debug_empty", "env", "halt", "halt_error", "input", "inputs", "stderr", "stderr_empty"];
 
@@ -126,7 +127,8 @@ impl Program {
         Ok(outputs.unwrap_or_default().iter().filter_map(read_path).collect())
     }
 
-    /// What the program makes of a value. `None` if it only names paths, does not fit the value, or makes several of it.
+    /// What the program makes of a value. `None` if it only names paths, does not fit the value, or makes
+    /// several of it.
     ///
     /// # Errors
     /// The run was ended.
@@ -180,8 +182,8 @@ fn parse(expression: &str) -> Result<Term<&str>, String> {
     })
 }
 
-/// Makes the paths of an expression a program that can be run; or what stands between Argo CD's parentheses, and whether
-/// it is that.
+/// Makes the paths of an expression a program that can be run; or what stands between Argo CD's parentheses,
+/// and whether it is that.
 fn compile(expression: &str) -> Result<(Filter<Metered>, bool), String> {
     let error = match parse(expression) {
         Ok(term) => return Ok((link(meter::path_of(term))?, false)),

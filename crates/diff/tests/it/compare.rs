@@ -539,8 +539,8 @@ fn v12_known_types_of_custom_resources_count() {
     }
 }
 
-/// The API server stores all of them, and each may have an effect: a variable adds to its earlier self, a port has two
-/// names. Server-side apply takes one of each key.
+/// The API server stores all of them, and each may have an effect: a variable adds to its earlier self, a
+/// port has two names. Server-side apply takes one of each key.
 #[test]
 fn items_of_one_key_all_count_unless_they_are_the_same() {
     use tiphys_diff::{has_rivals, items_once, last_only};
@@ -707,7 +707,8 @@ fn binary_data_on_several_lines_are_no_difference() {
     assert!(paths(&secret("AAECAwQF\n"), &secret("AAECAwQF")).is_empty());
 }
 
-/// The API server stores the zero of a map's values where a target gives none: `{{ .Values.absent | quote }}` in a ConfigMap.
+/// The API server stores the zero of a map's values where a target gives none: `{{ .Values.absent | quote }}`
+/// in a ConfigMap.
 #[test]
 fn a_null_in_a_map_is_the_zero_that_is_stored() {
     let map = |data: Value, labels: Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m", "labels": labels}, "data": data});

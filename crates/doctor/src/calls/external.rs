@@ -8,12 +8,12 @@ use tiphys_value::{ObjectExt as _, Value};
 use super::{Caller, guess, wrong_value};
 use crate::{
     Object,
+    address_target::is_near,
     cluster::{Cluster, items},
     finding::Finding,
-    search_context::Look,
-    policy::{End, Port, Way, blocking},
-    address_target::is_near,
     pod_addresses::wires,
+    policy::{End, Port, Way, blocking},
+    search_context::Look,
 };
 
 /// The addresses and the port of the API server, as policies see them.

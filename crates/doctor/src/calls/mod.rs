@@ -10,12 +10,12 @@ use tiphys_value::Value;
 
 use crate::{
     Object,
+    address_target::Target,
     cluster::Cluster,
     finding::Finding,
-    search_context::{Ill, Look},
-    policy::End,
-    address_target::Target,
     pod_addresses::{Setting, settings, wires},
+    policy::End,
+    search_context::{Ill, Look},
 };
 
 pub(crate) use external::api_server;

@@ -6,11 +6,11 @@ use tiphys_value::{ObjectExt as _, Value, json};
 use super::{Caller, guess, wrong_value};
 use crate::{
     Object,
+    address_target::is_near,
     cluster::{Cluster, items, pods, services},
     finding::Finding,
-    search_context::Look,
     policy::{End, Port, Way, blocking},
-    address_target::is_near,
+    search_context::Look,
 };
 
 pub(super) fn service_fault<'a>(

@@ -1,11 +1,12 @@
-//! Reading a case from files: objects, events, logs, notes of nodes. Whatever a collector left beside them is skipped.
+//! Reading a case from files: objects, events, logs, notes of nodes. Whatever a collector left beside them is
+//! skipped.
 
 use std::{
     io::{Read as _, Seek as _, SeekFrom},
     path::{Path, PathBuf},
 };
 
-use super::{Case, Unreadable, objects, log_paths};
+use super::{Case, Unreadable, log_paths, objects};
 
 /// Folders inside of a dump deeper than this are no dump.
 const MAX_DEPTH: usize = 32;

@@ -1,4 +1,5 @@
-//! Whose log a file is, told by its path: our own layout and those of kubectl, must-gather, support bundles and nodes.
+//! Whose log a file is, told by its path: our own layout and those of kubectl, must-gather, support bundles
+//! and nodes.
 
 use super::{HostNote, Log};
 

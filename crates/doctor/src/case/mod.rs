@@ -2,8 +2,8 @@
 
 mod event;
 mod folder;
-mod objects;
 mod log_paths;
+mod objects;
 
 use std::collections::BTreeSet;
 

@@ -8,8 +8,8 @@ use crate::{
     calls::{api_server, empty_service},
     cluster::{condition, items, pods, quantity, services},
     finding::Finding,
-    search_context::Look,
     policy::{End, Port, Way, blocking},
+    search_context::Look,
 };
 
 /// A write that was refused: who wrote, what it was about, where it is told.

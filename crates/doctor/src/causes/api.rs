@@ -11,8 +11,8 @@ use crate::{
         rights::{Answer, Request},
         said,
     },
-    log_evidence::Fact,
     finding::Finding,
+    log_evidence::Fact,
     search_context::Look,
 };
 

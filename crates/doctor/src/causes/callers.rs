@@ -1,5 +1,6 @@
-//! Callers that are green while their calls fail: their logs tell of Services that lead nowhere and policies that cut
-//! them off. Only what is evaluated counts here; words alone prove nothing about a program that is ready.
+//! Callers that are green while their calls fail: their logs tell of Services that lead nowhere and policies
+//! that cut them off. Only what is evaluated counts here; words alone prove nothing about a program that is
+//! ready.
 
 use tiphys_value::{ObjectExt as _, Value};
 
@@ -7,10 +8,10 @@ use crate::{
     Cause,
     calls::{self, Caller},
     cluster::pods,
-    log_evidence::{Fact, LogFact},
     finding::Finding,
-    search_context::Look,
+    log_evidence::{Fact, LogFact},
     pod_addresses::settings,
+    search_context::Look,
 };
 
 /// Causes that are proved by objects, and not by the caller's words.

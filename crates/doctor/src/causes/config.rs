@@ -8,10 +8,10 @@ use crate::{
     Object,
     calls::Caller,
     cluster::{items, pods, time},
-    finding::Finding,
     dependencies,
-    search_context::{Ill, Look},
+    finding::Finding,
     pod_addresses::wires,
+    search_context::{Ill, Look},
 };
 
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
@@ -159,7 +159,8 @@ pub(crate) fn stale_address<'a>(look: &Look<'a>, caller: &Caller<'a>, address: &
     Some(stale(caller, object, at, &format!("it still calls {address}")))
 }
 
-/// The configuration names a sibling of the address that is called: it was changed, although nothing tells when.
+/// The configuration names a sibling of the address that is called: it was changed, although nothing tells
+/// when.
 fn renamed(caller: &Caller<'_>, address: &Address) -> Option<Finding> {
     let domain =
         |host: &str| host.split_once('.').map(|(_, domain)| domain.to_owned()).filter(|it| it.contains('.'));

@@ -7,8 +7,8 @@ use tiphys_value::{ObjectExt as _, Value};
 use crate::{
     Object,
     cluster::{certificate::Certificate, items, pods, time},
-    log_evidence::Fact,
     finding::Finding,
+    log_evidence::Fact,
     search_context::{Ill, Look},
 };
 
@@ -301,7 +301,10 @@ fn expired_of_components(look: &Look<'_>) -> Vec<Finding> {
         };
         let is_outside = match &fact.fact {
             Fact::Call(call) => call.targets.iter().any(|address| {
-                matches!(look.cluster.target(address, ill.namespace()), crate::address_target::Target::Outside)
+                matches!(
+                    look.cluster.target(address, ill.namespace()),
+                    crate::address_target::Target::Outside
+                )
             }),
             _ => false,
         };

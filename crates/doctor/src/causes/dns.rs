@@ -8,8 +8,8 @@ use crate::{
     calls::Caller,
     cluster::{items, pods},
     finding::Finding,
-    search_context::Look,
     policy::{End, Port, Way, blocking, newest_change},
+    search_context::Look,
 };
 
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
@@ -48,7 +48,8 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     if look.cluster.pods_of(service).is_empty() {
         finding = look.red.keys().filter(|it| it.kind == "Node").cloned().fold(finding, Finding::below);
     }
-    // Nodes in trouble keep its pods away: why they are is the cause, and is not known if they were not saved.
+    // Nodes in trouble keep its pods away: why they are is the cause, and is not known if they were not
+    // saved.
     let troubled = look.cluster.pods_of(service).iter().any(|pod| is_kept_away(pod));
     if troubled && !look.cluster.has_kind("Node") {
         finding.confidence = 0.45;

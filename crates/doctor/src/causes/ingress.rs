@@ -6,8 +6,8 @@ use tiphys_value::{ObjectExt as _, Value};
 use crate::{
     Object,
     cluster::{certificate::Certificate, conditions, items, pods, said},
-    log_evidence::Fact,
     finding::Finding,
+    log_evidence::Fact,
     search_context::Look,
 };
 
@@ -94,7 +94,9 @@ fn backend(look: &Look<'_>, ingress: &Value, backend: &Value) -> Option<Finding>
             .cluster
             .all("Service")
             .iter()
-            .filter(|it| it.namespace() == ingress.namespace() && crate::address_target::is_near(it.name(), name))
+            .filter(|it| {
+                it.namespace() == ingress.namespace() && crate::address_target::is_near(it.name(), name)
+            })
             .map(|it| it.name())
             .collect();
         return Some(

@@ -1,4 +1,5 @@
-//! The network of pods: the plugin, its addresses, probes that policies cut off, routes between nodes, kube-proxy.
+//! The network of pods: the plugin, its addresses, probes that policies cut off, routes between nodes,
+//! kube-proxy.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,13 +8,13 @@ use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
     Object,
-    cluster::{condition, conditions, items, pods, said, time},
-    log_evidence::Fact,
-    finding::Finding,
-    search_context::Look,
-    policy::{End, Port, Way, blocking, newest_change},
-    symptoms::SLOW_DELETION,
     address_target::Target,
+    cluster::{condition, conditions, items, pods, said, time},
+    finding::Finding,
+    log_evidence::Fact,
+    policy::{End, Port, Way, blocking, newest_change},
+    search_context::Look,
+    symptoms::SLOW_DELETION,
 };
 
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {

@@ -242,7 +242,8 @@ fn budgets(look: &Look<'_>) -> Vec<Finding> {
     found
 }
 
-/// Whether the pods that get no node are those of a rollout that may take no old pod away, and ask for no more than they.
+/// Whether the pods that get no node are those of a rollout that may take no old pod away, and ask for no
+/// more than they.
 pub(crate) fn is_blocked_rollout(look: &Look<'_>, ill: &Ill<'_>) -> bool {
     let Some(live) = look.cluster.live(&ill.workload).filter(|it| it.kind() == "Deployment") else {
         return false;
@@ -256,8 +257,9 @@ pub(crate) fn is_blocked_rollout(look: &Look<'_>, ill: &Ill<'_>) -> bool {
         .collect();
     let hash = |pod: &Value| pod.label("pod-template-hash").map(str::to_owned);
     let Some(new) = ill.pods.first() else { return false };
-    let asks =
-        |pod: &Value, resource| pod.get("spec").map_or(0, |spec| super::scheduling::requested(spec, resource));
+    let asks = |pod: &Value, resource| {
+        pod.get("spec").map_or(0, |spec| super::scheduling::requested(spec, resource))
+    };
     let fits = old.first().is_some_and(|old| {
         asks(new, "cpu") <= asks(old, "cpu")
             && asks(new, "memory") <= asks(old, "memory")

@@ -1,4 +1,5 @@
-//! Services that lead nowhere although nothing about them is red. Asserted if somebody suffers or if it is certain.
+//! Services that lead nowhere although nothing about them is red. Asserted if somebody suffers or if it is
+//! certain.
 
 use tiphys_cause::{Cause, FailedCall, Failure};
 use tiphys_value::{ObjectExt as _, Value};
@@ -61,7 +62,8 @@ fn silent(look: &Look<'_>, service: &Value) -> Option<Finding> {
     Some(finding)
 }
 
-/// Who uses a Service: routes, webhooks, aggregated APIs, workloads whose configuration names it; and whether each is red.
+/// Who uses a Service: routes, webhooks, aggregated APIs, workloads whose configuration names it; and whether
+/// each is red.
 fn users(look: &Look<'_>, service: &Value) -> Vec<(Object, bool)> {
     let object = Object::from_live(service);
     let kinds = [

@@ -6,8 +6,8 @@ use tiphys_value::{ObjectExt as _, Value};
 use crate::{
     Event, Object,
     cluster::{Cluster, items, pods, quantity, selector},
-    finding::Finding,
     dependencies::drivers,
+    finding::Finding,
     search_context::{Ill, Look},
     symptoms::mounts,
 };
@@ -26,11 +26,9 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
 
 /// A claim that pods name and that does not exist.
 pub(crate) fn missing(look: &Look<'_>, claim: Object, workload: &Object) -> Finding {
-    let near = look
-        .cluster
-        .all("PersistentVolumeClaim")
-        .iter()
-        .filter(|it| it.namespace() == claim.namespace && crate::address_target::is_near(it.name(), &claim.name));
+    let near = look.cluster.all("PersistentVolumeClaim").iter().filter(|it| {
+        it.namespace() == claim.namespace && crate::address_target::is_near(it.name(), &claim.name)
+    });
     let near: Vec<&str> = near.map(|it| it.name()).collect();
     let finding = Finding::new(
         Cause::VolumeClaimMissing,

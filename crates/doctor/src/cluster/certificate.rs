@@ -1,4 +1,5 @@
-//! The parts of an X.509 certificate that tell whether it is trusted: names and times. Reads DER, checks nothing.
+//! The parts of an X.509 certificate that tell whether it is trusted: names and times. Reads DER, checks
+//! nothing.
 
 use base64::Engine as _;
 use jiff::{Timestamp, civil};

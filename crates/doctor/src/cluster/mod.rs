@@ -109,7 +109,8 @@ impl<'a> Cluster<'a> {
         self.by_kind.get(kind).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether objects of a kind were saved at all, or there are none: otherwise one that is absent proves nothing.
+    /// Whether objects of a kind were saved at all, or there are none: otherwise one that is absent proves
+    /// nothing.
     pub(crate) fn has_kind(&self, kind: &str) -> bool {
         self.by_kind.contains_key(kind) || self.case.listed.contains(kind)
     }

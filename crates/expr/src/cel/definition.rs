@@ -41,7 +41,7 @@ struct Context<'a> {
     declared: Option<&'a Declared>,
     /// How many values there can be of it, if the schema limits that.
     times: Option<u64>,
-    /// The first part further up whose old values cannot be told apart.
+    /// The first part further up whose old values cannot be distinguished.
     uncorrelated: Option<Path>,
     is_root: bool,
 }

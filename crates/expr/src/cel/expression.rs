@@ -61,7 +61,8 @@ pub struct Environment<'a> {
 }
 
 thread_local! {
-    /// The functions of CEL and of Kubernetes' libraries; they take longer to register than most rules to run.
+    /// The functions of CEL and of Kubernetes' libraries; they take longer to register than most rules to
+    /// run.
     static FUNCTIONS: &'static Context<'static> = {
         let mut context = Context::default().with_all();
         super::authorizer::register(&mut context);
@@ -127,8 +128,8 @@ impl Expression {
         self.variables.contains(variable)
     }
 
-    /// The fault of looking for a member of a variable that it has not, such as a variable of a policy that is not
-    /// declared; the first one, shown in the text.
+    /// The fault of looking for a member of a variable that it has not, such as a variable of a policy that
+    /// is not declared; the first one, shown in the text.
     pub fn undefined_member(&self, variable: &str, known: &[&str]) -> Option<String> {
         let mut missing = Vec::new();
         members(&self.root, variable, &mut missing);
@@ -239,7 +240,8 @@ fn explained(error: ExecutionError) -> EvaluationError {
     }
 }
 
-/// Replaces what mutating policies make, such as `Object.spec{replicas: 1}` and `JSONPatch{op: "add"}`, by maps.
+/// Replaces what mutating policies make, such as `Object.spec{replicas: 1}` and `JSONPatch{op: "add"}`, by
+/// maps.
 fn expand_objects(node: &mut IdedExpr) {
     let is_known = |name: &str| name == "Object" || name == "JSONPatch" || name.starts_with("Object.");
     if let Expr::Struct(made) = &mut node.expr
@@ -331,7 +333,8 @@ fn weigh_operands(node: &mut IdedExpr) {
     }
     for operand in children_mut(node) {
         let is_large = match &operand.expr {
-            // What a loop has gathered pays at every step, see `@cost`; nobody can write its name. A library is no value.
+            // What a loop has gathered pays at every step, see `@cost`; nobody can write its name. A library
+            // is no value.
             Expr::Ident(name) => !name.starts_with('@') && !is_library(name),
             Expr::Literal(LiteralValue::String(text)) => text.inner().len() > SHORT,
             Expr::Literal(LiteralValue::Bytes(bytes)) => bytes.inner().len() > SHORT,

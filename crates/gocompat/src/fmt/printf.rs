@@ -19,8 +19,8 @@ struct Formatter<'a> {
     after_index: bool,
 }
 
-/// The text, or the length that it had when it was longer than `most` bytes: widths and arguments that are named
-/// again make much of little.
+/// The text, or the length that it had when it was longer than `most` bytes: widths and arguments that are
+/// named again make much of little.
 pub(super) fn sprintf(format: &str, args: &[&dyn Arg], most: usize) -> Result<String, usize> {
     let mut formatter = Formatter {
         printer: Printer::default(),

@@ -5,8 +5,9 @@ use super::BadPattern;
 /// How deep groups may be nested.
 const MAX_DEPTH: usize = 64;
 
-/// A pattern: `*` and `?` stop at the separator, `**` does not; `[abc]` or `[!abc]`, `[a-c]` or `[!a-c]` (one range, or
-/// characters among which `-` is one); `{a,b}`; `\` before a character. A group that never closes ends with the pattern.
+/// A pattern: `*` and `?` stop at the separator, `**` does not; `[abc]` or `[!abc]`, `[a-c]` or `[!a-c]` (one
+/// range, or characters among which `-` is one); `{a,b}`; `\` before a character. A group that never closes
+/// ends with the pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Glob {
     parts: Vec<Part>,
@@ -41,7 +42,8 @@ impl Glob {
     /// A class that does not close or is empty, a range that runs backwards, groups nested deeper than 64.
     pub fn compile(pattern: &str) -> Result<Self, BadPattern> {
         let mut rest = pattern.chars().peekable();
-        // The alternatives of each open group, the last of them being read; the pattern itself is the outermost.
+        // The alternatives of each open group, the last of them being read; the pattern itself is the
+        // outermost.
         let mut open: Vec<Vec<Vec<Part>>> = vec![vec![Vec::new()]];
         while let Some(c) = rest.next() {
             let in_group = open.len() > 1;

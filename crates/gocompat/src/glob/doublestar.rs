@@ -1,24 +1,26 @@
-//! Globs as the Go module `bmatcuk/doublestar` has them (its README, "Patterns"), and Git's, which lack what makes those
-//! special.
+//! Globs as the Go module `bmatcuk/doublestar` has them (its README, "Patterns"), and Git's, which lack what
+//! makes those special.
 
 use super::BadPattern;
 
 /// How many patterns one with groups may stand for.
 const MAX_ALTERNATIVES: usize = 1024;
 
-/// Whether a pattern matches a whole path: `*` and `?` stop at `/`, `**` as a part of its own is any number of folders,
-/// none included; `[abc]`, `[^abc]` or `[!abc]` with ranges; `{a,b}`; `\` before a character.
+/// Whether a pattern matches a whole path: `*` and `?` stop at `/`, `**` as a part of its own is any number
+/// of folders, none included; `[abc]`, `[^abc]` or `[!abc]` with ranges; `{a,b}`; `\` before a character.
 ///
 /// # Errors
-/// A class or group that does not close, an empty class, a `\` at the end; groups that stand for more than 1,024 patterns.
+/// A class or group that does not close, an empty class, a `\` at the end; groups that stand for more than
+/// 1,024 patterns.
 pub fn doublestar(pattern: &str, path: &str) -> Result<bool, BadPattern> {
     let all = alternatives(pattern.chars().collect())?;
     let compiled = all.iter().map(|one| compile(one, false)).collect::<Result<Vec<_>, _>>()?;
     Ok(compiled.iter().any(|parts| is_match(parts, path, false)))
 }
 
-/// Whether a pattern matches a whole path as one for `git ls-files` does (gitglossary, "pathspec"): stars and `?` do not
-/// stop at `/`. A malformed one matches nothing. Groups, which are none for Git, stand for their alternatives.
+/// Whether a pattern matches a whole path as one for `git ls-files` does (gitglossary, "pathspec"): stars and
+/// `?` do not stop at `/`. A malformed one matches nothing. Groups, which are none for Git, stand for their
+/// alternatives.
 pub fn pathspec(pattern: &str, path: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let all = alternatives(pattern.clone()).unwrap_or_else(|_| vec![pattern]);

@@ -1,5 +1,5 @@
-//! The languages of globs in Argo CD: Go's `path.Match` ([`path_match`]), that of projects, sync windows and rules
-//! ([`Glob`]), that of lists of files ([`doublestar`]), and Git's ([`pathspec`]).
+//! The languages of globs in Argo CD: Go's `path.Match` ([`path_match`]), that of projects, sync windows and
+//! rules ([`Glob`]), that of lists of files ([`doublestar`]), and Git's ([`pathspec`]).
 
 mod compiled;
 mod doublestar;

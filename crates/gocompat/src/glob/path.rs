@@ -1,5 +1,5 @@
-//! Go's `path.Match` and, on Unix, `filepath.Match`: by it `.helmignore`, `--show-only` and the git generator of
-//! ApplicationSets name files.
+//! Go's `path.Match` and, on Unix, `filepath.Match`: by it `.helmignore`, `--show-only` and the git generator
+//! of ApplicationSets name files.
 
 use super::BadPattern;
 

@@ -95,7 +95,8 @@ impl Regex {
         }))
     }
 
-    /// A length in bytes that the text has at most when every match is replaced, with what `$` names or literally.
+    /// A length in bytes that the text has at most when every match is replaced, with what `$` names or
+    /// literally.
     pub fn replaced_length(&self, text: &str, replacement: &str) -> usize {
         let named = replacement.bytes().filter(|byte| *byte == b'$').count();
         // Most texts are short enough however often they match.

@@ -67,7 +67,8 @@ pub(super) struct Constraint {
     patch_dirty: bool,
 }
 
-/// The texts that make up one comparison: the numbers behind the first with their dots, the pre-release with its dash.
+/// The texts that make up one comparison: the numbers behind the first with their dots, the pre-release with
+/// its dash.
 pub(super) struct Parts<'t> {
     pub(super) operator: &'t str,
     pub(super) version: &'t str,

@@ -1,5 +1,5 @@
-//! The constraints that most charts have, such as `>=1.25.0-0 <2.0.0`, without the four regular expressions that
-//! define all of them: compiling those takes longer than rendering a small chart.
+//! The constraints that most charts have, such as `>=1.25.0-0 <2.0.0`, without the four regular expressions
+//! that define all of them: compiling those takes longer than rendering a small chart.
 
 use super::constraint::{Constraint, ConstraintError, Group, Parts};
 

@@ -118,8 +118,8 @@ impl Version {
 
     /// The version with one number raised, as `IncMajor`, `IncMinor` and `IncPatch` do it.
     ///
-    /// `part` is 0 for the major, 1 for the minor, 2 for the patch number. A pre-release becomes its release when the
-    /// patch number is raised.
+    /// `part` is 0 for the major, 1 for the minor, 2 for the patch number. A pre-release becomes its release
+    /// when the patch number is raised.
     pub fn increment(&self, part: usize) -> Self {
         let mut next = self.clone();
         match part {

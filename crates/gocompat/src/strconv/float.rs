@@ -11,8 +11,8 @@ pub enum FloatFormat {
     Exponent,
     /// `ddd.ddd` (`%f`)
     Decimal,
-    /// [`FloatFormat::Exponent`] for exponents below -4 and for large ones, else [`FloatFormat::Decimal`] (`%g`).
-    /// Exponents are large from the precision on, and from 6 on for the shortest form.
+    /// [`FloatFormat::Exponent`] for exponents below -4 and for large ones, else [`FloatFormat::Decimal`]
+    /// (`%g`). Exponents are large from the precision on, and from 6 on for the shortest form.
     General,
     /// `ddddp±ddd`: mantissa and binary exponent in decimal (`%b`)
     Binary,
@@ -188,7 +188,8 @@ fn round_hex(mantissa: u64, exponent: i32, digits: usize) -> (u64, i32) {
     (mantissa, exponent)
 }
 
-/// `strconv.ParseFloat(text, 64)`: decimal and hexadecimal floats, infinities, underscores only with a base prefix.
+/// `strconv.ParseFloat(text, 64)`: decimal and hexadecimal floats, infinities, underscores only with a base
+/// prefix.
 ///
 /// # Errors
 /// [`NumError::Syntax`], or [`NumError::Range`] where Go gives an infinity and an error.

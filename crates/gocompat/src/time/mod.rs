@@ -13,8 +13,8 @@ use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
 use jiff::{SignedDuration, Timestamp};
 use std::sync::LazyLock;
 
-/// A zone by its name, which counts with its case. The database is part of the program, so every machine knows the
-/// same zones.
+/// A zone by its name, which counts with its case. The database is part of the program, so every machine
+/// knows the same zones.
 pub fn zone(name: &str) -> Option<TimeZone> {
     static BUNDLED: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
     if name == "UTC" {
@@ -75,7 +75,8 @@ pub struct Time {
     pub instant: Timestamp,
     /// The zone.
     pub zone: Zone,
-    /// What the monotonic clock showed, in nanoseconds since the program began; only a reading of the clock has it.
+    /// What the monotonic clock showed, in nanoseconds since the program began; only a reading of the clock
+    /// has it.
     monotonic: Option<i64>,
 }
 

@@ -154,7 +154,8 @@ pub(super) fn length(value: &Value) -> CallResult {
     Ok(Value::Int(length as i64))
 }
 
-/// `call`: templates have no function values here, so it can only fail. The first argument is the callee's text.
+/// `call`: templates have no function values here, so it can only fail. The first argument is the callee's
+/// text.
 pub(super) fn call(args: &[Value]) -> CallResult {
     match args {
         [name, callee, ..] if !callee.is_nil() => {

@@ -1,8 +1,8 @@
 //! What templates that are called again with the same data have written before.
 //!
-//! Charts call few templates very often: names and labels, with the values of the whole chart. What such a call writes
-//! depends on what the data holds, which [`changes`] tells of, and on nothing else – but for randomness and time, and for
-//! what says which template is running.
+//! Charts call few templates very often: names and labels, with the values of the whole chart. What such a
+//! call writes depends on what the data holds, which [`changes`] tells of, and on nothing else – but for
+//! randomness and time, and for what says which template is running.
 
 use super::Context;
 use crate::parse::Tree;
@@ -50,8 +50,8 @@ pub(super) struct Attempt {
 }
 
 impl Memo {
-    /// Names the map, to be found in what templates share, whose content is another one for each outermost template: what
-    /// looks at it is not kept.
+    /// Names the map, to be found in what templates share, whose content is another one for each outermost
+    /// template: what looks at it is not kept.
     pub fn vary(&self, map: Map) {
         *self.varying.borrow_mut() = map;
     }
@@ -68,7 +68,8 @@ impl<'e> Context<'e> {
         &self.env.memo
     }
 
-    /// What a template has written for the same data, or else what is needed to keep what it is going to write.
+    /// What a template has written for the same data, or else what is needed to keep what it is going to
+    /// write.
     pub(super) fn recall(&self, tree: &Arc<Tree>, data: &Value) -> Result<SmolStr, Option<Attempt>> {
         let (memo, Value::Map(map)) = (&self.env.memo, data) else { return Err(None) };
         // A layer's templates end before others may be given their address.

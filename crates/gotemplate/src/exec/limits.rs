@@ -1,5 +1,5 @@
-//! What an execution may take: steps, time, output, memory. A template that takes more fails where it does so; the
-//! process that renders it, and with it every other chart, goes on.
+//! What an execution may take: steps, time, output, memory. A template that takes more fails where it does
+//! so; the process that renders it, and with it every other chart, goes on.
 
 use tiphys_value::{VALUE_BYTES, map_bytes};
 
@@ -165,7 +165,8 @@ impl Context<'_> {
         self.env.limits.memory.saturating_sub(self.env.made.get())
     }
 
-    /// Counts work that takes about so many milliseconds whatever its arguments: finding keys, hashing passwords.
+    /// Counts work that takes about so many milliseconds whatever its arguments: finding keys, hashing
+    /// passwords.
     ///
     /// # Errors
     /// The limit.

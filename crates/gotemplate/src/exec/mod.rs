@@ -18,15 +18,16 @@ use tiphys_gocompat::strconv;
 /// Stack left below which a new segment is made, and its size.
 const RED_ZONE: usize = 128 << 10;
 const STACK: usize = 2 << 20;
-/// How deep control structures, parentheses and templates may nest before anybody asks how much stack is left: to
-/// answer that for the first time the system reads a file.
+/// How deep control structures, parentheses and templates may nest before anybody asks how much stack is
+/// left: to answer that for the first time the system reads a file.
 const SHALLOW: usize = 10;
 
 pub use call_cache::Memo;
 
 type Run<T> = Result<T, Box<ExecError>>;
 
-/// A value where it stands: whether its static type is `interface {}` (which error texts show), and its origin.
+/// A value where it stands: whether its static type is `interface {}` (which error texts show), and its
+/// origin.
 #[derive(Clone, Default)]
 struct Slot {
     value: Value,
@@ -218,8 +219,8 @@ impl<'e> Context<'e> {
         self.execute_tree(tree, Slot::new(data), true).map_err(|error| *error)
     }
 
-    /// Executes a text as a template in another set, as Helm's `tpl` does with a layer over [`Context::templates`]. The text is
-    /// the first argument of the function being called.
+    /// Executes a text as a template in another set, as Helm's `tpl` does with a layer over
+    /// [`Context::templates`]. The text is the first argument of the function being called.
     ///
     /// # Errors
     /// See [`Context::execute`].
@@ -305,8 +306,8 @@ impl<'e> Context<'e> {
         self.arg_origins.get(index).copied().unwrap_or(0)
     }
 
-    /// Says that the result of the function being called is an item of an argument. What the other arguments named was read to
-    /// find it. Nothing is said if the item's origin is unknown.
+    /// Says that the result of the function being called is an item of an argument. What the other arguments
+    /// named was read to find it. Nothing is said if the item's origin is unknown.
     pub(crate) fn returns(&mut self, item: OriginId, of: usize) {
         if self.tracer.is_none() || item == 0 {
             return;
@@ -332,15 +333,15 @@ impl<'e> Context<'e> {
         }
     }
 
-    /// The origin of an argument as one that what is made of it can keep: unlike `0` that of what no value made does not give
-    /// way to the origin of what it is put into.
+    /// The origin of an argument as one that what is made of it can keep: unlike `0` that of what no value
+    /// made does not give way to the origin of what it is put into.
     pub(crate) fn kept_origin(&mut self, index: usize) -> OriginId {
         let origin = self.arg_origin(index);
         self.union(&[origin])
     }
 
-    /// One origin for several, some of which may be unknown; of none at all it is that of what no value made. `0` if nothing
-    /// is traced.
+    /// One origin for several, some of which may be unknown; of none at all it is that of what no value made.
+    /// `0` if nothing is traced.
     pub fn union(&mut self, ids: &[OriginId]) -> OriginId {
         let Some(tracer) = &mut self.tracer else { return 0 };
         let known: Vec<OriginId> = ids.iter().copied().filter(|id| *id != 0).collect();
@@ -350,7 +351,8 @@ impl<'e> Context<'e> {
         }
     }
 
-    /// The origin of a table that was read from a text, of the origins of its values; `0` if nothing is traced.
+    /// The origin of a table that was read from a text, of the origins of its values; `0` if nothing is
+    /// traced.
     pub fn table_origin(&mut self, entries: &[(&str, OriginId)]) -> OriginId {
         self.tracer.as_mut().map_or(0, |tracer| tracer.table(entries))
     }
@@ -372,7 +374,8 @@ impl<'e> Context<'e> {
         self.tracer.as_ref().is_some_and(|tracer| tracer.is_step(below, above))
     }
 
-    /// Where the parts of a text came from that is the argument at an index; empty if no more is known than of the whole.
+    /// Where the parts of a text came from that is the argument at an index; empty if no more is known than
+    /// of the whole.
     pub fn text_parts(&mut self, text: &str, index: usize) -> Vec<Part> {
         let whole = self.arg_origin(index);
         self.tracer.as_mut().map(|tracer| tracer.parts(text, whole)).unwrap_or_default()

@@ -1,5 +1,5 @@
-//! Actions that were read before. Charts write few different ones, and those very often: an action that reads as one
-//! before it is not read again.
+//! Actions that were read before. Charts write few different ones, and those very often: an action that reads
+//! as one before it is not read again.
 
 use super::node::{Pos, Span};
 use rustc_hash::FxHashMap;
@@ -26,7 +26,8 @@ impl Control {
     }
 }
 
-/// What an action says: all of what stands between two delimiters. Positions are from the action's beginning on.
+/// What an action says: all of what stands between two delimiters. Positions are from the action's beginning
+/// on.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Head {
     /// A string and nothing else, which prints what stands there.
@@ -97,8 +98,8 @@ pub(super) struct ParsedActions {
 }
 
 impl ParsedActions {
-    /// The action that a text begins with, if it was read before and all variables are in scope; those that it declares
-    /// are added to them.
+    /// The action that a text begins with, if it was read before and all variables are in scope; those that
+    /// it declares are added to them.
     pub(super) fn recall(&self, text: &[u8], scope: &mut Vec<u32>) -> Option<Action> {
         let mut at = Some(*self.by_beginning.get(&beginning(text)?)?);
         while let Some(kept) = at.map(|at| &self.kept[at as usize]) {

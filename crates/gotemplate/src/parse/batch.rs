@@ -60,8 +60,8 @@ impl Parsing {
         parsing
     }
 
-    /// Parses a text whose name is not known yet; nothing if Go's parser refuses it, which only the name makes an error that
-    /// can be shown.
+    /// Parses a text whose name is not known yet; nothing if Go's parser refuses it, which only the name
+    /// makes an error that can be shown.
     pub fn nameless(&mut self, text: Arc<str>) -> Option<Draft> {
         self.parse(NAMELESS, text).ok()
     }

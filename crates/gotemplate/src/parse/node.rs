@@ -1,5 +1,5 @@
-//! The syntax tree. Where Go's nodes have their positions, there are byte offsets here: of nodes and branches into the
-//! parsed text, of everything in a pipeline from where its action begins.
+//! The syntax tree. Where Go's nodes have their positions, there are byte offsets here: of nodes and branches
+//! into the parsed text, of everything in a pipeline from where its action begins.
 
 use smol_str::SmolStr;
 use std::sync::{
@@ -28,8 +28,9 @@ impl Source {
     }
 }
 
-/// What actions consist of, shared by texts that were parsed together: everything of one kind in one piece, and of actions
-/// that read the same only one. That takes a fraction of the memory and of the time of pieces of their own.
+/// What actions consist of, shared by texts that were parsed together: everything of one kind in one piece,
+/// and of actions that read the same only one. That takes a fraction of the memory and of the time of pieces
+/// of their own.
 #[derive(Debug, Default)]
 pub struct Parts {
     pub(super) calls: Vec<Call>,
@@ -107,7 +108,8 @@ impl Parts {
         pipe.commands.slice(&self.commands)
     }
 
-    /// The string that a pipeline is, if it is nothing else: how templates write what would be taken for an action.
+    /// The string that a pipeline is, if it is nothing else: how templates write what would be taken for an
+    /// action.
     pub(crate) fn literal(&self, pipe: &Pipe) -> Option<&str> {
         match (self.declared_variables(pipe), self.commands(pipe)) {
             ([], [only]) => match self.args(only) {

@@ -1,5 +1,5 @@
-//! The parser: texts, lists of nodes and control structures. Its steps and look-ahead follow Go's, so that errors name the
-//! same token and line.
+//! The parser: texts, lists of nodes and control structures. Its steps and look-ahead follow Go's, so that
+//! errors name the same token and line.
 
 use super::action_cache::{Action, Control, Head, Variables};
 use super::batch::{Defined, NAMELESS, Parsing};
@@ -14,8 +14,8 @@ pub(super) const MAX_DEPTH: usize = 1000;
 /// Stack left below which a new segment is made, and its size.
 const RED_ZONE: usize = 64 << 10;
 const STACK: usize = 1 << 20;
-/// How deep a text may nest before anybody asks how much stack is left: to answer that for the first time the system
-/// reads a file.
+/// How deep a text may nest before anybody asks how much stack is left: to answer that for the first time the
+/// system reads a file.
 const SHALLOW: usize = 10;
 
 /// Runs something at a depth, on more stack if little is left.
@@ -409,8 +409,8 @@ impl<'p, 's> Parser<'p, 's> {
         })
     }
 
-    /// Whether a string is all of an action and prints what stands there. What prints nothing but space is left to be an
-    /// action: to Go it is more than text is.
+    /// Whether a string is all of an action and prints what stands there. What prints nothing but space is
+    /// left to be an action: to Go it is more than text is.
     fn is_plain(&self, token: Token) -> bool {
         let text = self.text(token);
         let is_written_out = match token.kind {

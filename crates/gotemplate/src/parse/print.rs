@@ -39,7 +39,8 @@ impl Quoted<'_> {
 }
 
 impl Tree {
-    /// The text of a node as Go's `String` methods give it; what is no node stands in the action that begins at `start`.
+    /// The text of a node as Go's `String` methods give it; what is no node stands in the action that begins
+    /// at `start`.
     pub(crate) fn quote(&self, quoted: Quoted<'_>, start: Pos) -> String {
         let mut printer = Printer { source: &self.source, start, out: String::new() };
         match quoted {
@@ -52,8 +53,8 @@ impl Tree {
         printer.out
     }
 
-    /// `NAME:LINE:COLUMN` of a position, with the line from 1 and the column in bytes from 0 – on the first line, as in
-    /// Go, and everywhere.
+    /// `NAME:LINE:COLUMN` of a position, with the line from 1 and the column in bytes from 0 – on the first
+    /// line, as in Go, and everywhere.
     pub(crate) fn line_column(&self, pos: u32) -> (usize, usize) {
         let before = &self.source.text.as_bytes()[..pos as usize];
         let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();

@@ -6,9 +6,9 @@ use crate::{CallError, List, Map, MapType, OriginId, Value};
 /// How deep maps are merged and copied; deeper ones contain themselves.
 const MAX_DEPTH: usize = 1000;
 
-/// Merges `source` into `target`. Maps that both have are merged in place; otherwise the source's value is shared, not
-/// copied. Without `overwrite` only empty values of the target are replaced. `whole` is the origin of those of the source's values
-/// that have none of their own.
+/// Merges `source` into `target`. Maps that both have are merged in place; otherwise the source's value is
+/// shared, not copied. Without `overwrite` only empty values of the target are replaced. `whole` is the
+/// origin of those of the source's values that have none of their own.
 pub(super) fn merge(target: &Map, source: &Map, whole: OriginId, overwrite: bool) -> Result<(), CallError> {
     merge_at(target, source, whole, overwrite, 0)
 }

@@ -1,5 +1,5 @@
-//! Regular expressions. Compiled ones are kept, since templates use them in loops, and for all threads, since some live no
-//! longer than a rendering.
+//! Regular expressions. Compiled ones are kept, since templates use them in loops, and for all threads, since
+//! some live no longer than a rendering.
 
 use super::{add, int, text};
 use crate::{CallError, CallResult, Context, Functions, List, ListType, Type, Value};
@@ -31,7 +31,8 @@ fn cached(pattern: &str) -> Compiled {
     compiled
 }
 
-/// The expression of the first argument. Functions without `must` panic in Go, which words the error differently.
+/// The expression of the first argument. Functions without `must` panic in Go, which words the error
+/// differently.
 fn compiled(args: &[Value], must: bool) -> Result<Arc<Regex>, CallError> {
     let pattern = text(args, 0);
     cached(pattern).map_err(|error| {
@@ -84,7 +85,8 @@ fn register_pair(
     }
 }
 
-/// A `[]string` of at most so many parts of a text (all of them, if that is negative), nil if there is nothing in it.
+/// A `[]string` of at most so many parts of a text (all of them, if that is negative), nil if there is
+/// nothing in it.
 fn strings<'t>(
     ctx: &Context<'_>,
     whole: &'t str,

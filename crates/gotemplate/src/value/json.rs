@@ -38,8 +38,8 @@ impl Value {
         }
     }
 
-    /// The JSON value that reading the output of Go's `json.Marshal` gives: whole floats become integers, bytes become
-    /// base64, objects their fields.
+    /// The JSON value that reading the output of Go's `json.Marshal` gives: whole floats become integers,
+    /// bytes become base64, objects their fields.
     ///
     /// # Errors
     /// What `encoding/json` cannot encode: floats that are not finite, values that contain themselves.

@@ -122,7 +122,8 @@ impl Map {
         Self::from_parts(kind, false, entries)
     }
 
-    /// As [`Map::from_entries`], and shared as [`Map::share`] makes it; so has to be all that the entries hold.
+    /// As [`Map::from_entries`], and shared as [`Map::share`] makes it; so has to be all that the entries
+    /// hold.
     pub fn from_shared(kind: MapType, entries: Vec<Entry>) -> Self {
         let map = Self::from_entries(kind, entries);
         map.0.shared.set(true);
@@ -135,8 +136,8 @@ impl Map {
         Self(Rc::new(Inner { nil, shared, read, entries, origin }), kind)
     }
 
-    /// Says that others than the running template see the map and all that it holds: whoever changes it changes what they
-    /// do. What is put into it later is shared, too.
+    /// Says that others than the running template see the map and all that it holds: whoever changes it
+    /// changes what they do. What is put into it later is shared, too.
     pub fn share(&self) {
         Value::Map(self.clone()).share();
     }
@@ -216,8 +217,8 @@ impl Map {
         Some((entry.value.clone(), if entry.origin == 0 { self.0.origin.get() } else { entry.origin }))
     }
 
-    /// What stands below a chain of few keys, and whether the last map holds values of any type. Nothing unless all of them
-    /// are keys of maps: methods, missing keys and their errors are for whoever asks.
+    /// What stands below a chain of few keys, and whether the last map holds values of any type. Nothing
+    /// unless all of them are keys of maps: methods, missing keys and their errors are for whoever asks.
     pub(crate) fn descend<'n>(&self, mut names: impl Iterator<Item = Name<'n>>) -> Option<(Value, bool)> {
         self.step(names.next()?, &mut names)
     }
@@ -276,8 +277,8 @@ impl Map {
         drop(replaced);
     }
 
-    /// Sets a key of a shared map to a map which is another one for each outermost template, see [`Memo::vary`](crate::Memo::vary).
-    /// This counts as no change.
+    /// Sets a key of a shared map to a map which is another one for each outermost template, see
+    /// [`Memo::vary`](crate::Memo::vary). This counts as no change.
     pub fn vary(&self, key: &str, map: Map) {
         let shared = self.0.shared.replace(false);
         self.insert(key, map);

@@ -94,8 +94,8 @@ impl Value {
         }
     }
 
-    /// How often what was shared on this thread has been changed: as long as that stays the same, no execution on it has
-    /// left anything for the next one to find.
+    /// How often what was shared on this thread has been changed: as long as that stays the same, no
+    /// execution on it has left anything for the next one to find.
     pub fn changes_of_shared() -> u64 {
         changes::change_count()
     }

@@ -85,13 +85,14 @@ pub trait Object: Any {
         None
     }
 
-    /// The fields that only `fmt` sees, for verbs that print them where there is a `String` method for the others.
+    /// The fields that only `fmt` sees, for verbs that print them where there is a `String` method for the
+    /// others.
     fn hidden_fields(&self) -> Vec<(&'static str, Value)> {
         Vec::new()
     }
 
-    /// The result of a `String` method that only a pointer to the value has: an action that names the value itself
-    /// prints this, whatever is given a copy (every function) does not know the method.
+    /// The result of a `String` method that only a pointer to the value has: an action that names the value
+    /// itself prints this, whatever is given a copy (every function) does not know the method.
     fn pointer_stringer(&self) -> Option<String> {
         None
     }

@@ -72,7 +72,8 @@ fn add_reference_at(out: &mut Out<'_, '_>, field: &FieldPath, default: &str) {
     }
 }
 
-/// A Gateway is programmed once its class and the certificates of its listeners are there (Gateway API, "Gateway").
+/// A Gateway is programmed once its class and the certificates of its listeners are there (Gateway API,
+/// "Gateway").
 fn add_gateway(out: &mut Out<'_, '_>) {
     let object = out.object.value();
     if let Some(class) = object.str_at(&["spec", "gatewayClassName"]) {
@@ -94,8 +95,8 @@ fn add_gateway(out: &mut Out<'_, '_>) {
     }
 }
 
-/// A PostgreSQL cluster comes up once the Secrets with its credentials and its backup store are there (CloudNativePG
-/// docs, "API Reference").
+/// A PostgreSQL cluster comes up once the Secrets with its credentials and its backup store are there
+/// (CloudNativePG docs, "API Reference").
 fn add_database(out: &mut Out<'_, '_>) {
     const SECRETS: [&[&str]; 4] = [
         &["spec", "superuserSecret", "name"],

@@ -1,5 +1,5 @@
-//! AdminNetworkPolicy, BaselineAdminNetworkPolicy and ClusterNetworkPolicy of `policy.networking.k8s.io`: rules of
-//! the cluster's administrator that are tried in order, before or after the policies of namespaces.
+//! AdminNetworkPolicy, BaselineAdminNetworkPolicy and ClusterNetworkPolicy of `policy.networking.k8s.io`:
+//! rules of the cluster's administrator that are tried in order, before or after the policies of namespaces.
 
 use serde_json::{Value, json};
 use tiphys_value::ObjectExt;

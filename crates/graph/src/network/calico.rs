@@ -133,7 +133,8 @@ fn policy(object: &Object, spec: &Value) -> Option<Policy> {
     })
 }
 
-/// By what policies of one order are sorted: the name as Calico keeps it, with the tier and, before it, the namespace.
+/// By what policies of one order are sorted: the name as Calico keeps it, with the tier and, before it, the
+/// namespace.
 fn rank(object: &Object, tier: &str) -> String {
     let key = &object.key;
     let prefix = format!("{tier}.");

@@ -122,8 +122,8 @@ fn rules_of(rule: &Value, side: &str, denies: bool, is_clusterwide: bool) -> Vec
     }
     let kinds = ["Endpoints", "CIDR", "CIDRSet", "Entities"];
     let names_peers = unclear || kinds.iter().any(|kind| list(kind).is_some());
-    // A rule that says nothing is about nobody: it only makes the policy isolate the pods (Cilium docs, "Ingress Default
-    // Deny").
+    // A rule that says nothing is about nobody: it only makes the policy isolate the pods (Cilium docs,
+    // "Ingress Default Deny").
     if rule.get("icmps").is_some() || !names_peers && rule.get("toPorts").is_none() {
         return Vec::new();
     }

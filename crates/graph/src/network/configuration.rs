@@ -80,7 +80,8 @@ fn taken(pod: &Pod, values: &Values<'_>, is_own: &dyn Fn(&Value) -> bool) -> Vec
     found
 }
 
-/// Whether several ConfigMaps of the namespace say the same: a list of all addresses that each program is handed.
+/// Whether several ConfigMaps of the namespace say the same: a list of all addresses that each program is
+/// handed.
 fn is_general(pod: &Pod, values: &Values<'_>, key: &str, value: &Value) -> bool {
     let maps = values.get(pod.namespace.as_str()).into_iter().flat_map(|maps| maps.values());
     maps.filter(|data| data.get(key) == Some(value)).nth(1).is_some()

@@ -68,8 +68,8 @@ pub struct Pod {
     pub controller: Option<&'static Controller>,
     /// Why its service account has rights, if it has.
     pub rights: Option<ObjectId>,
-    /// Whether they are those of a program that watches or changes objects: the right to read some is often given by
-    /// a scaffold, to programs that never ask.
+    /// Whether they are those of a program that watches or changes objects: the right to read some is often
+    /// given by a scaffold, to programs that never ask.
     pub has_active_rights: bool,
     /// The values of ConfigMaps that its environment takes, each with the field that takes it.
     pub configuration: Vec<(FieldPath, String)>,
@@ -167,7 +167,9 @@ fn probes(spec: &Value) -> Vec<u16> {
     for container in spec.get("containers").and_then(Value::as_array).into_iter().flatten() {
         for probe in ["readinessProbe", "livenessProbe", "startupProbe"] {
             for way in ["httpGet", "tcpSocket", "grpc"] {
-                let Some(port) = container.at(&[probe, way, "port"]).and_then(PortName::from_value) else { continue };
+                let Some(port) = container.at(&[probe, way, "port"]).and_then(PortName::from_value) else {
+                    continue;
+                };
                 let number = match port {
                     PortName::Number(number) => Some(number),
                     PortName::Name(name) => known.iter().find(|it| it.name == name).map(|it| it.number),
@@ -230,7 +232,10 @@ impl Service {
             Some(ServicePort {
                 name: port.str_at(&["name"]).unwrap_or_default().to_owned(),
                 number,
-                target: port.get("targetPort").and_then(PortName::from_value).unwrap_or(PortName::Number(number)),
+                target: port
+                    .get("targetPort")
+                    .and_then(PortName::from_value)
+                    .unwrap_or(PortName::Number(number)),
                 protocol: Protocol::from_name(port.str_at(&["protocol"])),
             })
         });

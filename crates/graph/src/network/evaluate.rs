@@ -337,7 +337,8 @@ fn entity_matches(entity: &str, other: Destination, is_managed: Option<bool>) ->
     }
 }
 
-/// Whether a block is the address of the `kubernetes` Service or the range of Services that installers choose.
+/// Whether a block is the address of the `kubernetes` Service or the range of Services that installers
+/// choose.
 pub fn is_service_address(block: &IpNet) -> bool {
     const RANGES: [&str; 4] = ["10.96.0.0/12", "10.43.0.0/16", "10.152.183.0/24", "172.30.0.0/16"];
     const API: [Ipv4Addr; 6] = [

@@ -154,7 +154,8 @@ impl Network {
         })
     }
 
-    /// The Services that a pod's environment and arguments name: the way out, and the way in at the other side.
+    /// The Services that a pod's environment and arguments name: the way out, and the way in at the other
+    /// side.
     fn upstreams(&self, at: usize) -> Vec<Flow> {
         let pod = &self.pods[at];
         let mut seen: BTreeSet<(String, u16)> = BTreeSet::new();
@@ -275,7 +276,8 @@ fn texts(pod: &Pod) -> Vec<(FieldPath, &str)> {
     found
 }
 
-/// Whether a text names a Service as only the cluster's DNS knows it, whether the repository has that Service or not.
+/// Whether a text names a Service as only the cluster's DNS knows it, whether the repository has that Service
+/// or not.
 fn names_service(text: &str) -> bool {
     static FULL: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?:^|[/@,\s=])[a-z0-9][a-z0-9-]*\.[a-z0-9][a-z0-9-]*\.svc(?:\.cluster\.local)?\.?(?:[:/\s,;?]|$)")
@@ -316,8 +318,8 @@ enum Rights {
 }
 
 impl Rights {
-    /// `None` where its subjects may not even list: a right to `use` a security policy or to read one named object
-    /// does not mean that the program calls the API.
+    /// `None` where its subjects may not even list: a right to `use` a security policy or to read one named
+    /// object does not mean that the program calls the API.
     fn from_binding<'a>(binding: &Object, mut objects: impl Iterator<Item = &'a Object>) -> Option<Self> {
         let reference = |key: &str| binding.value().str_at(&["roleRef", key]).unwrap_or_default();
         let role = objects.find(|object| {

@@ -10,7 +10,8 @@ use super::{
 use crate::{App, Object, Outcome, Survey};
 
 impl Network {
-    /// What Services of type LoadBalancer bring in: it has the address of a client or of a node, never a pod's.
+    /// What Services of type LoadBalancer bring in: it has the address of a client or of a node, never a
+    /// pod's.
     pub(super) fn outside(&self, flows: &mut Vec<Flow>) {
         for service in self.services.iter().filter(|service| service.is_outside) {
             for (at, pod) in self.behind(&service.namespace, |pod| service.selects(&pod.labels)) {
@@ -56,8 +57,10 @@ impl Network {
 
     /// The pods, with their ports, of the Services that a monitor selects.
     fn of_services(&self, monitor: &Object) -> Vec<(usize, u16)> {
-        let selector =
-            Selector::from_value(monitor.value().at(&["spec", "selector"]).unwrap_or(&Value::Null), str::to_owned);
+        let selector = Selector::from_value(
+            monitor.value().at(&["spec", "selector"]).unwrap_or(&Value::Null),
+            str::to_owned,
+        );
         let mut found = Vec::new();
         let services = self.services.iter().filter(|service| {
             covers(monitor, &service.namespace) && selector.matches(&service.labels, true) == Tri::Yes
@@ -76,8 +79,10 @@ impl Network {
 
     /// The pods, with their ports, that a monitor selects.
     fn of_pods(&self, monitor: &Object) -> Vec<(usize, u16)> {
-        let selector =
-            Selector::from_value(monitor.value().at(&["spec", "selector"]).unwrap_or(&Value::Null), str::to_owned);
+        let selector = Selector::from_value(
+            monitor.value().at(&["spec", "selector"]).unwrap_or(&Value::Null),
+            str::to_owned,
+        );
         let pods = self.pods.iter().enumerate().filter(|(_, pod)| {
             covers(monitor, &pod.namespace) && selector.matches(&pod.labels, true) == Tri::Yes
         });

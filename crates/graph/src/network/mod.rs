@@ -1,10 +1,10 @@
 //! Reachability under network policies: which packets that a workload needs arrive, judged as the CNI sees
 //! them, after service translation.
 //!
-//! A packet to a Service has the address of one of its pods when a policy judges it; one to the API server has
-//! the address of a node (or of the cloud's control plane), which no pod selector selects. What the repository
-//! does not settle (addresses of nodes, labels of namespaces that it does not declare) is answered with
-//! [`Tri::Maybe`] and never reported.
+//! A packet to a Service has the address of one of its pods when a policy judges it; one to the API server
+//! has the address of a node (or of the cloud's control plane), which no pod selector selects. What the
+//! repository does not settle (addresses of nodes, labels of namespaces that it does not declare) is answered
+//! with [`Tri::Maybe`] and never reported.
 
 mod admin;
 mod calico;
@@ -40,7 +40,7 @@ pub use evaluate::{Judgement, Verdict, is_service_address};
 pub use expression::{Comparison, Expression, Label};
 pub use flows::{Destination, Direction, Flow, Need};
 pub use known_controllers::Controller;
-pub use operator_pods::{Operated, operated as operated};
+pub use operator_pods::{Operated, operated};
 pub use policy::{Action, Address, Layer, Peer, Policy, PortRange, Protocol, Rule};
 pub use refusal::{Refusal, refusal};
 pub use remedy::Remedy;
@@ -72,7 +72,8 @@ pub struct Network {
     pub is_managed: Option<bool>,
 }
 
-/// Whether a policy of Kyverno makes network policies, in namespaces that it chooses: what they let through is not seen.
+/// Whether a policy of Kyverno makes network policies, in namespaces that it chooses: what they let through
+/// is not seen.
 fn generates_policies(object: &Value) -> bool {
     let is_of_kyverno = object.api_version().starts_with("kyverno.io/");
     let rules = object.at(&["spec", "rules"]).and_then(Value::as_array);

@@ -3,7 +3,9 @@
 use serde_json::Value;
 use tiphys_value::{FieldPath, ObjectExt};
 
-use super::{ContainerPort, Pod, PortName, Protocol, Service, ServicePort, known_controllers, selector::Labels};
+use super::{
+    ContainerPort, Pod, PortName, Protocol, Service, ServicePort, known_controllers, selector::Labels,
+};
 use crate::Object;
 
 /// What an operator makes of an object, as far as it is known: labels and ports beyond these are possible.

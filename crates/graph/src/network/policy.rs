@@ -228,8 +228,9 @@ fn peer(value: &Value) -> Peer {
     if let Some(block) = value.get("ipBlock") {
         return address(block).map_or(Peer::Unclear, Peer::Addresses);
     }
-    let selector =
-        |key: &str| value.get(key).filter(|it| !it.is_null()).map(|it| Selector::from_value(it, str::to_owned));
+    let selector = |key: &str| {
+        value.get(key).filter(|it| !it.is_null()).map(|it| Selector::from_value(it, str::to_owned))
+    };
     Peer::Pods {
         namespaces: selector("namespaceSelector"),
         pods: selector("podSelector").unwrap_or_default(),

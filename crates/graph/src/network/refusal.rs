@@ -1,5 +1,5 @@
-//! What Cilium's agents refuse in policies that the API server took: such a policy does nothing, and only its status and
-//! the agents' logs say so (Cilium, `pkg/policy/api`, `Rule.Sanitize`).
+//! What Cilium's agents refuse in policies that the API server took: such a policy does nothing, and only its
+//! status and the agents' logs say so (Cilium, `pkg/policy/api`, `Rule.Sanitize`).
 
 use std::net::IpAddr;
 
@@ -41,8 +41,8 @@ const INGRESS_PEERS: [&str; 6] =
 const EGRESS_PEERS: [&str; 8] =
     ["toEndpoints", "toCIDR", "toCIDRSet", "toEntities", "toServices", "toGroups", "toNodes", "toFQDNs"];
 
-/// Why agents refuse a CiliumNetworkPolicy or CiliumClusterwideNetworkPolicy: one fault makes the whole of it void.
-/// `None` if they take it, and for every other object.
+/// Why agents refuse a CiliumNetworkPolicy or CiliumClusterwideNetworkPolicy: one fault makes the whole of it
+/// void. `None` if they take it, and for every other object.
 pub fn refusal(object: &Object) -> Option<Refusal> {
     let is_cilium = object.key.group == "cilium.io" && object.key.kind.ends_with("NetworkPolicy");
     let value = object.value();

@@ -1,4 +1,5 @@
-//! The order in which policies are asked: tier by tier, and what becomes of a packet that no rule of a tier matches.
+//! The order in which policies are asked: tier by tier, and what becomes of a packet that no rule of a tier
+//! matches.
 
 use super::{
     Action, Cni, Flow, Layer, Network, Policy, Tri,
@@ -159,8 +160,8 @@ impl Network {
         }
     }
 
-    /// Calico has all of them in tiers of its own, sorted by order and name (of one order, those of Kubernetes only allow,
-    /// so that their names do not matter).
+    /// Calico has all of them in tiers of its own, sorted by order and name (of one order, those of
+    /// Kubernetes only allow, so that their names do not matter).
     fn calico_tiers(&self, known: &[usize]) -> Vec<Tier> {
         /// What Calico gives a policy of a namespace for an order.
         const OF_KUBERNETES: f64 = 1_000.0;

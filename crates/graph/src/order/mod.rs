@@ -1,13 +1,13 @@
 //! The order in which a repository is applied: the steps of every operation, from the roots down, and
 //! how two objects stand to each other in it (Argo CD docs, "Sync Phases and Waves").
 
-mod plan;
 mod output;
+mod plan;
 
 use std::{collections::HashMap, fmt};
 
-pub use plan::{Deferred, Dependency, Drift, Plan, Row, expectation};
 pub use output::Shown;
+pub use plan::{Deferred, Dependency, Drift, Plan, Row, expectation};
 use tiphys_model::{HookType, SyncPhase, hook, names};
 
 use crate::{App, AppId, Declaration, EnvironmentId, Object, ObjectId, Owner, Survey};
@@ -114,15 +114,15 @@ impl<'a> Order<'a> {
         self.declared_by[app.0]
     }
 
-    /// The Applications that are known by the declarations that one renders, with these, whichever cluster's engine is to
-    /// run them.
+    /// The Applications that are known by the declarations that one renders, with these, whichever cluster's
+    /// engine is to run them.
     pub fn declared_by(&self, app: AppId) -> impl Iterator<Item = (AppId, &'a Object)> {
         let known = self.declares.get(&app).into_iter().flatten();
         known.map(|(child, object)| (*child, self.survey.object(*object)))
     }
 
-    /// The Applications that one renders for the engine of its own cluster, with their declarations, itself included if it
-    /// does.
+    /// The Applications that one renders for the engine of its own cluster, with their declarations, itself
+    /// included if it does.
     pub fn children(&self, app: AppId) -> impl Iterator<Item = (AppId, &'a Object)> {
         self.survey.objects_of(app).filter_map(|object| Some((self.app_at(object)?, object)))
     }

@@ -17,7 +17,8 @@ pub struct Row {
     pub app: AppId,
     /// How many Applications lie above it.
     pub depth: usize,
-    /// The step in which its declaration is applied; `None` for a root, and for what an ApplicationSet yields.
+    /// The step in which its declaration is applied; `None` for a root, and for what an ApplicationSet
+    /// yields.
     pub step: Option<Step>,
     /// The wave in which it should be applied, if another is better.
     pub proposed: Option<i64>,
@@ -79,7 +80,12 @@ pub enum Drift {
 
 impl Plan {
     /// The order of an environment.
-    pub fn for_environment(survey: &Survey, edges: &Edges<'_>, order: &Order<'_>, environment: EnvironmentId) -> Self {
+    pub fn for_environment(
+        survey: &Survey,
+        edges: &Edges<'_>,
+        order: &Order<'_>,
+        environment: EnvironmentId,
+    ) -> Self {
         let dependencies = dependencies(survey, edges, order, environment);
         let (proposed, circles) = propose(survey, order, environment, &dependencies);
         let mut rows = Rows::new(survey, order, &proposed);

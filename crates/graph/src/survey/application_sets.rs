@@ -109,7 +109,8 @@ fn secret_text(secret: &Value, key: &str) -> Option<String> {
 /// What the addresses of clusters end with that have a name and no address yet.
 pub const UNTOLD: &str = "untold.invalid";
 
-/// Whether a text is the address of one cluster, and not what stands for that of any: `https://CLUSTER_ADDRESS`.
+/// Whether a text is the address of one cluster, and not what stands for that of any:
+/// `https://CLUSTER_ADDRESS`.
 fn is_address(text: &str) -> bool {
     let host = text.split_once("://").map_or(text, |(_, rest)| rest);
     let is_constant =

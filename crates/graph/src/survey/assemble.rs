@@ -10,8 +10,8 @@ use tiphys_render::RenderError;
 use tiphys_value::{ObjectExt, RenderedObject, ResourceKey, Value};
 
 use super::{
-    App, AppId, Declaration, Environment, EnvironmentId, UnreadableFile, Files, Object, ObjectId, Outcome, Owner,
-    Root, Set, SetId, StatedSettings, Survey, Unit, UnitId,
+    App, AppId, Declaration, Environment, EnvironmentId, Files, Object, ObjectId, Outcome, Owner, Root, Set,
+    SetId, StatedSettings, Survey, Unit, UnitId, UnreadableFile,
     build::{self, Found, Seed},
     declarations, environment,
     grouping::{self, Groups},

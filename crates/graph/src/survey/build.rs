@@ -12,16 +12,15 @@ use tiphys_value::{ObjectExt, RenderedObject, Value};
 use tiphys_vfs::{join, parent};
 
 use super::{
-    DeclaredId, Files, Input, Outcome, Survey, Unit, UnitKind,
+    DeclaredId, Files, Input, Outcome, Survey, Unit, UnitKind, application_sets,
+    application_sets::Yielded,
     assemble::Assembly,
     declarations::{Declarations, declares, is_of_concern},
     discover::{self, Manifests},
     flux,
     incremental::Renderings,
-    render_cache::{Memo, Rendering},
     notice::Notice,
-    application_sets,
-    application_sets::Yielded,
+    render_cache::{Memo, Rendering},
     types::Unseen,
     units,
     units::UnitFolder,
@@ -51,8 +50,8 @@ pub struct Seed {
     pub environment: Option<String>,
 }
 
-/// Reads a repository whose files are read, with the renderings of earlier readings that still hold. Returns all
-/// renderings for the next.
+/// Reads a repository whose files are read, with the renderings of earlier readings that still hold. Returns
+/// all renderings for the next.
 pub fn build(input: &Input<'_>, ground: &Declarations, held: &Renderings) -> (Survey, Renderings) {
     let (files, manifests) = (ground.files.clone(), &ground.manifests);
     let of_flux = manifests.objects.iter().map(|it| &it.value).filter(|it| units::is_of_flux(it));
@@ -137,7 +136,8 @@ fn with_units(
     others
 }
 
-/// Of what units declare, that which has a name that a cluster takes, where somebody is to run it. What has none is told.
+/// Of what units declare, that which has a name that a cluster takes, where somebody is to run it. What has
+/// none is told.
 fn named(
     seeds: Vec<Seed>,
     units: &[(UnitFolder, Arc<Rendering>)],
@@ -185,11 +185,12 @@ fn of_units(seeds: &[Seed], units: &[(UnitFolder, Arc<Rendering>)], is_all: bool
 }
 
 impl Found<'_> {
-    /// Of charts and kustomizations that nothing reaches, keeps those that are asked for: where somebody is to run the
-    /// repository, those that may declare Applications, and that are not put away beside others.
+    /// Of charts and kustomizations that nothing reaches, keeps those that are asked for: where somebody is
+    /// to run the repository, those that may declare Applications, and that are not put away beside others.
     fn keep_wanted(&self, places: &mut Vec<UnitFolder>, is_all: bool) {
         let (options, folder) = (self.input.options, self.input.folder);
-        let is_aside = |place: &UnitFolder| used::folder_aside(&format!("{}/", place.folder), folder).is_some();
+        let is_aside =
+            |place: &UnitFolder| used::folder_aside(&format!("{}/", place.folder), folder).is_some();
         if options.only_used && !is_all {
             places.retain(|place| !is_aside(place));
         }
@@ -198,8 +199,8 @@ impl Found<'_> {
         }
     }
 
-    /// The charts that declare Applications with the values of environments beside them: the position of the chart, the
-    /// environment, and the chart with its values.
+    /// The charts that declare Applications with the values of environments beside them: the position of the
+    /// chart, the environment, and the chart with its values.
     fn by_environment(&self, places: &[UnitFolder]) -> Vec<(usize, String, UnitFolder)> {
         let charts = places.iter().enumerate().filter(|(_, place)| place.kind == UnitKind::Chart);
         let charts = charts.filter(|(_, place)| units::may_declare(&self.files, place));
@@ -216,7 +217,8 @@ impl Found<'_> {
         rendering.map(|it| declared_of(place, it)).unwrap_or_default()
     }
 
-    /// The seeds, with those of each environment in the place of what a chart declares with its own values alone.
+    /// The seeds, with those of each environment in the place of what a chart declares with its own values
+    /// alone.
     fn with_environments(
         &self,
         mut seeds: Vec<Seed>,
@@ -273,9 +275,9 @@ impl Found<'_> {
         roots
     }
 
-    /// The seeds, and of the declarations that lead back to themselves the first: an Application of Argo CD itself whose
-    /// folder declares the root of the tree that it is in. `inner` are those in files that something renders. Where that
-    /// leaves nothing, the first of these is a seed.
+    /// The seeds, and of the declarations that lead back to themselves the first: an Application of Argo CD
+    /// itself whose folder declares the root of the tree that it is in. `inner` are those in files that
+    /// something renders. Where that leaves nothing, the first of these is a seed.
     fn with_circles(
         &mut self,
         seeds: Vec<Seed>,
@@ -390,8 +392,13 @@ fn is_reached(place: &UnitFolder, renderings: &[(Value, Arc<Rendering>)], files:
     renderings.iter().any(|(_, rendering)| rendering.read.contains(mark))
 }
 
-/// Whether a file was read, or lies in a chart that was: what its templates may ask for and did not is no manifest.
-fn was_read(file: &str, renderings: &[(Value, Arc<Rendering>)], units: &[(UnitFolder, Arc<Rendering>)]) -> bool {
+/// Whether a file was read, or lies in a chart that was: what its templates may ask for and did not is no
+/// manifest.
+fn was_read(
+    file: &str,
+    renderings: &[(Value, Arc<Rendering>)],
+    units: &[(UnitFolder, Arc<Rendering>)],
+) -> bool {
     all(renderings, units).any(|it| it.read.contains(file) || lies_in_chart(file, &it.read))
 }
 
@@ -441,13 +448,13 @@ fn rendered_places(renderings: &[(Value, Arc<Rendering>)]) -> HashSet<(Arc<str>,
     declared.map(|object| place(object)).collect()
 }
 
-/// Whether what an Application leads to is that Application. An ApplicationSet may well have the name of the Application
-/// that renders it.
+/// Whether what an Application leads to is that Application. An ApplicationSet may well have the name of the
+/// Application that renders it.
 fn is_itself(application: &Value, declared: &Value) -> bool {
     declared.kind() == application.kind() && declared.name() == application.name()
 }
 
-/// What a declaration is told apart by.
+/// What a declaration is distinguished by.
 fn place(declared: &RenderedObject) -> (Arc<str>, String) {
     (declared.location.file.clone(), declared.value.name().to_owned())
 }
@@ -464,8 +471,8 @@ fn is_consumed(
     all.into_iter().any(|it| it.seen.contains(&object.location.file))
 }
 
-/// The objects in manifest files that nothing renders, by file. What was read by a rendering that came to nothing, such as
-/// one that needs a chart out of reach, is looked at as it stands.
+/// The objects in manifest files that nothing renders, by file. What was read by a rendering that came to
+/// nothing, such as one that needs a chart out of reach, is looked at as it stands.
 fn loose(
     objects: &[Arc<RenderedObject>],
     renderings: &[(Value, Arc<Rendering>)],

@@ -11,11 +11,11 @@ use tiphys_value::{ObjectExt, RenderedObject, Value};
 use tiphys_vfs::FileTree;
 
 use super::{
-    Files, Input, Kept, StatedSettings,
-    repository_copies::{self, Adoption},
+    Files, Input, Kept, StatedSettings, application_sets,
     discover::{self, Manifests, Parsed},
     files::Texts,
-    application_sets, used,
+    repository_copies::{self, Adoption},
+    used,
 };
 
 /// The files of a repository and what stands in them: what every reading of it begins with.
@@ -55,14 +55,19 @@ impl Declarations {
         application_sets::clusters(self.manifests.objects.iter().map(Arc::as_ref))
     }
 
-    /// The addresses of Git repositories that are named in files, and how many of the paths under each are in a tree.
+    /// The addresses of Git repositories that are named in files, and how many of the paths under each are in
+    /// a tree.
     pub fn named_in(&self, tree: &dyn FileTree) -> BTreeMap<String, usize> {
         repository_copies::paths_here(self.declared(), tree)
     }
 
     /// Which addresses are taken to mean the repository, by what is declared in files and elsewhere.
     pub fn adoption(&self, elsewhere: &[Value], is_given: &dyn Fn(&str) -> bool) -> Adoption {
-        repository_copies::addresses(elsewhere.iter().chain(self.declared()), self.files.tree().as_ref(), is_given)
+        repository_copies::addresses(
+            elsewhere.iter().chain(self.declared()),
+            self.files.tree().as_ref(),
+            is_given,
+        )
     }
 
     /// What a survey need not read again.

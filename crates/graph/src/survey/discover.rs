@@ -7,7 +7,7 @@ use tiphys_render::{RenderError, manifest};
 use tiphys_value::{ObjectExt, RenderedObject, Value};
 use tiphys_vfs::FileTree as _;
 
-use super::{UnreadableFile, Files};
+use super::{Files, UnreadableFile};
 
 const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
 
@@ -29,7 +29,8 @@ pub struct Parsed {
     fault: Option<UnreadableFile>,
 }
 
-/// Reads the manifest files: those that hold `apiVersion` and `kind`. Texts that were parsed before are not parsed again.
+/// Reads the manifest files: those that hold `apiVersion` and `kind`. Texts that were parsed before are not
+/// parsed again.
 pub fn read(files: &Files, kept: &HashMap<Arc<str>, Arc<Parsed>>) -> Manifests {
     let mut found = Manifests::default();
     for path in files.ending(&MANIFESTS) {
@@ -75,8 +76,8 @@ fn is_of_argo_cd(object: &Value) -> bool {
         && matches!(object.kind(), "Application" | "ApplicationSet" | "AppProject")
 }
 
-/// Whether a text that does not parse was meant to hold an Application, ApplicationSet or AppProject. What names such a
-/// kind further in only speaks of one: a result of `kubectl get`, a list of test data.
+/// Whether a text that does not parse was meant to hold an Application, ApplicationSet or AppProject. What
+/// names such a kind further in only speaks of one: a result of `kubectl get`, a list of test data.
 pub fn was_to_declare(text: &str) -> bool {
     text.lines().any(|line| {
         let kind = line.strip_prefix("kind:").map(|kind| kind.trim().trim_matches(['"', '\'']));
@@ -84,8 +85,8 @@ pub fn was_to_declare(text: &str) -> bool {
     })
 }
 
-/// Whether a text is none of YAML before something else has filled it in: an action of a template stands where a key, an
-/// item or a value begins. In the texts of an ApplicationSet one may stand anywhere.
+/// Whether a text is none of YAML before something else has filled it in: an action of a template stands
+/// where a key, an item or a value begins. In the texts of an ApplicationSet one may stand anywhere.
 fn is_template(text: &str) -> bool {
     let begins = |before: &str| {
         let is_item = before.trim_matches([' ', '-']).is_empty();

@@ -129,7 +129,7 @@ pub fn worded(name: &str) -> Option<(String, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{named, environment_of, parting, worded};
+    use super::{environment_of, named, parting, worded};
 
     #[test]
     fn an_environment_is_meant_by_its_name_or_the_end_of_it() {

@@ -110,8 +110,8 @@ impl Files {
             .is_some_and(|next| next.starts_with(&prefix))
     }
 
-    /// The text of a file; `None` if there is none, or it is too large or no text in UTF-8 or UTF-16. A byte order
-    /// mark is left out.
+    /// The text of a file; `None` if there is none, or it is too large or no text in UTF-8 or UTF-16. A byte
+    /// order mark is left out.
     pub fn text(&self, path: &str) -> Option<Arc<str>> {
         let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = texts.get(path) {

@@ -42,8 +42,8 @@ impl Tree {
 pub struct Groups {
     /// The environment of each root, by its name.
     pub names: Vec<String>,
-    /// Several environments that stand side by side, of which one is chosen to run: what each is called, and the
-    /// environments that it consists of.
+    /// Several environments that stand side by side, of which one is chosen to run: what each is called, and
+    /// the environments that it consists of.
     pub choices: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -57,8 +57,8 @@ pub fn groups(seeds: &[Seed], folders: &[String], found: &Found<'_>) -> Groups {
     Groups { names, choices }
 }
 
-/// The environment of each root: what its path says, and where the roots of two folders have Applications of one name, a
-/// folder in which the two differ.
+/// The environment of each root: what its path says, and where the roots of two folders have Applications of
+/// one name, a folder in which the two differ.
 fn part_by_folder(trees: &[Tree]) -> Vec<String> {
     let mut owners: HashMap<(&str, &(String, String)), Vec<usize>> = HashMap::new();
     for (index, tree) in trees.iter().enumerate() {
@@ -95,8 +95,8 @@ fn part_by_folder(trees: &[Tree]) -> Vec<String> {
     environments
 }
 
-/// Parts roots of one folder that mostly lead to the same Applications, by their files: all at once they would fight over
-/// each of those.
+/// Parts roots of one folder that mostly lead to the same Applications, by their files: all at once they
+/// would fight over each of those.
 fn part_by_file(trees: &[Tree], names: &mut [String]) {
     let folder = |at: usize| tiphys_vfs::parent(&trees[at].path).unwrap_or_default();
     let contends = |one: usize, other: usize| {
@@ -116,9 +116,9 @@ fn part_by_file(trees: &[Tree], names: &mut [String]) {
     }
 }
 
-/// What may be chosen among: environments that are named. Folders that are called as environments are, beside more that
-/// are not, are none: a folder of test tools among those of other programs. Environments of one word that have nothing
-/// in common are one: `apps/overlays/prod` and `infra/overlays/prod`.
+/// What may be chosen among: environments that are named. Folders that are called as environments are, beside
+/// more that are not, are none: a folder of test tools among those of other programs. Environments of one
+/// word that have nothing in common are one: `apps/overlays/prod` and `infra/overlays/prod`.
 fn choices(trees: &[Tree], names: &[String]) -> BTreeMap<String, BTreeSet<String>> {
     let mut words: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let is_choice = |name: &&String| {
@@ -179,8 +179,8 @@ fn is_one_of_many(trees: &[Tree], name: &str) -> bool {
     2 * named.count() >= beside.len()
 }
 
-/// Roots of one folder whose names differ only in the word for an environment are of several: `dev.yaml` beside
-/// `prod.yaml`, `root-dev` beside `root-prod`.
+/// Roots of one folder whose names differ only in the word for an environment are of several: `dev.yaml`
+/// beside `prod.yaml`, `root-dev` beside `root-prod`.
 fn part_by_name(trees: &mut [Tree]) {
     let mut words: BTreeMap<(String, usize, String), BTreeSet<String>> = BTreeMap::new();
     let folder = |tree: &Tree| tiphys_vfs::parent(&tree.path).unwrap_or_default().to_owned();
@@ -207,8 +207,8 @@ fn part_by_name(trees: &mut [Tree]) {
     }
 }
 
-/// Whether the environments of a folder's roots share one cluster: each has namespaces of its own there, and a root that
-/// is of none of them renders into one of these.
+/// Whether the environments of a folder's roots share one cluster: each has namespaces of its own there, and
+/// a root that is of none of them renders into one of these.
 fn is_shared(folder: &str, trees: &[Tree]) -> bool {
     let word = |tree: &Tree| {
         tree.called.iter().find_map(|name| environment::worded(name)).map(|(_, word)| word.to_owned())

@@ -1,5 +1,5 @@
-//! What one survey leaves to the next, whose files are almost the same: nothing that holds still is read, parsed or
-//! rendered again.
+//! What one survey leaves to the next, whose files are almost the same: nothing that holds still is read,
+//! parsed or rendered again.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -30,8 +30,8 @@ pub struct Kept {
 pub type Renderings = HashMap<String, Arc<Rendering>>;
 
 impl Kept {
-    /// What still holds in `tree`, in which only the files or folders of the paths `changed` are other than in
-    /// `before`. An empty path stands for anything.
+    /// What still holds in `tree`, in which only the files or folders of the paths `changed` are other than
+    /// in `before`. An empty path stands for anything.
     pub fn after(&self, before: &Files, tree: &dyn FileTree, changed: &[String]) -> Self {
         let change = Change::from_changed_paths(before, tree, changed);
         if change.is_all {

@@ -23,8 +23,8 @@ const OF_CLUSTERS: [(&str, &[&str]); 13] = [
     ("trust.cert-manager.io", &["Bundle"]),
 ];
 
-/// Whether a kind lives in namespaces: the built-in ones, those of the Argo projects, and those of much used operators
-/// that do not; `None` for others.
+/// Whether a kind lives in namespaces: the built-in ones, those of the Argo projects, and those of much used
+/// operators that do not; `None` for others.
 pub fn is_namespaced(kind: &GroupVersionKind) -> Option<bool> {
     if kind.group == tiphys_model::names::GROUP {
         return Some(!kind.kind.starts_with("Cluster"));

@@ -94,8 +94,8 @@ pub struct Here<'a> {
     missed: Mutex<Vec<(String, String)>>,
     /// The options with which Flux would build a kustomization.
     as_flux: String,
-    /// The templates to leave out of charts that lack dependencies; `None` if such charts, and kustomizations that name what
-    /// is out of reach, are not looked at.
+    /// The templates to leave out of charts that lack dependencies; `None` if such charts, and kustomizations
+    /// that name what is out of reach, are not looked at.
     left_out: Option<BTreeSet<String>>,
     /// Whether an empty chart stands for each of another place, so that what it is given can be looked at.
     stands_in: bool,
@@ -126,8 +126,8 @@ impl<'a> Here<'a> {
         Self { stands_in: true, ..Self::new(input) }
     }
 
-    /// The same, but charts that lack dependencies are rendered without them and without some of their templates, and
-    /// kustomizations without what is out of reach.
+    /// The same, but charts that lack dependencies are rendered without them and without some of their
+    /// templates, and kustomizations without what is out of reach.
     pub fn partly(input: &'a Input<'a>, left_out: BTreeSet<String>) -> Self {
         Self { left_out: Some(left_out), ..Self::new(input) }
     }
@@ -286,8 +286,8 @@ fn kustomize_options<'a>(input: &'a Input<'_>, version: &str) -> &'a str {
     settings.map_or_else(|| input.sources.kustomize_options(version), |it| it.kustomize.options_for(version))
 }
 
-/// Gives kustomizations nothing in the place of what is out of reach: a file without objects, an empty folder, an empty
-/// chart.
+/// Gives kustomizations nothing in the place of what is out of reach: a file without objects, an empty
+/// folder, an empty chart.
 struct WithNothing {
     remote: Option<Arc<dyn RemoteLoader>>,
     gave_nothing: Arc<AtomicBool>,

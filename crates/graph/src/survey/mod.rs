@@ -1,7 +1,7 @@
 //! Reading a repository as the engine would: its Applications wherever they are declared, what every
 //! source renders to, what that declares in turn, and what no Application reaches.
 
-mod repository_copies;
+mod application_sets;
 mod assemble;
 mod build;
 mod declarations;
@@ -11,17 +11,17 @@ mod environment;
 mod files;
 mod flux;
 mod grouping;
-mod local_sources;
-mod index;
 mod incremental;
+mod index;
 mod kinds;
-mod render_cache;
+mod local_sources;
 mod notice;
 mod offline;
 mod options;
 mod partial_rendering;
+mod render_cache;
+mod repository_copies;
 mod revision;
-mod application_sets;
 mod settings;
 mod sops;
 mod types;
@@ -43,27 +43,27 @@ use files::Texts;
 use incremental::Renderings;
 use render_cache::Rendering;
 
-pub use repository_copies::Adoption;
+pub use application_sets::{ANY_CLUSTER, UNTOLD};
 pub use declarations::Declarations;
 pub use digest::unmarked;
 pub use discover::was_to_declare;
-pub use environment::{environment_of as environment_of, parting as environment_parting};
+pub use environment::{environment_of, parting as environment_parting};
 pub use files::Files;
-pub use index::ObjectScope;
 pub use incremental::Kept;
+pub use index::ObjectScope;
 pub use kinds::is_namespaced;
-pub use render_cache::ENGINE_NAMESPACE;
 pub use notice::Notice;
 pub use offline::NoSources;
 pub use options::Options;
-pub use partial_rendering::TEMPLATE_SYNTAX as TEMPLATE_SYNTAX;
+pub use partial_rendering::TEMPLATE_SYNTAX;
+pub use render_cache::ENGINE_NAMESPACE;
+pub use repository_copies::Adoption;
 pub use revision::Revision;
-pub use application_sets::{ANY_CLUSTER, UNTOLD};
 pub use settings::{StatedSettings, is_config_map};
 pub use tiphys_model::Application;
 pub use types::{
-    App, AppId, Declaration, DeclaredId, Environment, EnvironmentId, UnreadableFile, Object, ObjectId, Outcome, Owner,
-    Root, Set, SetId, Unit, UnitId, UnitKind, Unseen,
+    App, AppId, Declaration, DeclaredId, Environment, EnvironmentId, Object, ObjectId, Outcome, Owner, Root,
+    Set, SetId, Unit, UnitId, UnitKind, UnreadableFile, Unseen,
 };
 pub use units::is_of_flux;
 
@@ -84,8 +84,8 @@ pub struct Input<'a> {
     pub kube_version: &'a str,
     /// Is told how many renderings are done, of how many that are known of.
     pub progress: &'a (dyn Fn(usize, usize) + Sync),
-    /// The environment that is looked at, by its name or the end of it, where several stand side by side; `None` for all
-    /// of them.
+    /// The environment that is looked at, by its name or the end of it, where several stand side by side;
+    /// `None` for all of them.
     pub environment: Option<&'a str>,
     /// Settings of the renderers, in place of what the repository says.
     pub settings: Option<RenderSettings>,
@@ -135,8 +135,8 @@ pub struct Survey {
     pub environments: Vec<Environment>,
     /// The declarations that nothing renders.
     pub roots: Vec<Root>,
-    /// The environments that stand side by side, of which one is chosen to run, each with the names of those that it
-    /// consists of; one alone, or none, if all run together.
+    /// The environments that stand side by side, of which one is chosen to run, each with the names of those
+    /// that it consists of; one alone, or none, if all run together.
     pub choices: BTreeMap<String, BTreeSet<String>>,
     /// Why the environment that was asked for is not there.
     pub no_environment: Option<String>,
@@ -160,15 +160,15 @@ pub struct Survey {
     pub notices: Vec<Notice>,
     /// Addresses that nobody said mean this repository, but that were taken to.
     pub adopted: BTreeSet<String>,
-    /// Of the revisions of this repository that Applications name, by address and revision, those that what is at hand does
-    /// not stand for. Whoever can read them puts them here.
+    /// Of the revisions of this repository that Applications name, by address and revision, those that what
+    /// is at hand does not stand for. Whoever can read them puts them here.
     pub revisions: BTreeMap<(String, String), Revision>,
     /// Read when it is asked for.
     tools: Arc<OnceLock<Tools>>,
     /// Version of the destination clusters, such as `v1.36.1`; empty if it is not told.
     pub kube_version: String,
-    /// The clusters that Flux fills, each Kustomization and HelmRelease read as the Application that renders the same;
-    /// `None` if there are none, or Applications fill the same ones.
+    /// The clusters that Flux fills, each Kustomization and HelmRelease read as the Application that renders
+    /// the same; `None` if there are none, or Applications fill the same ones.
     pub flux: Option<Box<Survey>>,
     /// Which of the sources that Flux reads are this repository.
     pub flux_sources: flux::Sources,
@@ -183,10 +183,11 @@ impl Survey {
         Self::keeping(input, &Kept::default()).0
     }
 
-    /// Reads a repository of which an earlier survey left something; returns what this one leaves to the next.
+    /// Reads a repository of which an earlier survey left something; returns what this one leaves to the
+    /// next.
     ///
-    /// Unless they are given, the settings of the renderers are those of the repository's own `argocd-cm`, be it a file
-    /// or an object that an Application renders.
+    /// Unless they are given, the settings of the renderers are those of the repository's own `argocd-cm`, be
+    /// it a file or an object that an Application renders.
     pub fn keeping(input: &Input<'_>, kept: &Kept) -> (Self, Kept) {
         let ground =
             Declarations::knowing(input.tree.clone(), input.folder, kept.texts.clone(), &kept.manifests);
@@ -237,8 +238,11 @@ impl Survey {
         }
         let adopted = adoption.addresses;
         let is_free = |rendering: &Rendering| rendering.touched.addresses.is_disjoint(&adopted);
-        let renderings =
-            if kept.adopted == adopted { kept.renderings.clone() } else { incremental::those(&unadopted, is_free) };
+        let renderings = if kept.adopted == adopted {
+            kept.renderings.clone()
+        } else {
+            incremental::those(&unadopted, is_free)
+        };
         let is_given = |url: &str| adopted.contains(url) || (input.is_given)(url);
         let (mut survey, renderings) = build::build(&under.again(&is_given), ground, &renderings);
         survey.notices.extend(adoption.notice);
@@ -297,8 +301,8 @@ impl Survey {
         self.app(app).objects.iter().map(|id| self.object(*id))
     }
 
-    /// The Application that nothing renders on whose account an Application exists; itself if there is none. What an
-    /// ApplicationSet yields is its own root.
+    /// The Application that nothing renders on whose account an Application exists; itself if there is none.
+    /// What an ApplicationSet yields is its own root.
     pub fn root_of<'a>(&'a self, app: &'a App) -> &'a App {
         let mut root = app;
         // Declarations lead upwards to Applications that were found before, so that this ends.
@@ -313,8 +317,9 @@ impl Survey {
         matches!(self.root_of(app).declaration, Declaration::Set(set) if self.sets[set.0].symbolic)
     }
 
-    /// Whether two Applications are sure to exist side by side: they have one root, or their roots are declared in
-    /// one folder. Others may be two generations of a repository of which one is not applied any more.
+    /// Whether two Applications are sure to exist side by side: they have one root, or their roots are
+    /// declared in one folder. Others may be two generations of a repository of which one is not applied any
+    /// more.
     pub fn is_side_by_side(&self, one: &App, other: &App) -> bool {
         let (one, other) = (self.root_of(one), self.root_of(other));
         let folder = |app: &App| tiphys_vfs::parent(&app.declared.location.file).map(str::to_owned);
@@ -358,7 +363,8 @@ impl Survey {
     }
 
     /// The place of what decided a field of an object: the value that a chart was given, if that is where it
-    /// came from, else as [`Self::span`]. Of several values it is that which says most of the field's text, then the first.
+    /// came from, else as [`Self::span`]. Of several values it is that which says most of the field's text,
+    /// then the first.
     pub fn value_span(&self, object: &Object, field: &FieldPath) -> Span {
         let chain = object.rendered.origins.lookup(field);
         let text = field.get(object.value()).and_then(Value::as_str).unwrap_or_default();

@@ -2,13 +2,14 @@
 
 use tiphys_model::Timestamp;
 
-/// How much of a repository is looked at, and how it is rendered. By default everything is, for whoever judges it.
+/// How much of a repository is looked at, and how it is rendered. By default everything is, for whoever
+/// judges it.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// With the origins of fields.
     pub origins: bool,
-    /// Only what somebody means to run: nothing of folders that are put away, and no templates for other tools, unless
-    /// there is nothing else.
+    /// Only what somebody means to run: nothing of folders that are put away, and no templates for other
+    /// tools, unless there is nothing else.
     pub only_used: bool,
     /// Applications of which no source is this repository are rendered too: their charts are fetched.
     pub foreign: bool,

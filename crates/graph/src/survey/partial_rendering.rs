@@ -1,5 +1,6 @@
-//! What can be seen of an Application although a part of it is out of reach: the sources that can be had, of a chart
-//! whose dependencies cannot the templates that ask for none of them, and of a kustomization what it takes from here.
+//! What can be seen of an Application although a part of it is out of reach: the sources that can be had, of
+//! a chart whose dependencies cannot the templates that ask for none of them, and of a kustomization what it
+//! takes from here.
 
 use std::{
     collections::BTreeSet,
@@ -15,8 +16,8 @@ use tiphys_value::RenderedObject;
 
 use super::{
     Input,
-    local_sources::{Here, THIS_REPOSITORY},
     incremental::Touched,
+    local_sources::{Here, THIS_REPOSITORY},
     render_cache::{self, Attempt},
 };
 
@@ -49,7 +50,8 @@ pub fn render_in_part(application: &Application, input: &Input<'_>) -> Part {
     part
 }
 
-/// Whether a source of an Application is a kustomization of this repository, which may name what is out of reach.
+/// Whether a source of an Application is a kustomization of this repository, which may name what is out of
+/// reach.
 pub fn is_kustomized(application: &Application, input: &Input<'_>) -> bool {
     application.spec.effective_sources().iter().any(|source| is_kustomization(source, input))
 }
@@ -60,8 +62,8 @@ fn is_kustomization(source: &ApplicationSource, input: &Input<'_>) -> bool {
     source.chart.is_empty() && is_here && FILE_NAMES.into_iter().any(is_there)
 }
 
-/// The fault of the values files that a chart out of reach is given from this repository: no source has the `ref`, or
-/// the file is not there.
+/// The fault of the values files that a chart out of reach is given from this repository: no source has the
+/// `ref`, or the file is not there.
 fn values_fault(
     application: &Application,
     sources: &[ApplicationSource],
@@ -174,7 +176,8 @@ fn template_of(text: &str) -> Option<String> {
     Some(rest[..end].to_owned())
 }
 
-/// Takes from a chart the dependencies that it lacks, the templates that ask for them, and those of some names.
+/// Takes from a chart the dependencies that it lacks, the templates that ask for them, and those of some
+/// names.
 pub fn reduce(chart: &mut Chart, left_out: &BTreeSet<String>) {
     let missing: Vec<String> = chart
         .missing_dependencies()
@@ -226,7 +229,8 @@ fn includes(text: &str, names: &BTreeSet<String>) -> bool {
     names.iter().any(|name| text.contains(&format!("\"{name}\"")))
 }
 
-/// Whether a template looks at the values of charts, whose own defaults nobody knows, or at the charts themselves.
+/// Whether a template looks at the values of charts, whose own defaults nobody knows, or at the charts
+/// themselves.
 fn asks_for(text: &str, charts: &[String]) -> bool {
     let values = |name: &str| {
         let path = format!(".Values.{name}");

@@ -16,9 +16,9 @@ use crate::parallel;
 
 use super::{
     Input, Outcome,
-    local_sources::{Here, THIS_REPOSITORY},
-    is_namespaced,
     incremental::{Renderings, Touched},
+    is_namespaced,
+    local_sources::{Here, THIS_REPOSITORY},
     partial_rendering,
 };
 

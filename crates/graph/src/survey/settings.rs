@@ -17,7 +17,8 @@ use crate::unused_folders;
 pub struct StatedSettings {
     /// Every `argocd-cm` in files that are no templates.
     pub config_maps: Vec<Arc<RenderedObject>>,
-    /// What else says how kustomizations are built: values of Argo CD's chart, its operator's resource, scripts.
+    /// What else says how kustomizations are built: values of Argo CD's chart, its operator's resource,
+    /// scripts.
     build_options: BTreeSet<String>,
     /// Whether a kustomization inflates charts.
     inflates_charts: bool,
@@ -27,7 +28,8 @@ impl StatedSettings {
     /// Reads what the files of a folder say.
     pub(super) fn read(files: &Files, manifests: &Manifests, folder: &str) -> Self {
         let start = if folder.is_empty() { 0 } else { folder.len() + 1 };
-        let is_used = |path: &str| path.get(start..).is_none_or(|below| unused_folders::put_away(below).is_none());
+        let is_used =
+            |path: &str| path.get(start..).is_none_or(|below| unused_folders::put_away(below).is_none());
         let is_stated = |it: &&Arc<RenderedObject>| {
             let file = &it.location.file;
             is_config_map(&it.value) && is_used(file) && !discover::is_chart_template(files, file)
@@ -44,7 +46,8 @@ impl StatedSettings {
         stated
     }
 
-    /// What holds for the renderers. What `argocd-cm` does not say of kustomizations, see [`Self::build_options`].
+    /// What holds for the renderers. What `argocd-cm` does not say of kustomizations, see
+    /// [`Self::build_options`].
     pub fn rendering(&self) -> RenderSettings {
         let mut settings = ArgoSettings::from_objects(self.own(), None).rendering;
         if let Some(options) = self.build_options().filter(|_| settings.kustomize.build_options.is_empty()) {
@@ -53,8 +56,8 @@ impl StatedSettings {
         settings
     }
 
-    /// The only `argocd-cm` with data, but for those that documentation shows: of several nobody knows which holds
-    /// where.
+    /// The only `argocd-cm` with data, but for those that documentation shows: of several nobody knows which
+    /// holds where.
     pub fn own(&self) -> Option<&Value> {
         let counts = |it: &&Arc<RenderedObject>| {
             it.value.get("data").is_some() && !unused_folders::lies_below(&it.location.file, &["doc", "docs"])
@@ -63,8 +66,9 @@ impl StatedSettings {
         with_data.next().filter(|_| with_data.next().is_none()).map(|it| &it.value)
     }
 
-    /// How kustomizations are built where no `argocd-cm` tells: as values of Argo CD's chart or its operator's resource
-    /// say, if they are of one mind; and where kustomizations inflate charts, somebody allowed that by other means.
+    /// How kustomizations are built where no `argocd-cm` tells: as values of Argo CD's chart or its
+    /// operator's resource say, if they are of one mind; and where kustomizations inflate charts, somebody
+    /// allowed that by other means.
     pub fn build_options(&self) -> Option<String> {
         match self.build_options.len() {
             1 => self.build_options.first().cloned(),

@@ -1,5 +1,6 @@
-//! Kustomizations whose generator decrypts Secrets (KSOPS). The program and the key are not at hand, but the files that
-//! it decrypts say what the Secrets are called and how they are annotated: they are read in its place.
+//! Kustomizations whose generator decrypts Secrets (KSOPS). The program and the key are not at hand, but the
+//! files that it decrypts say what the Secrets are called and how they are annotated: they are read in its
+//! place.
 
 use std::sync::Arc;
 
@@ -9,8 +10,8 @@ use tiphys_vfs::{base_name, join, parent};
 /// Reads a file of the repository, if it is there.
 pub type FileReader<'a> = dyn Fn(&str) -> Option<Arc<[u8]>> + 'a;
 
-/// A kustomization in which the encrypted files stand among the resources in place of the generators that decrypt
-/// them; `None` if it has no such generator.
+/// A kustomization in which the encrypted files stand among the resources in place of the generators that
+/// decrypt them; `None` if it has no such generator.
 pub fn without_generators(read: &FileReader<'_>, path: &str, bytes: &[u8]) -> Option<Arc<[u8]>> {
     if !tiphys_kustomize::FILE_NAMES.contains(&base_name(path)) {
         return None;

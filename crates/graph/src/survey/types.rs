@@ -269,7 +269,7 @@ pub struct UnreadableFile {
     pub file: String,
     /// Why, with its place.
     pub error: RenderError,
-    /// Whether the file was plainly meant to be a manifest.
+    /// Whether the file was clearly meant to be a manifest.
     pub is_manifest: bool,
 }
 

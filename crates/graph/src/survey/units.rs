@@ -45,8 +45,8 @@ impl Added {
         }
     }
 
-    /// What is sure where another Kustomization builds the same folder: no namespace but the one that both give, and the
-    /// components of the first that adds any.
+    /// What is sure where another Kustomization builds the same folder: no namespace but the one that both
+    /// give, and the components of the first that adds any.
     fn beside(&mut self, other: Self) {
         if self.components.is_empty() {
             self.components = other.components;
@@ -57,8 +57,8 @@ impl Added {
     }
 }
 
-/// The version of kustomize that stands for the one in Flux's kustomize-controller, which reads files anywhere in the
-/// repository.
+/// The version of kustomize that stands for the one in Flux's kustomize-controller, which reads files
+/// anywhere in the repository.
 pub const AS_FLUX: &str = "flux";
 
 /// Whether an object tells Flux what to build.
@@ -86,8 +86,8 @@ fn added<'a>(flux: impl Iterator<Item = &'a Value>) -> BTreeMap<String, Added> {
     found
 }
 
-/// The charts and kustomizations that no other chart or kustomization of the repository refers to. `flux` are the
-/// objects that tell Flux what to build.
+/// The charts and kustomizations that no other chart or kustomization of the repository refers to. `flux` are
+/// the objects that tell Flux what to build.
 pub fn tops<'a>(files: &Files, flux: impl Iterator<Item = &'a Value>) -> Vec<UnitFolder> {
     let mut flux = flux.peekable();
     let is_of_flux = flux.peek().is_some();
@@ -117,7 +117,14 @@ pub fn tops<'a>(files: &Files, flux: impl Iterator<Item = &'a Value>) -> Vec<Uni
             if !is_library && !vendored {
                 let name = content.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
                 let (kind, added) = (UnitKind::Chart, Added::default());
-                places.push(UnitFolder { kind, folder, name, is_of_flux: false, added, values: String::new() });
+                places.push(UnitFolder {
+                    kind,
+                    folder,
+                    name,
+                    is_of_flux: false,
+                    added,
+                    values: String::new(),
+                });
             }
         }
     }
@@ -126,8 +133,8 @@ pub fn tops<'a>(files: &Files, flux: impl Iterator<Item = &'a Value>) -> Vec<Uni
     places
 }
 
-/// Of kustomizations that name each other in a circle, and that nothing outside of it names, one each. `tops` are the
-/// folders that nothing names.
+/// Of kustomizations that name each other in a circle, and that nothing outside of it names, one each. `tops`
+/// are the folders that nothing names.
 fn circles<'a>(
     named: &'a BTreeMap<String, Vec<String>>,
     tops: impl Iterator<Item = &'a String>,
@@ -228,8 +235,8 @@ fn is_release_name(name: &str) -> bool {
     name.len() <= MAX_NAME && dns1123_subdomain(name).is_empty()
 }
 
-/// Of an object that a chart or kustomization renders, what somebody would apply: without the mark of an Application that
-/// does not exist, and without a namespace that nobody said.
+/// Of an object that a chart or kustomization renders, what somebody would apply: without the mark of an
+/// Application that does not exist, and without a namespace that nobody said.
 pub fn as_applied(place: &UnitFolder, mut object: RenderedObject) -> RenderedObject {
     let Some(metadata) = object.value.get_mut("metadata").and_then(Value::as_object_mut) else {
         return object;
@@ -247,8 +254,8 @@ pub fn as_applied(place: &UnitFolder, mut object: RenderedObject) -> RenderedObj
 /// The namespace that `helm template` renders into unless it is told another.
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// The values files beside a chart of which each is for an environment (`values-prod.yaml`, `prod-values.yaml`), by
-/// the environment.
+/// The values files beside a chart of which each is for an environment (`values-prod.yaml`,
+/// `prod-values.yaml`), by the environment.
 pub fn values_of_environments(files: &Files, place: &UnitFolder) -> BTreeMap<String, String> {
     let of = |path: &std::sync::Arc<str>| {
         let is_beside = parent(path).unwrap_or_default() == place.folder;
@@ -260,7 +267,8 @@ pub fn values_of_environments(files: &Files, place: &UnitFolder) -> BTreeMap<Str
     files.paths().filter_map(of).collect()
 }
 
-/// Whether a chart, or a kustomization with what it builds on, may declare Applications: a file of it speaks of some.
+/// Whether a chart, or a kustomization with what it builds on, may declare Applications: a file of it speaks
+/// of some.
 pub fn may_declare(files: &Files, place: &UnitFolder) -> bool {
     let speaks = |path: &str| {
         files
@@ -301,7 +309,8 @@ fn kustomization_of(files: &Files, folder: &str) -> Option<Value> {
     read(files, &names.find(|file| files.tree().is_file(file))?)
 }
 
-/// The files that kustomizations take as patches, and as nothing else: they look like the objects that they change.
+/// The files that kustomizations take as patches, and as nothing else: they look like the objects that they
+/// change.
 pub fn patches(files: &Files) -> BTreeSet<String> {
     let (mut patches, mut resources) = (BTreeSet::new(), BTreeSet::new());
     let kustomizations = files.paths().filter(|path| tiphys_kustomize::FILE_NAMES.contains(&base_name(path)));

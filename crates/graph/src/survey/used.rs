@@ -1,5 +1,5 @@
-//! Which declarations somebody means to run: not those in folders of tests or of what is put away, and no templates that
-//! another tool has still to fill in.
+//! Which declarations somebody means to run: not those in folders of tests or of what is put away, and no
+//! templates that another tool has still to fill in.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -25,8 +25,8 @@ impl Sorted {
         Self { used: declared, ..Self::default() }
     }
 
-    /// Sorts what the files of a folder declare. What lies above the folder does not count; what is put away, or a
-    /// template, is used if there is nothing else.
+    /// Sorts what the files of a folder declare. What lies above the folder does not count; what is put away,
+    /// or a template, is used if there is nothing else.
     pub fn of(declared: Vec<RenderedObject>, folder: &str) -> Self {
         let named = declared.into_iter().filter(|it| !is_unnamed(&it.value));
         let (templates, declared): (Vec<_>, Vec<_>) = named.partition(|it| is_template(&it.value));
@@ -61,15 +61,16 @@ impl Sorted {
     }
 }
 
-/// The folder above a file that says that what lies in it is put away; `start` is the folder that is looked at.
+/// The folder above a file that says that what lies in it is put away; `start` is the folder that is looked
+/// at.
 pub fn folder_aside(file: &str, start: &str) -> Option<String> {
     let start = if start.is_empty() { 0 } else { start.len() + 1 };
     let below = put_away(file.get(start..)?)?;
     Some(file[..start + below.len()].to_owned())
 }
 
-/// Of AppProjects, cluster Secrets and the like those that somebody means to run: those of a test would be known to all
-/// others, too.
+/// Of AppProjects, cluster Secrets and the like those that somebody means to run: those of a test would be
+/// known to all others, too.
 pub fn used(objects: Vec<Arc<RenderedObject>>, folder: &str, leaves_out: bool) -> Vec<Arc<RenderedObject>> {
     let is_used = |it: &Arc<RenderedObject>| {
         let is_aside = leaves_out && folder_aside(&it.location.file, folder).is_some();
@@ -85,8 +86,8 @@ fn is_unnamed(object: &Value) -> bool {
     is_open(name) || (name.starts_with("__") && name.chars().all(is_upper))
 }
 
-/// Whether a namespace is one that another tool (Terraform, envsubst, Jinja) has still to fill in: nothing of the object
-/// can be applied as it stands.
+/// Whether a namespace is one that another tool (Terraform, envsubst, Jinja) has still to fill in: nothing of
+/// the object can be applied as it stands.
 fn is_template(object: &Value) -> bool {
     is_open(object.namespace())
 }

@@ -285,7 +285,7 @@ fn objects_of(files: &Files, path: &str) -> Vec<ResourceKey> {
         .collect()
 }
 
-/// The words after a program, told apart.
+/// The words after a program, distinguished.
 struct Arguments<'a> {
     plain: Vec<&'a str>,
     options: Vec<(&'a str, &'a str)>,

@@ -109,8 +109,8 @@ pub fn runs(files: &Files, path: &Arc<str>) -> Vec<(String, Span)> {
     runs.collect()
 }
 
-/// What the instructions of all stages take from the build context by a plain path, each with the place of the
-/// instruction: no patterns, variables, addresses, or copies from other stages.
+/// What the instructions of all stages take from the build context by a plain path, each with the place of
+/// the instruction: no patterns, variables, addresses, or copies from other stages.
 pub fn sources(files: &Files, path: &Arc<str>) -> Vec<(String, Span)> {
     let Some(text) = files.text(path) else { return Vec::new() };
     let Some(dockerfile) = parsed(&text) else { return Vec::new() };

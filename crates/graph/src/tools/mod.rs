@@ -2,16 +2,16 @@
 //! each as a list of typed [`Writer`]s, with the files that they were read from.
 
 pub mod ansible;
-pub mod pipelines;
 mod commands;
 mod component;
 pub mod docker;
 mod helmfile;
 pub mod node;
-mod text_lines;
+pub mod pipelines;
 mod scripts;
 mod shell;
 pub mod terraform;
+mod text_lines;
 mod variables;
 
 use tiphys_diag::Span;
@@ -20,8 +20,8 @@ use tiphys_value::ResourceKey;
 use crate::Files;
 
 pub use component::Component;
-pub use text_lines::{Lines, Script, node_span};
 pub use shell::{Command, commands as parse_shell};
+pub use text_lines::{Lines, Script, node_span};
 pub use variables::Variables;
 
 /// A tool that writes to a cluster beside the engine.
@@ -152,7 +152,8 @@ pub struct Tools {
 impl Tools {
     /// Reads the files of a repository.
     pub fn from_files(files: &Files) -> Self {
-        let (ansible, terraform) = (ansible::Ansible::from_files(files), terraform::Terraform::from_files(files));
+        let (ansible, terraform) =
+            (ansible::Ansible::from_files(files), terraform::Terraform::from_files(files));
         let pipelines = pipelines::pipelines(files);
         let mut writers = ansible.writers(files);
         writers.extend(terraform.writers());

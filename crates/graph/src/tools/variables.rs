@@ -1,4 +1,4 @@
-//! Variables with a value that the repository states once and plainly.
+//! Variables with a value that the repository states once and clearly.
 
 use std::collections::HashMap;
 

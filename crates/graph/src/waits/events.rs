@@ -74,7 +74,7 @@ impl Events {
         self.never.contains_key(&event)
     }
 
-    /// The Applications whose operation never comes to its end, if it comes to its beginning.
+    /// The Applications whose operation never ends, if it comes to its beginning.
     pub fn stalled(&self) -> impl Iterator<Item = AppId> {
         self.rules.keys().filter_map(|event| match event {
             Event::Done(app) if self.never_happens(*event) => Some(*app),
@@ -237,8 +237,9 @@ impl Rules<'_> {
         self.rules.insert(Event::Ready(object.id), ready);
     }
 
-    /// Adds what fail-closed webhooks make wait: an object that cannot come before the configuration is stored only once
-    /// the backend answers, and so are the pods of a workload. Of what may come before it, nobody knows.
+    /// Adds what fail-closed webhooks make wait: an object that cannot come before the configuration is
+    /// stored only once the backend answers, and so are the pods of a workload. Of what may come before it,
+    /// nobody knows.
     fn ask_webhooks(&mut self) -> HashMap<(Event, Event), ObjectId> {
         let (survey, edges) = (self.judge.survey, self.judge.edges);
         let happens = unreachable(&self.rules, None);
@@ -365,7 +366,8 @@ impl Rules<'_> {
         let plain = || survey_objects(judge.survey, child).filter(|it| it.hooks.is_empty());
         let first = plain().filter_map(step_of).min();
         let counted: Vec<&Object> = plain().filter(|it| all || step_of(it) == first).collect();
-        // Of a step in which some objects are refused the others are there, and what is missing is not unhealthy.
+        // Of a step in which some objects are refused the others are there, and what is missing is not
+        // unhealthy.
         let (refusable, sure): (Vec<&Object>, Vec<&Object>) =
             counted.into_iter().partition(|it| !all && self.is_refusable(it));
         if sure.is_empty() && !refusable.is_empty() {

@@ -26,8 +26,8 @@ pub struct ApplicationHealth {
     pub waits_for_content: bool,
     /// It is not Healthy after an operation failed and objects are missing.
     pub waits_after_failure: bool,
-    /// It is Missing or Unknown before the operation has applied anything, which does not count for the health
-    /// of an Application that renders this one.
+    /// It is Missing or Unknown before the operation has applied anything, which does not count for the
+    /// health of an Application that renders this one.
     pub ignored_while_missing: bool,
 }
 

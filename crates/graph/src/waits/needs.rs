@@ -231,8 +231,8 @@ impl<'a> Judge<'a> {
         waits.then(|| Stall::Child(Box::new(health)))
     }
 
-    /// Whether each Application between the one of a waiting object and the operation at the meeting is not Healthy
-    /// as long as that object waits.
+    /// Whether each Application between the one of a waiting object and the operation at the meeting is not
+    /// Healthy as long as that object waits.
     fn is_passed_on(&self, object: &Object, meeting: Meeting, health: &ApplicationHealth) -> bool {
         let Owner::App(mut app) = object.owner else { return false };
         // Applications that render each other have no end; no way is longer than all of them.
@@ -255,8 +255,8 @@ impl<'a> Judge<'a> {
         self.delays(object, health) && (!object.hooks.is_empty() || self.has_health(object))
     }
 
-    /// Whether an Application is not Healthy, by a check, while one of its objects is not. Between two of its steps
-    /// it is Healthy for a moment, and a parent that looks at nothing else may go on just then.
+    /// Whether an Application is not Healthy, by a check, while one of its objects is not. Between two of its
+    /// steps it is Healthy for a moment, and a parent that looks at nothing else may go on just then.
     fn delays(&self, object: &Object, health: &ApplicationHealth) -> bool {
         let Owner::App(app) = object.owner else { return false };
         let own = step_of(object);
@@ -346,7 +346,8 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Whether an operation applies an object of its own before what needs it, whatever its wave: a definition or namespace.
+/// Whether an operation applies an object of its own before what needs it, whatever its wave: a definition or
+/// namespace.
 pub(super) fn is_moved(object: &Object) -> bool {
     matches!(object.key.kind.as_str(), "CustomResourceDefinition" | "Namespace")
 }

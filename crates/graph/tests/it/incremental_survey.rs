@@ -1,5 +1,5 @@
-//! A survey that was left something by an earlier one says the same as one that was not, whatever happened to the files
-//! in between.
+//! A survey that was left something by an earlier one says the same as one that was not, whatever happened to
+//! the files in between.
 
 use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
 
@@ -139,7 +139,8 @@ fn steps(files: usize) -> impl Strategy<Value = Steps> {
     )
 }
 
-/// Holds each survey that was left something against a fresh one; returns in how many of them Flux fills a cluster.
+/// Holds each survey that was left something against a fresh one; returns in how many of them Flux fills a
+/// cluster.
 fn changes_nothing(
     all: &[(&'static str, &[&str])],
     known: &str,

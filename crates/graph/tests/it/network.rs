@@ -115,7 +115,8 @@ fn lists_without_an_entry_restrict_nothing_where_no_type_is_given() {
     };
     assert_eq!(cilium(json!({"endpointSelector": {}, "egress": []})), Verdict::Allow);
     assert_eq!(cilium(json!({"endpointSelector": {}, "egress": [{}]})), Verdict::Deny);
-    // One direction without rules is open whatever is said of it, and a fault anywhere voids the whole policy.
+    // One direction without rules is open whatever is said of it, and a fault anywhere voids the whole
+    // policy.
     let one_way = json!({"endpointSelector": {}, "ingress": [{}], "enableDefaultDeny": {"egress": true}});
     assert_eq!(cilium(one_way), Verdict::Allow);
     let void = json!({"endpointSelector": {}, "egress": [{}],
@@ -385,7 +386,8 @@ fn peers_of_calico_are_endpoints_addresses_and_services() {
     assert_eq!(under(to(json!({"serviceAccounts": {"names": ["db", "x"]}})), db), Verdict::Allow);
     assert_eq!(under(to(json!({"serviceAccounts": {"names": ["x"]}})), db), Verdict::Deny);
     assert_eq!(under(to(json!({"serviceAccounts": {"names": ["db"]}})), API), Verdict::Deny);
-    // What selects endpoints in a policy of a namespace is about that namespace, and about nothing outside of the cluster.
+    // What selects endpoints in a policy of a namespace is about that namespace, and about nothing outside of
+    // the cluster.
     let of_shop = |need: fn(&Need) -> bool| {
         let mut policy = calico(
             "a",

@@ -66,7 +66,8 @@ fn of_rollout(object: &Value) -> Vec<BuiltinAction> {
     ]
 }
 
-/// Whether the controller is one before 0.10, which does not write the generation that it has seen, but a hash.
+/// Whether the controller is one before 0.10, which does not write the generation that it has seen, but a
+/// hash.
 fn is_before_0_10(object: &Value) -> bool {
     let seen = match object.at(&["status", "observedGeneration"]) {
         Some(Value::Number(number)) => number.as_i64(),

@@ -1,5 +1,5 @@
-//! The built-in actions: which kinds have which, and when they are offered. Names are Argo CD's, so that scripts and
-//! habits carry over.
+//! The built-in actions: which kinds have which, and when they are offered. Names are Argo CD's, so that
+//! scripts and habits carry over.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
-//! Actions on live objects: what users ask for beside a sync (restart, pause, promote …). Those of `argocd-cm` are
-//! Lua and run as Argo CD runs them (Argo CD docs, "Resource Actions"), the built-in ones are ours. Pure: an
-//! action says what is to be written, and somebody else writes it.
+//! Actions on live objects: what users ask for beside a sync (restart, pause, promote …). Those of
+//! `argocd-cm` are Lua and run as Argo CD runs them (Argo CD docs, "Resource Actions"), the built-in ones are
+//! ours. Pure: an action says what is to be written, and somebody else writes it.
 
 mod argo;
 mod builtin;
@@ -101,8 +101,8 @@ impl Actions {
         Self { customizations, clock }
     }
 
-    /// What a live object offers, by name. Actions of `argocd-cm` for its kind stand in place of the built-in ones,
-    /// unless they ask to be merged with these.
+    /// What a live object offers, by name. Actions of `argocd-cm` for its kind stand in place of the built-in
+    /// ones, unless they ask to be merged with these.
     ///
     /// # Errors
     /// A script of `argocd-cm` fails.
@@ -124,7 +124,8 @@ impl Actions {
         Ok(all.into_values().collect())
     }
 
-    /// Runs an action of a live object, also one that is not offered just now: it then mostly asks for nothing.
+    /// Runs an action of a live object, also one that is not offered just now: it then mostly asks for
+    /// nothing.
     ///
     /// # Errors
     /// There is no such action, its script fails, or the object or a parameter is not what it needs.

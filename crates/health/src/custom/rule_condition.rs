@@ -29,8 +29,8 @@ pub(super) enum Test {
     Compare(Operand, Order, Operand),
     /// `.status.proposed!=.status.active`: other values stand at the one than at the other.
     Differ(Path, Path),
-    /// `.status.items[].proposed!=.status.items[].proposed`: what stands at one and the same path is not everywhere the
-    /// same.
+    /// `.status.items[].proposed!=.status.items[].proposed`: what stands at one and the same path is not
+    /// everywhere the same.
     Vary(Path),
     /// `!Ready`: there is no such condition.
     Without(ConditionTest),
@@ -228,8 +228,8 @@ impl Operand {
     }
 }
 
-/// What a value at a path says: a text for itself, an error or a list of reasons by their words, all else with
-/// the name of its field, without which it is a riddle.
+/// What a value at a path says: a text for itself, an error or a list of reasons by their words, all else
+/// with the name of its field, without which it is a riddle.
 fn value_text(path: &Path, value: &Value) -> String {
     let words = |value: &Value| {
         ["message", "reason"]
@@ -238,7 +238,8 @@ fn value_text(path: &Path, value: &Value) -> String {
             .find_map(|text| text.filter(|text| !text.is_empty()).map(str::to_owned))
     };
     let words = match value {
-        // Numbers and truth values that a project writes as texts are as little of a sentence as those that are none.
+        // Numbers and truth values that a project writes as texts are as little of a sentence as those that
+        // are none.
         Value::String(text)
             if !matches!(text.as_str(), "true" | "false" | "True" | "False")
                 && text.parse::<f64>().is_err() =>

@@ -40,7 +40,8 @@ pub(super) struct KindRules {
 }
 
 impl KindRules {
-    /// Takes the tests of a rule for what is waited for: those of the first one that makes the object Healthy.
+    /// Takes the tests of a rule for what is waited for: those of the first one that makes the object
+    /// Healthy.
     fn await_tests_of(&mut self, rule: &Rule, tests: &str) {
         let is_better = self.waits_for.is_empty() || (self.waits_for_spec && !is_about_spec(tests));
         if rule.verdict == Some(HealthCode::Healthy) && is_better {

@@ -94,7 +94,7 @@ impl Pattern {
         }
     }
 
-    /// Whether a path or name matches. Most are told apart by how they begin or end.
+    /// Whether a path or name matches. Most are distinguished by how they begin or end.
     fn matches(&self, subject: &str) -> bool {
         let (glob, (start, end)) = (self.glob.as_bytes(), self.plain);
         subject.as_bytes().starts_with(&glob[..start])

@@ -14,8 +14,8 @@ pub(super) struct Links<'a> {
 }
 
 impl Links<'_> {
-    /// What Helm logs of a link that it follows; nothing where the tree does not stand on a disk, because then the
-    /// link is the repository's own and its reader has chosen nothing.
+    /// What Helm logs of a link that it follows; nothing where the tree does not stand on a disk, because
+    /// then the link is the repository's own and its reader has chosen nothing.
     ///
     /// # Errors
     /// The link leads nowhere.

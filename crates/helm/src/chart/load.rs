@@ -21,8 +21,8 @@ use crate::{
 
 /// How deep subcharts may nest.
 const MAX_SUBCHART_DEPTH: usize = 32;
-/// How many charts a chart may consist of, at all depths, and of how many files. The largest in use have some 150 charts and
-/// 5,000 files.
+/// How many charts a chart may consist of, at all depths, and of how many files. The largest in use have some
+/// 150 charts and 5,000 files.
 const MAX_CHARTS: usize = 2000;
 const MAX_FILES: usize = 100_000;
 

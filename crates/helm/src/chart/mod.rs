@@ -85,8 +85,8 @@ impl Chart {
         load::load(tree, path, Compat::Helm4, Some(Lazily { parser: None, tree: tree.clone() }))
     }
 
-    /// As [`Chart::load_as`], parsing templates on a thread of its own while files are still being read, and leaving
-    /// files that only templates may ask for until one does: for processes that render a chart once.
+    /// As [`Chart::load_as`], parsing templates on a thread of its own while files are still being read, and
+    /// leaving files that only templates may ask for until one does: for processes that render a chart once.
     ///
     /// # Errors
     /// As [`Chart::load`].

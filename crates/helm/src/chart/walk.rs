@@ -127,8 +127,8 @@ impl Walk<'_> {
     }
 }
 
-/// Whether loading the chart, or a subchart in a folder, takes the file's content. Of the others the content only
-/// matters to a template that asks for it.
+/// Whether loading the chart, or a subchart in a folder, takes the file's content. Of the others the content
+/// only matters to a template that asks for it.
 fn is_needed(path: &str) -> bool {
     let Some(below) = path.strip_prefix("charts/") else {
         return path.starts_with("templates/") || METADATA.contains(&path);

@@ -66,7 +66,8 @@ fn values_type(compat: Compat) -> MapType {
     })
 }
 
-/// From values to the executor's values, which all templates share, giving every one an origin if origins are traced.
+/// From values to the executor's values, which all templates share, giving every one an origin if origins are
+/// traced.
 struct Converter<'a> {
     trace: Option<&'a mut Trace>,
 }
@@ -123,7 +124,8 @@ pub(crate) fn renderables<'a>(chart: &'a Chart, roots: &Roots) -> Vec<Renderable
     all
 }
 
-/// The values of a subchart, a type of its own in each chart. Helm takes the dots of a name for steps of a path.
+/// The values of a subchart, a type of its own in each chart. Helm takes the dots of a name for steps of a
+/// path.
 fn own_values(above: &Value, name: &str, kind: MapType) -> Map {
     let own = name.split('.').try_fold(above.clone(), |at, step| at.as_map()?.get(step));
     match (own.as_ref().and_then(Value::as_map), kind) {

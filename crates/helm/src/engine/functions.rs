@@ -163,7 +163,8 @@ fn add_yaml(table: &mut Functions) {
     }));
 }
 
-/// What a function reads, or the fault that it hands to the template; a text that means too much ends the template.
+/// What a function reads, or the fault that it hands to the template; a text that means too much ends the
+/// template.
 type Reading = Result<Result<Json, String>, CallError>;
 
 fn from_yaml(ctx: &Context<'_>, source: &str) -> Reading {

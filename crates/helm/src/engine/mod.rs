@@ -132,8 +132,8 @@ pub(crate) fn is_notes(path: &str) -> bool {
     path.ends_with("NOTES.txt")
 }
 
-/// Hands out what the templates of a chart and its subcharts render to, with full template names; partials are left
-/// out.
+/// Hands out what the templates of a chart and its subcharts render to, with full template names; partials
+/// are left out.
 ///
 /// # Errors
 /// A template that does not parse or fails, in Helm's words.

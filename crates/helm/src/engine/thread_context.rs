@@ -82,7 +82,8 @@ fn in_order(mut templates: Vec<Renderable<'_>>) -> Vec<Renderable<'_>> {
     // Deep paths first, and the greater name first among equals: what is parsed later wins.
     let depth = |name: &str| name.bytes().filter(|byte| *byte == b'/').count();
     templates.sort_by_cached_key(|template| Reverse((depth(&template.name), template.name.clone())));
-    // Two versions of a subchart are one chart to Helm, with the files of both; of two of one name the last counts.
+    // Two versions of a subchart are one chart to Helm, with the files of both; of two of one name the last
+    // counts.
     templates.dedup_by(|later, kept| {
         let is_same = later.name == kept.name;
         if is_same {
@@ -149,14 +150,15 @@ impl Executor<'_> {
         })
     }
 
-    /// Makes each chart's `.Template`, which the charts above can see, what it is once all templates have been executed; none
-    /// must have been by now.
+    /// Makes each chart's `.Template`, which the charts above can see, what it is once all templates have
+    /// been executed; none must have been by now.
     pub(super) fn go_to_the_end(&self) {
         let is_last = |template: &&&Renderable<'_>| !template.dot.contains("Template");
         self.templates.iter().rev().filter(is_last).for_each(|template| self.announce(template));
     }
 
-    /// Makes `.Template` what it was before the template at a place was executed, from what it was after that.
+    /// Makes `.Template` what it was before the template at a place was executed, from what it was after
+    /// that.
     pub(super) fn go_back_over(&self, at: usize) {
         let dot = &self.templates[at].dot;
         match self.templates[..at].iter().rfind(|template| template.dot.same(dot)) {

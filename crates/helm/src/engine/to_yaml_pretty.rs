@@ -1,5 +1,5 @@
-//! `toYamlPretty`: Go values as go-yaml v3 marshals them, not by way of JSON. Whole floats stay floats (`1e+06`), bytes are
-//! lists of numbers, fields of structs have their Go names in small letters.
+//! `toYamlPretty`: Go values as go-yaml v3 marshals them, not by way of JSON. Whole floats stay floats
+//! (`1e+06`), bytes are lists of numbers, fields of structs have their Go names in small letters.
 
 use tiphys_gocompat::{base64, rawstr};
 use tiphys_gotemplate::{Object, Value};

@@ -1,9 +1,11 @@
-//! Origins of values that are written as YAML or JSON, which is YAML too, and of those that are read from it again.
+//! Origins of values that are written as YAML or JSON, which is YAML too, and of those that are read from it
+//! again.
 
 use tiphys_gotemplate::{Context, OriginId, Part, Value};
 use tiphys_yaml::{Content, Node, Profile, parse_first};
 
-/// Notes where the parts of a YAML text came from that an argument of the function being called was written as.
+/// Notes where the parts of a YAML text came from that an argument of the function being called was written
+/// as.
 pub(super) fn record_origins(ctx: &mut Context<'_>, text: &str, value: &Value, index: usize) {
     let whole = ctx.arg_origin(index);
     // What stands below one value as it was given is found by its path.

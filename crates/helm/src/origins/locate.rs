@@ -58,8 +58,8 @@ impl Locator {
         at_path(&self.values, path)
     }
 
-    /// The path at which a value counts: that of a global is in the topmost chart that has it, which overrides the same global of
-    /// the charts below.
+    /// The path at which a value counts: that of a global is in the topmost chart that has it, which
+    /// overrides the same global of the charts below.
     pub(super) fn effective(&self, path: Vec<Segment>) -> Vec<Segment> {
         let Some(at) = path.iter().position(is_global) else { return path };
         let is_chart = |steps: &[Segment]| {

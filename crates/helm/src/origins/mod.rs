@@ -37,7 +37,8 @@ enum AccessStep {
 /// A table or list that was read from a text.
 #[derive(Clone, Debug)]
 struct Copied {
-    /// The tables that have some of its values under the same keys: a key that it lacks would be one of theirs.
+    /// The tables that have some of its values under the same keys: a key that it lacks would be one of
+    /// theirs.
     of: Arc<[OriginId]>,
     /// What made its other values.
     others: Arc<[OriginId]>,

@@ -156,8 +156,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// How far into a run a node starts, if the run is text of the template as it stands there; 0 if it is what an
-    /// action printed.
+    /// How far into a run a node starts, if the run is text of the template as it stands there; 0 if it is
+    /// what an action printed.
     fn skipped(&self, run: &Run, node: &Node) -> usize {
         let (from, to) = (node.span.start.offset as usize, node.span.end.offset as usize);
         let skip = (self.manifest.offset() + from).saturating_sub(run.start);

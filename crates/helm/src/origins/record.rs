@@ -44,7 +44,8 @@ struct Buffer {
     known: Vec<PrintBounds>,
 }
 
-/// Which of the texts made before an action may have printed: how many there were before it, and when it had written.
+/// Which of the texts made before an action may have printed: how many there were before it, and when it had
+/// written.
 #[derive(Clone, Copy, Debug, Default)]
 struct PrintBounds {
     before: usize,
@@ -159,7 +160,8 @@ impl Recorder {
         buffer.keep(Child::new(text, runs.collect()));
     }
 
-    /// The parts of a text whose lines are found in texts made before, and what made them; nothing if none is found.
+    /// The parts of a text whose lines are found in texts made before, and what made them; nothing if none is
+    /// found.
     pub(super) fn parts(
         &self,
         text: &str,
@@ -265,7 +267,8 @@ impl Buffer {
         resolved
     }
 
-    /// Puts the runs of texts made before in the place of a run, where its lines are found in them; says whether any is.
+    /// Puts the runs of texts made before in the place of a run, where its lines are found in them; says
+    /// whether any is.
     fn resolve_run(
         &self,
         run: &Run,
@@ -330,7 +333,8 @@ impl Search<'_> {
         })
     }
 
-    /// Whether the run may have printed a text: one made while it ran, or one of which it read all that made it.
+    /// Whether the run may have printed a text: one made while it ran, or one of which it read all that made
+    /// it.
     fn may_have_printed(&mut self, number: usize) -> bool {
         if number >= self.known.before {
             return true;

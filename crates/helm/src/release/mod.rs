@@ -1,4 +1,4 @@
-//! What a release consists of: documents split, hooks told apart, install order.
+//! What a release consists of: documents split, hooks distinguished, install order.
 
 mod document_head;
 mod order;

@@ -18,7 +18,8 @@ use super::{
 
 /// How deep schemas and references may lead.
 const MAX_DEPTH: usize = 400;
-/// How many steps one check may take: references multiply. The largest schema of a chart in use takes some 20,000.
+/// How many steps one check may take: references multiply. The largest schema of a chart in use takes some
+/// 20,000.
 const MAX_STEPS: u64 = 10_000_000;
 /// What the faults of one check may take, in bytes, and each of them beside its texts.
 const MAX_FAULTS: u64 = 64 << 20;

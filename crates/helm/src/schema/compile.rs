@@ -398,7 +398,8 @@ impl Object<'_, '_, '_> {
     }
 }
 
-/// The part of a keyword's value that is no schema: those are compiled by themselves, and copies would multiply with depth.
+/// The part of a keyword's value that is no schema: those are compiled by themselves, and copies would
+/// multiply with depth.
 fn assertion(keyword: &str, value: &Value) -> Value {
     match (keyword, value) {
         ("additionalProperties" | "additionalItems", Value::Object(_)) => Value::Bool(true),

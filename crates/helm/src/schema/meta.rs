@@ -218,7 +218,8 @@ fn any_schema(draft: Draft) -> Value {
     }
 }
 
-/// What several keywords hold, defined once as the drafts do: several faults behind a reference are told together.
+/// What several keywords hold, defined once as the drafts do: several faults behind a reference are told
+/// together.
 fn definitions(draft: Draft) -> Value {
     let mut strings = json!({ "type": "array", "items": { "type": "string" }, "uniqueItems": true });
     if draft == D4 {

@@ -52,7 +52,8 @@ fn decimal(text: &str) -> Option<(i128, u32)> {
     }
 }
 
-/// A number as the validator prints it in English: thousands grouped, or with a power of ten where Go's `%g` has one.
+/// A number as the validator prints it in English: thousands grouped, or with a power of ten where Go's `%g`
+/// has one.
 pub(super) fn format_number(number: f64) -> String {
     let scientific = format!("{number:e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
@@ -102,7 +103,8 @@ pub(super) fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// The first item of a list that equals one before it, behind the first of those. By hashes, since lists may be long.
+/// The first item of a list that equals one before it, behind the first of those. By hashes, since lists may
+/// be long.
 pub(super) fn first_equal(items: &[Value]) -> Option<(usize, usize)> {
     let state = RandomState::new();
     let mut known: HashMap<u64, Vec<usize>> = HashMap::with_capacity(items.len());

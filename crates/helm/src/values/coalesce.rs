@@ -221,7 +221,7 @@ impl Coalescer<'_> {
 
 /// What Go prints for `%t` of a value that is no bool, as Helm's type mismatch does.
 fn go_t_verb(value: &Val) -> String {
-    // Nothing is printed plainly inside of something else.
+    // Nothing is printed clearly inside of something else.
     let inner = |value: &Val| if value.is_null() { "<nil>".to_owned() } else { go_t_verb(value) };
     match value {
         Val::Null => "%!t(<nil>)".to_owned(),

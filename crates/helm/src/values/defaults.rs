@@ -58,8 +58,8 @@ struct Part {
     values: Arc<Defaults>,
 }
 
-/// The values of a chart over those of its subcharts, `null`s kept: made anew only if other subcharts take part than in
-/// the last rendering, or have other values.
+/// The values of a chart over those of its subcharts, `null`s kept: made anew only if other subcharts take
+/// part than in the last rendering, or have other values.
 ///
 /// # Errors
 /// As [`merge_values`].

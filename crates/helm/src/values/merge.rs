@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Table, Val};
 
-/// `over` laid over `base`: tables are merged, everything else is replaced.
+/// `over` merged over `base`: tables are merged, everything else is replaced.
 pub(crate) fn merge_maps(base: &mut Table, over: &Table) {
     for (key, value) in over {
         if let (Val::Table(over), Some(Val::Table(base))) = (value, base.get_mut(key)) {

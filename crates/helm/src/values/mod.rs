@@ -25,7 +25,7 @@ pub(crate) const GLOBAL: &str = "global";
 pub(crate) type Table = BTreeMap<Arc<str>, Val>;
 
 /// A value as Go's Helm holds it: numbers read from YAML and JSON are floats, those of `--set` are
-/// integers, which templates can tell apart.
+/// integers, which templates can distinguish.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Val {
     /// `nil`.

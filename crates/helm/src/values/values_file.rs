@@ -44,8 +44,8 @@ pub(crate) fn read_values(bytes: &[u8], compat: Compat) -> Result<Table, String>
     Ok(values)
 }
 
-/// The length of the separator at the end of a text, if it is part of the document behind it: one that ends no document, since
-/// there is none before it, begins the next one.
+/// The length of the separator at the end of a text, if it is part of the document behind it: one that ends
+/// no document, since there is none before it, begins the next one.
 fn separator_before(text: &str) -> usize {
     let mut lines = text.split_inclusive('\n').rev();
     let mut separators = lines.by_ref().take_while(|line| line.starts_with("---"));
@@ -60,8 +60,8 @@ fn is_utf16(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF")
 }
 
-/// Helm 4 cuts files into lines before it knows their encoding, and ends the last with a newline of one byte: only texts
-/// of big units that end with a newline stay whole.
+/// Helm 4 cuts files into lines before it knows their encoding, and ends the last with a newline of one byte:
+/// only texts of big units that end with a newline stay whole.
 fn read_utf16(bytes: &[u8]) -> Result<Table, String> {
     let unmarshal = |error| format!("cannot unmarshal yaml document: {error}");
     let ended =

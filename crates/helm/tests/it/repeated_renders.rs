@@ -1,5 +1,5 @@
-//! Templates that are called again with the same data write the same without being executed, and only then. With origins every
-//! call is executed, so that both ways can be held against each other.
+//! Templates that are called again with the same data write the same without being executed, and only then.
+//! With origins every call is executed, so that both ways can be held against each other.
 
 use std::fmt::Write as _;
 

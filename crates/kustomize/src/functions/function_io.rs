@@ -276,8 +276,8 @@ pub(super) fn take_generator_options(resource: &mut Resource) -> Result<()> {
     resource.node.set_metadata_map("annotations", &annotations).map_err(Error::transform)
 }
 
-/// Puts what a transformer gave back in the place of the objects (`UpdateResMapValues`): changed ones keep their
-/// places, new ones come last, those that it left out are gone.
+/// Puts what a transformer gave back in the place of the objects (`UpdateResMapValues`): changed ones keep
+/// their places, new ones come last, those that it left out are gone.
 ///
 /// # Errors
 /// The same object twice, or an id that several objects have.

@@ -1,6 +1,6 @@
-//! Generators and transformers that are programs: KRM functions by executable or container image, and kustomize's
-//! older exec plugins (kustomize docs, "Extending Kustomize"; KRM Functions Specification v1). None runs unless the
-//! injected [`FunctionRunner`] allows it by name; this crate starts no program itself.
+//! Generators and transformers that are programs: KRM functions by executable or container image, and
+//! kustomize's older exec plugins (kustomize docs, "Extending Kustomize"; KRM Functions Specification v1).
+//! None runs unless the injected [`FunctionRunner`] allows it by name; this crate starts no program itself.
 
 pub(crate) mod function_io;
 mod legacy;
@@ -212,7 +212,8 @@ impl Function<'_> {
         nodes.into_iter().map(resource).collect()
     }
 
-    /// Runs the program and reads the objects that it prints; `echoes` says that a failure shows the (empty) output.
+    /// Runs the program and reads the objects that it prints; `echoes` says that a failure shows the (empty)
+    /// output.
     fn invoke(
         &self,
         program: &FunctionProgram,

@@ -113,8 +113,8 @@ pub(crate) fn conform_noting(
 
 struct Checker<'a> {
     mode: Mode,
-    /// Whether numbers and booleans become text. The library asks the type of a field before it decodes, and of an embedded
-    /// struct it gets that of the struct: nothing below is converted.
+    /// Whether numbers and booleans become text. The library asks the type of a field before it decodes, and
+    /// of an embedded struct it gets that of the struct: nothing below is converted.
     converts: bool,
     go_path: Vec<String>,
     path: Vec<String>,

@@ -1,5 +1,5 @@
-//! Everyday YAML straight to the tree, without the parser's nodes between. For builds that record no origins: places are not
-//! noted.
+//! Everyday YAML straight to the tree, without the parser's nodes between. For builds that record no origins:
+//! places are not noted.
 
 use std::borrow::Cow;
 

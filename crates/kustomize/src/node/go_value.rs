@@ -1,4 +1,5 @@
-//! A node as Go prints the map that it is decoded into (`%#v`), which kustomize shows where that map has no form in YAML.
+//! A node as Go prints the map that it is decoded into (`%#v`), which kustomize shows where that map has no
+//! form in YAML.
 
 use std::borrow::Cow;
 

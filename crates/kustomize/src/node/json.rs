@@ -38,8 +38,9 @@ impl From<String> for JsonError {
     }
 }
 
-/// What go-yaml says of keys that are there twice. The lines it names are those of the text that `MarshalJSON`
-/// writes first and then reads; kustomize counts the lines of comments, which nodes do not keep here.
+/// What go-yaml says of keys that are there twice. The lines it names are those of the text that
+/// `MarshalJSON` writes first and then reads; kustomize counts the lines of comments, which nodes do not keep
+/// here.
 fn duplicates(node: &Node, key: &str) -> String {
     let written = yaml::emit(&node.to_yaml_node(), yaml::EmitOptions::KYAML);
     let read = yaml::parse_first(&written, yaml::Profile::Go3)

@@ -194,8 +194,8 @@ impl<'a> Target<'a> {
         Ok(all)
     }
 
-    /// What a component leaves is merged into nothing, which is not without effect: objects are compared again, and of
-    /// two field specs with one path the general one is taken for covered by the special one.
+    /// What a component leaves is merged into nothing, which is not without effect: objects are compared
+    /// again, and of two field specs with one path the general one is taken for covered by the special one.
     fn merge_into_nothing(&self, from_below: Accumulator, path: &str) -> Result<Accumulator> {
         let mut merged = Accumulator::default();
         let Accumulator { objects, config, vars } = from_below;

@@ -28,7 +28,8 @@ use crate::{
     vars::Vars,
 };
 
-/// The names that a kustomization may have in its folder (`kustomize build`, `RecognizedKustomizationFileNames`).
+/// The names that a kustomization may have in its folder (`kustomize build`,
+/// `RecognizedKustomizationFileNames`).
 pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
 /// The version that objects are labelled with when `managedByLabel` is asked for.

@@ -142,8 +142,9 @@ impl ImageTag {
         Ok(true)
     }
 
-    /// Kustomize says nothing of a name that no image has. It need not be a mistake, for many overlays share their
-    /// images; it most likely is one where an image has nearly that name, or that name without its registry.
+    /// Kustomize says nothing of a name that no image has. It need not be a mistake, for many overlays share
+    /// their images; it most likely is one where an image has nearly that name, or that name without its
+    /// registry.
     fn misspelt(&self, objects: &mut ResourceMap) -> Option<String> {
         let mut names = std::collections::BTreeSet::new();
         for resource in &mut objects.list {

@@ -330,8 +330,8 @@ fn drops_annotations(patch: &Resource) -> bool {
             .is_some_and(|annotations| annotations.is_null() || replaces(annotations))
 }
 
-/// Kustomize keeps the options of a patch in its annotations, which makes texts of them all: one that is null no longer
-/// removes an annotation.
+/// Kustomize keeps the options of a patch in its annotations, which makes texts of them all: one that is null
+/// no longer removes an annotation.
 fn make_texts(patch: &mut Resource) -> Result<(), String> {
     let metadata = patch.node.get("metadata");
     if metadata.and_then(|metadata| metadata.get("annotations")).is_none() {

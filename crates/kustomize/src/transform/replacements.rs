@@ -26,8 +26,8 @@ const DEFAULT_PATH: &str = "metadata.name";
 /// What is copied.
 struct Value {
     node: Node,
-    /// Where it stands, if it is a whole field: what is copied into that field is part of what is copied next, for
-    /// kustomize copies from the object itself.
+    /// Where it stands, if it is a whole field: what is copied into that field is part of what is copied
+    /// next, for kustomize copies from the object itself.
     place: Option<FieldLocation>,
 }
 

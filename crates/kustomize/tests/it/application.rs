@@ -1,5 +1,5 @@
-//! The options of an Application beside the `kustomize edit` commands that Argo CD runs for them, one after the other, on a
-//! copy of the tree; then both build.
+//! The options of an Application beside the `kustomize edit` commands that Argo CD runs for them, one after
+//! the other, on a copy of the tree; then both build.
 
 use std::{collections::BTreeMap, fs, path::Path, process::Command};
 

@@ -79,8 +79,9 @@ pub enum ItemOrigin {
     },
 }
 
-/// How a live list and a configuration's are merged by the keys of their items: the configuration's order wins, live
-/// items keep their place relative to the items that both have. A key stands in the configuration once.
+/// How a live list and a configuration's are merged by the keys of their items: the configuration's order
+/// wins, live items keep their place relative to the items that both have. A key stands in the configuration
+/// once.
 pub fn interleave<K: Eq + Hash>(live: &[K], changes: &[K]) -> Vec<ItemOrigin> {
     let live_at: HashMap<&K, usize> = live.iter().zip(0..).collect();
     let changed: HashSet<&K> = changes.iter().collect();

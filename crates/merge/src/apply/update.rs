@@ -38,7 +38,8 @@ pub struct Request<'a> {
     /// The time of the request, RFC 3339 in seconds.
     pub now: &'a str,
     /// Fields that this endpoint ignores and that it therefore never owns, inner ones with dots: `status`
-    /// where a status subresource exists; `spec` and `metadata` are for the status subresource's caller to name.
+    /// where a status subresource exists; `spec` and `metadata` are for the status subresource's caller to
+    /// name.
     pub ignored: &'a [&'a str],
     /// The only field that this endpoint owns, inner ones with dots; empty for all.
     pub only: &'a str,

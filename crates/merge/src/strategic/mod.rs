@@ -72,8 +72,8 @@ impl StrategicError {
 type Object = Map<String, Value>;
 type Merged<T> = Result<T, StrategicError>;
 
-/// The object with the patch applied; fields that the type does not know merge as in a merge patch. Directives
-/// that have been carried out, and what they led to, are no longer in the patch then.
+/// The object with the patch applied; fields that the type does not know merge as in a merge patch.
+/// Directives that have been carried out, and what they led to, are no longer in the patch then.
 ///
 /// # Errors
 /// Items without their merge key; directives that say something odd.

@@ -1,5 +1,5 @@
-//! What `argocd-cmd-params-cm` says of ApplicationSets (Argo CD docs, "argocd-cmd-params-cm.yaml" and "Controlling
-//! Resource Modification").
+//! What `argocd-cmd-params-cm` says of ApplicationSets (Argo CD docs, "argocd-cmd-params-cm.yaml" and
+//! "Controlling Resource Modification").
 
 use std::{borrow::Cow, time::Duration};
 
@@ -14,8 +14,8 @@ use crate::glob;
 pub struct SetParams {
     /// `applicationsetcontroller.policy`: the `applicationsSync` of every set, if one is given.
     pub policy: Option<String>,
-    /// `applicationsetcontroller.enable.policy.override`: a set's own `applicationsSync` comes before that; where no
-    /// policy is given it always counts.
+    /// `applicationsetcontroller.enable.policy.override`: a set's own `applicationsSync` comes before that;
+    /// where no policy is given it always counts.
     pub policy_override: bool,
     /// `applicationsetcontroller.namespaces`: globs of namespaces that may hold sets beside the engine's own.
     pub namespaces: Vec<String>,
@@ -23,17 +23,20 @@ pub struct SetParams {
     pub preserved_annotations: Vec<String>,
     /// `applicationsetcontroller.global.preserved.labels`.
     pub preserved_labels: Vec<String>,
-    /// `applicationsetcontroller.requeue.after`: how often repositories are asked again, unless the generator says.
+    /// `applicationsetcontroller.requeue.after`: how often repositories are asked again, unless the generator
+    /// says.
     pub requeue_after: Option<Duration>,
-    /// `applicationsetcontroller.enable.new.git.file.globbing`: patterns of the Git generator's files mean what they
-    /// mean in lists of value files, and not what Git takes them for.
+    /// `applicationsetcontroller.enable.new.git.file.globbing`: patterns of the Git generator's files mean
+    /// what they mean in lists of value files, and not what Git takes them for.
     pub new_git_file_globbing: bool,
-    /// `reposerver.include.hidden.directories`: patterns of the Git generator's directories mean hidden ones, too.
+    /// `reposerver.include.hidden.directories`: patterns of the Git generator's directories mean hidden ones,
+    /// too.
     pub include_hidden_directories: bool,
 }
 
 impl SetParams {
-    /// A set as it counts under these flags: with the policy that is in force, and with all that is to be preserved.
+    /// A set as it counts under these flags: with the policy that is in force, and with all that is to be
+    /// preserved.
     pub fn in_force<'a>(&self, set: &'a Value) -> Cow<'a, Value> {
         let own = set.str_at(&["spec", "syncPolicy", "applicationsSync"]).filter(|own| !own.is_empty());
         let policy = self.policy.as_ref().filter(|_| own.is_none() || !self.policy_override);

@@ -96,8 +96,8 @@ fn fetch(job: &Job<'_>, url: &str) -> Result<Arc<[u8]>, RenderError> {
     }
 }
 
-/// A values file as it is named, with variables replaced. `$name/…` is a reference to a source, unless `name` is a
-/// variable: as one it would be empty, and the rest a file of this repository.
+/// A values file as it is named, with variables replaced. `$name/…` is a reference to a source, unless `name`
+/// is a variable: as one it would be empty, and the rest a file of this repository.
 pub(super) fn expand_variables(job: &Job<'_>, entry: &str) -> String {
     let reference = entry.strip_prefix('$').and_then(|rest| rest.split_once('/'));
     match reference {

@@ -5,8 +5,8 @@ use rsjsonnet_lang::{
     span::{SpanContextId, SpanId},
 };
 
-/// The place of an error that has no other: the library's errors name their spans in fields of their own, and the
-/// first of them is the place.
+/// The place of an error that has no other: the library's errors name their spans in fields of their own, and
+/// the first of them is the place.
 pub(super) fn first_span(
     texts: &[(SpanContextId, String, String)],
     program: &Program<'_>,

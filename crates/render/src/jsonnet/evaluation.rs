@@ -1,5 +1,5 @@
-//! One evaluation: a file, what it imports, its variables. It reads files through [`Reader`] alone, so that it runs
-//! where the files are as well as in a process of its own.
+//! One evaluation: a file, what it imports, its variables. It reads files through [`Reader`] alone, so that
+//! it runs where the files are as well as in a process of its own.
 
 use std::collections::HashMap;
 

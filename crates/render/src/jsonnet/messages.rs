@@ -1,4 +1,5 @@
-//! What the process that evaluates and the one that has the files say to each other: JSON values one after the other.
+//! What the process that evaluates and the one that has the files say to each other: JSON values one after
+//! the other.
 
 use std::io::{self, Read, Write};
 

@@ -1,9 +1,10 @@
-//! Jsonnet files of plain directories (Argo CD user guide, "Jsonnet"). Imports are looked for beside the importing
-//! file, then in the libraries from last to first, then in the source's folder; none leaves the repository.
+//! Jsonnet files of plain directories (Argo CD user guide, "Jsonnet"). Imports are looked for beside the
+//! importing file, then in the libraries from last to first, then in the source's folder; none leaves the
+//! repository.
 //!
-//! The library that evaluates can be told neither to end nor to take less memory. So a program that has named itself
-//! with [`evaluate_in`] evaluates each file in a process of its own, which is given its limits by the kernel; any other
-//! (a test, a library's user) evaluates in a thread, whose time alone is limited.
+//! The library that evaluates can be told neither to end nor to take less memory. So a program that has named
+//! itself with [`evaluate_in`] evaluates each file in a process of its own, which is given its limits by the
+//! kernel; any other (a test, a library's user) evaluates in a thread, whose time alone is limited.
 
 mod error_messages;
 mod evaluation;

@@ -1,5 +1,6 @@
-//! Evaluation in a process of its own: this very program, started anew with [`EVALUATOR`] as its argument, without
-//! environment, under limits of the kernel. It asks for files over its output and gets them over its input.
+//! Evaluation in a process of its own: this very program, started anew with [`EVALUATOR`] as its argument,
+//! without environment, under limits of the kernel. It asks for files over its output and gets them over its
+//! input.
 
 use std::{
     cell::RefCell,
@@ -30,8 +31,8 @@ const OWN_MIB: u64 = 256;
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// From now on Jsonnet is evaluated in processes of this program, which has to call [`serve_evaluator`] when its first
-/// argument is [`EVALUATOR`]. The first call counts.
+/// From now on Jsonnet is evaluated in processes of this program, which has to call [`serve_evaluator`] when
+/// its first argument is [`EVALUATOR`]. The first call counts.
 pub fn evaluate_in(program: PathBuf) {
     PROGRAM.get_or_init(|| program);
 }
@@ -123,8 +124,9 @@ fn broken_off(status: ExitStatus, said: &str, memory: u64) -> String {
     }
 }
 
-/// How much memory an evaluation may take, in MiB: a quarter of what this process's container has, because whoever goes
-/// over that ends all processes in it (Linux kernel, "cgroup-v2", `memory.oom.group`, which Kubernetes sets).
+/// How much memory an evaluation may take, in MiB: a quarter of what this process's container has, because
+/// whoever goes over that ends all processes in it (Linux kernel, "cgroup-v2", `memory.oom.group`, which
+/// Kubernetes sets).
 fn memory_mib() -> u64 {
     share_of(container_memory())
 }
@@ -140,8 +142,8 @@ pub fn container_memory() -> Option<u64> {
     files.iter().find_map(|file| std::fs::read_to_string(file).ok())?.trim().parse().ok()
 }
 
-/// Evaluates the file that the input names: the whole life of a process that was started with [`EVALUATOR`] and the
-/// memory that it may take, in MiB.
+/// Evaluates the file that the input names: the whole life of a process that was started with [`EVALUATOR`]
+/// and the memory that it may take, in MiB.
 ///
 /// # Errors
 /// The limits cannot be set, or nobody listens any longer.
@@ -161,7 +163,8 @@ pub fn serve_evaluator(memory_mib: Option<&str>) -> io::Result<()> {
     evaluator.join().unwrap_or_else(|_| Err(io::Error::other("the evaluation panicked")))
 }
 
-/// Limits memory and, should nobody be left to end this process, its time; there is nothing in a core dump of it.
+/// Limits memory and, should nobody be left to end this process, its time; there is nothing in a core dump of
+/// it.
 #[cfg(unix)]
 fn limit(memory_mib: u64) -> io::Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -49,8 +49,8 @@ impl RemoteLoader for Addresses {
     }
 }
 
-/// What the chart prints of `last`, which each values file sets to its own name, and of `all`, of which each sets
-/// a part.
+/// What the chart prints of `last`, which each values file sets to its own name, and of `all`, of which each
+/// sets a part.
 fn rendered(helm: &Value) -> Result<(String, String), RenderError> {
     let file = |name: &str| format!("last: {name}\nall: {{{name}: here}}\n");
     let (x, q, z) = (file("x"), file("q"), file("z"));

@@ -1,5 +1,5 @@
-//! Pod Security Standards: what their levels refuse in pods, in the API server's words (Kubernetes, "Pod Security
-//! Standards").
+//! Pod Security Standards: what their levels refuse in pods, in the API server's words (Kubernetes, "Pod
+//! Security Standards").
 
 mod baseline;
 mod restricted;
@@ -35,8 +35,8 @@ impl Level {
         }
     }
 
-    /// What the level refuses in a pod with this `spec` and these `metadata.annotations` (null if there are none), in the
-    /// order in which the API server looks.
+    /// What the level refuses in a pod with this `spec` and these `metadata.annotations` (null if there are
+    /// none), in the order in which the API server looks.
     pub fn violations(self, spec: &Value, annotations: &Value) -> Vec<Violation> {
         let pod = Pod { spec, annotations };
         match self {

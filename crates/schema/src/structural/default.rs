@@ -41,12 +41,12 @@ pub(super) fn any(schema: &Value, depth: usize) -> bool {
             || below(&schema["additionalProperties"]))
 }
 
-/// Bytes of defaults that one object may get. An API server stores no object of a tenth of it; a list of empty items
-/// could ask for gigabytes.
+/// Bytes of defaults that one object may get. An API server stores no object of a tenth of it; a list of
+/// empty items could ask for gigabytes.
 const MAX_DEFAULTS: usize = 16 << 20;
 
-/// Sets defaults of missing fields, and of nulls where the schema does not allow null. Past [`MAX_DEFAULTS`] the rest
-/// is left unset: the object is too large for every store by then.
+/// Sets defaults of missing fields, and of nulls where the schema does not allow null. Past [`MAX_DEFAULTS`]
+/// the rest is left unset: the object is too large for every store by then.
 pub(super) fn apply(schema: &Value, value: &mut Value) {
     Defaults { room: MAX_DEFAULTS }.apply(schema, value, 0);
 }

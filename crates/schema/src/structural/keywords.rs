@@ -1,5 +1,5 @@
-//! The keywords of the schemas of a `CustomResourceDefinition`: that each schema is structural, and that what a keyword
-//! asks for is there.
+//! The keywords of the schemas of a `CustomResourceDefinition`: that each schema is structural, and that what
+//! a keyword asks for is there.
 
 use serde_json::Value;
 use tiphys_gocompat::regex::Regex;
@@ -124,7 +124,7 @@ fn lists(schema: &Value, path: &Path, errors: &mut ErrorList) {
     }
 }
 
-/// A list whose items are told apart by some of their fields.
+/// A list whose items are distinguished by some of their fields.
 fn keyed_list(schema: &Value, path: &Path, errors: &mut ErrorList) {
     let keys: Vec<&str> =
         schema[LIST_KEYS].as_array().into_iter().flatten().filter_map(Value::as_str).collect();

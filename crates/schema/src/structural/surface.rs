@@ -1,5 +1,5 @@
-//! What a `CustomResourceDefinition` says beside its schemas: subresources, columns, selectable fields. What all
-//! versions share is the definition's, as in the first version of that API.
+//! What a `CustomResourceDefinition` says beside its schemas: subresources, columns, selectable fields. What
+//! all versions share is the definition's, as in the first version of that API.
 
 use serde_json::Value;
 

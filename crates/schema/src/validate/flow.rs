@@ -108,7 +108,8 @@ fn named_subject(subject: &Value, kind: &str, path: &Path, errors: &mut ErrorLis
     }
 }
 
-/// A list that must not be empty, and in which `*` stands alone. Says whether its members are to be looked at.
+/// A list that must not be empty, and in which `*` stands alone. Says whether its members are to be looked
+/// at.
 fn alone(rule: &Value, key: &str, [missing, what]: [&str; 2], path: &Path, errors: &mut ErrorList) -> bool {
     let values = list(rule, key);
     let any = values.iter().any(|value| value == "*");

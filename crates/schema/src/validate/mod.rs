@@ -11,13 +11,13 @@ mod jobs;
 mod limits;
 pub mod names;
 mod network;
-mod small_kinds;
 mod placement;
 mod pod;
 mod policies;
 mod rbac;
 mod security;
 mod service;
+mod small_kinds;
 mod storage;
 mod system;
 mod unified_diff;
@@ -189,8 +189,8 @@ pub fn internal_difference(name: &str, old: &Value, new: &Value) -> String {
     unified_diff::difference(&internal::indented(name, old), &internal::indented(name, new))
 }
 
-/// Faults of an event in its stored form (core/v1); `old` is the stored one on an update. `modern` is given for
-/// events that came through `events.k8s.io`, which asks for more: the faults of the metadata.
+/// Faults of an event in its stored form (core/v1); `old` is the stored one on an update. `modern` is given
+/// for events that came through `events.k8s.io`, which asks for more: the faults of the metadata.
 pub fn validate_event(event: &Value, old: Option<&Value>, modern: Option<ErrorList>) -> ErrorList {
     let mut errors = ErrorList::new();
     event::common(event, modern.is_some(), &mut errors);

@@ -98,7 +98,8 @@ fn one_validation(validation: &Value, path: &Path, errors: &mut ErrorList) {
     }
 }
 
-/// The annotations that a policy writes into the audit log: a key is one with the name of the policy before it.
+/// The annotations that a policy writes into the audit log: a key is one with the name of the policy before
+/// it.
 fn audit_annotations(policy: &str, annotations: &[Value], path: &Path, errors: &mut ErrorList) {
     const MOST: usize = 20;
     if annotations.len() > MOST {

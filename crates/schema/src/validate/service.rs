@@ -126,7 +126,9 @@ fn addresses(spec: &Value, path: &Path, errors: &mut ErrorList) {
             }
             continue;
         }
-        families.extend(small_kinds::address(ip, &place.index(at), errors).map(|found| (at, ip, found.is_ipv4())));
+        families.extend(
+            small_kinds::address(ip, &place.index(at), errors).map(|found| (at, ip, found.is_ipv4())),
+        );
     }
     if ips.len() > 2 {
         errors.push(FieldError::invalid(&place, ips.to_vec(), "may only hold up to 2 values"));
@@ -214,8 +216,8 @@ fn balancer_fields(spec: &Value, kind: &str, path: &Path, errors: &mut ErrorList
 
 const SINGLE: &str = "SingleStack";
 
-/// What a Service asks of the cluster, which has IPv4 only. A headless one without a selector has endpoints of the
-/// user's, in whatever family they like.
+/// What a Service asks of the cluster, which has IPv4 only. A headless one without a selector has endpoints
+/// of the user's, in whatever family they like.
 fn stacks(spec: &Value, path: &Path, errors: &mut ErrorList) {
     let is_headless = text(spec, "clusterIP") == "None";
     if is_headless && spec["selector"].as_object().is_none_or(serde_json::Map::is_empty) {

@@ -1,5 +1,6 @@
-//! KRM functions and exec plugins of kustomizations, for those who allow them. A repository can only ask for one that is
-//! allowed; each runs in a copy of the kustomization's folder, without a shell, without this process's environment.
+//! KRM functions and exec plugins of kustomizations, for those who allow them. A repository can only ask for
+//! one that is allowed; each runs in a copy of the kustomization's folder, without a shell, without this
+//! process's environment.
 
 use std::{
     collections::BTreeMap,
@@ -39,10 +40,11 @@ struct Allowed {
 pub struct Functions(Vec<Allowed>);
 
 impl Functions {
-    /// Allows a function: `EXECUTABLE`, as a function's annotation names it or as the path at which kustomize would
-    /// look for an exec plugin, or `NAME=COMMAND`, where the name is that of an image, of an executable, or
-    /// `apiVersion/Kind` of an exec plugin, and the command a program with arguments, separated by spaces. Relative
-    /// paths of commands count from the folder `here`; a relative executable is a file of the repository.
+    /// Allows a function: `EXECUTABLE`, as a function's annotation names it or as the path at which kustomize
+    /// would look for an exec plugin, or `NAME=COMMAND`, where the name is that of an image, of an
+    /// executable, or `apiVersion/Kind` of an exec plugin, and the command a program with arguments,
+    /// separated by spaces. Relative paths of commands count from the folder `here`; a relative executable is
+    /// a file of the repository.
     ///
     /// # Errors
     /// Name or command are empty.

@@ -1,9 +1,9 @@
 //! Config management plugins (Argo CD operator manual, "Config Management Plugins"). None runs unless whoever
 //! started the program allowed it by name: a repository can only ask for one that is allowed.
 //!
-//! A plugin gets a copy of the repository in a folder of its own, the build environment and nothing else of this
-//! process's environment but `PATH`. It is ended with everything it started when its time is over, and what it
-//! prints is read up to a limit. No shell is involved.
+//! A plugin gets a copy of the repository in a folder of its own, the build environment and nothing else of
+//! this process's environment but `PATH`. It is ended with everything it started when its time is over, and
+//! what it prints is read up to a limit. No shell is involved.
 
 mod definition;
 
@@ -53,11 +53,12 @@ impl Plugins {
         self.0.is_empty()
     }
 
-    /// The plugin for a source: the one that it names, or (with an empty name) the first whose discovery finds
-    /// the source. `None` if no discovery does.
+    /// The plugin for a source: the one that it names, or (with an empty name) the first whose discovery
+    /// finds the source. `None` if no discovery does.
     ///
     /// # Errors
-    /// The plugin that it names is not allowed or does not support the source, or a discovery cannot be tried.
+    /// The plugin that it names is not allowed or does not support the source, or a discovery cannot be
+    /// tried.
     pub fn choose(&self, name: &str, input: &PluginInput<'_>) -> Result<Option<&Plugin>, PluginError> {
         if name.is_empty() {
             for plugin in self.0.iter().filter(|plugin| plugin.find != Find::Nothing) {

@@ -1,5 +1,5 @@
-//! Running programs of others with limits: none is started by a shell, none gets this process's environment, and
-//! what is left of one when its time is over is ended with everything that it started.
+//! Running programs of others with limits: none is started by a shell, none gets this process's environment,
+//! and what is left of one when its time is over is ended with everything that it started.
 
 mod copy;
 
@@ -25,8 +25,8 @@ const MOST_OUTPUT: u64 = 64 << 20;
 const MOST_TOLD: u64 = 4 << 10;
 /// How often it is looked at whether it has ended.
 const LOOK: Duration = Duration::from_millis(5);
-/// How often a program is tried that somebody seems to be writing: a process that was started at the same moment
-/// holds what this one has just written open for an instant.
+/// How often a program is tried that somebody seems to be writing: a process that was started at the same
+/// moment holds what this one has just written open for an instant.
 const BUSY_TRIES: usize = 400;
 
 /// A program to run.
@@ -151,7 +151,7 @@ fn reader(pipe: Option<impl Read + Send + 'static>, most: u64) -> mpsc::Receiver
         let mut kept = Vec::new();
         if let Some(pipe) = pipe {
             let mut rest = pipe;
-            // What cannot be read is as good as the end.
+            // What cannot be read is equivalent to the end.
             let _ = rest.by_ref().take(most + 1).read_to_end(&mut kept);
             let _ = std::io::copy(&mut rest, &mut std::io::sink());
         }

@@ -37,7 +37,8 @@ pub struct Access {
     pub no_proxy: Option<String>,
     /// A GitHub App that fetches with tokens of its own.
     pub github_app: Option<GithubApp>,
-    /// What a cloud knows the asker as: a Git host is sent its token, a registry of Azure what it hands out for one.
+    /// What a cloud knows the asker as: a Git host is sent its token, a registry of Azure what it hands out
+    /// for one.
     pub identity: Option<Identity>,
     /// Private key in PEM for `ssh`.
     pub ssh_private_key: Option<String>,
@@ -167,8 +168,8 @@ impl AccessTable {
         Self { project: project.to_owned(), ..self.clone() }
     }
 
-    /// The best declaration for an address that says who asks: of those of one repository, and then of those of many,
-    /// the project's own before one for all, and then the closest.
+    /// The best declaration for an address that says who asks: of those of one repository, and then of those
+    /// of many, the project's own before one for all, and then the closest.
     fn declaration(&self, url: &str) -> Option<DeclaredAccess> {
         let declared = self.declared.read().unwrap_or_else(PoisonError::into_inner);
         let rank = |entry: &&DeclaredAccess| {

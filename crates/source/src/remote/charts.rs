@@ -186,8 +186,8 @@ impl Charts {
         Ok(Checkout { tree, revision: digest, is_working_tree: false })
     }
 
-    /// Asks whether a repository of charts, or one of a registry, can be had. A registry as a whole has nothing that can be
-    /// asked of everybody.
+    /// Asks whether a repository of charts, or one of a registry, can be had. A registry as a whole has
+    /// nothing that can be asked of everybody.
     ///
     /// # Errors
     /// It cannot.

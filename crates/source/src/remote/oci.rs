@@ -137,9 +137,9 @@ impl Registry {
         Self { access, http, tokens: Mutex::default(), logins: Logins::default() }
     }
 
-    /// The version that a constraint means: one version (`v1.2` is one too) is the tag as it is written, as for Helm,
-    /// else the newest of the tags that are SemVer and satisfy it (empty: the newest release). In tags `_` stands for
-    /// `+`.
+    /// The version that a constraint means: one version (`v1.2` is one too) is the tag as it is written, as
+    /// for Helm, else the newest of the tags that are SemVer and satisfy it (empty: the newest release). In
+    /// tags `_` stands for `+`.
     ///
     /// # Errors
     /// Unreachable, denied, or no such version.
@@ -368,7 +368,8 @@ impl Registry {
         })
     }
 
-    /// The password that a registry of Azure hands out for a token (Azure Container Registry documentation, "AAD OAuth").
+    /// The password that a registry of Azure hands out for a token (Azure Container Registry documentation,
+    /// "AAD OAuth").
     fn exchanged(
         &self,
         realm: &str,

@@ -43,9 +43,9 @@ pub(super) fn config(pem: &str, access: &Access) -> Result<ClientConfig, String>
 
 /// Believes what the declared authorities sign, and a declared certificate itself.
 ///
-/// A certificate that somebody made with `openssl req -x509` says of itself that it is an authority. Go believes a
-/// host that shows it where it is declared (`crypto/x509`, `Certificate.Verify`: a leaf among the roots is a chain),
-/// webpki refuses it by what it says.
+/// A certificate that somebody made with `openssl req -x509` says of itself that it is an authority. Go
+/// believes a host that shows it where it is declared (`crypto/x509`, `Certificate.Verify`: a leaf among the
+/// roots is a chain), webpki refuses it by what it says.
 #[derive(Debug)]
 struct Declared {
     webpki: Arc<WebPkiServerVerifier>,

@@ -8,7 +8,8 @@ use tiphys_model::SignatureExtent;
 
 use super::{Keyring, Signed, Verdict};
 
-/// The trailer of a commit that answers for what is before it (Argo CD docs, "Commit seal-signing with `strict` mode").
+/// The trailer of a commit that answers for what is before it (Argo CD docs, "Commit seal-signing with
+/// `strict` mode").
 const SEAL: &[u8] = b"argocd-gpg-seal:";
 
 /// How signatures of OpenPGP, X.509 and SSH begin in a tag.
@@ -19,8 +20,8 @@ const BEGINNINGS: [&[u8]; 4] = [
     b"-----BEGIN SSH SIGNATURE-----",
 ];
 
-/// The signatures that count for a revision, the newest first: that of the annotated tag, which is enough where only
-/// the head counts, and those of commits.
+/// The signatures that count for a revision, the newest first: that of the annotated tag, which is enough
+/// where only the head counts, and those of commits.
 ///
 /// # Errors
 /// An object cannot be read.

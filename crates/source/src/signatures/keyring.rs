@@ -1,5 +1,5 @@
-//! OpenPGP keys that are believed, and what a signature is worth to who believes them (RFC 9580; the outcomes are
-//! GnuPG's, doc/DETAILS, "General status codes").
+//! OpenPGP keys that are believed, and what a signature is worth to who believes them (RFC 9580; the outcomes
+//! are GnuPG's, doc/DETAILS, "General status codes").
 
 use std::io::Cursor;
 
@@ -134,8 +134,8 @@ fn is_of(signature: &Signature, key: &impl VerifyingKey, signed: &[u8]) -> bool 
         && signature.created().is_some_and(|made| made >= key.created_at())
 }
 
-/// The same of a signature of which only the two octets are wrong that repeat the beginning of the digest. GnuPG does not
-/// look at them; until 2021 GitHub wrote the first two of the commit there.
+/// The same of a signature of which only the two octets are wrong that repeat the beginning of the digest.
+/// GnuPG does not look at them; until 2021 GitHub wrote the first two of the commit there.
 fn is_of_but_for_its_start(signature: &Signature, key: &impl VerifyingKey, signed: &[u8]) -> bool {
     let is_plain =
         signature.version() == SignatureVersion::V4 && signature.typ() == Some(SignatureType::Binary);
@@ -188,8 +188,9 @@ struct Life {
 }
 
 impl Life {
-    /// Of what a key says of itself what verifies counts, or else all of it: whoever put the key here believes it, and the
-    /// key of GitHub's web interface bears one signature, in which two octets that GnuPG overlooks are wrong.
+    /// Of what a key says of itself what verifies counts, or else all of it: whoever put the key here
+    /// believes it, and the key of GitHub's web interface bears one signature, in which two octets that GnuPG
+    /// overlooks are wrong.
     fn of_primary(key: &SignedPublicKey) -> Self {
         let (primary, details) = (&key.primary_key, &key.details);
         let own = primary.legacy_key_id();

@@ -1,5 +1,5 @@
-//! Git hosts that are reached by ssh: a program stands in for `ssh` that looks at what it is handed, as `sshd` does, and
-//! then runs what is asked for on this machine.
+//! Git hosts that are reached by ssh: a program stands in for `ssh` that looks at what it is handed, as
+//! `sshd` does, and then runs what is asked for on this machine.
 #![cfg(unix)]
 
 use std::{

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use rcgen::{CertificateParams, KeyPair};
 
-/// How `localhost` speaks TLS with a certificate that nobody vouches for but who has it, and the certificate in PEM.
+/// How `localhost` speaks TLS with a certificate that nobody vouches for but who has it, and the certificate
+/// in PEM.
 pub fn certified() -> (Arc<rustls::ServerConfig>, String) {
     certified_by(|_| {})
 }

@@ -45,7 +45,7 @@ impl From<ApiError> for InjectError {
 impl Injector {
     /// These faults, none of which has begun.
     pub fn new(faults: Vec<Timed>) -> Self {
-        Self { faults: request_faults.into_iter().map(|fault| (fault, Phase::ToCome)).collect() }
+        Self { faults: faults.into_iter().map(|fault| (fault, Phase::ToCome)).collect() }
     }
 
     /// When the next one begins or ends, after so much time.

@@ -94,8 +94,9 @@ fn hook(kind: &str, name: &str, extra: &[(&str, &str)]) -> Value {
     marked(object(kind, name, &annotations), "shop", &Tracking::default())
 }
 
-/// As Argo CD lists them: a hook that is there without a verdict or a health, as something that would be pruned, in its
-/// manifest's wave; one that is to be skipped by name only; what left the sources without a wave.
+/// As Argo CD lists them: a hook that is there without a verdict or a health, as something that would be
+/// pruned, in its manifest's wave; one that is to be skipped by name only; what left the sources without a
+/// wave.
 #[test]
 fn hooks_and_what_is_skipped_are_listed_without_a_verdict() {
     let run = hook("Job", "run", &[("argocd.argoproj.io/sync-wave", "3")]);
@@ -144,7 +145,8 @@ fn hooks_and_what_is_skipped_are_listed_without_a_verdict() {
     }
 }
 
-/// A project that no longer permits a kind: what is there counts as missing, since no sync can bring it there.
+/// A project that no longer permits a kind: what is there counts as missing, since no sync can bring it
+/// there.
 #[test]
 fn what_the_project_does_not_permit_is_out_of_sync() {
     let tracking = Tracking::default();
@@ -370,7 +372,8 @@ fn v08_deleting_everything_needs_allow_empty() {
     assert!(matches!(&many, AutoSync::Refused(c) if c.message.contains("30 of 35")), "{many:?}");
 }
 
-/// The rest of a commit that deletes much is synced; its prunes wait for their approval, also without self-heal.
+/// The rest of a commit that deletes much is synced; its prunes wait for their approval, also without
+/// self-heal.
 #[test]
 fn many_prunes_are_held_and_the_rest_is_synced() {
     let mut comparison = out_of_sync(30, 5);
@@ -436,7 +439,8 @@ fn a_termination_is_told_from_a_timeout() {
     assert!(is_repeated(&ended(terminated, json!({"dryRunDone": true}))), "our own words decide nothing");
 }
 
-/// A commit that leaves alone what was read is no other attempt: what was changed in the cluster since is not healed.
+/// A commit that leaves alone what was read is no other attempt: what was changed in the cluster since is not
+/// healed.
 #[test]
 fn another_revision_of_the_same_inputs_is_the_same_attempt() {
     let mut synced = after_attempt("Succeeded", 0, false);
@@ -451,7 +455,8 @@ fn another_revision_of_the_same_inputs_is_the_same_attempt() {
     assert!(matches!(at(""), AutoSync::Start(_)), "not known");
 }
 
-/// Somebody asked for a sync of sources that do not render: what was deployed before is not healed because of that.
+/// Somebody asked for a sync of sources that do not render: what was deployed before is not healed because of
+/// that.
 #[test]
 fn an_operation_that_never_began_is_no_attempt() {
     let mut app = after_attempt("Succeeded", 0, false);

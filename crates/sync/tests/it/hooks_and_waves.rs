@@ -1,4 +1,5 @@
-//! Hooks, waves and the ends of operations where a differential run beside Argo CD's own planner found us different.
+//! Hooks, waves and the ends of operations where a differential run beside Argo CD's own planner found us
+//! different.
 
 use tiphys_model::{HealthCode, OperationPhase, Propagation, ResultCode, SyncOptions};
 use tiphys_sync::{Failure, SyncSettings, Verb};

@@ -35,8 +35,8 @@ pub struct ContainerRule {
     /// How long it takes to end when it is asked to.
     pub stops: Span,
     /// Objects that the program makes if they are not there: when it has ended well, or when it starts if it
-    /// does not end. Templates of `pod`, of `flags`, which are those of the command line, and of `env`, the variables that
-    /// have a value of their own.
+    /// does not end. Templates of `pod`, of `flags`, which are those of the command line, and of `env`, the
+    /// variables that have a value of their own.
     pub makes: Vec<Value>,
 }
 

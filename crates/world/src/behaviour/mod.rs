@@ -129,8 +129,8 @@ impl Behaviours {
             })
     }
 
-    /// Rules for the ConfigMap `kube-system/tiphys-world` by which the known operators of some kinds, told by group and
-    /// kind, work though none of their pods runs. `None` if no operator of them is known.
+    /// Rules for the ConfigMap `kube-system/tiphys-world` by which the known operators of some kinds, told by
+    /// group and kind, work though none of their pods runs. `None` if no operator of them is known.
     ///
     /// # Panics
     /// Never: the list is part of the program and a test reads it.
@@ -146,8 +146,8 @@ impl Behaviours {
         (!operators.is_empty()).then_some(map)
     }
 
-    /// Rules by which the known operators of some kinds, told by group and kind, take so long over each object. `None` if
-    /// no operator of them is known.
+    /// Rules by which the known operators of some kinds, told by group and kind, take so long over each
+    /// object. `None` if no operator of them is known.
     ///
     /// # Panics
     /// Never: the list is part of the program and a test reads it.

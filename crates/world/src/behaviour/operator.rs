@@ -30,7 +30,8 @@ pub struct Operator {
     /// Objects that it makes.
     #[serde(default)]
     pub produces: Vec<Product>,
-    /// Fields of the status of an object that it is done with: a template. Conditions that only `waiting` has go away.
+    /// Fields of the status of an object that it is done with: a template. Conditions that only `waiting` has
+    /// go away.
     #[serde(default)]
     pub status: Map<String, Value>,
     /// Fields of the status while something is missing; `{cause}` says what.
@@ -72,8 +73,8 @@ pub struct Product {
     /// A field of the object by whose keys `data` is filled: a map, or a list of objects with `secretKey`.
     #[serde(default)]
     pub keys_from: Option<String>,
-    /// Fields of the object; if one is set, what else `data` holds is not known here, and taken to be whatever
-    /// is looked for.
+    /// Fields of the object; if one is set, what else `data` holds is not known here, and taken to be
+    /// whatever is looked for.
     #[serde(default)]
     pub more_keys_if: Vec<String>,
     /// Whether the object counts as done only when this one is Ready (a workload).

@@ -27,8 +27,8 @@ impl Pattern {
         rest.ends_with(last)
     }
 
-    /// Whether an image is of this form, which may end in the colon before a tag: an image without tag has one, and one
-    /// that is given by its digest may.
+    /// Whether an image is of this form, which may end in the colon before a tag: an image without tag has
+    /// one, and one that is given by its digest may.
     pub fn matches_image(&self, image: &str) -> bool {
         let (name, digest) = image.split_once('@').unwrap_or((image, ""));
         let has_tag = name.rsplit('/').next().is_some_and(|last| last.contains(':'));

@@ -1,5 +1,6 @@
-//! Adoption: an owner takes up what its selector selects and nobody controls, and lets go of what it no longer
-//! selects (Kubernetes documentation, "Owners and Dependents", "ReplicaSet: Non-Template Pod acquisitions").
+//! Adoption: an owner takes up what its selector selects and nobody controls, and lets go of what it no
+//! longer selects (Kubernetes documentation, "Owners and Dependents", "ReplicaSet: Non-Template Pod
+//! acquisitions").
 
 use std::sync::Arc;
 
@@ -67,7 +68,8 @@ fn released(object: &Value, owner: &Value) -> Value {
     object
 }
 
-/// The owners of a kind that a change concerns: the object itself, the owner of the object, or who may adopt it.
+/// The owners of a kind that a change concerns: the object itself, the owner of the object, or who may adopt
+/// it.
 pub fn keys(
     change: &Change,
     own: &GroupVersionResource,

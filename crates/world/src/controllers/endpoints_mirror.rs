@@ -1,5 +1,5 @@
-//! EndpointSlices of Endpoints that somebody wrote by hand, for a Service without a selector (discovery.k8s.io/v1; the
-//! EndpointSliceMirroring controller of kube-controller-manager).
+//! EndpointSlices of Endpoints that somebody wrote by hand, for a Service without a selector
+//! (discovery.k8s.io/v1; the EndpointSliceMirroring controller of kube-controller-manager).
 
 use serde_json::{Value, json};
 use tiphys_value::ObjectExt;

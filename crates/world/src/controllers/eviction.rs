@@ -1,4 +1,5 @@
-//! Pods leave nodes with a `NoExecute` taint that they do not tolerate, or no longer ("Taint based Evictions").
+//! Pods leave nodes with a `NoExecute` taint that they do not tolerate, or no longer ("Taint based
+//! Evictions").
 
 use std::time::Duration;
 

@@ -2,7 +2,6 @@
 
 mod adoption;
 mod autoscaler;
-mod volume_claims;
 mod cron_job;
 mod daemon_set;
 mod deployment;
@@ -26,6 +25,7 @@ mod service;
 mod stateful_set;
 mod status_shape;
 mod volume;
+mod volume_claims;
 pub(crate) mod workload;
 
 pub use self::adoption::is_adoptable;

@@ -22,8 +22,8 @@ use crate::{
 
 /// What is in a Secret of which only the keys are known: "simulated", encoded.
 const SIMULATED: &str = "c2ltdWxhdGVk";
-/// How long until what is missing is looked for again though nothing that it waits for has changed: a kind may be served
-/// only now, and what is dropped on the way may get through.
+/// How long until what is missing is looked for again though nothing that it waits for has changed: a kind
+/// may be served only now, and what is dropped on the way may get through.
 const RETRY: Duration = Duration::from_secs(5 * 60);
 
 /// Plays all operators. Its keys name a task: `GROUP/VERSION/RESOURCE/NAME`.
@@ -166,8 +166,8 @@ impl Look<'_> {
         Outcome::from(writes).again(Some(RETRY))
     }
 
-    /// The status of an object that is done with, or of one that waits for a cause: the fields of its template, conditions
-    /// merged by type. Conditions of the other template alone go away.
+    /// The status of an object that is done with, or of one that waits for a cause: the fields of its
+    /// template, conditions merged by type. Conditions of the other template alone go away.
     fn update(&self, cause: Option<&Cause>) -> Option<Write> {
         let Operator { status: done, waiting, .. } = self.operator;
         let (template, other) = if cause.is_some() { (waiting, done) } else { (done, waiting) };

@@ -1,5 +1,6 @@
-//! ResourceQuota: what a namespace has used (core/v1 ResourceQuota). The API server keeps the account from write to write;
-//! here a quota is taken into it. Both count in the same way, or they would correct each other for ever.
+//! ResourceQuota: what a namespace has used (core/v1 ResourceQuota). The API server keeps the account from
+//! write to write; here a quota is taken into it. Both count in the same way, or they would correct each
+//! other for ever.
 
 use serde_json::Value;
 use tiphys_apiserver::quota_status;
@@ -42,8 +43,9 @@ impl Controller for QuotaController {
     }
 }
 
-/// Whether the API server keeps the account of everything that the quota bounds: to count it all once more at each of its
-/// writes would be of no use, and of hundreds of quotas beside hundreds of pods it would take minutes.
+/// Whether the API server keeps the account of everything that the quota bounds: to count it all once more at
+/// each of its writes would be of no use, and of hundreds of quotas beside hundreds of pods it would take
+/// minutes.
 fn is_in_account(quota: &Value) -> bool {
     let field = |path: &[&str]| quota.at(path).and_then(Value::as_object);
     let Some(hard) = field(&["spec", "hard"]) else { return true };

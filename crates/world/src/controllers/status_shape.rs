@@ -1,5 +1,6 @@
-//! The statuses of custom resources in the form that the definition of their kind demands. What an operator does is known
-//! here once for all its versions, and they differ in whether a number is a text and in which fields have to be there.
+//! The statuses of custom resources in the form that the definition of their kind demands. What an operator
+//! does is known here once for all its versions, and they differ in whether a number is a text and in which
+//! fields have to be there.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -10,8 +11,8 @@ use crate::object::time;
 /// Deeper parts are left as they are.
 const DEPTH: usize = 16;
 
-/// Brings a value into the form of a schema: numbers and texts into each other, and what is required and missing is there,
-/// empty.
+/// Brings a value into the form of a schema: numbers and texts into each other, and what is required and
+/// missing is there, empty.
 pub fn fit(value: &mut Value, schema: &Value, now: Timestamp) {
     fit_at(value, schema, now, DEPTH);
 }

@@ -1,5 +1,5 @@
-//! PersistentVolumeClaims and PersistentVolumes: found for each other or made (core/v1, "Lifecycle of a volume
-//! and claim"), and kept while they are in use.
+//! PersistentVolumeClaims and PersistentVolumes: found for each other or made (core/v1, "Lifecycle of a
+//! volume and claim"), and kept while they are in use.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use super::{
 };
 use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,
+    bootstrap::PROVISIONER,
     controller::Context,
     object::{finalizers, resources, with_status, without_finalizer},
-    bootstrap::PROVISIONER,
 };
 
 const SIGNATURE: &str = "persistentvolume-controller";

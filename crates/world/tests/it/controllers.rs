@@ -345,7 +345,8 @@ fn a_quota_counts_what_is_used() {
     assert_eq!(used, json!({"pods": "3", "requests.cpu": "450m", "count/deployments.apps": "1"}));
 }
 
-/// The API server and the controller count in the same way: a load balancer has node ports, amounts have one form.
+/// The API server and the controller count in the same way: a load balancer has node ports, amounts have one
+/// form.
 #[test]
 fn a_quota_comes_to_rest() {
     let mut cluster = Cluster::new();

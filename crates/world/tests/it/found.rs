@@ -1,4 +1,5 @@
-//! A cluster that was found stands still until something concerns it, and what waits is woken by what it waits for.
+//! A cluster that was found stands still until something concerns it, and what waits is woken by what it
+//! waits for.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! Everyday values written at once, without the emitter's states: block collections, scalars of one line that need no folding,
-//! literal text. Whatever needs more thought makes the answer `None`, and the emitter has its turn; a property test holds the
-//! two together.
+//! Everyday values written at once, without the emitter's states: block collections, scalars of one line that
+//! need no folding, literal text. Whatever needs more thought makes the answer `None`, and the emitter has
+//! its turn; a property test holds the two together.
 
 use serde_json::{Map, Value};
 

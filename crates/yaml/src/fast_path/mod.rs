@@ -1,9 +1,10 @@
-//! The everyday part of YAML read straight into values: block mappings and sequences, scalars, literal and folded text, flow
-//! collections of one line. Nearly every manifest and values file consists of nothing else.
+//! The everyday part of YAML read straight into values: block mappings and sequences, scalars, literal and
+//! folded text, flow collections of one line. Nearly every manifest and values file consists of nothing else.
 //!
-//! Whatever else a text contains (anchors, tags, directives, tabs, anything that looks wrong) makes the answer `None`, and the
-//! whole of YAML has its turn. So nothing here reports a fault, and what is read here is what is read there: a property test
-//! holds the two together. What is made of the text is for a [`Make`] to say.
+//! Whatever else a text contains (anchors, tags, directives, tabs, anything that looks wrong) makes the
+//! answer `None`, and the whole of YAML has its turn. So nothing here reports a fault, and what is read here
+//! is what is read there: a property test holds the two together. What is made of the text is for a [`Make`]
+//! to say.
 
 mod flow;
 mod scalars;
@@ -32,7 +33,8 @@ const MAX_KEY: usize = 1000;
 /// The room that a map takes for its first entries, in bytes, about.
 const FIRST_ENTRY: u64 = 640;
 
-/// Which entries of the outermost mapping are wanted, by their key, and which of the block mappings in these, by both keys.
+/// Which entries of the outermost mapping are wanted, by their key, and which of the block mappings in these,
+/// by both keys.
 pub(crate) type Wanted<'w> = &'w dyn Fn(&[&str]) -> bool;
 
 /// What is wanted of a mapping.
@@ -57,8 +59,8 @@ impl<'w> Filter<'w> {
     }
 }
 
-/// The first document of a text that has only one, with `wanted` entries of its mapping alone (all are read, though).
-/// `None` if the text is not simple; in `strict` mode also if a key occurs twice.
+/// The first document of a text that has only one, with `wanted` entries of its mapping alone (all are read,
+/// though). `None` if the text is not simple; in `strict` mode also if a key occurs twice.
 pub(crate) fn read(
     text: &str,
     strict: bool,
@@ -69,8 +71,8 @@ pub(crate) fn read(
     read_with(text, &mut Values { strict, floats }, wanted, budget).map(|value| value.unwrap_or(Value::Null))
 }
 
-/// The only document of a text, made by `make` without the whole of YAML: `Some(None)` if it is empty, `None` if it has
-/// anything that is not simple. Then [`crate::parse_first`] has to read it.
+/// The only document of a text, made by `make` without the whole of YAML: `Some(None)` if it is empty, `None`
+/// if it has anything that is not simple. Then [`crate::parse_first`] has to read it.
 pub fn read_simple<M: Make>(text: &str, make: &mut M) -> Option<Option<M::Node>> {
     read_with(text, make, None, &Budget::of_document())
 }
@@ -108,8 +110,8 @@ fn read_with<M: Make>(
     (reader.indent == END).then_some(Some(node))
 }
 
-/// Whether only characters occur that mean nothing special: no carriage return, no control character, no line break of
-/// another script, no byte order mark.
+/// Whether only characters occur that mean nothing special: no carriage return, no control character, no line
+/// break of another script, no byte order mark.
 fn is_readable(text: &str) -> bool {
     let mut plain = true;
     let mut ascii = true;
@@ -167,7 +169,8 @@ impl<'a, M: Make> Reader<'a, '_, M> {
         self.start_line(0)
     }
 
-    /// Skips blank lines and comments from the start of a line on: where the line with content starts, and its content.
+    /// Skips blank lines and comments from the start of a line on: where the line with content starts, and
+    /// its content.
     fn skip_lines(&self, mut line: usize) -> (usize, usize) {
         loop {
             let at = self.skip_spaces(line);
@@ -248,8 +251,8 @@ impl<'a, M: Make> Reader<'a, '_, M> {
         }
     }
 
-    /// Counts an item of a list, which has room for more, be it wanted or not: whoever reads the whole text later must not fail
-    /// where this did not.
+    /// Counts an item of a list, which has room for more, be it wanted or not: whoever reads the whole text
+    /// later must not fail where this did not.
     fn count_item(&mut self) -> Option<()> {
         self.left = self.left.checked_sub(3 * size_of::<M::Node>() as u64 / 2)?;
         Some(())

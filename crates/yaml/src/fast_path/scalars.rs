@@ -13,7 +13,8 @@ enum Chomping {
 }
 
 impl<'a, M: Make> Reader<'a, '_, M> {
-    /// The scalar or flow collection that starts there, in a block collection of that column, up to the next line.
+    /// The scalar or flow collection that starts there, in a block collection of that column, up to the next
+    /// line.
     pub(super) fn scalar(&mut self, at: usize, column: i32, keep: bool) -> Option<M::Node> {
         let value = match self.bytes[at] {
             b'|' | b'>' => self.block_scalar(at, column, keep)?,
@@ -89,7 +90,8 @@ impl<'a, M: Make> Reader<'a, '_, M> {
         Some((self.text[at..end].trim_end_matches(' '), end))
     }
 
-    /// Whether a plain scalar that has reached the end of a line goes on: how many lines are blank, and where it does.
+    /// Whether a plain scalar that has reached the end of a line goes on: how many lines are blank, and where
+    /// it does.
     fn goes_on(&self, end: usize, column: i32) -> Option<Option<(usize, usize)>> {
         if byte(self.bytes, end) != b'\n' {
             return Some(None);
@@ -144,8 +146,8 @@ impl<'a, M: Make> Reader<'a, '_, M> {
         Some(done.then_some((text, end)))
     }
 
-    /// What one line adds to a quoted scalar, and either the offset behind the closing quote and true, or that of the line
-    /// break and false.
+    /// What one line adds to a quoted scalar, and either the offset behind the closing quote and true, or
+    /// that of the line break and false.
     fn quoted_line(&self, quote: u8, at: usize) -> Option<(Cow<'a, str>, usize, bool)> {
         let mut out = Cow::Borrowed("");
         let (mut from, mut end) = (at, at);

@@ -1,5 +1,5 @@
-//! `cargo xtask bench engine`: thousands of Applications to Synced, a commit to a large repository, and what an
-//! engine at rest costs.
+//! `cargo xtask bench engine`: thousands of Applications to Synced, a commit to a large repository, and what
+//! an engine at rest costs.
 
 mod platform;
 mod process;
@@ -25,8 +25,8 @@ pub struct Args {
     /// The binary to measure, built with `cargo build --release`.
     #[arg(long, default_value = "target/release/tiphys")]
     tiphys: PathBuf,
-    /// How many Applications on the embedded cluster, and of how many objects each (1000 or 1000x10), one run each; 0
-    /// leaves it out.
+    /// How many Applications on the embedded cluster, and of how many objects each (1000 or 1000x10), one run
+    /// each; 0 leaves it out.
     #[arg(long, value_delimiter = ',', default_value = "1000,10000,10000x10")]
     embedded: Vec<Size>,
     /// The same on kube-apiserver and etcd.

@@ -1,5 +1,5 @@
-//! Changes of one field at a time, made from the type of every field: wrong texts and numbers, missing and empty
-//! values, items that stand twice, and each field that the base leaves out.
+//! Changes of one field at a time, made from the type of every field: wrong texts and numbers, missing and
+//! empty values, items that stand twice, and each field that the base leaves out.
 
 use serde_json::{Map, Value, json};
 use tiphys_schema::{Catalog, Field, Type, TypeRef};

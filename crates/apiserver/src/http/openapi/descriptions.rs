@@ -171,6 +171,9 @@ mod tests {
             .filter(|key| key.split_once('.').is_none_or(|(name, field)| !knows(name, field)))
             .collect();
         assert_eq!(strangers, [&""; 0]);
-        assert_eq!(describe_field("io.k8s.api.core.v1.ContainerPort", false, "protocol"), Some("TCP, UDP or SCTP."));
+        assert_eq!(
+            describe_field("io.k8s.api.core.v1.ContainerPort", false, "protocol"),
+            Some("TCP, UDP or SCTP.")
+        );
     }
 }

@@ -23,7 +23,9 @@ impl Writer {
         let mut properties = Map::new();
         for (name, field) in &definition.fields {
             let mut schema = self.field(field);
-            if let Some(text) = super::descriptions::describe_field(&definition.name, definition.gvk.is_some(), name) {
+            if let Some(text) =
+                super::descriptions::describe_field(&definition.name, definition.gvk.is_some(), name)
+            {
                 // Siblings of a reference are not read: it has to be wrapped.
                 if schema.get("$ref").is_some() {
                     schema = json!({"allOf": [schema]});

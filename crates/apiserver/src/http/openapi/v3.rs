@@ -32,7 +32,8 @@ pub(super) fn fingerprint(registry: &Registry, group: &str, version: &str) -> St
     format!("{:X}", hash.finalize())
 }
 
-/// The document of a group and version, with the version of the server: its paths and the schemas of its kinds.
+/// The document of a group and version, with the version of the server: its paths and the schemas of its
+/// kinds.
 pub(super) fn document(registry: &Registry, group: &str, version: &str, server: &str) -> Value {
     let catalog = Catalog::latest();
     let mut writer = Writer::new(Dialect::V3.prefix());

@@ -1,5 +1,6 @@
-//! Blocks of headers in SPDY/3.1 ("SPDY Protocol - Draft 3.1", "Name/Value Header Block"): pairs of texts with their lengths,
-//! compressed as one zlib stream for each direction, which knows the usual names beforehand.
+//! Blocks of headers in SPDY/3.1 ("SPDY Protocol - Draft 3.1", "Name/Value Header Block"): pairs of texts
+//! with their lengths, compressed as one zlib stream for each direction, which knows the usual names
+//! beforehand.
 
 use std::{collections::BTreeMap, io, sync::LazyLock};
 
@@ -110,8 +111,8 @@ fn text(block: &mut &[u8]) -> io::Result<String> {
     Ok(String::from_utf8_lossy(text).into_owned())
 }
 
-/// The blocks that go out through one connection. They are written without the dictionary, which readers accept and which
-/// is good enough for the few there are.
+/// The blocks that go out through one connection. They are written without the dictionary, which readers
+/// accept and which is good enough for the few there are.
 pub(super) struct Writer(Compress);
 
 impl Writer {

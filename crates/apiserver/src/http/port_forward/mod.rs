@@ -1,5 +1,6 @@
-//! Forwarding of ports to pods (Kubernetes API, `pods/portforward`): streams of SPDY/3.1 in an upgraded connection. No
-//! program runs in a pod here; what answers at a port is for a [`PodBackend`](crate::PodBackend) to say.
+//! Forwarding of ports to pods (Kubernetes API, `pods/portforward`): streams of SPDY/3.1 in an upgraded
+//! connection. No program runs in a pod here; what answers at a port is for a
+//! [`PodBackend`](crate::PodBackend) to say.
 
 mod headers;
 mod spdy;

@@ -1,5 +1,5 @@
-//! Frames of SPDY/3.1 ("SPDY Protocol - Draft 3.1", "Framing Layer"), as far as they are needed to forward ports. There is
-//! no flow control: the clients of Kubernetes have none.
+//! Frames of SPDY/3.1 ("SPDY Protocol - Draft 3.1", "Framing Layer"), as far as they are needed to forward
+//! ports. There is no flow control: the clients of Kubernetes have none.
 
 use std::io;
 

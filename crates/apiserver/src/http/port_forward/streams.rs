@@ -1,5 +1,6 @@
-//! The streams of a forward (Kubernetes, `portforward.k8s.io`): for each connection that the client's side accepts, one for
-//! its bytes and one for what went wrong, both with the port and the number of the request in their headers.
+//! The streams of a forward (Kubernetes, `portforward.k8s.io`): for each connection that the client's side
+//! accepts, one for its bytes and one for what went wrong, both with the port and the number of the request
+//! in their headers.
 
 use std::{collections::BTreeMap, io, sync::Arc};
 

@@ -1,5 +1,5 @@
-//! Schemas inside CustomResourceDefinitions: the fields that hold one of several things (a schema or a list of
-//! schemas, a schema or a truth value), of which the catalog knows no type.
+//! Schemas inside CustomResourceDefinitions: the fields that hold one of several things (a schema or a list
+//! of schemas, a schema or a truth value), of which the catalog knows no type.
 
 use tiphys_schema::{Catalog, TypeRef};
 use tiphys_value::{Map, Value};

@@ -6,7 +6,8 @@ use std::{
     path::Path,
 };
 
-/// Makes a folder that only its owner enters. One that is there already is made so if it holds nothing but the state.
+/// Makes a folder that only its owner enters. One that is there already is made so if it holds nothing but
+/// the state.
 pub(super) fn make_folder(folder: &Path, state: &str) -> io::Result<()> {
     let is_new = !folder.exists();
     let mut builder = DirBuilder::new();

@@ -1,5 +1,6 @@
-//! The state is cut off at every step that the database takes on its file: after each, in the middle of each, and
-//! with what was not yet on disk lost. Whatever was acknowledged before is there, and nothing is there in part.
+//! The state is cut off at every step that the database takes on its file: after each, in the middle of each,
+//! and with what was not yet on disk lost. Whatever was acknowledged before is there, and nothing is there in
+//! part.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,5 @@
-//! What the runner refuses in an action that is made of steps (GitHub docs, "Metadata syntax for GitHub Actions").
+//! What the runner refuses in an action that is made of steps (GitHub docs, "Metadata syntax for GitHub
+//! Actions").
 
 use tiphys_graph::tools::pipelines::Pipeline;
 use tiphys_yaml::Node;

@@ -1,4 +1,4 @@
-//! What a workflow declares, by which is told what its expressions ask for in vain.
+//! What a workflow declares, by which is told what its expressions ask for without effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,8 +6,8 @@ use tiphys_yaml::Node;
 
 use crate::support::nearest_name;
 
-/// Runners that GitHub had and has no more (GitHub changelog, "Actions", up to November 2026). A runner of one's own may
-/// have the label all the same.
+/// Runners that GitHub had and has no more (GitHub changelog, "Actions", up to November 2026). A runner of
+/// one's own may have the label all the same.
 pub(super) const RETIRED: [&str; 11] = [
     "ubuntu-16.04",
     "ubuntu-18.04",
@@ -32,7 +32,7 @@ pub(super) fn runners(job: &Node) -> Vec<&Node> {
     super::one_or_many(row.unwrap_or(wanted)).collect()
 }
 
-/// What a workflow declares. Names of inputs and outputs are told apart without regard to case.
+/// What a workflow declares. Names of inputs and outputs are distinguished without regard to case.
 #[derive(Default)]
 pub(super) struct WorkflowDeclarations<'n> {
     inputs: BTreeSet<String>,
@@ -56,8 +56,9 @@ impl<'n> WorkflowDeclarations<'n> {
         }
     }
 
-    /// Why a context has nothing under a path, if that is sure. A part of a text may be meant to be empty in some jobs;
-    /// so of a matrix a name is told only where the value is nothing else (`is_all`), or where it is a slip.
+    /// Why a context has nothing under a path, if that is sure. A part of a text may be meant to be empty in
+    /// some jobs; so of a matrix a name is told only where the value is nothing else (`is_all`), or where it
+    /// is a slip.
     pub(super) fn missing(&self, at: &Node, context: &str, path: &[&str], is_all: bool) -> Option<String> {
         match (context.to_lowercase().as_str(), path) {
             ("inputs", [input, ..]) if *input != "*" && !self.inputs.contains(&input.to_lowercase()) => {

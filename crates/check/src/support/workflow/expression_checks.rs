@@ -19,8 +19,8 @@ struct Text<'n, 't> {
 }
 
 impl<'n> Walker<'n> {
-    /// A condition, which is an expression also without marks. With marks and something beside them it is a text, and a
-    /// text holds.
+    /// A condition, which is an expression also without marks. With marks and something beside them it is a
+    /// text, and a text holds.
     pub(super) fn condition(&mut self, node: &'n Node, scope: Option<&'static ExpressionScope>) {
         let Some(text) = node.as_str() else { return self.shape(node, Shape::Scalar, scope) };
         let Some(parts) = self.parts(node, text) else { return };
@@ -125,7 +125,8 @@ impl<'n> Walker<'n> {
     }
 }
 
-/// Whether who wrote an expression counts on its being empty: it has an alternative, or the script around it asks.
+/// Whether who wrote an expression counts on its being empty: it has an alternative, or the script around it
+/// asks.
 fn allows_empty(text: &str, part: Part<'_>) -> bool {
     if ["||", "== ''", "!= ''"].iter().any(|mark| part.text.contains(mark)) {
         return true;
@@ -154,7 +155,8 @@ fn unknown_context(name: &str, scope: &ExpressionScope) -> Option<String> {
     }
 }
 
-/// What is wrong with calling a function, if anything is. One that GitHub may have learnt since is left alone.
+/// What is wrong with calling a function, if anything is. One that GitHub may have learnt since is left
+/// alone.
 fn unknown_function(name: &str, scope: &ExpressionScope) -> Option<String> {
     if is_one_of(&FUNCTIONS, name) || is_one_of(scope.functions, name) {
         return None;

@@ -1,10 +1,10 @@
-//! What a workflow may hold (GitHub docs, "Workflow syntax for GitHub Actions"), and which contexts and functions the
-//! expressions of each part may ask for (GitHub docs, "Contexts", "Context availability").
+//! What a workflow may hold (GitHub docs, "Workflow syntax for GitHub Actions"), and which contexts and
+//! functions the expressions of each part may ask for (GitHub docs, "Contexts", "Context availability").
 
 /// What stands under a key.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shape {
-    /// Anything: what is no business of GitHub's, or looked at elsewhere.
+    /// Anything: what is not checked by GitHub's, or looked at elsewhere.
     Any,
     /// A text, a number or a boolean.
     Scalar,

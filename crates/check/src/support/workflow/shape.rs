@@ -62,7 +62,7 @@ impl<'n> Walker<'n> {
         }
     }
 
-    /// Expressions of a part whose form is no business of GitHub's, however deep it is.
+    /// Expressions of a part whose form is not checked by GitHub's, however deep it is.
     fn check_nested(&mut self, node: &'n Node, scope: Option<&'static ExpressionScope>) {
         let mut open = vec![node];
         while let Some(node) = open.pop() {

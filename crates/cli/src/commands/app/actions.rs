@@ -21,8 +21,8 @@ use crate::{
 
 /// Run actions on the live objects of an Application: restart, scale, pause, promote, …
 ///
-/// Actions are those of the keys resource.customizations.actions.* of argocd-cm and built-in ones, by Argo CD's
-/// names. An Application itself is one of its objects (toggle-auto-sync).
+/// Actions are those of the keys resource.customizations.actions.* of argocd-cm and built-in ones, by Argo
+/// CD's names. An Application itself is one of its objects (toggle-auto-sync).
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -262,8 +262,8 @@ async fn project_of(session: &Session, app: &Application) -> anyhow::Result<Opti
     }
 }
 
-/// Asks the project about an object that an action of `live` makes. The namespace of `live` was permitted when it was
-/// synced.
+/// Asks the project about an object that an action of `live` makes. The namespace of `live` was permitted
+/// when it was synced.
 fn permitted(
     cluster: &Cluster,
     project: Option<&AppProject>,

@@ -65,7 +65,8 @@ pub async fn run(session: &Session, args: &Args, agreed: bool) -> anyhow::Result
     Ok(print(args.output, &format!("{id}: {does} objects that somebody else owns\n"), &after)?)
 }
 
-/// What the policy is and becomes, and the objects that the last sync left to their owners, with what it said of them.
+/// What the policy is and becomes, and the objects that the last sync left to their owners, with what it said
+/// of them.
 fn preview(app: &Application, policy: &str) -> String {
     let present = app.metadata.annotations.get(names::OWNERSHIP).map_or("refuse", String::as_str);
     let mut text = format!("{}: what somebody else owns: {present} -> {policy}\n", app.metadata.name);

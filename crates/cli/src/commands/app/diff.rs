@@ -120,8 +120,8 @@ async fn changes(session: &Session, args: &Args) -> anyhow::Result<Vec<Change>> 
     Ok(all)
 }
 
-/// The schemas of the custom resources among targets. Lists of those whose definitions may not be read are compared as
-/// a whole.
+/// The schemas of the custom resources among targets. Lists of those whose definitions may not be read are
+/// compared as a whole.
 async fn schemas(
     cluster: &Cluster,
     targets: impl Iterator<Item = &Value>,

@@ -20,7 +20,7 @@ mod wait;
 
 use clap::Subcommand;
 
-use crate::app::{consent::before_change, session::Session, cluster_choice::Target};
+use crate::app::{cluster_choice::Target, consent::before_change, session::Session};
 
 /// Applications of a cluster: list, compare, sync and change them.
 ///

@@ -9,10 +9,10 @@ use tiphys_model::{
 
 use crate::{
     app::{
+        name_suggestions::similar,
         operation_end,
         selection::Selection,
         session::{AppId, Session},
-        name_suggestions::similar,
         spec::warn_of_option,
         windows,
     },
@@ -50,11 +50,12 @@ pub struct Args {
     /// With hooks, or without any.
     #[arg(long, value_parser = ["hook", "apply"], default_value = "hook")]
     strategy: String,
-    /// Only these objects: GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME, with * for any text; a leading ! leaves
-    /// out. No hooks run then.
+    /// Only these objects: GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME, with * for any text; a leading !
+    /// leaves out. No hooks run then.
     #[arg(long, value_name = "OBJECT")]
     resource: Vec<String>,
-    /// A sync option beside the Application's own, or in place of the one of that name, such as ServerSideApply=true.
+    /// A sync option beside the Application's own, or in place of the one of that name, such as
+    /// ServerSideApply=true.
     #[arg(long, value_name = "OPTION")]
     sync_option: Vec<String>,
     /// Apply only what is out of sync.
@@ -213,8 +214,8 @@ fn resources(args: &Args, app: &Application) -> anyhow::Result<Vec<SyncOperation
     Ok(wanted)
 }
 
-/// The objects of an Application that a pattern names. At another revision than the one that was compared nobody knows
-/// which there are.
+/// The objects of an Application that a pattern names. At another revision than the one that was compared
+/// nobody knows which there are.
 fn named(args: &Args, app: &Application, text: &str) -> Result<Vec<SyncOperationResource>, WrongUse> {
     let pattern = object(text)?;
     let all = &app.status.resources;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use tiphys_diag::sanitize::{code, html, markdown, markdown_fence};
 
-use super::{Found, diff, fate, faults, name, noise, object, visible_changes, verb};
+use super::{Found, diff, fate, faults, name, noise, object, verb, visible_changes};
 use crate::revisions::AppChange;
 
 /// How much a comment of a pull request may hold, with room for what is around it.

@@ -48,8 +48,8 @@ pub struct Args {
     /// The repository: a folder (a bare repository, too), or an address that Git takes.
     #[arg(long, default_value = ".", value_name = "PATH_OR_URL")]
     repo: String,
-    /// A file with the clusters that ApplicationSets may name: their Secrets, or a YAML list of {name, server,
-    /// labels}.
+    /// A file with the clusters that ApplicationSets may name: their Secrets, or a YAML list of {name,
+    /// server, labels}.
     #[arg(long, value_name = "FILE")]
     clusters: Option<PathBuf>,
     /// Only one of several environments that stand side by side: its name, or the end of that.
@@ -110,7 +110,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     let faults: BTreeSet<String> = [&old, &new].into_iter().flat_map(repository::faults).collect();
     faults.iter().for_each(|fault| eprintln!("note: {fault}"));
-    // What stands side by side in one state is told apart in both.
+    // What stands side by side in one state is distinguished in both.
     let environments: BTreeSet<&String> = [&old, &new].into_iter().flat_map(|it| it.choices.keys()).collect();
     let config_maps = [&old, &new].into_iter().flat_map(|it| &it.settings.config_maps);
     let mut annotations: BTreeSet<String> =
@@ -221,8 +221,8 @@ fn counted(count: usize, noun: &str) -> Option<String> {
     }
 }
 
-/// Of a source that cannot be had, the request that failed: who asked for it, and through how many kustomizations, says
-/// nothing of a change.
+/// Of a source that cannot be had, the request that failed: who asked for it, and through how many
+/// kustomizations, says nothing of a change.
 fn in_short(why: &str) -> &str {
     let Some(at) = why.find("cannot fetch ") else { return why };
     let request = why[at..].lines().next().unwrap_or_default();

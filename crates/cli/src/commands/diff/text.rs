@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Found, diff, fate, faults, name, noise, object, visible_changes, verb};
+use super::{Found, diff, fate, faults, name, noise, object, verb, visible_changes};
 
 /// Everything that differs, by Application.
 pub fn write(found: &Found) -> String {

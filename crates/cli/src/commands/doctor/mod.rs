@@ -1,14 +1,14 @@
 //! `tiphys doctor`.
 
 pub mod archive;
-mod watch;
+mod input;
 mod live;
 mod mask;
 mod private_files;
 mod prove;
 mod report;
 pub mod save;
-mod input;
+mod watch;
 mod written;
 
 use std::{
@@ -26,8 +26,8 @@ use crate::{
     output,
 };
 
-pub use live::Logs;
 pub use input::State;
+pub use live::Logs;
 
 use report::{Level, Report};
 use written::Declarations;
@@ -59,8 +59,8 @@ pub struct Args {
     /// When the state was saved; without it, what the state says, or the newest time in it.
     #[arg(long, value_name = "TIME", requires = "from")]
     now: Option<Timestamp>,
-    /// The repository that the cluster is delivered from, a folder or an address that Git takes: say where what is at
-    /// fault is written, and which commits changed it last.
+    /// The repository that the cluster is delivered from, a folder or an address that Git takes: say where
+    /// what is at fault is written, and which commits changed it last.
     #[arg(long, value_name = "PATH|GIT_URL")]
     repo: Option<String>,
     /// Do not try out remedies on a copy of the cluster; with --watch they are not.
@@ -75,7 +75,8 @@ pub struct Args {
     /// Which logs are read: of what is in trouble and of the cluster's own components, none, or all.
     #[arg(long, value_enum, default_value_t = Logs::Auto)]
     logs: Logs,
-    /// Save what was looked at in a new folder, or in an archive if it ends with .tar.gz, without credentials.
+    /// Save what was looked at in a new folder, or in an archive if it ends with .tar.gz, without
+    /// credentials.
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
     /// Stay, look again every 30 seconds, and print whenever something has changed.

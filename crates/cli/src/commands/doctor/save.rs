@@ -1,6 +1,7 @@
 //! Writes a state into a folder or an archive that `--from` reads again, without credentials.
 //!
-//! Files are for their owner alone, are always new, and follow no links: what is there already is left as it is.
+//! Files are for their owner alone, are always new, and follow no links: what is there already is left as it
+//! is.
 
 use std::{
     collections::BTreeMap,

@@ -11,8 +11,8 @@ const PAUSE: Duration = Duration::from_secs(30);
 /// Looks until it is interrupted, and prints whenever causes, symptoms, or what can be seen have changed.
 ///
 /// # Errors
-/// There is no usable kubeconfig, or nobody reads what is printed. A cluster that does not answer for a while is told
-/// of, and asked again.
+/// There is no usable kubeconfig, or nobody reads what is printed. A cluster that does not answer for a while
+/// is told of, and asked again.
 pub fn follow(args: &Args, declarations: Option<&Declarations>) -> anyhow::Result<()> {
     input::runtime()?.block_on(async {
         let mut signals = Signals::new()?;

@@ -1,7 +1,7 @@
 //! Where the objects at fault are written in a repository, and what changed there before the fault began.
 //!
-//! A live object is led back by the mark of who delivers it: Argo CD's and Tiphys' tracking, Flux's labels, Helm's
-//! annotations. An object that is missing is led back to the object that names it.
+//! A live object is led back by the mark of who delivers it: Argo CD's and Tiphys' tracking, Flux's labels,
+//! Helm's annotations. An object that is missing is led back to the object that names it.
 
 use std::collections::BTreeMap;
 
@@ -76,8 +76,8 @@ impl Declarations {
         Some(Written { object, by, changes: self.changes(declared, &file, until), file, line })
     }
 
-    /// The object of a repository that a live one comes from. Without a mark anybody may have applied it, and it is told
-    /// only if one place declares it.
+    /// The object of a repository that a live one comes from. Without a mark anybody may have applied it, and
+    /// it is told only if one place declares it.
     fn declared(&self, object: &Object, mark: Option<&Mark>) -> Option<&Declared> {
         let surveys = std::iter::once(&self.survey).chain(self.survey.flux.as_deref());
         let is_named =
@@ -148,8 +148,8 @@ fn place(declared: &Declared, field: Option<&str>) -> (String, u32) {
     (location.file.to_string(), location.line)
 }
 
-/// The path of a field, in which an item of a list may be told by its name: `spec.containers[web].image`. It ends where
-/// the object does.
+/// The path of a field, in which an item of a list may be told by its name: `spec.containers[web].image`. It
+/// ends where the object does.
 fn path_of(field: &str, object: &Value) -> FieldPath {
     let mut path = FieldPath::default();
     let mut at = object;

@@ -1,5 +1,5 @@
-//! Flags that `helm template` takes and makes no use of: of an installation, of its log, of a cluster that it does not
-//! ask. What is no value for them is refused, as Helm refuses it.
+//! Flags that `helm template` takes and makes no use of: of an installation, of its log, of a cluster that it
+//! does not ask. What is no value for them is refused, as Helm refuses it.
 
 use anyhow::bail;
 use tiphys_gocompat::time::Duration;

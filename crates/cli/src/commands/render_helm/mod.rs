@@ -3,9 +3,9 @@
 mod ignored_flags;
 mod live_cluster;
 mod output_dir;
-mod unsupported_flags;
 mod remote_charts;
 mod schemas;
+mod unsupported_flags;
 
 use std::{
     path::{Path, PathBuf},
@@ -23,12 +23,13 @@ use tiphys_vfs::{DiskTree, MemTree, VfsError, VfsErrorKind};
 
 use crate::app::cluster_choice::Target;
 
-/// Which chart, and with which values: the flags of `helm template`. Of one that is given twice the last counts.
+/// Which chart, and with which values: the flags of `helm template`. Of one that is given twice the last
+/// counts.
 #[derive(Debug, clap::Args)]
 #[command(args_override_self = true)]
 pub struct Args {
-    /// Release name and chart, or the chart alone: a folder, a `.tgz` archive, or what `helm template` would fetch (a name in
-    /// --repo, `repo_name/chart`, `oci://…`, `https://….tgz`).
+    /// Release name and chart, or the chart alone: a folder, a `.tgz` archive, or what `helm template` would
+    /// fetch (a name in --repo, `repo_name/chart`, `oci://…`, `https://….tgz`).
     #[arg(num_args = 1..=2, required = true, value_names = ["NAME", "CHART"])]
     name_and_chart: Vec<String>,
     /// Release name.
@@ -97,8 +98,8 @@ pub struct Args {
     /// Fetch nothing: dependencies must be vendored, or have been fetched before.
     #[arg(long)]
     offline: bool,
-    /// With `server` templates see the cluster's version, what it serves, and by `lookup` its objects; nothing is
-    /// written.
+    /// With `server` templates see the cluster's version, what it serves, and by `lookup` its objects;
+    /// nothing is written.
     #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "unset", default_value_t = DryRun::Client)]
     dry_run: DryRun,
     /// Kubeconfig for --dry-run=server; by default that of a `tiphys up` that you run for this folder, else
@@ -216,7 +217,8 @@ fn name_and_chart(args: &Args) -> anyhow::Result<(String, &str)> {
     }
 }
 
-/// The chart with its dependencies. If these cannot be had, `warnings` get what Helm says before it looks for them.
+/// The chart with its dependencies. If these cannot be had, `warnings` get what Helm says before it looks for
+/// them.
 fn load(args: &Args, name: &str, compat: Compat, warnings: &mut Vec<String>) -> anyhow::Result<Chart> {
     let (place, offline) = (Path::new(name), args.offline);
     if !place.exists() {
@@ -341,7 +343,8 @@ fn lists(texts: &[String], flag: &str) -> anyhow::Result<Vec<String>> {
     Ok(all)
 }
 
-/// What Helm reads for `-f` and `--set-file`: standard input, what a URL names, or a file, whose name has to be a URL, too.
+/// What Helm reads for `-f` and `--set-file`: standard input, what a URL names, or a file, whose name has to
+/// be a URL, too.
 fn read(file: &str, offline: bool) -> anyhow::Result<Arc<[u8]>> {
     if file.trim() == "-" {
         let mut bytes = Vec::new();

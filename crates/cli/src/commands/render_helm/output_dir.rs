@@ -12,9 +12,9 @@ use tiphys_helm::{Manifest, TemplateOutput};
 
 use crate::output::say;
 
-/// Writes every document below a folder (CRDs below `crds`, which may be another one), at the path of its template, and tells
-/// on stdout what was written. A template's second document is appended; a hook is also appended to a file that stands there
-/// already.
+/// Writes every document below a folder (CRDs below `crds`, which may be another one), at the path of its
+/// template, and tells on stdout what was written. A template's second document is appended; a hook is also
+/// appended to a file that stands there already.
 ///
 /// # Errors
 /// A path that would leave the folder, or a file that cannot be written.

@@ -1,5 +1,5 @@
-//! Charts that do not stand here: of a chart repository, of a registry, behind an address. What a name means is as in
-//! `helm template`.
+//! Charts that do not stand here: of a chart repository, of a registry, behind an address. What a name means
+//! is as in `helm template`.
 
 use std::{
     path::{Path, PathBuf},
@@ -22,10 +22,12 @@ pub struct ChartSource {
     /// Without --version, take a version before its release too, if that is the newest.
     #[arg(long)]
     devel: bool,
-    /// File in which `helm repo add` keeps repositories; by default $HELM_REPOSITORY_CONFIG, or where Helm has it.
+    /// File in which `helm repo add` keeps repositories; by default $HELM_REPOSITORY_CONFIG, or where Helm
+    /// has it.
     #[arg(long, value_name = "FILE")]
     repository_config: Option<String>,
-    /// File in which `helm registry login` keeps logins; by default $HELM_REGISTRY_CONFIG, or where Helm has it.
+    /// File in which `helm registry login` keeps logins; by default $HELM_REGISTRY_CONFIG, or where Helm has
+    /// it.
     #[arg(long, value_name = "FILE")]
     registry_config: Option<String>,
     #[command(flatten)]
@@ -158,7 +160,11 @@ mod tests {
     use super::*;
 
     fn request(chart: &str, repo: Option<&str>, version: &str) -> (String, String, String) {
-        let place = ChartSource { repo: repo.map(str::to_owned), version: version.to_owned(), ..ChartSource::default() };
+        let place = ChartSource {
+            repo: repo.map(str::to_owned),
+            version: version.to_owned(),
+            ..ChartSource::default()
+        };
         let ChartRequest { repository, name, version, .. } = place.request(chart).unwrap();
         (repository, name, version)
     }

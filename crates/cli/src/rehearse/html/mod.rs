@@ -1,5 +1,5 @@
-//! A rehearsal as one page: the verdict, why, and the story under a slider of time. It loads nothing, and its policy
-//! forbids it to.
+//! A rehearsal as one page: the verdict, why, and the story under a slider of time. It loads nothing, and its
+//! policy forbids it to.
 
 mod causes;
 mod explored;

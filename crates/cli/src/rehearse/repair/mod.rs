@@ -1,6 +1,7 @@
 //! The smallest change that mends a cause, where one is known: what to write, where, or what to run.
 //!
-//! A repair is told only if facts of the repository or the cluster lead to it. Elsewhere the cause stands alone.
+//! A repair is told only if facts of the repository or the cluster lead to it. Elsewhere the cause stands
+//! alone.
 
 mod order;
 mod pods;

@@ -1,5 +1,5 @@
-//! The comparison of fields says of an object what the API server says of it in a dry run. Each kind that the API server
-//! brings has a valid object in `kinds.yaml`; each field of it in turn is set to nothing.
+//! The comparison of fields says of an object what the API server says of it in a dry run. Each kind that the
+//! API server brings has a valid object in `kinds.yaml`; each field of it in turn is set to nothing.
 
 use std::collections::BTreeMap;
 
@@ -128,7 +128,8 @@ fn with(object: &Value, path: &FieldPath, value: &Value) -> Value {
     out
 }
 
-/// Whether an object differs from its target: by what a dry run says, and by its fields. `None` if it is refused.
+/// Whether an object differs from its target: by what a dry run says, and by its fields. `None` if it is
+/// refused.
 fn verdicts(client: &Client, target: &Value, live: &Value) -> Option<[Vec<FieldPath>; 2]> {
     let options = DiffOptions { fields: Fields::built_in(&target.gvk()), ..DiffOptions::default() };
     let sent = applied_form(target, options.fields);

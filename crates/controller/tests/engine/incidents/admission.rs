@@ -48,7 +48,8 @@ pub async fn c1_large_objects_need_no_annotation() {
 const TOO_LARGE: &str =
     "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec: {size: large}\n";
 
-/// A cluster that serves Widgets, and an Application of a wrong one, of something before and of something after it.
+/// A cluster that serves Widgets, and an Application of a wrong one, of something before and of something
+/// after it.
 async fn with_a_wrong_widget(change: impl FnOnce(&mut Settings)) -> Stage {
     let late = config_map("late", "1")
         .replace("name: late", "name: late\n  annotations: {argocd.argoproj.io/sync-wave: '1'}");
@@ -228,7 +229,8 @@ fn out_of_order() -> [(&'static str, String); 2] {
     [("app/w.yaml", widget.to_owned()), ("app/crd.yaml", yaml(&crd))]
 }
 
-/// An App-of-Apps with a custom resource in an early wave, whose definition an Application of a late one brings.
+/// An App-of-Apps with a custom resource in an early wave, whose definition an Application of a late one
+/// brings.
 fn defined_by_a_late_child() -> (Value, [(&'static str, String); 3]) {
     let [(_, widget), (_, crd)] = out_of_order();
     let files = [

@@ -1,6 +1,6 @@
 //! The failures that the engine exists to prevent: first as Argo CD's rules produce them, then their absence.
-//! Names are those of the list of incidents. Every scenario runs on the embedded cluster in virtual time; those
-//! that an API server alone suffices for run on a real one too (`real.rs`).
+//! Names are those of the list of incidents. Every scenario runs on the embedded cluster in virtual time;
+//! those that an API server alone suffices for run on a real one too (`real.rs`).
 
 pub mod admission;
 pub mod endless_operations;

@@ -174,8 +174,8 @@ pub async fn b3_one_object_in_two_applications_may_fail_the_second() {
     assert_eq!(stage.get(CONFIG_MAP, "shared", "own").await.unwrap()["data"]["key"], "by hand");
 }
 
-/// An Application that an ApplicationSet makes and that a parent renders too belongs to the set; what else the parent
-/// renders is created, and its waves go on.
+/// An Application that an ApplicationSet makes and that a parent renders too belongs to the set; what else
+/// the parent renders is created, and its waves go on.
 pub async fn b3_an_application_of_a_set_that_a_parent_renders_too() {
     let child = |name: &str, wave: i64| {
         let mut child = application(name, "leaf");

@@ -8,10 +8,10 @@ use crate::{
     calls::{self, Caller},
     causes::admission,
     cluster::{items, pods},
-    log_evidence::Fact,
     finding::Finding,
-    search_context::{Ill, Look},
+    log_evidence::Fact,
     pod_addresses::wires,
+    search_context::{Ill, Look},
 };
 
 /// What a line weighs with which a program ends.

@@ -1,4 +1,5 @@
-//! Containers that do not run: ends, probes, commands, memory. What the log blames comes before what the kubelet sees.
+//! Containers that do not run: ends, probes, commands, memory. What the log blames comes before what the
+//! kubelet sees.
 
 mod init;
 mod log;
@@ -14,8 +15,8 @@ use crate::{
     Object,
     calls::Caller,
     cluster::{items, pods},
-    log_evidence::Fact,
     finding::Finding,
+    log_evidence::Fact,
     search_context::{Ill, Look},
 };
 
@@ -476,8 +477,8 @@ fn exits(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
     }
     let logs = look.cluster.logs(pod.namespace(), pod.name());
     let last = logs.iter().rev().find_map(|log| Some((log, telling_line(&log.text)?)));
-    let is_plugin =
-        ill.workload.kind == "DaemonSet" && crate::causes::pod_network::PLUGINS.contains(&ill.workload.name.as_str());
+    let is_plugin = ill.workload.kind == "DaemonSet"
+        && crate::causes::pod_network::PLUGINS.contains(&ill.workload.name.as_str());
     let cause = if is_plugin { Cause::NetCniDown } else { Cause::RunExits };
     let mut finding = Finding::new(
         cause,

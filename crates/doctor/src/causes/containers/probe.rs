@@ -9,8 +9,8 @@ use crate::{
     calls::Caller,
     cluster::{items, pods, quantity, time},
     finding::Finding,
-    search_context::{Ill, Look},
     pod_addresses::wires,
+    search_context::{Ill, Look},
 };
 
 /// The failed probes of the pods, the most frequent first.

@@ -198,8 +198,8 @@ pub(super) fn errors(look: &Look<'_>, app: &Value) -> Vec<Finding> {
     found
 }
 
-/// A comparison that fails for a reason in words that are not known. Unless they are about the cluster or about the way
-/// to something, it is the source that cannot be rendered.
+/// A comparison that fails for a reason in words that are not known. Unless they are about the cluster or
+/// about the way to something, it is the source that cannot be rendered.
 fn not_rendered(object: &Object, message: &str, source: &str) -> Option<Finding> {
     let text = unwrapped(message);
     let low = message.to_ascii_lowercase();

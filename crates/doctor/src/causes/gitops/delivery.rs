@@ -78,13 +78,19 @@ pub(super) fn delivery(
         }
         if delivery_fault(text).is_none_or(|cause| cause == Cause::GitopsRender)
             && named.iter().any(|address| {
-                matches!(look.cluster.target(address, &object.namespace), crate::address_target::Target::Outside)
+                matches!(
+                    look.cluster.target(address, &object.namespace),
+                    crate::address_target::Target::Outside
+                )
             })
         {
             let host = named
                 .iter()
                 .find(|address| {
-                    matches!(look.cluster.target(address, &object.namespace), crate::address_target::Target::Outside)
+                    matches!(
+                        look.cluster.target(address, &object.namespace),
+                        crate::address_target::Target::Outside
+                    )
                 })
                 .map(ToString::to_string)
                 .unwrap_or_default();

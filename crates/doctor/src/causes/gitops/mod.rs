@@ -1,4 +1,5 @@
-//! Deliveries by Argo CD, Flux and Helm. What they only pass on belongs to the object that they pass it on of.
+//! Deliveries by Argo CD, Flux and Helm. What they only pass on belongs to the object that they pass it on
+//! of.
 
 mod argo;
 mod delivery;

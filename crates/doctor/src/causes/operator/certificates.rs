@@ -7,7 +7,7 @@ use super::{
     conditions::{complaint, finding_from_condition},
     lookup::operators,
 };
-use crate::{Object, cluster::said, finding::Finding, dependencies, search_context::Look};
+use crate::{Object, cluster::said, dependencies, finding::Finding, search_context::Look};
 
 /// The reason of a challenge or an order that does not end.
 pub(super) fn challenge(look: &Look<'_>, live: &Value) -> Option<Finding> {

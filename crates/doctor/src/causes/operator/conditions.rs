@@ -10,8 +10,8 @@ use super::{
 use crate::{
     Object,
     cluster::{conditions, pods, said, time},
-    finding::Finding,
     dependencies,
+    finding::Finding,
     search_context::Look,
 };
 
@@ -134,7 +134,13 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
         "not permitted",
         "forbidden value",
     ]) {
-        finding_from_condition(live, Cause::OperatorRejected, 0.88, "is refused by its operator", "Correct the specification.")
+        finding_from_condition(
+            live,
+            Cause::OperatorRejected,
+            0.88,
+            "is refused by its operator",
+            "Correct the specification.",
+        )
     } else {
         finding_from_condition(
             live,
@@ -167,7 +173,13 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
 }
 
 /// A finding in the words of a resource's condition.
-pub(super) fn finding_from_condition(live: &Value, cause: Cause, confidence: f64, what: &str, remedy: &str) -> Finding {
+pub(super) fn finding_from_condition(
+    live: &Value,
+    cause: Cause,
+    confidence: f64,
+    what: &str,
+    remedy: &str,
+) -> Finding {
     let object = Object::from_live(live);
     let condition = complaint(live);
     let words = condition.map(said).unwrap_or_default();
@@ -189,7 +201,7 @@ pub(super) fn finding_from_condition(live: &Value, cause: Cause, confidence: f64
         )
 }
 
-/// What a condition calls in vain, as what may lie below.
+/// What a condition calls without effect, as what may lie below.
 fn with_calls(look: &Look<'_>, live: &Value, finding: Finding) -> Finding {
     let words = complaint(live).map(said).unwrap_or_default();
     let namespace = if live.namespace().is_empty() { "default" } else { live.namespace() };

@@ -1,14 +1,15 @@
-//! Custom resources that are not ready: their operator, what they name, issuers, secret stores, the cloud's rights.
+//! Custom resources that are not ready: their operator, what they name, issuers, secret stores, the cloud's
+//! rights.
 
 mod certificates;
-mod duplicate_operators;
 mod conditions;
+mod duplicate_operators;
 mod lookup;
 
 use std::collections::BTreeMap;
 
-use duplicate_operators::two_owners;
 use conditions::fault;
+use duplicate_operators::two_owners;
 use lookup::scaled_to_zero;
 use tiphys_cause::Cause;
 use tiphys_value::{ObjectExt as _, Value};

@@ -1,4 +1,5 @@
-//! How large a value can be, and what is worked out from that. Nothing overflows: what is too much is the most.
+//! How large a value can be, and what is worked out from that. Nothing overflows: what is too much is the
+//! most.
 
 /// Characters, items or entries: how few and how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

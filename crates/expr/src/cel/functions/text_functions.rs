@@ -1,5 +1,5 @@
-//! Functions whose result may be much larger than what they are given: what they make is paid for before it is made, as the
-//! API server accounts for it, a tenth for each character.
+//! Functions whose result may be much larger than what they are given: what they make is paid for before it
+//! is made, as the API server accounts for it, a tenth for each character.
 
 use std::sync::Arc;
 

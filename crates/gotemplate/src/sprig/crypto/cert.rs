@@ -135,7 +135,8 @@ fn common_name(name: &str) -> DnValue {
     }
 }
 
-/// Says that the certificate is no authority. Go adds no identifier of its key, which `IsCa::ExplicitNoCa` would.
+/// Says that the certificate is no authority. Go adds no identifier of its key, which `IsCa::ExplicitNoCa`
+/// would.
 fn leaf(params: &mut CertificateParams) {
     const BASIC_CONSTRAINTS: [u64; 4] = [2, 5, 29, 19];
     const EMPTY_SEQUENCE: [u8; 2] = [0x30, 0];

@@ -49,7 +49,8 @@ pub(super) fn rsa(ctx: &Context<'_>, bits: usize) -> Result<String, CallError> {
 /// The key of renders that only have to have one of the right form.
 static MOCK: LazyLock<String> = LazyLock::new(|| der::pem("RSA PRIVATE KEY", &primes::mock_rsa()));
 
-/// Keys of repeatable renders, by size and seed: an application is rendered often, and a key takes long to find.
+/// Keys of repeatable renders, by size and seed: an application is rendered often, and a key takes long to
+/// find.
 static KNOWN: LazyLock<Mutex<KeyCache>> = LazyLock::new(Mutex::default);
 type KeyCache = FxHashMap<(usize, [u8; 32]), Vec<u8>>;
 /// How many of them are kept.

@@ -1,5 +1,5 @@
-//! RSA and DSA keys from a stream of bytes, for renders that must be repeatable. Nothing secret is computed with these
-//! numbers here: the keys go into the output.
+//! RSA and DSA keys from a stream of bytes, for renders that must be repeatable. Nothing secret is computed
+//! with these numbers here: the keys go into the output.
 
 use super::der::{integer, sequence};
 use num_bigint::BigUint;
@@ -99,15 +99,16 @@ pub(super) fn rsa(bits: usize, source: &mut Source<'_>) -> Vec<u8> {
     }
 }
 
-/// An RSA private key of 2048 bits that everybody knows, from two primes that are quickly written down: a search for
-/// primes takes as long as rendering a hundred charts.
+/// An RSA private key of 2048 bits that everybody knows, from two primes that are quickly written down: a
+/// search for primes takes as long as rendering a hundred charts.
 pub(super) fn mock_rsa() -> Vec<u8> {
     let p = (BigUint::one() << 1024u32) - 105u8;
     let q = (BigUint::from(3u8) << 1022u32) + 1037u16;
     rsa_of(&p, &q).expect("both are prime, and neither is one more than a multiple of the exponent")
 }
 
-/// The PKCS #1 form of a key with these primes, the greater first; nothing if the usual exponent does not fit them.
+/// The PKCS #1 form of a key with these primes, the greater first; nothing if the usual exponent does not fit
+/// them.
 fn rsa_of(p: &BigUint, q: &BigUint) -> Option<Vec<u8>> {
     let exponent = BigUint::from(65_537u32);
     let (p1, q1) = (p - 1u8, q - 1u8);

@@ -28,8 +28,8 @@ pub fn without_inner(trees: Vec<Tree>) -> Vec<Tree> {
     kept.map(|(_, tree)| tree).collect()
 }
 
-/// The trees of each cluster. Trees are of two clusters if they have a part of one name that is not the same, or if their
-/// folders say so; what contradicts no cluster may be a part of each.
+/// The trees of each cluster. Trees are of two clusters if they have a part of one name that is not the same,
+/// or if their folders say so; what contradicts no cluster may be a part of each.
 pub fn clusters(mut trees: Vec<Tree>) -> Vec<Vec<Arc<Tree>>> {
     trees.sort_by_key(|tree| std::cmp::Reverse(tree.parts.len()));
     let mut clusters: Vec<Vec<Arc<Tree>>> = Vec::new();
@@ -48,8 +48,8 @@ pub fn clusters(mut trees: Vec<Tree>) -> Vec<Vec<Arc<Tree>>> {
     clusters
 }
 
-/// The clusters of which the entry is known. Where the entries are not in the repository, what they lead to is there in
-/// many small trees, and with several clusters nobody knows which of them are of one.
+/// The clusters of which the entry is known. Where the entries are not in the repository, what they lead to
+/// is there in many small trees, and with several clusters nobody knows which of them are of one.
 pub fn sure(clusters: Vec<Vec<Arc<Tree>>>) -> Vec<Vec<Arc<Tree>>> {
     let is_led = |trees: &[Arc<Tree>]| {
         let all: usize = trees.iter().map(|tree| tree.parts.len()).sum();

@@ -12,7 +12,7 @@ use super::{
     sources::{Sources, is_here},
     units,
 };
-use crate::{unused_folders::put_away, survey::Survey};
+use crate::{survey::Survey, unused_folders::put_away};
 
 /// A Kustomization that may be an entry.
 pub struct Candidate {
@@ -53,8 +53,8 @@ pub fn candidates(of: &Survey, all: Vec<Arc<RenderedObject>>, sources: &Sources)
     all.into_iter().filter_map(built).collect()
 }
 
-/// The Kustomizations that may be entries: those that lie in no folder that another one builds. Of those that lie in each
-/// other's folders, by however many steps, the one above most others.
+/// The Kustomizations that may be entries: those that lie in no folder that another one builds. Of those that
+/// lie in each other's folders, by however many steps, the one above most others.
 pub fn roots(candidates: &[Candidate]) -> Vec<usize> {
     let all = 0..candidates.len();
     let below: Vec<Vec<usize>> = all

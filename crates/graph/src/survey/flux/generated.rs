@@ -1,4 +1,5 @@
-//! Folders without a kustomization: Flux makes one of the manifests below (Flux docs, "Generating a kustomization.yaml").
+//! Folders without a kustomization: Flux makes one of the manifests below (Flux docs, "Generating a
+//! kustomization.yaml").
 
 use std::{collections::BTreeSet, sync::Arc};
 

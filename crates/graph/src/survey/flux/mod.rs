@@ -1,9 +1,9 @@
-//! The clusters that Flux fills. Each Kustomization and HelmRelease of one is read as the Application that renders the
-//! same, so that what is asked of a cluster as a whole can be asked of these too.
+//! The clusters that Flux fills. Each Kustomization and HelmRelease of one is read as the Application that
+//! renders the same, so that what is asked of a cluster as a whole can be asked of these too.
 //!
-//! A cluster is what one entry leads to: a Kustomization that no other applies, such as that of `flux bootstrap`, or the
-//! `sync` of a FluxInstance. What is not sure leaves its mark: what cannot be rendered is [`Outcome::Unseen`], and a
-//! variable whose value nobody can read stays in the text.
+//! A cluster is what one entry leads to: a Kustomization that no other applies, such as that of `flux
+//! bootstrap`, or the `sync` of a FluxInstance. What is not sure leaves its mark: what cannot be rendered is
+//! [`Outcome::Unseen`], and a variable whose value nobody can read stays in the text.
 
 mod assembled;
 mod clusters;
@@ -29,7 +29,7 @@ use assembled::assembled;
 use clusters::{clusters, name_of, sure, without_inner};
 use entries::{candidates, entries, roots};
 use substitute::{Giver, Variables};
-use translate::{TranslationContext, Translated, is_unit, translate};
+use translate::{Translated, TranslationContext, is_unit, translate};
 
 /// How many Kustomizations and HelmReleases of one cluster are followed.
 const MAX_PARTS: usize = 20_000;
@@ -65,8 +65,9 @@ impl Tree {
     }
 }
 
-/// What Flux applies of a repository, cluster by cluster; nothing if Flux applies nothing of it, or an engine for
-/// Applications fills the same clusters. What none of the clusters holds is beside it, as what no Application reaches.
+/// What Flux applies of a repository, cluster by cluster; nothing if Flux applies nothing of it, or an engine
+/// for Applications fills the same clusters. What none of the clusters holds is beside it, as what no
+/// Application reaches.
 pub fn survey(found: &mut Found<'_>, of: &Survey) -> Option<Survey> {
     if !of.apps.is_empty() {
         return None;
@@ -76,8 +77,8 @@ pub fn survey(found: &mut Found<'_>, of: &Survey) -> Option<Survey> {
     let trees = loop {
         let roots = roots(&candidates);
         let trees: Vec<Tree> = roots.iter().map(|at| follow(candidates[*at].object.clone())).collect();
-        // What cannot be built leads nowhere, and neither does what builds nothing of what lies below it: those may be
-        // entries themselves.
+        // What cannot be built leads nowhere, and neither does what builds nothing of what lies below it:
+        // those may be entries themselves.
         let mut is_done = true;
         for (at, tree) in roots.iter().zip(&trees) {
             let is_bare = tree.parts.len() == 1 && candidates[*at].leads;
@@ -122,8 +123,12 @@ fn tree(
     let mut open = vec![root.clone()];
     while !open.is_empty() && parts.len() < MAX_PARTS {
         let input = found.input;
-        let scope =
-            TranslationContext { files: &found.files, is_given: input.is_given, sources: &of.flux_sources, find: &find };
+        let scope = TranslationContext {
+            files: &found.files,
+            is_given: input.is_given,
+            sources: &of.flux_sources,
+            find: &find,
+        };
         let mut level: Vec<(Arc<RenderedObject>, Translated)> = Vec::new();
         for declared in std::mem::take(&mut open) {
             let own = &declared.value;

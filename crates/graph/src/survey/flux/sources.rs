@@ -11,8 +11,8 @@ use crate::survey::{Files, Input, Survey};
 /// Kind and name of a source.
 type Named = (String, String);
 
-/// The sources that are this repository, each with the folder that it begins in: of a Git repository the root, of an
-/// artifact the folder that was pushed.
+/// The sources that are this repository, each with the folder that it begins in: of a Git repository the
+/// root, of an artifact the folder that was pushed.
 #[derive(Clone, Debug, Default)]
 pub struct Sources(BTreeMap<Named, String>);
 
@@ -44,8 +44,8 @@ impl Sources {
         self.0.get(&(kind.to_owned(), name.to_owned())).map(String::as_str)
     }
 
-    /// The folder of this repository that a Kustomization builds, whether it is here or not; `None` if it reads
-    /// another source, or somebody has still to say which folder.
+    /// The folder of this repository that a Kustomization builds, whether it is here or not; `None` if it
+    /// reads another source, or somebody has still to say which folder.
     pub fn folder(&self, kustomization: &Value) -> Option<String> {
         if !units::is_of_flux(kustomization) {
             return None;
@@ -74,8 +74,8 @@ fn path_of(kustomization: &Value) -> Option<String> {
     normalize(path.trim_start_matches('/')).ok()
 }
 
-/// Whether nearly all folders that are asked of a source are below a folder of this repository. Of the source that
-/// `flux bootstrap` makes of the repository it writes to, half of them will do.
+/// Whether nearly all folders that are asked of a source are below a folder of this repository. Of the source
+/// that `flux bootstrap` makes of the repository it writes to, half of them will do.
 fn is_mostly_here(files: &Files, name: &str, start: &str, paths: &[String]) -> bool {
     const FEWEST: usize = 3;
     let below = |path: &String| join(start, path).is_ok_and(|folder| files.has_folder(&folder));

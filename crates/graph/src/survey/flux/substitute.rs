@@ -23,7 +23,8 @@ pub enum Giver<'a> {
 }
 
 impl Variables {
-    /// The variables of a `postBuild`, later ones in place of earlier ones; those that stand in it count most.
+    /// The variables of a `postBuild`, later ones in place of earlier ones; those that stand in it count
+    /// most.
     pub fn from_post_build<'a>(post_build: &Value, find: &dyn Fn(&str, &str) -> Giver<'a>) -> Self {
         let mut variables = Self::default();
         for entry in post_build["substituteFrom"].as_array().into_iter().flatten() {
@@ -45,7 +46,8 @@ impl Variables {
         for field in ["data", "stringData"] {
             for (name, value) in giver[field].as_object().into_iter().flatten() {
                 let text = plain(value);
-                // What a Secret holds in base64 is a secret that somebody forgot to encrypt, and no name of anything.
+                // What a Secret holds in base64 is a secret that somebody forgot to encrypt, and no name of
+                // anything.
                 if is_encrypted || text.starts_with("ENC[") || giver.kind() == "Secret" && field == "data" {
                     self.known.remove(name);
                     self.hidden.insert(name.clone());

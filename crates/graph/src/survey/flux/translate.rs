@@ -15,7 +15,8 @@ pub struct TranslationContext<'a> {
     pub is_given: &'a dyn Fn(&str) -> bool,
     /// The sources that are this repository.
     pub sources: &'a Sources,
-    /// An object by kind, namespace and name; `None` if there is none, or nobody knows which of several is meant.
+    /// An object by kind, namespace and name; `None` if there is none, or nobody knows which of several is
+    /// meant.
     pub find: &'a dyn Fn(&str, &str, &str) -> Option<Value>,
 }
 
@@ -127,7 +128,11 @@ fn repository(reference: &Value, near: &str, scope: &TranslationContext<'_>) -> 
 }
 
 /// The source of a HelmRelease, or why it is not known.
-fn release(object: &Value, scope: &TranslationContext<'_>, open: &mut Option<String>) -> Result<Value, String> {
+fn release(
+    object: &Value,
+    scope: &TranslationContext<'_>,
+    open: &mut Option<String>,
+) -> Result<Value, String> {
     let spec = &object["spec"];
     if spec["postRenderers"].as_array().is_some_and(|it| !it.is_empty()) {
         return Err("what its postRenderers make".to_owned());
@@ -169,7 +174,11 @@ fn chart(spec: &Value, near: &str, scope: &TranslationContext<'_>) -> Result<Val
 }
 
 /// The chart of a `chartRef`.
-fn chart_of_reference(reference: &Value, near: &str, scope: &TranslationContext<'_>) -> Result<Value, String> {
+fn chart_of_reference(
+    reference: &Value,
+    near: &str,
+    scope: &TranslationContext<'_>,
+) -> Result<Value, String> {
     let text = |field: &str| reference[field].as_str().unwrap_or_default();
     let (kind, name) = (text("kind"), text("name"));
     let namespace = reference["namespace"].as_str().unwrap_or(near);
@@ -200,7 +209,7 @@ fn values(object: &Value, scope: &TranslationContext<'_>, open: &mut Option<Stri
     merged(values, &spec["values"])
 }
 
-/// Values with others laid over them, as Helm does it: maps are merged, and `null` takes a key away.
+/// Values with others merged over them, as Helm does it: maps are merged, and `null` takes a key away.
 fn merged(values: Value, over: &Value) -> Value {
     match (values, over) {
         (Value::Object(mut own), Value::Object(others)) => {

@@ -187,7 +187,8 @@ fn shape(items: &[Node]) -> Shape {
     }
 }
 
-/// Whether a file may be a playbook or a list of tasks: a list in a folder of Ansible's, or one that has plays.
+/// Whether a file may be a playbook or a list of tasks: a list in a folder of Ansible's, or one that has
+/// plays.
 fn is_candidate(path: &str, text: &str) -> bool {
     const FOLDERS: [&str; 6] = ["ansible", "playbooks", "playbook", "roles", "tasks", "handlers"];
     let first = text.lines().map(str::trim_end).find(|line| {

@@ -24,8 +24,8 @@ use super::repository::{CHECKS, Repository};
 /// How many rounds may pass without a new object: what is tried again then fails as before.
 const ROUNDS: usize = 60;
 
-/// Syncs a repository and returns the Applications whose operation does not end, in whatever order they are looked
-/// at: asked is whether a wait can end, and an engine may miss the moment in which it does.
+/// Syncs a repository and returns the Applications whose operation does not end, in whatever order they are
+/// looked at: asked is whether a wait can end, and an engine may miss the moment in which it does.
 pub fn sync(repository: &Repository) -> Vec<String> {
     let mut stalled = Vec::new();
     let any_order = repository.is_nested() || repository.has_webhook();
@@ -56,8 +56,8 @@ fn orders(children: usize) -> Vec<Vec<usize>> {
 /// How often who has children is looked at again before a late child is.
 const LAG: usize = 3;
 
-/// Syncs a repository: of the children that can go on, the first in an order does, after as many looks at those who have
-/// children as it is late.
+/// Syncs a repository: of the children that can go on, the first in an order does, after as many looks at
+/// those who have children as it is late.
 fn sync_in(repository: &Repository, order: &[usize], lag: usize) -> Vec<String> {
     let mut cluster = Cluster::of(repository);
     cluster.begin("root");

@@ -1,5 +1,5 @@
-//! A repository stalls if and only if the analysis of waits says so: the planner of the engine, with Argo CD's
-//! rules, syncs generated repositories to an empty cluster in virtual time.
+//! A repository stalls if and only if the analysis of waits says so: the planner of the engine, with Argo
+//! CD's rules, syncs generated repositories to an empty cluster in virtual time.
 
 mod cluster;
 mod repository;
@@ -41,8 +41,8 @@ proptest! {
         let verdict = analyse(&repository);
         let stalled = cluster::sync(&repository);
         prop_assert!(!verdict.stalls || !stalled.is_empty(), "the engine is through\n{}", repository.text());
-        // Of an Application that renders Applications it is not told which of them are there when, nor of a webhook
-        // whether it is in force before what it is asked about comes beside it.
+        // Of an Application that renders Applications it is not told which of them are there when, nor of a
+        // webhook whether it is in force before what it is asked about comes beside it.
         let told = verdict.stalls || repository.is_nested() || repository.has_webhook();
         prop_assert!(told || stalled.is_empty(), "the engine: {:?}\n{}", stalled, repository.text());
         // Every stall has a circle to show, and every reason that a rule tells is a stall.

@@ -1,9 +1,10 @@
 //! Executing a chart's templates on two threads.
 //!
-//! Templates are executed in an order, since each may change what all share. Hardly any does, and those that do not can be
-//! executed in any order. So this thread executes them from the front, in order, and a second one, with values of its own,
-//! from the back, until both meet. As soon as either finds that something shared was changed, or a template fails on the second
-//! one, all that the second one did is thrown away, and this thread goes on alone from where it is.
+//! Templates are executed in an order, since each may change what all share. Hardly any does, and those that
+//! do not can be executed in any order. So this thread executes them from the front, in order, and a second
+//! one, with values of its own, from the back, until both meet. As soon as either finds that something shared
+//! was changed, or a template fails on the second one, all that the second one did is thrown away, and this
+//! thread goes on alone from where it is.
 
 use std::{
     sync::{
@@ -30,7 +31,8 @@ const WORTH_A_THREAD: usize = 64 << 10;
 static HAS_TWO_PROCESSORS: LazyLock<bool> =
     LazyLock::new(|| thread::available_parallelism().is_ok_and(|processors| processors.get() > 1));
 
-/// Whether a second thread makes a rendering faster, and nobody but this process hears of it: a cluster would be asked twice.
+/// Whether a second thread makes a rendering faster, and nobody but this process hears of it: a cluster would
+/// be asked twice.
 pub(in crate::engine) fn is_worth_it(rendering: &Rendering<'_>) -> bool {
     rendering.options.lookup.is_none()
         && !rendering.chart.cache.needs_order.load(Ordering::Relaxed)
@@ -131,7 +133,8 @@ fn first(
     Ok(())
 }
 
-/// Executes templates until both threads meet, and those of the second one, too, if what that did does not count.
+/// Executes templates until both threads meet, and those of the second one, too, if what that did does not
+/// count.
 fn meet(
     rendering: &Rendering<'_>,
     executor: &Executor<'_>,
@@ -161,7 +164,8 @@ fn from_the_front(
         if changes != Value::changes_of_shared() {
             range.part();
         }
-        // Once there is no second thread that executes templates, another one is free to examine what they render to.
+        // Once there is no second thread that executes templates, another one is free to examine what they
+        // render to.
         let output = if range.is_parted() { Output::Text(text) } else { examined(executor, at, text) };
         rendered(executor.name(at).to_owned(), output);
     }
@@ -203,7 +207,8 @@ mod tests {
                         e: {{ range until 20 }}{{ . }}{{ include \"h\" $ | len }}{{ end }}\n\
                         f: {{ keys .Values | sortAlpha | join \",\" }}\n";
 
-    /// A chart whose templates, each named by its place in their order, have something in front of what all hold.
+    /// A chart whose templates, each named by its place in their order, have something in front of what all
+    /// hold.
     fn chart(fronts: &[(usize, &str)]) -> Chart {
         let mut files = vec![
             ("Chart.yaml".to_owned(), "apiVersion: v2\nname: c\nversion: 1.0.0\n".to_owned()),
@@ -253,7 +258,8 @@ mod tests {
         came(chart, memory, |rendering, rendered| render(rendering, rendered))
     }
 
-    /// Both threads, the first one not before the second one can do no more, and whether what that did counts.
+    /// Both threads, the first one not before the second one can do no more, and whether what that did
+    /// counts.
     fn second_before_first(chart: &Chart, memory: u64) -> (Came, bool) {
         let mut counts = false;
         let came = came(chart, memory, |rendering, mut rendered| {
@@ -273,8 +279,8 @@ mod tests {
         (came, counts)
     }
 
-    /// Checks that both threads make of a chart what one makes, whichever is the faster; what that is, and whether what the second
-    /// one does counts if it does all.
+    /// Checks that both threads make of a chart what one makes, whichever is the faster; what that is, and
+    /// whether what the second one does counts if it does all.
     fn compare(chart: &Chart, memory: u64) -> (Came, bool) {
         let expected = alone(chart, memory);
         let (came_second, counts) = second_before_first(chart, memory);

@@ -1,7 +1,8 @@
-//! What a second thread does while a chart is rendered: it parses templates that the first one has not come to, executes
-//! templates from the other end of their order, and reads what they rendered to.
+//! What a second thread does while a chart is rendered: it parses templates that the first one has not come
+//! to, executes templates from the other end of their order, and reads what they rendered to.
 //!
-//! Nothing that is printed depends on it: whatever one thread alone would do differently is done again by one thread.
+//! Nothing that is printed depends on it: whatever one thread alone would do differently is done again by one
+//! thread.
 
 mod executors;
 mod parser;

@@ -21,8 +21,8 @@ const MANY: usize = 48;
 /// Templates that were parsed ahead, by the address of their bytes.
 pub(in crate::engine) type ParsedTemplates = FxHashMap<usize, Nameless>;
 
-/// Takes the templates of a chart, reads and parses them on a thread of its own if they are worth one. Names are given
-/// later, when it is clear which subcharts are enabled and what they are called.
+/// Takes the templates of a chart, reads and parses them on a thread of its own if they are worth one. Names
+/// are given later, when it is clear which subcharts are enabled and what they are called.
 pub(crate) struct BackgroundParser {
     parsing: Worker<ChartFile, Option<Parsed>>,
     /// What each thread goes on with.
@@ -93,7 +93,8 @@ impl BackgroundParser {
         file
     }
 
-    /// Reads the templates that the thread has not come to; it is started now if it is worth it by what they hold.
+    /// Reads the templates that the thread has not come to; it is started now if it is worth it by what they
+    /// hold.
     ///
     /// # Errors
     /// That of the first template that cannot be read.
@@ -116,8 +117,8 @@ impl BackgroundParser {
         left.iter().try_for_each(|file| file.data().map(drop))
     }
 
-    /// Ends the work, with help from this thread, and hands it out. Templates for which `wanted` does not hold are not
-    /// parsed any more; nor are any if there were too few for a thread.
+    /// Ends the work, with help from this thread, and hands it out. Templates for which `wanted` does not
+    /// hold are not parsed any more; nor are any if there were too few for a thread.
     pub(in crate::engine) fn finish(self, wanted: impl Fn(usize) -> bool) -> ParsedTemplates {
         if !self.parsing.is_started() {
             return ParsedTemplates::default();

@@ -5,8 +5,8 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// The templates that nobody has taken, each named by its place in their order: the first thread takes them from the front,
-/// the second one from the back.
+/// The templates that nobody has taken, each named by its place in their order: the first thread takes them
+/// from the front, the second one from the back.
 pub(super) struct Range {
     all: usize,
     left: Mutex<Left>,
@@ -37,7 +37,8 @@ impl Range {
         if left.is_parted { None } else { left.range.next_back() }
     }
 
-    /// Leaves to the first thread all that it has not taken, whether the second one has or not, which gets no more.
+    /// Leaves to the first thread all that it has not taken, whether the second one has or not, which gets no
+    /// more.
     pub(super) fn part(&self) {
         let mut left = self.lock();
         left.is_parted = true;

@@ -6,7 +6,8 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-/// Does jobs on a thread of its own, once there are enough of them to be worth one; whoever gave them helps at the end.
+/// Does jobs on a thread of its own, once there are enough of them to be worth one; whoever gave them helps
+/// at the end.
 pub(crate) struct Worker<J, R> {
     shared: Arc<Shared<J, R>>,
     thread: Option<JoinHandle<()>>,
@@ -60,8 +61,8 @@ impl<J: Send + 'static, R: Send + 'static> Worker<J, R> {
         }
     }
 
-    /// Does the jobs that are wanted and not done yet, the last first, together with the thread; what was done, in no
-    /// order.
+    /// Does the jobs that are wanted and not done yet, the last first, together with the thread; what was
+    /// done, in no order.
     pub(crate) fn finish(mut self, wanted: impl FnMut(&J) -> bool) -> Vec<R> {
         self.shared.lock().waiting.retain(wanted);
         self.shared.close();

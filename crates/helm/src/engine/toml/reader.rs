@@ -141,7 +141,8 @@ impl Reader<'_> {
         self.fail(format!("Key '{}' has already been defined.", dotted(key)))
     }
 
-    /// A key and its value, which is put where it belongs and handed back with the path to it from the table around.
+    /// A key and its value, which is put where it belongs and handed back with the path to it from the table
+    /// around.
     fn pair(&mut self, depth: usize) -> Scan<(Vec<String>, Value)> {
         let outer = self.context.clone();
         let (mut key, line) = self.scanner.key()?;
@@ -280,7 +281,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Puts something under a key of the current table. A table that was only implied may be named afterwards.
+    /// Puts something under a key of the current table. A table that was only implied may be named
+    /// afterwards.
     fn insert(&mut self, key: &str, node: Node) -> Scan<()> {
         let path = self.path_of(key);
         let (is_implicit, is_array) =

@@ -1,4 +1,5 @@
-//! Reading the characters, names and values of a TOML text, with the faults that `github.com/BurntSushi/toml` finds in them.
+//! Reading the characters, names and values of a TOML text, with the faults that `github.com/BurntSushi/toml`
+//! finds in them.
 
 use tiphys_gocompat::{
     rawstr,
@@ -163,7 +164,8 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// The name of a table in brackets, behind the first one; whether it is one of several, and the line of the name.
+    /// The name of a table in brackets, behind the first one; whether it is one of several, and the line of
+    /// the name.
     pub(super) fn table_name(&mut self) -> Scan<(Vec<String>, bool, usize)> {
         let several = self.accept('[')?;
         let mut parts = Vec::new();
@@ -513,7 +515,8 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Behind a quote: if it is the first of three that close the text, how many stand before those; they are all read.
+    /// Behind a quote: if it is the first of three that close the text, how many stand before those; they are
+    /// all read.
     fn closing(&mut self, mark: char, too_many: &str) -> Scan<Option<usize>> {
         let further = self.rest().chars().take_while(|c| *c == mark).count();
         match further {
@@ -528,8 +531,8 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// What follows a backslash in a text that began at an offset. A fault that Go finds only when it has read all of the text
-    /// is handed back.
+    /// What follows a backslash in a text that began at an offset. A fault that Go finds only when it has
+    /// read all of the text is handed back.
     fn escape(&mut self, start: usize, out: &mut String) -> Scan<Option<String>> {
         let (kind, count) = match self.next()? {
             'x' => ("two hexadecimal digits after '\\x'", 2),

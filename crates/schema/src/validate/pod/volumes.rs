@@ -235,7 +235,8 @@ fn taken<'a>(seen: &mut Vec<&'a str>, file: &'a str, shown: &str, path: &Path, e
     }
 }
 
-/// A token; `volume` is the path of the projected volume, where the API server says that the file's path stands.
+/// A token; `volume` is the path of the projected volume, where the API server says that the file's path
+/// stands.
 fn token(token: &Value, volume: &Path, path: &Path, errors: &mut ErrorList) {
     const SHORTEST: i64 = 600;
     const LONGEST: i64 = 1 << 32;

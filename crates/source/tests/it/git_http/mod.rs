@@ -1,4 +1,5 @@
-//! Git hosts that stall, refuse, lose branches and come back; and credentials, which go nowhere they should not.
+//! Git hosts that stall, refuse, lose branches and come back; and credentials, which go nowhere they should
+//! not.
 
 mod server;
 
@@ -408,7 +409,8 @@ fn a_host_has_the_authority_that_is_declared_for_it() {
     assert!(error.ends_with("the host refuses the login that is known for it"), "{error}");
 }
 
-/// A service that answers by the first line of what it is asked, and what proves who asks; and what was asked, in order.
+/// A service that answers by the first line of what it is asked, and what proves who asks; and what was
+/// asked, in order.
 fn service(
     answer: impl Fn(&str, Option<&str>) -> (u16, &'static str) + Send + 'static,
 ) -> (String, Arc<Mutex<Vec<String>>>) {

@@ -1,5 +1,5 @@
-//! A Git host on loopback that misbehaves on request. It speaks the stateless protocol over HTTP; `git upload-pack`
-//! does the work.
+//! A Git host on loopback that misbehaves on request. It speaks the stateless protocol over HTTP; `git
+//! upload-pack` does the work.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},

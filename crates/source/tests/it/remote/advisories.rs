@@ -1,5 +1,5 @@
-//! Weaknesses that were published for Argo CD, each as a test that it is not here: what comes from outside while
-//! sources are fetched. The list is in `docs/security.md`.
+//! Weaknesses that were published for Argo CD, each as a test that it is not here: what comes from outside
+//! while sources are fetched. The list is in `docs/security.md`.
 
 use std::{io::Write, time::Duration};
 

@@ -112,8 +112,8 @@ fn missing_charts_and_versions_are_named() {
     assert!(matches!(error, SourceError::BadUrl { .. }));
 }
 
-/// What is sent to a repository behind a password and to the other host on which its archives lie, where everything
-/// of the repository may have the password, or this chart.
+/// What is sent to a repository behind a password and to the other host on which its archives lie, where
+/// everything of the repository may have the password, or this chart.
 fn split_repository(
     access_everywhere: bool,
     pass_credentials: bool,

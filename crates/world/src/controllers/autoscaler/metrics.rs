@@ -1,6 +1,6 @@
-//! What an autoscaler learns of its metrics. Nothing is measured here and nobody knows the load, so the resource
-//! metrics API says of every pod that is ready that it uses what it is meant to: the one figure that asks for no other
-//! number of pods. Metrics that need an adapter of somebody's own cannot be had.
+//! What an autoscaler learns of its metrics. Nothing is measured here and nobody knows the load, so the
+//! resource metrics API says of every pod that is ready that it uses what it is meant to: the one figure that
+//! asks for no other number of pods. Metrics that need an adapter of somebody's own cannot be had.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! HorizontalPodAutoscaler: it keeps its target between the bounds, finds every pod at the usage that it is meant to
-//! have, and says which metrics it cannot have (autoscaling/v2).
+//! HorizontalPodAutoscaler: it keeps its target between the bounds, finds every pod at the usage that it is
+//! meant to have, and says which metrics it cannot have (autoscaling/v2).
 
 mod metrics;
 
@@ -20,8 +20,8 @@ use metrics::{Missing, Pods, measure};
 
 const SCALE_READ: &str = "the HPA controller was able to get the target's current scale";
 const SIGNATURE: &str = "horizontal-pod-autoscaler";
-/// How long after its creation an autoscaler says nothing of pods that are still starting: it looks every quarter of
-/// a minute, and the metrics of a pod come after it is up.
+/// How long after its creation an autoscaler says nothing of pods that are still starting: it looks every
+/// quarter of a minute, and the metrics of a pod come after it is up.
 const FIRST_LOOKS: Duration = Duration::from_secs(60);
 
 /// Keeps autoscalers.
@@ -98,8 +98,8 @@ fn of_pod(pod: &Value, view: &View<'_>) -> Vec<Key> {
     scalers.iter().filter(|scaler| selects_it(scaler)).map(|scaler| Key::of(scaler)).collect()
 }
 
-/// How long the pods of a target may still take before the autoscaler says that it has no metrics of them. What it
-/// knows without metrics it does at once.
+/// How long the pods of a target may still take before the autoscaler says that it has no metrics of them.
+/// What it knows without metrics it does at once.
 fn still_starting(scaler: &Value, target: &Value, pods: &Pods, context: &Context<'_>) -> Option<Duration> {
     let current = target.int_at(&["spec", "replicas"]).unwrap_or(1);
     let (least, most) = bounds(scaler, current);

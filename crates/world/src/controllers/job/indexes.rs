@@ -6,7 +6,7 @@ use serde_json::Value;
 use tiphys_apiserver::Object;
 use tiphys_value::ObjectExt;
 
-use super::{policy, pod_counts::has_failed};
+use super::{pod_counts::has_failed, policy};
 use crate::controllers::workload::is_active;
 
 /// Where a pod says which index it is for.
@@ -113,8 +113,8 @@ pub fn failed(job: &Value, pods: &[Arc<Object>]) -> Option<Indexes> {
     Some(indexes)
 }
 
-/// Of an index that is to be tried again, the pod that failed last: it is counted once its successor knows how
-/// often the index has failed.
+/// Of an index that is to be tried again, the pod that failed last: it is counted once its successor knows
+/// how often the index has failed.
 pub fn to_replace<'a>(
     job: &Value,
     pods: &'a [Arc<Object>],

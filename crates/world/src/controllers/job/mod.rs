@@ -3,9 +3,9 @@
 mod finish;
 mod indexes;
 mod orphans;
+mod pod_counts;
 mod pods;
 mod policy;
-mod pod_counts;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -332,7 +332,8 @@ impl<'a> Look<'a> {
         new
     }
 
-    /// Counts the pods that have ended, and lets go of them. Those that this look tells to go are counted later.
+    /// Counts the pods that have ended, and lets go of them. Those that this look tells to go are counted
+    /// later.
     fn count(&mut self, finish: Option<&Finish>) -> Vec<Write> {
         let none = Indexes::default();
         let succeeded = self.tally.indexes.clone().unwrap_or_default();

@@ -62,8 +62,8 @@ pub struct Tally {
 const KINDS: [&str; 2] = ["succeeded", "failed"];
 
 impl Tally {
-    /// Reads what the status counts, and adds what ended since. Pods that are on their way to being counted and
-    /// have lost their finalizer are counted by that.
+    /// Reads what the status counts, and adds what ended since. Pods that are on their way to being counted
+    /// and have lost their finalizer are counted by that.
     pub fn of(job: &Value, pods: &[Arc<Object>], is_indexed: bool) -> Self {
         let tracked: BTreeSet<_> = pods.iter().filter(|pod| is_tracked(pod)).map(|pod| pod.uid()).collect();
         let mut tally = Self {
@@ -98,8 +98,8 @@ impl Tally {
         tally
     }
 
-    /// Puts the pods that may lose their finalizer on their way to being counted; returns those for which there
-    /// was room. `all_failed` counts what has not ended as failed: the Job has.
+    /// Puts the pods that may lose their finalizer on their way to being counted; returns those for which
+    /// there was room. `all_failed` counts what has not ended as failed: the Job has.
     pub fn take<'a>(
         &mut self,
         job: &Value,

@@ -1,7 +1,8 @@
 //! The kubelets of all nodes: pods that are on a node are started, become Ready, end, are started again
 //! and are taken away (Kubernetes documentation, "Pod Lifecycle").
 //!
-//! All that a kubelet knows of a pod stands in the pod's status, so a fork of the cluster goes on where it was.
+//! All that a kubelet knows of a pod stands in the pod's status, so a fork of the cluster goes on where it
+//! was.
 
 mod container;
 mod probe;
@@ -209,7 +210,8 @@ impl Sync<'_> {
         self.write(status)
     }
 
-    /// Starts the containers that somebody looks into a pod with (`kubectl debug`); they run until the pod ends.
+    /// Starts the containers that somebody looks into a pod with (`kubectl debug`); they run until the pod
+    /// ends.
     fn ephemeral(&mut self, status: &mut Value) {
         const FIELD: &str = "ephemeralContainerStatuses";
         let mut statuses = status.get(FIELD).and_then(Value::as_array).cloned().unwrap_or_default();

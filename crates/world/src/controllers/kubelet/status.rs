@@ -7,9 +7,9 @@ use tiphys_value::ObjectExt;
 
 use super::container::{Kind, Life};
 use crate::{
+    bootstrap::{node_address, node_number},
     controller::Context,
     object::{set_condition, status_of},
-    bootstrap::{node_address, node_number},
 };
 
 /// The containers in a list of a pod's spec.

@@ -15,7 +15,8 @@ const PODS_OF_AN_OWNER: (usize, usize) = (3, 2);
 /// How many logs are read.
 const MAX_LOGS: (usize, usize) = (200, 3_000);
 
-/// Words in the names of images of components that others need: DNS, network, GitOps, ingress, storage, certificates.
+/// Words in the names of images of components that others need: DNS, network, GitOps, ingress, storage,
+/// certificates.
 const COMPONENTS: [&str; 32] = [
     "coredns",
     "kube-dns",

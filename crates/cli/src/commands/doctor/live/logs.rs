@@ -12,7 +12,7 @@ use tiphys_cluster::{Cluster, ClusterError, LogTail};
 use tiphys_doctor::{Case, Log, Unreadable};
 use tokio::time::{Instant, timeout_at};
 
-use super::{Logs, missing_rights::Denied, log_choice, progress::Progress, refusal};
+use super::{Logs, log_choice, missing_rights::Denied, progress::Progress, refusal};
 
 /// How many requests for logs are under way at a time.
 const AT_ONCE: usize = 4;

@@ -2,10 +2,10 @@
 //!
 //! What could not be read is a fact of its own: a request that fails may be the fault that is looked for.
 
-mod missing_rights;
 mod kinds;
 mod log_choice;
 mod logs;
+mod missing_rights;
 mod operators;
 mod progress;
 mod trim;
@@ -43,7 +43,8 @@ const BYTES: (usize, usize) = (128 * 1024 * 1024, 512 * 1024 * 1024);
 /// Which logs are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Logs {
-    /// Of containers that are not ready or restarted within the last hour, and of the cluster's own components.
+    /// Of containers that are not ready or restarted within the last hour, and of the cluster's own
+    /// components.
     #[default]
     Auto,
     /// None.

@@ -1,5 +1,5 @@
-//! Pods that others ask or wait for: behind webhooks and aggregated APIs, and controllers of custom resources that are
-//! not ready.
+//! Pods that others ask or wait for: behind webhooks and aggregated APIs, and controllers of custom resources
+//! that are not ready.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,8 @@
 //! Takes credentials out of what is saved or shown of a cluster.
 //!
-//! People attach a saved state to an issue, and paste a diagnosis into a channel. Nothing in either may let anybody log
-//! in. What a diagnosis needs stays: names of Secrets, their keys, hosts and ports of addresses, public certificates.
+//! People attach a saved state to an issue, and paste a diagnosis into a channel. Nothing in either may let
+//! anybody log in. What a diagnosis needs stays: names of Secrets, their keys, hosts and ports of addresses,
+//! public certificates.
 
 mod names;
 mod object;

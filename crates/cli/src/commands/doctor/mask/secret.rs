@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 /// Annotations that repeat the object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Takes every value out of a Secret and leaves its keys. Public certificates stay, and of the credentials of image
-/// registries the hosts. Annotations that repeat the object go.
+/// Takes every value out of a Secret and leaves its keys. Public certificates stay, and of the credentials of
+/// image registries the hosts. Annotations that repeat the object go.
 pub fn strip_secret(secret: &mut Map<String, Value>) {
     let kind = secret.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     for (field, is_encoded) in [("data", true), ("stringData", false)] {

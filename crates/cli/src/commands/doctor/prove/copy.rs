@@ -17,7 +17,8 @@ use super::repair::{Repair, Step};
 
 /// Who writes repairs.
 const MANAGER: &str = "tiphys-doctor";
-/// How long a copy goes on as it was seen, and how long a repair has to take effect: longer than any back-off.
+/// How long a copy goes on as it was seen, and how long a repair has to take effect: longer than any
+/// back-off.
 const AS_SEEN: Duration = Duration::from_secs(10 * 60);
 const REPAIRED: Duration = Duration::from_secs(25 * 60);
 /// Larger copies would take too long.
@@ -184,8 +185,8 @@ pub fn red<'a>(objects: impl Iterator<Item = &'a Value>) -> BTreeSet<Object> {
     objects.filter(is_short).map(Object::from_live).collect()
 }
 
-/// The objects of the copy. Owners that were not saved are not known, and not gone; so is what pods refer to, of kinds of
-/// which nothing was saved.
+/// The objects of the copy. Owners that were not saved are not known, and not gone; so is what pods refer to,
+/// of kinds of which nothing was saved.
 fn objects(case: &Case) -> Vec<Value> {
     let kept: Vec<&Value> = case
         .objects
@@ -276,7 +277,8 @@ fn containers(pod: &Value) -> impl Iterator<Item = (&Value, &Value)> {
     })
 }
 
-/// How a container behaves that is not well: the list of rules, the rule, and the image if that is the matter.
+/// How a container behaves that is not well: the list of rules, the rule, and the image if that is the
+/// matter.
 fn behaviour(
     pod: &Value,
     container: &Value,

@@ -1,7 +1,8 @@
 //! Whether a remedy helps: it is tried out on a copy of the cluster under virtual time.
 //!
-//! The copy is made of what was saved. Rules say how its programs, images and nodes were seen to behave. A root is proved
-//! if the copy keeps what is broken without the repair, all of it clears with the repair, and nothing else breaks.
+//! The copy is made of what was saved. Rules say how its programs, images and nodes were seen to behave. A
+//! root is proved if the copy keeps what is broken without the repair, all of it clears with the repair, and
+//! nothing else breaks.
 
 mod copy;
 mod repair;
@@ -31,8 +32,8 @@ const STACK: usize = 16 * 1024 * 1024;
 /// Kinds whose health a copy shows.
 const SHOWN: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];
 
-/// Tries out the remedies of what is asserted, and writes down what came of it. A state may be anything: a copy that
-/// breaks off or does not end proves nothing, and does no harm.
+/// Tries out the remedies of what is asserted, and writes down what came of it. A state may be anything: a
+/// copy that breaks off or does not end proves nothing, and does no harm.
 pub fn prove(diagnosis: &mut Diagnosis, case: &Case) {
     if !diagnosis.causes.iter().any(|root| root.confidence >= 0.5) {
         return;

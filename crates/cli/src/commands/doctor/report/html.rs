@@ -7,7 +7,8 @@ use super::{CauseView, Level, Quote, Report, sanitize::counted};
 /// How the page looks.
 const STYLE: &str = include_str!("page.css");
 
-/// The whole page. It runs no script and loads nothing; its policy forbids both. Writing to a `String` cannot fail.
+/// The whole page. It runs no script and loads nothing; its policy forbids both. Writing to a `String` cannot
+/// fail.
 pub fn html(report: &Report) -> String {
     let level = match report.level {
         Level::Well => "well",

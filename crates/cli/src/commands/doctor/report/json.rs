@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use tiphys_doctor::Diagnosis;
 
-use super::{Level, DiagnosedCluster, Report, sanitize::is_obeyed};
+use super::{DiagnosedCluster, Level, Report, sanitize::is_obeyed};
 use crate::commands::doctor::mask::{mask_object, mask_text};
 
 /// The version of the form: raised when a field goes or changes its meaning.

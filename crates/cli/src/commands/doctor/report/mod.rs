@@ -1,4 +1,5 @@
-//! What is shown of a diagnosis, in the order in which people read it. Each form (text, Markdown, HTML) only sets it.
+//! What is shown of a diagnosis, in the order in which people read it. Each form (text, Markdown, HTML) only
+//! sets it.
 //!
 //! Every text is made harmless here: credentials are masked and control characters become visible.
 
@@ -6,10 +7,10 @@ mod consequences;
 mod html;
 mod json;
 mod markdown;
+mod sanitize;
 #[cfg(test)]
 mod tests;
 mod text;
-mod sanitize;
 
 use jiff::{SignedDuration, Timestamp};
 use tiphys_doctor::{Case, Diagnosis, Evidence, Root};

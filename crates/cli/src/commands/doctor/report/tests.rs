@@ -181,8 +181,12 @@ fn no_form_holds_a_credential() {
 
 #[test]
 fn the_json_keeps_the_contract() {
-    let value =
-        json(&diagnosis("db"), &report("db"), &DiagnosedCluster { name: "x".into(), ..DiagnosedCluster::default() }).unwrap();
+    let value = json(
+        &diagnosis("db"),
+        &report("db"),
+        &DiagnosedCluster { name: "x".into(), ..DiagnosedCluster::default() },
+    )
+    .unwrap();
     let cause = &value["causes"][0];
     assert_eq!(cause["cause"], "config/missing");
     assert_eq!(cause["object"], json!({"kind": "Secret", "namespace": "shop", "name": "db"}));

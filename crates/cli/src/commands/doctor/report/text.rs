@@ -126,7 +126,8 @@ fn write_list(out: &mut String, title: &str, lines: &[String], style: Style) {
     }
 }
 
-/// A text in lines of at most so many characters, broken at blanks; longer words stay whole. Blanks at the start stay.
+/// A text in lines of at most so many characters, broken at blanks; longer words stay whole. Blanks at the
+/// start stay.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let indent: String = text.chars().take_while(|c| *c == ' ').collect();
     let mut lines = Vec::new();
