@@ -47,14 +47,18 @@ pub fn run() -> anyhow::Result<()> {
 /// Line and fault of each comment that is too long or has a private word.
 fn in_text(text: &str) -> Vec<(usize, String)> {
     let mut faults = Vec::new();
+    let mut is_example = false;
     for (line, content) in (1..).zip(text.lines()) {
         let comment = content.trim_start();
-        if !comment.starts_with("//") {
+        if !["// ", "///", "//!"].iter().any(|start| comment.starts_with(start)) {
+            is_example = false;
             continue;
         }
+        is_example ^= comment.contains("```");
         let columns = content.chars().count();
         // What cannot be broken may be longer: an address, a row of a table, a quoted message.
-        if columns > COLUMNS && !comment.contains(['|', '`', '"']) && !comment.contains("://") {
+        if columns > COLUMNS && !is_example && !comment.contains(['|', '`', '"']) && !comment.contains("://")
+        {
             faults.push((line, format!("a comment of {columns} columns; {COLUMNS} fit on a screen")));
         }
         let lower = comment.to_lowercase();
@@ -75,6 +79,10 @@ mod tests {
         assert_eq!(in_text(&long).len(), 1);
         assert!(in_text(&format!("let a = \"{}\";", "x".repeat(200))).is_empty());
         assert!(in_text(&format!("// | {} |", "x".repeat(200))).is_empty(), "a row of a table");
+        assert!(
+            in_text(&format!("//! ```yaml\n//! {}\n//! ```", "word ".repeat(30))).is_empty(),
+            "an example"
+        );
         let faults = in_text("a\n    // It was tried in vain.\n");
         assert_eq!(faults[0].0, 2);
         assert!(faults[0].1.contains("without effect"), "{faults:?}");

@@ -64,8 +64,8 @@ struct ListArgs {
 
 /// Run an action on an object of an Application, or on several.
 ///
-/// What an action makes must be permitted by the Application's project. A change of a field that the sources set is
-/// a difference, and self-heal takes it back.
+/// What an action makes must be permitted by the Application's project. A change of a field that the sources
+/// set is a difference, and self-heal takes it back.
 ///
 /// Examples:
 ///   tiphys app actions run shop restart --kind Deployment --all
