@@ -85,7 +85,13 @@ pub(crate) fn explained(failure: &Failure) -> String {
     let says = |parts: &[&str]| parts.iter().any(|part| text.contains(part));
     let is_no_text = says(&["cannot unmarshal bool into", "cannot unmarshal number into"])
         && text.contains("of type string")
-        || text.contains("expected string, got &value.valueUnstructured{Value:");
+        || text.split_once("expected string, got &value.valueUnstructured{Value:").is_some_and(
+            |(_, value)| {
+                // A list or a map is no text in quotes either.
+                value.starts_with(|c: char| c.is_ascii_digit() || c == '-')
+                    || ["true", "false"].iter().any(|word| value.starts_with(word))
+            },
+        );
     let hint = if failure.code == Some(422) && says(&IMMUTABLE) {
         REPLACE_HINT
     } else if is_no_text {
@@ -140,6 +146,8 @@ mod tests {
         let read =
             explained(&failure(500, ".data.a: expected string, got &value.valueUnstructured{Value:true}"));
         assert!(read.ends_with("put the value in quotes"), "{read}");
+        let map = ".images[0]: expected string, got &value.valueUnstructured{Value:map[string]interface {}{}}";
+        assert_eq!(explained(&failure(500, map)), map, "no quotes make a text of a map");
     }
 
     #[test]
