@@ -6,7 +6,8 @@
 //!   is among them. With `creationPolicy: Merge` or `Orphan` the Secret has no owner reference, so that it
 //!   looks like an object of the Application that has left Git: it is pruned, again and again.
 //! - `creationPolicy: Merge` writes only into a Secret that is there, and nothing in the repository makes it.
-//! - Two ExternalSecrets have one target, two Certificates one Secret, or two controllers make it; only one may own it.
+//! - Two ExternalSecrets have one target, two Certificates one Secret, or two controllers make it; only one
+//!   may own it.
 //! - A chart or manifest renders the Secret, and a controller makes the same one: each overwrites the other.
 //!
 //! People see: a Secret that disappears within seconds, `secrets "argocd-secret" not found`, an
