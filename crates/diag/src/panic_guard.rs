@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn a_panic_becomes_an_error_that_names_what_and_where() {
         let error = catch_panic("the expression", || panic!("width {} is too large", 7)).unwrap_err();
-        assert!(error.reason.starts_with("width 7 is too large, at guard.rs:"), "{error:?}");
+        assert!(error.reason.starts_with("width 7 is too large, at panic_guard.rs:"), "{error:?}");
         assert!(error.to_string().starts_with("the expression cannot be evaluated"), "{error}");
         assert_eq!(catch_panic("the expression", || 1), Ok(1));
     }
