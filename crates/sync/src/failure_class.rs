@@ -146,7 +146,8 @@ mod tests {
         let read =
             explained(&failure(500, ".data.a: expected string, got &value.valueUnstructured{Value:true}"));
         assert!(read.ends_with("put the value in quotes"), "{read}");
-        let map = ".images[0]: expected string, got &value.valueUnstructured{Value:map[string]interface {}{}}";
+        let map =
+            ".images[0]: expected string, got &value.valueUnstructured{Value:map[string]interface {}{}}";
         assert_eq!(explained(&failure(500, map)), map, "no quotes make a text of a map");
     }
 
