@@ -164,7 +164,7 @@ fn run_one(repository: &Repository, at: usize, count: usize, options: &Options) 
         let has_effect = planted.expected.causes.is_empty() || has_effect(&case, &planted, &scored);
         outcome.table.add(&planted, &scored, has_effect);
         if !scored.is_first || !scored.false_roots.is_empty() || !has_effect {
-            outcome.misses.push(told(&name, &planted, &scored, &diagnosis, has_effect));
+            outcome.misses.push(describe_miss(&name, &planted, &scored, &diagnosis, has_effect));
             if let Some(folder) = &options.misses {
                 let saved = save(&folder.join(&name), &case, &planted, &scored, &diagnosis);
                 outcome.troubles.extend(saved.err().map(|error| format!("{name}: {error}")));
@@ -177,7 +177,7 @@ fn run_one(repository: &Repository, at: usize, count: usize, options: &Options) 
             outcome.thinned.add(&planted, &scored, true);
             if !scored.false_roots.is_empty() {
                 let name = format!("{name}-thin-{copy}");
-                outcome.misses.push(told(&name, &planted, &scored, &diagnosis, true));
+                outcome.misses.push(describe_miss(&name, &planted, &scored, &diagnosis, true));
                 if let Some(folder) = &options.misses {
                     let saved = save(&folder.join(&name), &thin, &planted, &scored, &diagnosis);
                     outcome.troubles.extend(saved.err().map(|error| format!("{name}: {error}")));
@@ -225,7 +225,13 @@ fn has_effect(case: &Case, planted: &Planted, score: &Score) -> bool {
     is_quiet || !score.is_silent || !red_objects(&case.objects).is_empty()
 }
 
-fn told(name: &str, planted: &Planted, score: &Score, diagnosis: &Diagnosis, has_effect: bool) -> String {
+fn describe_miss(
+    name: &str,
+    planted: &Planted,
+    score: &Score,
+    diagnosis: &Diagnosis,
+    has_effect: bool,
+) -> String {
     let mut text = format!(
         "{name}: {}, {}; expected {} at {}\n",
         planted.kind,
@@ -289,7 +295,7 @@ fn save(
         folder.join("miss.txt"),
         format!(
             "{}\n{}",
-            told("this", planted, score, diagnosis, true),
+            describe_miss("this", planted, score, diagnosis, true),
             serde_json::to_string_pretty(diagnosis)?
         ),
     )

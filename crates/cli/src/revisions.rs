@@ -115,7 +115,7 @@ pub enum SubjectKind {
 }
 
 impl Subject {
-    fn of(environment: &str, declared: DeclaredId) -> Self {
+    fn in_environment(environment: &str, declared: DeclaredId) -> Self {
         let kind = if declared.is_set { SubjectKind::ApplicationSet } else { SubjectKind::Application };
         Self { environment: environment.to_owned(), kind, id: declared.id }
     }
@@ -155,7 +155,7 @@ pub fn state_of(survey: &Survey, are_several: bool) -> State {
     let mut state = State::new();
     let bootstrap = Bootstrap::of(survey);
     let subject = |environment: &str, declared: DeclaredId| {
-        Subject::of(if are_several { environment } else { "" }, declared)
+        Subject::in_environment(if are_several { environment } else { "" }, declared)
     };
     for app in &survey.apps {
         let id = app.declared_id();
@@ -211,7 +211,7 @@ fn unit_state(survey: &Survey, unit: &Unit) -> Option<(Subject, Rendering)> {
         Outcome::Unseen(why) => Err(why.clone()),
         Outcome::Duplicate(_) => return None,
     };
-    let folder = if unit.path.is_empty() { "." } else { &unit.path };
+    let folder = tiphys_vfs::shown_path(&unit.path);
     let subject = Subject { environment: String::new(), kind, id: (String::new(), folder.to_owned()) };
     Some((subject, Rendering { own: None, objects, digest: String::new() }))
 }

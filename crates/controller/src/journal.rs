@@ -181,7 +181,7 @@ mod tests {
         Application::from_value(&object).unwrap()
     }
 
-    fn told(before: &Application, after: &Application) -> Vec<String> {
+    fn changes_between(before: &Application, after: &Application) -> Vec<String> {
         let all = entries(Some(before), after).into_iter();
         all.map(|entry| {
             format!("{}{}: {}", if entry.is_warning { "! " } else { "" }, entry.reason, entry.message)
@@ -203,24 +203,30 @@ mod tests {
             "OperationStarted: Initiated automated sync to 'abc'",
             "ResourceDeleted: Pruned ConfigMap shop/old",
         ];
-        assert_eq!(told(&idle, &running), expected);
-        assert_eq!(told(&running, &running), [""; 0]);
+        assert_eq!(changes_between(&idle, &running), expected);
+        assert_eq!(changes_between(&running, &running), [""; 0]);
         let done = app(json!({"sync": {"status": "Synced"}, "operationState": state("Succeeded", "")}));
         let expected = [
             "OperationCompleted: Sync operation to abc succeeded",
             "ResourceUpdated: Updated sync status: OutOfSync -> Synced",
         ];
-        assert_eq!(told(&running, &done), expected);
+        assert_eq!(changes_between(&running, &done), expected);
         let failed = app(json!({"sync": {"status": "OutOfSync"}, "operationState": state("Failed", "no")}));
-        assert_eq!(told(&running, &failed), ["! OperationCompleted: Sync operation to abc failed: no"]);
+        assert_eq!(
+            changes_between(&running, &failed),
+            ["! OperationCompleted: Sync operation to abc failed: no"]
+        );
     }
 
     #[test]
     fn a_rendering_that_fails_is_told_until_it_says_something_else() {
         let broken =
             |message: &str| app(json!({"conditions": [{"type": "ComparisonError", "message": message}]}));
-        assert_eq!(told(&app(json!({})), &broken("no chart")), ["! ComparisonError: no chart"]);
-        assert_eq!(told(&broken("no chart"), &broken("no chart")), [""; 0]);
-        assert_eq!(told(&broken("no chart"), &broken("no values")), ["! ComparisonError: no values"]);
+        assert_eq!(changes_between(&app(json!({})), &broken("no chart")), ["! ComparisonError: no chart"]);
+        assert_eq!(changes_between(&broken("no chart"), &broken("no chart")), [""; 0]);
+        assert_eq!(
+            changes_between(&broken("no chart"), &broken("no values")),
+            ["! ComparisonError: no values"]
+        );
     }
 }

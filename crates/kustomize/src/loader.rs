@@ -264,7 +264,7 @@ impl<'a> Loader<'a> {
         match step {
             GlobStep::Name(name) => Some(below(name)).filter(|path| self.exists(path)).into_iter().collect(),
             GlobStep::Pattern(regex) => {
-                let place = if folder.is_empty() { "." } else { folder };
+                let place = tiphys_vfs::shown_path(folder);
                 let entries = self.in_tree(place).and_then(|place| self.tree().read_dir(&place).ok());
                 let names = entries.unwrap_or_default().into_iter().map(|entry| entry.name);
                 names.filter(|name| regex.is_match(name)).map(|name| below(&name)).collect()

@@ -267,7 +267,7 @@ mod tests {
     use tiphys_health::Rules;
     use tiphys_value::json;
 
-    fn of(object: &Value) -> Option<Mechanism> {
+    fn from_object(object: &Value) -> Option<Mechanism> {
         let rules = Rules::new(Default::default(), Default::default());
         mechanism(object, &state_of(object, &rules))
     }
@@ -283,10 +283,11 @@ mod tests {
 
     #[test]
     fn pods_name_what_they_lack() {
-        let missing = of(&waiting("CreateContainerConfigError", "secret \"database\" not found")).unwrap();
+        let missing =
+            from_object(&waiting("CreateContainerConfigError", "secret \"database\" not found")).unwrap();
         assert_eq!(missing.id, Cause::ConfigMissing);
         assert_eq!(missing.objects, [ResourceKey::new("", "Secret", "shop", "database")]);
-        let pull = of(&waiting(
+        let pull = from_object(&waiting(
             "ImagePullBackOff",
             "Back-off pulling image \"a\": ErrImagePull: failed to authorize: 401 Unauthorized",
         ));
@@ -295,7 +296,7 @@ mod tests {
             json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False",
             "message": "0/3 nodes are available: 1 node(s) didn't have free ports for the requested pod ports, 2 node(s) didn't match Pod's node affinity/selector."}]}),
         );
-        assert_eq!(of(&refused).unwrap().id, Cause::ScheduleHostPort);
+        assert_eq!(from_object(&refused).unwrap().id, Cause::ScheduleHostPort);
     }
 
     #[test]
@@ -305,8 +306,8 @@ mod tests {
             "state": {"waiting": {"reason": "CrashLoopBackOff"}},
             "lastState": {"terminated": {"exitCode": 1, "message": message}}}]}))
         };
-        assert_eq!(of(&ended("unknown command \"x\" for \"y\"")).unwrap().id, Cause::RunCommand);
-        assert_eq!(of(&ended("something else")).unwrap().id, Cause::RunExits);
+        assert_eq!(from_object(&ended("unknown command \"x\" for \"y\"")).unwrap().id, Cause::RunCommand);
+        assert_eq!(from_object(&ended("something else")).unwrap().id, Cause::RunExits);
     }
 
     #[test]
@@ -325,6 +326,9 @@ mod tests {
 
     #[test]
     fn what_is_well_has_none() {
-        assert_eq!(of(&json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})), None);
+        assert_eq!(
+            from_object(&json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})),
+            None
+        );
     }
 }

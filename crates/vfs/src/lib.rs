@@ -23,7 +23,7 @@ pub use disk::{DiskTree, OnDisk};
 pub use error::{VfsError, VfsErrorKind};
 pub use listed_tree::{Contents, Entry, ListedTree};
 pub use memory::{InMemory, MemTree};
-pub use path::{base_name, is_below, join, normalize, parent, walk};
+pub use path::{base_name, is_below, join, normalize, parent, shown_path, walk};
 pub use subtree::SubTree;
 pub use write::write_file;
 

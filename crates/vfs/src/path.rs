@@ -36,6 +36,11 @@ pub fn parent(path: &str) -> Option<&str> {
     Some(path.rsplit_once('/').map_or("", |(folder, _)| folder))
 }
 
+/// A path for people: the root of a tree, which is the empty path, as `.`.
+pub fn shown_path(path: &str) -> &str {
+    if path.is_empty() { "." } else { path }
+}
+
 /// The last step of a path; empty for the root.
 pub fn base_name(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)

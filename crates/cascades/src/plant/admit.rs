@@ -13,14 +13,14 @@ pub(super) fn plant(scene: &Scene<'_>, found: &mut Vec<Planted>) {
             workload["spec"]["template"]["metadata"]["annotations"] = json!({"acme.example.com/rev": "2"});
         };
         let mut quota = Planted::new("admit: quota", place(workload), &["admit/quota"])
-            .at("ResourceQuota", namespace, "team")
-            .at("Namespace", "", namespace)
+            .with_object("ResourceQuota", namespace, "team")
+            .with_object("Namespace", "", namespace)
             .at_workload(workload)
             .restart(workload);
         quota.objects.push(by_hand("ResourceQuota", "v1", json!({"hard": {"pods": "0"}})));
         found.push(quota);
         let mut limits = Planted::new("admit: limit range", place(workload), &["admit/limit-range"])
-            .at("LimitRange", namespace, "team")
+            .with_object("LimitRange", namespace, "team")
             .at_workload(workload);
         limits.objects.push(by_hand(
             "LimitRange",
@@ -35,7 +35,7 @@ pub(super) fn plant(scene: &Scene<'_>, found: &mut Vec<Planted>) {
         let tree =
             touched(&|workload| workload["spec"]["template"]["spec"]["serviceAccountName"] = "runner".into());
         let planted = Planted::new("admit: no service account", place(workload), &["admit/service-account"])
-            .at("ServiceAccount", namespace, "runner")
+            .with_object("ServiceAccount", namespace, "runner")
             .at_workload(workload);
         found.extend(planted.edit(tree));
         let tree = touched(&|workload| {
@@ -48,7 +48,7 @@ pub(super) fn plant(scene: &Scene<'_>, found: &mut Vec<Planted>) {
             })
         });
         let planted = Planted::new("admit: pod security", place(workload), &["admit/pod-security"])
-            .at("Namespace", "", namespace)
+            .with_object("Namespace", "", namespace)
             .at_workload(workload);
         found.extend(planted.edit(tree));
         if workload.kind() == "Deployment" {
@@ -83,7 +83,7 @@ pub(super) fn at_applications(scene: &Scene<'_>, object: &Value, mut planted: Pl
     let label = object.label("app.kubernetes.io/instance");
     let name = id.and_then(|id| id.split(':').next()).or(label).unwrap_or_default();
     if let Some(app) = scene.all("Application").find(|app| app.name() == name) {
-        planted = planted.at("Application", app.namespace(), app.name());
+        planted = planted.with_object("Application", app.namespace(), app.name());
     }
     planted
 }

@@ -14,13 +14,13 @@ pub(super) fn plant(scene: &Scene<'_>, found: &mut Vec<Planted>) {
             });
             let what = if kind == "Secret" { "config: Secret missing" } else { "config: ConfigMap missing" };
             let planted = Planted::new(what, place(workload), &["config/missing"]);
-            found.extend(planted.at_workload(workload).at(kind, namespace, "features").edit(tree));
+            found.extend(planted.at_workload(workload).with_object(kind, namespace, "features").edit(tree));
         }
         let tree = scene.edited(workload, |workload| {
             mount(workload, json!({"name": "features", "secret": {"secretName": "features"}}));
         });
         let planted = Planted::new("config: mounted Secret missing", place(workload), &["config/missing"]);
-        found.extend(planted.at_workload(workload).at("Secret", namespace, "features").edit(tree));
+        found.extend(planted.at_workload(workload).with_object("Secret", namespace, "features").edit(tree));
     }
     keys(scene, found);
     addresses(scene, found);
@@ -37,7 +37,7 @@ fn keys(scene: &Scene<'_>, found: &mut Vec<Planted>) {
             });
             let planted = Planted::new("config: key missing", place(workload), &["config/key-missing"])
                 .at_workload(workload);
-            found.extend(planted.at("ConfigMap", map.namespace(), map.name()).edit(tree));
+            found.extend(planted.with_object("ConfigMap", map.namespace(), map.name()).edit(tree));
         }
     }
 }
@@ -72,8 +72,8 @@ fn addresses(scene: &Scene<'_>, found: &mut Vec<Planted>) {
             &["config/wrong-value", "service/missing"],
         )
         .at_workload(workload)
-        .at("ConfigMap", &need.namespace, &map)
-        .at("Service", &need.namespace, &format!("{}-primary", need.service))
+        .with_object("ConfigMap", &need.namespace, &map)
+        .with_object("Service", &need.namespace, &format!("{}-primary", need.service))
         .rules(json!({"containers": [{"pods": pods_of(workload), "exits": {"code": 1, "after": "5s"}}]}))
         .line(workload, line);
         found.extend(planted.edit(edited));
@@ -96,7 +96,7 @@ fn gone(scene: &Scene<'_>, found: &mut Vec<Planted>) {
             let Some(first) = users.first() else { continue };
             let tree = scene.repository.tree.without(kind, object.namespace(), object.name());
             let mut planted = Planted::new("config: left the repository", place(object), &["config/missing"])
-                .at(kind, object.namespace(), object.name());
+                .with_object(kind, object.namespace(), object.name());
             for user in &users {
                 planted = planted.at_workload(user);
             }

@@ -7,12 +7,12 @@ use super::{Planted, Scene, place};
 pub(super) fn plant(scene: &Scene<'_>, found: &mut Vec<Planted>) {
     for app in scene.declared("Application").filter(|app| app.at(&["spec", "source", "path"]).is_some()) {
         let planted = |kind, causes: &[&'static str]| {
-            Planted::new(kind, place(app), causes).at("Application", app.namespace(), app.name())
+            Planted::new(kind, place(app), causes).with_object("Application", app.namespace(), app.name())
         };
         let tree = scene.edited(app, |app| app["spec"]["source"]["path"] = "deploy/none".into());
         found.extend(planted("gitops: path absent", &["gitops/render"]).edit(tree));
         let tree = scene.edited(app, |app| app["spec"]["project"] = "payments".into());
-        let absent = planted("gitops: project absent", &["gitops/project"]).at(
+        let absent = planted("gitops: project absent", &["gitops/project"]).with_object(
             "AppProject",
             app.namespace(),
             "payments",
@@ -36,15 +36,15 @@ pub(super) fn plant(scene: &Scene<'_>, found: &mut Vec<Planted>) {
         let mut tree = scene.repository.tree.clone();
         tree.add(&file, json!({"apiVersion": "acme.example.com/v1", "kind": "Widget", "metadata": {"name": "one", "namespace": name}}));
         let planted = Planted::new("api: kind not installed", place(app), &["api/crd-missing"])
-            .at("Application", app.namespace(), app.name())
-            .at("Widget", name, "one")
-            .at("CustomResourceDefinition", "", "widgets.acme.example.com");
+            .with_object("Application", app.namespace(), app.name())
+            .with_object("Widget", name, "one")
+            .with_object("CustomResourceDefinition", "", "widgets.acme.example.com");
         found.extend(planted.edit(Some(tree)));
         let mut tree = scene.repository.tree.clone();
         tree.add(&file, json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "namespace": "elsewhere"}, "data": {}}));
         let planted = Planted::new("gitops: namespace absent", place(app), &["gitops/namespace"])
-            .at("Application", app.namespace(), app.name())
-            .at("Namespace", "", "elsewhere");
+            .with_object("Application", app.namespace(), app.name())
+            .with_object("Namespace", "", "elsewhere");
         found.extend(planted.edit(Some(tree)));
     }
     for job in
@@ -63,9 +63,9 @@ pub(super) fn plant(scene: &Scene<'_>, found: &mut Vec<Planted>) {
             "migrate: error: relation \"orders\" already exists in line 0: CREATE TABLE orders (id bigint)";
         let mut planted =
             Planted::new("gitops: hook fails", place(job), &["gitops/hook-failed", "run/exits"])
-                .at("Application", app.namespace(), app.name())
-                .at("Job", namespace, job.name())
-                .at("Pod", namespace, &format!("{}-*", job.name()));
+                .with_object("Application", app.namespace(), app.name())
+                .with_object("Job", namespace, job.name())
+                .with_object("Pod", namespace, &format!("{}-*", job.name()));
         planted.lines.push((namespace.to_owned(), job.name().to_owned(), line.to_owned()));
         let rules = json!({"containers": [{"pods": {"namespace": namespace, "name": format!("{}-*", job.name())}, "exits": {"code": 1, "after": "3s"}}]});
         found.extend(planted.rules(rules).edit(tree));

@@ -81,7 +81,7 @@ impl Planted {
         Self { kind, target: target.into(), expected, ..Self::default() }
     }
 
-    fn at(mut self, kind: &str, namespace: &str, name: &str) -> Self {
+    fn with_object(mut self, kind: &str, namespace: &str, name: &str) -> Self {
         self.expected.objects.push((kind.to_owned(), namespace.to_owned(), name.to_owned()));
         self
     }
@@ -96,11 +96,9 @@ impl Planted {
         if name == "coredns" {
             self.expected.also.push("dns/down");
         }
-        self.at(workload.kind(), namespace, name).at("ReplicaSet", namespace, &format!("{name}-*")).at(
-            "Pod",
-            namespace,
-            &format!("{name}-*"),
-        )
+        self.with_object(workload.kind(), namespace, name)
+            .with_object("ReplicaSet", namespace, &format!("{name}-*"))
+            .with_object("Pod", namespace, &format!("{name}-*"))
     }
 
     fn edit(mut self, tree: Option<Tree>) -> Option<Self> {

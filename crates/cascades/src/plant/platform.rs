@@ -8,7 +8,7 @@ pub(super) fn plant(scene: &Scene<'_>, found: &mut Vec<Planted>) {
     for node in scene.all("Node") {
         let planted = |kind, causes: &[&'static str], state: (&str, Value)| {
             let rule = json!({"nodes": [{"node": node.name(), state.0: state.1}]});
-            Planted::new(kind, place(node), causes).at("Node", "", node.name()).rules(rule)
+            Planted::new(kind, place(node), causes).with_object("Node", "", node.name()).rules(rule)
         };
         found.push(planted("node: lost", &["node/not-ready"], ("unreachable", json!({}))));
         let message = "container runtime is down, PLEG is not healthy: pleg was last seen active 3m12s ago; threshold is 3m0s";
@@ -48,7 +48,7 @@ fn dns(scene: &Scene<'_>, found: &mut Vec<Planted>) {
     let Some(server) = scene.declared("Deployment").find(|it| it.name() == "coredns") else { return };
     let cut = json!([{"to": {"service": {"namespace": "*", "name": "*"}}}]);
     let at = |kind, causes: &[&'static str]| {
-        let mut planted = Planted::new(kind, place(server), causes).at_workload(server).at(
+        let mut planted = Planted::new(kind, place(server), causes).at_workload(server).with_object(
             "Service",
             "kube-system",
             "kube-dns",
@@ -64,7 +64,7 @@ fn dns(scene: &Scene<'_>, found: &mut Vec<Planted>) {
     let tree = scene.repository.tree.edited("ConfigMap", "kube-system", "coredns", |map| {
         map["data"]["Corefile"] = ".:53 {\n    errors\n    health\n    ready\n    kubernetes cluster.local\n    forward\n    cache 30\n}\n".into();
     });
-    let planted = at("dns: Corefile", &["dns/config"]).at("ConfigMap", "kube-system", "coredns");
+    let planted = at("dns: Corefile", &["dns/config"]).with_object("ConfigMap", "kube-system", "coredns");
     found.extend(planted.rules(rules).line(server, line).restart(server).edit(tree));
     let rules = json!({"network": cut, "containers": [{"pods": pods_of(server), "exits": {"code": 137, "after": "20s", "reason": "OOMKilled"}}]});
     let tree = scene.edited(server, |server| {
@@ -94,8 +94,8 @@ fn webhooks(scene: &Scene<'_>, found: &mut Vec<Planted>) {
             |answer: Value| json!({"webhooks": [{"webhook": hook["webhooks"][0]["name"], "answer": answer}]});
         let at_hook = |kind, causes: &[&'static str]| {
             Planted::new(kind, place(hook), causes)
-                .at(hook.kind(), "", hook.name())
-                .at("Service", namespace, name)
+                .with_object(hook.kind(), "", hook.name())
+                .with_object("Service", namespace, name)
                 .restart(victim)
         };
         found.push(
@@ -124,7 +124,7 @@ fn webhooks(scene: &Scene<'_>, found: &mut Vec<Planted>) {
             service["spec"]["selector"] = json!({"app": "guard"})
         });
         let planted = Planted::new("webhook: selector", place(hook), &["service/selector"])
-            .at("Service", namespace, name);
+            .with_object("Service", namespace, name);
         found.extend(planted.restart(victim).edit(tree));
     }
 }
@@ -189,8 +189,8 @@ fn operators(scene: &Scene<'_>, found: &mut Vec<Planted>) {
                 _ => Value::Null,
             };
             let planted = Planted::new("operator: reference", place(workload), ids)
-                .at(kind, namespace, "token")
-                .at(absent, "", "absent");
+                .with_object(kind, namespace, "token")
+                .with_object(absent, "", "absent");
             found.extend(planted.rules(rules).edit(tree));
         }
     }

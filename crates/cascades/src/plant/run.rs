@@ -61,7 +61,7 @@ fn crash(scene: &Scene<'_>, workload: &Value, found: &mut Vec<Planted>) {
             .line(workload, line);
         // Credentials that are refused are those of a Secret, if the program has one.
         let planted = match kind {
-            "config: credentials" => planted.at("Secret", workload.namespace(), "*"),
+            "config: credentials" => planted.with_object("Secret", workload.namespace(), "*"),
             _ => planted,
         };
         found.extend(planted.edit(scene.edited(workload, touch)));
@@ -108,7 +108,7 @@ fn init(scene: &Scene<'_>, workload: &Value, found: &mut Vec<Planted>) {
     let rules = json!({"containers": [{"pods": pods_of(workload), "container": "wait", "exits": {"code": 0, "after": "100000s"}}]});
     let planted = Planted::new("run: init waits for nobody", place(workload), &["run/init-wait", "service/missing"])
         .at_workload(workload)
-        .at("Service", workload.namespace(), "rabbit")
+        .with_object("Service", workload.namespace(), "rabbit")
         .rules(rules)
         .line(workload, "waiting for rabbit:5672\nnc: bad address 'rabbit'\nwaiting for rabbit:5672\nnc: bad address 'rabbit'");
     found.extend(planted.edit(tree));

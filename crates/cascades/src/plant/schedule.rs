@@ -35,9 +35,9 @@ pub(super) fn plant(scene: &Scene<'_>, found: &mut Vec<Planted>) {
         }
         let name = format!("{}-v2", workload.name());
         let planted = Planted::new("volume: no class", place(workload), &["volume/no-class"])
-            .at("StorageClass", "", "fast-ssd")
-            .at("PersistentVolumeClaim", workload.namespace(), &format!("data-{name}-0"))
-            .at("StatefulSet", workload.namespace(), &name);
+            .with_object("StorageClass", "", "fast-ssd")
+            .with_object("PersistentVolumeClaim", workload.namespace(), &format!("data-{name}-0"))
+            .with_object("StatefulSet", workload.namespace(), &name);
         found.extend(planted.edit(scene.edited(workload, class)));
     }
     for workload in scene.programs().filter(|workload| workload.kind() == "Deployment") {
@@ -45,7 +45,7 @@ pub(super) fn plant(scene: &Scene<'_>, found: &mut Vec<Planted>) {
             mount(workload, json!({"name": "cache", "persistentVolumeClaim": {"claimName": "cache-data"}}));
         });
         let planted = Planted::new("volume: no claim", place(workload), &["volume/claim-missing"])
-            .at("PersistentVolumeClaim", workload.namespace(), "cache-data")
+            .with_object("PersistentVolumeClaim", workload.namespace(), "cache-data")
             .at_workload(workload);
         found.extend(planted.edit(tree));
     }

@@ -12,7 +12,11 @@ pub(super) fn plant(scene: &Scene<'_>, found: &mut Vec<Planted>) {
         };
         let Some(service) = find("Service", &need.service) else { continue };
         let planted = |kind, causes: &[&'static str]| {
-            Planted::new(kind, place(service), causes).at("Service", service.namespace(), service.name())
+            Planted::new(kind, place(service), causes).with_object(
+                "Service",
+                service.namespace(),
+                service.name(),
+            )
         };
         let tree = scene.edited(service, |service| {
             service["spec"]["selector"] = json!({"app": format!("{}-svc", need.service)})
@@ -66,7 +70,7 @@ fn policies(scene: &Scene<'_>, need: &Need, backend: &Value, found: &mut Vec<Pla
         ),
     );
     let mut ingress = Planted::new("net: policy ingress", place(backend), &["net/policy-ingress"])
-        .at("NetworkPolicy", &need.namespace, "restrict")
+        .with_object("NetworkPolicy", &need.namespace, "restrict")
         .rules(cut(json!({})));
     ingress.unreached.insert(need.service.clone(), "i/o timeout".to_owned());
     found.extend(ingress.edit(Some(tree)));
@@ -76,7 +80,7 @@ fn policies(scene: &Scene<'_>, need: &Need, backend: &Value, found: &mut Vec<Pla
         "egress": [{"to": [{"namespaceSelector": {}}], "ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}]})));
     let pods = json!({"namespace": need.namespace, "name": format!("{}-*", need.workload)});
     let mut egress = Planted::new("net: policy egress", place(backend), &["net/policy-egress"])
-        .at("NetworkPolicy", &need.namespace, "egress")
+        .with_object("NetworkPolicy", &need.namespace, "egress")
         .rules(cut(pods.clone()));
     egress.unreached.insert(need.service.clone(), "i/o timeout".to_owned());
     found.extend(egress.edit(Some(tree)));
@@ -91,7 +95,7 @@ fn policies(scene: &Scene<'_>, need: &Need, backend: &Value, found: &mut Vec<Pla
         ),
     );
     let mut dns = Planted::new("net: policy dns", place(backend), &["net/policy-dns"])
-        .at("NetworkPolicy", &need.namespace, "egress")
+        .with_object("NetworkPolicy", &need.namespace, "egress")
         .rules(cut(pods));
     dns.unreached.insert(need.service.clone(), "lookup: i/o timeout".to_owned());
     found.extend(dns.edit(Some(tree)));
@@ -115,7 +119,7 @@ fn api_server(scene: &Scene<'_>, need: &Need, found: &mut Vec<Planted>) {
     );
     let pods = json!({"namespace": need.namespace, "name": format!("{}-*", need.workload)});
     let mut planted = Planted::new("net: policy api server", place(workload), &["net/policy-api-server"])
-        .at("NetworkPolicy", &need.namespace, "egress")
+        .with_object("NetworkPolicy", &need.namespace, "egress")
         .rules(json!({"network": [{"from": pods, "to": {"kubernetes": {}}}]}))
         .restart(workload);
     planted.unreached.insert(String::new(), "i/o timeout".to_owned());
@@ -132,8 +136,8 @@ fn api_server(scene: &Scene<'_>, need: &Need, found: &mut Vec<Planted>) {
         "E0105 09:10:11.123456       1 reflector.go:147] pkg/mod/k8s.io/client-go@v0.29.0/tools/cache/reflector.go:229: Failed to watch *v1.Pod: failed to list *v1.Pod: pods is forbidden: User \"{user}\" cannot list resource \"pods\" in API group \"\" at the cluster scope\nError: timed out waiting for caches to sync"
     );
     let planted = Planted::new("api: role lacks a verb", place(workload), &["api/rbac"])
-        .at("ClusterRole", "", &role)
-        .at("ClusterRoleBinding", "", &role)
+        .with_object("ClusterRole", "", &role)
+        .with_object("ClusterRoleBinding", "", &role)
         .rules(
             json!({"containers": [{"pods": super::pods_of(workload), "exits": {"code": 1, "after": "20s"}}]}),
         )

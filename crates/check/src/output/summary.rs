@@ -145,7 +145,7 @@ fn innermost(why: &str) -> String {
 }
 
 fn unit_title(unit: &Unit) -> String {
-    let place = if unit.path.is_empty() { "." } else { &unit.path };
+    let place = tiphys_vfs::shown_path(&unit.path);
     match unit.kind {
         UnitKind::Chart => format!("the chart {place}"),
         UnitKind::Kustomization => format!("the kustomization {place}"),

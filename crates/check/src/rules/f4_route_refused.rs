@@ -19,10 +19,8 @@
 //! ## When to suppress
 //! Where the Gateway, its listeners or the grant are made outside of the repository.
 
-use std::sync::Arc;
-
 use tiphys_diag::Severity;
-use tiphys_graph::Object;
+use tiphys_graph::{Object, tools::Action};
 use tiphys_schema::LabelSelector;
 use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value, json};
 
@@ -150,10 +148,12 @@ fn istio(context: &Context<'_>, cluster: &Cluster<'_>, route: &Object, once: &mu
         };
         let (namespace, name) = named.split_once('/').unwrap_or((&route.key.namespace, named));
         let is_there = all.iter().any(|it| it.key.namespace == namespace && it.key.name == name);
-        let may_be_there = cluster.is_partly_hidden(namespace)
-            || cluster.may_be_made(namespace, name)
-            || is_made_by_script(context, name);
-        if is_there || all.is_empty() || name.contains('.') || may_be_there {
+        let may_be_there = || {
+            cluster.is_partly_hidden(namespace)
+                || cluster.may_be_made(namespace, name)
+                || is_made_by_tool(context, ISTIO, name)
+        };
+        if is_there || all.is_empty() || name.contains('.') || may_be_there() {
             continue;
         }
         let nearest = nearest_name::nearest(name, all.iter().map(|it| it.key.name.as_str()));
@@ -171,25 +171,11 @@ fn istio(context: &Context<'_>, cluster: &Cluster<'_>, route: &Object, once: &mu
     }
 }
 
-/// Whether a script, a playbook or a pipeline of the repository holds the manifest of a Gateway of this name,
-/// as one does that hands it to `kubectl apply -f -`.
-fn is_made_by_script(context: &Context<'_>, name: &str) -> bool {
-    const ENDINGS: [&str; 8] = [".sh", ".bash", ".yml", ".yaml", ".j2", ".tf", ".tpl", "Makefile"];
-    let files = &context.survey.files;
-    let names = |line: &str| {
-        let value = line.trim().strip_prefix("name:").map(str::trim);
-        value.is_some_and(|value| value.trim_matches(['"', '\'']) == name)
-    };
-    let holds = |path: &Arc<str>| {
-        let Some(text) = files.text(path).filter(|text| text.contains("kind: Gateway")) else { return false };
-        // A manifest by itself is an object of the survey; here it stands within something else.
-        let lines: Vec<&str> = text.lines().collect();
-        let begins = |at: &usize| lines[*at].trim() == "kind: Gateway";
-        let is_script = !path.ends_with(".yaml") && !path.ends_with(".yml") || text.contains("kubectl");
-        is_script
-            && (0..lines.len()).filter(begins).any(|at| lines[at..].iter().take(8).any(|line| names(line)))
-    };
-    files.ending(&ENDINGS).any(holds)
+/// Whether a script, a playbook or a pipeline of the repository applies a Gateway of this name.
+fn is_made_by_tool(context: &Context<'_>, group: &str, name: &str) -> bool {
+    let is_it = |key: &ResourceKey| key.group == group && key.kind == "Gateway" && key.name == name;
+    let mut writers = context.survey.tools().writers.iter().filter(|it| it.action == Action::Apply);
+    writers.any(|writer| writer.objects().iter().any(is_it))
 }
 
 fn missing(
@@ -209,10 +195,11 @@ fn missing(
             return None;
         }
     }
-    let may_be_there = cluster.is_partly_hidden(namespace)
+    if others.is_empty()
+        || cluster.is_partly_hidden(namespace)
         || cluster.may_be_made(namespace, name)
-        || is_made_by_script(context, name);
-    if others.is_empty() || may_be_there {
+        || is_made_by_tool(context, GROUP, name)
+    {
         return None;
     }
     let elsewhere = others.iter().find(|it| it.key.name == name);

@@ -39,7 +39,7 @@ fn closed(project: &AppProject, app: &Application, now: Timestamp) -> Option<Str
         Ok(true) => None,
         Ok(false) => {
             let shown: Vec<String> =
-                windows.iter().filter(|window| window.concerns(app)).map(shown).collect();
+                windows.iter().filter(|window| window.concerns(app)).map(window_summary).collect();
             Some(format!(
                 "the sync windows of project {name} are closed ({}); with manualSync: true they let people pass",
                 shown.join("; ")
@@ -49,7 +49,7 @@ fn closed(project: &AppProject, app: &Application, now: Timestamp) -> Option<Str
     }
 }
 
-fn shown(window: &SyncWindow) -> String {
+fn window_summary(window: &SyncWindow) -> String {
     let zone = if window.time_zone.is_empty() { "UTC" } else { &window.time_zone };
     let note = if window.has_unknown_zone() { ", which nobody knows: UTC is taken" } else { "" };
     format!("{} {:?} for {} in {zone}{note}", window.kind, window.schedule, window.duration)

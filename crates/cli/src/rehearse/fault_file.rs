@@ -45,11 +45,11 @@ fn parse(text: &str) -> anyhow::Result<Vec<Timed>> {
     items
         .into_iter()
         .enumerate()
-        .map(|(at, item)| one(item).with_context(|| format!("entry {}", at + 1)))
+        .map(|(at, item)| fault_from_item(item).with_context(|| format!("entry {}", at + 1)))
         .collect()
 }
 
-fn one(item: Value) -> anyhow::Result<Timed> {
+fn fault_from_item(item: Value) -> anyhow::Result<Timed> {
     let read = |text: &str| Timed::parse(text, duration::parse).map_err(anyhow::Error::msg);
     let parts = match item {
         Value::String(text) => return read(&text),

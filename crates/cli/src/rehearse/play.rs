@@ -77,7 +77,7 @@ pub struct Played {
 
 /// What of the world a repository tells.
 #[derive(Default)]
-pub struct Known {
+pub struct WorldKnowledge {
     /// Registries, and what network policies cut off, as rules.
     pub rules: Behaviours,
     /// What network policies cut off, as causes.
@@ -86,7 +86,7 @@ pub struct Known {
     cut: Behaviours,
 }
 
-impl Known {
+impl WorldKnowledge {
     /// What a repository tells.
     pub fn from_plan(plan: &Plan, rules: Rules) -> Self {
         let cut = network_rules::cut_off(plan);
@@ -103,7 +103,7 @@ impl Known {
 /// The cluster cannot be set up.
 pub async fn bring_up(
     plan: &Plan,
-    known: &Known,
+    known: &WorldKnowledge,
     rules: Rules,
     faults: Vec<Timed>,
 ) -> anyhow::Result<Played> {
@@ -161,8 +161,8 @@ async fn add_beside(
 /// The cluster cannot be set up.
 pub async fn go_on(
     before: &Played,
-    was: Option<(&Plan, &Known)>,
-    (plan, known): (&Plan, &Known),
+    was: Option<(&Plan, &WorldKnowledge)>,
+    (plan, known): (&Plan, &WorldKnowledge),
     rules: Rules,
     faults: Vec<Timed>,
 ) -> anyhow::Result<Played> {
@@ -256,7 +256,12 @@ async fn play(
 ///
 /// # Errors
 /// The cluster cannot be set up.
-pub async fn stand_still(saved: &Found, plan: &Plan, known: &Known, rules: Rules) -> anyhow::Result<Played> {
+pub async fn stand_still(
+    saved: &Found,
+    plan: &Plan,
+    known: &WorldKnowledge,
+    rules: Rules,
+) -> anyhow::Result<Played> {
     let observed = found::observed(&saved.objects);
     let world = tiphys_world::Settings {
         pod_start: POD_START,

@@ -12,7 +12,7 @@ use tiphys_source::RepoId;
 use super::{
     args::Args,
     found::Found,
-    play::{Known, Played, Rules, bring_up, go_on, stand_still},
+    play::{Played, Rules, WorldKnowledge, bring_up, go_on, stand_still},
 };
 use crate::{
     exit::WrongUse,
@@ -24,7 +24,7 @@ enum Base {
     /// Nothing: what is played is brought up.
     Empty,
     /// Another state of the repository, which is brought up first, and what it tells of the world.
-    Plan(Box<(Plan, Known)>),
+    Plan(Box<(Plan, WorldKnowledge)>),
     /// A cluster as it was found.
     Found(Found),
 }
@@ -35,7 +35,7 @@ pub struct Subject {
     /// The state that is played in the end.
     pub plan: Plan,
     /// What it tells of the world.
-    pub known: Known,
+    pub known: WorldKnowledge,
     /// What the two states are called.
     pub names: (String, String),
 }
@@ -59,7 +59,7 @@ impl Subject {
         let present = if Path::new(&args.place).exists() { "the files as they are" } else { "HEAD" };
         let Some(range) = &args.diff else {
             let plan = bounded(prepare(&request)?)?;
-            let known = Known::from_plan(&plan, rules);
+            let known = WorldKnowledge::from_plan(&plan, rules);
             let Some(dump) = &args.from else {
                 return Ok(Self { base: Base::Empty, plan, known, names: Default::default() });
             };
@@ -72,8 +72,8 @@ impl Subject {
         let before = bounded(prepare(&Request { revision: Some(&base), ..request })?)?;
         let plan = bounded(prepare(&Request { revision: range.new.as_deref(), ..request })?)?;
         let head = range.new.clone().unwrap_or_else(|| present.to_owned());
-        let known = Known::from_plan(&plan, rules);
-        let before_known = Known::from_plan(&before, rules);
+        let known = WorldKnowledge::from_plan(&plan, rules);
+        let before_known = WorldKnowledge::from_plan(&before, rules);
         Ok(Self { base: Base::Plan(Box::new((before, before_known))), plan, known, names: (base, head) })
     }
 
@@ -82,7 +82,7 @@ impl Subject {
         self.before_with_known().map(|(plan, _)| plan)
     }
 
-    fn before_with_known(&self) -> Option<(&Plan, &Known)> {
+    fn before_with_known(&self) -> Option<(&Plan, &WorldKnowledge)> {
         match &self.base {
             Base::Plan(before) => Some((&before.0, &before.1)),
             Base::Empty | Base::Found(_) => None,

@@ -178,7 +178,7 @@ impl Repository {
     /// What stands in its files. Addresses that these, and what is declared elsewhere, show to mean it do so
     /// from then on; what is to be told of that is returned too.
     pub fn declarations(&self, elsewhere: &[Value]) -> (Declarations, Option<String>) {
-        let declarations = Declarations::of(self.tree.clone(), &self.folder);
+        let declarations = Declarations::read(self.tree.clone(), &self.folder);
         let adoption = declarations.adoption(elsewhere, &|url| self.repositories.is_own_address(url));
         adoption.addresses.iter().for_each(|url| self.repositories.add_address(url));
         (declarations, adoption.notice.map(|notice| notice.to_string()))
@@ -261,7 +261,7 @@ fn working_tree_of(folder: &Path) -> anyhow::Result<(Arc<WorkingTree>, String, K
     let Some(git_root) = WorkingTree::git_root(folder).filter(|root| root != folder) else { return inner() };
     let outer = Arc::new(WorkingTree::open(&git_root)?);
     let below = folder.strip_prefix(&git_root).ok().and_then(Path::to_str).unwrap_or_default().to_owned();
-    let declarations = Declarations::of(outer.tree(), &below);
+    let declarations = Declarations::read(outer.tree(), &below);
     let outside = declarations.named_in(outer.tree().as_ref());
     let inside = declarations.named_in(WorkingTree::open(folder)?.tree().as_ref());
     let remotes: Vec<_> = outer.remotes().iter().filter_map(|url| RepoId::parse(url)).collect();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiphys_graph::{Outcome, Survey, Unit, UnitKind};
-use tiphys_vfs::{base_name, parent};
+use tiphys_vfs::{base_name, parent, shown_path};
 
 /// Other engines whose objects somebody may take for Applications: a mark of their files, and what they are
 /// called.
@@ -79,7 +79,7 @@ pub(super) fn unrenderable(survey: &Survey) -> Vec<String> {
             };
             Some(format!(
                 "the chart {} declares Applications, and does not render with its own values alone: {why}",
-                shown(&unit.path)
+                shown_path(&unit.path)
             ))
         })
         .collect()
@@ -103,12 +103,8 @@ fn wants_values(survey: &Survey, chart: &str) -> String {
     format!(
         "the chart {} declares Applications, and renders none with its own values alone{others}; an Application that \
          names its values is what `tiphys` runs",
-        shown(chart)
+        shown_path(chart)
     )
-}
-
-fn shown(folder: &str) -> &str {
-    if folder.is_empty() { "." } else { folder }
 }
 
 /// What could not be had, which may declare Applications: told where nothing else does.

@@ -32,7 +32,7 @@ pub struct ByHand {
 
 impl ByHand {
     /// One that stands in a file.
-    pub fn of(declared: &RenderedObject) -> Self {
+    pub fn from_declared(declared: &RenderedObject) -> Self {
         let Location { file, line, .. } = &declared.location;
         let place = if *line == 0 { file.to_string() } else { format!("{file}:{line}") };
         Self { place, file: file.to_string(), object: declared.value.clone() }

@@ -484,7 +484,7 @@ impl Session<'_> {
         if environment.is_none() && self.survey.choices.len() > 1 || self.survey.no_environment.is_some() {
             return Ok(());
         }
-        let Start { roots, projects, argo_settings, .. } = Start::of(&self.survey, &self.declared);
+        let Start { roots, projects, argo_settings, .. } = Start::from_survey(&self.survey, &self.declared);
         let had = self.argo_settings.take().filter(|_| !brings_settings(&self.survey));
         self.argo_settings = argo_settings.or(had.map(bootstrap::without_settings));
         let install = bootstrap::Install {

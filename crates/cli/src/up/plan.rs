@@ -81,7 +81,7 @@ pub struct Start {
 
 impl Start {
     /// What a repository wants, beside clusters that it does not declare.
-    pub fn of(survey: &Survey, clusters: &[ClusterInfo]) -> Self {
+    pub fn from_survey(survey: &Survey, clusters: &[ClusterInfo]) -> Self {
         let bootstrap = Bootstrap::of(survey);
         let mut start = Self {
             argo_settings: bootstrap.settings(),
@@ -90,13 +90,13 @@ impl Start {
         };
         let mut seen: BTreeMap<DeclaredId, ByHand> = BTreeMap::new();
         for root in bootstrap.roots() {
-            let own = ByHand::of(&root.declared);
+            let own = ByHand::from_declared(&root.declared);
             match seen.entry(DeclaredId::of(&own.object)) {
                 Entry::Occupied(first) => start.clashes.push(clash(first.get(), &own)),
                 Entry::Vacant(entry) => start.roots.push(entry.insert(own).clone()),
             }
         }
-        start.projects = bootstrap.by_hand().iter().map(|it| ByHand::of(it)).collect();
+        start.projects = bootstrap.by_hand().iter().map(|it| ByHand::from_declared(it)).collect();
         start.projects.extend(clusters.iter().map(bootstrap::cluster_secret));
         let open = |name: &String| ByHand {
             place: "AppProject".to_owned(),
@@ -183,7 +183,7 @@ pub fn prepare(request: &Request<'_>) -> anyhow::Result<Plan> {
     if request.environment.is_none() && survey.choices.len() > 1 {
         return Err(WrongUse(ask(&survey)).into());
     }
-    let by_hand = Start::of(&survey, &clusters);
+    let by_hand = Start::from_survey(&survey, &clusters);
     let mut notices = repository::notices(&survey);
     notices.extend(by_hand.clashes.iter().cloned());
     notices.extend(repository::faults(&survey));

@@ -113,7 +113,7 @@ fn sorted(input: &Input<'_>, files: &Files, manifests: &Manifests) -> Sorted {
     }
     let patches = units::patches(files);
     let declared = declared.filter(|it| !patches.contains(it.location.file.as_ref()));
-    Sorted::of(declared.collect(), input.folder)
+    Sorted::among(declared.collect(), input.folder)
 }
 
 /// Whether a rendering has a declaration of a file.

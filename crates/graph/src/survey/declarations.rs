@@ -28,7 +28,7 @@ pub struct Declarations {
 
 impl Declarations {
     /// Reads the files of a folder of a tree.
-    pub fn of(tree: Arc<dyn FileTree>, folder: &str) -> Self {
+    pub fn read(tree: Arc<dyn FileTree>, folder: &str) -> Self {
         Self::knowing(tree, folder, Texts::new(), &HashMap::new())
     }
 

@@ -32,7 +32,7 @@ impl Reading {
     }
 
     /// The same of another state of the repository.
-    fn of(&self, tree: Arc<dyn FileTree>) -> Self {
+    fn in_tree(&self, tree: Arc<dyn FileTree>) -> Self {
         Self { tree, read: self.read.clone(), touched: self.touched.clone() }
     }
 
@@ -185,7 +185,7 @@ impl Sources for Here<'_> {
         }
         let source = self.note(|| url.to_owned(), self.input.sources.repository(url, revision))?;
         match is_given {
-            true => Ok(SourceTree { tree: Arc::new(self.reading.of(source.tree)), ..source }),
+            true => Ok(SourceTree { tree: Arc::new(self.reading.in_tree(source.tree)), ..source }),
             false => Ok(source),
         }
     }

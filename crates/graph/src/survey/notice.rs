@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use tiphys_vfs::shown_path;
+
 use super::UnitKind;
 
 /// Of one folder, so many names are told.
@@ -76,11 +78,6 @@ impl Notice {
     }
 }
 
-/// The folder of a chart or kustomization as people name it.
-fn shown(folder: &str) -> &str {
-    if folder.is_empty() { "." } else { folder }
-}
-
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -92,7 +89,7 @@ impl fmt::Display for Notice {
                 )
             }
             Self::OnlyUnits(units) => {
-                let units: Vec<&str> = units.iter().map(|unit| shown(unit)).collect();
+                let units: Vec<&str> = units.iter().map(|unit| shown_path(unit)).collect();
                 write!(
                     f,
                     "no file declares an Application; they are taken from what {} renders to as it stands",
@@ -102,12 +99,12 @@ impl fmt::Display for Notice {
             Self::Chart(chart) => write!(
                 f,
                 "no Application renders the chart {}; those that it declares are taken from what it renders to as it stands",
-                shown(chart)
+                shown_path(chart)
             ),
             Self::Partly { folder, why } => write!(
                 f,
                 "the kustomization {} cannot be rendered, so its Applications are taken from what of it is here: {why}",
-                shown(folder)
+                shown_path(folder)
             ),
             Self::PutAway { folder, names } => {
                 let told = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
@@ -127,7 +124,7 @@ impl fmt::Display for Notice {
                 write!(
                     f,
                     "the {what} {} renders {kind} {name:?} as it stands, which is no name that a cluster takes: it is left out",
-                    shown(folder)
+                    shown_path(folder)
                 )
             }
         }

@@ -205,7 +205,7 @@ fn local_dependencies(content: &Value, folder: &str) -> Vec<String> {
 
 /// An Application that renders a chart or kustomization as it stands.
 pub fn application(place: &UnitFolder) -> Value {
-    let path = if place.folder.is_empty() { "." } else { &place.folder };
+    let path = tiphys_vfs::shown_path(&place.folder);
     let name = [&place.name, base_name(&place.folder)].into_iter().find(|name| is_release_name(name));
     let namespace = if place.kind == UnitKind::Chart { DEFAULT_NAMESPACE } else { "" };
     let mut source = json!({"repoURL": THIS_REPOSITORY, "path": path});

@@ -27,14 +27,14 @@ impl Sorted {
 
     /// Sorts what the files of a folder declare. What lies above the folder does not count; what is put away,
     /// or a template, is used if there is nothing else.
-    pub fn of(declared: Vec<RenderedObject>, folder: &str) -> Self {
+    pub fn among(declared: Vec<RenderedObject>, folder: &str) -> Self {
         let named = declared.into_iter().filter(|it| !is_unnamed(&it.value));
         let (templates, declared): (Vec<_>, Vec<_>) = named.partition(|it| is_template(&it.value));
         if declared.is_empty() {
             // The API server says what is wrong with them.
             return Self::all(templates);
         }
-        let templates = templates.iter().map(told).collect();
+        let templates = templates.iter().map(template_notice).collect();
         let (aside, used): (Vec<_>, Vec<_>) =
             declared.into_iter().partition(|it| folder_aside(&it.location.file, folder).is_some());
         if used.is_empty() {
@@ -96,7 +96,7 @@ fn is_open(text: &str) -> bool {
     ["${", "{{", "<"].iter().any(|mark| text.contains(mark))
 }
 
-fn told(declared: &RenderedObject) -> Notice {
+fn template_notice(declared: &RenderedObject) -> Notice {
     let location = &declared.location;
     Notice::Template {
         place: format!("{}:{}", location.file, location.line),

@@ -63,7 +63,7 @@ impl Declarations {
         // What is missing, or made by an operator, is named by what breaks without it.
         let broken = root.consequences.iter().flat_map(|it| makers(&it.object));
         let (object, declared, by) = at_fault.into_iter().chain(broken).find_map(|object| {
-            let mark = live.get(&object).and_then(|live| Mark::of(live));
+            let mark = live.get(&object).and_then(|live| Mark::from_live(live));
             let declared = self.declared(&object, mark.as_ref())?;
             let by = mark.map_or_else(|| self.owner(declared), |mark| mark.to_string());
             Some((object, declared, by))
@@ -183,7 +183,7 @@ impl std::fmt::Display for Mark {
 }
 
 impl Mark {
-    fn of(live: &Value) -> Option<Self> {
+    fn from_live(live: &Value) -> Option<Self> {
         let new = |kind, name: &str| Some(Self { kind, name: name.to_owned() });
         let tracked = live.annotation(names::TRACKING_ID).and_then(TrackingId::parse);
         if let Some(tracked) = tracked {
@@ -222,7 +222,8 @@ mod tests {
 
     #[test]
     fn marks_of_deliverers() {
-        let mark = |metadata: Value| Mark::of(&json!({"metadata": metadata})).map(|mark| mark.to_string());
+        let mark =
+            |metadata: Value| Mark::from_live(&json!({"metadata": metadata})).map(|mark| mark.to_string());
         let tracked =
             json!({"annotations": {"argocd.argoproj.io/tracking-id": "shop:apps/Deployment:shop/web"}});
         assert_eq!(mark(tracked).as_deref(), Some("Application shop"));

@@ -20,19 +20,19 @@ pub fn write(causes: &[Cause], body: &mut String) {
     }
     let _ = writeln!(body, "<section aria-labelledby=\"why\">\n<h2 id=\"why\">Why</h2>");
     for (at, cause) in causes.iter().enumerate().take(SHOWN) {
-        one(at, cause, body);
+        write_cause(at, cause, body);
     }
     if causes.len() > SHOWN {
         let _ = writeln!(body, "<details><summary>{} causes more</summary>", causes.len() - SHOWN);
         for (at, cause) in causes.iter().enumerate().skip(SHOWN) {
-            one(at, cause, body);
+            write_cause(at, cause, body);
         }
         body.push_str("</details>\n");
     }
     body.push_str("</section>\n");
 }
 
-fn one(at: usize, cause: &Cause, body: &mut String) {
+fn write_cause(at: usize, cause: &Cause, body: &mut String) {
     let _ = writeln!(
         body,
         "<article class=\"cause\" id=\"cause-{at}\">\n<p class=\"kind\"><span class=\"number\">{}</span>",

@@ -21,7 +21,7 @@ use tiphys_stage::{
 use tiphys_value::{ObjectExt, ResourceKey, Value, json};
 use tiphys_world::behaviour::Pods;
 
-use super::story_locations;
+use super::{story_locations, text::object_name};
 use crate::up::plan::Plan;
 
 /// Pods of which the repository says that the network keeps something from them.
@@ -71,7 +71,7 @@ fn gone_network(moments: &[Moment]) -> Option<Repair> {
     let gone = moments.iter().find(|moment| {
         moment.from_git && moment.what == What::Deleted && moment.object.kind == "DaemonSet"
     })?;
-    let text = format!("bring back {}: it is the network of pods", shown(&gone.object));
+    let text = format!("bring back {}: it is the network of pods", object_name(&gone.object));
     Some(Repair { text, ..Repair::default() })
 }
 
@@ -176,11 +176,6 @@ fn with_option(object: &Value, option: &str) -> Value {
     let all: Vec<&str> =
         options.split(',').map(str::trim).filter(|it| !it.is_empty()).chain([option]).collect();
     json!({"metadata": {"annotations": {"argocd.argoproj.io/sync-options": all.join(",")}}})
-}
-
-/// `Kind namespace/name`.
-fn shown(key: &ResourceKey) -> String {
-    super::text::object_name(key)
 }
 
 /// `--namespace NAMESPACE`, or nothing for what has none.

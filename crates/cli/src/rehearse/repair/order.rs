@@ -7,7 +7,7 @@ use tiphys_stage::{
 };
 use tiphys_value::{ObjectExt, ResourceKey, Value, json};
 
-use super::{Ground, shown, yaml};
+use super::{Ground, object_name, yaml};
 
 const WAVE: &str = "argocd.argoproj.io/sync-wave";
 /// Where Argo CD's settings are, and the one that says how objects are marked.
@@ -66,7 +66,7 @@ impl Ground<'_> {
         }
         let wave = tiphys_model::hook::wave(needing).min(0) - 1;
         Some(Repair {
-            text: format!("sync Application {} first: it brings {}", key.name, shown(needed)),
+            text: format!("sync Application {} first: it brings {}", key.name, object_name(needed)),
             patch: yaml(&json!({"metadata": {"annotations": {WAVE: wave.to_string()}}})),
             place: self.place(&key),
             ..Repair::default()
@@ -98,7 +98,7 @@ impl Ground<'_> {
         Some(Repair {
             text: format!(
                 "leave {} to one of the Applications {} and {}, or give it another name in one",
-                shown(&object),
+                object_name(&object),
                 key.name,
                 other.name()
             ),

@@ -11,7 +11,7 @@ use tiphys_stage::{
 use tiphys_value::{ObjectExt, ResourceKey, Value, json};
 use tiphys_world::behaviour::image_host;
 
-use super::{Ground, in_namespace, shown, yaml};
+use super::{Ground, in_namespace, object_name, yaml};
 use crate::app::name_suggestions::similar;
 
 impl Ground<'_> {
@@ -43,7 +43,7 @@ impl Ground<'_> {
             "metadata": {"name": missing.name, "namespace": missing.namespace}, field: data});
         let hint = elsewhere.map(|it| format!(" (there is one in namespace {})", it.namespace()));
         Some(Repair {
-            text: format!("bring {}{}", shown(missing), hint.unwrap_or_default()),
+            text: format!("bring {}{}", object_name(missing), hint.unwrap_or_default()),
             patch: yaml(&patch),
             ..Repair::default()
         })
@@ -64,8 +64,10 @@ impl Ground<'_> {
             .collect();
         let near = similar(&key, keys.iter().copied()).into_iter().next();
         let text = match near {
-            Some(near) => format!("write the key {near:?} in place of {key:?}: {} has that", shown(object)),
-            None => format!("add the key {key:?} to {}", shown(object)),
+            Some(near) => {
+                format!("write the key {near:?} in place of {key:?}: {} has that", object_name(object))
+            }
+            None => format!("add the key {key:?} to {}", object_name(object)),
         };
         let place = if near.is_some() { self.place_of(cause) } else { self.place(object) };
         Some(Repair { text, place, ..Repair::default() })
@@ -153,7 +155,7 @@ impl Ground<'_> {
         Some(Repair {
             text: format!(
                 "keep one of the two: {} holds port {} on its node",
-                shown(&holder.resource_key()),
+                object_name(&holder.resource_key()),
                 ports.join(", ")
             ),
             place: self.place_of(cause),
@@ -199,7 +201,11 @@ impl Ground<'_> {
         let patch = json!({"apiVersion": "v1", "kind": claim.kind,
             "metadata": {"name": claim.name, "namespace": claim.namespace},
             "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}});
-        Some(Repair { text: format!("bring {}", shown(claim)), patch: yaml(&patch), ..Repair::default() })
+        Some(Repair {
+            text: format!("bring {}", object_name(claim)),
+            patch: yaml(&patch),
+            ..Repair::default()
+        })
     }
 
     /// What holds something that is being deleted.
@@ -212,7 +218,7 @@ impl Ground<'_> {
         Some(Repair {
             text: format!(
                 "bring back the controller that takes the finalizer off {}; if it is gone for good, take it off by hand",
-                shown(held)
+                object_name(held)
             ),
             command: Some(format!(
                 "kubectl patch {kind} {}{} --type=merge --patch '{{\"metadata\":{{\"finalizers\":null}}}}'",

@@ -7,7 +7,7 @@ use tiphys_stage::{
 };
 use tiphys_value::{ObjectExt, Value, json};
 
-use super::{Ground, shown, with_option, yaml};
+use super::{Ground, object_name, with_option, yaml};
 
 impl Ground<'_> {
     /// A webhook that does not answer: its program comes too late, or it keeps its own program out.
@@ -57,7 +57,7 @@ impl Ground<'_> {
         let key = cause.objects.first()?;
         let (object, _) = self.rendered.get(key)?;
         Some(Repair {
-            text: format!("let {} be applied by the server", shown(key)),
+            text: format!("let {} be applied by the server", object_name(key)),
             patch: yaml(&with_option(object, "ServerSideApply=true")),
             place: self.place_of(cause),
             ..Repair::default()
@@ -73,7 +73,7 @@ impl Ground<'_> {
         Some(Repair {
             text: format!(
                 "write {field} of {} as it was; or have it deleted and made anew, which is an outage",
-                shown(key)
+                object_name(key)
             ),
             patch: yaml(&with_option(object, "Force=true,Replace=true")),
             place: self.place_of(cause),
@@ -95,7 +95,7 @@ impl Ground<'_> {
         Some(Repair {
             text: format!(
                 "raise {name} of {}: {used} of {} are used",
-                shown(quota),
+                object_name(quota),
                 most.as_str().unwrap_or_default()
             ),
             place: self.place(quota),
@@ -108,6 +108,10 @@ impl Ground<'_> {
         let account = mechanism.objects.first()?;
         let patch = json!({"apiVersion": "v1", "kind": account.kind,
             "metadata": {"name": account.name, "namespace": account.namespace}});
-        Some(Repair { text: format!("bring {}", shown(account)), patch: yaml(&patch), ..Repair::default() })
+        Some(Repair {
+            text: format!("bring {}", object_name(account)),
+            patch: yaml(&patch),
+            ..Repair::default()
+        })
     }
 }
