@@ -422,7 +422,7 @@ fn where_an_entry_is_declared_says_which_cluster_it_is_of() {
         )
     };
     let (edge, web) = (part("edge", "edge"), part("web", "web"));
-    let of = |namespace: &str| {
+    let found_beside = |script: &str, namespace: &str| {
         found(
             "F4-route-refused",
             &[
@@ -431,11 +431,15 @@ fn where_an_entry_is_declared_says_which_cluster_it_is_of() {
                 ("platform/edge/overlays/prod/gateway.yaml", gateway),
                 ("platform/web/overlays/prod/route.yaml", &route(namespace)),
                 ("platform/web/overlays/prod/gateway.yaml", &other),
+                ("install.sh", script),
             ],
         )
     };
-    assert!(of("edge").is_empty(), "{:?}", of("edge"));
-    assert_eq!(of("web").len(), 1);
+    assert!(found_beside("", "edge").is_empty(), "{:?}", found_beside("", "edge"));
+    assert_eq!(found_beside("", "web").len(), 1);
+    let piped = |verb: &str| format!("#!/bin/sh\nkubectl {verb} -n web -f - <<EOF\n{gateway}EOF\n");
+    assert!(found_beside(&piped("apply"), "web").is_empty(), "a script makes it");
+    assert_eq!(found_beside(&piped("delete"), "web").len(), 1);
 }
 
 #[test]
