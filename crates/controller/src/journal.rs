@@ -35,6 +35,10 @@ impl Entry {
 impl Engine {
     /// Logs what a write of a status tells, and records it as Events where these are asked for.
     pub(crate) fn note_changes(&self, key: &AppKey, before: &Value, after: &Application) {
+        // Every write passes here, and reading what was there costs as much as the write.
+        if !self.settings.events && !tracing::enabled!(tracing::Level::WARN) {
+            return;
+        }
         let before = Application::from_value(before).ok();
         let entries = entries(before.as_ref(), after);
         for Entry { reason, is_warning, message } in &entries {

@@ -55,10 +55,10 @@ pub trait Sources: Send + Sync {
         tree: &dyn FileTree,
         pass_credentials: bool,
     ) -> Result<(), RenderError> {
-        let Some(archives) = self.chart_archives().filter(|_| !chart.missing_dependencies().is_empty())
-        else {
-            return refuse_missing(chart);
-        };
+        if chart.missing_dependencies().is_empty() {
+            return Ok(());
+        }
+        let Some(archives) = self.chart_archives() else { return Err(lacks_dependencies(chart)) };
         let from = Completion { tree, below: "", pass_credentials, archives: &*archives };
         tiphys_helm::complete(chart, &from).map_err(|error| {
             let told = RenderError::new(error.to_string()).transient(error.is_transient());
@@ -120,22 +120,16 @@ pub trait Sources: Send + Sync {
     }
 }
 
-/// Passes a chart that has all of its dependencies.
-///
-/// # Errors
-/// Names those that it lacks.
-fn refuse_missing(chart: &Chart) -> Result<(), RenderError> {
-    let missing = chart.missing_dependencies();
-    if missing.is_empty() {
-        return Ok(());
-    }
+/// Names the dependencies that a chart lacks.
+fn lacks_dependencies(chart: &Chart) -> RenderError {
+    let missing = chart.missing_dependencies().into_iter();
     let names: Vec<String> =
-        missing.iter().map(|it| format!("{} {} from {}", it.name, it.version, it.repository)).collect();
-    Err(RenderError::new(format!(
+        missing.map(|it| format!("{} {} from {}", it.name, it.version, it.repository)).collect();
+    RenderError::new(format!(
         "chart {} lacks dependencies that are not vendored in charts/: {}",
         chart.name(),
         names.join(", ")
-    )))
+    ))
 }
 
 /// The trees of all sources of one Application.

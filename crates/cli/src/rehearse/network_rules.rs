@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use tiphys_cause::Cause;
 use tiphys_check::rules::takes_nodes_for_strangers;
 use tiphys_graph::{
-    Options, Survey,
+    Survey,
     network::{Cni, Direction, Flow, Need as Reason, Network, Pod, Verdict},
 };
 use tiphys_stage::{causes::Repair, mechanism::Mechanism};
@@ -40,18 +40,18 @@ pub fn cut_off(plan: &Plan) -> CutOff {
     if !has_policies(plan) {
         return cut;
     }
-    let survey = plan.repository.survey(Options::default(), plan.environment.as_deref(), &plan.clusters);
+    let survey = &plan.survey;
     let probes_are_strange = takes_nodes_for_strangers(&survey.files);
-    for network in Network::all(&survey) {
+    for network in Network::all(survey) {
         if probes_are_strange {
-            dropped_probes(&survey, &network, &mut cut);
+            dropped_probes(survey, &network, &mut cut);
         }
-        let flows = network.flows(&survey).into_iter();
+        let flows = network.flows(survey).into_iter();
         for flow in flows.filter(|flow| flow.need == Reason::ApiServer) {
             let pod = &network.pods[flow.pod];
             if needs_api_server(pod) && network.judge(&flow).verdict == Verdict::Deny {
                 let pods = pods_of(pod);
-                cut.flows.push(cut_flow(&survey, &network, &flow, Cause::NetPolicyApiServer));
+                cut.flows.push(cut_flow(survey, &network, &flow, Cause::NetPolicyApiServer));
                 cut.rules.containers.push(ContainerRule {
                     pods: pods.clone(),
                     needs: vec![Need::Kubernetes {}],
@@ -63,7 +63,7 @@ pub fn cut_off(plan: &Plan) -> CutOff {
                     }),
                     ..ContainerRule::default()
                 });
-                let by = policies(&survey, &network, &flow);
+                let by = policies(survey, &network, &flow);
                 cut.rules.network.push(NetworkFault {
                     from: pods,
                     to: Target::Kubernetes {},

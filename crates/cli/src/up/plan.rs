@@ -50,8 +50,6 @@ pub struct Plan {
     pub survey: Survey,
     /// Clusters that the repository does not declare.
     pub clusters: Vec<ClusterInfo>,
-    /// The environment that was asked for.
-    pub environment: Option<String>,
     /// The Applications and sets that nothing else brings.
     pub roots: Vec<ByHand>,
     /// Projects and cluster Secrets that no Application brings.
@@ -201,8 +199,7 @@ pub fn prepare(request: &Request<'_>) -> anyhow::Result<Plan> {
     }
     let apart = if request.respect_destinations { Vec::new() } else { clusters_apart(&survey) };
     let Start { roots, projects, argo_settings, .. } = by_hand;
-    let environment = request.environment.map(str::to_owned);
-    Ok(Plan { repository, survey, clusters, environment, roots, projects, argo_settings, notices, apart })
+    Ok(Plan { repository, survey, clusters, roots, projects, argo_settings, notices, apart })
 }
 
 /// What is told of two Applications of one name, of which one runs.
