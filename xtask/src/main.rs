@@ -10,6 +10,7 @@ mod https;
 mod image;
 mod merge_keys;
 mod oracles;
+mod own_texts;
 mod release;
 mod schema;
 mod tidy;
@@ -66,6 +67,6 @@ fn main() -> anyhow::Result<()> {
         Command::Oracles(args) => oracles::run(&args),
         Command::Release(args) => release::run(&args),
         Command::Schema(args) => schema::run(&args),
-        Command::Tidy => tidy::run().and_then(|()| wording::run()),
+        Command::Tidy => tidy::run().and_then(|()| wording::run()).and_then(|()| own_texts::run()),
     }
 }

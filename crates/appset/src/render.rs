@@ -7,8 +7,8 @@ use std::{
 
 use serde_json::{Map as JsonMap, Value as Json};
 use tiphys_gotemplate::{
-    CallError, CallResult, Entropy, Env, Function, Functions, Map, MissingKey, SeededEntropy, TemplateSet,
-    Type, Value,
+    CallError, CallResult, Entropy, Env, ExecError, Function, Functions, Map, MissingKey, ParseError,
+    SeededEntropy, TemplateSet, Type, Value,
 };
 use tiphys_value::ObjectExt;
 
@@ -80,7 +80,7 @@ impl Renderer {
             Language::Plain => replace(text, params),
             Language::Unusable(option) => Err(format!("unrecognized option: {option}")),
             Language::Go(_) if !text.contains("{{") => Ok(text.to_owned()),
-            Language::Go(missing) => self.execute(text, params, *missing),
+            Language::Go(missing) => self.execute(text, params, *missing).map_err(|error| error.told(text)),
         }
     }
 
@@ -157,20 +157,20 @@ impl Renderer {
             return self.text(text, params);
         }
         match self.execute(text, params, MissingKey::Error) {
-            Err(error) if is_of_missing_key(&error) => Ok(text.to_owned()),
-            rendered => rendered,
+            Err(TextError::Execution(error)) if error.is_missing_field => Ok(text.to_owned()),
+            rendered => rendered.map_err(|error| error.told(text)),
         }
     }
 
-    fn execute(&self, text: &str, params: &Map, missing: MissingKey) -> Result<String, String> {
+    fn execute(&self, text: &str, params: &Map, missing: MissingKey) -> Result<String, TextError> {
         static FUNCTIONS: LazyLock<Arc<Functions>> = LazyLock::new(|| Arc::new(functions()));
         let mut set = TemplateSet::new(Arc::clone(&FUNCTIONS)).with_missing_key(missing);
-        set.parse("base", text).map_err(|error| format!("failed to parse template {text}: {error}"))?;
+        set.parse("base", text).map_err(TextError::Syntax)?;
         let entropy = SetEntropy { of: &self.of, text, params, seeded: OnceCell::new() };
         let env = Env { entropy: &entropy, ..self.account.env() };
         let rendered = Arc::new(set).execute("base", Value::Map(params.clone()), &env, None);
         self.account.charge_template(&env);
-        rendered.map_err(|error| format!("failed to execute go template {text}: {error}"))
+        rendered.map_err(TextError::Execution)
     }
 }
 
@@ -197,9 +197,20 @@ impl Entropy for SetEntropy<'_> {
     }
 }
 
-/// Argo CD tells it by Go's words, which are ours.
-fn is_of_missing_key(error: &str) -> bool {
-    error.contains("map has no entry for key") || error.contains("can't evaluate field")
+/// Why a text of a template cannot be rendered.
+enum TextError {
+    Syntax(ParseError),
+    Execution(ExecError),
+}
+
+impl TextError {
+    /// What is said of a text.
+    fn told(&self, text: &str) -> String {
+        match self {
+            Self::Syntax(error) => format!("failed to parse template {text}: {error}"),
+            Self::Execution(error) => format!("failed to execute go template {text}: {error}"),
+        }
+    }
 }
 
 /// Replaces `{{ name }}`; what is unknown, or no text, stays as it is. Braces count only where a pair of them

@@ -12,6 +12,17 @@ pub struct ParseError {
     pub line: usize,
     /// What is wrong.
     pub message: String,
+    /// The sort of fault, where callers have to know it.
+    pub fault: Option<ParseFault>,
+}
+
+/// Faults of a text that callers tell from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParseFault {
+    /// A function that the set does not have.
+    UndefinedFunction,
+    /// A character that no token has.
+    BadCharacter(char),
 }
 
 /// A limit that a render ran into.
@@ -49,18 +60,30 @@ pub struct ExecError {
     pub message: String,
     /// Name of the executing template.
     pub template: String,
+    /// Name of the text that the template was parsed from; empty if there is no location.
+    pub file: String,
     /// Line in the parsed text, from 1; 0 if there is no location.
     pub line: usize,
     /// Byte column as Go counts it; 0 if there is no location.
     pub column: usize,
     /// The limit that ended the render, if one did.
     pub limit: Option<Limit>,
+    /// Whether a field or key was asked for that is not there.
+    pub is_missing_field: bool,
 }
 
 impl ExecError {
     /// An error without a location.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), template: String::new(), line: 0, column: 0, limit: None }
+        Self {
+            message: message.into(),
+            template: String::new(),
+            file: String::new(),
+            line: 0,
+            column: 0,
+            limit: None,
+            is_missing_field: false,
+        }
     }
 }
 

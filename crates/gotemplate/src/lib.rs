@@ -18,7 +18,7 @@ mod trace;
 mod value;
 
 pub use env::{Clock, Entropy, Env, FixedClock, Limits, SeededEntropy, SystemClock, SystemEntropy};
-pub use error::{CallError, CallResult, ExecError, Limit, ParseError};
+pub use error::{CallError, CallResult, ExecError, Limit, ParseError, ParseFault};
 pub use exec::{Context, Memo};
 pub use functions::{Function, Functions};
 pub use parse::{Draft, Nameless, Parsing, Parts, Tree};

@@ -62,10 +62,12 @@ pub enum HelmError {
     KubeVersion(String),
     /// A template does not parse or fails.
     #[error("{0}{DEBUG_HINT}")]
-    Template(String),
+    Template(TemplateError),
     /// What templates rendered to is no YAML; as Helm prints it without `--debug`.
     #[error("{reason}{DEBUG_HINT}")]
     InvalidYaml {
+        /// The template, by chart and path.
+        template: String,
         /// Which file, and what is wrong with it.
         reason: String,
         /// What all templates rendered to.
@@ -73,7 +75,34 @@ pub enum HelmError {
     },
 }
 
+/// A template that does not parse, or that fails.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct TemplateError {
+    /// What Helm says.
+    pub message: String,
+    /// The outermost template at fault, by chart and path: `web/templates/app.yaml`.
+    pub template: String,
+    /// Its line, from 1; 0 if there is none.
+    pub line: usize,
+    /// Its column, as Go counts it; 0 if there is none.
+    pub column: usize,
+    /// Whether it does not parse, which no values could mend.
+    pub is_syntax: bool,
+}
+
 impl HelmError {
+    /// The template that is at fault, if one is: its name by chart and path, and the line; 0 if that is not
+    /// known.
+    #[must_use]
+    pub fn template(&self) -> Option<(&str, usize)> {
+        match self {
+            Self::Template(error) => Some((error.template.as_str(), error.line)),
+            Self::InvalidYaml { template, .. } => Some((template, 0)),
+            _ => None,
+        }
+    }
+
     /// What `helm template --debug` prints to standard output, and the text of the failure, if that flag
     /// changes anything.
     #[must_use]

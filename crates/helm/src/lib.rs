@@ -26,7 +26,7 @@ pub use capabilities::generic_version;
 pub use chart::{Chart, ChartFile, Dependency, Lock, Maintainer, Metadata};
 pub use completion::{ArchiveError, ChartArchive, ChartArchives, Completion, DependencyError, complete};
 pub use engine::ClusterLookup;
-pub use error::HelmError;
+pub use error::{HelmError, TemplateError};
 pub use name::name_from_template;
 pub use options::{Compat, FileRead, FixedClock, Questions, RenderOptions, Served, ValuesSource};
 pub use output::{DocumentText, Hook, HookEvent, Manifest, TemplateOutput};

@@ -80,8 +80,9 @@ pub fn template_with_warnings(
         }
     })?;
     let mut files = files.finish();
-    let sorted = sort_manifests(&mut files, compat, warnings)
-        .map_err(|reason| HelmError::InvalidYaml { reason, rendered: unsorted(&files) })?;
+    let sorted = sort_manifests(&mut files, compat, warnings).map_err(|(template, reason)| {
+        HelmError::InvalidYaml { template, reason, rendered: unsorted(&files) }
+    })?;
     if options.include_crds {
         collect_crds(&chart, chart.name(), &mut output.crds)?;
     }

@@ -42,6 +42,7 @@ pub struct Error {
     message: String,
     location: Option<Box<Location>>,
     advice: Vec<String>,
+    missing: Option<Box<str>>,
 }
 
 /// Results of this crate.
@@ -50,7 +51,18 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// An error with kustomize's text.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), location: None, advice: Vec::new() }
+        Self { kind, message: message.into(), location: None, advice: Vec::new(), missing: None }
+    }
+
+    /// Notes the path of the tree at which nothing stands.
+    pub(crate) fn missing(mut self, path: &str) -> Self {
+        self.missing = Some(path.into());
+        self
+    }
+
+    /// The path of the tree at which nothing stands, where that is the fault.
+    pub fn missing_path(&self) -> Option<&str> {
+        self.missing.as_deref()
     }
 
     pub(crate) fn transform(message: impl Into<String>) -> Self {

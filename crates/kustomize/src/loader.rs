@@ -179,12 +179,14 @@ impl<'a> Loader<'a> {
 
     /// The text of Go's `EvalSymlinks` for a path that cannot be resolved.
     fn link_error(&self, inside: &str, shown: &str, error: &VfsError, suggests: bool) -> Error {
+        let is_missing = error.is_not_found();
         let cause = match error.kind {
             VfsErrorKind::NotFound | VfsErrorKind::NotDir => self.missing_step(inside),
             VfsErrorKind::OutsideTree => return self.outside(shown),
             _ => error.kind.to_string(),
         };
         let error = Error::new(ErrorKind::Load, format!("evalsymlink failure on '{shown}' : {cause}"));
+        let error = if is_missing { error.missing(inside) } else { error };
         if suggests { self.with_nearest(error, inside) } else { error }
     }
 
@@ -219,7 +221,7 @@ impl<'a> Loader<'a> {
         let message = match error.kind {
             VfsErrorKind::NotFound if suggests => {
                 let text = format!("open {shown}: no such file or directory");
-                return self.with_nearest(Error::new(ErrorKind::Load, text), inside);
+                return self.with_nearest(Error::new(ErrorKind::Load, text).missing(inside), inside);
             }
             VfsErrorKind::NotFound => format!("open {shown}: no such file or directory"),
             VfsErrorKind::NotDir => format!("open {shown}: not a directory"),
@@ -227,7 +229,8 @@ impl<'a> Loader<'a> {
             VfsErrorKind::OutsideTree => return self.outside(shown),
             _ => format!("open {shown}: {}", error.kind),
         };
-        Error::new(ErrorKind::Load, message)
+        let told = Error::new(ErrorKind::Load, message);
+        if error.is_not_found() { told.missing(inside) } else { told }
     }
 
     fn load_http(&self, url: &str) -> Result<Arc<[u8]>> {

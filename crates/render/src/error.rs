@@ -15,6 +15,28 @@ pub struct RenderError {
     transient: bool,
     cause: Cause,
     place: Option<Box<Location>>,
+    subject: Option<Box<Subject>>,
+    missing: Option<Box<str>>,
+}
+
+/// What a fault is about, where programs ask for it. Worker processes do not pass it on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// An entry of `valueFiles`, as it is written.
+    ValueFile(String),
+    /// A `$ref` that no source of the Application has.
+    Reference,
+    /// A source without an address.
+    Address,
+    /// A template of a chart.
+    Template {
+        /// The template, by chart and path: `web/templates/app.yaml`.
+        name: String,
+        /// Its line, from 1; 0 if it is not known.
+        line: u32,
+        /// Whether it does not parse, which no values could mend.
+        is_syntax: bool,
+    },
 }
 
 /// The sorts of faults that programs have to distinguish.
@@ -46,7 +68,15 @@ enum Shown {
 impl RenderError {
     /// A fault without a place.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), shown: None, transient: false, cause: Cause::Other, place: None }
+        Self {
+            message: message.into(),
+            shown: None,
+            transient: false,
+            cause: Cause::Other,
+            place: None,
+            subject: None,
+            missing: None,
+        }
     }
 
     /// A fault at a place of a file, whose text is shown.
@@ -76,6 +106,30 @@ impl RenderError {
     pub fn caused_by(mut self, cause: Cause) -> Self {
         self.cause = cause;
         self
+    }
+
+    /// The same fault, with what it is about.
+    #[must_use]
+    pub fn about(mut self, subject: Subject) -> Self {
+        self.subject = Some(Box::new(subject));
+        self
+    }
+
+    /// What the fault is about, where it is of those that programs ask for.
+    pub fn subject(&self) -> Option<&Subject> {
+        self.subject.as_deref()
+    }
+
+    /// The same fault, with the path of the repository at which nothing stands.
+    #[must_use]
+    pub fn missing(mut self, path: Option<&str>) -> Self {
+        self.missing = path.map(Into::into);
+        self
+    }
+
+    /// The path of the repository at which nothing stands, where that is the fault and it is known.
+    pub fn missing_path(&self) -> Option<&str> {
+        self.missing.as_deref()
     }
 
     /// The same fault with the place that is to blame.

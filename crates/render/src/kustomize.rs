@@ -29,6 +29,7 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
         RenderError::new(format!("{place}{error}{advice}"))
             .caused_by(cause(&error))
             .with_location(error.location())
+            .missing(error.missing_path())
     })?;
     Ok(Yield { warnings: built.warnings().to_vec(), objects: built.into_objects(), ..Yield::default() })
 }

@@ -30,7 +30,7 @@ use tiphys_value::{GroupVersionKind, RenderedObject};
 use tiphys_vfs::EntryKind;
 
 pub use charts::HelmCharts;
-pub use error::{Cause, RenderError};
+pub use error::{Cause, RenderError, Subject};
 pub use jsonnet::{EVALUATOR, container_memory, evaluate_in, serve_evaluator};
 pub use plugin::Plugins;
 pub use secret_masking::mask_secrets;

@@ -7,7 +7,7 @@ use tiphys_kustomize::{FunctionRunner, RemoteLoader};
 use tiphys_model::{ApplicationSource, SourceType};
 use tiphys_vfs::{FileTree, MemTree};
 
-use crate::{Cause, RenderError, plugin::Plugins};
+use crate::{Cause, RenderError, Subject, plugin::Plugins};
 
 /// Files at a revision.
 #[derive(Clone)]
@@ -183,7 +183,7 @@ impl SourceSet {
             } else {
                 format!("there is {}", known.join(", "))
             };
-            RenderError::new(format!("no source has the ref {name:?}; {known}"))
+            RenderError::new(format!("no source has the ref {name:?}; {known}")).about(Subject::Reference)
         })?;
         Ok(self.tree(index))
     }
@@ -195,7 +195,7 @@ impl SourceSet {
 /// They cannot be had, or the source names none.
 pub fn open_source(source: &ApplicationSource, sources: &dyn Sources) -> Result<SourceTree, RenderError> {
     if source.repo_url.is_empty() {
-        return Err(RenderError::new("a source has no repoURL"));
+        return Err(RenderError::new("a source has no repoURL").about(Subject::Address));
     }
     let pass_credentials = source.helm.as_ref().is_some_and(|helm| helm.pass_credentials);
     if source.is_oci() && source.chart.is_empty() {

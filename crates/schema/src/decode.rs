@@ -2,13 +2,15 @@
 //! struct and writes it again. Unknown fields and nulls go, empty optional fields go, structs that
 //! are no pointers appear, quantities become canonical; wrong types are errors in Go's words.
 
+use std::fmt;
+
 use base64::{
     Engine,
     engine::{GeneralPurpose, GeneralPurposeConfig, general_purpose::STANDARD},
 };
 use serde_json::{Map, Value, json};
 
-use crate::{Definition, Field, ListKind, Path, Quantity, Type, TypeRef};
+use crate::{Definition, Field, ListKind, ParseQuantityError, Path, Quantity, Type, TypeRef};
 
 /// What decoding found beside the object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,8 +21,52 @@ pub struct Decoded {
 
 /// Why a value does not fit its type, in the words of Go's JSON decoder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct DecodeError(pub String);
+pub enum DecodeError {
+    /// A value of another type.
+    #[error("{0}")]
+    Type(TypeMismatch),
+    /// A text that is no base64.
+    #[error("illegal base64 data at input byte {at}")]
+    Base64 {
+        /// The first byte that does not belong there.
+        at: usize,
+    },
+    /// A text that is no time, and why.
+    #[error("{0}")]
+    Time(String),
+    /// A value that is no quantity.
+    #[error("{0}")]
+    Quantity(ParseQuantityError),
+}
+
+/// A value whose JSON type is not that of its field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeMismatch {
+    /// What was found: `string`, `object`, or `number 1.5` for a number that does not fit.
+    pub found: String,
+    /// The Go type that was expected, such as `int32` or `[]v1.Container`.
+    pub expected: String,
+    /// The name of the Go struct around the field; none at the root.
+    pub owner: Option<String>,
+    /// Names of the fields from the root, without positions in lists and keys of maps.
+    pub names: Vec<String>,
+}
+
+impl fmt::Display for TypeMismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { found, expected, .. } = self;
+        match &self.owner {
+            Some(owner) => {
+                let names = self.names.join(".");
+                write!(
+                    f,
+                    "json: cannot unmarshal {found} into Go struct field {owner}.{names} of type {expected}"
+                )
+            }
+            None => write!(f, "json: cannot unmarshal {found} into Go value of type {expected}"),
+        }
+    }
+}
 
 /// Brings a value into the form that the API server's typed decoder and encoder give it.
 ///
@@ -175,7 +221,7 @@ impl<'a> Decoder<'a> {
             Type::Time | Type::MicroTime => {
                 let micro = *ty.ty == Type::MicroTime;
                 if let Some(why) = value.as_str().and_then(|text| crate::decode_time::fault(text, micro)) {
-                    return Err(DecodeError(why));
+                    return Err(DecodeError::Time(why));
                 }
                 value.is_string()
             }
@@ -209,8 +255,8 @@ impl<'a> Decoder<'a> {
             Value::Array(items) if items.is_empty() => return Ok(()),
             _ => return Err(self.mismatch(value, ty)),
         };
-        if let Some(why) = bytes_fault(text) {
-            return Err(DecodeError(why));
+        if let Some(at) = first_byte_of_no_base64(text) {
+            return Err(DecodeError::Base64 { at });
         }
         // What is not written as an encoder would, such as in several lines, is written anew.
         if STANDARD.decode(text).is_err() {
@@ -238,13 +284,9 @@ impl<'a> Decoder<'a> {
 
     fn message(&self, found: &str, ty: TypeRef<'_>) -> DecodeError {
         let expected = self.named_scalar(ty).unwrap_or_else(|| go_type(ty));
-        match self.structs.last().filter(|_| !self.names.is_empty()) {
-            Some(name) => DecodeError(format!(
-                "json: cannot unmarshal {found} into Go struct field {name}.{} of type {expected}",
-                self.names.join(".")
-            )),
-            None => DecodeError(format!("json: cannot unmarshal {found} into Go value of type {expected}")),
-        }
+        let owner = self.structs.last().filter(|_| !self.names.is_empty()).map(|name| (*name).to_owned());
+        let names = self.names.clone();
+        DecodeError::Type(TypeMismatch { found: found.to_owned(), expected, owner, names })
     }
 }
 
@@ -283,15 +325,16 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// Why a text is no base64.
-pub(crate) fn bytes_fault(text: &str) -> Option<String> {
+/// The first byte of a text that no base64 has there; none if it is base64.
+pub(crate) fn first_byte_of_no_base64(text: &str) -> Option<usize> {
     let compact: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
-    let at = match LENIENT.decode(&compact) {
-        Ok(_) => return None,
-        Err(base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _)) => at,
-        Err(_) => compact.len() / 4 * 4,
-    };
-    Some(format!("illegal base64 data at input byte {at}"))
+    match LENIENT.decode(&compact) {
+        Ok(_) => None,
+        Err(base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _)) => {
+            Some(at)
+        }
+        Err(_) => Some(compact.len() / 4 * 4),
+    }
 }
 
 pub(crate) fn quantity(value: &mut Value) -> Result<(), DecodeError> {
@@ -300,7 +343,7 @@ pub(crate) fn quantity(value: &mut Value) -> Result<(), DecodeError> {
         Value::Number(number) => number.to_string(),
         other => other.to_string(),
     };
-    let parsed: Quantity = text.trim().parse().map_err(|error| DecodeError(format!("{error}")))?;
+    let parsed: Quantity = text.trim().parse().map_err(DecodeError::Quantity)?;
     *value = parsed.to_string().into();
     Ok(())
 }

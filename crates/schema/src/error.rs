@@ -76,6 +76,30 @@ impl ErrorKind {
     }
 }
 
+/// The rule behind a fault, for those rules that callers have to tell from others of the same kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FieldRule {
+    /// A value has the type that the schema names, or its format.
+    JsonType {
+        /// What the value is: `integer`, `string`, `null` and so on.
+        found: &'static str,
+        /// What the schema wants, in its own words.
+        wanted: String,
+    },
+    /// A selector selects the labels of its own template.
+    SelectorMatchesTemplate,
+    /// A selector selects something.
+    SelectorNotEmpty,
+    /// An Ingress has a backend: a default one, or rules.
+    HasBackend,
+    /// The cluster's own configuration allows it, such as its families of addresses.
+    ClusterConfiguration,
+    /// No fault of the object: rules were left out because of other faults.
+    UncheckedRules,
+    /// No fault of the object: a rule could not be compiled or evaluated, or cost too much.
+    Unevaluated,
+}
+
 /// One fault in one field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldError {
@@ -90,12 +114,14 @@ pub struct FieldError {
     /// How messages show the value, where that is not its JSON: the API server's own types have other names
     /// and another order.
     pub shown: Option<String>,
+    /// The rule, where callers have to know it.
+    pub rule: Option<FieldRule>,
 }
 
 impl FieldError {
     /// A fault of any kind.
     pub fn new(kind: ErrorKind, path: &Path, value: Option<Value>, detail: impl Into<String>) -> Self {
-        Self { kind, field: path.to_string(), value, detail: detail.into(), shown: None }
+        Self { kind, field: path.to_string(), value, detail: detail.into(), shown: None, rule: None }
     }
 
     /// `Invalid value`.
@@ -113,6 +139,19 @@ impl FieldError {
     pub fn shown_as(mut self, shown: impl Into<String>) -> Self {
         self.shown = Some(shown.into());
         self
+    }
+
+    /// The same fault, with its rule.
+    #[must_use]
+    pub fn by_rule(mut self, rule: FieldRule) -> Self {
+        self.rule = Some(rule);
+        self
+    }
+
+    /// What the API server says last if faults kept it from the rules of a schema.
+    pub fn unchecked_rules(path: &Path) -> Self {
+        const UNCHECKED: &str = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+        Self::invalid(path, Value::Null, UNCHECKED).by_rule(FieldRule::UncheckedRules)
     }
 
     /// `Required value`.

@@ -42,7 +42,7 @@ fn fill(ty: TypeRef<'_>, value: &mut Value, named: Option<&str>, depth: usize) -
         Type::I64 => whole(value, named.unwrap_or("int64"), |number| number),
         Type::F64 if !value.is_number() => Err("unrecognized type: float64".into()),
         Type::Bytes => bytes(value),
-        Type::Quantity => quantity(value).map_err(|error| error.0),
+        Type::Quantity => quantity(value).map_err(|error| error.to_string()),
         Type::Time | Type::MicroTime => time(value, *ty.ty == Type::MicroTime),
         Type::IntOrString => whole_or_text(value),
         _ => Ok(()),
@@ -108,7 +108,10 @@ fn whole(value: &mut Value, name: &str, cut: impl Fn(i64) -> i64) -> Result<(), 
 
 fn bytes(value: &Value) -> Result<(), String> {
     let Value::String(text) = value else { return Err(format!("cannot restore slice from {}", kind(value))) };
-    crate::decode::bytes_fault(text).map_or(Ok(()), |why| Err(format!("error decoding from json: {why}")))
+    match crate::decode::first_byte_of_no_base64(text) {
+        Some(at) => Err(format!("error decoding from json: {}", crate::DecodeError::Base64 { at })),
+        None => Ok(()),
+    }
 }
 
 fn time(value: &Value, micro: bool) -> Result<(), String> {

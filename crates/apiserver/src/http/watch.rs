@@ -79,9 +79,8 @@ fn start(context: &Context<'_>, at: &At) -> ApiResult<Watcher> {
     };
     check_initial(context, initial)?;
     let snapshot = context.server.snapshot();
-    let asked = crate::ops::parse_revision(query.get("resourceVersion")).map_err(|error| {
-        ApiError::new(500, "", error.message().trim_start_matches("invalid resource version: "))
-    })?;
+    let asked =
+        crate::ops::read_revision(query.get("resourceVersion")).map_err(|why| ApiError::new(500, "", why))?;
     let seconds = query.get("timeoutSeconds").parse().ok().filter(|s| *s > 0).map(Duration::from_secs);
     let mut watcher = Watcher {
         server: context.server.clone(),

@@ -33,7 +33,7 @@ pub use patch::Patch;
 pub(crate) use pod::qos_class;
 pub(crate) use protection::protect;
 pub use read::ListOptions;
-pub(crate) use read::{get, is_cached, list, parse_revision};
+pub(crate) use read::{get, is_cached, list, parse_revision, read_revision};
 pub(crate) use scale::{ScaleChange, get_scale, update_scale};
 pub(crate) use subresource::{create_subresource, selector_text};
 use tiphys_value::Value;

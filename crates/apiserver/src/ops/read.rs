@@ -212,13 +212,21 @@ fn decode_token(token: &str) -> ApiResult<Start> {
 
 /// A `resourceVersion` parameter; empty and `0` are 0.
 pub(crate) fn parse_revision(text: &str) -> ApiResult<u64> {
+    read_revision(text).map_err(|why| ApiError::bad_request(format!("invalid resource version: {why}")))
+}
+
+/// The number of a resource version; 0 for none.
+///
+/// # Errors
+/// Why the text is no number, in the words of the API server.
+pub(crate) fn read_revision(text: &str) -> Result<u64, String> {
     match text {
         "" => Ok(0),
         text => text.parse().map_err(|_| {
             let quoted = tiphys_schema::quote(text);
-            ApiError::bad_request(format!(
-                "invalid resource version: resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax"
-            ))
+            format!(
+                "resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax"
+            )
         }),
     }
 }

@@ -1,8 +1,8 @@
 //! What differs between kinds when they are written: which parts a write may set, and validation.
 
 use tiphys_schema::{
-    ErrorList, FieldError, Path, validate_crd, validate_create, validate_resize, validate_status_update,
-    validate_update,
+    ErrorList, FieldError, FieldRule, Path, validate_crd, validate_create, validate_resize,
+    validate_status_update, validate_update,
 };
 use tiphys_value::{Map, ObjectExt, Value, json};
 
@@ -661,8 +661,7 @@ pub(super) fn validate(at: &At, object: &Value, old: Option<&Value>) -> ErrorLis
             custom.schema.as_ref().map_or_else(ErrorList::new, |schema| schema.validate(object, old));
         if let Some(scale) = custom.scale.as_ref().filter(|_| !at.is_status()) {
             // That rules were not looked at is said last.
-            let unchecked =
-                errors.0.pop_if(|error| error.detail.starts_with("some validation rules were not"));
+            let unchecked = errors.0.pop_if(|error| error.rule == Some(FieldRule::UncheckedRules));
             check_scale(&scale.spec_replicas, object, &mut errors);
             errors.extend(unchecked);
         }

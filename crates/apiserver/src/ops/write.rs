@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tiphys_schema::{ErrorList, FieldError, Path};
+use tiphys_schema::{ErrorList, FieldError, FieldRule, Path};
 use tiphys_value::{ObjectExt, Value};
 
 use super::{
@@ -363,11 +363,8 @@ fn check(at: &At, object: &Value, old: Option<&Object>) -> ApiResult<()> {
         let has_rules = at.resource.custom.as_ref().is_some_and(|custom| custom.rules.is_some());
         let prevented = has_rules && tiphys_schema::prevents_rules(&errors);
         errors.extend(strategy::validate(at, object, old));
-        if prevented && !errors.iter().any(|error| error.detail.starts_with(UNCHECKED)) {
-            let detail = format!(
-                "{UNCHECKED} because the object was invalid; correct the existing errors to complete validation"
-            );
-            errors.push(FieldError::invalid(&Path::new("<nil>"), Value::Null, detail));
+        if prevented && !errors.iter().any(|error| error.rule == Some(FieldRule::UncheckedRules)) {
+            errors.push(FieldError::unchecked_rules(&Path::new("<nil>")));
         }
         errors
     };
@@ -376,9 +373,6 @@ fn check(at: &At, object: &Value, old: Option<&Object>) -> ApiResult<()> {
     }
     Err(ApiError::invalid(&error_kind(at), object.name(), &errors))
 }
-
-/// How a server says that it did not come to the rules.
-const UNCHECKED: &str = "some validation rules were not checked";
 
 /// Whether a request is about events, of whichever group.
 pub(super) fn is_event(at: &At) -> bool {

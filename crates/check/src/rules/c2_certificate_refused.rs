@@ -21,7 +21,7 @@
 //! Where the webhook is switched off.
 
 use tiphys_diag::Severity;
-use tiphys_value::Value;
+use tiphys_value::{FieldPath, Value};
 
 use crate::{
     Context, Report, Rule,
@@ -56,7 +56,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         // Which names a certificate is for, the values of an Application say.
-        let is_unnamed = |fault: &FieldRefusal| fault.message.starts_with("spec: Invalid value");
+        let is_unnamed =
+            |fault: &FieldRefusal| fault.is_invalid_value && fault.field == FieldPath::default().key("spec");
         let is_default = unrendered_files::is_from_unused_chart(survey, object);
         for fault in faults.into_iter().filter(|fault| !is_default || !is_unnamed(fault)) {
             let message = format!(

@@ -26,15 +26,15 @@
 use tiphys_diag::Severity;
 use tiphys_graph::{Declaration, Object, Owner, Survey, parallel};
 use tiphys_model::names as names_of;
-use tiphys_schema::{Catalog, FieldError, Path, TypeRef, names};
+use tiphys_schema::{Catalog, DecodeError, ErrorKind, FieldError, FieldRule, Path, TypeRef, names};
 use tiphys_value::{FieldPath, GroupVersionKind, ObjectExt, RenderedObject, Segment, Value, json};
 
 use crate::{
     Context, Finding, Report, Rule,
     support::{
         crds::Definitions, dedup::Once, field_paths, file_completeness::Extent, flux::Flux,
-        mutations::Mutations, nearest_name, placeholders, refusal_fixes, scalar_fixes::Wanted,
-        unrendered_files,
+        mutations::Mutations, nearest_name, placeholders, refusal::RefusalCause, refusal_fixes,
+        scalar_fixes::Wanted, unrendered_files,
     },
 };
 
@@ -48,12 +48,6 @@ pub const RULE: Rule = Rule {
     check,
 };
 
-/// What a message says where one cluster refuses what another one takes.
-const OF_ONE_CLUSTER: [&str; 2] = ["on this cluster", "this cluster is not configured"];
-
-/// What a message says where no value could make the object right.
-const OF_TEMPLATE: &str = "does not match template";
-
 /// The annotation by which Argo CD's plugin for Vault knows where the values of an object's placeholders are.
 const OF_VAULT_PLUGIN: &str = "avp.kubernetes.io/path";
 
@@ -63,6 +57,7 @@ const OF_REFERENCE: &str =
 
 /// One fault of an object, as the API server says it.
 struct ApiRefusal {
+    cause: RefusalCause,
     message: String,
     field: FieldPath,
     severity: Severity,
@@ -94,9 +89,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 // One definition that knows nothing is one fault.
                 let GroupVersionKind { group, kind, .. } = object.value().gvk();
                 once.add_by(format!("{kind}.{group} keeps nothing"), finding(context, object, &fault));
-            } else if fault.message.contains("unknown field") {
+            } else if matches!(fault.cause, RefusalCause::UnknownField(_)) {
                 once.add_by(format!("{file}\n{what}"), finding(context, object, &fault));
-            } else if what.ends_with("Required value") {
+            } else if fault
+                .cause
+                .field_error()
+                .is_some_and(|it| it.kind == ErrorKind::Required && it.detail.is_empty())
+            {
                 // Of what several overlays break, each has a file of its own to be mended.
                 let found = finding(context, object, &fault);
                 let place = found.diagnostic.primary.as_ref().map_or(file, |label| &label.span.file);
@@ -137,7 +136,7 @@ fn finding(context: &Context<'_>, object: &Object, fault: &ApiRefusal) -> Findin
     if let Some((wrong, meant)) = &fault.respelling {
         return finding.with_spelling(wrong, meant);
     }
-    match refusal_fixes::find(context.survey, object, &fault.field, &fault.message) {
+    match refusal_fixes::find(context.survey, object, &fault.field, &fault.cause) {
         Some((description, edits)) => finding.fix(description, edits),
         None => finding,
     }
@@ -178,41 +177,45 @@ fn faults(
         None => custom(object, &gvk, definitions),
     };
     if !faults.is_empty() && unrendered_files::is_loose(survey, object) {
-        let extent = Extent::judge(survey, object, faults.iter().map(|fault| fault.message.as_str()));
-        faults.retain(|fault| extent.keeps_refusal(&fault.message) && !fault.message.contains("\"$"));
+        let extent = Extent::judge(survey, object, faults.iter().map(|fault| &fault.cause));
+        faults.retain(|fault| extent.keeps_refusal(&fault.cause) && !is_of_variable(&fault.cause));
     }
     if unrendered_files::is_from_unused_chart(survey, object) {
         // Values that everybody has to give are empty in the chart's own.
         faults.retain(|fault| {
-            let is_empty = fault.message.contains(" is invalid: ") && !fault.message.contains(OF_TEMPLATE);
-            !is_empty && !fault.message.contains("illegal base64")
+            let is_empty = fault.cause.field_error().is_some() && !is_of_selector(&fault.cause);
+            !is_empty && !fault.cause.is_base64()
         });
     }
     if !faults.is_empty() && unrendered_files::is_under_unused_chart(survey, object) {
         faults.retain(|fault| {
             let is_empty =
                 fault.field.get(object.value()).is_some_and(|value| value == "" || value.is_null());
-            !is_empty && !refused_value(&fault.message).is_some_and(unrendered_files::has_empty_part)
+            !is_empty && !fault.cause.refused_text().is_some_and(unrendered_files::has_empty_part)
         });
     }
     // Argo CD's plugin for Vault puts values in the place of `<name>`.
     if object.value().annotation(OF_VAULT_PLUGIN).is_some() {
-        faults.retain(|fault| !fault.message.contains("illegal base64") && !fault.message.contains('<'));
+        let has_placeholder = |fault: &ApiRefusal| {
+            fault.field.get(object.value()).is_some_and(|value| value.to_string().contains('<'))
+        };
+        faults.retain(|fault| !fault.cause.is_base64() && !has_placeholder(fault));
     }
     if flux.applies(object) {
         // It sets labels of its own, and drops those of other types on the way.
-        faults.retain(|fault| !fault.message.contains("Go struct field ObjectMeta."));
+        let is_of_metadata = |cause: &RefusalCause| {
+            cause.type_mismatch().is_some_and(|it| it.owner.as_deref() == Some("ObjectMeta"))
+        };
+        faults.retain(|fault| !is_of_metadata(&fault.cause));
     }
     if !faults.is_empty() {
         let is_filled_in = |field: &FieldPath| flux.completes(object) || mutations.complete(object, field);
-        faults.retain(|fault| !fault.message.contains("Required value") || !is_filled_in(&fault.field));
+        faults.retain(|fault| !fault.cause.is_missing_value() || !is_filled_in(&fault.field));
     }
     if unrendered_files::is_merged_in(survey, object)
         || flux.applies(object) && unrendered_files::is_bare(object)
     {
-        faults.retain(|fault| {
-            !fault.message.contains("Required value") && !fault.message.contains(OF_TEMPLATE)
-        });
+        faults.retain(|fault| !fault.cause.is_missing_value() && !is_of_selector(&fault.cause));
     }
     // Parameters of an ApplicationSet are texts, and have to be where texts are allowed.
     if !faults.is_empty() && gvk.kind != "ApplicationSet" && placeholders::has_placeholder(object.value()) {
@@ -221,26 +224,23 @@ fn faults(
     if object.value().get("sops").is_some() {
         faults.clear();
     }
-    faults.retain(|fault| !is_prose(&fault.message) && !has_variable(&fault.message));
+    faults.retain(|fault| !is_prose(&fault.cause) && !has_variable(&fault.cause));
     // What another tool than an ApplicationSet fills in.
     faults.retain(|fault| {
-        !refused_value(&fault.message)
-            .is_some_and(|value| !value.contains("{{") && placeholders::is_in(value))
+        !fault.cause.refused_text().is_some_and(|value| !value.contains("{{") && placeholders::is_in(value))
     });
     // What nothing applies as it is may be a patch that says so, or a form that people fill in.
     if object.environment.is_none() {
-        if faults
-            .iter()
-            .any(|fault| fault.message.contains("unknown field") && fault.message.contains(".$patch\""))
-        {
+        let is_directive = |fault: &ApiRefusal| matches!(&fault.cause, RefusalCause::UnknownField(field) if field.ends_with(".$patch"));
+        if faults.iter().any(is_directive) {
             faults.clear();
         }
-        faults.retain(|fault| !is_stand_in(&fault.message));
+        faults.retain(|fault| !is_stand_in(&fault.cause));
     }
     faults.retain(|fault| !is_gated(survey, fault));
     // What a file calls an Application, a kustomization may complete.
     if unrendered_files::is_loose_file(survey, object) {
-        faults.retain(|fault| !fault.message.contains(" is invalid: metadata.name: "));
+        faults.retain(|fault| fault.cause.field_error().is_none_or(|it| it.field != "metadata.name"));
     }
     // Without a spec it is a part of an Application, for a kustomization to fill in.
     if unrendered_files::is_loose_file(survey, object) && object.value().get("spec").is_none() {
@@ -252,6 +252,7 @@ fn faults(
 /// A kind that no API server has: its version is missing, or its name is nearly that of a built-in kind.
 fn unserved(object: &Object, gvk: &GroupVersionKind) -> Option<ApiRefusal> {
     let at = |message: String, (field, wrong): (&str, &str), meant: &str| ApiRefusal {
+        cause: RefusalCause::UnservedKind,
         message,
         field: FieldPath::default().key(field),
         severity: Severity::Error,
@@ -288,30 +289,38 @@ fn is_beside_placeholders(object: &Object, fault: &ApiRefusal) -> bool {
     let is_plain = |field: &FieldPath| {
         field.get(object.value()).is_some_and(|value| !placeholders::has_placeholder(value))
     };
-    let is_of_field = fault.message.contains("unknown field") || fault.message.contains("must be of type");
+    let is_of_field = matches!(fault.cause, RefusalCause::UnknownField(_)) || fault.cause.is_json_type();
     // A placeholder is a text, and what could not be read is none.
-    let is_no_text = ["number", "bool", "object", "array"]
-        .iter()
-        .any(|kind| fault.message.contains(&format!("cannot unmarshal {kind} into")));
+    let is_no_text = fault.cause.type_mismatch().is_some_and(|it| it.found != "string");
     is_no_text || is_of_field && is_plain(&fault.field)
 }
 
-/// The text that an answer says is invalid.
-fn refused_value(message: &str) -> Option<&str> {
-    let (_, rest) = message.split_once("Invalid value: \"")?;
-    rest.split_once('"').map(|(value, _)| value)
+/// Whether a selector and its template do not fit, which no value of a placeholder could mend.
+fn is_of_selector(cause: &RefusalCause) -> bool {
+    cause.rule() == Some(&FieldRule::SelectorMatchesTemplate)
+}
+
+/// Whether what is refused is a variable or a directive: `$HOST`, `$patch`.
+fn is_of_variable(cause: &RefusalCause) -> bool {
+    match cause {
+        RefusalCause::UnknownField(field) => field.starts_with('$'),
+        RefusalCause::Invalid(error) => {
+            error.value.as_ref().is_some_and(|value| value.to_string().contains("\"$"))
+        }
+        RefusalCause::Undecodable(_) | RefusalCause::UnservedKind => false,
+    }
 }
 
 /// Whether what is refused is a sentence for people in place of a name: `<domain>, please fill in`.
-fn is_prose(message: &str) -> bool {
-    refused_value(message).is_some_and(|value| !value.is_ascii() && value.contains(' '))
+fn is_prose(cause: &RefusalCause) -> bool {
+    cause.refused_text().is_some_and(|value| !value.is_ascii() && value.contains(' '))
 }
 
 /// Whether what is refused has a variable in it, which `envsubst` or the like fills in:
 /// `api.$CLUSTER_DOMAIN`.
-fn has_variable(message: &str) -> bool {
+fn has_variable(cause: &RefusalCause) -> bool {
     const SHORTEST: usize = 3;
-    let mut names = refused_value(message).into_iter().flat_map(|value| value.split('$').skip(1));
+    let mut names = cause.refused_text().into_iter().flat_map(|value| value.split('$').skip(1));
     names.any(|rest| {
         let is_name = |c: &char| c.is_ascii_uppercase() || c.is_ascii_digit() || *c == '_';
         rest.starts_with(|c: char| c.is_ascii_uppercase())
@@ -321,25 +330,28 @@ fn has_variable(message: &str) -> bool {
 
 /// Whether what is refused stands for something else: `APPNAME`, `STORAGE_CLASS`, `<app>-api`,
 /// `$DNS_ADDRESS`, `your_domain`.
-fn is_stand_in(message: &str) -> bool {
-    let Some(value) = refused_value(message) else { return false };
+fn is_stand_in(cause: &RefusalCause) -> bool {
+    let Some(value) = cause.refused_text() else { return false };
     let mut constants = value.split(|c: char| !(c.is_ascii_uppercase() || c == '_'));
     let brackets = value.split_once('<').and_then(|(_, rest)| rest.split_once('>'));
     let is_constant =
         |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
     let is_of_words = |name: &str| name.split('_').filter(|word| word.len() > 1).count() > 1;
     let mut words = value.split(|c: char| !c.is_ascii_alphanumeric());
-    message.contains(" is invalid: ")
-        && (constants.any(|word| word.ends_with("NAME") || is_of_words(word))
-            || words.any(|word| matches!(word, "your" | "YOUR"))
-            || value.strip_prefix('$').is_some_and(|name| !name.is_empty() && is_constant(name))
-            || brackets.is_some_and(|(name, _)| !name.is_empty()))
+    constants.any(|word| word.ends_with("NAME") || is_of_words(word))
+        || words.any(|word| matches!(word, "your" | "YOUR"))
+        || value.strip_prefix('$').is_some_and(|name| !name.is_empty() && is_constant(name))
+        || brackets.is_some_and(|(name, _)| !name.is_empty())
 }
 
 /// Whether the repository turns on the feature that allows what is refused by default.
 fn is_gated(survey: &Survey, fault: &ApiRefusal) -> bool {
-    const GATES: [(&str, &str); 1] = [("spec.minReplicas: Invalid value: 0", "HPAScaleToZero")];
-    let mut gates = GATES.iter().filter(|(refusal, _)| fault.message.contains(refusal));
+    const GATES: [(&str, i64, &str); 1] = [("spec.minReplicas", 0, "HPAScaleToZero")];
+    let is_refused = |field: &str, value: i64| {
+        let is_it = |it: &FieldError| it.field == field && it.value == Some(value.into());
+        fault.cause.field_error().is_some_and(is_it)
+    };
+    let mut gates = GATES.iter().filter(|(field, value, _)| is_refused(field, *value));
     let is_on = |gate: &str| {
         let forms = [format!("{gate}=true"), format!("{gate}: true"), format!("{gate} = true")];
         let has = |path: &str| {
@@ -347,14 +359,14 @@ fn is_gated(survey: &Survey, fault: &ApiRefusal) -> bool {
         };
         survey.files.paths().any(|path| has(path))
     };
-    gates.any(|(_, gate)| is_on(gate))
+    gates.any(|(.., gate)| is_on(gate))
 }
 
 fn built_in(object: &Object, gvk: &GroupVersionKind, ty: TypeRef<'_>) -> Vec<ApiRefusal> {
     let mut value = object.value().clone();
     let decoded = match tiphys_schema::decode(ty, &mut value) {
         Ok(decoded) => decoded,
-        Err(error) => return vec![undecodable(object, gvk, &error.to_string())],
+        Err(error) => return vec![undecodable(object, gvk, error)],
     };
     let mut faults: Vec<ApiRefusal> =
         decoded.unknown_fields.iter().map(|field| unknown(gvk, field, Some(ty))).collect();
@@ -365,9 +377,8 @@ fn built_in(object: &Object, gvk: &GroupVersionKind, ty: TypeRef<'_>) -> Vec<Api
         tiphys_schema::apply_defaults(gvk, &mut value);
         tiphys_schema::validate_create(gvk, &value)
     };
-    let is_of_one_cluster =
-        |error: &&FieldError| OF_ONE_CLUSTER.iter().any(|words| error.detail.contains(words));
-    let errors = errors.iter().filter(|error| !is_of_one_cluster(error));
+    // What a cluster's own configuration decides is not known from the repository.
+    let errors = errors.iter().filter(|error| error.rule != Some(FieldRule::ClusterConfiguration));
     faults.extend(metadata(object).iter().chain(errors).map(|error| invalid(object, gvk, error)));
     faults
 }
@@ -394,12 +405,10 @@ fn custom(object: &Object, gvk: &GroupVersionKind, definitions: &Definitions<'_>
         custom.schema.apply_defaults(&mut value);
         let mut errors = custom.validate(&value);
         // What is of a wrong type is none of the values either: said once.
-        let mistyped: Vec<String> = errors
-            .iter()
-            .filter(|error| error.detail.contains("must be of type"))
-            .map(|error| error.field.clone())
-            .collect();
-        errors.retain(|error| error.detail.contains("must be of type") || !mistyped.contains(&error.field));
+        let is_mistyped = |error: &&FieldError| matches!(error.rule, Some(FieldRule::JsonType { .. }));
+        let mistyped: Vec<String> =
+            errors.iter().filter(is_mistyped).map(|error| error.field.clone()).collect();
+        errors.retain(|error| is_mistyped(&error) || !mistyped.contains(&error.field));
         let errors: Vec<ApiRefusal> = errors.iter().map(|error| invalid(object, gvk, error)).collect();
         // What is not even of the type that is wanted has no fields to be known.
         faults.retain(|unknown| !errors.iter().any(|error| unknown.field.starts_with(&error.field)));
@@ -448,7 +457,7 @@ fn undecodable_metadata(object: &Object, gvk: &GroupVersionKind) -> Option<ApiRe
     let mut value =
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": object.value().get("metadata")?});
     let error = tiphys_schema::decode(ty, &mut value).err()?;
-    Some(undecodable(object, gvk, &error.to_string()))
+    Some(undecodable(object, gvk, error))
 }
 
 /// Fields of the metadata that no object has; of those that are nearly right, which is meant.
@@ -484,13 +493,15 @@ fn unknown_metadata(object: &Object, gvk: &GroupVersionKind) -> Vec<ApiRefusal> 
     if is_sent { slips.map(fault).collect() } else { Vec::new() }
 }
 
-fn undecodable(object: &Object, gvk: &GroupVersionKind, error: &str) -> ApiRefusal {
+fn undecodable(object: &Object, gvk: &GroupVersionKind, error: DecodeError) -> ApiRefusal {
     let GroupVersionKind { kind, version, .. } = gvk;
-    let path = error.split_once("Go struct field ").and_then(|(_, rest)| rest.split_once(" of type"));
-    let path = path.and_then(|(path, _)| path.split_once('.')).map(|(_, path)| path).unwrap_or_default();
+    let message = format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {error}");
+    let cause = RefusalCause::Undecodable(error);
+    let names = cause.type_mismatch().map(|it| it.names.as_slice()).unwrap_or_default();
     ApiRefusal {
-        message: format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {error}"),
-        field: through_lists(object.value(), path, Wanted::from_message(error)),
+        message,
+        field: through_lists(object.value(), names, Wanted::by(&cause)),
+        cause,
         severity: Severity::Error,
         help: None,
         respelling: None,
@@ -501,8 +512,8 @@ fn undecodable(object: &Object, gvk: &GroupVersionKind, error: &str) -> ApiRefus
 
 /// The path of a field that Go names without positions in lists: through the first items in which it is of
 /// the wrong type, or else that have it.
-fn through_lists(root: &Value, names: &str, wanted: Option<Wanted>) -> FieldPath {
-    let names: Vec<&str> = names.split('.').filter(|name| !name.is_empty()).collect();
+fn through_lists(root: &Value, names: &[String], wanted: Option<Wanted>) -> FieldPath {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let is_wrong = |value: &Value| wanted.is_none_or(|wanted| wanted.is_wrong(value));
     let wrong = descend(root, &names, &FieldPath::default(), &is_wrong);
     wrong.or_else(|| descend(root, &names, &FieldPath::default(), &|_| true)).unwrap_or_else(|| {
@@ -529,6 +540,7 @@ fn unknown(gvk: &GroupVersionKind, field: &str, ty: Option<TypeRef<'_>>) -> ApiR
     let named = ty.and_then(|ty| intended_field(ty, &path));
     let wrong = field.rsplit(['.', ']']).next().unwrap_or(field);
     ApiRefusal {
+        cause: RefusalCause::UnknownField(field.to_owned()),
         message: format!(
             "{kind} in version \"{version}\" cannot be handled as a {kind}: strict decoding error: unknown field \"{field}\""
         ),
@@ -559,6 +571,7 @@ fn intended_field(ty: TypeRef<'_>, path: &FieldPath) -> Option<String> {
 fn invalid(object: &Object, gvk: &GroupVersionKind, error: &FieldError) -> ApiRefusal {
     let name = tiphys_schema::quote(object.value().name());
     ApiRefusal {
+        cause: RefusalCause::Invalid(error.clone()),
         message: format!("{} {name} is invalid: {error}", gvk.group_kind()),
         field: field_paths::of_api(&error.field),
         severity: Severity::Error,

@@ -26,7 +26,7 @@ use std::{
 };
 
 use tiphys_diag::Severity;
-use tiphys_gotemplate::{Functions, ParseError, TemplateSet};
+use tiphys_gotemplate::{Functions, ParseError, ParseFault, TemplateSet};
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, Value};
 
@@ -67,7 +67,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     .diagnostic(format!("the template {key} of {} does not parse: {error}", object.title()))
                     .at(context.survey.span(object, &path.key(key)), "this template")
                     .because("the controller parses it before it does anything, and stops at the fault");
-                if error.message.contains("bad character U+002D") {
+                if error.fault == Some(ParseFault::BadCharacter('-')) {
                     diagnostic =
                         diagnostic.help("a name with a hyphen is asked for so: {{ index . \"name\" }}");
                 }
@@ -115,5 +115,5 @@ fn fault(name: &str, text: &str) -> Option<ParseError> {
         return None;
     }
     let error = TemplateSet::new(FUNCTIONS.clone()).parse(name, text).err()?;
-    (!error.message.ends_with("not defined")).then_some(error)
+    (error.fault != Some(ParseFault::UndefinedFunction)).then_some(error)
 }

@@ -22,11 +22,10 @@ use std::sync::Arc;
 
 use tiphys_diag::{Edit, Severity, Span};
 use tiphys_graph::{
-    App, Declaration, Outcome, Revision, UnitKind, UnreadableFile as Unread,
-    survey::{ANY_CLUSTER, TEMPLATE_SYNTAX},
+    App, Declaration, Outcome, Revision, UnitKind, UnreadableFile as Unread, survey::ANY_CLUSTER,
 };
 use tiphys_model::ApplicationSource;
-use tiphys_render::{Cause, RenderError};
+use tiphys_render::{Cause, RenderError, Subject};
 use tiphys_value::{Location, ObjectExt, Value};
 use tiphys_vfs::FileTree;
 
@@ -139,21 +138,18 @@ fn is_open(context: &Context<'_>, app: &App) -> bool {
 fn templates(context: &Context<'_>, once: &mut Once) {
     for unit in context.survey.units.iter().filter(|unit| unit.kind == UnitKind::Chart) {
         let Outcome::Failed(error) = &unit.outcome else { continue };
-        let headline = error.headline();
-        let Some(rest) = headline.strip_prefix(TEMPLATE_SYNTAX) else { continue };
+        let Some(Subject::Template { name, line, is_syntax: true }) = error.subject() else { continue };
         if placeholders::is_skeleton(&unit.path) {
             continue;
         }
-        let mut place = rest.split(')').next().unwrap_or_default().splitn(2, ':');
-        let below = place.next().and_then(|path| path.split_once('/')).map_or("", |(_, below)| below);
-        let line = place.next().and_then(|line| line.parse().ok()).unwrap_or(1);
+        let below = name.split_once('/').map_or("", |(_, below)| below);
         let file = tiphys_vfs::join(&unit.path, below).unwrap_or_default();
         let mut finding = warning(context, &file, "the chart cannot be rendered", error);
-        let span = context.survey.files.span(&Location::new(file, line, 0));
+        let span = context.survey.files.span(&Location::new(file, (*line).max(1), 0));
         if let Some(label) = &mut finding.diagnostic.primary {
             label.span = span;
         }
-        once.add(headline, finding);
+        once.add(error.headline(), finding);
     }
 }
 
@@ -322,22 +318,17 @@ fn is_written_later(context: &Context<'_>, folder: &str, error: &RenderError) ->
 
 /// Whether what is missing is a file that Git is told to ignore: something makes it before it is read.
 fn is_made_later(context: &Context<'_>, error: &RenderError) -> bool {
-    let after = |mark: &str| error.headline().split(mark).nth(1);
-    let missing = after("lstat ").or_else(|| after(": open "));
-    let missing = missing.and_then(|rest| rest.split(": no such file").next());
-    missing.is_some_and(|path| unused_files::is_ignored(&context.survey.files, path))
+    error.missing_path().is_some_and(|path| unused_files::is_ignored(&context.survey.files, path))
 }
 
 /// Whether a values file is missing that Git is told to ignore, while a form of it is there: who runs the
 /// Application fills it in, and has to have it committed somewhere.
 fn is_given_later(context: &Context<'_>, error: &RenderError) -> bool {
     const FORMS: [&str; 4] = ["example", "template", "sample", "dist"];
-    let missing = error.headline().split("cannot read \"").nth(1).and_then(|rest| rest.split('"').next());
-    missing.is_some_and(|path| {
-        let files = &context.survey.files;
-        unused_files::is_ignored(files, path)
-            && FORMS.iter().any(|form| files.tree().exists(&format!("{path}.{form}")))
-    })
+    let Some(path) = error.missing_path() else { return false };
+    let files = &context.survey.files;
+    unused_files::is_ignored(files, path)
+        && FORMS.iter().any(|form| files.tree().exists(&format!("{path}.{form}")))
 }
 
 fn unreadable(context: &Context<'_>, fault: &Unread) -> Finding {
@@ -412,7 +403,7 @@ fn is_part(context: &Context<'_>, app: &App, error: &RenderError) -> bool {
         |folder: &str| kustomization_entries::of_folder(&context.survey.files, folder).next().is_some();
     app.declaration == Declaration::File
         && (unrendered_files::is_listed_resource(context.survey, file)
-            || (error.headline().contains("no repoURL") && folders.any(is_below_one)))
+            || (error.subject() == Some(&Subject::Address) && folders.any(is_below_one)))
 }
 
 /// Whether a chart that nothing applies renders the Application from its default values, and a name in it is
@@ -428,7 +419,7 @@ fn waits_for_values(context: &Context<'_>, app: &App, error: &RenderError) -> bo
     let is_file = |file: &str| context.survey.files.contains(file) && !file.contains("/templates/");
     let is_broken =
         error.diagnostic().and_then(|it| it.primary.as_ref()).is_some_and(|it| is_file(&it.span.file));
-    if text.contains("not valid YAML") && is_broken {
+    if error.diagnostic().is_some_and(|it| it.rule == "yaml") && is_broken {
         return false;
     }
     context.survey.units[unit.0].kind == UnitKind::Chart
@@ -456,7 +447,8 @@ fn value_file(context: &Context<'_>, app: &App, error: &RenderError) -> Option<(
         let entries = files.get(&app.declared.value).and_then(|it| it.as_array()).into_iter().flatten();
         for (at, entry) in entries.enumerate() {
             let name = entry.as_str().unwrap_or_default();
-            if !name.is_empty() && error.headline().starts_with(&format!("value file {name}:")) {
+            let is_it = matches!(error.subject(), Some(Subject::ValueFile(file)) if file == name);
+            if !name.is_empty() && is_it {
                 return Some((context.survey.app_span(app, &files.index(at)), name.to_owned()));
             }
         }

@@ -86,7 +86,7 @@ fn no_revision(
     (source, why): (&ApplicationSource, &str),
     once: &mut Once,
 ) {
-    let hint = why.split_once("; it has ").map(|(_, names)| format!("it has {names}"));
+    let hint = Some(why.trim_start_matches("; ").to_owned()).filter(|hint| !hint.is_empty());
     let diagnostic = RULE
         .diagnostic(format!(
             "Application {} reads revision {:?}, and the repository has no such branch, tag or commit",

@@ -57,6 +57,8 @@ struct Refusal {
     help: String,
     /// A word of the field, and the one that is meant.
     meant: Option<(String, String)>,
+    /// The Gateway that is not there, if that is the fault.
+    missing: Option<String>,
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
@@ -94,9 +96,9 @@ fn add(context: &Context<'_>, once: &mut Once, route: &Object, refusal: Refusal,
     if let Some((wrong, meant)) = refusal.meant {
         finding = finding.with_spelling(wrong, meant);
     }
-    match refusal.message.split_once(" is for ") {
+    match &refusal.missing {
         // One Gateway that is not there is one cause for all routes of a file.
-        Some((_, gateway)) if near.is_none() => {
+        Some(gateway) if near.is_none() => {
             let file = finding.diagnostic.primary.as_ref().map(|label| label.span.file.clone());
             once.add_by(format!("{}\n{gateway}", file.unwrap_or_default()), finding);
         }
@@ -166,6 +168,7 @@ fn istio(context: &Context<'_>, cluster: &Cluster<'_>, route: &Object, once: &mu
                 |nearest| format!("perhaps {nearest} is meant"),
             ),
             meant: nearest.map(|nearest| (name.to_owned(), nearest.to_owned())),
+            missing: Some(format!("{namespace}/{name}")),
         };
         add(context, once, route, refusal, None);
     }
@@ -215,6 +218,7 @@ fn missing(
         label: "no such Gateway",
         help,
         meant: nearest.filter(|_| elsewhere.is_none()).map(|nearest| (name.to_owned(), nearest.to_owned())),
+        missing: Some(format!("{namespace}/{name}")),
     })
 }
 
@@ -244,6 +248,7 @@ fn by_section(gateway: &Object, listeners: &[&Value], parent: &Value, path: &Fie
         label: "no such listener",
         help: format!("its listeners are {}", names.join(", ")),
         meant: None,
+        missing: None,
     })
 }
 
@@ -272,6 +277,7 @@ fn by_namespace(
         label: "refused there",
         help: "allow the namespace in `allowedRoutes.namespaces` of the listener; without it, only its own counts".into(),
         meant: None,
+        missing: None,
     })
 }
 
@@ -305,6 +311,7 @@ fn by_host(route: &Object, gateway: &Object, listeners: &[&Value]) -> Option<Ref
         label: "not served",
         help: format!("its listeners serve {}", served.join(", ")),
         meant: None,
+        missing: None,
     })
 }
 
@@ -349,6 +356,7 @@ fn grants(context: &Context<'_>, cluster: &Cluster<'_>, route: &Object, once: &m
                 label: "another namespace",
                 help: format!("add a ReferenceGrant to namespace {namespace}, or move the route there"),
                 meant: None,
+                missing: None,
             };
             add(context, once, route, refusal, None);
         }

@@ -17,6 +17,8 @@ pub struct FieldRefusal {
     pub field: FieldPath,
     /// `spec.commonName: Too long: may not be more than 64 bytes`.
     pub message: String,
+    /// Whether it is a value that is invalid, not one that is missing or forbidden.
+    pub is_invalid_value: bool,
 }
 
 const HOUR: i64 = 3_600 * Duration::SECOND.0;
@@ -35,7 +37,7 @@ impl Faults {
     fn add(&mut self, field: FieldPath, what: &str) {
         let path = field.to_string();
         let message = format!("{}: {what}", path.trim_start_matches('.'));
-        self.found.push(FieldRefusal { field, message });
+        self.found.push(FieldRefusal { field, message, is_invalid_value: false });
     }
 
     fn required(&mut self, field: FieldPath, detail: &str) {
@@ -51,6 +53,9 @@ impl Faults {
 
     fn invalid(&mut self, field: FieldPath, value: &str, detail: &str) {
         self.add(field, &format!("Invalid value: {value}: {detail}"));
+        if let Some(last) = self.found.last_mut() {
+            last.is_invalid_value = true;
+        }
     }
 
     fn forbidden(&mut self, field: FieldPath, detail: &str) {

@@ -7,7 +7,7 @@ use std::{
 
 use tiphys_expr::cel::Rules;
 use tiphys_graph::{Object, ObjectScope, Survey};
-use tiphys_schema::{ErrorKind, ErrorList, FieldError, StructuralSchema, crd_version_schema};
+use tiphys_schema::{ErrorKind, ErrorList, FieldError, FieldRule, StructuralSchema, crd_version_schema};
 use tiphys_value::{GroupKind, GroupVersionKind, ObjectExt, Value};
 
 use super::known_kinds;
@@ -40,7 +40,7 @@ impl Custom {
             Some(rules) if !tiphys_schema::prevents_rules(&errors) => rules.validate(object, None),
             _ => ErrorList::new(),
         };
-        let is_remark = |error: &FieldError| error.detail.starts_with("some validation rules");
+        let is_remark = |error: &FieldError| error.rule == Some(FieldRule::UncheckedRules);
         let broken = broken.into_iter().filter(|error| !is_unevaluated(error));
         errors.into_iter().filter(|error| !is_remark(error)).chain(broken).collect()
     }
@@ -48,8 +48,7 @@ impl Custom {
 
 /// Whether a rule could not be compiled or evaluated.
 fn is_unevaluated(error: &FieldError) -> bool {
-    const MARKS: [&str; 3] = ["evaluating rule", "rule compile error", "cost budget"];
-    error.kind == ErrorKind::Internal || MARKS.iter().any(|mark| error.detail.contains(mark))
+    error.kind == ErrorKind::Internal || error.rule == Some(FieldRule::Unevaluated)
 }
 
 /// A definition by its place in memory, and a version of it.

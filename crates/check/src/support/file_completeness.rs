@@ -2,11 +2,13 @@
 //! applied by hand, as they are; others are patches, forms, or bases that something completes first.
 
 use tiphys_graph::{Object, Survey};
+use tiphys_schema::{ErrorKind, FieldError, FieldRule};
 use tiphys_vfs::{base_name, parent};
 
 use super::{
     kustomization_entries, placeholders,
     pods::{self, text},
+    refusal::RefusalCause,
 };
 
 /// How much of an object a file holds that nothing renders.
@@ -24,7 +26,11 @@ pub enum Extent {
 
 impl Extent {
     /// Judges a file by what the API server would say of it.
-    pub fn judge<'a>(survey: &Survey, object: &Object, mut refusals: impl Iterator<Item = &'a str>) -> Self {
+    pub fn judge<'a>(
+        survey: &Survey,
+        object: &Object,
+        mut refusals: impl Iterator<Item = &'a RefusalCause>,
+    ) -> Self {
         let file = object.rendered.location.file.as_ref();
         let is_form = || {
             let text = survey.files.text(file).unwrap_or_default();
@@ -46,18 +52,18 @@ impl Extent {
     }
 
     /// Whether what the API server says stands, however the file is used.
-    pub fn keeps_refusal(self, message: &str) -> bool {
-        if !message.contains(" is invalid: ") {
+    pub fn keeps_refusal(self, cause: &RefusalCause) -> bool {
+        let Some(error) = cause.field_error() else {
             // A word stands for a number until it is filled in.
-            return self != Self::Form || !message.contains("cannot unmarshal string into");
-        }
+            let is_word = cause.type_mismatch().is_some_and(|it| it.found == "string");
+            return self != Self::Form || !is_word;
+        };
         // Two of one name are two, whatever comes on top.
-        if message.contains("Duplicate value") {
+        if error.kind == ErrorKind::Duplicate {
             return true;
         }
-        let may_be_added = ["Required value", "Not found: ", "does not match template", "empty selector"]
-            .iter()
-            .any(|refusal| message.contains(refusal));
+        let may_be_added = matches!(error.kind, ErrorKind::Required | ErrorKind::NotFound)
+            || matches!(error.rule, Some(FieldRule::SelectorMatchesTemplate | FieldRule::SelectorNotEmpty));
         match self {
             Self::Whole => true,
             Self::Base => !may_be_added,
@@ -76,43 +82,51 @@ fn has_its_pods(object: &Object) -> bool {
     has_labels && has_images
 }
 
-/// Whether a message says that a whole section is missing, as patches leave out what they do not change: a
-/// field that is not inside of a list, or the image of a container, which a patch calls by its name alone.
-fn lacks_a_section(message: &str) -> bool {
-    let Some((_, refusal)) = message.split_once(" is invalid: ") else { return false };
-    let field = refusal.split(": ").next().unwrap_or(refusal);
-    let is_missing = refusal.contains(": Required value");
+/// Whether a whole section is missing, as patches leave out what they do not change: a field that is not
+/// inside of a list, or the image of a container, which a patch calls by its name alone.
+fn lacks_a_section(cause: &RefusalCause) -> bool {
+    let Some(FieldError { kind, field, rule, .. }) = cause.field_error() else { return false };
     let is_of_container = field.contains("ontainers[") && field.ends_with("].image");
     // A pod that is running has these; one that a file holds is made up for the test of a policy.
-    let is_made_up = refusal.contains("spec.ephemeralContainers: Forbidden");
-    is_made_up
-        || is_missing && (!field.contains(']') || field.ends_with("[storage]") || is_of_container)
-        || refusal.contains("does not match template")
-        || refusal.contains("empty selector")
-        || refusal.contains("`defaultBackend` or `rules` must be specified")
-        || refusal.ends_with(": \"null\"")
+    let is_made_up = *kind == ErrorKind::Forbidden && field.ends_with("spec.ephemeralContainers");
+    let is_left_out = *kind == ErrorKind::Required
+        && (!field.contains(']') || field.ends_with("[storage]") || is_of_container);
+    let is_of_sections = match rule {
+        Some(FieldRule::SelectorMatchesTemplate | FieldRule::SelectorNotEmpty | FieldRule::HasBackend) => {
+            true
+        }
+        Some(FieldRule::JsonType { found, .. }) => *found == "null",
+        _ => false,
+    };
+    is_made_up || is_left_out || is_of_sections
 }
 
 #[cfg(test)]
 mod tests {
-    use super::lacks_a_section;
+    use tiphys_schema::{FieldError, FieldRule, Path};
+
+    use super::{RefusalCause, lacks_a_section};
 
     #[test]
     fn what_a_patch_leaves_out_is_told_from_a_slip() {
-        for refusal in [
-            "Deployment.apps \"a\" is invalid: spec.selector: Required value",
-            "Deployment.apps \"a\" is invalid: spec.template.spec.containers[0].image: Required value",
-            "Service \"a\" is invalid: spec.ports: Required value",
-            "HTTPRoute.x \"a\" is invalid: spec.hostnames[0]: Invalid value: \"null\": spec.hostnames[0] in body must be of type string: \"null\"",
+        let required = |field: &str| RefusalCause::Invalid(FieldError::required(&Path::new(field), ""));
+        let null = FieldRule::JsonType { found: "null", wanted: "string".into() };
+        let null = FieldError::invalid(&Path::new("spec.hostnames[0]"), "null", "").by_rule(null);
+        for cause in [
+            required("spec.selector"),
+            required("spec.template.spec.containers[0].image"),
+            required("spec.ports"),
+            RefusalCause::Invalid(null),
         ] {
-            assert!(lacks_a_section(refusal), "{refusal}");
+            assert!(lacks_a_section(&cause), "{cause:?}");
         }
-        for refusal in [
-            "Ingress.networking.k8s.io \"a\" is invalid: spec.rules[0].http.paths[0].pathType: Required value: pathType must be specified",
-            "Service \"a\" is invalid: spec.ports[0].port: Invalid value: 70000: must be between 1 and 65535, inclusive",
-            "strict decoding error: unknown field \"spec.replica\"",
+        let port = FieldError::invalid(&Path::new("spec.ports[0].port"), 70_000, "must be a port");
+        for cause in [
+            required("spec.rules[0].http.paths[0].pathType"),
+            RefusalCause::Invalid(port),
+            RefusalCause::UnknownField("spec.replica".into()),
         ] {
-            assert!(!lacks_a_section(refusal), "{refusal}");
+            assert!(!lacks_a_section(&cause), "{cause:?}");
         }
     }
 }

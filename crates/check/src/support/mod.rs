@@ -27,6 +27,7 @@ pub mod pod_references;
 pub mod pod_security;
 pub mod pods;
 pub mod promql;
+pub mod refusal;
 pub mod refusal_fixes;
 pub mod render_fault;
 pub mod scalar_fixes;

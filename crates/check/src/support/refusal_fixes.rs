@@ -9,22 +9,23 @@ use tiphys_value::{FieldPath, Segment};
 use super::{
     field_paths, image_option,
     pods::text,
+    refusal::RefusalCause,
     scalar_fixes::{self, Wanted},
 };
 
-/// What to do about an answer of the API server, and the edits that do it.
+/// What to do about a refusal of the API server, and the edits that do it.
 pub fn find(
     survey: &Survey,
     object: &Object,
     field: &FieldPath,
-    message: &str,
+    cause: &RefusalCause,
 ) -> Option<(String, Vec<Edit>)> {
     if image_option::is_entry(field) {
         let entry = image_option::as_text(field.get(object.value())?)?;
         let edits = image_option::rewrite(survey, object, field);
         return Some((format!("write it as a text: {entry}"), edits.into_iter().collect()));
     }
-    if let Some(wanted) = Wanted::from_message(message) {
+    if let Some(wanted) = Wanted::by(cause) {
         let edits = scalar_fixes::rewrite(survey, object, field, wanted);
         let description = match wanted {
             Wanted::Text => "put it between quotes",
@@ -35,7 +36,7 @@ pub fn find(
     let [Segment::Key(subjects), Segment::Index(_), Segment::Key(last)] = field.0.as_slice() else {
         return None;
     };
-    if subjects != "subjects" || last != "namespace" || !message.ends_with("Required value") {
+    if subjects != "subjects" || last != "namespace" || !cause.is_missing_value() {
         return None;
     }
     let (namespace, edit) = namespace_of_subject(survey, object, &field.parent()?)?;

@@ -2,7 +2,7 @@
 
 use tiphys_diag::Span;
 use tiphys_graph::App;
-use tiphys_render::RenderError;
+use tiphys_render::{RenderError, Subject};
 use tiphys_value::{Location, ObjectExt, Value};
 
 use crate::Context;
@@ -44,7 +44,7 @@ impl RenderFault {
             Some(place) => headline.strip_prefix(&format!("{place}: ")).unwrap_or(headline),
             None => headline,
         };
-        let place = place.or_else(|| in_template(context, headline, app?));
+        let place = place.or_else(|| in_template(context, error, app?));
         Self {
             text: without_objects(text.trim_end_matches(DEBUG_HINT))
                 .trim()
@@ -80,19 +80,15 @@ fn location(span: &Span) -> Location {
     Location::new(span.file.clone(), span.start.line, span.start.column)
 }
 
-/// The place in a chart's template that Helm's message names as `chart/templates/file:line:column`.
-fn in_template(context: &Context<'_>, text: &str, app: &App) -> Option<Location> {
-    let words = text.split([' ', '(', ')', '"', '<', '>']);
-    for word in words.filter(|word| word.contains("/templates/")) {
-        let mut parts = word.trim_end_matches(':').split(':');
-        let (path, line) = (parts.next()?, parts.next().and_then(|line| line.parse().ok()));
-        let below = path.split_once('/').map(|(_, below)| below)?;
-        for source in app.application.spec.effective_sources() {
-            let file = format!("{}/{below}", source.path.trim_matches('/'));
-            let file = file.trim_start_matches("./").to_owned();
-            if context.survey.files.contains(&file) {
-                return Some(Location::new(file, line.unwrap_or(1), 0));
-            }
+/// The place in a chart's template that a rendering failed in.
+fn in_template(context: &Context<'_>, error: &RenderError, app: &App) -> Option<Location> {
+    let Some(Subject::Template { name, line, .. }) = error.subject() else { return None };
+    let (_, below) = name.split_once('/')?;
+    for source in app.application.spec.effective_sources() {
+        let file = format!("{}/{below}", source.path.trim_matches('/'));
+        let file = file.trim_start_matches("./").to_owned();
+        if context.survey.files.contains(&file) {
+            return Some(Location::new(file, (*line).max(1), 0));
         }
     }
     None

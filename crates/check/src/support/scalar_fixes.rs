@@ -2,9 +2,10 @@
 
 use tiphys_diag::{Edit, Position, Span};
 use tiphys_graph::{Object, Survey};
+use tiphys_schema::{FieldRule, TypeMismatch};
 use tiphys_value::{FieldPath, OriginKind, Value};
 
-use super::field_paths;
+use super::{field_paths, refusal::RefusalCause};
 
 /// What a value is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,22 +19,23 @@ pub enum Wanted {
 }
 
 impl Wanted {
-    /// What an answer of the API server wants instead of what it got, if one is only to be written otherwise.
-    pub fn from_message(message: &str) -> Option<Self> {
-        const FORMS: [(&str, &str, Wanted); 9] = [
-            ("cannot unmarshal number into", " of type string", Wanted::Text),
-            ("cannot unmarshal bool into", " of type string", Wanted::Text),
-            ("must be of type string: \"integer\"", "", Wanted::Text),
-            ("must be of type string: \"number\"", "", Wanted::Text),
-            ("must be of type string: \"boolean\"", "", Wanted::Text),
-            ("cannot unmarshal string into", " of type int", Wanted::Number),
-            ("must be of type integer: \"string\"", "", Wanted::Number),
-            ("cannot unmarshal string into", " of type bool", Wanted::Boolean),
-            ("must be of type boolean: \"string\"", "", Wanted::Boolean),
-        ];
-        let mut forms = FORMS.iter();
-        let found = forms.find(|(first, then, _)| message.contains(first) && message.contains(then));
-        found.map(|(_, _, wanted)| *wanted)
+    /// What is wanted instead of what is refused, if it is only to be written otherwise.
+    pub fn by(cause: &RefusalCause) -> Option<Self> {
+        if let Some(TypeMismatch { found, expected, .. }) = cause.type_mismatch() {
+            return match (found.as_str(), expected.as_str()) {
+                ("number" | "bool", "string") => Some(Self::Text),
+                ("string", "int32" | "int64") => Some(Self::Number),
+                ("string", "bool") => Some(Self::Boolean),
+                _ => None,
+            };
+        }
+        let Some(FieldRule::JsonType { found, wanted }) = cause.rule() else { return None };
+        match (*found, wanted.as_str()) {
+            ("integer" | "number" | "boolean", "string") => Some(Self::Text),
+            ("string", "integer") => Some(Self::Number),
+            ("string", "boolean") => Some(Self::Boolean),
+            _ => None,
+        }
     }
 
     /// Whether a value, or one that a map has, is only written otherwise than it is to be.
@@ -109,15 +111,31 @@ fn is_spelling(written: &str, value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Wanted;
+    use tiphys_schema::{DecodeError, FieldError, FieldRule, Path, TypeMismatch};
+
+    use super::{RefusalCause, Wanted};
 
     #[test]
-    fn answers_of_the_api_server_say_what_is_wanted() {
-        let json = "json: cannot unmarshal number into Go struct field EnvVar.spec.template.spec.containers.env.value of type string";
-        assert_eq!(Wanted::from_message(json), Some(Wanted::Text));
-        let schema = "spec.a: Invalid value: \"string\": spec.a in body must be of type integer: \"string\"";
-        assert_eq!(Wanted::from_message(schema), Some(Wanted::Number));
-        assert_eq!(Wanted::from_message("spec.a: Required value"), None);
-        assert_eq!(Wanted::from_message("must be of type array: \"string\""), None);
+    fn what_is_refused_says_what_is_wanted() {
+        let decoded = |found: &str, expected: &str| {
+            Wanted::by(&RefusalCause::Undecodable(DecodeError::Type(TypeMismatch {
+                found: found.into(),
+                expected: expected.into(),
+                owner: Some("EnvVar".into()),
+                names: vec!["spec".into(), "value".into()],
+            })))
+        };
+        assert_eq!(decoded("number", "string"), Some(Wanted::Text));
+        assert_eq!(decoded("string", "int32"), Some(Wanted::Number));
+        assert_eq!(decoded("object", "string"), None);
+        let validated = |found: &'static str, wanted: &str| {
+            let rule = FieldRule::JsonType { found, wanted: wanted.into() };
+            let error = FieldError::invalid(&Path::new("spec.a"), found, "").by_rule(rule);
+            Wanted::by(&RefusalCause::Invalid(error))
+        };
+        assert_eq!(validated("string", "integer"), Some(Wanted::Number));
+        assert_eq!(validated("string", "array"), None);
+        let missing = FieldError::required(&Path::new("spec.a"), "");
+        assert_eq!(Wanted::by(&RefusalCause::Invalid(missing)), None);
     }
 }

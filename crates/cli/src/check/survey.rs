@@ -87,7 +87,7 @@ impl Reader {
         let mut known = self.revisions.lock().unwrap_or_else(PoisonError::into_inner);
         let look = || match self.repository.repositories.working_tree()?.checkout_revision(name)? {
             Ok(found) => Some(Revision::Other(found.tree)),
-            Err(error @ SourceError::UnknownRevision { .. }) => Some(Revision::None(error.to_string())),
+            Err(SourceError::UnknownRevision { hint, .. }) => Some(Revision::None(hint)),
             // Histories that cannot be read are told of where they are asked for.
             Err(_) => None,
         };

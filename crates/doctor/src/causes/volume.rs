@@ -166,13 +166,16 @@ fn by_volumes(look: &Look<'_>, claim: &Value, class: Option<&Value>) -> Option<F
         .filter(|volume| named.map_or_else(|| of_class(volume), |named| volume.name() == named))
         .copied()
         .collect();
-    let reasons: Vec<(&Value, String)> =
+    let reasons: Vec<(&Value, Mismatch)> =
         volumes.iter().filter_map(|volume| Some((*volume, mismatch(volume, claim)?))).collect();
     if reasons.len() < volumes.len() {
         return None;
     }
-    let fits_but_taken = reasons.iter().find(|(_, why)| why.starts_with("it is"));
-    if let Some((volume, why)) = fits_but_taken {
+    let taken = reasons.iter().find_map(|(volume, why)| match why {
+        Mismatch::Taken(why) => Some((*volume, why)),
+        Mismatch::Unfit(_) => None,
+    });
+    if let Some((volume, why)) = taken {
         let taken = Object::from_live(volume);
         return Some(
             Finding::new(Cause::VolumeTaken, taken.clone(), 0.92, format!("{taken} would fit {object}, and {why}"))
@@ -188,13 +191,32 @@ fn by_volumes(look: &Look<'_>, claim: &Value, class: Option<&Value>) -> Option<F
             .evidence(object.to_string(), claim.get("spec").map(ToString::to_string).unwrap_or_default())
             .remedy("Make a volume that fits, or ask for what is there.", &["kubectl get pv".to_owned()]);
     for (volume, why) in reasons.iter().take(4) {
-        finding = finding.evidence(Object::from_live(volume).to_string(), why.clone());
+        finding = finding.evidence(Object::from_live(volume).to_string(), why.text());
     }
     Some(finding)
 }
 
-/// Why a volume does not fit a claim; what starts with `it is` fits but is taken.
-fn mismatch(volume: &Value, claim: &Value) -> Option<String> {
+/// Why a claim does not get a volume.
+enum Mismatch {
+    /// The volume is not what the claim asks for.
+    Unfit(String),
+    /// It fits, and another claim has or had it.
+    Taken(String),
+}
+
+impl Mismatch {
+    fn text(&self) -> String {
+        match self {
+            Self::Unfit(why) | Self::Taken(why) => why.clone(),
+        }
+    }
+}
+
+fn mismatch(volume: &Value, claim: &Value) -> Option<Mismatch> {
+    unfit(volume, claim).map(Mismatch::Unfit).or_else(|| taken(volume, claim).map(Mismatch::Taken))
+}
+
+fn unfit(volume: &Value, claim: &Value) -> Option<String> {
     let size = |value: Option<&Value>| value.and_then(quantity::milli).unwrap_or(0);
     let (has, wants) = (
         size(volume.at(&["spec", "capacity", "storage"])),
@@ -210,7 +232,7 @@ fn mismatch(volume: &Value, claim: &Value) -> Option<String> {
     }
     let modes: Vec<&Value> = items(volume, &["spec", "accessModes"]).collect();
     if let Some(mode) = items(claim, &["spec", "accessModes"]).find(|mode| !modes.contains(mode)) {
-        return Some(format!("it lacks the access mode {mode}").replace("it lacks", "lacks"));
+        return Some(format!("lacks the access mode {mode}"));
     }
     let mode = |value: &Value| value.str_at(&["spec", "volumeMode"]).unwrap_or("Filesystem").to_owned();
     if mode(volume) != mode(claim) {
@@ -221,6 +243,10 @@ fn mismatch(volume: &Value, claim: &Value) -> Option<String> {
     {
         return Some("its labels do not match the selector".to_owned());
     }
+    None
+}
+
+fn taken(volume: &Value, claim: &Value) -> Option<String> {
     let owner = volume.at(&["spec", "claimRef"]).map(|it| {
         (
             it.str_at(&["namespace"]).unwrap_or_default(),

@@ -20,6 +20,15 @@ use kube_cel::{
 
 /// Longest expression that is read, in bytes.
 const MAX_LENGTH: usize = 64 * 1024;
+/// How many signs of operators an expression may have. Each may be a level of its tree.
+const MAX_SIGNS: usize = 4096;
+/// How deep the tree of an expression may be.
+const MAX_TREE_DEPTH: usize = 500;
+/// Trees of at most this depth are evaluated on the stack at hand.
+const SHALLOW: usize = 50;
+/// The stack on which an expression is read, and on which a deep one is evaluated, in bytes. The parser takes
+/// some kilobytes a level.
+const STACK: usize = 128 << 20;
 
 /// Why an expression cannot be compiled, in the API server's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,6 +62,8 @@ pub struct Expression {
     variables: Arc<BTreeSet<String>>,
     /// What an evaluation costs at least; loops add to it.
     cost: u64,
+    /// How many levels the tree has.
+    depth: usize,
 }
 
 /// The variables that expressions see.
@@ -90,16 +101,32 @@ impl Expression {
     /// # Errors
     /// Syntax errors, and names that are no variable.
     pub fn compile(source: &str, declared: &[&str]) -> Result<Self, CompileError> {
+        let refuse = |why: String| Err(CompileError(format!("ERROR: <input>:1:1: {why}")));
         if source.len() > MAX_LENGTH {
-            return Err(CompileError(format!(
-                "ERROR: <input>:1:1: the expression is longer than {MAX_LENGTH} bytes"
-            )));
+            return refuse(format!("the expression is longer than {MAX_LENGTH} bytes"));
         }
+        let signs = source.bytes().filter(|byte| b"+-*/%&|?:.,<>=![({".contains(byte)).count();
+        if signs > MAX_SIGNS {
+            return refuse(format!("the expression has {signs} operators; at most {MAX_SIGNS} are read"));
+        }
+        match signs > SHALLOW {
+            true => stacker::grow(STACK, || Self::compile_here(source, declared)),
+            false => Self::compile_here(source, declared),
+        }
+    }
+
+    fn compile_here(source: &str, declared: &[&str]) -> Result<Self, CompileError> {
         let parsed = catch_panic("the CEL expression", || {
             Parser::default().enable_optional_syntax(true).parse(source)
         })
         .map_err(|panicked| CompileError(format!("ERROR: <input>:1:1: {panicked}")))?;
         let mut root = parsed.map_err(|errors| CompileError(with_server_indent(&errors.to_string())))?;
+        let depth = depth(&root);
+        if depth > MAX_TREE_DEPTH {
+            return Err(CompileError(format!(
+                "ERROR: <input>:1:1: the expression is {depth} levels deep; at most {MAX_TREE_DEPTH} are read"
+            )));
+        }
         expand(&mut root);
         let mut facts = Facts { declared, bound: Vec::new(), unknown: Vec::new(), used: BTreeSet::new() };
         facts.visit(&root)?;
@@ -115,6 +142,7 @@ impl Expression {
             source: source.into(),
             variables: Arc::new(facts.used),
             cost,
+            depth,
         })
     }
 
@@ -156,7 +184,10 @@ impl Expression {
     /// Missing keys, operands that do not fit, loops that take too long.
     pub fn evaluate(&self, environment: &Environment<'_>) -> Result<Value, EvaluationError> {
         functions::begin(self.cost);
-        let resolve = || Value::resolve(&self.weighed, &environment.context);
+        let resolve = || match self.depth > SHALLOW {
+            true => stacker::grow(STACK, || Value::resolve(&self.weighed, &environment.context)),
+            false => Value::resolve(&self.weighed, &environment.context),
+        };
         let result = catch_panic("the CEL expression", resolve)
             .map_err(|panicked| EvaluationError::Other(panicked.to_string()))?;
         match functions::spent() > functions::PER_CALL {
@@ -377,6 +408,17 @@ fn children_mut(node: &mut IdedExpr) -> Vec<&mut IdedExpr> {
     }
 }
 
+/// How many levels a tree has.
+fn depth(root: &IdedExpr) -> usize {
+    let mut deepest = 0;
+    let mut left = vec![(root, 1)];
+    while let Some((node, level)) = left.pop() {
+        deepest = deepest.max(level);
+        left.extend(children(node).into_iter().map(|child| (child, level + 1)));
+    }
+    deepest
+}
+
 /// The parts of a node.
 pub(super) fn children(node: &IdedExpr) -> Vec<&IdedExpr> {
     match &node.expr {
@@ -511,6 +553,26 @@ fn is_whole(source: &str, at: usize, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_and_deep_expressions_are_read_or_refused() {
+        let chain = |count: usize| vec!["1"; count].join("+") + " > 0";
+        assert_eq!(holds(&chain(400)), Ok(true));
+        let wide = format!("[{}].size() > 0", vec!["1"; 2000].join(","));
+        assert_eq!(holds(&wide), Ok(true));
+        for deep in [
+            chain(600),
+            chain(30_000),
+            "self".to_owned() + &".a".repeat(30_000),
+            "(".repeat(30_000) + "1" + &")".repeat(30_000),
+            "!".repeat(60_000) + "true",
+            "self[0] ? 1 : ".repeat(4_000) + "1",
+            "[".repeat(30_000) + &"]".repeat(30_000),
+            "size(".repeat(10_000) + "[]" + &")".repeat(10_000),
+        ] {
+            assert!(Expression::compile(&deep, &["self"]).is_err(), "{}", &deep[..20]);
+        }
+    }
 
     #[test]
     fn objects_are_made_as_maps() {

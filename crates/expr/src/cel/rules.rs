@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::Value;
-use tiphys_schema::{ErrorKind, ErrorList, FieldError, Path};
+use tiphys_schema::{ErrorKind, ErrorList, FieldError, FieldRule, Path};
 
 use super::{CompileError, Environment, EvaluationError, Expression, by_schema, definition};
 
@@ -48,7 +48,8 @@ impl Run {
         let left = self.budget.and_then(|budget| budget.checked_sub(Expression::last_cost()));
         if left.is_none() && self.budget.is_some() {
             let kind = schema["type"].as_str().unwrap_or_default();
-            self.errors.push(FieldError::invalid(place.path, kind, OUT_OF_BUDGET));
+            let error = FieldError::invalid(place.path, kind, OUT_OF_BUDGET);
+            self.errors.push(error.by_rule(FieldRule::Unevaluated));
         }
         self.budget = left;
     }
@@ -233,7 +234,9 @@ impl Rule {
         outcome: Result<Result<bool, EvaluationError>, &CompileError>,
     ) -> Option<FieldError> {
         let kind = schema["type"].as_str().unwrap_or_default();
-        let refuse = |detail: String| Some(FieldError::invalid(place.path, kind, detail));
+        let refuse = |detail: String| {
+            Some(FieldError::invalid(place.path, kind, detail).by_rule(FieldRule::Unevaluated))
+        };
         let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(error) => return refuse(format!("rule compile error: {error}")),

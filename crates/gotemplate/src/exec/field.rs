@@ -98,7 +98,8 @@ impl Context<'_> {
     }
 
     fn no_field<T>(&self, frame: &Frame<'_>, receiver: &Slot, name: &str) -> Run<T> {
-        self.error(frame, format!("can't evaluate field {name} in type {}", receiver.type_name()))
+        let message = format!("can't evaluate field {name} in type {}", receiver.type_name());
+        self.missing_field_error(frame, &message)
     }
 
     fn key(&mut self, frame: &Frame<'_>, map: &Map, field: Name<'_>, whole: u32) -> Run<Slot> {
@@ -114,7 +115,7 @@ impl Context<'_> {
             MissingKey::Zero => Ok(Slot { value: Value::string(""), boxed, origin }),
             MissingKey::Error => {
                 let key = strconv::quote(name);
-                self.error(frame, format!("map has no entry for key {key}"))
+                self.missing_field_error(frame, &format!("map has no entry for key {key}"))
             }
         }
     }

@@ -437,10 +437,18 @@ impl<'e> Context<'e> {
         Err(Box::new(ExecError {
             message: format!("template: {file}:{line}:{column}: executing {name} at <{context}>: {message}"),
             template: tree.name().to_owned(),
+            file: tree.file().to_owned(),
             line,
             column,
             limit,
+            is_missing_field: false,
         }))
+    }
+
+    /// The error of a field or key that is not there.
+    #[cold]
+    fn missing_field_error<T>(&self, frame: &Frame<'_>, message: &str) -> Run<T> {
+        self.error(frame, message).map_err(|error| Box::new(ExecError { is_missing_field: true, ..*error }))
     }
 
     #[cold]

@@ -112,6 +112,8 @@ pub(super) struct Lexer<'s> {
     trims: bool,
     /// What the first error token is about.
     pub(super) fault: Option<Box<str>>,
+    /// The character that the fault is about, if it is one.
+    pub(super) bad_character: Option<char>,
     pub(super) break_is_keyword: bool,
     pub(super) continue_is_keyword: bool,
 }
@@ -127,6 +129,7 @@ impl<'s> Lexer<'s> {
             at_eof: false,
             trims: false,
             fault: None,
+            bad_character: None,
             break_is_keyword: true,
             continue_is_keyword: true,
         }
@@ -469,6 +472,7 @@ impl<'s> Lexer<'s> {
 
     fn bad_character(&mut self) -> Token {
         let c = self.peek().unwrap_or('\u{FFFD}');
+        self.bad_character.get_or_insert(c);
         self.error(format!("bad character {}", describe_char(c)))
     }
 

@@ -5,7 +5,7 @@ use super::action_cache::{Action, Control, Head, Variables};
 use super::batch::{Defined, NAMELESS, Parsing};
 use super::lex::{Kind, Lexer, Token};
 use super::node::{Branch, Call, List, Node, Pos, Span};
-use crate::ParseError;
+use crate::{ParseError, ParseFault};
 use smol_str::SmolStr;
 use tiphys_gocompat::strconv;
 
@@ -26,7 +26,12 @@ pub(super) fn at_depth<R>(depth: usize, run: impl FnOnce() -> R) -> R {
 /// Parses a text into the trees that it defines.
 pub(super) fn parse(name: &str, text: &str, parsing: &mut Parsing) -> Result<Vec<Defined>, ParseError> {
     if text.len() > u32::MAX as usize {
-        return Err(ParseError { name: name.to_owned(), line: 1, message: "template too large".to_owned() });
+        return Err(ParseError {
+            name: name.to_owned(),
+            line: 1,
+            message: "template too large".to_owned(),
+            fault: None,
+        });
     }
     let mut shared = Shared {
         lexer: Lexer::new(text),
@@ -204,7 +209,13 @@ impl<'p, 's> Parser<'p, 's> {
             name: self.shared.name.to_owned(),
             line: self.tokens[0].line(self.shared.text),
             message: message.into(),
+            fault: None,
         }))
+    }
+
+    /// An error of a sort that callers tell from others.
+    pub(super) fn error_of<T>(&self, fault: ParseFault, message: impl Into<String>) -> Parsed<T> {
+        self.error(message).map_err(|error| Box::new(ParseError { fault: Some(fault), ..*error }))
     }
 
     pub(super) fn unexpected_token<T>(&self, token: Token, context: &str) -> Parsed<T> {
@@ -218,7 +229,11 @@ impl<'p, 's> Parser<'p, 's> {
                 let action = if text.ends_with(" action") { "" } else { " in action" };
                 extra = format!("{action} started at {}:{line}", self.shared.name);
             }
-            return self.error(format!("{text}{extra}"));
+            let message = format!("{text}{extra}");
+            return match self.shared.lexer.bad_character {
+                Some(c) => self.error_of(ParseFault::BadCharacter(c), message),
+                None => self.error(message),
+            };
         }
         self.error(format!("unexpected {} in {context}", token.describe(self.shared.text)))
     }

@@ -199,7 +199,10 @@ impl<'s> Parser<'_, 's> {
                 let name = self.text(token);
                 match self.shared.parsing.functions.id(name) {
                     Some(function) => Operand::Function { pos, end, function },
-                    None => return self.error(format!("function {} not defined", strconv::quote(name))),
+                    None => {
+                        let message = format!("function {} not defined", strconv::quote(name));
+                        return self.error_of(crate::ParseFault::UndefinedFunction, message);
+                    }
                 }
             }
             Kind::Dot => Operand::Dot { pos },

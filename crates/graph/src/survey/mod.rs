@@ -55,7 +55,6 @@ pub use kinds::is_namespaced;
 pub use notice::Notice;
 pub use offline::NoSources;
 pub use options::Options;
-pub use partial_rendering::TEMPLATE_SYNTAX;
 pub use render_cache::ENGINE_NAMESPACE;
 pub use repository_copies::Adoption;
 pub use revision::Revision;

@@ -11,7 +11,7 @@ use regex::Regex;
 use tiphys_helm::{Chart, ChartFile};
 use tiphys_kustomize::FILE_NAMES;
 use tiphys_model::{Application, ApplicationSource};
-use tiphys_render::{Cause, RenderError};
+use tiphys_render::{Cause, RenderError, Subject};
 use tiphys_value::RenderedObject;
 
 use super::{
@@ -98,12 +98,9 @@ fn values_fault(
     let Attempt { result, missed, .. } = render_cache::attempt(&alone, input, &here);
     let error = result.err().filter(|_| missed.is_empty())?;
     // What else may be wrong with them depends on the chart.
-    let is_theirs = error.cause() == Cause::Missing || error.headline().starts_with(NO_REFERENCE);
+    let is_theirs = error.cause() == Cause::Missing || error.subject() == Some(&Subject::Reference);
     is_theirs.then_some(error)
 }
-
-/// How the text begins where a values file is to come from a source that there is not.
-const NO_REFERENCE: &str = "no source has the ref ";
 
 /// A source, and those that it may refer to.
 fn beside(sources: &[ApplicationSource], at: usize) -> Vec<ApplicationSource> {
@@ -131,19 +128,15 @@ impl Part {
                 Err(_) if is_out_of_reach(&missed) => return,
                 // What does not build without the rest may well build with it.
                 Err(_) if here.gave_nothing() => return,
-                Err(error) => {
-                    let template = template_of(error.headline());
-                    let is_syntax = error.headline().starts_with(TEMPLATE_SYNTAX);
-                    match template.filter(|_| !is_syntax) {
-                        Some(_) if left_out.len() == MOST_LEFT_OUT => return,
-                        Some(name) if left_out.insert(name.clone()) => {}
-                        _ => {
-                            let is_ours = source.chart.is_empty() && !render_cache::is_open(&error, alone);
-                            self.fault = self.fault.take().or(is_ours.then_some(error));
-                            return;
-                        }
+                Err(error) => match failing_template(&error) {
+                    Some(_) if left_out.len() == MOST_LEFT_OUT => return,
+                    Some(name) if left_out.insert(name.clone()) => {}
+                    _ => {
+                        let is_ours = source.chart.is_empty() && !render_cache::is_open(&error, alone);
+                        self.fault = self.fault.take().or(is_ours.then_some(error));
+                        return;
                     }
-                }
+                },
             }
         }
     }
@@ -151,9 +144,6 @@ impl Part {
 
 /// A chart of which more templates fail shows nothing.
 const MOST_LEFT_OUT: usize = 50;
-
-/// How Helm's text begins where a template does not parse, which no values could mend.
-pub const TEMPLATE_SYNTAX: &str = "parse error at (";
 
 /// What [`Here`] calls the dependencies of a chart.
 pub fn dependencies_of(chart: &Chart) -> String {
@@ -167,13 +157,11 @@ pub fn is_of_chart(missed: &str) -> bool {
     missed.starts_with(DEPENDENCIES)
 }
 
-/// The template that a text of Helm names first, as a path in its chart.
-fn template_of(text: &str) -> Option<String> {
-    const FOLDER: &str = "/templates/";
-    let at = text.find(FOLDER)?;
-    let rest = &text[at + 1..];
-    let end = rest.find([':', ')', ' ', '\n', '"']).unwrap_or(rest.len());
-    Some(rest[..end].to_owned())
+/// The template that a rendering failed in, as a path in its chart; none if it does not even parse.
+fn failing_template(error: &RenderError) -> Option<String> {
+    let Some(Subject::Template { name, is_syntax: false, .. }) = error.subject() else { return None };
+    let at = name.find("/templates/")?;
+    Some(name[at + 1..].to_owned())
 }
 
 /// Takes from a chart the dependencies that it lacks, the templates that ask for them, and those of some

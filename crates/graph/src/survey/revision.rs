@@ -9,6 +9,7 @@ use tiphys_vfs::FileTree;
 pub enum Revision {
     /// A state of the repository of its own, with its files.
     Other(Arc<dyn FileTree>),
-    /// The repository has no branch, tag or commit of this name: what it has, for people.
+    /// The repository has no branch, tag or commit of this name. What it has instead, for people; may be
+    /// empty.
     None(String),
 }

@@ -23,8 +23,8 @@ use rustc_hash::FxHashSet;
 use tiphys_gotemplate::{Limits, MissingKey, TemplateSet, Text, TextContent};
 
 use crate::{
-    Chart, Compat, HelmError, RenderOptions, capabilities::Capabilities, origins::Trace, release::Examined,
-    values::Table,
+    Chart, Compat, HelmError, RenderOptions, TemplateError, capabilities::Capabilities, origins::Trace,
+    release::Examined, values::Table,
 };
 
 pub(crate) use data::Renderable;
@@ -92,8 +92,15 @@ impl TemplateCache {
                 Ok(Text::new(&template.name, content))
             })
             .collect::<Result<_, HelmError>>()?;
-        set.parse_all(&texts)
-            .map_err(|error| HelmError::Template(errors::parse_error(&error.to_string())))?;
+        set.parse_all(&texts).map_err(|error| {
+            HelmError::Template(TemplateError {
+                message: errors::parse_error(&error.to_string()),
+                line: error.line,
+                column: 0,
+                template: error.name,
+                is_syntax: true,
+            })
+        })?;
         let set = Arc::new(set);
         if !options.strict {
             *cached = Some(Parsed { key, set: set.clone() });
@@ -176,5 +183,11 @@ fn exec_error(name: &str, error: &tiphys_gotemplate::ExecError, compat: Compat) 
     if error.limit.is_some() {
         return HelmError::Limit(error.message.clone());
     }
-    HelmError::Template(errors::exec_error(name, &error.message, compat))
+    HelmError::Template(TemplateError {
+        message: errors::exec_error(name, &error.message, compat),
+        template: if error.file.is_empty() { name.to_owned() } else { error.file.clone() },
+        line: error.line,
+        column: error.column,
+        is_syntax: false,
+    })
 }

@@ -24,16 +24,17 @@ pub(crate) struct Sorted {
 /// Sorts the documents of rendered files.
 ///
 /// # Errors
-/// A document that is no YAML: Helm's text.
+/// A document that is no YAML: its file, and Helm's text.
 pub(crate) fn sort_manifests(
     files: &mut BTreeMap<String, Examined>,
     compat: Compat,
     warnings: &mut Warnings,
-) -> Result<Sorted, String> {
+) -> Result<Sorted, (String, String)> {
     let mut sorted = Sorted::default();
     for (path, file) in files {
         for document in std::mem::take(&mut file.documents) {
-            let document = document.map_err(|error| format!("YAML parse error on {path}: {error}"))?;
+            let document =
+                document.map_err(|error| (path.clone(), format!("YAML parse error on {path}: {error}")))?;
             add(&mut sorted, path, document, compat, warnings);
         }
     }

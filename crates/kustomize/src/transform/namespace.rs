@@ -167,9 +167,13 @@ impl NamespaceTransformer {
             if of_metadata || of_subjects {
                 continue;
             }
-            route.apply(node, Some(CREATE), &mut |node| self.set(node)).map_err(|error| {
-                let scalar_wanted = error.contains("wrong node kind: expected ScalarNode");
-                let prefix = if scalar_wanted {
+            let mut is_of_kind = false;
+            let mut set = |node: &mut Node| {
+                is_of_kind = node.kind() != Kind::Scalar;
+                self.set(node)
+            };
+            route.apply(node, Some(CREATE), &mut set).map_err(|error| {
+                let prefix = if is_of_kind {
                     "namespace field specs must target scalar nodes"
                 } else {
                     "namespace transformation failed"

@@ -6,7 +6,7 @@ mod value_files;
 use std::sync::Arc;
 
 use self::value_files::{expand_variables, locate, value_files};
-use crate::{Cause, Job, RenderError, Yield, env::kube_version};
+use crate::{Cause, Job, RenderError, Subject, Yield, env::kube_version};
 use tiphys_helm::{Chart, FixedClock, HelmError, RenderOptions, ValuesSource};
 use tiphys_model::{HelmParameter, HelmSource};
 
@@ -30,11 +30,15 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
 }
 
 fn helm_error(error: HelmError) -> RenderError {
-    let cause = match error {
+    let cause = match &error {
         HelmError::Unsupported(_) | HelmError::KeptElsewhere(_) => Cause::Unsupported,
         _ => Cause::Other,
     };
-    RenderError::new(error.to_string()).caused_by(cause)
+    let told = RenderError::new(error.to_string()).caused_by(cause);
+    let Some((name, line)) = error.template() else { return told };
+    let is_syntax = matches!(&error, HelmError::Template(error) if error.is_syntax);
+    let line = u32::try_from(line).unwrap_or_default();
+    told.about(Subject::Template { name: name.to_owned(), line, is_syntax })
 }
 
 fn options(job: &Job<'_>, helm: &HelmSource) -> Result<RenderOptions, RenderError> {

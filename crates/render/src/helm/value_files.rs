@@ -8,7 +8,7 @@ use tiphys_kustomize::RemoteError;
 use tiphys_model::HelmSource;
 use tiphys_vfs::{FileTree, join};
 
-use crate::{Cause, Job, RenderError};
+use crate::{Cause, Job, RenderError, Subject};
 
 /// The value files in order. Globs stand for their matches in path order; a file that is also named
 /// by itself keeps the place where it is named.
@@ -68,7 +68,9 @@ impl Wanted {
             Err(error) if error.is_not_found() && helm.ignore_missing_value_files => Ok(None),
             Err(error) => {
                 let cause = if error.is_not_found() { Cause::Missing } else { Cause::Other };
-                Err(RenderError::new(format!("value file {entry}: {error}")).caused_by(cause))
+                let missing = error.is_not_found().then_some(error.path.as_str());
+                let told = RenderError::new(format!("value file {entry}: {error}")).missing(missing);
+                Err(told.caused_by(cause).about(Subject::ValueFile(entry)))
             }
         }
     }
@@ -78,8 +80,10 @@ impl Wanted {
 fn fetch(job: &Job<'_>, url: &str) -> Result<Arc<[u8]>, RenderError> {
     let (scheme, _) = url.split_once("://").unwrap_or_default();
     let sources = job.context.sources;
-    let fail =
-        |why: String| RenderError::new(format!("value file {url}: {why}")).caused_by(Cause::Unsupported);
+    let fail = |why: String| {
+        let told = RenderError::new(format!("value file {url}: {why}")).caused_by(Cause::Unsupported);
+        told.about(Subject::ValueFile(url.to_owned()))
+    };
     if !sources.permits_values_from(scheme) {
         return Err(fail(format!("addresses with {scheme}:// are not permitted (helm.valuesFileSchemes)")));
     }
@@ -125,7 +129,10 @@ fn expand(tree: &dyn FileTree, pattern: &str) -> Result<Vec<String>, RenderError
 /// The tree and path that an entry names: `$ref/path` in another source, `/path` from the root of
 /// the repository, else from the source's folder.
 pub(super) fn locate(job: &Job<'_>, entry: &str) -> Result<(Arc<dyn FileTree>, String), RenderError> {
-    let outside = |_| RenderError::new(format!("value file {entry}: it leads outside the repository"));
+    let outside = |_| {
+        let told = RenderError::new(format!("value file {entry}: it leads outside the repository"));
+        told.about(Subject::ValueFile(entry.to_owned()))
+    };
     if let Some(rest) = entry.strip_prefix('$') {
         let (name, path) = rest.split_once('/').unwrap_or((rest, ""));
         return Ok((job.set.ref_tree(name)?.clone(), join("", path).map_err(outside)?));

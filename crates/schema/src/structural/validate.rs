@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use tiphys_gocompat::regex::Regex;
 
 use super::{MAX_DEPTH, flag, formats};
-use crate::{ErrorKind, ErrorList, FieldError, Path};
+use crate::{ErrorKind, ErrorList, FieldError, FieldRule, Path};
 
 /// The compiled patterns of a schema. A pattern that does not compile here accepts everything: the
 /// API server has refused the definition, or its dialect is wider than ours.
@@ -114,7 +114,9 @@ impl Validator<'_> {
             };
             let detail = format!("{path} in body must be of type {expected}: \"{found}\"");
             let detail = detail.trim_start_matches("<nil>").trim_start().to_owned();
-            self.errors.push(FieldError::new(ErrorKind::TypeInvalid, path, Some(found.into()), detail));
+            let rule = FieldRule::JsonType { found, wanted: expected.to_owned() };
+            let error = FieldError::new(ErrorKind::TypeInvalid, path, Some(found.into()), detail);
+            self.errors.push(error.by_rule(rule));
         }
         fits
     }
@@ -144,7 +146,9 @@ impl Validator<'_> {
         }
         if let Some(format) = schema["format"].as_str().filter(|format| !formats::fits(format, text)) {
             let detail = format!("{path} in body must be of type {format}: {}", crate::quote(text));
-            self.errors.push(FieldError::new(ErrorKind::TypeInvalid, path, Some(value.clone()), detail));
+            let rule = FieldRule::JsonType { found: "string", wanted: format.to_owned() };
+            let error = FieldError::new(ErrorKind::TypeInvalid, path, Some(value.clone()), detail);
+            self.errors.push(error.by_rule(rule));
         }
     }
 
@@ -320,8 +324,7 @@ pub fn prevents_rules(errors: &ErrorList) -> bool {
 /// Adds the remark that rules could not be looked at if a fault is of a kind that prevents it.
 pub(super) fn remark_unchecked_rules(errors: &mut ErrorList) {
     if prevents_rules(errors) {
-        let detail = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
-        errors.push(FieldError::invalid(&Path::root(), Value::Null, detail));
+        errors.push(FieldError::unchecked_rules(&Path::root()));
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 use tiphys_gocompat::cron::Schedule;
 
 use super::{faulty, immutable, list, names, not_negative, one_of, pod, selector, text, workloads};
-use crate::{ErrorKind, ErrorList, FieldError, Path, quote};
+use crate::{ErrorKind, ErrorList, FieldError, FieldRule, Path, quote};
 
 const MOST_RULES: usize = 20;
 const MOST_CODES: usize = 255;
@@ -390,7 +390,7 @@ pub(super) fn job_update(new: &Value, old: &Value, errors: &mut ErrorList) {
         let labels = new["spec"]["template"]["metadata"]["labels"].clone();
         let path = Path::new("spec.template.metadata.labels");
         let detail = "`selector` does not match template `labels`";
-        errors.push(FieldError::invalid(&path, labels, detail));
+        errors.push(FieldError::invalid(&path, labels, detail).by_rule(FieldRule::SelectorMatchesTemplate));
     }
     let indexed = new["spec"]["completionMode"] == "Indexed";
     if !indexed {

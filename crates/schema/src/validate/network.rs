@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{faulty, list, names, selector, text};
-use crate::{ErrorList, FieldError, Path};
+use crate::{ErrorList, FieldError, FieldRule, Path};
 
 const PATH_TYPES: [&str; 3] = ["Exact", "ImplementationSpecific", "Prefix"];
 
@@ -25,7 +25,8 @@ pub(super) fn ingress(spec: &Value, path: &Path, errors: &mut ErrorList) {
     let backend = &spec["defaultBackend"];
     if rules.is_empty() && !backend.is_object() {
         let detail = "either `defaultBackend` or `rules` must be specified";
-        errors.push(FieldError::invalid(path, spec["rules"].clone(), detail));
+        let error = FieldError::invalid(path, spec["rules"].clone(), detail);
+        errors.push(error.by_rule(FieldRule::HasBackend));
     }
     if backend.is_object() {
         ingress_backend(backend, &path.child("defaultBackend"), errors);

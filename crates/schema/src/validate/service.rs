@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::{faulty, list, names, one_of, small_kinds, text};
-use crate::{ErrorList, FieldError, Path};
+use crate::{ErrorList, FieldError, FieldRule, Path};
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 
@@ -241,7 +241,9 @@ fn stacks(spec: &Value, path: &Path, errors: &mut ErrorList) {
         }
         for at in of_ipv6 {
             let detail = "IPv6 is not configured on this cluster";
-            errors.push(FieldError::invalid(&path.child("clusterIPs").index(at), ips.to_vec(), detail));
+            let path = path.child("clusterIPs").index(at);
+            let error = FieldError::invalid(&path, ips.to_vec(), detail);
+            errors.push(error.by_rule(FieldRule::ClusterConfiguration));
         }
         return;
     }
@@ -252,12 +254,14 @@ fn stacks(spec: &Value, path: &Path, errors: &mut ErrorList) {
     }
     if policy == "RequireDualStack" {
         let detail = "this cluster is not configured for dual-stack services";
-        errors.push(FieldError::invalid(&policy_path, policy, detail));
+        let error = FieldError::invalid(&policy_path, policy, detail);
+        errors.push(error.by_rule(FieldRule::ClusterConfiguration));
     }
     for (at, family) in list(spec, "ipFamilies").iter().filter_map(Value::as_str).enumerate() {
         if family == "IPv6" && !is_torn {
             let path = path.child("ipFamilies").index(at);
-            errors.push(FieldError::invalid(&path, family, "not configured on this cluster"));
+            let error = FieldError::invalid(&path, family, "not configured on this cluster");
+            errors.push(error.by_rule(FieldRule::ClusterConfiguration));
         }
     }
 }

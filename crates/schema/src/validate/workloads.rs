@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{is_empty_selector, list, not_negative, pod, selector, selector_fault, text};
-use crate::{ErrorList, FieldError, LabelSelector, Path};
+use crate::{ErrorList, FieldError, FieldRule, LabelSelector, Path};
 
 const MISMATCH: &str = "`selector` does not match template `labels`";
 const STATEFUL_SET_UPDATE: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
@@ -44,7 +44,10 @@ pub(super) fn replication_controller(spec: &Value, path: &Path, errors: &mut Err
     }
     let labels = &template["metadata"]["labels"];
     if selector.is_some_and(|selector| selector.iter().any(|(key, value)| labels[key] != *value)) {
-        errors.push(FieldError::invalid(&path.child("metadata").child("labels"), labels.clone(), MISMATCH));
+        errors.push(
+            FieldError::invalid(&path.child("metadata").child("labels"), labels.clone(), MISMATCH)
+                .by_rule(FieldRule::SelectorMatchesTemplate),
+        );
     }
     pod::template(template, &path, errors);
     always_restarts(template, &path, errors);
@@ -68,7 +71,10 @@ fn required_selector(spec: &Value, what: &str, path: &Path, errors: &mut ErrorLi
         selector(given, &selector_path, errors);
         if is_empty_selector(given) {
             let detail = format!("empty selector is invalid for {what}");
-            errors.push(FieldError::invalid(&selector_path, given.clone(), detail));
+            errors.push(
+                FieldError::invalid(&selector_path, given.clone(), detail)
+                    .by_rule(FieldRule::SelectorNotEmpty),
+            );
         }
     }
 }
@@ -109,7 +115,10 @@ pub(super) fn matching_labels(given: &Value, template: &Value, path: &Path, erro
         Err(_) => true,
     };
     if !matches {
-        errors.push(FieldError::invalid(&path.child("metadata").child("labels"), labels.clone(), MISMATCH));
+        errors.push(
+            FieldError::invalid(&path.child("metadata").child("labels"), labels.clone(), MISMATCH)
+                .by_rule(FieldRule::SelectorMatchesTemplate),
+        );
     }
 }
 
@@ -295,11 +304,14 @@ pub(super) fn daemon_set(spec: &Value, path: &Path, errors: &mut ErrorList) {
     };
     if !selected && selector_fault(given).is_none() {
         let path = template_path.child("metadata").child("labels");
-        errors.push(FieldError::invalid(&path, labels.clone(), MISMATCH));
+        errors.push(
+            FieldError::invalid(&path, labels.clone(), MISMATCH).by_rule(FieldRule::SelectorMatchesTemplate),
+        );
     }
     if given.is_object() && is_empty_selector(given) {
         let detail = "empty selector is invalid for daemonset";
-        errors.push(FieldError::invalid(&path.child("selector"), given.clone(), detail));
+        let error = FieldError::invalid(&path.child("selector"), given.clone(), detail);
+        errors.push(error.by_rule(FieldRule::SelectorNotEmpty));
     }
     workload_template(&spec["template"], "DaemonSet", &template_path, errors);
     not_negative(&spec["minReadySeconds"], &path.child("minReadySeconds"), errors);
