@@ -1,18 +1,12 @@
 //! What one ApplicationSet may take. A matrix of two long lists fits in one object of the cluster and means
 //! more Applications than any memory holds; it fails, and every other set goes on.
 
-use std::{
-    cell::Cell,
-    time::{Duration, Instant},
-};
+use std::{cell::Cell, time::Instant};
 
 use serde_json::Value as Json;
 use tiphys_gotemplate::{Env, Limits, Map, Value};
+use tiphys_value::RenderLimits;
 
-/// Bytes of all sets of parameters that generators make, and of all Applications, about.
-const MAX_BYTES: u64 = 512 << 20;
-/// What generators and templates may take together.
-const MAX_TIME: Duration = Duration::from_secs(30);
 /// What an entry of a map or list takes beside its text, in bytes, about.
 const ENTRY: u64 = 100;
 /// Deeper trees are not gone through; templates and generators refuse them, or take them as they are.
@@ -30,7 +24,7 @@ impl Account {
     /// An account that begins now.
     pub fn open() -> Self {
         Self {
-            until: Instant::now() + MAX_TIME,
+            until: Instant::now() + RenderLimits::current().time,
             bytes: Cell::new(0),
             made: Cell::new(0),
             worked: Cell::new(0),
@@ -68,14 +62,18 @@ impl Account {
     fn add(&self, bytes: u64) -> Result<(), String> {
         let all = self.bytes.get().saturating_add(bytes);
         self.bytes.set(all);
-        if all > MAX_BYTES {
+        let RenderLimits { memory, time, .. } = RenderLimits::current();
+        let [memory_flag, time_flag, _] = RenderLimits::FLAGS;
+        if all > memory {
             return Err(format!(
-                "the set yields more parameters and Applications than {} MiB hold; make it several sets",
-                MAX_BYTES >> 20
+                "the set yields more parameters and Applications than {} MiB hold; make it several sets, or raise \
+                 the limit by {memory_flag}",
+                memory >> 20
             ));
         }
         if Instant::now() >= self.until {
-            return Err(format!("generating took longer than {} s", MAX_TIME.as_secs()));
+            let seconds = time.as_secs();
+            return Err(format!("generating took longer than {seconds} s; {time_flag} raises the limit"));
         }
         Ok(())
     }

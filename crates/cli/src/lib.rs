@@ -30,6 +30,7 @@ mod up;
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
+use tiphys_value::RenderLimits;
 
 pub use child_processes::serve_parent;
 pub use exit::{FAILED, WRONG_USE};
@@ -59,6 +60,18 @@ pub struct Cli {
     /// By default only the repository that a command is given is read from the machine. May be repeated.
     #[arg(long, global = true, value_name = "DIR", help_heading = "Repositories")]
     local_repositories: Vec<PathBuf>,
+    /// Memory that the values and objects of one rendering may fill, in MiB.
+    #[arg(long, global = true, value_name = "MIB", default_value_t = RenderLimits::DEFAULT.memory >> 20,
+        value_parser = clap::value_parser!(u64).range(1..1 << 20), help_heading = "Limits of one rendering")]
+    limit_memory: u64,
+    /// How long the templates, generators and programs of one rendering may run.
+    #[arg(long, global = true, value_name = "DURATION", default_value = "10s", value_parser = duration::parse,
+        help_heading = "Limits of one rendering")]
+    limit_time: std::time::Duration,
+    /// How many objects one Application may have.
+    #[arg(long, global = true, value_name = "N", default_value_t = RenderLimits::DEFAULT.objects,
+        help_heading = "Limits of one rendering")]
+    limit_objects: usize,
 }
 
 #[derive(Debug, Subcommand)]
@@ -97,6 +110,7 @@ impl Cli {
 
 /// Runs a parsed command line.
 pub fn run(cli: Cli) -> ExitCode {
+    RenderLimits { memory: cli.limit_memory << 20, time: cli.limit_time, objects: cli.limit_objects }.set();
     let allowed = plugins::allow(&cli.allow_plugin, &cli.allow_function);
     if let Err(error) = allowed.and_then(|()| local_repositories::allow(&cli.local_repositories)) {
         return exit::code(Err(error));

@@ -6,6 +6,8 @@ use std::cell::{Cell, RefCell};
 use std::sync::LazyLock;
 use std::time::Instant;
 
+use tiphys_value::RenderLimits;
+
 use crate::Memo;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -165,7 +167,8 @@ impl Default for Limits {
             output: 64 << 20,
             steps: 200_000_000,
             deadline: None,
-            memory: 640 << 20,
+            // What templates make is mostly gone when their output is read.
+            memory: RenderLimits::current().memory / 2 * 5,
             values: 2_000_000,
             work: 15_000,
         }

@@ -4,6 +4,8 @@
 
 use std::cell::Cell;
 
+use tiphys_value::RenderLimits;
+
 use crate::{
     error::{Error, ErrorKind},
     node::{Content, MAX_DEPTH, Node},
@@ -33,7 +35,11 @@ impl Meter {
         let made = self.made.get().saturating_add(bytes as u64);
         self.made.set(made);
         if made > self.limit {
-            return Err(format!("the build makes more than {} MiB", self.limit >> 20));
+            let [flag, ..] = RenderLimits::FLAGS;
+            return Err(format!(
+                "the build makes more than {} MiB; {flag} raises the limit",
+                self.limit >> 20
+            ));
         }
         Ok(())
     }

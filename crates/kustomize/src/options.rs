@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use serde_json::Value;
+use tiphys_value::RenderLimits;
 use tiphys_vfs::FileTree;
 
 use crate::{FunctionRunner, Overlay, RepoUrl};
@@ -49,7 +50,8 @@ impl Default for Limits {
             objects: 100_000,
             nodes_per_file: 4_000_000,
             kustomizations: 10_000,
-            memory: 512 << 20,
+            // Most of what a build makes is gone before it ends.
+            memory: RenderLimits::current().memory * 2,
         }
     }
 }

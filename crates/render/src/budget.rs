@@ -3,15 +3,9 @@
 
 use std::cell::Cell;
 
-use tiphys_value::{Budget, RenderedObject, origin_bytes, value_bytes};
+use tiphys_value::{Budget, RenderLimits, RenderedObject, origin_bytes, value_bytes};
 
 use crate::RenderError;
-
-/// Bytes of memory of all objects. The largest Applications in use take a tenth.
-const MAX_BYTES: u64 = 512 << 20;
-/// How many objects there may be. The largest Applications in use have some 3,000, and a status lists each of
-/// them.
-const MAX_OBJECTS: usize = 16_000;
 
 /// Counts the objects of one Application.
 pub(crate) struct ObjectBudget {
@@ -25,7 +19,7 @@ pub(crate) struct ObjectBudget {
 impl ObjectBudget {
     /// A budget for objects with or without origins.
     pub fn new(origins: bool) -> Self {
-        Self { memory: Budget::new(MAX_BYTES), origins, objects: Cell::new(0) }
+        Self { memory: Budget::new(RenderLimits::current().memory), origins, objects: Cell::new(0) }
     }
 
     /// Counts the memory of objects, and hands them on.
@@ -51,22 +45,25 @@ impl ObjectBudget {
     /// They are too many.
     pub fn count_objects(&self, count: usize, folder: &str) -> Result<(), RenderError> {
         self.objects.set(self.objects.get() + count);
-        if self.objects.get() <= MAX_OBJECTS {
+        let most = RenderLimits::current().objects;
+        if self.objects.get() <= most {
             return Ok(());
         }
+        let [.., flag] = RenderLimits::FLAGS;
         Err(RenderError::new(format!(
-            "the Application has {} objects, counted up to {folder}, and at most {MAX_OBJECTS} are taken: \
-             split it into several Applications",
+            "the Application has {} objects, counted up to {folder}, and at most {most} are taken: \
+             split it into several Applications, or raise the limit by {flag}",
             self.objects.get()
         )))
     }
 
     /// The error of objects that take too much memory.
     pub fn exceeded_error(&self, file: &str) -> RenderError {
+        let [flag, ..] = RenderLimits::FLAGS;
         RenderError::new(format!(
-            "the objects of the Application take more than {} MiB of memory, counted up to {file}: \
-             write less (aliases and dense lists multiply), or split it into several Applications",
-            MAX_BYTES >> 20
+            "the objects of the Application take more than {} MiB of memory, counted up to {file}: write less \
+             (aliases and dense lists multiply), split it into several Applications, or raise the limit by {flag}",
+            RenderLimits::current().memory >> 20
         ))
     }
 }
@@ -85,8 +82,8 @@ mod tests {
         );
         let file = |name: &str| budget.count(parse_objects(name, &large, false)?, name);
         let fault = (0..40).map(|at| file(&format!("{at}.yaml"))).find_map(Result::err).expect("too much");
-        assert!(fault.to_string().contains("more than 512 MiB of memory, counted up to 17.yaml"), "{fault}");
-        assert!(budget.count_objects(MAX_OBJECTS, "a").is_ok());
+        assert!(fault.to_string().contains("more than 256 MiB of memory, counted up to 8.yaml"), "{fault}");
+        assert!(budget.count_objects(RenderLimits::DEFAULT.objects, "a").is_ok());
         let fault = budget.count_objects(1, "b").unwrap_err().to_string();
         assert!(fault.contains("16001 objects, counted up to b"), "{fault}");
     }

@@ -9,6 +9,8 @@ use std::{
 
 use serde_json::{Map, Value};
 
+use crate::RenderLimits;
+
 /// Bytes that may be made, counted over all that share the budget, whether they are still used or not.
 #[derive(Debug)]
 pub struct Budget {
@@ -31,29 +33,30 @@ const ENTRY_BYTES: u64 = 64;
 const ORIGIN_BYTES: u64 = 128;
 
 impl Budget {
-    /// What a text of many documents may make: four times what the largest bundle of definitions in use (a
-    /// few MiB of YAML) makes.
-    pub const OF_TEXT: u64 = 512 << 20;
-    /// What one document may make: seven times what the largest object makes that an API server takes (1.5
-    /// MiB). Whoever reads it makes a few times as much of it.
-    pub const OF_DOCUMENT: u64 = 192 << 20;
-
     /// A budget of so many bytes.
     #[must_use]
     pub const fn new(limit: u64) -> Self {
         Self { limit, used: AtomicU64::new(0) }
     }
 
-    /// The budget of a text of many documents.
+    /// The budget of a text of many documents: by default twice what the largest bundle of definitions in
+    /// use (a few MiB of YAML) makes.
     #[must_use]
-    pub const fn of_text() -> Self {
-        Self::new(Self::OF_TEXT)
+    pub fn of_text() -> Self {
+        Self::new(RenderLimits::current().memory)
     }
 
-    /// The budget of one document.
+    /// The budget of one document: by default three times what the largest object makes that an API server
+    /// takes (1.5 MiB). Whoever reads it makes a few times as much of it.
     #[must_use]
-    pub const fn of_document() -> Self {
-        Self::new(Self::OF_DOCUMENT)
+    pub fn of_document() -> Self {
+        Self::new(of_document(RenderLimits::current().memory))
+    }
+
+    /// The budget of one document where so many bytes are left of another budget.
+    #[must_use]
+    pub fn of_document_within(left: u64) -> Self {
+        Self::new(of_document(RenderLimits::current().memory).min(left))
     }
 
     /// Counts bytes that are about to be made.
@@ -151,9 +154,20 @@ pub fn origin_bytes(value: &Value) -> u64 {
     ORIGIN_BYTES.saturating_mul(nodes(value, 0))
 }
 
+/// What one document may make where a text may make so many bytes.
+fn of_document(memory: u64) -> u64 {
+    memory / 8 * 3
+}
+
 impl fmt::Display for OverBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "what it holds takes more than {} of memory", in_units(self.limit))
+        write!(f, "what it holds takes more than {} of memory", in_units(self.limit))?;
+        let memory = RenderLimits::current().memory;
+        let [flag, ..] = RenderLimits::FLAGS;
+        match self.limit == memory || self.limit == of_document(memory) {
+            true => write!(f, " ({flag} raises the limit)"),
+            false => Ok(()),
+        }
     }
 }
 

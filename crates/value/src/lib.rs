@@ -12,6 +12,7 @@ mod names;
 mod object;
 mod origin;
 mod packed_object;
+mod render_limits;
 mod value_reader;
 
 pub use bounded_json::{JsonError, json_within};
@@ -22,5 +23,6 @@ pub use names::{GroupKind, GroupVersionKind, GroupVersionResource, ResourceKey};
 pub use object::ObjectExt;
 pub use origin::{Location, Origin, OriginKind, Origins, RenderedObject};
 pub use packed_object::Resting;
+pub use render_limits::RenderLimits;
 pub use serde_json::{Map, Number, Value, json};
 pub use value_reader::{Reading, ValueReader};

@@ -464,7 +464,7 @@ fn a_set_that_yields_more_than_memory_holds_fails_and_says_so() {
     let large = json!({"list": {"elements": [{"text": "x".repeat(4 << 20)}]}});
     let generators = json!([{"matrix": {"generators": [many, large]}}]);
     let error = generate(&set(generators, "x", true), &FakeInputs).expect_err("300 sets of 4 MiB each");
-    assert!(error.to_string().contains("more parameters and Applications than 512 MiB hold"), "{error}");
+    assert!(error.to_string().contains("more parameters and Applications than 256 MiB hold"), "{error}");
 }
 
 #[test]

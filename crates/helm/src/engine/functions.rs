@@ -172,7 +172,7 @@ fn from_yaml(ctx: &Context<'_>, source: &str) -> Reading {
         Ok(source) => source,
         Err(error) => return Ok(Err(format!("error converting YAML to JSON: {error}"))),
     };
-    let budget = Budget::new(ctx.memory_left().min(Budget::OF_DOCUMENT));
+    let budget = Budget::of_document_within(ctx.memory_left());
     let read = tiphys_yaml::from_yaml_within(&source, &budget);
     if let Err(error) = &read
         && error.kind() == ErrorKind::Budget
@@ -186,7 +186,7 @@ fn from_yaml(ctx: &Context<'_>, source: &str) -> Reading {
 }
 
 fn from_json(ctx: &Context<'_>, source: &str) -> Reading {
-    let budget = Budget::new(ctx.memory_left().min(Budget::OF_DOCUMENT));
+    let budget = Budget::of_document_within(ctx.memory_left());
     let read = json_within(source.as_bytes(), &budget);
     if let Err(JsonError::Budget(error)) = &read {
         return Err(over_memory(error));

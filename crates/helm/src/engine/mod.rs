@@ -16,11 +16,12 @@ mod yaml_origins;
 
 use std::{
     sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use rustc_hash::FxHashSet;
-use tiphys_gotemplate::{Limits, MissingKey, TemplateSet, Text, TextContent};
+use tiphys_gotemplate::{Limit, Limits, MissingKey, TemplateSet, Text, TextContent};
+use tiphys_value::RenderLimits;
 
 use crate::{
     Chart, Compat, HelmError, RenderOptions, TemplateError, capabilities::Capabilities, origins::Trace,
@@ -35,9 +36,6 @@ use thread_context::{Rendering, ThreadContext};
 
 /// The name that Helm gives to the template above all templates.
 const ROOT: &str = "gotpl";
-
-/// How long one chart may render.
-const MAX_TIME: Duration = Duration::from_secs(30);
 
 /// Templates of a chart, parsed, with the files that they were parsed from.
 #[derive(Default)]
@@ -152,7 +150,8 @@ pub(crate) fn render(
     trace: Option<&mut Trace>,
     rendered: impl FnMut(String, Output),
 ) -> Result<(), HelmError> {
-    let limits = Limits { deadline: Some(Instant::now() + MAX_TIME), ..Limits::default() };
+    let limits =
+        Limits { deadline: Some(Instant::now() + RenderLimits::current().time), ..Limits::default() };
     let rendering = Rendering { chart, values, capabilities, options, limits };
     if trace.is_none() && parallel::is_worth_it(&rendering) {
         parallel::render(&rendering, rendered)
@@ -179,9 +178,22 @@ fn render_alone(
 /// What Go prints for nothing, and Helm removes.
 pub(crate) const NO_VALUE: &str = "<no value>";
 
+/// The flag that raises a limit, if one does.
+fn flag(limit: Limit) -> Option<&'static str> {
+    let [memory, time, _] = RenderLimits::FLAGS;
+    match limit {
+        Limit::Memory => Some(memory),
+        Limit::Time => Some(time),
+        Limit::Depth | Limit::Output | Limit::Steps => None,
+    }
+}
+
 fn exec_error(name: &str, error: &tiphys_gotemplate::ExecError, compat: Compat) -> HelmError {
     if error.limit.is_some() {
-        return HelmError::Limit(error.message.clone());
+        return HelmError::Limit(match error.limit.and_then(flag) {
+            Some(flag) => format!("{}; {flag} raises the limit", error.message),
+            None => error.message.clone(),
+        });
     }
     HelmError::Template(TemplateError {
         message: errors::exec_error(name, &error.message, compat),

@@ -19,6 +19,7 @@ mod tests;
 use std::{sync::Arc, time::Duration};
 
 use tiphys_model::JsonnetVar;
+use tiphys_value::RenderLimits;
 use tiphys_vfs::FileTree;
 
 use crate::{Job, RenderError, manifest};
@@ -26,10 +27,13 @@ use evaluation::{Reader, Task};
 
 pub use process::{EVALUATOR, container_memory, evaluate_in, serve_evaluator};
 
-/// How long one file may be evaluated.
-const TIME: Duration = Duration::from_secs(30);
 /// The stack of the thread that evaluates; the parser recurses into bodies.
 const STACK_BYTES: usize = 256 << 20;
+
+/// How long one file may be evaluated.
+fn time() -> Duration {
+    RenderLimits::current().time
+}
 
 /// Evaluates a file; returns JSON.
 pub(crate) fn evaluate(job: &Job<'_>, path: &str) -> Result<String, RenderError> {
@@ -53,7 +57,9 @@ pub(crate) fn evaluate(job: &Job<'_>, path: &str) -> Result<String, RenderError>
 }
 
 fn too_slow(path: &str) -> RenderError {
-    RenderError::new(format!("{path}: evaluating it takes longer than {} s", TIME.as_secs()))
+    let [_, flag, _] = RenderLimits::FLAGS;
+    let seconds = time().as_secs();
+    RenderError::new(format!("{path}: evaluating it takes longer than {seconds} s; {flag} raises the limit"))
 }
 
 impl Reader for Arc<dyn FileTree> {

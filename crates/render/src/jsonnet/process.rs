@@ -11,13 +11,14 @@ use std::{
     thread,
 };
 
+use tiphys_value::RenderLimits;
 use tiphys_vfs::FileTree;
 
 use super::{
-    STACK_BYTES, TIME,
+    STACK_BYTES,
     evaluation::{Reader, Task},
     messages::{Answer, Request, receive, send},
-    too_slow,
+    time, too_slow,
 };
 use crate::RenderError;
 
@@ -49,7 +50,7 @@ pub(super) fn run(program: &Path, task: &Task, tree: Arc<dyn FileTree>) -> Resul
     let mut command = Command::new(program);
     let memory = memory_mib();
     command
-        .args([EVALUATOR, &memory.to_string()])
+        .args([EVALUATOR, &memory.to_string(), &(time().as_secs() + 5).to_string()])
         .env_clear()
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -62,7 +63,7 @@ pub(super) fn run(program: &Path, task: &Task, tree: Arc<dyn FileTree>) -> Resul
     // Whatever goes wrong here, the process is waited for below and says more of it.
     let told = send(&mut input, task);
     thread::spawn(move || give.send(told.and_then(|()| serve(&tree, input, BufReader::new(output)))));
-    let served = take.recv_timeout(TIME);
+    let served = take.recv_timeout(time());
     if served.is_err() {
         // One that has ended by now needs no killing.
         let _ = child.kill();
@@ -143,12 +144,14 @@ pub fn container_memory() -> Option<u64> {
 }
 
 /// Evaluates the file that the input names: the whole life of a process that was started with [`EVALUATOR`]
-/// and the memory that it may take, in MiB.
+/// the memory that it may take, in MiB, and its processor time in seconds.
 ///
 /// # Errors
 /// The limits cannot be set, or nobody listens any longer.
-pub fn serve_evaluator(memory_mib: Option<&str>) -> io::Result<()> {
-    limit(memory_mib.and_then(|text| text.parse().ok()).map_or(MEMORY_MIB, |mib: u64| mib.min(MEMORY_MIB)))?;
+pub fn serve_evaluator(memory_mib: Option<&str>, seconds: Option<&str>) -> io::Result<()> {
+    let number = |text: Option<&str>| text.and_then(|text| text.parse::<u64>().ok());
+    let memory_mib = number(memory_mib).map_or(MEMORY_MIB, |mib| mib.min(MEMORY_MIB));
+    limit(memory_mib, number(seconds).unwrap_or(RenderLimits::DEFAULT.time.as_secs()))?;
     let evaluator = thread::Builder::new().name("jsonnet".into()).stack_size(STACK_BYTES).spawn(|| {
         let files = Elsewhere {
             pipes: RefCell::new((BufReader::new(io::stdin().lock()), BufWriter::new(io::stdout().lock()))),
@@ -166,12 +169,12 @@ pub fn serve_evaluator(memory_mib: Option<&str>) -> io::Result<()> {
 /// Limits memory and, should nobody be left to end this process, its time; there is nothing in a core dump of
 /// it.
 #[cfg(unix)]
-fn limit(memory_mib: u64) -> io::Result<()> {
+fn limit(memory_mib: u64, seconds: u64) -> io::Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
     let limits = [
         (Resource::As, ((memory_mib + OWN_MIB) << 20) + STACK_BYTES as u64),
-        (Resource::Cpu, TIME.as_secs() + 5),
+        (Resource::Cpu, seconds),
         (Resource::Core, 0),
     ];
     for (resource, most) in limits {
@@ -182,7 +185,7 @@ fn limit(memory_mib: u64) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn limit(_: u64) -> io::Result<()> {
+fn limit(_: u64, _: u64) -> io::Result<()> {
     Ok(())
 }
 

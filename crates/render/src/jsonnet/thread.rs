@@ -11,7 +11,7 @@ use std::{
 
 use tiphys_vfs::FileTree;
 
-use super::{STACK_BYTES, TIME, evaluation::Task, too_slow};
+use super::{STACK_BYTES, evaluation::Task, time, too_slow};
 use crate::RenderError;
 
 /// How many evaluations that took too long may still be at work.
@@ -36,7 +36,7 @@ pub(super) fn run(task: Task, tree: Arc<dyn FileTree>) -> Result<String, RenderE
     if let Err(error) = spawned {
         return fail(&format!("no thread to evaluate it: {error}"));
     }
-    match take.recv_timeout(TIME) {
+    match take.recv_timeout(time()) {
         Ok(done) => done,
         Err(mpsc::RecvTimeoutError::Timeout) => {
             RUNAWAYS.fetch_add(1, Ordering::Relaxed);

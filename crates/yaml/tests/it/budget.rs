@@ -1,6 +1,6 @@
 //! What a text may mean in memory.
 
-use tiphys_value::{Budget, value_bytes};
+use tiphys_value::{Budget, RenderLimits, value_bytes};
 use tiphys_yaml::{
     ErrorKind, Profile, from_yaml, from_yaml_within, parse_documents_within, parse_first, to_value_within,
 };
@@ -15,7 +15,7 @@ fn aliases_of_a_long_scalar_count_its_bytes_each_time() {
     let error = from_yaml(&aliased(80_000, 38_000)).expect_err("means 3 GB");
     assert_eq!(error.kind(), ErrorKind::Budget);
     assert_eq!(error.position().map(|at| at.line), Some(1), "the scalar that is repeated");
-    assert!(error.to_string().contains("more than 192 MiB of memory"), "{error}");
+    assert!(error.to_string().contains("more than 96 MiB of memory (--limit-memory raises the limit)"), "{error}");
     let value = from_yaml(&aliased(1_000, 100)).expect("means 100 kB");
     assert!(value_bytes(&value) > 100_000);
 }
@@ -91,7 +91,7 @@ fn the_largest_bundles_in_use_take_a_small_part_of_the_budget() {
     assert!(one.len() > 60_000);
     let budget = Budget::of_document();
     from_yaml_within(&one, &budget).expect("fits");
-    assert!(budget.used_bytes() < Budget::OF_DOCUMENT / 50, "{}", budget.used_bytes());
+    assert!(budget.used_bytes() < (RenderLimits::DEFAULT.memory / 8 * 3) / 50, "{}", budget.used_bytes());
     // All definitions of the largest operators together: 6 MB.
     let bundle: String = (0..80).map(|number| definition(number) + "---\n").collect();
     let budget = Budget::of_text();
@@ -100,5 +100,5 @@ fn the_largest_bundles_in_use_take_a_small_part_of_the_budget() {
         .iter()
         .try_for_each(|document| to_value_within(&document.root, Profile::Go2, &budget).map(drop));
     all.expect("fits");
-    assert!(budget.used_bytes() < Budget::OF_TEXT / 3, "{}", budget.used_bytes());
+    assert!(budget.used_bytes() < RenderLimits::DEFAULT.memory / 2, "{}", budget.used_bytes());
 }
