@@ -6,6 +6,7 @@ mod cascades;
 mod conformance;
 mod docs;
 mod fidelity;
+mod hostile;
 mod https;
 mod image;
 mod merge_keys;
@@ -41,6 +42,8 @@ enum Command {
     /// Compare with the real tools on many inputs.
     #[command(subcommand)]
     Fidelity(fidelity::Suite),
+    /// Run hostile inputs, or measure how time grows with the size of inputs.
+    Hostile(hostile::Args),
     /// Make a container image from static programs, as an OCI image layout.
     Image(image::Args),
     /// Write the table of lists that a strategic merge merges, for kustomize.
@@ -62,6 +65,7 @@ fn main() -> anyhow::Result<()> {
         Command::Conformance(suite) => conformance::run(&suite),
         Command::Docs => docs::run(),
         Command::Fidelity(suite) => fidelity::run(&suite),
+        Command::Hostile(args) => hostile::run(&args),
         Command::Image(args) => image::run(&args),
         Command::MergeKeys(args) => merge_keys::run(&args),
         Command::Oracles(args) => oracles::run(&args),

@@ -229,7 +229,8 @@ pub fn xml(text: &str) -> String {
             c => out.push(replacement(c).unwrap_or(c)),
         }
     }
-    out.replace("##[", "##&#91;")
+    // Who prints the file in a log of CI hands its lines to the runner.
+    out.replace("##[", "##&#91;").replace("\n::", "\n&#58;:")
 }
 
 /// A JSON text, of which no character commands a terminal and nothing a runner of workflows: those are

@@ -77,14 +77,14 @@ impl ErrorKind {
 }
 
 /// The rule behind a fault, for those rules that callers have to tell from others of the same kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldRule {
     /// A value has the type that the schema names, or its format.
     JsonType {
-        /// What the value is: `integer`, `string`, `null` and so on.
-        found: &'static str,
-        /// What the schema wants, in its own words.
-        wanted: String,
+        /// What the value is.
+        found: JsonType,
+        /// What the schema wants.
+        wanted: JsonType,
     },
     /// A selector selects the labels of its own template.
     SelectorMatchesTemplate,
@@ -98,6 +98,37 @@ pub enum FieldRule {
     UncheckedRules,
     /// No fault of the object: a rule could not be compiled or evaluated, or cost too much.
     Unevaluated,
+}
+
+/// A type of JSON, as schemas name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names of JSON")]
+pub enum JsonType {
+    Null,
+    Boolean,
+    Integer,
+    Number,
+    String,
+    Array,
+    Object,
+    /// A format, or a choice of types.
+    Other,
+}
+
+impl JsonType {
+    /// The type that a schema calls by a name.
+    pub fn named(name: &str) -> Self {
+        match name {
+            "null" => Self::Null,
+            "boolean" => Self::Boolean,
+            "integer" => Self::Integer,
+            "number" => Self::Number,
+            "string" => Self::String,
+            "array" => Self::Array,
+            "object" => Self::Object,
+            _ => Self::Other,
+        }
+    }
 }
 
 /// One fault in one field.

@@ -23,7 +23,7 @@ pub use decode::{
     DecodeError, Decoded, TypeMismatch, decode, forget_empty, is_dropped, prune_unknown, zero_value,
 };
 pub use defaults::apply_defaults;
-pub use error::{ErrorKind, ErrorList, FieldError, FieldRule, Path, quote};
+pub use error::{ErrorKind, ErrorList, FieldError, FieldRule, JsonType, Path, quote};
 pub use patch_decode::restore;
 pub use quantity::{ParseQuantityError, Quantity};
 pub use selector::{LabelSelector, Operator, ParseSelectorError, Requirement};

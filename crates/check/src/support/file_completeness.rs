@@ -2,7 +2,7 @@
 //! applied by hand, as they are; others are patches, forms, or bases that something completes first.
 
 use tiphys_graph::{Object, Survey};
-use tiphys_schema::{ErrorKind, FieldError, FieldRule};
+use tiphys_schema::{ErrorKind, FieldError, FieldRule, JsonType};
 use tiphys_vfs::{base_name, parent};
 
 use super::{
@@ -95,7 +95,7 @@ fn lacks_a_section(cause: &RefusalCause) -> bool {
         Some(FieldRule::SelectorMatchesTemplate | FieldRule::SelectorNotEmpty | FieldRule::HasBackend) => {
             true
         }
-        Some(FieldRule::JsonType { found, .. }) => *found == "null",
+        Some(FieldRule::JsonType { found, .. }) => *found == JsonType::Null,
         _ => false,
     };
     is_made_up || is_left_out || is_of_sections
@@ -103,14 +103,14 @@ fn lacks_a_section(cause: &RefusalCause) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use tiphys_schema::{FieldError, FieldRule, Path};
+    use tiphys_schema::{FieldError, FieldRule, JsonType, Path};
 
     use super::{RefusalCause, lacks_a_section};
 
     #[test]
     fn what_a_patch_leaves_out_is_told_from_a_slip() {
         let required = |field: &str| RefusalCause::Invalid(FieldError::required(&Path::new(field), ""));
-        let null = FieldRule::JsonType { found: "null", wanted: "string".into() };
+        let null = FieldRule::JsonType { found: JsonType::Null, wanted: JsonType::String };
         let null = FieldError::invalid(&Path::new("spec.hostnames[0]"), "null", "").by_rule(null);
         for cause in [
             required("spec.selector"),

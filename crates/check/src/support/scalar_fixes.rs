@@ -2,7 +2,7 @@
 
 use tiphys_diag::{Edit, Position, Span};
 use tiphys_graph::{Object, Survey};
-use tiphys_schema::{FieldRule, TypeMismatch};
+use tiphys_schema::{FieldRule, JsonType, TypeMismatch};
 use tiphys_value::{FieldPath, OriginKind, Value};
 
 use super::{field_paths, refusal::RefusalCause};
@@ -30,10 +30,10 @@ impl Wanted {
             };
         }
         let Some(FieldRule::JsonType { found, wanted }) = cause.rule() else { return None };
-        match (*found, wanted.as_str()) {
-            ("integer" | "number" | "boolean", "string") => Some(Self::Text),
-            ("string", "integer") => Some(Self::Number),
-            ("string", "boolean") => Some(Self::Boolean),
+        match (found, wanted) {
+            (JsonType::Integer | JsonType::Number | JsonType::Boolean, JsonType::String) => Some(Self::Text),
+            (JsonType::String, JsonType::Integer) => Some(Self::Number),
+            (JsonType::String, JsonType::Boolean) => Some(Self::Boolean),
             _ => None,
         }
     }
@@ -111,7 +111,7 @@ fn is_spelling(written: &str, value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use tiphys_schema::{DecodeError, FieldError, FieldRule, Path, TypeMismatch};
+    use tiphys_schema::{DecodeError, FieldError, FieldRule, JsonType, Path, TypeMismatch};
 
     use super::{RefusalCause, Wanted};
 
@@ -128,8 +128,8 @@ mod tests {
         assert_eq!(decoded("number", "string"), Some(Wanted::Text));
         assert_eq!(decoded("string", "int32"), Some(Wanted::Number));
         assert_eq!(decoded("object", "string"), None);
-        let validated = |found: &'static str, wanted: &str| {
-            let rule = FieldRule::JsonType { found, wanted: wanted.into() };
+        let validated = |found: &str, wanted: &str| {
+            let rule = FieldRule::JsonType { found: JsonType::named(found), wanted: JsonType::named(wanted) };
             let error = FieldError::invalid(&Path::new("spec.a"), found, "").by_rule(rule);
             Wanted::by(&RefusalCause::Invalid(error))
         };

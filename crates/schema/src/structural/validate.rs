@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use tiphys_gocompat::regex::Regex;
 
 use super::{MAX_DEPTH, flag, formats};
-use crate::{ErrorKind, ErrorList, FieldError, FieldRule, Path};
+use crate::{ErrorKind, ErrorList, FieldError, FieldRule, JsonType, Path};
 
 /// The compiled patterns of a schema. A pattern that does not compile here accepts everything: the
 /// API server has refused the definition, or its dialect is wider than ours.
@@ -114,7 +114,8 @@ impl Validator<'_> {
             };
             let detail = format!("{path} in body must be of type {expected}: \"{found}\"");
             let detail = detail.trim_start_matches("<nil>").trim_start().to_owned();
-            let rule = FieldRule::JsonType { found, wanted: expected.to_owned() };
+            let rule =
+                FieldRule::JsonType { found: JsonType::named(found), wanted: JsonType::named(expected) };
             let error = FieldError::new(ErrorKind::TypeInvalid, path, Some(found.into()), detail);
             self.errors.push(error.by_rule(rule));
         }
@@ -146,7 +147,7 @@ impl Validator<'_> {
         }
         if let Some(format) = schema["format"].as_str().filter(|format| !formats::fits(format, text)) {
             let detail = format!("{path} in body must be of type {format}: {}", crate::quote(text));
-            let rule = FieldRule::JsonType { found: "string", wanted: format.to_owned() };
+            let rule = FieldRule::JsonType { found: JsonType::String, wanted: JsonType::Other };
             let error = FieldError::new(ErrorKind::TypeInvalid, path, Some(value.clone()), detail);
             self.errors.push(error.by_rule(rule));
         }

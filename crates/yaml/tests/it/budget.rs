@@ -15,7 +15,10 @@ fn aliases_of_a_long_scalar_count_its_bytes_each_time() {
     let error = from_yaml(&aliased(80_000, 38_000)).expect_err("means 3 GB");
     assert_eq!(error.kind(), ErrorKind::Budget);
     assert_eq!(error.position().map(|at| at.line), Some(1), "the scalar that is repeated");
-    assert!(error.to_string().contains("more than 96 MiB of memory (--limit-memory raises the limit)"), "{error}");
+    assert!(
+        error.to_string().contains("more than 96 MiB of memory (--limit-memory raises the limit)"),
+        "{error}"
+    );
     let value = from_yaml(&aliased(1_000, 100)).expect("means 100 kB");
     assert!(value_bytes(&value) > 100_000);
 }
