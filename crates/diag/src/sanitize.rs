@@ -230,7 +230,14 @@ pub fn xml(text: &str) -> String {
         }
     }
     // Who prints the file in a log of CI hands its lines to the runner.
-    out.replace("##[", "##&#91;").replace("\n::", "\n&#58;:")
+    let is_command = |line: &&str| line.trim_start().starts_with("::");
+    if out.lines().any(|line| is_command(&line)) {
+        let lines = out.split_inclusive('\n');
+        out = lines
+            .map(|line| if is_command(&line) { line.replacen("::", "&#58;:", 1) } else { line.into() })
+            .collect();
+    }
+    out.replace("##[", "##&#91;")
 }
 
 /// A JSON text, of which no character commands a terminal and nothing a runner of workflows: those are
@@ -286,7 +293,9 @@ mod tests {
         ] {
             assert!(!has_raw(&shown), "{shown:?}");
         }
-        for shown in [terminal(EVIL).into_owned(), line(EVIL).into_owned(), markdown_fence("text", EVIL)] {
+        for shown in
+            [terminal(EVIL).into_owned(), line(EVIL).into_owned(), markdown_fence("text", EVIL), xml(EVIL)]
+        {
             assert!(!shown.lines().any(|line| line.trim_start().starts_with("::")), "{shown}");
             assert!(!shown.contains("##["), "{shown}");
         }
