@@ -19,6 +19,9 @@ pub(crate) struct ResourceMap {
     pub list: Vec<Resource>,
 }
 
+/// So many objects are few.
+const FEW: usize = 8;
+
 /// What makes an id unique.
 type Key = (Gvk, SmolStr, SmolStr);
 
@@ -36,6 +39,11 @@ impl ResourceMap {
     /// # Errors
     /// An id that is there already.
     pub fn append(&mut self, list: Vec<Resource>) -> Result<()> {
+        // Most files hold one object, and there are thousands of them: to compare names is cheaper than to
+        // gather all ids anew for each.
+        if list.len() <= FEW {
+            return list.into_iter().try_for_each(|resource| self.append_one(resource));
+        }
         let mut known: HashSet<Key> = self.list.iter().map(|resource| key(&resource.id())).collect();
         self.list.reserve(list.len());
         for resource in list {
@@ -45,6 +53,16 @@ impl ResourceMap {
             }
             self.list.push(resource);
         }
+        Ok(())
+    }
+
+    fn append_one(&mut self, resource: Resource) -> Result<()> {
+        let id = resource.id();
+        let is_same = |other: &Resource| other.node.name() == id.name && other.id().same(&id);
+        if self.list.iter().any(is_same) {
+            return Err(self.duplicate(&id, &resource));
+        }
+        self.list.push(resource);
         Ok(())
     }
 

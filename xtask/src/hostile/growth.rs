@@ -245,7 +245,7 @@ const PATTERNS: &[Pattern] = &[
                     format!(
                         "resources: [x.yaml]\npatches:\n{}",
                         repeated(n, |at| format!(
-                            "- patch: '[{{\"op\":\"add\",\"path\":\"/data/k{at}\",\"value\":\"v\"}}]'\n  target: {{kind: ConfigMap}}\n"
+                            "- patch: '[{{\"op\":\"add\",\"path\":\"/data/k\",\"value\":\"{at}\"}}]'\n  target: {{kind: ConfigMap}}\n"
                         ))
                     ),
                 ),

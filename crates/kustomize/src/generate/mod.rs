@@ -104,7 +104,10 @@ fn build(kind: DataKind, args: &GeneratorArgs, data: &BTreeMap<String, Vec<u8>>)
             (DataKind::ConfigMap, Err(_)) => ("binaryData", wrapped_base64(bytes)),
             (DataKind::Secret, _) => ("data", wrapped_base64(bytes)),
         };
-        set_data(&mut node, field, key, &value)?;
+        // No key comes twice.
+        if let Some(map) = lookup_create(&mut node, &[field], Kind::Map)? {
+            map.add(key, data_value(&value));
+        }
     }
     if let Some(options) = &args.options {
         apply_options(&mut node, options)?;
@@ -114,12 +117,16 @@ fn build(kind: DataKind, args: &GeneratorArgs, data: &BTreeMap<String, Vec<u8>>)
 
 /// Sets one key of `data` or `binaryData`; a key is one step, whatever it looks like.
 fn set_data(node: &mut Node, field: &str, key: &str, value: &str) -> Result<(), String> {
-    let style = if value.contains('\n') { Style::Block } else { Style::Plain };
-    let value = Node { style, ..Node::tagged(value, Tag::Str) };
     match lookup_create(node, &[field], Kind::Map)? {
-        Some(map) => map.set(key, value),
+        Some(map) => map.set(key, data_value(value)),
         None => Ok(()),
     }
+}
+
+/// A text as a value of `data`.
+fn data_value(value: &str) -> Node {
+    let style = if value.contains('\n') { Style::Block } else { Style::Plain };
+    Node { style, ..Node::tagged(value, Tag::Str) }
 }
 
 fn apply_options(node: &mut Node, options: &GeneratorOptions) -> Result<(), String> {

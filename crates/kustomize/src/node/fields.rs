@@ -42,6 +42,14 @@ impl Node {
         self.set_in_group(name, value, 0)
     }
 
+    /// As [`Self::set`], of a field that is known not to be there: nothing is searched for.
+    pub fn add(&mut self, name: &str, mut value: Node) {
+        quote_ambiguous(&mut value);
+        if let Some(pairs) = self.pairs_mut() {
+            pairs.push((Node::scalar(name), value));
+        }
+    }
+
     /// As [`Self::set`]; a field that is added belongs to a group of shared nodes.
     ///
     /// # Errors
