@@ -9,8 +9,8 @@ use tiphys_worker::{Limits, Workers};
 
 use crate::exit;
 
-/// The argument that makes this program a worker. Five numbers follow: the kernel's limits in bytes and seconds,
-/// and those that are counted, in bytes, milliseconds and objects ([`RenderLimits`]).
+/// The argument that makes this program a worker. Five numbers follow: the kernel's limits in bytes and
+/// seconds, and those that are counted, in bytes, milliseconds and objects ([`RenderLimits`]).
 const WORKER: &str = "render-worker";
 
 /// Does what this process was started for by another one of this program, if it was; otherwise lets evaluate

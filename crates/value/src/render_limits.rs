@@ -1,5 +1,5 @@
-//! What rendering one Application, chart, kustomization or ApplicationSet may take. Real repositories stay far
-//! below; who has a larger one raises the limit by a flag that every message names.
+//! What rendering one Application, chart, kustomization or ApplicationSet may take. Real repositories stay
+//! far below; who has a larger one raises the limit by a flag that every message names.
 
 use std::{sync::OnceLock, time::Duration};
 
@@ -18,9 +18,9 @@ pub struct RenderLimits {
 static CURRENT: OnceLock<RenderLimits> = OnceLock::new();
 
 impl RenderLimits {
-    /// What applies unless somebody says otherwise. The largest bundle of definitions in use takes half of the
-    /// memory, the largest Applications take a fifth and have some 3,000 objects, and the largest charts render
-    /// in a fraction of a second.
+    /// What applies unless somebody says otherwise. The largest bundle of definitions in use takes half of
+    /// the memory, the largest Applications take a fifth and have some 3,000 objects, and the largest charts
+    /// render in a fraction of a second.
     pub const DEFAULT: Self = Self { memory: 256 << 20, time: Duration::from_secs(10), objects: 16_000 };
 
     /// The flags by which the command line sets memory, time and objects, for messages.
@@ -31,8 +31,8 @@ impl RenderLimits {
         *CURRENT.get_or_init(|| Self::DEFAULT)
     }
 
-    /// Sets the limits of this process. Whoever comes after the first call, or after the first rendering, changes
-    /// nothing.
+    /// Sets the limits of this process. Whoever comes after the first call, or after the first rendering,
+    /// changes nothing.
     pub fn set(self) {
         let _ = CURRENT.set(self);
     }
