@@ -1,4 +1,5 @@
-//! How time and memory grow with the size of an input. What grows with the square of it is slow for somebody soon.
+//! How time and memory grow with the size of an input. What grows with the square of it is slow for somebody
+//! soon.
 
 use std::{path::Path, time::Duration};
 

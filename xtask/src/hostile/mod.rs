@@ -52,8 +52,8 @@ struct Run {
 /// Runs all inputs, and prints what is wrong.
 ///
 /// # Errors
-/// A run ended otherwise than by an exit code of the program, took too long or too much, or wrote what a terminal
-/// obeys.
+/// A run ended otherwise than by an exit code of the program, took too long or too much, or wrote what a
+/// terminal obeys.
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let program = args.tiphys.clone().unwrap_or_else(|| PathBuf::from("target/release/tiphys"));
     let program = program.canonicalize().with_context(|| format!("no program at {}", program.display()))?;
