@@ -240,18 +240,25 @@ fn service(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
         return without_selector(context, cluster, object, once);
     }
     mixed(context, cluster, object, once);
-    let is_open = cluster.is_partly_hidden(namespace) || cluster.has_operated_pods(namespace);
+    let is_hidden = cluster.is_partly_hidden(namespace);
+    let is_open = is_hidden || cluster.may_have_operated_pods(namespace, &wanted);
     let is_whole = context.survey.app_of(object).is_some_and(App::is_rendered);
     if (is_open && !is_whole) || cluster.pods.iter().any(|pod| selectors::selects(object, pod)) {
+        return;
+    }
+    let place = keys(&["spec", "selector"]);
+    if narrowed(context, cluster, object, (&place, &wanted), once) {
         return;
     }
     // Only beside pods that differ in one label is it likely that those were meant.
     let near = |pod: &&Pod<'_>| {
         let differing = wanted.iter().filter(|(key, value)| pod.label(key) != Some(value)).count();
         let is_near = differing == 1 && wanted.len() > 1;
+        let is_called_so = pod.object.key.name == object.key.name && is_long_running(pod);
         pod.object.key.namespace == *namespace
             && pod.object.owner == object.owner
-            && (is_near || !is_open && wanted.iter().all(|(key, _)| pod.label(key).is_some()))
+            && (is_near
+                || !is_open && (is_called_so || wanted.iter().all(|(key, _)| pod.label(key).is_some())))
     };
     // Pods of its own name are meant, whoever else selects them.
     let is_free = |pod: &&Pod<'_>| pod.object.key.name == object.key.name || !serves_others(cluster, pod);
@@ -261,16 +268,59 @@ fn service(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
     selects_nothing(context, object, &wanted, pod, why, once);
 }
 
+/// Whether pods are there to be sent to, and do not end.
+fn is_long_running(pod: &Pod<'_>) -> bool {
+    matches!(pod.object.key.kind.as_str(), "Deployment" | "StatefulSet" | "DaemonSet" | "Rollout")
+}
+
+/// A selector to which a kustomization adds labels that the pods, which come from elsewhere, do not have.
+/// Whether it is told.
+fn narrowed(
+    context: &Context<'_>,
+    cluster: &Cluster<'_>,
+    object: &Object,
+    (place, wanted): (&FieldPath, &[(&str, &str)]),
+    once: &mut Once,
+) -> bool {
+    let (own, added) = selectors::without_transformed(object, place, wanted);
+    if own.is_empty() || added.is_empty() {
+        return false;
+    }
+    let is_meant = |pod: &&Pod<'_>| {
+        pod.object.key.namespace == object.key.namespace
+            && own.iter().all(|(key, value)| pod.label(key) == Some(value))
+    };
+    let Some(pod) = cluster.pods.iter().find(is_meant) else { return false };
+    let shown: Vec<String> = added.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let shown = shown.join(", ");
+    let what =
+        format!("{} selects {shown} too, which its kustomization adds, and no pod has it", object.title());
+    let diagnostic = RULE
+        .diagnostic(what.clone())
+        .at(context.survey.span(object, &place.key(added[0].0)), "added to every selector")
+        .see(
+            context.survey.span(pod.object, &pod.path.key("metadata").key("labels")),
+            format!("{} has the other labels, and is not of this kustomization", pod.object.title()),
+        )
+        .because(
+            "the labels of `commonLabels` go into selectors, but only into pods of the same kustomization",
+        )
+        .help(
+            "use `labels` with `includeSelectors: false`, or select by the labels alone that the pods have",
+        );
+    once.add(&what, RULE.finding(context, object, diagnostic).likely());
+    true
+}
+
 /// A Service that selects the pods of two workloads, of which one has not the port that it sends to. A port
 /// that is told by its name leads only to those that have it.
 fn mixed(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mut Once) {
-    const WORKLOADS: [&str; 4] = ["Deployment", "StatefulSet", "DaemonSet", "Rollout"];
     let spec = &object.value()["spec"];
     if matches!(text(spec, "type"), "ExternalName") || text(spec, "clusterIP") == "None" {
         return;
     }
-    let is_meant = |pod: &&Pod<'_>| WORKLOADS.contains(&pod.object.key.kind.as_str());
-    let pods = cluster.pods.iter().filter(is_meant).filter(|pod| selectors::selects(object, pod));
+    let pods =
+        cluster.pods.iter().filter(|pod| is_long_running(pod)).filter(|pod| selectors::selects(object, pod));
     // The ports that pods say they have; what says nothing may have any.
     let ports = |pod: &Pod<'_>| -> Vec<i64> {
         let containers = pod.containers().filter(|it| it.path.to_string().contains("containers"));
@@ -366,7 +416,8 @@ fn autoscaler(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, onc
     let namespace = &object.key.namespace;
     let key = ResourceKey::new(group, kind, namespace, name);
     let is_hidden = cluster.is_partly_hidden(namespace);
-    if is_hidden || !matches!(kind, "Deployment" | "StatefulSet") || cluster.find(&key).is_some() {
+    if is_hidden || !matches!(kind, "Deployment" | "StatefulSet" | "Rollout") || cluster.find(&key).is_some()
+    {
         return;
     }
     let others = cluster.objects.iter().filter(|it| it.key.kind == kind && it.key.namespace == *namespace);
@@ -380,16 +431,21 @@ fn autoscaler(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, onc
 fn budget(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mut Once) {
     let namespace = object.key.namespace.as_str();
     let Some(wanted) = selectors::match_labels(&object.value()["spec"]["selector"]) else { return };
-    let is_hidden = cluster.is_partly_hidden(namespace) || cluster.has_operated_pods(namespace);
+    let is_hidden = cluster.is_partly_hidden(namespace) || cluster.may_have_operated_pods(namespace, &wanted);
     let mut here = cluster.pods.iter().filter(|pod| pod.object.key.namespace == namespace);
     if is_hidden || here.clone().any(|pod| wanted.iter().all(|(key, value)| pod.label(key) == Some(value))) {
         return;
     }
-    let Some(pod) = here
-        .find(|pod| pod.object.owner == object.owner && selectors::is_slip(&wanted, |key| pod.label(key)))
-    else {
+    let place = keys(&["spec", "selector", "matchLabels"]);
+    if narrowed(context, cluster, object, (&place, &wanted), once) {
         return;
+    }
+    let is_meant = |pod: &&Pod<'_>| {
+        pod.object.owner == object.owner
+            && is_long_running(pod)
+            && (pod.object.key.name == object.key.name || selectors::is_slip(&wanted, |key| pod.label(key)))
     };
+    let Some(pod) = here.find(is_meant) else { return };
     let why = "a budget without pods protects none: all of them may be evicted at once";
     selects_nothing(context, object, &wanted, pod, why, once);
 }

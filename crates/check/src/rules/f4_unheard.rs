@@ -1,7 +1,8 @@
 //! # A route of a mesh, or a monitor, names what a Service does not have
 //!
 //! An Istio VirtualService sends to a Service, port or subset that there is not: the proxy answers every
-//! request with 503. A ServiceMonitor or PodMonitor names a port by a name that the Services or pods that it
+//! request with 503; so it does where a DestinationRule has a subset for labels that no pod of the Service has.
+//! Where a route divides requests between two subsets that share pods, its weights do not hold. A ServiceMonitor or PodMonitor names a port by a name that the Services or pods that it
 //! selects do not have, or selects none: Prometheus has no target, and no alert tells so. The API server
 //! takes both.
 //!
@@ -22,7 +23,7 @@
 
 use tiphys_diag::Severity;
 use tiphys_graph::Object;
-use tiphys_value::{FieldPath, ObjectExt, Value};
+use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
 
 use crate::{
     Context, Finding, Report, Rule,
@@ -31,7 +32,7 @@ use crate::{
         dedup::Once,
         field_paths::keys,
         nearest_name, placeholders,
-        pods::{list, text},
+        pods::{Pod, list, text},
         selectors,
     },
 };
@@ -51,7 +52,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for cluster in context.clusters() {
         for object in &cluster.objects {
             match (object.key.group.as_str(), object.key.kind.as_str()) {
-                ("networking.istio.io", "VirtualService") => routes(context, cluster, object, &mut once),
+                ("networking.istio.io", "VirtualService") => {
+                    routes(context, cluster, object, &mut once);
+                    overlapping(context, cluster, object, &mut once);
+                }
+                ("networking.istio.io", "DestinationRule") => subsets(context, cluster, object, &mut once),
                 ("monitoring.coreos.com", "ServiceMonitor") => monitor(context, cluster, object, &mut once),
                 ("monitoring.coreos.com", "PodMonitor") => pods(context, cluster, object, &mut once),
                 _ => {}
@@ -180,6 +185,151 @@ fn subset(
         format!("{} sends to subset {subset} of {}, which no DestinationRule has", object.title(), service.1);
     let help = Some(format!("its subsets are {}", names.join(", ")));
     add(context, object, (what, &path.key("subset"), "no such subset", help), once);
+}
+
+/// The pods behind a host of the mesh, where all of them are seen.
+fn pods_behind<'c, 'a>(
+    cluster: &'c Cluster<'a>,
+    object: &Object,
+    host: &str,
+) -> Option<(&'a Object, Vec<&'c Pod<'a>>)> {
+    let (namespace, name) = service_of(host, &object.key.namespace)?;
+    let service = cluster.core("Service", namespace, name)?;
+    let labels = selectors::labels(service);
+    if cluster.is_partly_hidden(namespace) || cluster.may_have_operated_pods(namespace, &labels) {
+        return None;
+    }
+    let pods: Vec<&Pod<'a>> = cluster.pods.iter().filter(|pod| selectors::selects(service, pod)).collect();
+    (!pods.is_empty()).then_some((service, pods))
+}
+
+/// The labels of a subset that its pods have from their own manifest; those that a rollout's controller gives
+/// them are left out.
+fn subset_labels(subset: &Value) -> Vec<(&str, &str)> {
+    const GIVEN: [&str; 2] = ["rollouts-pod-template-hash", "pod-template-hash"];
+    let labels = subset.get("labels").and_then(Value::as_object).into_iter().flatten();
+    let own = labels.filter(|(key, _)| !GIVEN.contains(&key.as_str()));
+    own.filter_map(|(key, value)| Some((key.as_str(), value.as_str()?))).collect()
+}
+
+fn has_labels(pod: &Pod<'_>, labels: &[(&str, &str)]) -> bool {
+    labels.iter().all(|(key, value)| pod.label(key) == Some(value))
+}
+
+/// Whether the controller of a Rollout writes the labels of a subset.
+fn is_of_rollout(cluster: &Cluster<'_>, rule: &Object) -> bool {
+    let mut rollouts =
+        cluster.objects.iter().filter(|it| matches!(it.key.kind.as_str(), "Rollout" | "Canary"));
+    rollouts
+        .any(|it| it.key.namespace == rule.key.namespace && it.value().to_string().contains(&rule.key.name))
+}
+
+/// Subsets of a host of which no pod behind it is one.
+fn subsets(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mut Once) {
+    let spec = &object.value()["spec"];
+    let Some((service, pods)) = pods_behind(cluster, object, text(spec, "host")) else { return };
+    if placeholders::has_placeholder(spec) || is_of_rollout(cluster, object) {
+        return;
+    }
+    for (at, subset) in list(spec, "subsets").iter().enumerate() {
+        let wanted = subset_labels(subset);
+        let is_used = || uses_subset(cluster, &service.key, text(subset, "name"));
+        if wanted.is_empty() || pods.iter().any(|pod| has_labels(pod, &wanted)) || !is_used() {
+            continue;
+        }
+        let shown: Vec<String> = wanted.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let what = format!(
+            "subset {} of {} is for pods with {}, and no pod of {} has that",
+            text(subset, "name"),
+            object.title(),
+            shown.join(", "),
+            service.title()
+        );
+        let known: Vec<String> = wanted
+            .iter()
+            .flat_map(|(key, _)| {
+                pods.iter().filter_map(move |pod| Some(format!("{key}={}", pod.label(key)?)))
+            })
+            .collect();
+        let help = match known.is_empty() {
+            true => format!("give the pods of {} the label", pods[0].object.title()),
+            false => format!("its pods have {}", known.join(", ")),
+        };
+        let field = keys(&["spec", "subsets"]).index(at).key("labels");
+        add(context, object, (what, &field, "no such pod", Some(help)), once);
+    }
+}
+
+/// Whether a route of the mesh sends to a subset of a Service.
+fn uses_subset(cluster: &Cluster<'_>, service: &ResourceKey, subset: &str) -> bool {
+    let routes = cluster.objects.iter().filter(|it| it.key.kind == "VirtualService");
+    routes.into_iter().any(|route| {
+        destinations(route).iter().any(|(_, destination)| {
+            text(destination, "subset") == subset
+                && service_of(text(destination, "host"), &route.key.namespace)
+                    == Some((&service.namespace, &service.name))
+        })
+    })
+}
+
+/// Subsets between which a route divides its requests, of which one has the pods of the other, too.
+fn overlapping(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mut Once) {
+    for (rule, value) in list(&object.value()["spec"], "http").iter().enumerate() {
+        let named: Vec<(&str, &str)> = list(value, "route")
+            .iter()
+            .filter_map(|route| route.get("destination"))
+            .map(|it| (text(it, "host"), text(it, "subset")))
+            .filter(|(_, subset)| !subset.is_empty())
+            .collect();
+        for (at, (host, subset)) in named.iter().enumerate() {
+            for (other_host, other) in &named[at + 1..] {
+                if host == other_host && subset != other {
+                    let route = keys(&["spec", "http"]).index(rule).key("route");
+                    overlap(context, cluster, (object, &route), (host, subset, other), once);
+                }
+            }
+        }
+    }
+}
+
+fn overlap(
+    context: &Context<'_>,
+    cluster: &Cluster<'_>,
+    (object, route): (&Object, &FieldPath),
+    (host, one, other): (&str, &str, &str),
+    once: &mut Once,
+) {
+    let Some((_, pods)) = pods_behind(cluster, object, host) else { return };
+    let service = service_of(host, &object.key.namespace);
+    let mut rules = cluster.objects.iter().filter(|it| {
+        it.key.kind == "DestinationRule"
+            && service_of(text(&it.value()["spec"], "host"), &it.key.namespace) == service
+    });
+    let Some(rule) = rules.next().filter(|rule| !is_of_rollout(cluster, rule)) else { return };
+    let all = list(&rule.value()["spec"], "subsets");
+    let labels = |name: &str| all.iter().find(|it| text(it, "name") == name).map(subset_labels);
+    let (Some(first), Some(second)) = (labels(one), labels(other)) else { return };
+    let of = |labels: &[(&str, &str)]| -> Vec<&&Pod<'_>> {
+        pods.iter().filter(|pod| has_labels(pod, labels)).collect()
+    };
+    let both: Vec<(&str, &str)> = first.iter().chain(&second).copied().collect();
+    let (of_first, of_second, shared) = (of(&first), of(&second), of(&both));
+    // Two subsets of the same pods differ in their policies.
+    let is_divided = of_first.len() != of_second.len() && of_first.len().max(of_second.len()) > 1;
+    let Some(pod) = shared.first().filter(|_| is_divided) else { return };
+    let (wide, narrow) = if of_first.len() > of_second.len() { (one, other) } else { (other, one) };
+    let what = format!(
+        "{} divides requests between subsets {one} and {other}, and {} is of both",
+        object.title(),
+        pod.object.title()
+    );
+    let help = format!("give subset {wide} a label that the pods of {narrow} do not have");
+    let field = all.iter().position(|it| text(it, "name") == wide).unwrap_or_default();
+    let found = finding(context, object, (&what, route, "the weights do not hold", Some(help)));
+    let place = context.survey.span(rule, &keys(&["spec", "subsets"]).index(field));
+    let mut found = found;
+    found.diagnostic = found.diagnostic.see(place, format!("subset {wide}"));
+    once.add(&what, found);
 }
 
 /// The namespaces that a monitor looks at; `None` for all.
@@ -337,6 +487,18 @@ fn pods(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mu
         .filter(|pod| namespaces.contains(&pod.object.key.namespace.as_str()))
         .filter(|pod| wanted.iter().all(|(key, value)| pod.label(key) == Some(value)))
         .collect();
+    let own = || cluster.pods.iter().filter(|pod| pod.object.owner == object.owner);
+    let is_meant = |pod: &&Pod<'_>| {
+        pod.object.key.name == object.key.name || selectors::is_slip(&wanted, |key| pod.label(key))
+    };
+    if selected.is_empty()
+        && let Some(meant) = own().find(is_meant)
+    {
+        let shown: Vec<String> = wanted.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let what = format!("{} selects {}, and no pod has these labels", object.title(), shown.join(", "));
+        let hint = Some(format!("perhaps {} is meant", meant.object.title()));
+        add(context, object, (what, &keys(&["spec", "selector"]), "selected here", hint), once);
+    }
     for (at, endpoint) in list(&object.value()["spec"], "podMetricsEndpoints").iter().enumerate() {
         let port = text(endpoint, "port");
         let has = |name: &str| {

@@ -126,6 +126,7 @@ mod f4_route_refused;
 mod f4_tunnel_redirect;
 mod f4_unheard;
 mod f4_unknown_host;
+mod f4_unscraped;
 mod f4_wrong_address;
 mod f4_wrong_protocol;
 mod g1_missing_path;
@@ -276,6 +277,7 @@ pub const ALL: &[&Rule] = &[
     &f4_tunnel_redirect::RULE,
     &f4_unheard::RULE,
     &f4_unknown_host::RULE,
+    &f4_unscraped::RULE,
     &f4_wrong_address::RULE,
     &f4_wrong_protocol::RULE,
     &g1_missing_path::RULE,

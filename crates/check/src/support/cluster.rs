@@ -36,9 +36,7 @@ impl<'a> Cluster<'a> {
     fn from_objects(survey: &'a Survey, world: &ObjectScope, objects: Vec<&'a Object>) -> Self {
         let mut hidden = BTreeSet::new();
         for app in survey.apps.iter().filter(|app| !matches!(app.outcome, Outcome::Rendered)) {
-            if matches!(world, ObjectScope::Cluster(environment, cluster)
-                if *environment == app.environment && app.cluster() == cluster.as_ref())
-            {
+            if fills(app, world) {
                 let namespace = &app.application.spec.destination.namespace;
                 hidden.insert(Some(namespace.clone()).filter(|namespace| !namespace.is_empty()));
                 hidden.extend(sole_namespace(survey, app).map(Some));
@@ -88,6 +86,16 @@ impl<'a> Cluster<'a> {
         self.find(&ResourceKey::new("", kind, namespace, name))
     }
 
+    /// Whether an Application fills this cluster.
+    pub fn is_filled_by(&self, app: &App) -> bool {
+        fills(app, &self.world)
+    }
+
+    /// Whether everything that its Applications bring was seen.
+    pub fn is_whole(&self) -> bool {
+        self.hidden.is_empty()
+    }
+
     /// Whether something that was not seen may bring objects into a namespace.
     pub fn is_partly_hidden(&self, namespace: &str) -> bool {
         namespace.is_empty()
@@ -124,6 +132,23 @@ impl<'a> Cluster<'a> {
 
     /// Whether a namespace has custom resources of a kind that may bring pods.
     pub fn has_operated_pods(&self, namespace: &str) -> bool {
+        self.operators_of(namespace).next().is_some()
+    }
+
+    /// Whether a custom resource of a namespace may bring pods with one of some labels: its name, or a text in
+    /// it, is a part of the label's value, or the other way round.
+    pub fn may_have_operated_pods(&self, namespace: &str, labels: &[(&str, &str)]) -> bool {
+        const SHORTEST: usize = 3;
+        let has = |long: &str, short: &str| short.len() >= SHORTEST && long.contains(short);
+        self.operators_of(namespace).any(|object| {
+            let text = object.value().to_string();
+            let name = object.key.name.as_str();
+            labels.iter().any(|(_, value)| has(&text, value) || has(value, name))
+        })
+    }
+
+    /// The custom resources of a namespace that are of a kind that may bring pods.
+    fn operators_of<'s>(&'s self, namespace: &'s str) -> impl Iterator<Item = &'a Object> + 's {
         const PODLESS: [&str; 29] = [
             "argoproj.io",
             "autoscaling.k8s.io",
@@ -156,14 +181,20 @@ impl<'a> Cluster<'a> {
             "trust.cert-manager.io",
         ];
         // Of a release that is seen, so are its pods; of any other the namespace is hidden.
-        let is_release = |object: &Object| self.survey.is_of_flux && object.key.kind == "HelmRelease";
-        self.objects.iter().any(|object| {
+        let is_release = move |object: &Object| self.survey.is_of_flux && object.key.kind == "HelmRelease";
+        self.objects.iter().copied().filter(move |object| {
             object.key.namespace == namespace
                 && Catalog::latest().kind(&object.value().gvk()).is_none()
                 && !PODLESS.contains(&object.key.group.as_str())
                 && !is_release(object)
         })
     }
+}
+
+/// Whether an Application fills a cluster.
+fn fills(app: &App, world: &ObjectScope) -> bool {
+    matches!(world, ObjectScope::Cluster(environment, cluster)
+        if *environment == app.environment && app.cluster() == cluster.as_ref())
 }
 
 /// How a variable begins that something else puts a value in place of.

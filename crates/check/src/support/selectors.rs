@@ -1,7 +1,7 @@
 //! Which pods a selector finds.
 
 use tiphys_graph::Object;
-use tiphys_value::{ObjectExt, Value};
+use tiphys_value::{FieldPath, ObjectExt, OriginKind, Value};
 
 use super::{nearest_name, pods::Pod};
 
@@ -38,6 +38,24 @@ pub fn match_labels(selector: &Value) -> Option<Vec<(&str, &str)>> {
     let labels = selector.get("matchLabels")?.as_object()?;
     let is_plain = selector.get("matchExpressions").is_none() && !labels.is_empty();
     is_plain.then(|| labels.iter().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?))).collect())
+}
+
+/// The labels of a selector without those that a kustomization put in, and those that it did.
+pub fn without_transformed<'l>(
+    object: &Object,
+    place: &FieldPath,
+    wanted: &[(&'l str, &'l str)],
+) -> (Labels<'l>, Labels<'l>) {
+    wanted.iter().partition(|(key, _)| !is_transformed(object, &place.key(*key)))
+}
+
+/// Labels of a selector.
+pub type Labels<'l> = Vec<(&'l str, &'l str)>;
+
+/// Whether a transformer of a kustomization, such as `commonLabels`, wrote a field last.
+pub fn is_transformed(object: &Object, field: &FieldPath) -> bool {
+    let first = object.rendered.origins.lookup(field).first();
+    first.is_some_and(|origin| origin.kind == OriginKind::Transformer)
 }
 
 /// Whether labels are those that a selector wants but for one, whose value is nearly the same.
