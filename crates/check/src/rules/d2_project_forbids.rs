@@ -22,7 +22,7 @@
 //! ## When to suppress
 //! Where the project in the cluster is not the one in the repository.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::Severity;
 use tiphys_graph::{
@@ -55,7 +55,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let repositories: Vec<Repository<'_>> = context.survey.objects.iter().filter_map(repository).collect();
     for app in &context.survey.apps {
         removed(context, app, &mut once);
-        misspelt(context, app, &mut once);
+        if !misspelt(context, app, &mut once) {
+            undeclared(context, app, &mut once);
+        }
         let Some((object, project)) = project(context, app) else { continue };
         let mut judged = Judged { survey: context.survey, app, object, project };
         if judged.add_own_repositories(&repositories) {
@@ -106,8 +108,9 @@ fn removed(context: &Context<'_>, app: &App, once: &mut Once) {
     once.add(name, Finding::new(RULE.incident, diagnostic).app(app.name()));
 }
 
-/// A project whose name no object can have, or that is nearly that of the one that always exists.
-fn misspelt(context: &Context<'_>, app: &App, once: &mut Once) {
+/// A project whose name no object can have, or that is nearly that of the one that always exists. Whether it
+/// is told.
+fn misspelt(context: &Context<'_>, app: &App, once: &mut Once) -> bool {
     let name = app.application.project();
     let is_there = context.survey.objects.iter().any(|it| is_project(it) && it.key.name == name);
     let is_slip = nearest_name::nearest(name, ["default"].into_iter()).is_some();
@@ -116,7 +119,7 @@ fn misspelt(context: &Context<'_>, app: &App, once: &mut Once) {
     let is_open =
         placeholders::is_in(name) || name.contains(['$', '%', '<', '@']) || name.to_uppercase() == name;
     if name == "default" || is_there || is_open || !(is_slip || is_no_name) {
-        return;
+        return false;
     }
     let mut diagnostic = RULE
         .diagnostic(format!("Application referencing project {name} which does not exist"))
@@ -125,6 +128,58 @@ fn misspelt(context: &Context<'_>, app: &App, once: &mut Once) {
     diagnostic.severity = Severity::Warning;
     let finding = Finding::new(RULE.incident, diagnostic).app(app.name()).likely();
     once.add(name, finding.perhaps(name, is_slip.then_some("default")));
+    true
+}
+
+/// A project that nothing declares, where the repository declares every other one that its Applications are
+/// in, and no file speaks of this one otherwise.
+fn undeclared(context: &Context<'_>, app: &App, once: &mut Once) {
+    let (survey, name) = (context.survey, app.application.project());
+    let declared: BTreeSet<&str> =
+        survey.objects.iter().filter(|it| is_project(it)).map(|it| it.key.name.as_str()).collect();
+    let is_open = |name: &str| placeholders::is_in(name) || name.contains(['$', '%', '<', '@']);
+    if name.is_empty() || name == "default" || is_open(name) || declared.contains(name) {
+        return;
+    }
+    let others: BTreeSet<&str> = survey
+        .apps
+        .iter()
+        .map(|it| it.application.project())
+        .filter(|it| *it != name && !it.is_empty() && *it != "default")
+        .collect();
+    let is_only = !others.is_empty() && others.iter().all(|it| declared.contains(it));
+    if !is_only || declared.iter().any(|it| is_open(it)) || is_named_elsewhere(survey, name) {
+        return;
+    }
+    let near = nearest_name::nearest(name, declared.iter().copied());
+    let mut diagnostic = RULE
+        .diagnostic(format!("Application referencing project {name} which does not exist"))
+        .at(survey.app_span(app, &keys(&["spec", "project"])), "nothing declares this project")
+        .because("the engine does nothing for an Application whose project is not there")
+        .help(format!("the projects of this repository are {}", Vec::from_iter(declared).join(", ")));
+    diagnostic.severity = Severity::Warning;
+    once.add_by(
+        name.to_owned(),
+        Finding::new(RULE.incident, diagnostic).app(app.name()).likely().perhaps(name, near),
+    );
+}
+
+/// Whether a file speaks of a project in other words than an Application that is in it: values that declare
+/// projects, Terraform, a script.
+fn is_named_elsewhere(survey: &Survey, name: &str) -> bool {
+    const SHORTEST: usize = 3;
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let says = |line: &str| {
+        let said = line.trim().trim_start_matches("- ").trim_start_matches(['"', '\'']);
+        line.split(|c: char| !is_part(c)).any(|word| word == name) && !said.starts_with("project")
+    };
+    let declares = |text: &str| {
+        text.contains(name)
+            && (text.contains("AppProject") || text.contains("projects:") || text.contains("argocd_project"))
+            && text.lines().any(says)
+    };
+    name.len() < SHORTEST
+        || survey.files.paths().any(|path| survey.files.text(path).is_some_and(|it| declares(&it)))
 }
 
 /// A Secret that tells the engine of a repository, or what makes one.

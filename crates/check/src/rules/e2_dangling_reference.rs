@@ -4,8 +4,8 @@
 //! created without its ServiceAccount. A name that nothing in the repository makes, not even through a
 //! custom resource, is most often a slip, a wrong namespace, or an object that was renamed.
 //!
-//! Secrets are often made by hand; one is told only if its name is nearly that of another one, or if it
-//! exists in another namespace.
+//! Secrets are often made by hand; one is told only if its name is nearly that of another one, if it exists
+//! in another namespace, or if the repository makes it for the same workload of another environment.
 //!
 //! People see: `CreateContainerConfigError: configmap "settings" not found`, `MountVolume.SetUp failed …
 //! configmap "settings" not found`, `error looking up service account shop/web`, `persistentvolumeclaim
@@ -23,7 +23,10 @@
 //! Where the object is made by hand or by a program, in every cluster.
 
 use tiphys_diag::Severity;
-use tiphys_graph::{Object, Owner};
+use tiphys_graph::{
+    App, Object, Owner,
+    edges::{EdgeKind, Target},
+};
 
 use crate::{
     Context, Finding, Report, Rule,
@@ -82,6 +85,8 @@ enum Hint<'a> {
     NotListed(&'a Object),
     /// It exists, but elsewhere.
     Elsewhere(&'a Object),
+    /// This makes it for the same workload of another environment.
+    OfSibling(&'a Object),
     /// Nothing.
     None,
 }
@@ -123,10 +128,53 @@ fn missing<'a>(
         let is_beside = folder(other) == folder(pod.object);
         return (is_beside && !is_form(&other.rendered.location.file)).then_some(Hint::NotListed(other));
     }
+    if let Some(other) = made_for_sibling(context, cluster, pod, reference) {
+        return (!is_copied(other) && !is_scripted(context, name)).then_some(Hint::OfSibling(other));
+    }
     // Nobody keeps the Secrets of a cluster in Git as they are, and operators and scripts make things too.
     let is_doubtful =
         reference.kind == "Secret" || cluster.has_operated_pods(namespace) || is_scripted(context, name);
     (!is_doubtful).then_some(Hint::None)
+}
+
+/// What makes an object for the same workload of another environment, where this one's Secrets are in Git,
+/// too.
+fn made_for_sibling<'a>(
+    context: &Context<'a>,
+    cluster: &Cluster<'a>,
+    pod: &Pod<'_>,
+    reference: &Reference<'_>,
+) -> Option<&'a Object> {
+    if !matches!(reference.kind, "Secret" | "ConfigMap") || !keeps(context, cluster, reference.kind) {
+        return None;
+    }
+    let (key, survey) = (&pod.object.key, context.survey);
+    let is_other = |it: &&Object| {
+        it.key.kind == key.kind
+            && it.key.name == key.name
+            && it.environment.is_some()
+            && (it.environment != pod.object.environment || it.key.namespace != key.namespace)
+    };
+    survey.objects.iter().filter(is_other).find_map(|other| maker(context, other, reference))
+}
+
+/// Whether the Applications of a cluster bring objects of a kind, themselves or through a controller.
+fn keeps(context: &Context<'_>, cluster: &Cluster<'_>, kind: &str) -> bool {
+    cluster.objects.iter().any(|it| {
+        it.key.kind == kind && it.key.group.is_empty()
+            || context.analyses().edges.from(it.id).iter().any(|edge| {
+                edge.kind == EdgeKind::Produces && matches!(&edge.to, Target::Named(key) if key.kind == kind)
+            })
+    })
+}
+
+/// What makes an object that another object refers to, where that lives: itself, or what a controller makes it
+/// from.
+fn maker<'a>(context: &Context<'a>, by: &Object, reference: &Reference<'_>) -> Option<&'a Object> {
+    let (survey, key) = (context.survey, reference.key(&by.key.namespace));
+    let edges = &context.analyses().edges;
+    let made = edges.products(by, &key).first().map(|product| survey.object(product.from));
+    survey.with_key(&key).find(|it| it.lives_with(by)).or(made)
 }
 
 /// Whether a file is one that people copy and fill in, by its name: what they make of it is not in Git.
@@ -172,6 +220,16 @@ fn is_claim_of_template(pod: &Pod<'_>, reference: &Reference<'_>) -> bool {
             .any(|template| text(&template["metadata"], "name") == reference.name)
 }
 
+/// Whose an object is: its environment, or its namespace and Application.
+fn whose(context: &Context<'_>, object: &Object) -> String {
+    let environment = object.environment.map(|id| context.survey.environments[id.0].name.as_str());
+    let app = context.survey.app_of(object).map(App::name).unwrap_or_default();
+    match environment.filter(|name| !name.is_empty()) {
+        Some(environment) => format!("{app} of environment {environment}"),
+        None => format!("{app} in {}", object.key.namespace),
+    }
+}
+
 fn finding(context: &Context<'_>, pod: &Pod<'_>, reference: &Reference<'_>, hint: Hint<'_>) -> Finding {
     let Reference { kind, name, .. } = reference;
     let namespace = &pod.object.key.namespace;
@@ -191,6 +249,12 @@ fn finding(context: &Context<'_>, pod: &Pod<'_>, reference: &Reference<'_>, hint
         Hint::Elsewhere(other) => diagnostic
             .see(context.survey.start(other), format!("it is in namespace {}", other.key.namespace))
             .help("pods see only the objects of their own namespace: make it there too"),
+        Hint::OfSibling(other) => diagnostic
+            .see(
+                context.survey.start(other),
+                format!("made for {}, and not for this one", whose(context, other)),
+            )
+            .help("make it for this environment, too, or mark the reference as optional"),
         Hint::NotListed(other) => diagnostic
             .see(context.survey.start(other), "it is here, and nothing renders this file")
             .help("name the file among the resources"),

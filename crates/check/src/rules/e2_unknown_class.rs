@@ -3,7 +3,8 @@
 //! A claim names a StorageClass, a pod a PriorityClass or RuntimeClass, an Ingress an IngressClass. A claim
 //! whose class does not exist is never bound, and its pod stays Pending; a pod with an unknown PriorityClass
 //! or RuntimeClass is refused; an Ingress is served by nobody. This is told where the repository declares a
-//! class that is similarly named; of PriorityClasses and RuntimeClasses, without which a pod is refused, also
+//! class that is similarly named, or where several others name a class that it declares, and this one alone
+//! names another, of which nothing else speaks; of PriorityClasses and RuntimeClasses, without which a pod is refused, also
 //! where it declares others and says nothing more of this one.
 //!
 //! People see: `storageclass.storage.k8s.io "gp-3" not found`, `0/3 nodes are available: pod has unbound
@@ -27,11 +28,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::Severity;
 use tiphys_graph::{Object, Owner};
-use tiphys_value::{FieldPath, Value};
+use tiphys_schema::Catalog;
+use tiphys_value::{FieldPath, ObjectExt, Value};
 
 use crate::{
     Context, Report, Rule,
     support::{
+        cluster::Cluster,
         dedup::Once,
         field_paths::keys,
         misspelled_names::Misnamed,
@@ -64,9 +67,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for object in survey.objects.iter().filter(|it| it.key.kind.ends_with("Class")) {
         declared.entry(object.key.kind.as_str()).or_default().push(object);
     }
-    if declared.is_empty() {
-        return;
-    }
     let users = survey.objects.iter().filter(|it| {
         !unrendered_files::is_from_unused_chart(survey, it) && !unrendered_files::may_be_a_patch(survey, it)
     });
@@ -93,7 +93,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         {
             add(context, object, it, meant, &mut once);
         } else if is_refused(context, object, it, classes) {
-            report_other_kind(context, object, it, classes[0], &mut once);
+            report_other_kind(context, object, it, classes.first().copied(), &mut once);
+        } else if let Some(usual) = is_outlier(context, object, it, classes, &files) {
+            report_outlier(context, object, it, usual, &mut once);
         }
     }
     once.report(report);
@@ -121,9 +123,192 @@ fn names(object: &Object) -> Vec<Named<'_>> {
         places.push(("RuntimeClass", pod.spec(), pod.spec_path(), "runtimeClassName"));
     }
     let named = places.into_iter().filter(|(_, owner, _, key)| !text(owner, key).is_empty());
+    let of_custom = Catalog::latest().kind(&object.value().gvk()).is_none();
     named
         .map(|(kind, owner, path, key)| Named { kind, name: text(owner, key), path: path.key(key) })
+        .chain(of_custom.then(|| claims_of_custom(object)).into_iter().flatten())
         .collect()
+}
+
+/// The StorageClasses that a custom resource names for the claims that its controller makes.
+fn claims_of_custom(object: &Object) -> Vec<Named<'_>> {
+    const KINDS_OF_STORAGE: [&str; 4] =
+        ["storage.k8s.io", "snapshot.storage.k8s.io", "argoproj.io", "helm.toolkit.fluxcd.io"];
+    let mut found = Vec::new();
+    if !KINDS_OF_STORAGE.contains(&object.key.group.as_str()) {
+        gather_classes(&object.value()["spec"], &keys(&["spec"]), &mut found, 0);
+    }
+    found
+}
+
+fn gather_classes<'a>(value: &'a Value, path: &FieldPath, found: &mut Vec<Named<'a>>, depth: usize) {
+    const DEEPEST: usize = 24;
+    match value {
+        _ if depth > DEEPEST => {}
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                gather_classes(item, &path.index(at), found, depth + 1);
+            }
+        }
+        Value::Object(fields) => {
+            for (key, inner) in fields {
+                let path = path.key(key);
+                match inner.as_str() {
+                    Some(name)
+                        if matches!(key.as_str(), "storageClassName" | "storageClass")
+                            && !name.is_empty() =>
+                    {
+                        found.push(Named { kind: "StorageClass", name, path });
+                    }
+                    _ => gather_classes(inner, &path, found, depth + 1),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether a class is named by this one alone, while others name another class that Git declares; no file says
+/// more of it, no provider brings a class of the name, and nothing that is not seen may declare classes.
+fn is_outlier<'a>(
+    context: &Context<'_>,
+    object: &Object,
+    named: &Named<'_>,
+    classes: &[&'a Object],
+    users: &BTreeMap<(&str, &str), BTreeSet<&str>>,
+) -> Option<(&'a Object, usize)> {
+    const LEAST: usize = 3;
+    if !matches!(named.kind, "StorageClass" | "IngressClass")
+        || !matches!(object.owner, Owner::App(_))
+        || classes.iter().any(|it| it.key.name == named.name || placeholders::is_in(&it.key.name))
+        || is_provided(named.name)
+        || may_be_declared_unseen(context, named)
+    {
+        return None;
+    }
+    let count = |class: &&&Object| users.get(&(named.kind, class.key.name.as_str())).map_or(0, BTreeSet::len);
+    let usual = classes.iter().max_by_key(count)?;
+    let number = count(&usual);
+    let is_alone = number >= LEAST && !is_said_elsewhere(context, named) && !is_of_values(context, named);
+    is_alone.then_some((usual, number))
+}
+
+/// Whether clusters of a provider or distribution have a class of a name from the start.
+fn is_provided(name: &str) -> bool {
+    const EXACT: [&str; 12] = [
+        "default",
+        "standard",
+        "gp2",
+        "gp3",
+        "hostpath",
+        "local-path",
+        "manual",
+        "nginx",
+        "traefik",
+        "alb",
+        "gce",
+        "managed",
+    ];
+    const BEGINNINGS: [&str; 22] = [
+        "standard-",
+        "premium-",
+        "enterprise-",
+        "managed-",
+        "azurefile",
+        "azureblob",
+        "efs",
+        "ebs",
+        "gce-",
+        "gce_",
+        "do-block",
+        "linode-",
+        "oci",
+        "vultr-",
+        "scw-",
+        "hcloud-",
+        "civo-",
+        "csi-",
+        "thin",
+        "ocs-",
+        "azure-",
+        "microk8s-",
+    ];
+    EXACT.contains(&name) || BEGINNINGS.iter().any(|start| name.starts_with(start))
+}
+
+/// Whether something that is not seen may declare the class: a driver or controller whose chart is out of
+/// reach, a tool that is asked to install one.
+fn may_be_declared_unseen(context: &Context<'_>, named: &Named<'_>) -> bool {
+    const OF_STORAGE: [&str; 18] = [
+        "csi",
+        "storage",
+        "longhorn",
+        "rook",
+        "ceph",
+        "nfs",
+        "provisioner",
+        "openebs",
+        "ebs",
+        "efs",
+        "local-path",
+        "piraeus",
+        "linstor",
+        "zfs",
+        "lvm",
+        "hostpath",
+        "trident",
+        "volume",
+    ];
+    const OF_INGRESS: [&str; 12] = [
+        "ingress",
+        "nginx",
+        "traefik",
+        "haproxy",
+        "kong",
+        "contour",
+        "alb",
+        "load-balancer",
+        "istio",
+        "cilium",
+        "ambassador",
+        "tailscale",
+    ];
+    let words: &[&str] = if named.kind == "StorageClass" { &OF_STORAGE } else { &OF_INGRESS };
+    let speaks = |name: &str| words.iter().any(|word| name.contains(word));
+    let unseen = context.survey.apps.iter().filter(|app| !app.is_rendered());
+    let of_apps = unseen.into_iter().any(|app| {
+        let sources = app.application.spec.effective_sources();
+        speaks(app.name()) || sources.iter().any(|it| speaks(&it.chart) || speaks(&it.path))
+    });
+    of_apps
+        || context.chart_uses().iter().any(|it| speaks(&it.chart))
+        || context.survey.tools().writers.iter().any(|writer| speaks(&writer.subject()))
+}
+
+/// Whether a line of any file has the name of a class, other than one that asks for it.
+fn is_said_elsewhere(context: &Context<'_>, named: &Named<'_>) -> bool {
+    let files = &context.survey.files;
+    let says = |line: &str| line.contains(named.name) && !line.to_ascii_lowercase().contains("class");
+    files.paths().any(|path| files.text(path).is_some_and(|text| text.lines().any(says)))
+}
+
+fn report_outlier(
+    context: &Context<'_>,
+    object: &Object,
+    named: &Named<'_>,
+    (usual, number): (&Object, usize),
+    once: &mut Once,
+) {
+    let Named { kind, name, path } = named;
+    let diagnostic = RULE
+        .diagnostic(format!("{} names {kind}/{name}, which nothing declares", object.title()))
+        .at(context.survey.span(object, path), "the only one that names it")
+        .see(
+            context.survey.start(usual),
+            format!("{number} files name {}, which is declared here", usual.key.name),
+        )
+        .because("what names a class that does not exist waits for it, or is served by nobody");
+    once.add(name, RULE.finding(context, object, diagnostic).likely());
 }
 
 /// Whether the values of a chart declare a class of this name, as those of CSI drivers and Ingress
@@ -145,7 +330,13 @@ fn is_refused(context: &Context<'_>, object: &Object, named: &Named<'_>, classes
     const OF_PODS: [&str; 2] = ["PriorityClass", "RuntimeClass"];
     let survey = context.survey;
     const OF_CLUSTERS: [&str; 2] = ["-cluster-critical", "-node-critical"];
-    let is_given = OF_CLUSTERS.iter().any(|end| named.name.ends_with(end)) || classes.is_empty();
+    // Where the repository declares no class at all, only a cluster that is seen as a whole lacks this one.
+    let is_seen = || {
+        let own = context.clusters().iter().find(|it| it.objects.iter().any(|it| it.id == object.id));
+        own.is_some_and(Cluster::is_whole) && !is_installed_by_tools(context)
+    };
+    let is_given =
+        OF_CLUSTERS.iter().any(|end| named.name.ends_with(end)) || classes.is_empty() && !is_seen();
     let is_known = || classes.iter().any(|it| it.key.name == named.name || placeholders::is_in(&it.key.name));
     // A chart calls its classes after itself.
     let is_of_a_chart = || {
@@ -166,19 +357,28 @@ fn is_refused(context: &Context<'_>, object: &Object, named: &Named<'_>, classes
         && !is_said_elsewhere()
 }
 
+/// Whether scripts, playbooks or Terraform install anything, which may bring classes.
+fn is_installed_by_tools(context: &Context<'_>) -> bool {
+    let mut writers = context.survey.tools().writers.iter();
+    writers.any(|writer| writer.objects().is_empty())
+}
+
 fn report_other_kind(
     context: &Context<'_>,
     object: &Object,
     named: &Named<'_>,
-    other: &Object,
+    other: Option<&Object>,
     once: &mut Once,
 ) {
     let Named { kind, name, path } = named;
-    let diagnostic = RULE
+    let mut diagnostic = RULE
         .diagnostic(format!("{} names {kind}/{name}, which nothing declares", object.title()))
         .at(context.survey.span(object, path), "named here")
-        .see(context.survey.start(other), "the classes of this repository are declared like this one")
         .because(format!("the API server refuses the pods: no {kind} with name {name} was found"));
+    if let Some(other) = other {
+        let label = "the classes of this repository are declared like this one";
+        diagnostic = diagnostic.see(context.survey.start(other), label);
+    }
     once.add(name, RULE.finding(context, object, diagnostic).likely());
 }
 

@@ -80,6 +80,11 @@ fn probes(context: &Context<'_>, pod: &Pod<'_>, container: &Container<'_>, once:
             if let Some(number) = port.and_then(Value::as_i64) {
                 slip(context, pod, container, &container.path.key(probe).key(way).key("port"), number, once);
             }
+            if way == "httpGet"
+                && let Some(number) = port.and_then(Value::as_i64)
+            {
+                beside_other_probe(context, pod, container, probe, number, once);
+            }
             let Some(name) = port.and_then(Value::as_str).filter(|name| name.parse::<u16>().is_err()) else {
                 continue;
             };
@@ -139,6 +144,60 @@ fn slip(
     diagnostic.severity = Severity::Warning;
     let finding = RULE.finding(context, pod.object, diagnostic).likely();
     once.add(&wanted, finding.perhaps(&wanted, Some(&said)));
+}
+
+/// A probe of a port that no container of the pod says it has and nothing in the pod speaks of, beside one of
+/// the same path at a port that the container has: what answers the one cannot answer the other.
+fn beside_other_probe(
+    context: &Context<'_>,
+    pod: &Pod<'_>,
+    container: &Container<'_>,
+    probe: &str,
+    number: i64,
+    once: &mut Once,
+) {
+    const PROBES: [&str; 3] = ["livenessProbe", "readinessProbe", "startupProbe"];
+    let get = |probe: &str| container.value.get(probe).and_then(|it| it.get("httpGet"));
+    let Some(own) = get(probe) else { return };
+    let known = |port: &Value| {
+        let ports = list(container.value, "ports").iter();
+        let mut found =
+            ports.filter(|it| it.get("containerPort") == Some(port) || it.get("name") == Some(port));
+        found.next().and_then(|it| it.get("containerPort")?.as_i64())
+    };
+    let is_twin = |other: &&str| {
+        get(other).is_some_and(|it| it.get("path") == own.get("path") && known(&it["port"]).is_some())
+    };
+    let Some(twin) = PROBES.into_iter().filter(|it| *it != probe).find(is_twin) else { return };
+    let is_declared = pod
+        .containers()
+        .flat_map(|it| list(it.value, "ports"))
+        .any(|it| it["containerPort"].as_i64() == Some(number));
+    let wanted = number.to_string();
+    let is_said = || {
+        let fields = ["args", "command", "env", "envFrom", "lifecycle"];
+        fields
+            .iter()
+            .any(|field| container.value.get(*field).is_some_and(|it| speaks_of(&it.to_string(), number)))
+    };
+    if is_declared
+        || is_said()
+        || pod.containers().filter(|it| it.path.to_string().contains("containers")).count() > 1
+    {
+        return;
+    }
+    let place = |probe: &str| container.path.key(probe).key("httpGet").key("port");
+    let mut diagnostic = RULE
+        .diagnostic(format!(
+            "the {probe} of container {} of {} asks port {number}, which no container has",
+            container.name(),
+            pod.object.title()
+        ))
+        .at(context.survey.span(pod.object, &place(probe)), "no container has this port")
+        .see(context.survey.span(pod.object, &place(twin)), format!("the {twin} asks the same path here"))
+        .because("where nothing listens a probe fails, and the pod is restarted or never ready");
+    diagnostic.severity = Severity::Warning;
+    once.add(&wanted, RULE.finding(context, pod.object, diagnostic).likely());
 }
 
 /// Whether two numbers have the same digits but for one, or for the order of two.
