@@ -2,7 +2,8 @@
 //!
 //! Argo CD compares sync options as whole texts: `Prune=False`, `CreateNamespace` and `CreateNamespace =
 //! true` are none of those that it knows, and are passed over silently. What was to be kept is pruned, and
-//! the namespace is not made. A sync wave that is no whole number counts as wave 0.
+//! the namespace is not made. A sync wave that is no whole number counts as wave 0. Of two options that
+//! contradict each other, such as `Replace=true` and `ServerSideApply=true`, one has no effect.
 //!
 //! People see: nothing – what the option was for does not happen.
 //!
@@ -69,6 +70,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if object.key.group == names::GROUP && object.key.kind == "Application" {
             let path = keys(&["spec", "syncPolicy", "syncOptions"]);
             let listed = path.get(object.value()).and_then(Value::as_array).into_iter().flatten();
+            contradictions(context, object, &path, &mut once);
             for (at, option) in listed.enumerate().filter_map(|(at, it)| Some((at, it.as_str()?))) {
                 let fault = option_fault(option);
                 fault
@@ -78,6 +80,35 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+}
+
+/// Sync options of an Application of which one takes the effect of another.
+fn contradictions(context: &Context<'_>, object: &Object, path: &FieldPath, once: &mut Once) {
+    let list = path.get(object.value()).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let options: Vec<&str> = list.iter().filter_map(Value::as_str).collect();
+    let position = |option: &str| options.iter().position(|it| *it == option);
+    let prunes = object.value().at(&["spec", "syncPolicy", "automated", "prune"]) == Some(&Value::Bool(true));
+    let mut tell = |at: usize, what: String, why: &'static str| {
+        let diagnostic = RULE
+            .diagnostic(format!("{} has {what}", object.title()))
+            .at(context.survey.span(object, &path.index(at)), why)
+            .because("options do not add up: the engine goes by one of the two and passes over the other")
+            .help("leave one of the two out");
+        once.add(&what, RULE.finding(context, object, diagnostic).likely());
+    };
+    for (at, option) in options.iter().enumerate() {
+        let Some(name) = option.strip_suffix("=false") else { continue };
+        if position(&format!("{name}=true")).is_some() {
+            tell(at, format!("{name}=true and {name}=false"), "both cannot be meant");
+        }
+    }
+    if let (Some(at), Some(_)) = (position("Replace=true"), position("ServerSideApply=true")) {
+        let what = "Replace=true and ServerSideApply=true".to_owned();
+        tell(at, what, "replaces objects: nothing is applied on the server's side");
+    }
+    if let Some(at) = position("Prune=false").filter(|_| prunes) {
+        tell(at, "automated.prune and Prune=false".to_owned(), "nothing is pruned");
+    }
 }
 
 /// The annotations whose values are judged, each with its judge.

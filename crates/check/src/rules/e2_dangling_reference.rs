@@ -36,6 +36,7 @@ use crate::{
         nearest_name, placeholders,
         pod_references::{Reference, of_pod},
         pods::{Pod, list, text},
+        scripted_objects::is_scripted,
     },
 };
 
@@ -186,21 +187,6 @@ fn is_form(file: &str) -> bool {
 
 fn folder(object: &Object) -> &str {
     object.rendered.location.file.rsplit_once('/').map_or("", |(folder, _)| folder)
-}
-
-/// Whether a script, a playbook or a text for people names an object.
-fn is_scripted(context: &Context<'_>, name: &str) -> bool {
-    const ENDINGS: [&str; 14] = [
-        ".sh", ".bash", ".tf", ".py", ".md", ".adoc", ".ps1", ".j2", ".hcl", ".mk", "Makefile", "justfile",
-        "Justfile", ".go",
-    ];
-    let files = &context.survey.files;
-    let makes = |line: &str| line.contains(" create ") && line.split_whitespace().any(|word| word == name);
-    files.ending(&ENDINGS).any(|path| files.text(path).is_some_and(|text| text.contains(name)))
-        // A script may stand in a ConfigMap or a Job.
-        || files
-            .ending(&[".yaml", ".yml"])
-            .any(|path| files.text(path).is_some_and(|text| text.contains(name) && text.lines().any(makes)))
 }
 
 /// Whether annotations ask a controller to copy an object into other namespaces.

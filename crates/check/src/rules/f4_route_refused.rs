@@ -199,6 +199,20 @@ fn missing(
         }
     }
     if others.is_empty()
+        && namespace == route.key.namespace
+        && !cluster.is_partly_hidden(namespace)
+        && !is_made_by_tool(context, GROUP, name)
+        && let Some(template) = template_of_gateway(context, route)
+    {
+        return Some(Refusal {
+            field: path.key("name"),
+            message: format!("{} is for Gateway/{name} in {namespace}, which nothing makes", route.title()),
+            label: "no such Gateway",
+            help: format!("{template} has a Gateway, and with these values it renders none"),
+            meant: None,
+        });
+    }
+    if others.is_empty()
         || cluster.is_partly_hidden(namespace)
         || cluster.may_be_made(namespace, name)
         || is_made_by_tool(context, GROUP, name)
@@ -220,6 +234,22 @@ fn missing(
         meant: nearest.filter(|_| elsewhere.is_none()).map(|nearest| (name.to_owned(), nearest.to_owned())),
         missing: Some(format!("{namespace}/{name}")),
     })
+}
+
+/// The template of a route's own chart that has a Gateway, though the chart renders none.
+fn template_of_gateway(context: &Context<'_>, route: &Object) -> Option<String> {
+    let survey = context.survey;
+    let app = survey.app_of(route)?;
+    let is_gateway = |it: &Object| it.key.group == GROUP && it.key.kind == "Gateway";
+    if survey.objects_of(app.id).any(is_gateway) {
+        return None;
+    }
+    let has_one = |path: &str| {
+        let text = survey.files.text(path).unwrap_or_else(|| "".into());
+        text.contains("{{") && text.contains(GROUP) && text.lines().any(|line| line.trim() == "kind: Gateway")
+    };
+    let mut templates = app.read.iter().filter(|path| path.contains("/templates/"));
+    templates.find(|path| has_one(path)).map(|path| path.to_string())
 }
 
 /// The listeners that a reference is about.

@@ -25,6 +25,7 @@ mod b5_endless_job;
 mod b5_ignores_nothing;
 mod b5_random_values;
 mod b5_replicas_fight;
+mod b5_two_autoscalers;
 mod c1_chart_with_large_crd;
 mod c1_last_applied_too_long;
 mod c2_argocd_policy;
@@ -82,6 +83,7 @@ mod d2_renders_nothing;
 mod d2_revision;
 mod d2_template_indent;
 mod d2_unread_values;
+mod d2_unregistered;
 mod d2_unwatched;
 mod d2_value_file;
 mod d3_incomplete_registration;
@@ -89,11 +91,13 @@ mod d3_left_out;
 mod e1_contents_pruned;
 mod e1_platform_pruned;
 mod e2_claim_unfit;
+mod e2_cloud_identity;
 mod e2_dangling_reference;
 mod e2_issuer_secret;
 mod e2_maker_named;
 mod e2_missing_key;
 mod e2_misspelt_name;
+mod e2_no_certificate;
 mod e2_no_pull_secret;
 mod e2_no_request;
 mod e2_no_resource;
@@ -114,6 +118,7 @@ mod e7_config_without_rollout;
 mod f1_dns_blocked;
 mod f1_egress_blocked;
 mod f1_ingress_blocked;
+mod f1_narrowed_policy;
 mod f1_webhook_blocked;
 mod f2_probes_blocked;
 mod f3_eks_nodes;
@@ -176,6 +181,7 @@ pub const ALL: &[&Rule] = &[
     &b5_ignores_nothing::RULE,
     &b5_random_values::RULE,
     &b5_replicas_fight::RULE,
+    &b5_two_autoscalers::RULE,
     &c1_chart_with_large_crd::RULE,
     &c1_last_applied_too_long::RULE,
     &c2_argocd_policy::RULE,
@@ -233,6 +239,7 @@ pub const ALL: &[&Rule] = &[
     &d2_revision::RULE,
     &d2_template_indent::RULE,
     &d2_unread_values::RULE,
+    &d2_unregistered::RULE,
     &d2_unwatched::RULE,
     &d2_value_file::RULE,
     &d3_incomplete_registration::RULE,
@@ -240,11 +247,13 @@ pub const ALL: &[&Rule] = &[
     &e1_contents_pruned::RULE,
     &e1_platform_pruned::RULE,
     &e2_claim_unfit::RULE,
+    &e2_cloud_identity::RULE,
     &e2_dangling_reference::RULE,
     &e2_issuer_secret::RULE,
     &e2_maker_named::RULE,
     &e2_missing_key::RULE,
     &e2_misspelt_name::RULE,
+    &e2_no_certificate::RULE,
     &e2_no_pull_secret::RULE,
     &e2_no_request::RULE,
     &e2_no_resource::RULE,
@@ -265,6 +274,7 @@ pub const ALL: &[&Rule] = &[
     &f1_dns_blocked::RULE,
     &f1_egress_blocked::RULE,
     &f1_ingress_blocked::RULE,
+    &f1_narrowed_policy::RULE,
     &f1_webhook_blocked::RULE,
     &f2_probes_blocked::RULE,
     &f3_eks_nodes::RULE,

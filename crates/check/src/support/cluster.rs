@@ -59,7 +59,11 @@ impl<'a> Cluster<'a> {
         };
         for object in objects.iter().copied().filter(|object| makes_objects(object) && !is_seen(object)) {
             let texts = mentioned.entry(&object.key.namespace).or_default();
-            operated.entry(&object.key.namespace).or_default().insert(&object.key.name);
+            // What these make has the name that they say.
+            const PRECISE: [&str; 3] = ["bitnami.com", "cert-manager.io", "external-secrets.io"];
+            if !PRECISE.contains(&object.key.group.as_str()) {
+                operated.entry(&object.key.namespace).or_default().insert(&object.key.name);
+            }
             texts.insert(&object.key.name);
             gather(object.value(), texts, 0);
             // Knative's operator calls the Services of its ingresses as the settings that turn them on.

@@ -31,6 +31,7 @@ pub mod refusal;
 pub mod refusal_fixes;
 pub mod render_fault;
 pub mod scalar_fixes;
+pub mod scripted_objects;
 pub mod selectors;
 pub mod sparse_checkout;
 pub mod sync_options;

@@ -1,0 +1,139 @@
+//! # A kustomization adds its labels to the peers of a network policy
+//!
+//! `commonLabels`, and `labels` with `includeSelectors`, go into every selector of the kustomization, also into
+//! those by which a NetworkPolicy names the pods of other Applications. Pods that come from elsewhere do not
+//! have the labels: what they send is dropped. Where the labels go into the policy's own `podSelector`, it is
+//! about no pod at all.
+//!
+//! People see: timeouts between pods, though the policy in Git names them by the right labels.
+//!
+//! ## Bad
+//! ```yaml
+//! # kustomization.yaml
+//! commonLabels: {team: edge}
+//! # NetworkPolicy
+//! ingress: [{from: [{podSelector: {matchLabels: {app: web}}}]}]      # web is of another kustomization
+//! ```
+//! ## Good
+//! ```yaml
+//! # kustomization.yaml
+//! labels: [{pairs: {team: edge}}]
+//! ```
+//! ## When to suppress
+//! Where pods with all of the labels are made by what the repository does not show.
+
+use tiphys_diag::Severity;
+use tiphys_graph::Object;
+use tiphys_value::FieldPath;
+
+use crate::{
+    Context, Report, Rule,
+    support::{
+        cluster::Cluster,
+        dedup::Once,
+        field_paths::keys,
+        placeholders,
+        pods::{Pod, list},
+        selectors::{self, Labels},
+    },
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "F1-narrowed-policy",
+    incident: "F1",
+    severity: Severity::Warning,
+    title: "a kustomization adds its labels to the peers of a network policy",
+    page: page!("f1_narrowed_policy.rs"),
+    check,
+};
+
+/// A selector of a policy to which labels were added, and the pods that it finds without them.
+struct Narrowed<'c, 'a> {
+    place: FieldPath,
+    added: String,
+    direction: &'static str,
+    pods: Vec<&'c Pod<'a>>,
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
+    for cluster in context.clusters() {
+        let is_policy = |it: &&&Object| it.key.group == "networking.k8s.io" && it.key.kind == "NetworkPolicy";
+        for policy in cluster.objects.iter().filter(is_policy) {
+            let found: Vec<Narrowed<'_, '_>> =
+                selectors_of(policy).into_iter().filter_map(|it| narrowed(cluster, policy, it)).collect();
+            if !found.is_empty() {
+                add(context, policy, &found, &mut once);
+            }
+        }
+    }
+    once.report(report);
+}
+
+/// The selectors of pods in a policy: what they are for, where they stand, and whether they are of other
+/// namespaces, too.
+fn selectors_of(policy: &Object) -> Vec<(&'static str, FieldPath, bool)> {
+    let spec = &policy.value()["spec"];
+    let mut found = vec![("to and from the pods of the policy", keys(&["spec", "podSelector"]), false)];
+    for (rules, peers, direction) in [("ingress", "from", "from"), ("egress", "to", "to")] {
+        for (at, rule) in list(spec, rules).iter().enumerate() {
+            for (number, peer) in list(rule, peers).iter().enumerate() {
+                let place = keys(&["spec", rules]).index(at).key(peers).index(number).key("podSelector");
+                let is_elsewhere = peer.get("namespaceSelector").is_some();
+                found.extend(peer.get("podSelector").map(|_| (direction, place, is_elsewhere)));
+            }
+        }
+    }
+    found
+}
+
+fn narrowed<'c, 'a>(
+    cluster: &'c Cluster<'a>,
+    policy: &Object,
+    (direction, place, is_elsewhere): (&'static str, FieldPath, bool),
+) -> Option<Narrowed<'c, 'a>> {
+    let selector = place.get(policy.value()).filter(|it| !placeholders::has_placeholder(it))?;
+    let wanted = selectors::match_labels(selector)?;
+    let place = place.key("matchLabels");
+    let (own, added) = selectors::without_transformed(policy, &place, &wanted);
+    let has =
+        |pod: &Pod<'_>, labels: &Labels<'_>| labels.iter().all(|(key, value)| pod.label(key) == Some(*value));
+    let is_here = |pod: &&Pod<'a>| is_elsewhere || pod.object.key.namespace == policy.key.namespace;
+    let pods: Vec<&Pod<'a>> =
+        cluster.pods.iter().filter(is_here).filter(|pod| !own.is_empty() && has(pod, &own)).collect();
+    // Where some have the labels they are what is meant.
+    let is_cut_off = !added.is_empty() && !pods.is_empty() && !pods.iter().any(|pod| has(pod, &added));
+    let shown: Vec<String> = added.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let place = place.key(added.first()?.0);
+    is_cut_off.then(|| Narrowed { place, added: shown.join(", "), direction, pods })
+}
+
+fn add(context: &Context<'_>, policy: &Object, found: &[Narrowed<'_, '_>], once: &mut Once) {
+    let survey = context.survey;
+    let first = &found[0];
+    let title = |it: &Narrowed<'_, '_>| -> String {
+        let titles: Vec<String> = it.pods.iter().map(|pod| pod.object.title()).collect();
+        match it.direction {
+            "from" | "to" => format!("{} {}", it.direction, titles.join(", ")),
+            own => format!("{own}, which are meant to be {}", titles.join(", ")),
+        }
+    };
+    let flows: Vec<String> = found.iter().map(title).collect();
+    let mut diagnostic = RULE
+        .diagnostic(format!(
+            "{} asks for {}, which its kustomization adds, and cuts off what goes {}",
+            policy.title(),
+            first.added,
+            flows.join("; ")
+        ))
+        .at(survey.span(policy, &first.place), "added to every selector")
+        .because("labels of a kustomization go into selectors, and into the pods of this kustomization alone")
+        .help("use `labels` with `includeSelectors: false`, so that the selectors stay as they are written");
+    for pod in found.iter().flat_map(|it| it.pods.first()) {
+        let place = survey.span(pod.object, &pod.path.key("metadata").key("labels"));
+        diagnostic = diagnostic.see(place, format!("{} has no such label", pod.object.title()));
+    }
+    let key = format!("{} {}", policy.key.name, first.added);
+    once.add_by(key, RULE.finding(context, policy, diagnostic).likely());
+}
