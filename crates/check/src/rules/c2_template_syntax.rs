@@ -1,9 +1,9 @@
 //! # A template in a resource that its controller cannot parse
 //!
 //! Some resources hold templates of Go that a controller fills in later: the data of an ExternalSecret or
-//! SealedSecret, the annotations of an alert. The API server takes any text; the controller parses it, and
-//! makes nothing of one that does not parse. A name with a hyphen cannot follow a dot: it is asked for by
-//! `index`.
+//! SealedSecret, the annotations of an alert, the notifications of Argo CD and of Alertmanager. The API server
+//! takes any text; the controller parses it, and makes nothing of one that does not parse. A name with a hyphen
+//! cannot follow a dot: it is asked for by `index`.
 //!
 //! People see: `could not apply template: could not execute template: unable to parse template at key
 //! password: template: password:1: bad character U+002D '-'`, a Secret that is never made, `function "x" not
@@ -28,7 +28,7 @@ use std::{
 use tiphys_diag::Severity;
 use tiphys_gotemplate::{Functions, ParseError, ParseFault, TemplateSet};
 use tiphys_graph::Object;
-use tiphys_value::{FieldPath, Value};
+use tiphys_value::{FieldPath, Segment, Value};
 
 use crate::{
     Context, Report, Rule,
@@ -56,46 +56,126 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for object in &context.survey.objects {
         let prefix = if object.key.kind == "PrometheusRule" { OF_ALERTS } else { "" };
         let is_of_flux = flux.applies(object);
+        for (path, key, text) in notifications(object) {
+            tell(context, object, &path, (&key, &text), &mut once);
+        }
         for path in places(object) {
-            let Some(texts) = path.get(object.value()).and_then(Value::as_object) else { continue };
-            for (key, text) in texts {
-                let Some(text) = text.as_str().filter(|text| !text.contains("${")) else { continue };
+            let mut texts = Vec::new();
+            gather(path.get(object.value()), &path, &mut texts, 0);
+            for (path, text) in texts {
+                let key = last_key(&path);
+                if text.contains("${") {
+                    continue;
+                }
                 // Flux reads `$$` as a dollar that is none of its variables.
                 let text = if is_of_flux { Cow::Owned(text.replace("$$", "$")) } else { Cow::Borrowed(text) };
-                let Some(error) = fault(key, &format!("{prefix}{text}")) else { continue };
-                let mut diagnostic = RULE
-                    .diagnostic(format!("the template {key} of {} does not parse: {error}", object.title()))
-                    .at(context.survey.span(object, &path.key(key)), "this template")
-                    .because("the controller parses it before it does anything, and stops at the fault");
-                if error.fault == Some(ParseFault::BadCharacter('-')) {
-                    diagnostic =
-                        diagnostic.help("a name with a hyphen is asked for so: {{ index . \"name\" }}");
-                }
-                let is_loose = unrendered_files::is_loose(context.survey, object);
-                if is_loose {
-                    diagnostic.severity = Severity::Warning;
-                }
-                let finding = RULE.finding(context, object, diagnostic);
-                once.add(key, if is_loose { finding.likely() } else { finding });
+                tell(context, object, &path, (&key, &format!("{prefix}{text}")), &mut once);
             }
         }
     }
     once.report(report);
 }
 
+/// Tells of a template that does not parse.
+fn tell(
+    context: &Context<'_>,
+    object: &Object,
+    path: &FieldPath,
+    (key, text): (&str, &str),
+    once: &mut Once,
+) {
+    let Some(error) = fault(key, text) else { return };
+    let mut diagnostic = RULE
+        .diagnostic(format!("the template {key} of {} does not parse: {error}", object.title()))
+        .at(context.survey.span(object, path), "this template")
+        .because("the controller parses it before it does anything, and stops at the fault");
+    if error.fault == Some(ParseFault::BadCharacter('-')) {
+        diagnostic = diagnostic.help("a name with a hyphen is asked for so: {{ index . \"name\" }}");
+    }
+    let is_loose = unrendered_files::is_loose(context.survey, object);
+    if is_loose {
+        diagnostic.severity = Severity::Warning;
+    }
+    let finding = RULE.finding(context, object, diagnostic);
+    once.add(key, if is_loose { finding.likely() } else { finding });
+}
+
+/// The last key of a path.
+fn last_key(path: &FieldPath) -> String {
+    let keys = path.0.iter().rev().filter_map(|step| match step {
+        Segment::Key(key) => Some(key.clone()),
+        Segment::Index(_) => None,
+    });
+    keys.into_iter().next().unwrap_or_default()
+}
+
+/// The texts of a value and below it.
+fn gather<'a>(
+    value: Option<&'a Value>,
+    path: &FieldPath,
+    found: &mut Vec<(FieldPath, &'a str)>,
+    depth: usize,
+) {
+    const DEEPEST: usize = 16;
+    match value {
+        _ if depth > DEEPEST => {}
+        Some(Value::String(text)) => found.push((path.clone(), text)),
+        Some(Value::Array(items)) => {
+            for (at, item) in items.iter().enumerate() {
+                gather(Some(item), &path.index(at), found, depth + 1);
+            }
+        }
+        Some(Value::Object(fields)) => {
+            for (key, inner) in fields {
+                gather(Some(inner), &path.key(key), found, depth + 1);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The templates of Argo CD's notifications: texts of YAML below `template.…`, each with the field of the
+/// object, its name and the template.
+fn notifications(object: &Object) -> Vec<(FieldPath, String, String)> {
+    let (field, prefix) = match (object.key.kind.as_str(), object.key.name.as_str()) {
+        ("ConfigMap", "argocd-notifications-cm") => ("data", "template."),
+        ("NotificationsConfiguration", _) => ("spec", ""),
+        _ => return Vec::new(),
+    };
+    let path = if field == "spec" { keys(&["spec", "templates"]) } else { keys(&[field]) };
+    let texts = path.get(object.value()).and_then(Value::as_object);
+    let mut found = Vec::new();
+    for (key, text) in texts.into_iter().flatten().filter(|(key, _)| key.starts_with(prefix)) {
+        let Some(Ok(value)) = text.as_str().map(tiphys_yaml::from_yaml) else { continue };
+        let mut inner = Vec::new();
+        gather(Some(&value), &FieldPath::default(), &mut inner, 0);
+        found.extend(inner.into_iter().map(|(_, text)| (path.key(key), key.clone(), text.to_owned())));
+    }
+    found
+}
+
 /// Where an object of a kind that is known for it holds templates.
 fn places(object: &Object) -> Vec<FieldPath> {
     let below = |steps: &[&str]| keys(&["spec"].iter().chain(steps).copied().collect::<Vec<_>>());
     match (object.key.group.as_str(), object.key.kind.as_str()) {
-        ("external-secrets.io", "ExternalSecret") => vec![below(&["target", "template", "data"])],
+        ("external-secrets.io", "ExternalSecret") => of_template(&below(&["target", "template"])),
         ("external-secrets.io", "ClusterExternalSecret") => {
-            vec![below(&["externalSecretSpec", "target", "template", "data"])]
+            of_template(&below(&["externalSecretSpec", "target", "template"]))
         }
-        ("external-secrets.io", "PushSecret") => vec![below(&["template", "data"])],
+        ("external-secrets.io", "PushSecret") => of_template(&below(&["template"])),
+        ("external-secrets.io", "SecretStore" | "ClusterSecretStore") => {
+            vec![below(&["provider", "webhook", "body"]), below(&["provider", "webhook", "url"])]
+        }
+        ("monitoring.coreos.com", "AlertmanagerConfig") => vec![below(&["receivers"])],
         ("bitnami.com", "SealedSecret") => vec![below(&["template", "data"])],
         ("monitoring.coreos.com", "PrometheusRule") => alerts(object),
         _ => Vec::new(),
     }
+}
+
+/// What External Secrets fills in of the template of a Secret.
+fn of_template(template: &FieldPath) -> Vec<FieldPath> {
+    vec![template.key("data"), template.key("metadata"), template.key("templateFrom")]
 }
 
 fn alerts(object: &Object) -> Vec<FieldPath> {

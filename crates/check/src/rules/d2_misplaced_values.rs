@@ -6,9 +6,9 @@
 //!
 //! People see: nothing: the old image, the old number of replicas, no limits.
 //!
-//! Told only where the templates read a value of this name at another place, so that what was meant is plain;
-//! values that the chart's own `values.yaml` has are left out, and so are charts of which nobody can tell
-//! what they read.
+//! Told where the templates read a value of this name at another place, or one that is called alike, so that
+//! what was meant is plain; values that the chart's own `values.yaml` has are left out, and so are charts of
+//! which nobody can tell what they read.
 //!
 //! ## Bad
 //! ```yaml
@@ -249,7 +249,19 @@ fn intended_path(path: &[&str], value: &Value, beside: &Value, reads: &Reads) ->
     {
         return Some([above, &[only, last]].concat().join("."));
     }
-    let near =
-        nearest_name::nearest(last, known.iter().copied()).filter(|near| beside.get(near).is_none())?;
+    let near = nearest_name::nearest(last, known.iter().copied());
+    let near = near.or_else(|| known.iter().copied().find(|key| is_alike(above, (last, value), key, reads)));
+    let near = near.filter(|near| beside.get(near).is_none())?;
     Some([above, &[near]].concat().join("."))
+}
+
+/// Whether a key that the chart reads has a number or switch as its default, as the value is one, and begins
+/// with the same word: `replicas` and `replicaCount`.
+fn is_alike(above: &[&str], (key, value): (&str, &Value), known: &str, reads: &Reads) -> bool {
+    const SHORTEST: usize = 6;
+    let shared = key.bytes().zip(known.bytes()).take_while(|(one, other)| one == other).count();
+    let default = reads.default_of(&[above, &[known]].concat());
+    let is_same_type = default
+        .is_some_and(|it| it.is_number() && value.is_number() || it.is_boolean() && value.is_boolean());
+    shared >= SHORTEST && shared + 1 >= key.len() && is_same_type
 }

@@ -22,6 +22,8 @@
 //! ## When to suppress
 //! Where pods with all of the labels are made by what the repository does not show.
 
+use std::collections::BTreeMap;
+
 use tiphys_diag::Severity;
 use tiphys_graph::Object;
 use tiphys_value::FieldPath;
@@ -30,7 +32,6 @@ use crate::{
     Context, Report, Rule,
     support::{
         cluster::Cluster,
-        dedup::Once,
         field_paths::keys,
         placeholders,
         pods::{Pod, list},
@@ -57,18 +58,24 @@ struct Narrowed<'c, 'a> {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    let mut once = Once::default();
+    // By where the labels stand and what they are; the same policies of another environment are the same.
+    let mut found: BTreeMap<(String, String), Vec<(&Object, Narrowed<'_, '_>)>> = BTreeMap::new();
     for cluster in context.clusters() {
-        let is_policy = |it: &&&Object| it.key.group == "networking.k8s.io" && it.key.kind == "NetworkPolicy";
-        for policy in cluster.objects.iter().filter(is_policy) {
-            let found: Vec<Narrowed<'_, '_>> =
-                selectors_of(policy).into_iter().filter_map(|it| narrowed(cluster, policy, it)).collect();
-            if !found.is_empty() {
-                add(context, policy, &found, &mut once);
+        let is_policy = |it: &&Object| it.key.group == "networking.k8s.io" && it.key.kind == "NetworkPolicy";
+        for policy in cluster.objects.iter().copied().filter(|it| is_policy(&it)) {
+            for it in selectors_of(policy).into_iter().filter_map(|it| narrowed(cluster, policy, it)) {
+                let place = context.survey.span(policy, &it.place).to_string();
+                let known = found.entry((place, it.added.clone())).or_default();
+                if !known
+                    .iter()
+                    .any(|(other, same)| other.key.name == policy.key.name && same.place == it.place)
+                {
+                    known.push((policy, it));
+                }
             }
         }
     }
-    once.report(report);
+    found.values().for_each(|all| add(context, all, report));
 }
 
 /// The selectors of pods in a policy: what they are for, where they stand, and whether they are of other
@@ -109,31 +116,45 @@ fn narrowed<'c, 'a>(
     is_cut_off.then(|| Narrowed { place, added: shown.join(", "), direction, pods })
 }
 
-fn add(context: &Context<'_>, policy: &Object, found: &[Narrowed<'_, '_>], once: &mut Once) {
+/// Tells of all policies into which the labels of one place went.
+fn add(context: &Context<'_>, all: &[(&Object, Narrowed<'_, '_>)], report: &mut Report) {
+    const MOST: usize = 4;
     let survey = context.survey;
-    let first = &found[0];
-    let title = |it: &Narrowed<'_, '_>| -> String {
-        let titles: Vec<String> = it.pods.iter().map(|pod| pod.object.title()).collect();
-        match it.direction {
-            "from" | "to" => format!("{} {}", it.direction, titles.join(", ")),
-            own => format!("{own}, which are meant to be {}", titles.join(", ")),
-        }
+    let [(policy, first), ..] = all else { return };
+    let mut titles: Vec<String> = all.iter().map(|(policy, _)| policy.title()).collect();
+    titles.dedup();
+    let of = match titles.len() {
+        1 => titles[0].clone(),
+        number => format!("{} and {} more", titles[0], number - 1),
     };
-    let flows: Vec<String> = found.iter().map(title).collect();
     let mut diagnostic = RULE
         .diagnostic(format!(
-            "{} asks for {}, which its kustomization adds, and cuts off what goes {}",
-            policy.title(),
-            first.added,
-            flows.join("; ")
+            "{of} asks for {}, which its kustomization adds, and cuts off pods without it",
+            first.added
         ))
         .at(survey.span(policy, &first.place), "added to every selector")
-        .because("labels of a kustomization go into selectors, and into the pods of this kustomization alone")
-        .help("use `labels` with `includeSelectors: false`, so that the selectors stay as they are written");
-    for pod in found.iter().flat_map(|it| it.pods.first()) {
+        .because(
+            "labels of a kustomization go into selectors, and into the pods of this kustomization alone",
+        );
+    for (policy, it) in all {
+        let pods: Vec<String> = it.pods.iter().map(|pod| pod.object.title()).collect();
+        let flow = match it.direction {
+            "from" | "to" => format!("{} {}", it.direction, pods.join(", ")),
+            own => format!("{own}, which are meant to be {}", pods.join(", ")),
+        };
+        diagnostic = diagnostic.help(format!("{} drops what goes {flow}", policy.title()));
+    }
+    let mut shown: Vec<&Pod<'_>> = Vec::new();
+    for pod in all.iter().flat_map(|(_, it)| it.pods.first()) {
+        if shown.len() < MOST && !shown.iter().any(|it| it.object.id == pod.object.id) {
+            shown.push(pod);
+        }
+    }
+    for pod in shown {
         let place = survey.span(pod.object, &pod.path.key("metadata").key("labels"));
         diagnostic = diagnostic.see(place, format!("{} has no such label", pod.object.title()));
     }
-    let key = format!("{} {}", policy.key.name, first.added);
-    once.add_by(key, RULE.finding(context, policy, diagnostic).likely());
+    diagnostic = diagnostic
+        .help("use `labels` with `includeSelectors: false`, so that the selectors stay as they are written");
+    report.add(RULE.finding(context, policy, diagnostic).likely());
 }

@@ -28,6 +28,7 @@ mod b5_replicas_fight;
 mod b5_two_autoscalers;
 mod c1_chart_with_large_crd;
 mod c1_last_applied_too_long;
+mod c2_admission_refused;
 mod c2_argocd_policy;
 mod c2_binding_no_effect;
 mod c2_certificate_refused;
@@ -37,6 +38,7 @@ mod c2_ignore_expression;
 mod c2_inline_manifest;
 mod c2_invalid;
 mod c2_item_twice;
+mod c2_label_policy;
 mod c2_limit_range;
 mod c2_node_port;
 mod c2_option_value;
@@ -98,6 +100,7 @@ mod e2_maker_named;
 mod e2_missing_key;
 mod e2_misspelt_name;
 mod e2_no_certificate;
+mod e2_no_node;
 mod e2_no_pull_secret;
 mod e2_no_request;
 mod e2_no_resource;
@@ -184,6 +187,7 @@ pub const ALL: &[&Rule] = &[
     &b5_two_autoscalers::RULE,
     &c1_chart_with_large_crd::RULE,
     &c1_last_applied_too_long::RULE,
+    &c2_admission_refused::RULE,
     &c2_argocd_policy::RULE,
     &c2_binding_no_effect::RULE,
     &c2_certificate_refused::RULE,
@@ -193,6 +197,7 @@ pub const ALL: &[&Rule] = &[
     &c2_inline_manifest::RULE,
     &c2_invalid::RULE,
     &c2_item_twice::RULE,
+    &c2_label_policy::RULE,
     &c2_limit_range::RULE,
     &c2_node_port::RULE,
     &c2_option_value::RULE,
@@ -254,6 +259,7 @@ pub const ALL: &[&Rule] = &[
     &e2_missing_key::RULE,
     &e2_misspelt_name::RULE,
     &e2_no_certificate::RULE,
+    &e2_no_node::RULE,
     &e2_no_pull_secret::RULE,
     &e2_no_request::RULE,
     &e2_no_resource::RULE,

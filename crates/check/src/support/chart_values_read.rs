@@ -88,7 +88,12 @@ impl Reads {
 
     /// Whether the chart's own values have one.
     pub fn has_default(&self, path: &[&str]) -> bool {
-        self.defaults.at(path).is_some()
+        self.default_of(path).is_some()
+    }
+
+    /// What the chart's own values have at a path.
+    pub fn default_of(&self, path: &[&str]) -> Option<&Value> {
+        self.defaults.at(path)
     }
 
     /// The keys that are read just below a path.

@@ -1,5 +1,6 @@
 //! What several rules need: pods of workloads, sync options of objects, saying a thing once.
 
+pub mod admission;
 pub mod cert_manager;
 pub mod chart_crds;
 pub mod chart_templates;
