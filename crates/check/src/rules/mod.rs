@@ -23,6 +23,7 @@ mod b5_defaulted_items;
 mod b5_dropped_section;
 mod b5_endless_job;
 mod b5_ignores_nothing;
+mod b5_placeholder_secret;
 mod b5_random_values;
 mod b5_replicas_fight;
 mod b5_two_autoscalers;
@@ -69,6 +70,7 @@ mod d2_broken_text;
 mod d2_cannot_render;
 mod d2_duplicate_key;
 mod d2_duplicate_name;
+mod d2_emptied_list;
 mod d2_flux_encrypted;
 mod d2_flux_path;
 mod d2_lost_context;
@@ -88,6 +90,7 @@ mod d2_unread_values;
 mod d2_unregistered;
 mod d2_unwatched;
 mod d2_value_file;
+mod d3_disabled_copy;
 mod d3_incomplete_registration;
 mod d3_left_out;
 mod e1_contents_pruned;
@@ -107,6 +110,7 @@ mod e2_no_resource;
 mod e2_no_store;
 mod e2_unknown_class;
 mod e3_invalid_image;
+mod e3_open_version;
 mod e3_withdrawn_chart;
 mod e3_withdrawn_image;
 mod e4_foreign_image;
@@ -182,6 +186,7 @@ pub const ALL: &[&Rule] = &[
     &b5_dropped_section::RULE,
     &b5_endless_job::RULE,
     &b5_ignores_nothing::RULE,
+    &b5_placeholder_secret::RULE,
     &b5_random_values::RULE,
     &b5_replicas_fight::RULE,
     &b5_two_autoscalers::RULE,
@@ -228,6 +233,7 @@ pub const ALL: &[&Rule] = &[
     &d2_cannot_render::RULE,
     &d2_duplicate_key::RULE,
     &d2_duplicate_name::RULE,
+    &d2_emptied_list::RULE,
     &d2_flux_encrypted::RULE,
     &d2_flux_path::RULE,
     &d2_lost_context::RULE,
@@ -247,6 +253,7 @@ pub const ALL: &[&Rule] = &[
     &d2_unregistered::RULE,
     &d2_unwatched::RULE,
     &d2_value_file::RULE,
+    &d3_disabled_copy::RULE,
     &d3_incomplete_registration::RULE,
     &d3_left_out::RULE,
     &e1_contents_pruned::RULE,
@@ -266,6 +273,7 @@ pub const ALL: &[&Rule] = &[
     &e2_no_store::RULE,
     &e2_unknown_class::RULE,
     &e3_invalid_image::RULE,
+    &e3_open_version::RULE,
     &e3_withdrawn_chart::RULE,
     &e3_withdrawn_image::RULE,
     &e4_foreign_image::RULE,
