@@ -9,7 +9,7 @@
 //! not found`.
 //!
 //! The rule speaks only where the Applications bring resources of the kind that is named into the same
-//! namespace, of issuers only where one is similarly named.
+//! namespace, of issuers only where one is similarly named, or where all others name issuers that are in Git.
 //!
 //! ## Bad
 //! ```yaml
@@ -183,11 +183,43 @@ fn issuer(
     let Some(meant) =
         beside.find(|it| nearest_name::nearest(name, [it.key.name.as_str()].into_iter()).is_some())
     else {
-        return;
+        return only_one(context, cluster, object, (name, kind), field, once);
     };
     let misnamed = Misnamed { kind, name, path: field, meant };
     let why = "cert-manager finds no issuer of this name, and makes no certificate";
     once.add(name, misnamed.finding(&RULE, context, object, "nothing makes", why));
+}
+
+/// An issuer that one object alone names, and nothing else speaks of, while others name issuers that are in Git.
+fn only_one(
+    context: &Context<'_>,
+    cluster: &Cluster<'_>,
+    object: &Object,
+    (name, kind): (&str, &str),
+    field: &FieldPath,
+    once: &mut Once,
+) {
+    const LEAST: usize = 3;
+    let issuers_here =
+        || cluster.objects.iter().filter(|it| it.key.group == CERT_MANAGER && it.key.kind == kind);
+    let named: Vec<(&&Object, &str)> = cluster
+        .objects
+        .iter()
+        .flat_map(|it| issuers(it).into_iter().map(move |(name, _, _)| (it, name)))
+        .filter(|(it, _)| it.id != object.id)
+        .collect();
+    let known = named.iter().filter(|(_, name)| issuers_here().any(|it| it.key.name == *name)).count();
+    let is_alone = known >= LEAST && named.iter().all(|(_, other)| *other != name);
+    let says = |text: &str| text.lines().filter(|line| line.contains(name)).count();
+    let files = &context.survey.files;
+    let mentions: usize = files.paths().filter_map(|path| files.text(path)).map(|text| says(&text)).sum();
+    let Some(usual) = issuers_here().next().filter(|_| is_alone && mentions == 1) else { return };
+    let diagnostic = RULE
+        .diagnostic(format!("{} names {kind}/{name}, which nothing makes", object.title()))
+        .at(context.survey.span(object, field), "the only one that names it")
+        .see(context.survey.start(usual), format!("{known} others name issuers that are in Git, such as this one"))
+        .because("cert-manager finds no issuer of this name, and makes no certificate");
+    once.add(name, RULE.finding(context, object, diagnostic).likely());
 }
 
 fn check_reference(

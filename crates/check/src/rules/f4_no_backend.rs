@@ -240,10 +240,13 @@ fn service(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
         return without_selector(context, cluster, object, once);
     }
     mixed(context, cluster, object, once);
+    if cluster.pods.iter().any(|pod| selectors::selects(object, pod)) {
+        return;
+    }
     let is_hidden = cluster.is_partly_hidden(namespace);
     let is_open = is_hidden || cluster.may_have_operated_pods(namespace, &wanted);
     let is_whole = context.survey.app_of(object).is_some_and(App::is_rendered);
-    if (is_open && !is_whole) || cluster.pods.iter().any(|pod| selectors::selects(object, pod)) {
+    if is_open && !is_whole {
         return;
     }
     let place = keys(&["spec", "selector"]);
@@ -431,9 +434,11 @@ fn autoscaler(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, onc
 fn budget(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mut Once) {
     let namespace = object.key.namespace.as_str();
     let Some(wanted) = selectors::match_labels(&object.value()["spec"]["selector"]) else { return };
-    let is_hidden = cluster.is_partly_hidden(namespace) || cluster.may_have_operated_pods(namespace, &wanted);
     let mut here = cluster.pods.iter().filter(|pod| pod.object.key.namespace == namespace);
-    if is_hidden || here.clone().any(|pod| wanted.iter().all(|(key, value)| pod.label(key) == Some(value))) {
+    if here.clone().any(|pod| wanted.iter().all(|(key, value)| pod.label(key) == Some(value)))
+        || cluster.is_partly_hidden(namespace)
+        || cluster.may_have_operated_pods(namespace, &wanted)
+    {
         return;
     }
     let place = keys(&["spec", "selector", "matchLabels"]);
