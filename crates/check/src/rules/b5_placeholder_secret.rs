@@ -44,7 +44,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for cluster in context.clusters() {
         for secret in cluster.objects.iter().filter(|it| it.key.kind == "Secret" && it.key.group.is_empty()) {
             let Some((field, text)) = placeholder(secret) else { continue };
-            if let Some(reader) = reader(cluster, secret).filter(|_| is_kept(context, secret)) {
+            let is_kept = || is_written_here(context, secret, &field, text) && is_kept(context, secret);
+            if let Some(reader) = reader(cluster, secret).filter(|_| is_kept()) {
                 add(context, (secret, &field, text), reader, &mut once);
             }
         }
@@ -55,18 +56,29 @@ fn check(context: &Context<'_>, report: &mut Report) {
 /// The first text of a Secret that waits for another one.
 fn placeholder(secret: &Object) -> Option<(FieldPath, &str)> {
     let texts = secret.value().get("stringData").and_then(Value::as_object)?;
-    let mut all = texts.iter().filter_map(|(key, text)| Some((keys(&["stringData"]).key(key), text.as_str()?)));
+    let mut all =
+        texts.iter().filter_map(|(key, text)| Some((keys(&["stringData"]).key(key), text.as_str()?)));
     all.find(|(_, text)| waits(text))
 }
 
 /// Whether a text says that another one belongs in its place.
 fn waits(text: &str) -> bool {
-    const EXACT: [&str; 9] =
-        ["changeme", "replaceme", "placeholder", "todo", "tbd", "fixme", "redacted", "changethis", "replacethis"];
+    const EXACT: [&str; 9] = [
+        "changeme",
+        "replaceme",
+        "placeholder",
+        "todo",
+        "tbd",
+        "fixme",
+        "redacted",
+        "changethis",
+        "replacethis",
+    ];
     const BEGINNINGS: [&str; 6] = ["change-me", "replace-me", "replace-with", "your-", "insert-", "to-be-"];
     let small = text.trim().to_ascii_lowercase().replace(['_', ' '], "-");
     // What Argo CD's plugin for Vault fills in.
-    let is_bracketed = small.starts_with('<') && small.ends_with('>') && !small.contains(':') && small.len() > 2;
+    let is_bracketed =
+        small.starts_with('<') && small.ends_with('>') && !small.contains(':') && small.len() > 2;
     EXACT.contains(&small.replace('-', "").as_str())
         || BEGINNINGS.iter().any(|start| small.starts_with(start)) && !small.contains("://")
         || is_bracketed
@@ -80,6 +92,14 @@ fn reader<'a>(cluster: &Cluster<'a>, secret: &Object) -> Option<&'a Object> {
             && all.any(|it| it.kind == "Secret" && it.name == secret.key.name)
     };
     cluster.pods.iter().find(reads).map(|pod| pod.object)
+}
+
+/// Whether a text stands in a file of the repository, and is not the default of a chart from elsewhere.
+fn is_written_here(context: &Context<'_>, secret: &Object, field: &FieldPath, text: &str) -> bool {
+    let span = context.survey.value_span(secret, field);
+    let file = context.survey.files.text(&span.file);
+    let line = file.as_ref().and_then(|file| file.lines().nth(span.start.line.max(1) as usize - 1));
+    line.is_some_and(|line| line.contains(text))
 }
 
 /// Whether the engine takes every other value back.
@@ -99,7 +119,12 @@ fn is_kept(context: &Context<'_>, secret: &Object) -> bool {
         && !unrendered_files::is_under_unused_chart(context.survey, secret)
 }
 
-fn add(context: &Context<'_>, (secret, field, text): (&Object, &FieldPath, &str), reader: &Object, once: &mut Once) {
+fn add(
+    context: &Context<'_>,
+    (secret, field, text): (&Object, &FieldPath, &str),
+    reader: &Object,
+    once: &mut Once,
+) {
     let survey = context.survey;
     let diagnostic = RULE
         .diagnostic(format!("{} is kept at the placeholder {text:?}", secret.title()))

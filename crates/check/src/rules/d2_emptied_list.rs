@@ -51,7 +51,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let files = &context.survey.files;
     let mut once = Once::default();
     for kustomization in files.paths().filter(|path| FILE_NAMES.contains(&base_name(path))) {
-        let Some(Ok(content)) = files.text(kustomization).map(|text| tiphys_yaml::from_yaml(&text)) else { continue };
+        let Some(Ok(content)) = files.text(kustomization).map(|text| tiphys_yaml::from_yaml(&text)) else {
+            continue;
+        };
         let folder = parent(kustomization).unwrap_or_default();
         let old = list(&content, "patchesStrategicMerge").iter().filter_map(Value::as_str);
         let new = list(&content, "patches").iter().map(|it| text(it, "path"));
@@ -87,7 +89,8 @@ fn of_patch(context: &Context<'_>, path: &Arc<str>, once: &mut Once) -> Option<(
         }
         let Some((base, items)) = base_of(context, &patch, path, &field) else { continue };
         let span = files.span(&Location::new(path.clone(), start.line, start.column));
-        let what = format!("{path} leaves {} without a value, and takes away what the base has", shown(&field));
+        let what =
+            format!("{path} leaves {} without a value, and takes away what the base has", shown(&field));
         let diagnostic = RULE
             .diagnostic(what.clone())
             .at(span, "a key without a value deletes")
@@ -138,7 +141,8 @@ fn base_of<'a>(
     context.survey.objects.iter().filter(is_meant).find_map(|object| {
         let file = context.survey.files.text(&object.rendered.location.file)?;
         let documents = file.split("\n---").filter_map(|text| tiphys_yaml::from_yaml(text).ok());
-        let mut documents = documents.filter(|it: &Value| it.kind() == patch.kind() && it.name() == patch.name());
+        let mut documents =
+            documents.filter(|it: &Value| it.kind() == patch.kind() && it.name() == patch.name());
         let base = documents.next()?;
         let items = in_base(&base, patch, field)?.as_array().filter(|items| !items.is_empty())?.clone();
         Some((object, Value::Array(items).to_string()))

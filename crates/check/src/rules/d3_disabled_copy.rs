@@ -42,7 +42,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let (Some(aside), Some(applied)) = (files.text(path), files.text(original)) else { continue };
         let mut diagnostic = RULE
             .diagnostic(format!("{original} is applied, and {path} beside it says that it is switched off"))
-            .at(Span::point(std::sync::Arc::from(original), 1, 1), format!("Application {} has it", app.name()))
+            .at(
+                Span::point(std::sync::Arc::from(original), 1, 1),
+                format!("Application {} has it", app.name()),
+            )
             .see(Span::point(path.clone(), 1, 1), "the copy that nothing applies")
             .because("the name of a copy does not switch off the file that it was made from")
             .help(format!("delete {original}, or the copy"));

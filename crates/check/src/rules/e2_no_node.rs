@@ -167,9 +167,7 @@ fn value_after(line: &str, key: &str) -> Option<String> {
         .find(|(at, _)| !line[..*at].ends_with(is_part) && !line[at + key.len()..].starts_with(is_part))?;
     let rest = line[at + key.len()..].trim_start_matches(['"', '\'', ' ']);
     let rest = rest.strip_prefix(['=', ':'])?.trim_start_matches(['"', '\'', ' ']);
-    let end = rest
-        .find(|c: char| matches!(c, '"' | '\'' | ',' | ' ' | '}' | ']' | '\n' | ';' | '#'))
-        .unwrap_or(rest.len());
+    let end = rest.find(['"', '\'', ',', ' ', '}', ']', '\n', ';', '#']).unwrap_or(rest.len());
     Some(rest[..end].to_owned())
 }
 
@@ -231,11 +229,14 @@ fn add(
     once.add(&wanted, RULE.finding(context, pod.object, diagnostic).likely().perhaps(values[0], near));
 }
 
+/// Pods, and where they ask for a label, by the value that they ask for.
+type ByValue<'p> = BTreeMap<&'p str, Vec<(&'p Pod<'p>, FieldPath)>>;
+
 /// Pods that ask for the role of nodes with one text, and pods that ask for it with another: a distribution
 /// gives all nodes of a role the same.
 fn roles(context: &Context<'_>, pods: &[Pod<'_>], once: &mut Once) {
     const ROLE: &str = "node-role.kubernetes.io/";
-    let mut by_key: BTreeMap<&str, BTreeMap<&str, Vec<(&Pod<'_>, FieldPath)>>> = BTreeMap::new();
+    let mut by_key: BTreeMap<&str, ByValue<'_>> = BTreeMap::new();
     for pod in pods {
         for asked in asked_for(pod).into_iter().filter(|it| it.key.starts_with(ROLE)) {
             let [value] = asked.values[..] else { continue };

@@ -217,7 +217,10 @@ fn only_one(
     let diagnostic = RULE
         .diagnostic(format!("{} names {kind}/{name}, which nothing makes", object.title()))
         .at(context.survey.span(object, field), "the only one that names it")
-        .see(context.survey.start(usual), format!("{known} others name issuers that are in Git, such as this one"))
+        .see(
+            context.survey.start(usual),
+            format!("{known} others name issuers that are in Git, such as this one"),
+        )
         .because("cert-manager finds no issuer of this name, and makes no certificate");
     once.add(name, RULE.finding(context, object, diagnostic).likely());
 }

@@ -39,7 +39,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut open: Vec<(&App, usize, String, String)> = Vec::new();
     for app in survey.apps.iter().filter(|app| app.application.automated_policy().is_some()) {
         for (at, source) in app.application.spec.effective_sources().into_iter().enumerate() {
-            if !source.chart.is_empty() && is_open(&source.target_revision) && !placeholders::is_in(&source.chart) {
+            if !source.chart.is_empty()
+                && is_open(&source.target_revision)
+                && !placeholders::is_in(&source.chart)
+            {
                 open.push((app, at, source.chart, source.target_revision));
             }
         }

@@ -62,7 +62,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut found: BTreeMap<(String, String), Vec<(&Object, Narrowed<'_, '_>)>> = BTreeMap::new();
     for cluster in context.clusters() {
         let is_policy = |it: &&Object| it.key.group == "networking.k8s.io" && it.key.kind == "NetworkPolicy";
-        for policy in cluster.objects.iter().copied().filter(|it| is_policy(&it)) {
+        for policy in cluster.objects.iter().copied().filter(is_policy) {
             for it in selectors_of(policy).into_iter().filter_map(|it| narrowed(cluster, policy, it)) {
                 let place = context.survey.span(policy, &it.place).to_string();
                 let known = found.entry((place, it.added.clone())).or_default();
