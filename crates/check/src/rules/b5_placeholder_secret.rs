@@ -1,7 +1,8 @@
 //! # Self-heal keeps a placeholder in a Secret
 //!
-//! A Secret in Git holds a text that somebody was to replace, such as `CHANGE_ME`, and a pod reads it. Who puts
-//! the real value into the cluster finds it gone a moment later: self-heal writes the text from Git back.
+//! A Secret in Git holds a text that somebody was to replace, such as `CHANGE_ME`, and a pod reads it. Who
+//! puts the real value into the cluster finds it gone a moment later: self-heal writes the text from Git
+//! back.
 //!
 //! People see: `password authentication failed`, `401 Unauthorized`, a Secret that was right yesterday.
 //!
@@ -11,8 +12,8 @@
 //! stringData: {password: CHANGE_ME}
 //! ```
 //! ## Good
-//! The Secret is made by a SealedSecret, an ExternalSecret or SOPS; or it is not in Git, or its data is among the
-//! `ignoreDifferences` of the Application, with `RespectIgnoreDifferences=true`.
+//! The Secret is made by a SealedSecret, an ExternalSecret or SOPS; or it is not in Git, or its data is among
+//! the `ignoreDifferences` of the Application, with `RespectIgnoreDifferences=true`.
 //!
 //! ## When to suppress
 //! Where the text is the real value.

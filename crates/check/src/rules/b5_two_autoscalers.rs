@@ -1,11 +1,12 @@
 //! # Two controllers change one field of a workload
 //!
 //! Two autoscalers of one workload each set the number of replicas to what they measure: pods come and go. A
-//! HorizontalPodAutoscaler stops where a second one selects the same pods. A VerticalPodAutoscaler that applies
-//! what it recommends changes the requests by which a HorizontalPodAutoscaler measures: each answers the other.
+//! HorizontalPodAutoscaler stops where a second one selects the same pods. A VerticalPodAutoscaler that
+//! applies what it recommends changes the requests by which a HorizontalPodAutoscaler measures: each answers
+//! the other.
 //!
-//! People see: `AmbiguousSelector: pods by selector … are controlled by multiple HPAs`, replicas that go up and
-//! down, `the workload 'web' of type 'apps/v1.Deployment' is already managed by the hpa 'web'`.
+//! People see: `AmbiguousSelector: pods by selector … are controlled by multiple HPAs`, replicas that go up
+//! and down, `the workload 'web' of type 'apps/v1.Deployment' is already managed by the hpa 'web'`.
 //!
 //! ## Bad
 //! ```yaml

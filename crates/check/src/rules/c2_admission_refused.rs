@@ -1,15 +1,16 @@
 //! # A custom resource that admission refuses
 //!
-//! The schema of a custom resource says of which types its fields are. Definitions have rules on top of it, and
-//! operators have webhooks: lists have limits, some fields exclude each other, names have to be different. What
-//! breaks such a rule is refused as a whole, and the sync of the Application fails at this object.
+//! The schema of a custom resource says of which types its fields are. Definitions have rules on top of it,
+//! and operators have webhooks: lists have limits, some fields exclude each other, names have to be
+//! different. What breaks such a rule is refused as a whole, and the sync of the Application fails at this
+//! object.
 //!
 //! It knows rules of the Gateway API, Istio, External Secrets and Kyverno. Where the repository holds the
 //! definition, its own rules are told by `C2-invalid`.
 //!
-//! People see: `HTTPRoute.gateway.networking.k8s.io "web" is invalid: … RequestRedirect filter must not be used
-//! together with backendRefs`, `admission webhook "validation.istio.io" denied the request: configuration is
-//! invalid: total destination weight = 0`, `either data or dataFrom should be specified`.
+//! People see: `HTTPRoute.gateway.networking.k8s.io "web" is invalid: … RequestRedirect filter must not be
+//! used together with backendRefs`, `admission webhook "validation.istio.io" denied the request:
+//! configuration is invalid: total destination weight = 0`, `either data or dataFrom should be specified`.
 //!
 //! ## Bad
 //! ```yaml

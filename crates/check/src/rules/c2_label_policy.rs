@@ -1,11 +1,11 @@
 //! # A policy asks for labels that an object does not have
 //!
-//! A policy of Kyverno that is enforced, or a constraint of Gatekeeper, refuses objects without the labels that
-//! it asks for. The policy and what it refuses are often of two Applications: each is right by itself, and the
-//! sync of the second one fails.
+//! A policy of Kyverno that is enforced, or a constraint of Gatekeeper, refuses objects without the labels
+//! that it asks for. The policy and what it refuses are often of two Applications: each is right by itself,
+//! and the sync of the second one fails.
 //!
-//! People see: `admission webhook "validate.kyverno.svc-fail" denied the request: … validation error: label team
-//! is required`, `[require-team] you must provide labels: {"team"}`.
+//! People see: `admission webhook "validate.kyverno.svc-fail" denied the request: … validation error: label
+//! team is required`, `[require-team] you must provide labels: {"team"}`.
 //!
 //! ## Bad
 //! ```yaml

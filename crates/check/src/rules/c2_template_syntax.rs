@@ -1,9 +1,9 @@
 //! # A template in a resource that its controller cannot parse
 //!
 //! Some resources hold templates of Go that a controller fills in later: the data of an ExternalSecret or
-//! SealedSecret, the annotations of an alert, the notifications of Argo CD and of Alertmanager. The API server
-//! takes any text; the controller parses it, and makes nothing of one that does not parse. A name with a hyphen
-//! cannot follow a dot: it is asked for by `index`.
+//! SealedSecret, the annotations of an alert, the notifications of Argo CD and of Alertmanager. The API
+//! server takes any text; the controller parses it, and makes nothing of one that does not parse. A name with
+//! a hyphen cannot follow a dot: it is asked for by `index`.
 //!
 //! People see: `could not apply template: could not execute template: unable to parse template at key
 //! password: template: password:1: bad character U+002D '-'`, a Secret that is never made, `function "x" not

@@ -1,7 +1,7 @@
 //! # A patch takes a list away
 //!
-//! In a strategic merge patch a key without a value deletes what the base has. So it is where all items below a
-//! key were removed or commented out, and the key was left. Lists that are not merged item by item, such as
+//! In a strategic merge patch a key without a value deletes what the base has. So it is where all items below
+//! a key were removed or commented out, and the key was left. Lists that are not merged item by item, such as
 //! `args`, `rules` or `tolerations`, are lost as a whole.
 //!
 //! People see: nothing while it is built; a container without its arguments, a role without rules.

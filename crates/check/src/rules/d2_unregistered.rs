@@ -1,8 +1,8 @@
 //! # An Application names what the settings of Argo CD do not have
 //!
-//! A version of Kustomize, a plugin, a cluster and the alias of a chart repository are names that the settings
-//! of Argo CD give a meaning to. Where the settings stand in Git and have no such name, nothing is rendered or
-//! applied.
+//! A version of Kustomize, a plugin, a cluster and the alias of a chart repository are names that the
+//! settings of Argo CD give a meaning to. Where the settings stand in Git and have no such name, nothing is
+//! rendered or applied.
 //!
 //! People see: `kustomize version v4.5.7 is not registered`, `could not find plugin supporting the given
 //! repository`, `there are no clusters with this name: prod-eu`, `repo edge not found`.
@@ -136,11 +136,11 @@ fn versions(survey: &Survey) -> Option<Registry> {
     (!names.is_empty()).then_some(Registry { what: "version of Kustomize", names, is_exact: true })
 }
 
-/// The plugins that are registered, if any is: what a text with a ConfigManagementPlugin calls so, and the keys
-/// of the chart's `plugins`.
+/// The plugins that are registered, if any is: what a text with a ConfigManagementPlugin calls so, and the
+/// keys of the chart's `plugins`.
 fn plugins(survey: &Survey) -> Option<Registry> {
     let mut names = BTreeSet::new();
-    for path in survey.files.paths() {
+    for path in survey.files.ending(&[".yaml", ".yml", ".tf", ".json", ".tpl"]) {
         let Some(text) = survey.files.text(path) else { continue };
         let is_registry = text.contains("ConfigManagementPlugin") || text.contains("configManagementPlugins");
         let is_of_chart = text.contains("cmp:") && text.contains("plugins:");
@@ -166,13 +166,13 @@ fn plugins(survey: &Survey) -> Option<Registry> {
     Some(Registry { what: "plugin", names, is_exact: false })
 }
 
-/// The clusters that Secrets in Git tell of, if all of their names can be read and most Applications go by
-/// them.
+/// The clusters that Secrets in Git tell of, if all of their names can be read and Applications name but one
+/// that is not among them.
 fn clusters(survey: &Survey) -> Option<Registry> {
     const TYPE: &str = "argocd.argoproj.io/secret-type";
     let rendered = survey.objects.iter().map(|it| &it.rendered);
     let all: Vec<&Arc<RenderedObject>> = survey.others.iter().chain(rendered).collect();
-    let mut names = BTreeSet::new();
+    let mut registered = BTreeSet::new();
     for object in all.into_iter().map(|it| &it.value) {
         let text = if object.kind().ends_with("Secret") { object.to_string() } else { continue };
         if !text.contains(&format!("\"{TYPE}\":\"cluster\"")) {
@@ -181,10 +181,18 @@ fn clusters(survey: &Survey) -> Option<Registry> {
         let own = object.str_at(&["stringData", "name"]);
         let made = object.at(&["spec", "target", "template", "data", "name"]).and_then(Value::as_str);
         let name = own.or(made).filter(|name| !placeholders::is_in(name))?;
-        names.insert(name.to_owned());
+        registered.insert(name.to_owned());
     }
-    // A name that stands anywhere else may be registered by whatever stands there.
-    let named = survey.apps.iter().map(|app| app.application.spec.destination.name.as_str());
-    let known = named.filter(|name| names.contains(*name)).count();
-    (known > 0).then_some(Registry { what: "cluster", names, is_exact: true })
+    let named: BTreeSet<&str> = survey
+        .apps
+        .iter()
+        .filter(|app| !survey.is_symbolic(app))
+        .map(|app| app.application.spec.destination.name.as_str())
+        .filter(|name| !name.is_empty() && *name != names::IN_CLUSTER_NAME)
+        .collect();
+    let (known, unknown): (Vec<&str>, Vec<&str>) =
+        named.into_iter().partition(|name| registered.contains(*name));
+    // Where several are unknown, somebody registers clusters by hand.
+    let is_outlier = !known.is_empty() && unknown.len() == 1;
+    is_outlier.then_some(Registry { what: "cluster", names: registered, is_exact: true })
 }

@@ -1,8 +1,8 @@
 //! # A manifest that was set aside is still applied
 //!
-//! A file that is called `web.yaml.disabled` is there so that nothing applies it. Where a file `web.yaml` with
-//! the same content is beside it, and an Application applies that, the copy was set aside and the original
-//! stayed.
+//! A file that is called `web.yaml.disabled` is there so that nothing applies it. Where a file `web.yaml`
+//! with the same content is beside it, and an Application applies that, the copy was set aside and the
+//! original stayed.
 //!
 //! People see: what was switched off goes on running.
 //!

@@ -6,7 +6,8 @@
 //! that has the annotation, every call is refused.
 //!
 //! People see: `AccessDenied: Not authorized to perform sts:AssumeRoleWithWebIdentity`, `AADSTS700213`,
-//! `DefaultAzureCredential failed to retrieve a token`, `Permission 'iam.serviceAccounts.getAccessToken' denied`.
+//! `DefaultAzureCredential failed to retrieve a token`, `Permission 'iam.serviceAccounts.getAccessToken'
+//! denied`.
 //!
 //! ## Bad
 //! ```yaml

@@ -169,8 +169,8 @@ fn keeps(context: &Context<'_>, cluster: &Cluster<'_>, kind: &str) -> bool {
     })
 }
 
-/// What makes an object that another object refers to, where that lives: itself, or what a controller makes it
-/// from.
+/// What makes an object that another object refers to, where that lives: itself, or what a controller makes
+/// it from.
 fn maker<'a>(context: &Context<'a>, by: &Object, reference: &Reference<'_>) -> Option<&'a Object> {
     let (survey, key) = (context.survey, reference.key(&by.key.namespace));
     let edges = &context.analyses().edges;

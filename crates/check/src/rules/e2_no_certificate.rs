@@ -1,13 +1,13 @@
 //! # A TLS Secret that nothing makes
 //!
-//! An Ingress and the listeners of a Gateway name the Secret with their certificate. Where it is not there, the
-//! controller of an Ingress serves a certificate of its own making, which every browser refuses, and a Gateway
-//! does not serve the listener. A Secret may be made by hand, so that this is told only where Git shows what
-//! was meant: the certificate is similarly named, or in another namespace; another environment has it; or all
-//! other Ingresses ask cert-manager for theirs, and this one does not.
+//! An Ingress and the listeners of a Gateway name the Secret with their certificate. Where it is not there,
+//! the controller of an Ingress serves a certificate of its own making, which every browser refuses, and a
+//! Gateway does not serve the listener. A Secret may be made by hand, so that this is told only where Git
+//! shows what was meant: the certificate is similarly named, or in another namespace; another environment has
+//! it; or all other Ingresses ask cert-manager for theirs, and this one does not.
 //!
-//! People see: `Kubernetes Ingress Controller Fake Certificate`, `TRAEFIK DEFAULT CERT`, `InvalidCertificateRef`
-//! at a listener, `secret "web-tls" not found`.
+//! People see: `Kubernetes Ingress Controller Fake Certificate`, `TRAEFIK DEFAULT CERT`,
+//! `InvalidCertificateRef` at a listener, `secret "web-tls" not found`.
 //!
 //! ## Bad
 //! ```yaml

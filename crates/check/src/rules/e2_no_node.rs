@@ -1,10 +1,10 @@
 //! # Pods ask for a label that no node gets
 //!
-//! A node selector, or a required node affinity, names labels of nodes. Nodes get their labels from node pools,
-//! Terraform, kubelet arguments, the configuration of the distribution or `kubectl label`. Where the repository
-//! labels nodes with the key, and never with the value that is asked for, the pods stay Pending. So they do
-//! where pods ask for two values of a label of which every node has but one, such as `node-role.kubernetes.io/…`
-//! with an empty text and with `true`.
+//! A node selector, or a required node affinity, names labels of nodes. Nodes get their labels from node
+//! pools, Terraform, kubelet arguments, the configuration of the distribution or `kubectl label`. Where the
+//! repository labels nodes with the key, and never with the value that is asked for, the pods stay Pending.
+//! So they do where pods ask for two values of a label of which every node has but one, such as
+//! `node-role.kubernetes.io/…` with an empty text and with `true`.
 //!
 //! People see: `0/5 nodes are available: 5 node(s) didn't match Pod's node affinity/selector`.
 //!

@@ -190,7 +190,8 @@ fn issuer(
     once.add(name, misnamed.finding(&RULE, context, object, "nothing makes", why));
 }
 
-/// An issuer that one object alone names, and nothing else speaks of, while others name issuers that are in Git.
+/// An issuer that one object alone names, and nothing else speaks of, while others name issuers that are in
+/// Git.
 fn only_one(
     context: &Context<'_>,
     cluster: &Cluster<'_>,

@@ -4,8 +4,8 @@
 //! whose class does not exist is never bound, and its pod stays Pending; a pod with an unknown PriorityClass
 //! or RuntimeClass is refused; an Ingress is served by nobody. This is told where the repository declares a
 //! class that is similarly named, or where several others name a class that it declares, and this one alone
-//! names another, of which nothing else speaks; of PriorityClasses and RuntimeClasses, without which a pod is refused, also
-//! where it declares others and says nothing more of this one.
+//! names another, of which nothing else speaks; of PriorityClasses and RuntimeClasses, without which a pod is
+//! refused, also where it declares others and says nothing more of this one.
 //!
 //! People see: `storageclass.storage.k8s.io "gp-3" not found`, `0/3 nodes are available: pod has unbound
 //! immediate PersistentVolumeClaims`, `pods "web-…" is forbidden: no PriorityClass with name high-prio was
@@ -168,8 +168,8 @@ fn gather_classes<'a>(value: &'a Value, path: &FieldPath, found: &mut Vec<Named<
     }
 }
 
-/// Whether a class is named by this one alone, while others name another class that Git declares; no file says
-/// more of it, no provider brings a class of the name, and nothing that is not seen may declare classes.
+/// Whether a class is named by this one alone, while others name another class that Git declares; no file
+/// says more of it, no provider brings a class of the name, and nothing that is not seen may declare classes.
 fn is_outlier<'a>(
     context: &Context<'_>,
     object: &Object,
@@ -333,7 +333,7 @@ fn is_refused(context: &Context<'_>, object: &Object, named: &Named<'_>, classes
     // Where the repository declares no class at all, only a cluster that is seen as a whole lacks this one.
     let is_seen = || {
         let own = context.clusters().iter().find(|it| it.objects.iter().any(|it| it.id == object.id));
-        own.is_some_and(Cluster::is_whole) && !is_installed_by_tools(context)
+        own.is_some_and(|it| it.is_whole() && is_of_platform(it)) && !is_installed_by_tools(context)
     };
     let is_given =
         OF_CLUSTERS.iter().any(|end| named.name.ends_with(end)) || classes.is_empty() && !is_seen();
@@ -355,6 +355,19 @@ fn is_refused(context: &Context<'_>, object: &Object, named: &Named<'_>, classes
         && !is_of_a_chart()
         && !is_of_values(context, named)
         && !is_said_elsewhere()
+}
+
+/// Whether the Applications of a cluster bring what whoever runs the cluster brings, so that no other
+/// repository does.
+fn is_of_platform(cluster: &Cluster<'_>) -> bool {
+    const KINDS: [&str; 5] = [
+        "ClusterIssuer",
+        "CustomResourceDefinition",
+        "IngressClass",
+        "StorageClass",
+        "ValidatingWebhookConfiguration",
+    ];
+    cluster.objects.iter().any(|it| KINDS.contains(&it.key.kind.as_str()))
 }
 
 /// Whether scripts, playbooks or Terraform install anything, which may bring classes.

@@ -1,7 +1,7 @@
 //! # A chart whose version is left open
 //!
-//! `*`, `>=1.0.0` or no version at all means the newest release of a chart, whatever it is. With automated sync
-//! the next major release is installed without a commit, and there is nothing in Git to go back to.
+//! `*`, `>=1.0.0` or no version at all means the newest release of a chart, whatever it is. With automated
+//! sync the next major release is installed without a commit, and there is nothing in Git to go back to.
 //!
 //! People see: an Application that broke overnight, though nobody changed anything.
 //!

@@ -1,9 +1,9 @@
 //! # A kustomization adds its labels to the peers of a network policy
 //!
-//! `commonLabels`, and `labels` with `includeSelectors`, go into every selector of the kustomization, also into
-//! those by which a NetworkPolicy names the pods of other Applications. Pods that come from elsewhere do not
-//! have the labels: what they send is dropped. Where the labels go into the policy's own `podSelector`, it is
-//! about no pod at all.
+//! `commonLabels`, and `labels` with `includeSelectors`, go into every selector of the kustomization, also
+//! into those by which a NetworkPolicy names the pods of other Applications. Pods that come from elsewhere do
+//! not have the labels: what they send is dropped. Where the labels go into the policy's own `podSelector`,
+//! it is about no pod at all.
 //!
 //! People see: timeouts between pods, though the policy in Git names them by the right labels.
 //!

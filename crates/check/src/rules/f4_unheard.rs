@@ -1,10 +1,10 @@
 //! # A route of a mesh, or a monitor, names what a Service does not have
 //!
 //! An Istio VirtualService sends to a Service, port or subset that there is not: the proxy answers every
-//! request with 503; so it does where a DestinationRule has a subset for labels that no pod of the Service has.
-//! Where a route divides requests between two subsets that share pods, its weights do not hold. A ServiceMonitor or PodMonitor names a port by a name that the Services or pods that it
-//! selects do not have, or selects none: Prometheus has no target, and no alert tells so. The API server
-//! takes both.
+//! request with 503; so it does where a DestinationRule has a subset for labels that no pod of the Service
+//! has. Where a route divides requests between two subsets that share pods, its weights do not hold. A
+//! ServiceMonitor or PodMonitor names a port by a name that the Services or pods that it selects do not have,
+//! or selects none: Prometheus has no target, and no alert tells so. The API server takes both.
 //!
 //! People see: `503 NC cluster_not_found`, `no healthy upstream`, an empty list of targets in Prometheus.
 //!

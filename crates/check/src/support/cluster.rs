@@ -139,8 +139,8 @@ impl<'a> Cluster<'a> {
         self.operators_of(namespace).next().is_some()
     }
 
-    /// Whether a custom resource of a namespace may bring pods with one of some labels: its name, or a text in
-    /// it, is a part of the label's value, or the other way round.
+    /// Whether a custom resource of a namespace may bring pods with one of some labels: its name, or a text
+    /// in it, is a part of the label's value, or the other way round.
     pub fn may_have_operated_pods(&self, namespace: &str, labels: &[(&str, &str)]) -> bool {
         const SHORTEST: usize = 3;
         let has = |long: &str, short: &str| short.len() >= SHORTEST && long.contains(short);

@@ -1,5 +1,5 @@
-//! What admission refuses in custom resources beyond the types of their fields, by kind: rules of definitions,
-//! and checks of the operators' webhooks. Only what is certain from the object alone.
+//! What admission refuses in custom resources beyond the types of their fields, by kind: rules of
+//! definitions, and checks of the operators' webhooks. Only what is certain from the object alone.
 
 mod external_secrets;
 mod gateway_api;
