@@ -69,6 +69,14 @@ impl LabelSelector {
         self.0.is_empty()
     }
 
+    /// Labels that whatever is selected must have: a key with one value.
+    pub fn required_labels(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().filter_map(|it| match (it.operator, it.values.as_slice()) {
+            (Operator::In, [value]) => Some((it.key.as_str(), value.as_str())),
+            _ => None,
+        })
+    }
+
     /// A selector that demands exactly these labels.
     pub fn from_labels(labels: &Value) -> Self {
         let entries = labels.as_object().into_iter().flatten();

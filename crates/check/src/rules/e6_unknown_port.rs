@@ -56,7 +56,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for cluster in context.clusters() {
         for service in cluster.objects.iter().filter(|it| it.key.kind == "Service" && it.key.group.is_empty())
         {
-            let pods: Vec<&Pod<'_>> = cluster.pods.iter().filter(|pod| selects(service, pod)).collect();
+            let pods: Vec<&Pod<'_>> = cluster.selected_by(service).collect();
             if !pods.is_empty() {
                 targets(context, service, &pods, &mut once);
                 if !pods.iter().any(|pod| has_other_service(cluster, service, pod)) {

@@ -240,7 +240,7 @@ fn service(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
         return without_selector(context, cluster, object, once);
     }
     mixed(context, cluster, object, once);
-    if cluster.pods.iter().any(|pod| selectors::selects(object, pod)) {
+    if cluster.selected_by(object).next().is_some() {
         return;
     }
     let is_hidden = cluster.is_partly_hidden(namespace);
@@ -322,8 +322,7 @@ fn mixed(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &m
     if matches!(text(spec, "type"), "ExternalName") || text(spec, "clusterIP") == "None" {
         return;
     }
-    let pods =
-        cluster.pods.iter().filter(|pod| is_long_running(pod)).filter(|pod| selectors::selects(object, pod));
+    let pods = cluster.selected_by(object).filter(|pod| is_long_running(pod));
     // The ports that pods say they have; what says nothing may have any.
     let ports = |pod: &Pod<'_>| -> Vec<i64> {
         let containers = pod.containers().filter(|it| it.path.to_string().contains("containers"));

@@ -210,6 +210,7 @@ fn missing(
             label: "no such Gateway",
             help: format!("{template} has a Gateway, and with these values it renders none"),
             meant: None,
+            missing: Some(format!("{namespace}/{name}")),
         });
     }
     if others.is_empty()

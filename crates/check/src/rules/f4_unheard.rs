@@ -199,7 +199,7 @@ fn pods_behind<'c, 'a>(
     if cluster.is_partly_hidden(namespace) || cluster.may_have_operated_pods(namespace, &labels) {
         return None;
     }
-    let pods: Vec<&Pod<'a>> = cluster.pods.iter().filter(|pod| selectors::selects(service, pod)).collect();
+    let pods: Vec<&Pod<'a>> = cluster.selected_by(service).collect();
     (!pods.is_empty()).then_some((service, pods))
 }
 

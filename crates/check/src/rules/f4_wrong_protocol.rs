@@ -31,7 +31,6 @@ use crate::{
         dedup::Once,
         field_paths::keys,
         pods::{Container, Pod, list, text},
-        selectors::selects,
     },
 };
 
@@ -121,7 +120,7 @@ fn backends(
             continue;
         };
         let Some(target) = target(service, &backend["port"]) else { continue };
-        for pod in cluster.pods.iter().filter(|pod| selects(service, pod)) {
+        for pod in cluster.selected_by(service) {
             let Some((container, probe, protocol)) = probed(pod, &target) else { continue };
             if protocol == spoken || speaks_both(&container) {
                 continue;

@@ -1,12 +1,15 @@
 //! What the Applications of one environment bring into one cluster, and what of it is not seen.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tiphys_graph::{App, Object, ObjectScope, Outcome, Owner, Survey};
 use tiphys_schema::Catalog;
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
-use super::pods::{self, Pod};
+use super::{
+    pods::{self, Pod},
+    selectors,
+};
 
 /// A cluster as the Applications of one environment fill it.
 pub struct Cluster<'a> {
@@ -16,6 +19,10 @@ pub struct Cluster<'a> {
     pub objects: Vec<&'a Object>,
     /// The pods of its workloads.
     pub pods: Vec<Pod<'a>>,
+    /// The positions of pods by namespace, and by a label in it.
+    pods_by_label: HashMap<(&'a str, Option<(&'a str, &'a str)>), Vec<usize>>,
+    /// The custom resources of kinds that may bring pods, by namespace.
+    operators: HashMap<&'a str, Vec<&'a Object>>,
     /// Namespaces into which an Application renders that was not seen; `None` if it does not say which.
     hidden: BTreeSet<Option<String>>,
     /// The texts in custom resources, by the namespace of the resource.
@@ -76,8 +83,32 @@ impl<'a> Cluster<'a> {
         let is_release = |it: &&'a Object| it.key.kind == "HelmRelease" && it.world() != *world;
         let others = survey.objects.iter().filter(is_release);
         let released = others.map(|it| it.key.name.as_str()).collect();
-        let pods = objects.iter().filter_map(|object| pods::pod_of(object)).collect();
-        Self { survey, world: world.clone(), objects, pods, hidden, mentioned, operated, released }
+        let pods: Vec<Pod<'a>> = objects.iter().filter_map(|object| pods::pod_of(object)).collect();
+        Self {
+            survey,
+            world: world.clone(),
+            pods_by_label: by_label(&pods),
+            operators: operators(survey, &objects),
+            objects,
+            pods,
+            hidden,
+            mentioned,
+            operated,
+            released,
+        }
+    }
+
+    /// The pods that a Service selects.
+    pub fn selected_by<'s>(&'s self, service: &'s Object) -> impl Iterator<Item = &'s Pod<'a>> + 's {
+        let namespace = service.key.namespace.as_str();
+        let of_label =
+            |label| self.pods_by_label.get(&(namespace, label)).map(Vec::as_slice).unwrap_or_default();
+        let labels = selectors::labels(service);
+        // What a controller adds to pods, their templates do not have.
+        let written = labels.iter().copied().filter(|(key, _)| !selectors::GIVEN.contains(key));
+        let fewest = written.map(|label| of_label(Some(label))).min_by_key(|found| found.len());
+        let candidates = if labels.is_empty() { &[] } else { fewest.unwrap_or_else(|| of_label(None)) };
+        candidates.iter().map(|at| &self.pods[*at]).filter(move |pod| selectors::selects(service, pod))
     }
 
     /// The objects of a key.
@@ -152,47 +183,69 @@ impl<'a> Cluster<'a> {
     }
 
     /// The custom resources of a namespace that are of a kind that may bring pods.
-    fn operators_of<'s>(&'s self, namespace: &'s str) -> impl Iterator<Item = &'a Object> + 's {
-        const PODLESS: [&str; 29] = [
-            "argoproj.io",
-            "autoscaling.k8s.io",
-            "bitnami.com",
-            "cert-manager.io",
-            "cilium.io",
-            "crd.projectcalico.org",
-            "external-secrets.io",
-            "gateway.envoyproxy.io",
-            "gateway.networking.k8s.io",
-            "image.toolkit.fluxcd.io",
-            "karpenter.k8s.aws",
-            "karpenter.sh",
-            "keda.sh",
-            "kustomize.toolkit.fluxcd.io",
-            "kyverno.io",
-            "metallb.io",
-            "monitoring.coreos.com",
-            "networking.istio.io",
-            "notification.toolkit.fluxcd.io",
-            "policy.networking.k8s.io",
-            "projectcalico.org",
-            "projectcontour.io",
-            "route.openshift.io",
-            "secrets-store.csi.x-k8s.io",
-            "security.istio.io",
-            "source.toolkit.fluxcd.io",
-            "traefik.containo.us",
-            "traefik.io",
-            "trust.cert-manager.io",
-        ];
-        // Of a release that is seen, so are its pods; of any other the namespace is hidden.
-        let is_release = move |object: &Object| self.survey.is_of_flux && object.key.kind == "HelmRelease";
-        self.objects.iter().copied().filter(move |object| {
-            object.key.namespace == namespace
-                && Catalog::latest().kind(&object.value().gvk()).is_none()
-                && !PODLESS.contains(&object.key.group.as_str())
-                && !is_release(object)
-        })
+    fn operators_of(&self, namespace: &str) -> impl Iterator<Item = &'a Object> + '_ {
+        self.operators.get(namespace).into_iter().flatten().copied()
     }
+}
+
+/// The custom resources of kinds that may bring pods, by namespace.
+fn operators<'a>(survey: &Survey, objects: &[&'a Object]) -> HashMap<&'a str, Vec<&'a Object>> {
+    const PODLESS: [&str; 29] = [
+        "argoproj.io",
+        "autoscaling.k8s.io",
+        "bitnami.com",
+        "cert-manager.io",
+        "cilium.io",
+        "crd.projectcalico.org",
+        "external-secrets.io",
+        "gateway.envoyproxy.io",
+        "gateway.networking.k8s.io",
+        "image.toolkit.fluxcd.io",
+        "karpenter.k8s.aws",
+        "karpenter.sh",
+        "keda.sh",
+        "kustomize.toolkit.fluxcd.io",
+        "kyverno.io",
+        "metallb.io",
+        "monitoring.coreos.com",
+        "networking.istio.io",
+        "notification.toolkit.fluxcd.io",
+        "policy.networking.k8s.io",
+        "projectcalico.org",
+        "projectcontour.io",
+        "route.openshift.io",
+        "secrets-store.csi.x-k8s.io",
+        "security.istio.io",
+        "source.toolkit.fluxcd.io",
+        "traefik.containo.us",
+        "traefik.io",
+        "trust.cert-manager.io",
+    ];
+    // Of a release that is seen, so are its pods; of any other the namespace is hidden.
+    let is_release = |object: &Object| survey.is_of_flux && object.key.kind == "HelmRelease";
+    let brings = |object: &Object| {
+        !PODLESS.contains(&object.key.group.as_str())
+            && Catalog::latest().kind(&object.value().gvk()).is_none()
+            && !is_release(object)
+    };
+    let mut found: HashMap<&str, Vec<&Object>> = HashMap::new();
+    for object in objects.iter().copied().filter(|object| brings(object)) {
+        found.entry(object.key.namespace.as_str()).or_default().push(object);
+    }
+    found
+}
+
+/// The positions of pods by namespace, and by each label in it.
+fn by_label<'a>(pods: &[Pod<'a>]) -> HashMap<(&'a str, Option<(&'a str, &'a str)>), Vec<usize>> {
+    let mut found: HashMap<_, Vec<usize>> = HashMap::new();
+    for (at, pod) in pods.iter().enumerate() {
+        let namespace = pod.object.key.namespace.as_str();
+        found.entry((namespace, None)).or_default().push(at);
+        for label in pod.labels() {
+            found.entry((namespace, Some(label))).or_default().push(at);
+        }
+    }
+    found
 }
 
 /// Whether an Application fills a cluster.

@@ -82,6 +82,12 @@ impl<'a> Pod<'a> {
         self.template.str_at(&["metadata", "labels", key])
     }
 
+    /// The labels of the pods.
+    pub fn labels(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        let labels = self.template.at(&["metadata", "labels"]).and_then(Value::as_object);
+        labels.into_iter().flatten().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
+    }
+
     /// Its containers, those that start first first.
     pub fn containers(&self) -> impl Iterator<Item = Container<'a>> + use<'a> {
         let (spec, path) = (self.spec(), self.spec_path());

@@ -8,20 +8,26 @@ use super::{nearest_name, pods::Pod};
 /// Whether a Service selects the pods of a workload: of its namespace, by all of its labels. One without a
 /// selector selects none.
 pub fn selects(service: &Object, pod: &Pod<'_>) -> bool {
+    if service.key.namespace != pod.object.key.namespace {
+        return false;
+    }
     let selector = labels(service);
-    service.key.namespace == pod.object.key.namespace
-        && !selector.is_empty()
+    !selector.is_empty()
         && selector.iter().all(|(key, value)| pod.label(key) == Some(value) || is_given(pod, key, value))
 }
+
+/// The labels that the controller of a StatefulSet gives its pods.
+pub const GIVEN: [&str; 2] = ["statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"];
 
 /// Whether a StatefulSet's controller gives one of its pods a label: its name, which ends in a number, or the
 /// number.
 fn is_given(pod: &Pod<'_>, key: &str, value: &str) -> bool {
+    let [name, index] = GIVEN;
     let number = match key {
-        "statefulset.kubernetes.io/pod-name" => {
+        _ if key == name => {
             value.strip_prefix(pod.object.key.name.as_str()).and_then(|rest| rest.strip_prefix('-'))
         }
-        "apps.kubernetes.io/pod-index" => Some(value),
+        _ if key == index => Some(value),
         _ => None,
     };
     pod.object.key.kind == "StatefulSet" && number.is_some_and(|number| number.parse::<u32>().is_ok())

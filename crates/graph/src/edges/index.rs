@@ -20,6 +20,8 @@ pub struct Index<'a> {
     definitions: HashMap<(usize, &'a str, &'a str), Vec<ObjectId>>,
     /// What runs pods, by cluster and namespace.
     workloads: HashMap<(usize, &'a str), Vec<ObjectId>>,
+    /// The same by a label of the pods.
+    labelled: HashMap<(usize, &'a str, &'a str, &'a str), Vec<ObjectId>>,
 }
 
 /// What tells one cluster from another.
@@ -40,6 +42,7 @@ impl<'a> Index<'a> {
             by_name: HashMap::with_capacity(survey.objects.len()),
             definitions: HashMap::new(),
             workloads: HashMap::new(),
+            labelled: HashMap::new(),
         };
         for object in &survey.objects {
             let place = match object.environment {
@@ -60,8 +63,14 @@ impl<'a> Index<'a> {
             {
                 index.definitions.entry((scope, group, kind)).or_default().push(object.id);
             }
-            if pod_template(object.value()).is_some() {
-                index.workloads.entry((scope, object.key.namespace.as_str())).or_default().push(object.id);
+            if let Some((template, _)) = pod_template(object.value()) {
+                let namespace = object.key.namespace.as_str();
+                index.workloads.entry((scope, namespace)).or_default().push(object.id);
+                let labels = template.at(&["metadata", "labels"]).and_then(Value::as_object);
+                for (key, value) in labels.into_iter().flatten() {
+                    let value = value.as_str().unwrap_or_default();
+                    index.labelled.entry((scope, namespace, key, value)).or_default().push(object.id);
+                }
             }
         }
         index
@@ -85,6 +94,17 @@ impl<'a> Index<'a> {
     /// The definitions of a kind in the cluster of `near`.
     pub fn definitions<'s>(&'s self, near: &Object, group: &'s str, kind: &'s str) -> &'s [ObjectId] {
         self.definitions.get(&(self.scope(near.id), group, kind)).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// What runs pods with a label in a namespace of the cluster of `near`.
+    pub fn labelled<'s>(
+        &'s self,
+        near: &Object,
+        namespace: &'s str,
+        (key, value): (&'s str, &'s str),
+    ) -> &'s [ObjectId] {
+        let found = self.labelled.get(&(self.scope(near.id), namespace, key, value));
+        found.map(Vec::as_slice).unwrap_or_default()
     }
 
     /// What runs pods in a namespace of the cluster of `near`.
