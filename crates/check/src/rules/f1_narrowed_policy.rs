@@ -129,7 +129,7 @@ fn add(context: &Context<'_>, all: &[(&Object, Narrowed<'_, '_>)], report: &mut 
     };
     let mut diagnostic = RULE
         .diagnostic(format!(
-            "{of} asks for {}, which its kustomization adds, and cuts off pods without it",
+            "{of}: {} is asked for, which the kustomization adds, and pods without it are cut off",
             first.added
         ))
         .at(survey.span(policy, &first.place), "added to every selector")
