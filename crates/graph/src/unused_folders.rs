@@ -29,6 +29,19 @@ const NAMES: [&str; 21] = [
 /// `invalid-examples`.
 const MARKS: [&str; 7] = ["archive", "archived", "deprecated", "disabled", "invalid", "obsolete", "tests"];
 
+/// Folder names that say: this is to be read, or copied, or belongs to a test. `test` and `demo` are names of
+/// environments too.
+const EXAMPLES: [&str; 8] = ["doc", "docs", "e2e", "example", "examples", "sample", "samples", "website"];
+
+/// Whether a file is an example or belongs to a test, by the folders above it or by its own name.
+pub fn is_example(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let words = name.split(['-', '_', '.']);
+    put_away(path).is_some()
+        || lies_below(path, &EXAMPLES)
+        || words.into_iter().any(|word| matches!(word, "example" | "sample"))
+}
+
 /// The folder above a file that says that what lies below it is put away, if there is one.
 pub fn put_away(path: &str) -> Option<&str> {
     let ends = path.match_indices('/').map(|(at, _)| &path[..at]);
@@ -70,6 +83,8 @@ mod tests {
         ] {
             assert_eq!(put_away(path), folder, "{path}");
         }
+        assert!(is_example("docs/cluster.yaml") && is_example("clusters/cluster.example.yaml"));
+        assert!(!is_example("clusters/test-1.yaml") && !is_example("demo.yaml"));
         assert!(lies_below("backups/a.yaml", &["backups"]) && lies_below("old-disabled/a.yaml", &[]));
         assert!(!lies_below("backups.yaml", &["backups"]));
     }

@@ -37,7 +37,7 @@ pub fn evaluate(set: &Value, input: &Input<'_>, secrets: &[ClusterInfo]) -> Yiel
         server: names::IN_CLUSTER_SERVER.into(),
         ..ClusterInfo::default()
     });
-    let asked = Asked { input, clusters, missed: Mutex::default() };
+    let asked = Asked { input, clusters, set: set.name(), missed: Mutex::default() };
     let mut partly = None;
     let (apps, fault) = match generate(set, &asked) {
         // Names that do not tell clusters apart are meant for one: that which only the installation knows.
@@ -133,8 +133,9 @@ fn mentions_clusters(value: &Value, depth: usize) -> bool {
             }))
 }
 
-/// For each selector of a cluster generator, a cluster that it finds. All of them are one where no
-/// selector is.
+/// For each selector of a cluster generator, a cluster that it finds; where a list is merged with it, a
+/// cluster for each of its elements. All selectors are one cluster where none is. They bear what templates
+/// and generators ask for.
 fn symbolic_clusters(set: &Value) -> Vec<ClusterInfo> {
     let mut selectors = Vec::new();
     collect_selectors(set, &mut selectors, 0);
@@ -146,7 +147,86 @@ fn symbolic_clusters(set: &Value) -> Vec<ClusterInfo> {
         declared: true,
         ..ClusterInfo::default()
     };
-    selectors.into_iter().enumerate().map(|(index, labels)| named(index, labels)).collect()
+    let mut clusters = Vec::new();
+    collect_merged(set, &mut clusters, 0);
+    if clusters.is_empty() {
+        clusters = selectors.into_iter().enumerate().map(|(index, labels)| named(index, labels)).collect();
+    }
+    let labels = asked_of_clusters(set, "metadata.labels");
+    let annotations = asked_of_clusters(set, "metadata.annotations");
+    for cluster in &mut clusters {
+        let stand_in = |key: &String| (key.clone(), ANY_CLUSTER.to_owned());
+        let missing: Vec<_> =
+            labels.iter().filter(|key| !cluster.labels.contains_key(*key)).map(stand_in).collect();
+        cluster.labels.extend(missing);
+        cluster.annotations.extend(annotations.iter().map(stand_in));
+    }
+    clusters
+}
+
+/// The keys of labels or annotations of clusters that the texts of a set ask for, as
+/// `{{metadata.labels.region}}` or `{{index .metadata.labels "region"}}`.
+fn asked_of_clusters(value: &Value, map: &str) -> BTreeSet<String> {
+    let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
+    let mut found = BTreeSet::new();
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(text) => {
+                for part in text.split(map).skip(1) {
+                    let part = part.trim_start_matches([')', ' ']);
+                    let key = match (part.strip_prefix('.'), part.strip_prefix('"')) {
+                        (Some(rest), _) => rest.split(|c| !is_key(c)).next(),
+                        (_, Some(rest)) => rest.split('"').next(),
+                        _ => None,
+                    };
+                    let key = key.filter(|key| !key.is_empty() && key.chars().all(is_key));
+                    found.extend(key.map(str::to_owned));
+                }
+            }
+            Value::Object(map) => open.extend(map.values()),
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The clusters that the list of a merge names beside a cluster generator: what is merged by name or address
+/// is meant for these.
+fn collect_merged(value: &Value, found: &mut Vec<ClusterInfo>, depth: usize) {
+    const MAX_DEPTH: usize = 8;
+    if depth > MAX_DEPTH {
+        return;
+    }
+    if let Some(generators) = value.at(&["merge", "generators"]).and_then(Value::as_array) {
+        let of_clusters = generators.iter().find_map(|generator| generator.get("clusters"));
+        let lists = generators.iter().filter_map(|it| it.at(&["list", "elements"])?.as_array()).flatten();
+        if let Some(of_clusters) = of_clusters {
+            let labels = satisfying(of_clusters.get("selector"));
+            found.extend(lists.filter_map(|element| named_cluster(element, &labels)));
+        }
+    }
+    match value {
+        Value::Object(map) => map.values().for_each(|below| collect_merged(below, found, depth + 1)),
+        Value::Array(items) => items.iter().for_each(|below| collect_merged(below, found, depth + 1)),
+        _ => {}
+    }
+}
+
+/// The cluster that an element of a list names, by its name or its address.
+fn named_cluster(element: &Value, labels: &BTreeMap<String, String>) -> Option<ClusterInfo> {
+    let text = |key: &str| element.str_at(&[key]).filter(|text| !text.is_empty() && !text.contains("{{"));
+    let (name, server) = (text("name").or_else(|| text("nameNormalized")), text("server"));
+    let name = name.or(server)?;
+    let of_name = || format!("https://{name}.{UNTOLD}");
+    Some(ClusterInfo {
+        name: name.to_owned(),
+        server: server.map_or_else(of_name, str::to_owned),
+        labels: labels.clone(),
+        declared: true,
+        ..ClusterInfo::default()
+    })
 }
 
 fn collect_selectors(value: &Value, found: &mut Vec<BTreeMap<String, String>>, depth: usize) {
@@ -188,6 +268,8 @@ fn satisfying(selector: Option<&Value>) -> BTreeMap<String, String> {
 struct Asked<'a> {
     input: &'a Input<'a>,
     clusters: Vec<ClusterInfo>,
+    /// The name of the ApplicationSet.
+    set: &'a str,
     missed: Mutex<Vec<(String, String)>>,
 }
 
@@ -221,12 +303,12 @@ impl Inputs for Asked<'_> {
 
     fn decisions(&self, _generator: &Value) -> Result<Vec<Params>, String> {
         let why = "the clusterDecisionResource generator reads a status that only a cluster has";
-        Err(self.miss("a clusterDecisionResource", why))
+        Err(self.miss(&format!("the clusterDecisionResource of ApplicationSet {}", self.set), why))
     }
 
     fn plugin(&self, _generator: &Value) -> Result<Vec<Params>, String> {
         let why = "the plugin generator asks a service that only a cluster has";
-        Err(self.miss("a plugin", why))
+        Err(self.miss(&format!("the plugin generator of ApplicationSet {}", self.set), why))
     }
 }
 
@@ -239,5 +321,39 @@ impl GitFiles for TreeFiles {
 
     fn read(&self, path: &str) -> Result<String, String> {
         tiphys_render::manifest::read_text(self.0.as_ref(), path).map_err(|error| error.headline().to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tiphys_value::json;
+
+    use super::*;
+
+    #[test]
+    fn stand_ins_bear_what_is_asked_of_them() {
+        let set = json!({"spec": {
+            "generators": [{"clusters": {"selector": {"matchLabels": {"env": "prod"}}}}],
+            "template": {"metadata": {"name": "{{.metadata.labels.region}}-web"}, "spec": {"source": {
+                "path": "{{ index .metadata.annotations \"example.com/path\" }}",
+            }}},
+        }});
+        let clusters = symbolic_clusters(&set);
+        assert_eq!(clusters.len(), 1);
+        assert_eq!(clusters[0].labels["env"], "prod");
+        assert_eq!(clusters[0].labels["region"], ANY_CLUSTER);
+        assert_eq!(clusters[0].annotations["example.com/path"], ANY_CLUSTER);
+    }
+
+    #[test]
+    fn what_a_list_merges_into_clusters_names_them() {
+        let set = json!({"spec": {"generators": [{"merge": {"mergeKeys": ["name"], "generators": [
+            {"clusters": {"selector": {"matchLabels": {"env": "prod"}}}},
+            {"list": {"elements": [{"name": "eu", "path": "a"}, {"name": "us", "path": "b"}]}},
+        ]}}]}});
+        let clusters = symbolic_clusters(&set);
+        let names: Vec<&str> = clusters.iter().map(|cluster| cluster.name.as_str()).collect();
+        assert_eq!(names, ["eu", "us"]);
+        assert_eq!(clusters[1].labels["env"], "prod");
     }
 }

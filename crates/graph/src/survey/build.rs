@@ -27,6 +27,7 @@ use super::{
     used,
     used::Sorted,
 };
+use crate::unused_folders;
 
 /// How many Applications are followed.
 const MAX_APPLICATIONS: usize = 20_000;
@@ -60,7 +61,8 @@ pub fn build(input: &Input<'_>, ground: &Declarations, held: &Renderings) -> (Su
     let sorted = sorted(input, &found.files, manifests);
     let declared = sorted.used.clone();
     let others = ground.others(input, sorted.leaves_out());
-    found.clusters = application_sets::clusters(others.iter().map(Arc::as_ref));
+    let (clusters, examples) = clusters(&others, &declared, input.folder);
+    found.clusters = clusters;
     let mut renderings = found.follow(declared.clone());
     let mut places = unreached(&tops, &renderings, &found.files);
     found.keep_wanted(&mut places, declared.is_empty());
@@ -85,6 +87,7 @@ pub fn build(input: &Input<'_>, ground: &Declarations, held: &Renderings) -> (Su
         found.with_environments(seeds, &units, by_environment.collect(), &rendered_places(&renderings));
     let seeds = named(seeds, &units, input, &mut notices);
     notices.extend(sorted.notices(|it| renderings.iter().any(|(_, rendering)| brings(rendering, it))));
+    notices.extend((!examples.is_empty()).then_some(Notice::ExampleClusters(examples)));
     notices.extend(of_units(&seeds, &units, sorted.used.is_empty()));
     let loose = loose(&manifests.objects, &renderings, &units);
     let mut assembly = Assembly::new(&found);
@@ -114,6 +117,26 @@ fn sorted(input: &Input<'_>, files: &Files, manifests: &Manifests) -> Sorted {
     let patches = units::patches(files);
     let declared = declared.filter(|it| !patches.contains(it.location.file.as_ref()));
     Sorted::among(declared.collect(), input.folder)
+}
+
+/// The clusters that Secrets in files declare, and the names of those that are examples or of tests: these are
+/// no clusters of a repository whose Applications stand elsewhere.
+fn clusters(
+    others: &[Arc<RenderedObject>],
+    declared: &[RenderedObject],
+    folder: &str,
+) -> (Vec<ClusterInfo>, Vec<String>) {
+    let is_example = |it: &RenderedObject| {
+        let start = if folder.is_empty() { 0 } else { folder.len() + 1 };
+        it.location.file.get(start..).is_some_and(unused_folders::is_example)
+    };
+    let all = || others.iter().map(Arc::as_ref);
+    if !declared.is_empty() && declared.iter().all(is_example) {
+        return (application_sets::clusters(all()), Vec::new());
+    }
+    let examples = application_sets::clusters(all().filter(|it| is_example(it)));
+    let names = examples.into_iter().map(|cluster| cluster.name).collect();
+    (application_sets::clusters(all().filter(|it| !is_example(it))), names)
 }
 
 /// Whether a rendering has a declaration of a file.

@@ -78,7 +78,8 @@ fn part_by_folder(trees: &[Tree]) -> Vec<String> {
         let Some(rival) = rival else { continue };
         let apart = |one: &Tree, other: &Tree| {
             let folder = environment::parting(&one.path, &other.path)?.to_owned();
-            is_parallel(&folder, one, trees, &owners).then_some(folder)
+            let are_parents = leads_on(tree) && leads_on(&trees[rival]);
+            (are_parents || is_parallel(&folder, one, trees, &owners)).then_some(folder)
         };
         let Some(own) = apart(tree, &trees[rival]) else { continue };
         // Both sides get a folder, unless one lies above the other.
@@ -229,6 +230,12 @@ fn is_shared(folder: &str, trees: &[Tree]) -> bool {
 fn split_of(splits: &[(String, String)], tree: &Tree) -> String {
     let own = splits.iter().filter(|(usual, folder)| *usual == tree.usual && is_below(&tree.path, folder));
     own.map(|(_, folder)| folder).max_by_key(|folder| folder.len()).unwrap_or(&tree.usual).clone()
+}
+
+/// Whether a root brings other Applications. Two of one name cannot stand in one cluster, and to look at one
+/// alone would hide all that the other brings.
+fn leads_on(tree: &Tree) -> bool {
+    tree.below().next().is_some()
 }
 
 /// Whether two trees have an Application of one name that is not the same.

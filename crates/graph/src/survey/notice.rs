@@ -39,6 +39,8 @@ pub enum Notice {
         /// What they are called.
         names: Vec<String>,
     },
+    /// Clusters of examples or tests, which are not taken for clusters of the repository.
+    ExampleClusters(Vec<String>),
     /// An object whose namespace another tool has still to fill in.
     Template {
         /// `file:line`.
@@ -106,13 +108,16 @@ impl fmt::Display for Notice {
                 "the kustomization {} cannot be rendered, so its Applications are taken from what of it is here: {why}",
                 shown_path(folder)
             ),
+            Self::ExampleClusters(names) => write!(
+                f,
+                "the Secrets of the clusters {} are examples or of tests by where they stand: they are not taken for clusters of the repository",
+                first_names(names)
+            ),
             Self::PutAway { folder, names } => {
-                let told = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-                let more = names.len().saturating_sub(NAMED);
-                let more = if more == 0 { String::new() } else { format!(" and {more} more") };
                 write!(
                     f,
-                    "{folder} is left out ({told}{more}): by its name it is of tests or put away; --path {folder} runs it"
+                    "{folder} is left out ({}): by its name it is of tests or put away; --path {folder} runs it",
+                    first_names(names)
                 )
             }
             Self::Template { place, kind, name, namespace } => write!(
@@ -128,5 +133,14 @@ impl fmt::Display for Notice {
                 )
             }
         }
+    }
+}
+
+/// The first of some names, and how many more there are.
+fn first_names(names: &[String]) -> String {
+    let first = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMED) {
+        0 => first,
+        more => format!("{first} and {more} more"),
     }
 }

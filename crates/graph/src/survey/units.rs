@@ -255,16 +255,72 @@ pub fn as_applied(place: &UnitFolder, mut object: RenderedObject) -> RenderedObj
 const DEFAULT_NAMESPACE: &str = "default";
 
 /// The values files beside a chart of which each is for an environment (`values-prod.yaml`,
-/// `prod-values.yaml`), by the environment.
+/// `prod-values.yaml`), by the environment. A word that is no usual name of an environment is one if a script,
+/// Terraform or a pipeline names the file, or makes its name of a variable.
 pub fn values_of_environments(files: &Files, place: &UnitFolder) -> BTreeMap<String, String> {
-    let of = |path: &std::sync::Arc<str>| {
+    let word = |path: &std::sync::Arc<str>| {
         let is_beside = parent(path).unwrap_or_default() == place.folder;
         let stem = base_name(path).strip_suffix(".yaml").or_else(|| base_name(path).strip_suffix(".yml"))?;
-        let (rest, word) = environment::worded(stem).filter(|_| is_beside)?;
-        let name = if place.folder.is_empty() { word.to_owned() } else { format!("{}/{word}", place.folder) };
-        (rest == "values").then(|| (name, base_name(path).to_owned()))
+        Some((value_file_word(stem).filter(|_| is_beside)?.to_owned(), base_name(path).to_owned()))
     };
-    files.paths().filter_map(of).collect()
+    let beside: Vec<(String, String)> = files.paths().filter_map(word).collect();
+    let is_usual = |word: &str| environment::worded(word).is_some();
+    let open = beside.iter().filter(|(word, _)| !is_usual(word)).map(|(_, file)| file.as_str());
+    let named = named_by_tools(files, open.collect());
+    let name = |word: &str| match place.folder.as_str() {
+        "" => word.to_owned(),
+        folder => format!("{folder}/{word}"),
+    };
+    let of_environments =
+        beside.iter().filter(|(word, file)| is_usual(word) || named.contains(file.as_str()));
+    of_environments.map(|(word, file)| (name(word), file.clone())).collect()
+}
+
+/// What is left of the name of a values file: `eu` of `values-eu` and `eu.values`; nothing of one that is for
+/// all environments, or for none.
+fn value_file_word(stem: &str) -> Option<&str> {
+    const SIGNS: [char; 3] = ['-', '_', '.'];
+    const OF_NONE: [&str; 14] = [
+        "all",
+        "base",
+        "ci",
+        "common",
+        "default",
+        "defaults",
+        "example",
+        "global",
+        "override",
+        "overrides",
+        "sample",
+        "schema",
+        "secret",
+        "secrets",
+    ];
+    let before = stem.strip_suffix("values").and_then(|rest| rest.strip_suffix(SIGNS));
+    let word = stem.strip_prefix("values").and_then(|rest| rest.strip_prefix(SIGNS)).or(before)?;
+    (!word.is_empty() && !OF_NONE.contains(&word)).then_some(word)
+}
+
+/// Of some values files those that a script, Terraform, a pipeline or a playbook names, or may make of a
+/// variable: `values-${ENVIRONMENT}.yaml`.
+fn named_by_tools<'a>(files: &Files, wanted: Vec<&'a str>) -> BTreeSet<&'a str> {
+    const TOOLS: [&str; 12] = [
+        ".tf", ".hcl", ".tfvars", ".tpl", ".sh", ".py", ".ps1", ".yaml", ".yml", "Makefile", "Taskfile",
+        "justfile",
+    ];
+    const VARIABLES: [&str; 8] =
+        ["values-$", "values-{{", "values-%", "values-<", "values.$", "values_$", "}-values.y", "}.values.y"];
+    if wanted.is_empty() {
+        return BTreeSet::new();
+    }
+    let mut named = BTreeSet::new();
+    for text in files.ending(&TOOLS).filter_map(|path| files.text(path)) {
+        if VARIABLES.iter().any(|mark| text.contains(mark)) {
+            return wanted.into_iter().collect();
+        }
+        named.extend(wanted.iter().copied().filter(|file| text.contains(file)));
+    }
+    named
 }
 
 /// Whether a chart, or a kustomization with what it builds on, may declare Applications: a file of it speaks
@@ -340,7 +396,21 @@ pub fn marks(place: &UnitFolder) -> Vec<String> {
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
-    use super::circles;
+    use super::{circles, value_file_word};
+
+    #[test]
+    fn values_files_say_what_they_are_for() {
+        for (stem, word) in [
+            ("values-eu-prod", Some("eu-prod")),
+            ("hub.values", Some("hub")),
+            ("values_x", Some("x")),
+            ("values", None),
+            ("values-secret", None),
+            ("valuesx", None),
+        ] {
+            assert_eq!(value_file_word(stem), word, "{stem}");
+        }
+    }
 
     #[test]
     fn one_of_a_circle_is_looked_at() {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod cyclic_apps;
+mod environments;
 mod incremental_survey;
 mod network;
 mod secrets;
