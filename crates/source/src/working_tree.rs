@@ -100,6 +100,12 @@ impl WorkingTree {
         head.map(|id| id.to_string()).unwrap_or_default()
     }
 
+    /// The branch that is checked out; `None` outside Git, and where a commit is checked out without one.
+    pub fn branch(&self) -> Option<String> {
+        let name = self.repository.as_ref()?.to_thread_local().head_name().ok()??;
+        Some(name.shorten().to_str_lossy().into_owned())
+    }
+
     /// The repository, for one thread; `None` outside Git.
     pub(crate) fn local(&self) -> Option<gix::Repository> {
         self.repository.as_ref().map(ThreadSafeRepository::to_thread_local)

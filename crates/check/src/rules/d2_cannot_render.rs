@@ -500,6 +500,10 @@ fn is_elsewhere(context: &Context<'_>, app: &App, error: &RenderError) -> bool {
         app.application.spec.effective_sources().iter().map(|it| it.target_revision.clone()).collect()
     };
     branches(app).iter().any(|branch| {
+        // The branch that is checked out is the one that is read.
+        if context.survey.branch.as_ref() == Some(branch) {
+            return false;
+        }
         let others = context.survey.apps.iter().filter(|other| branches(other).contains(branch));
         !USUAL.contains(&branch.as_str()) && others.count() * 2 <= context.survey.apps.len()
     })

@@ -69,6 +69,10 @@ impl Reader {
 
     /// Tells a survey of the states of the repository that Applications read in place of the one at hand.
     pub fn look_up_revisions(&self, survey: &mut Survey) {
+        // A commit in place of the files is not what is checked out.
+        let working_tree =
+            self.repository.repositories.working_tree().filter(|_| self.repository.commit.is_empty());
+        survey.branch = working_tree.and_then(|tree| tree.branch());
         let ours =
             |url: &str| survey.adopted.contains(url) || self.repository.repositories.is_own_address(url);
         let sources = survey.apps.iter().flat_map(|app| app.application.spec.effective_sources());

@@ -148,6 +148,7 @@ impl<'a> Assembly<'a> {
             notices: Vec::new(),
             adopted: BTreeSet::new(),
             revisions: std::collections::BTreeMap::new(),
+            branch: None,
             tools: Arc::new(OnceLock::new()),
             kube_version: self.found.input.kube_version.to_owned(),
             flux: None,

@@ -162,6 +162,8 @@ pub struct Survey {
     /// Of the revisions of this repository that Applications name, by address and revision, those that what
     /// is at hand does not stand for. Whoever can read them puts them here.
     pub revisions: BTreeMap<(String, String), Revision>,
+    /// The branch that is checked out, where that is known. Whoever can read it puts it here.
+    pub branch: Option<String>,
     /// Read when it is asked for.
     tools: Arc<OnceLock<Tools>>,
     /// Version of the destination clusters, such as `v1.36.1`; empty if it is not told.

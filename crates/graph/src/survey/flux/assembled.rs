@@ -33,6 +33,7 @@ pub fn assembled(of: &Survey, clusters: impl Iterator<Item = (String, Vec<Part>)
         notices: Vec::new(),
         adopted: BTreeSet::new(),
         revisions: BTreeMap::new(),
+        branch: None,
         tools: of.tools.clone(),
         kube_version: of.kube_version.clone(),
         flux: None,
