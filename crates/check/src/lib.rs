@@ -1,9 +1,12 @@
 //! `tiphys check`: what will break, told from a repository alone. A [`Rule`] looks at a [`Survey`] and
 //! reports [`Finding`]s; one rule is one file under `rules/`, whose module comment is its documentation.
 
+mod assumptions;
 mod baseline;
+pub mod causes;
 pub mod config;
 mod finding;
+pub mod impact;
 pub mod output;
 mod pages;
 pub mod patch;

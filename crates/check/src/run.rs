@@ -6,7 +6,7 @@ use tiphys_diag::Diagnostic;
 use tiphys_graph::parallel;
 
 use crate::{
-    Baseline, Config, Context, Finding, Report, Rule, rules,
+    Baseline, Config, Context, Finding, Report, Rule, assumptions, causes, rules,
     support::{dedup, unused_files, word_replacement},
     suppress::Suppressions,
 };
@@ -14,7 +14,7 @@ use crate::{
 /// What a run of the rules found.
 #[derive(Default)]
 pub struct Checked {
-    /// The findings, worst first, then by rule and place.
+    /// The findings by cause, those that break most first.
     pub findings: Vec<Finding>,
     /// How many a comment suppresses.
     pub suppressed: usize,
@@ -22,6 +22,11 @@ pub struct Checked {
     pub known: usize,
     /// Suppressions that name no rule that exists, or suppress nothing.
     pub faults: Vec<Diagnostic>,
+    /// Entries of the baseline that nothing needs any more, each in one line.
+    pub unneeded: Vec<String>,
+    /// What the silence rests on: objects that something needs, that nothing here makes, and about which no
+    /// rule says anything, by kind.
+    pub assumed: Vec<String>,
 }
 
 /// What to run, and what to leave out; for one repository.
@@ -79,6 +84,10 @@ fn is_of_clusters(rule: &Rule) -> bool {
 /// knows and, where a change is judged, what was so before it.
 pub fn judge(context: &Context<'_>, options: &Options<'_>) -> Checked {
     let mut checked = remaining(context, options);
+    if let Some(baseline) = options.baseline {
+        let has_run = |id: &str| options.rules.iter().any(|rule| rule.id == id);
+        checked.unneeded = baseline.unneeded(&checked.findings, &has_run);
+    }
     let before = context.base.map(|base| {
         let look = || Baseline::from_findings(&remaining(&Context::new(base, None), options).findings);
         options.before.get_or_init(look)
@@ -88,6 +97,8 @@ pub fn judge(context: &Context<'_>, options: &Options<'_>) -> Checked {
         checked.findings = baseline.subtract(checked.findings);
         checked.known += all - checked.findings.len();
     }
+    checked.findings = causes::ordered(context.survey, checked.findings);
+    checked.assumed = assumptions::assumed(context, &checked.findings);
     checked
 }
 

@@ -3,8 +3,8 @@
 use serde_json::{Value, json as object};
 use tiphys_diag::render::json as diagnostic;
 
-use super::{Shown, family};
-use crate::{Finding, patch};
+use super::{COLUMNS, Row, Shown, family};
+use crate::{Finding, causes::CauseGroup, patch};
 
 /// The version of the form: it is raised when a field is removed or changes its meaning.
 pub const JSON_VERSION: u32 = 1;
@@ -12,10 +12,20 @@ pub const JSON_VERSION: u32 = 1;
 /// One JSON object: version, findings, summary, what was not seen.
 pub fn json(shown: &Shown<'_>) -> Value {
     let survey = shown.survey;
+    let groups = shown.all_groups();
+    let cause_of = |at: usize| groups.iter().position(|group| group.findings.contains(&at));
+    let findings = shown.positions().map(|at| {
+        let mut value = finding_json(&shown.checked.findings[at], shown);
+        value["cause"] = cause_of(at).into();
+        value
+    });
     object!({
         "version": JSON_VERSION,
         "tool": {"name": "tiphys", "version": env!("CARGO_PKG_VERSION")},
-        "findings": shown.findings().map(|finding| finding_json(finding, shown)).collect::<Vec<_>>(),
+        "verdict": shown.verdict_lines(),
+        "findings": findings.collect::<Vec<_>>(),
+        "causes": groups.iter().map(|group| cause_json(group, shown)).collect::<Vec<_>>(),
+        "applications": shown.applications().iter().map(application_json).collect::<Vec<_>>(),
         "faults": shown.checked.faults.iter().map(|it| diagnostic(it, shown.sources)).collect::<Vec<_>>(),
         "summary": {
             "findings": shown.findings().count(),
@@ -28,9 +38,34 @@ pub fn json(shown: &Shown<'_>) -> Value {
             "applicationSets": survey.sets.len(),
             "unreachable": survey.units.len(),
             "objects": survey.objects.len(),
+            "causes": groups.len(),
         },
+        "assumed": shown.checked.assumed,
+        "unneeded": shown.checked.unneeded,
+        "notices": survey.notices.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "unseen": survey.unseen.iter().map(|it| object!({"what": it.what, "why": it.why, "apps": it.apps})).collect::<Vec<_>>(),
     })
+}
+
+fn cause_json(group: &CauseGroup, shown: &Shown<'_>) -> Value {
+    let findings = group.findings.iter().map(|at| shown.checked.findings[*at].fingerprint());
+    object!({
+        "effect": group.effect,
+        "reach": group.reach,
+        "severity": group.severity,
+        "confidence": group.confidence,
+        "findings": findings.collect::<Vec<_>>(),
+        "applications": group.titles,
+        "environments": group.environments,
+    })
+}
+
+fn application_json(row: &Row) -> Value {
+    let mut value = object!({"application": row.title});
+    for (column, step) in COLUMNS.iter().zip(row.steps) {
+        value[*column] = step.word().into();
+    }
+    value
 }
 
 fn finding_json(finding: &Finding, shown: &Shown<'_>) -> Value {

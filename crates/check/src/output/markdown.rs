@@ -25,11 +25,23 @@ pub fn markdown(shown: &Shown<'_>) -> String {
             let _ = writeln!(out, "| {letter} | {} | {} |", family(&letter.to_string()), counts.join(", "));
         }
     }
-    for fault in &shown.checked.faults {
-        write_entry(&mut out, fault, None, shown);
+    let verdict = shown.verdict_lines();
+    if verdict.len() > 1 {
+        out.push('\n');
     }
-    for finding in shown.findings() {
-        write_entry(&mut out, &finding.diagnostic, Some(finding), shown);
+    for line in verdict.iter().skip(1) {
+        let _ = writeln!(out, "- {}", markdown_text(line));
+    }
+    for fault in &shown.checked.faults {
+        write_entry(&mut out, fault, None, &[], shown);
+    }
+    for group in shown.groups() {
+        let finding = &shown.checked.findings[group.findings[0]];
+        let also = group.also_in(&shown.checked.findings);
+        write_entry(&mut out, &finding.diagnostic, Some(finding), &also, shown);
+    }
+    if let Some(unreached) = shown.unreached_line() {
+        let _ = writeln!(out, "\n{}", markdown_text(&unreached));
     }
     let unseen = shown.unseen_lines();
     if !unseen.is_empty() {
@@ -41,7 +53,13 @@ pub fn markdown(shown: &Shown<'_>) -> String {
     out
 }
 
-fn write_entry(out: &mut String, diagnostic: &Diagnostic, finding: Option<&Finding>, shown: &Shown<'_>) {
+fn write_entry(
+    out: &mut String,
+    diagnostic: &Diagnostic,
+    finding: Option<&Finding>,
+    also: &[String],
+    shown: &Shown<'_>,
+) {
     let place =
         diagnostic.primary.as_ref().map(|label| format!(" – <code>{}</code>", html(&label.span.to_string())));
     let place = place.unwrap_or_default();
@@ -68,6 +86,9 @@ fn write_entry(out: &mut String, diagnostic: &Diagnostic, finding: Option<&Findi
     }
     if finding.is_some_and(|finding| shown.is_unreached(finding)) {
         let _ = writeln!(out, "No Application reaches this.\n");
+    }
+    if !also.is_empty() {
+        let _ = writeln!(out, "**Also in:** {}\n", markdown_text(&also.join(", ")));
     }
     for help in &diagnostic.help {
         let _ = writeln!(out, "**What to do:** {}\n", markdown_text(help));

@@ -1,24 +1,35 @@
 //! How what was found is shown. One file per form.
 
+mod applications;
 mod github;
+mod html;
 mod json;
 mod junit;
 mod markdown;
 mod sarif;
 mod summary;
 mod text;
+mod verdict;
+
+use std::collections::BTreeSet;
 
 use tiphys_diag::{Severity, SourceMap};
-use tiphys_graph::Survey;
+use tiphys_graph::{App, Survey};
 
-use crate::{Checked, Finding};
+use crate::{
+    Checked, Finding,
+    causes::{self, CauseGroup},
+    impact::{Reach, is_run_by_applications},
+};
 
+pub use applications::{COLUMNS, Row, Step, applications};
 pub use github::github;
+pub use html::html;
 pub use json::{JSON_VERSION, json};
 pub use junit::junit;
 pub use markdown::markdown;
 pub use sarif::sarif;
-pub use text::text;
+pub use text::{brief, text};
 pub use tiphys_render::mask_secrets;
 
 /// What is shown.
@@ -31,17 +42,75 @@ pub struct Shown<'a> {
     pub sources: &'a SourceMap,
     /// The least severity that is shown.
     pub threshold: Severity,
+    /// What of it is asked for.
+    pub view: View,
+}
+
+/// What is asked for of what was found.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    /// Only what hits the Application of this name.
+    pub app: Option<String>,
+    /// Also what no Application reaches, and everything that was not seen, one by one.
+    pub is_all: bool,
+    /// Only Argo CD's behaviour counts: nothing is said of where Tiphys does otherwise.
+    pub is_argo_cd: bool,
 }
 
 impl Shown<'_> {
-    /// The findings at or above the threshold.
+    /// The findings at or above the threshold, of the Application that is asked for.
     pub fn findings(&self) -> impl Iterator<Item = &Finding> {
-        self.checked.findings.iter().filter(|finding| finding.diagnostic.severity >= self.threshold)
+        self.positions().map(|at| &self.checked.findings[at])
+    }
+
+    /// Their positions.
+    fn positions(&self) -> impl Iterator<Item = usize> {
+        let findings = &self.checked.findings;
+        let of_app: Option<BTreeSet<usize>> = self
+            .view
+            .app
+            .as_ref()
+            .map(|_| self.all_groups().into_iter().flat_map(|group| group.findings).collect());
+        (0..findings.len()).filter(move |at| {
+            findings[*at].diagnostic.severity >= self.threshold
+                && of_app.as_ref().is_none_or(|all| all.contains(at))
+        })
     }
 
     /// How many findings lie below the threshold.
     pub fn hidden_count(&self) -> usize {
-        self.checked.findings.len() - self.findings().count()
+        let is_below = |finding: &&Finding| finding.diagnostic.severity < self.threshold;
+        self.checked.findings.iter().filter(is_below).count()
+    }
+
+    /// The causes at or above the threshold, of the Application that is asked for.
+    pub fn all_groups(&self) -> Vec<CauseGroup> {
+        let mut groups = causes::groups(self.survey, &self.checked.findings);
+        groups.retain(|group| group.severity >= self.threshold && self.hits_wanted(group));
+        groups
+    }
+
+    /// The same without those that no Application reaches, unless they are asked for.
+    pub fn groups(&self) -> Vec<CauseGroup> {
+        let mut groups = self.all_groups();
+        groups.retain(|group| !self.is_left_out(group));
+        groups
+    }
+
+    /// Whether a cause is only counted: no Application reaches it, in a repository of Applications.
+    fn is_left_out(&self, group: &CauseGroup) -> bool {
+        group.reach == Reach::Nothing && !self.view.is_all && is_run_by_applications(self.survey)
+    }
+
+    fn hits_wanted(&self, group: &CauseGroup) -> bool {
+        let Some(wanted) = &self.view.app else { return true };
+        let is_named = |finding: &usize| self.checked.findings[*finding].app.as_ref() == Some(wanted);
+        group.apps.iter().any(|id| self.survey.app(*id).name() == wanted)
+            || group.findings.iter().any(is_named)
+    }
+
+    fn is_wanted(&self, app: &App) -> bool {
+        self.view.app.as_deref().is_none_or(|wanted| app.name() == wanted)
     }
 }
 

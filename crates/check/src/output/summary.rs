@@ -154,7 +154,7 @@ fn unit_title(unit: &Unit) -> String {
 }
 
 /// The first names, and how many more.
-fn shortened(names: &[&str]) -> String {
+pub(super) fn shortened(names: &[&str]) -> String {
     const SHOWN: usize = 4;
     match names.len() {
         0..=SHOWN => names.join(", "),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tiphys_check::{
     Config, Context, Options, Severity, judge,
-    output::{self, Shown},
+    output::{self, Shown, View},
     rules,
 };
 use tiphys_vfs::MemTree;
@@ -69,13 +69,22 @@ fn run(files: &[(String, Vec<u8>)]) -> usize {
     let options = Options::new(rules::ALL.to_vec(), &config, None);
     let checked = judge(&Context::new(&survey, Some(&survey)), &options);
     let sources = survey.files.source_map();
-    let shown = Shown { checked: &checked, survey: &survey, sources: &sources, threshold: Severity::Info };
+    let shown = Shown {
+        checked: &checked,
+        survey: &survey,
+        sources: &sources,
+        threshold: Severity::Info,
+        view: View::default(),
+    };
     output::text(&shown, true).len()
         + output::json(&shown).to_string().len()
         + output::sarif(&shown).to_string().len()
         + output::github(&shown).len()
         + output::markdown(&shown).len()
         + output::junit(&shown).len()
+        + output::html(&shown).len()
+        + output::brief(&shown).len()
+        + output::applications(&shown).len()
 }
 
 fn all() -> Vec<(String, Vec<u8>)> {

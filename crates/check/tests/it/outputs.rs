@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf, sync::Arc};
 
 use tiphys_check::{
     Config, Context, Options, Severity, Survey, judge,
-    output::{self, Shown},
+    output::{self, Shown, View},
     rules,
 };
 use tiphys_vfs::MemTree;
@@ -35,9 +35,18 @@ fn every_form_is_as_it_was() {
     let rules = rules::ALL.iter().copied().filter(|rule| rule.id == "B3-two-owners").collect();
     let checked = judge(&Context::new(&survey, None), &Options::new(rules, &config, None));
     let sources = survey.files.source_map();
-    let shown = Shown { checked: &checked, survey: &survey, sources: &sources, threshold: Severity::Info };
+    let shown = Shown {
+        checked: &checked,
+        survey: &survey,
+        sources: &sources,
+        threshold: Severity::Info,
+        view: View::default(),
+    };
     let forms = [
         ("check.txt", output::text(&shown, false)),
+        ("check-brief.txt", output::brief(&shown)),
+        ("applications.txt", output::applications(&shown)),
+        ("check.html", output::html(&shown)),
         ("check.json", format!("{:#}\n", output::json(&shown))),
         ("check.github", output::github(&shown)),
         ("check.md", output::markdown(&shown)),
@@ -65,6 +74,7 @@ fn sarif_names_every_rule_and_points_at_them() {
         survey: &survey,
         sources: &sources,
         threshold: Severity::Info,
+        view: View::default(),
     });
     let run = &sarif["runs"][0];
     let result = &run["results"][0];

@@ -7,7 +7,7 @@ use std::{fs, sync::Arc};
 use serde_json::Value;
 use tiphys_check::{
     Config, Context, Options, Severity, judge,
-    output::{self, Shown},
+    output::{self, Shown, View},
     rules,
 };
 use tiphys_vfs::DiskTree;
@@ -123,6 +123,7 @@ fn every_log_is_as_the_standard_says() {
             survey: &survey,
             sources: &sources,
             threshold: Severity::Info,
+            view: View::default(),
         });
         is_of(&log, "log", &bad.display().to_string(), &mut faults);
         for result in log["runs"][0]["results"].as_array().expect("a list") {

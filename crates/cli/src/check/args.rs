@@ -26,6 +26,23 @@ pub struct Args {
     /// Only one of several environments that stand side by side: its name, or the end of that.
     #[arg(long, value_name = "NAME")]
     pub environment: Option<String>,
+    /// Only what hits the Application of this name.
+    #[arg(long, value_name = "NAME")]
+    pub app: Option<String>,
+    /// The verdict, and each cause in one line.
+    #[arg(long)]
+    pub brief: bool,
+    /// A table of the Applications in place of the findings: whether each renders, applies, starts and is
+    /// reached.
+    #[arg(long, conflicts_with = "brief")]
+    pub applications: bool,
+    /// Say nothing of where Tiphys behaves otherwise than Argo CD, by whose rules all is judged.
+    #[arg(long)]
+    pub argo_cd: bool,
+    /// Show also what no Application reaches, the table of the Applications, and one by one what was not
+    /// seen.
+    #[arg(long)]
+    pub all: bool,
     /// Show only what the change since this branch, tag or commit brings.
     #[arg(long, value_name = "BASE", conflicts_with = "watch")]
     pub diff: Option<String>,
@@ -90,6 +107,8 @@ pub enum Output {
     Markdown,
     /// JUnit's XML, for test reporters.
     Junit,
+    /// One page for a browser, which loads nothing else.
+    Html,
 }
 
 /// A severity on the command line.

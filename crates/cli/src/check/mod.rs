@@ -11,7 +11,8 @@ use std::{collections::HashSet, fs, io::IsTerminal as _, path::Path, sync::Arc};
 use anyhow::Context as _;
 use tiphys_check::{
     Baseline, Checked, Confidence, Config, Context, Options, Rule, Severity, Survey, config, judge, output,
-    output::Shown, patch, rules,
+    output::{Shown, View},
+    patch, rules,
 };
 use tiphys_diag::{Diagnostic, SourceMap};
 use tiphys_graph::Kept;
@@ -119,6 +120,7 @@ impl<'a> Check<'a> {
             survey: &round.survey,
             sources: &round.shown,
             threshold: round.threshold,
+            view: View { app: self.args.app.clone(), is_all: self.args.all, is_argo_cd: self.args.argo_cd },
         }
     }
 
@@ -126,12 +128,15 @@ impl<'a> Check<'a> {
     fn finish(&self, round: &Round) -> anyhow::Result<()> {
         let shown = self.displayed(round);
         let text = match self.args.output {
+            Output::Text if self.args.applications => output::applications(&shown),
+            Output::Text if self.args.brief => output::brief(&shown),
             Output::Text => self.text(&shown),
             Output::Json => crate::output::json_text(&output::json(&shown)),
             Output::Sarif => crate::output::json_text(&output::sarif(&shown)),
             Output::Github => output::github(&shown),
             Output::Markdown => output::markdown(&shown),
             Output::Junit => output::junit(&shown),
+            Output::Html => output::html(&shown),
         };
         crate::output::write(text.as_bytes())?;
         if let Some(file) = self.args.baseline.as_deref().filter(|_| self.args.write_baseline) {

@@ -119,8 +119,8 @@ fn sorted(input: &Input<'_>, files: &Files, manifests: &Manifests) -> Sorted {
     Sorted::among(declared.collect(), input.folder)
 }
 
-/// The clusters that Secrets in files declare, and the names of those that are examples or of tests: these are
-/// no clusters of a repository whose Applications stand elsewhere.
+/// The clusters that Secrets in files declare, and the names of those that are examples or of tests: these
+/// are no clusters of a repository whose Applications stand elsewhere.
 fn clusters(
     others: &[Arc<RenderedObject>],
     declared: &[RenderedObject],

@@ -1,0 +1,232 @@
+//! Findings by cause: what has one reason is one entry, and those that break most stand first.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeSet, HashMap},
+};
+
+use tiphys_diag::{Severity, Span};
+use tiphys_graph::{AppId, Survey};
+
+use crate::{
+    Confidence, Finding,
+    impact::{Effect, Impact, Impacts, Reach},
+};
+
+/// Findings with one reason.
+#[derive(Clone, Debug)]
+pub struct CauseGroup {
+    /// Positions of the findings; the first stands for all.
+    pub findings: Vec<usize>,
+    /// How bad it is,
+    pub severity: Severity,
+    /// and how sure.
+    pub confidence: Confidence,
+    /// What goes wrong.
+    pub effect: Effect,
+    /// What leads there.
+    pub reach: Reach,
+    /// The Applications that it hits,
+    pub apps: BTreeSet<AppId>,
+    /// and the same as people are told: `payments (dev)`.
+    pub titles: BTreeSet<String>,
+    /// The environments of these.
+    pub environments: BTreeSet<String>,
+}
+
+/// Groups findings by cause: the causes that break most first.
+pub fn groups(survey: &Survey, findings: &[Finding]) -> Vec<CauseGroup> {
+    let impacts = Impacts::new(survey);
+    let all: Vec<Impact> = findings.iter().map(|finding| impacts.of_finding(finding)).collect();
+    let mut groups: Vec<CauseGroup> = Vec::new();
+    for members in same_cause(findings) {
+        groups.push(group(members, findings, &all, &impacts));
+    }
+    by_weight(groups, findings)
+}
+
+/// Findings in the order of their causes.
+pub fn ordered(survey: &Survey, findings: Vec<Finding>) -> Vec<Finding> {
+    let order: Vec<usize> = groups(survey, &findings).into_iter().flat_map(|it| it.findings).collect();
+    let mut findings: Vec<Option<Finding>> = findings.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|at| findings[at].take()).collect()
+}
+
+fn group(mut members: Vec<usize>, findings: &[Finding], impacts: &[Impact], all: &Impacts<'_>) -> CauseGroup {
+    members
+        .sort_by_key(|at| (Reverse(points(&findings[*at], &impacts[*at], impacts[*at].titles.len())), *at));
+    let first = members.first().copied().unwrap_or_default();
+    let apps: BTreeSet<AppId> = members.iter().flat_map(|at| &impacts[*at].apps).copied().collect();
+    CauseGroup {
+        severity: findings[first].diagnostic.severity,
+        confidence: findings[first].confidence,
+        effect: impacts[first].effect,
+        reach: impacts[first].reach,
+        titles: members.iter().flat_map(|at| &impacts[*at].titles).cloned().collect(),
+        environments: all.environments(&apps).into_iter().map(str::to_owned).collect(),
+        apps,
+        findings: members,
+    }
+}
+
+/// How much a finding weighs, in points: how bad and how sure it is, whether anything leads there, what
+/// breaks, and in how many Applications.
+fn points(finding: &Finding, impact: &Impact, apps: usize) -> i64 {
+    const MOST_FOR_APPLICATIONS: i64 = 8;
+    let severity = match finding.diagnostic.severity {
+        Severity::Error => 100,
+        Severity::Warning => 60,
+        Severity::Info => 0,
+    };
+    let reach = match impact.reach {
+        Reach::Application => 0,
+        Reach::Tools => -8,
+        Reach::ByHand => -12,
+        Reach::Nothing => -50,
+    };
+    let certainty = if finding.confidence == Confidence::Certain { 0 } else { -12 };
+    let effect = match impact.effect {
+        Effect::CannotRender | Effect::Removes => 8,
+        Effect::CannotApply | Effect::NeverEnds | Effect::CannotStart => 6,
+        Effect::Unreachable => 5,
+        Effect::Tools => 3,
+        Effect::Fights => 0,
+        Effect::NotAsMeant => -10,
+    };
+    let apps = 2 * i64::from((apps as u64 + 1).ilog2());
+    severity + reach + certainty + effect + apps.min(MOST_FOR_APPLICATIONS)
+}
+
+/// Sorts causes by what they weigh. What a rule finds again and again is lived with: each further cause of
+/// one rule weighs less, so that the first entries are of several kinds.
+fn by_weight(groups: Vec<CauseGroup>, findings: &[Finding]) -> Vec<CauseGroup> {
+    const LESS_EACH_TIME: i64 = 5;
+    const LEAST: i64 = 30;
+    let weigh = |group: &CauseGroup| {
+        let finding = &findings[group.findings[0]];
+        let impact = Impact {
+            effect: group.effect,
+            reach: group.reach,
+            apps: BTreeSet::new(),
+            titles: BTreeSet::new(),
+        };
+        points(finding, &impact, group.titles.len())
+    };
+    let mut weighed: Vec<(i64, CauseGroup)> =
+        groups.into_iter().map(|group| (weigh(&group), group)).collect();
+    weighed.sort_by_key(|(weight, group)| (Reverse(*weight), group.findings[0]));
+    let mut times: HashMap<&str, i64> = HashMap::new();
+    for (weight, group) in &mut weighed {
+        let rule = findings[group.findings[0]].diagnostic.rule.as_str();
+        let before = times.entry(rule).or_default();
+        *weight -= (*before * LESS_EACH_TIME).min(LEAST);
+        *before += 1;
+    }
+    weighed.sort_by_key(|(weight, group)| (Reverse(*weight), group.findings[0]));
+    weighed.into_iter().map(|(_, group)| group).collect()
+}
+
+/// The findings that have one cause: of one rule, and of one line or of the same words but for the names of
+/// the object and of the Application.
+fn same_cause(findings: &[Finding]) -> Vec<Vec<usize>> {
+    let mut group_of: Vec<usize> = (0..findings.len()).collect();
+    let mut first: HashMap<(&str, Severity, String), usize> = HashMap::new();
+    for (at, finding) in findings.iter().enumerate() {
+        let diagnostic = &finding.diagnostic;
+        let place = diagnostic.primary.as_ref().map(|label| line_of(&label.span));
+        for key in place.into_iter().chain([without_names(finding)]) {
+            let known = *first.entry((&diagnostic.rule, diagnostic.severity, key)).or_insert(at);
+            let (own, other) = (root(&group_of, at), root(&group_of, known));
+            group_of[own.max(other)] = own.min(other);
+        }
+    }
+    let mut members: HashMap<usize, Vec<usize>> = HashMap::new();
+    for at in 0..findings.len() {
+        members.entry(root(&group_of, at)).or_default().push(at);
+    }
+    let mut all: Vec<Vec<usize>> = members.into_values().collect();
+    all.sort();
+    all
+}
+
+fn root(group_of: &[usize], mut at: usize) -> usize {
+    while group_of[at] != at {
+        at = group_of[at];
+    }
+    at
+}
+
+fn line_of(span: &Span) -> String {
+    format!("{}:{}", span.file, span.start.line)
+}
+
+/// The message without the names of what it is about.
+fn without_names(finding: &Finding) -> String {
+    let object = finding.object.as_deref().unwrap_or_default();
+    let title = object.split(" in ").next().unwrap_or_default();
+    let name = title.split_once('/').map_or(title, |(_, name)| name);
+    let app = finding.app.as_deref().unwrap_or_default();
+    let mut names = [object, title, name, app];
+    names.sort_by_key(|name| Reverse(name.len()));
+    let mut text = finding.diagnostic.message.clone();
+    for name in names.into_iter().filter(|name| !name.is_empty()) {
+        text = without_word(&text, name);
+    }
+    text
+}
+
+/// A text without a word, where it stands alone.
+fn without_word(text: &str, word: &str) -> String {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find(word) {
+        let (before, after) = (&rest[..at], &rest[at + word.len()..]);
+        out.push_str(before);
+        let is_alone = !out.ends_with(is_part) && !after.starts_with(is_part);
+        out.push_str(if is_alone { "\u{b7}" } else { word });
+        rest = after;
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use tiphys_diag::Diagnostic;
+
+    use super::*;
+
+    fn finding(rule: &str, message: &str, object: &str, line: u32) -> Finding {
+        let diagnostic = Diagnostic::error(rule, message).at(Span::point("a.yaml", line, 1), "");
+        Finding::new("C2", diagnostic).object(object)
+    }
+
+    #[test]
+    fn one_line_and_one_sentence_are_one_cause() {
+        let all = [
+            finding("C2-invalid", "Service/web in shop has no port", "Service/web in shop", 1),
+            finding("C2-invalid", "Service/api in shop has no port", "Service/api in shop", 2),
+            finding("C2-invalid", "Service/api in shop has no name", "Service/api in shop", 3),
+            finding("C2-invalid", "Service/db in shop has no selector", "Service/db in shop", 3),
+            finding("C2-removed-api", "Service/web in shop has no port", "Service/web in shop", 1),
+        ];
+        assert_eq!(same_cause(&all), [vec![0, 1], vec![2, 3], vec![4]]);
+    }
+
+    #[test]
+    fn words_are_left_out_where_they_stand_alone() {
+        assert_eq!(without_word("web of web-2 (web)", "web"), "\u{b7} of web-2 (\u{b7})");
+    }
+
+    #[test]
+    fn what_a_rule_finds_often_does_not_stand_before_all_else() {
+        let survey =
+            Survey::read(&tiphys_graph::Input::alone(std::sync::Arc::new(tiphys_vfs::MemTree::default())));
+        let mut all: Vec<Finding> = (0..5)
+            .map(|at| finding("C2-invalid", &format!("field {at} is wrong"), "Service/web", at))
+            .collect();
+        all.push(finding("C2-removed-api", "it is gone", "Service/web", 9));
+        let order = ordered(&survey, all);
+        let rules: Vec<&str> = order.iter().map(|it| it.diagnostic.rule.as_str()).collect();
+        assert_eq!(rules[..2], ["C2-invalid", "C2-removed-api"]);
+    }
+}

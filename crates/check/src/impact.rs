@@ -1,0 +1,297 @@
+//! What a finding does, and to whom: what goes wrong, in which Applications, and whether anything leads
+//! there. The order of the findings and the verdict rest on it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde::Serialize;
+use tiphys_graph::{App, AppId, Owner, Survey, Unit, UnitKind};
+use tiphys_vfs::is_below;
+
+use crate::Finding;
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effect {
+    /// The manifests cannot be produced.
+    CannotRender,
+    /// The API server, a webhook or a project refuses them.
+    CannotApply,
+    /// An operation or a deletion never ends.
+    NeverEnds,
+    /// What runs is taken away.
+    Removes,
+    /// Pods do not start.
+    CannotStart,
+    /// What runs cannot be reached, or cannot reach what it needs.
+    Unreachable,
+    /// Two write one thing in turn.
+    Fights,
+    /// A pipeline, playbook or build around the cluster fails.
+    Tools,
+    /// It works, but not as it is meant.
+    NotAsMeant,
+}
+
+/// Rules whose findings leave things working, though not as somebody meant them.
+const NOT_AS_MEANT: [&str; 22] = [
+    "A2-eviction-blocked",
+    "B5-defaulted-items",
+    "B5-dropped-section",
+    "B5-ignores-nothing",
+    "C2-binding-no-effect",
+    "C2-exported",
+    "C2-option-value",
+    "C2-rbac-no-effect",
+    "C2-unknown-option",
+    "D2-duplicate-key",
+    "D2-lost-context",
+    "D2-misplaced-values",
+    "D2-misspelt-values",
+    "D2-no-effect",
+    "D2-unread-values",
+    "D3-incomplete-registration",
+    "D3-left-out",
+    "E4-foreign-image",
+    "E7-config-without-rollout",
+    "G3-orphaned-cloud-resources",
+    "G5-drifting-ids",
+    "G7-order-drift",
+];
+/// Rules of the family of rendering whose findings are about what is rendered.
+const REFUSED: [&str; 2] = ["D2-duplicate-name", "D2-project-forbids"];
+
+/// Rules about what Argo CD fails on, or fights over, where Tiphys goes on: see `docs/differences.md`.
+const OF_ARGO_CD: [&str; 10] = [
+    "A1-self-wait",
+    "B3-two-owners",
+    "B5-defaulted-items",
+    "C1-chart-with-large-crd",
+    "C1-last-applied-too-long",
+    "C2-exported",
+    "C3-webhook-before-backend",
+    "C5-cr-before-chart",
+    "C5-cr-before-crd",
+    "C5-cr-before-operator",
+];
+
+/// Whether what a finding tells of holds for Argo CD, and not for Tiphys.
+pub fn is_of_argo_cd_alone(finding: &Finding) -> bool {
+    OF_ARGO_CD.contains(&finding.diagnostic.rule.as_str())
+}
+
+impl Effect {
+    /// All, in the order in which they are told.
+    pub const ALL: [Self; 9] = [
+        Self::CannotRender,
+        Self::CannotApply,
+        Self::NeverEnds,
+        Self::Removes,
+        Self::CannotStart,
+        Self::Unreachable,
+        Self::Fights,
+        Self::Tools,
+        Self::NotAsMeant,
+    ];
+
+    /// That of a finding.
+    pub fn of_finding(finding: &Finding) -> Self {
+        let rule = finding.diagnostic.rule.as_str();
+        if NOT_AS_MEANT.contains(&rule) {
+            return Self::NotAsMeant;
+        }
+        if REFUSED.contains(&rule) {
+            return Self::CannotApply;
+        }
+        match finding.incident.as_bytes() {
+            [b'A', ..] => Self::NeverEnds,
+            [b'B', ..] => Self::Fights,
+            [b'C', ..] => Self::CannotApply,
+            [b'D', ..] => Self::CannotRender,
+            [b'E', b'1', ..] => Self::Removes,
+            [b'E', ..] => Self::CannotStart,
+            [b'F', ..] => Self::Unreachable,
+            _ => Self::Tools,
+        }
+    }
+
+    /// In the words of a verdict.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::CannotRender => "cannot render",
+            Self::CannotApply => "cannot be applied",
+            Self::NeverEnds => "never ends",
+            Self::Removes => "is taken away",
+            Self::CannotStart => "cannot start",
+            Self::Unreachable => "is unreachable",
+            Self::Fights => "has two owners",
+            Self::Tools => "fails around it",
+            Self::NotAsMeant => "not as meant",
+        }
+    }
+}
+
+/// What leads to the place of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reach {
+    /// A chart or kustomization that no Application reaches.
+    Nothing,
+    /// A manifest that no Application renders: somebody may apply it by hand.
+    ByHand,
+    /// A pipeline, playbook or build.
+    Tools,
+    /// An Application.
+    Application,
+}
+
+/// What one finding does, and to whom.
+#[derive(Clone, Debug)]
+pub struct Impact {
+    /// What goes wrong.
+    pub effect: Effect,
+    /// What leads there.
+    pub reach: Reach,
+    /// The Applications that it hits.
+    pub apps: BTreeSet<AppId>,
+    /// The same with their environments, as people are told: `payments (dev)`.
+    pub titles: BTreeSet<String>,
+}
+
+/// Finds out what findings do in one repository.
+pub struct Impacts<'a> {
+    survey: &'a Survey,
+    by_name: HashMap<&'a str, Vec<&'a App>>,
+    by_file: HashMap<&'a str, Vec<&'a App>>,
+    /// The Applications right below each.
+    below: BTreeMap<AppId, Vec<AppId>>,
+}
+
+impl<'a> Impacts<'a> {
+    /// Knows who reads which file.
+    pub fn new(survey: &'a Survey) -> Self {
+        let mut impacts =
+            Self { survey, by_name: HashMap::new(), by_file: HashMap::new(), below: BTreeMap::new() };
+        for app in &survey.apps {
+            impacts.by_name.entry(app.name()).or_default().push(app);
+            for file in app.read.iter() {
+                impacts.by_file.entry(file).or_default().push(app);
+            }
+            if let Some(above) = app.above {
+                impacts.below.entry(above).or_default().push(app.id);
+            }
+        }
+        impacts
+    }
+
+    /// What a finding does.
+    pub fn of_finding(&self, finding: &Finding) -> Impact {
+        let effect = Effect::of_finding(finding);
+        let apps = self.apps(finding, effect);
+        let titles = apps.iter().map(|id| self.title(self.survey.app(*id))).collect();
+        let (reach, titles) = match (apps.is_empty(), &finding.app) {
+            (false, _) => (Reach::Application, titles),
+            // It is of Flux, or of another state of the repository.
+            (true, Some(name)) => (Reach::Application, BTreeSet::from([name.clone()])),
+            (true, None) => (self.reach(finding), titles),
+        };
+        Impact { effect, reach, apps, titles }
+    }
+
+    /// The Applications that a finding hits: those that it names, others that render from its file, and what
+    /// one that cannot be rendered or never ends brings in turn.
+    fn apps(&self, finding: &Finding, effect: Effect) -> BTreeSet<AppId> {
+        let file = finding.diagnostic.primary.as_ref().map(|label| label.span.file.as_ref());
+        let readers = file.and_then(|file| self.by_file.get(file)).map(Vec::as_slice).unwrap_or_default();
+        let Some(name) = &finding.app else { return readers.iter().map(|app| app.id).collect() };
+        let named = self.by_name.get(name.as_str()).map(Vec::as_slice).unwrap_or_default();
+        // Of Applications of one name in several environments, those that render from the file.
+        let of_file: Vec<&&App> = named.iter().filter(|app| self.is_of_file(app, file)).collect();
+        let named: Vec<&&App> = if of_file.is_empty() { named.iter().collect() } else { of_file };
+        let mut apps: BTreeSet<AppId> = named.iter().map(|app| app.id).collect();
+        let above: BTreeSet<AppId> = named.iter().flat_map(|app| self.ancestors(app)).collect();
+        apps.extend(readers.iter().map(|app| app.id).filter(|id| !above.contains(id)));
+        if matches!(effect, Effect::CannotRender | Effect::NeverEnds) {
+            let mut open: Vec<AppId> = named.iter().map(|app| app.id).collect();
+            while let Some(id) = open.pop() {
+                let below = self.below.get(&id).map(Vec::as_slice).unwrap_or_default();
+                open.extend(below.iter().filter(|id| apps.insert(**id)));
+            }
+        }
+        apps
+    }
+
+    fn is_of_file(&self, app: &App, file: Option<&str>) -> bool {
+        file.is_some_and(|file| app.read.contains(file) || app.declared.location.file.as_ref() == file)
+    }
+
+    fn ancestors(&self, app: &App) -> Vec<AppId> {
+        let above = |id: &AppId| self.survey.app(*id).above;
+        std::iter::successors(app.above, above).take(self.survey.apps.len()).collect()
+    }
+
+    /// What leads to a finding that is about no Application.
+    fn reach(&self, finding: &Finding) -> Reach {
+        let Some(label) = &finding.diagnostic.primary else { return Reach::Application };
+        let file = label.span.file.as_ref();
+        if is_unreached(self.survey, file) {
+            return Reach::Nothing;
+        }
+        let survey = self.survey;
+        let of_flux = survey.flux.iter().flat_map(|flux| &flux.apps);
+        let roots = survey.roots.iter().map(|root| &root.declared);
+        let declared = roots.chain(survey.sets.iter().map(|set| &set.declared));
+        if of_flux.into_iter().any(|app| app.read.contains(file))
+            || declared.into_iter().any(|it| it.location.file.as_ref() == file)
+        {
+            return Reach::Application;
+        }
+        let is_around = finding.incident.starts_with('G') || finding.incident == "E5";
+        if is_around { Reach::Tools } else { Reach::ByHand }
+    }
+
+    /// An Application with its environment, where there are several: `payments (dev)`.
+    pub fn title(&self, app: &App) -> String {
+        let environment = &self.survey.environments[app.environment.0].name;
+        match environment.is_empty() || self.survey.environments.len() == 1 {
+            true => app.name().to_owned(),
+            false => format!("{} ({})", app.name(), tiphys_vfs::base_name(environment)),
+        }
+    }
+
+    /// The environments of Applications, by name.
+    pub fn environments(&self, apps: &BTreeSet<AppId>) -> BTreeSet<&'a str> {
+        let names = apps.iter().map(|id| &self.survey.environments[self.survey.app(*id).environment.0].name);
+        names.map(String::as_str).filter(|name| !name.is_empty()).collect()
+    }
+}
+
+/// Whether a file lies in a chart or kustomization that no Application reaches.
+fn is_unreached(survey: &Survey, file: &str) -> bool {
+    let holds =
+        |unit: &Unit| unit.kind != UnitKind::Manifest && (unit.path.is_empty() || is_below(file, &unit.path));
+    let clusters = std::iter::once(survey).chain(survey.flux.as_deref());
+    survey.units.iter().any(holds)
+        && !clusters.flat_map(|survey| &survey.apps).any(|app| app.read.contains(file))
+}
+
+/// Whether Applications render most of a repository, so that what none reaches is not what it is about.
+pub fn is_run_by_applications(survey: &Survey) -> bool {
+    let (of_apps, of_units): (Vec<_>, Vec<_>) =
+        survey.objects.iter().partition(|object| matches!(object.owner, Owner::App(_)));
+    let of_flux = survey.flux.as_ref().map_or(0, |flux| flux.objects.len());
+    of_apps.len() + of_flux > of_units.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules;
+
+    #[test]
+    fn rules_that_are_named_exist() {
+        for id in NOT_AS_MEANT.iter().chain(&REFUSED).chain(&OF_ARGO_CD) {
+            assert!(rules::by_id(id).is_some(), "{id}");
+        }
+    }
+}
