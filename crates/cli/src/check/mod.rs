@@ -6,7 +6,13 @@ mod progress;
 mod survey;
 mod watch;
 
-use std::{collections::HashSet, fs, io::IsTerminal as _, path::Path, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashSet},
+    fs,
+    io::IsTerminal as _,
+    path::Path,
+    sync::Arc,
+};
 
 use anyhow::Context as _;
 use tiphys_check::{
@@ -97,6 +103,7 @@ impl<'a> Check<'a> {
         let judged = |survey: &Survey| judge(&Context::new(survey, self.base.as_ref()), &options);
         let (survey, kept) = self.reader.survey(self.reader.tree().clone(), kept);
         let survey = with_environment(survey)?;
+        known_application(&survey, self.args.app.as_deref())?;
         let mut checked = judged(&survey);
         let sources = survey.files.source_map();
         let again = |tree: Arc<dyn FileTree>, changed: &[String]| {
@@ -187,6 +194,24 @@ impl<'a> Check<'a> {
         }
         Ok(!texts.is_empty())
     }
+}
+
+/// Refuses the name of an Application that is not there: nothing would be found about it.
+fn known_application(survey: &Survey, name: Option<&str>) -> Result<(), WrongUse> {
+    const NAMED: usize = 10;
+    let Some(name) = name else { return Ok(()) };
+    let all =
+        || survey.apps.iter().chain(survey.flux.iter().flat_map(|flux| &flux.apps)).map(|app| app.name());
+    if all().any(|it| it == name) {
+        return Ok(());
+    }
+    let known: BTreeSet<&str> = all().collect();
+    let first = known.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    let more = if known.len() > NAMED { format!(" and {} more", known.len() - NAMED) } else { String::new() };
+    Err(WrongUse(match known.is_empty() {
+        true => format!("there is no Application {name:?}; the repository has none"),
+        false => format!("there is no Application {name:?}; there are {first}{more}"),
+    }))
 }
 
 /// Whether a folder holds nothing that any rule looks at.

@@ -73,6 +73,37 @@ fn comments_configuration_and_baseline_leave_findings_out() {
 }
 
 #[test]
+fn the_verdict_can_be_had_in_several_ways() {
+    let repo = shared();
+    let (_, text) = check(&repo, &["--rule", "B3", "--brief"]);
+    assert!(text.contains("error B3-two-owners shared/a.yaml:"), "{text}");
+    assert!(!text.contains("= mechanism"), "{text}");
+    let (_, text) = check(&repo, &["--rule", "B3", "--applications"]);
+    assert!(text.contains("APPLICATION") && text.contains("one"), "{text}");
+    let (code, text) = check(&repo, &["--rule", "B3", "--app", "three"]);
+    assert_eq!(code, 2, "{text}");
+    assert!(text.contains("there is no Application \"three\"; there are one, two"), "{text}");
+    let (_, text) = check(&repo, &["--rule", "B3"]);
+    assert!(text.contains("Tiphys goes on at 1 cause of it (B3-two-owners)"), "{text}");
+    let (_, text) = check(&repo, &["--rule", "B3", "--argo-cd"]);
+    assert!(!text.contains("Tiphys goes on"), "{text}");
+    let (_, text) = check(&repo, &["--rule", "B3", "--output", "html"]);
+    assert!(text.starts_with("<!doctype html>") && text.contains("default-src 'none'"), "{text}");
+}
+
+#[test]
+fn entries_of_a_baseline_that_nothing_needs_are_named() {
+    let repo = shared();
+    check(&repo, &["--rule", "B3", "--baseline", "known.json", "--write-baseline"]);
+    let known = fs::read_to_string(repo.path("../known.json")).unwrap();
+    assert!(known.contains("\"rule\": \"B3-two-owners\"") && known.contains("shared/a.yaml"), "{known}");
+    fs::remove_file(repo.path("apps/two.yaml")).unwrap();
+    let (code, text) = check(&repo, &["--rule", "B3", "--baseline", "known.json"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("no longer needed in the baseline: B3-two-owners shared/a.yaml: "), "{text}");
+}
+
+#[test]
 fn a_change_is_shown_alone() {
     let repo = shared();
     repo.git_init();
