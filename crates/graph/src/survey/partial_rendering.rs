@@ -237,14 +237,13 @@ mod tests {
 
     #[test]
     fn the_template_at_fault_is_named() {
-        for (text, expected) in [
-            ("web/templates/a/b.yaml:3:4\n  executing", Some("templates/a/b.yaml")),
-            ("execution error at (web/templates/c.yaml:1:2): no", Some("templates/c.yaml")),
-            ("YAML parse error on web/templates/d.yaml: error", Some("templates/d.yaml")),
-            ("value file x: cannot read", None),
-        ] {
-            assert_eq!(template_of(text).as_deref(), expected, "{text}");
-        }
+        let failed = |name: &str, is_syntax| {
+            let subject = Subject::Template { name: name.to_owned(), line: 3, is_syntax };
+            failing_template(&RenderError::new("no").about(subject))
+        };
+        assert_eq!(failed("web/templates/a/b.yaml", false).as_deref(), Some("templates/a/b.yaml"));
+        assert_eq!(failed("web/templates/a/b.yaml", true), None);
+        assert_eq!(failing_template(&RenderError::new("value file x: cannot read")), None);
     }
 
     #[test]
