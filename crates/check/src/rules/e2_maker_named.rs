@@ -23,9 +23,11 @@
 //! ## When to suppress
 //! Where the chart, or somebody by hand, makes a Secret of the ExternalSecret's name.
 
+use std::collections::HashMap;
+
 use tiphys_diag::Severity;
 use tiphys_graph::{Object, Owner};
-use tiphys_value::{FieldPath, ObjectExt, Value};
+use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
 
 use crate::{
     Context, Report, Rule,
@@ -61,23 +63,27 @@ struct Maker<'a> {
 fn check(context: &Context<'_>, report: &mut Report) {
     let survey = context.survey;
     let of_units = || survey.objects.iter().filter(|it| matches!(it.owner, Owner::Unit(_)));
-    let makers: Vec<Maker<'_>> =
-        of_units().filter(|it| it.key.kind == "ExternalSecret").filter_map(maker).collect();
+    let mut makers: HashMap<&str, Vec<Maker<'_>>> = HashMap::new();
+    for maker in of_units().filter(|it| it.key.kind == "ExternalSecret").filter_map(maker) {
+        makers.entry(folder(maker.object)).or_default().push(maker);
+    }
     if makers.is_empty() {
         return;
     }
+    let made = MadeNames::from_objects(&survey.objects);
     let mut once = Once::default();
     for object in of_units() {
-        if unrendered_files::is_from_unused_chart(survey, object)
-            || unrendered_files::may_be_a_patch(survey, object)
-        {
-            continue;
-        }
+        let Some(beside) = makers.get(folder(object)) else { continue };
         for (name, path) in names(object) {
-            if placeholders::is_in(name) || is_made(context, object, name) {
+            if placeholders::is_in(name) || made.has(name, object) {
                 continue;
             }
-            let Some(maker) = makers.iter().find(|it| is_meant(it, object, name)) else { continue };
+            let Some(maker) = beside.iter().find(|it| is_meant(it, name)) else { continue };
+            if unrendered_files::is_from_unused_chart(survey, object)
+                || unrendered_files::may_be_a_patch(survey, object)
+            {
+                break;
+            }
             let what = format!("{} names Secret/{name}, which nothing makes", object.title());
             let diagnostic = RULE
                 .diagnostic(what.clone())
@@ -93,6 +99,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
+/// The folder that an object's file lies in.
+fn folder(object: &Object) -> &str {
+    tiphys_vfs::parent(&object.rendered.location.file).unwrap_or_default()
+}
+
 fn maker(object: &Object) -> Option<Maker<'_>> {
     let target = object.value().str_at(&["spec", "target", "name"]).filter(|it| !it.is_empty());
     let target = target.unwrap_or(&object.key.name);
@@ -100,9 +111,7 @@ fn maker(object: &Object) -> Option<Maker<'_>> {
 }
 
 /// Whether a name is that of the ExternalSecret, or that of its Secret with or without the usual ending.
-fn is_meant(maker: &Maker<'_>, by: &Object, name: &str) -> bool {
-    let folder =
-        |of: &Object| of.rendered.location.file.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+fn is_meant(maker: &Maker<'_>, name: &str) -> bool {
     let has_ending = |long: &str, short: &str| {
         long.strip_suffix(short).is_none() && matches!(long.strip_prefix(short), Some("-secret" | "-secrets"))
     };
@@ -113,7 +122,7 @@ fn is_meant(maker: &Maker<'_>, by: &Object, name: &str) -> bool {
     let is_slip = name.len() >= SHORTEST
         && letters(name) != letters(maker.target)
         && nearest_name::nearest(name, std::iter::once(maker.target)).is_some();
-    (is_named || is_slip) && name != maker.target && folder(maker.object) == folder(by)
+    (is_named || is_slip) && name != maker.target
 }
 
 /// The Secrets that a pod, or the values of a release of Flux, cannot do without.
@@ -164,13 +173,47 @@ fn gather<'a>(value: &'a Value, path: &FieldPath, found: &mut Vec<(&'a str, Fiel
     }
 }
 
-/// Whether anything in the repository makes a Secret of the name, or may: what is called so, whatever it is,
-/// but for an ExternalSecret that has another target, and what controllers make Secrets from, such as a
-/// Service of OpenShift with the name of its certificate.
-fn is_made(context: &Context<'_>, by: &Object, name: &str) -> bool {
-    context.survey.objects.iter().filter(|it| it.key != by.key).any(|it| match it.key.kind.as_str() {
-        "ExternalSecret" => maker(it).is_none_or(|it| it.target == name),
-        "Certificate" => it.value().str_at(&["spec", "secretName"]) == Some(name),
+/// The names of Secrets that something in the repository makes, or may make. They are gathered once: a
+/// repository has thousands of objects, and each may ask.
+struct MadeNames<'a> {
+    names: HashMap<&'a str, Namers<'a>>,
+    /// Whether a target has still to be filled in, so that any name may be made.
+    is_open: bool,
+}
+
+/// Who gives a Secret its name: the first, and whether an object with another key does so, too.
+struct Namers<'a> {
+    first: &'a ResourceKey,
+    has_others: bool,
+}
+
+impl<'a> MadeNames<'a> {
+    /// What is called so, whatever it is, but for an ExternalSecret that has another target; and what
+    /// controllers make Secrets from, such as a Service of OpenShift with the name of its certificate.
+    fn from_objects(objects: &'a [Object]) -> Self {
+        let mut names: HashMap<&'a str, Namers<'a>> = HashMap::new();
+        for object in objects {
+            for name in secrets_made_by(object) {
+                let namers = names.entry(name).or_insert(Namers { first: &object.key, has_others: false });
+                namers.has_others |= *namers.first != object.key;
+            }
+        }
+        let is_open = objects.iter().any(|it| it.key.kind == "ExternalSecret" && maker(it).is_none());
+        Self { names, is_open }
+    }
+
+    /// Whether anything but the object itself, and its copies in other environments, makes the name.
+    fn has(&self, name: &str, by: &Object) -> bool {
+        let is_by_another = |namers: &Namers<'_>| namers.has_others || *namers.first != by.key;
+        self.is_open || self.names.get(name).is_some_and(is_by_another)
+    }
+}
+
+/// The names of Secrets that an object may be the cause of.
+fn secrets_made_by(object: &Object) -> Vec<&str> {
+    match object.key.kind.as_str() {
+        "ExternalSecret" => maker(object).map(|it| it.target).into_iter().collect(),
+        "Certificate" => object.value().str_at(&["spec", "secretName"]).into_iter().collect(),
         "Secret"
         | "SealedSecret"
         | "SopsSecret"
@@ -180,9 +223,9 @@ fn is_made(context: &Context<'_>, by: &Object, name: &str) -> bool {
         | "InfisicalSecret"
         | "ClusterExternalSecret"
         | "BitwardenSecret"
-        | "DopplerSecret" => it.key.name == name,
+        | "DopplerSecret" => vec![&object.key.name],
         // A release only asks for it.
-        "HelmRelease" => false,
-        _ => cluster::may_make(it, name),
-    })
+        "HelmRelease" => Vec::new(),
+        _ => cluster::names_from(object).into_iter().collect(),
+    }
 }

@@ -288,14 +288,14 @@ fn declared(app: &App) -> (&str, &str) {
     (app.declared.location.file.as_ref(), app.name())
 }
 
-/// Whether an object may be why there is one of this name: a controller makes others from it, and it holds
-/// the name.
-pub fn may_make(object: &Object, name: &str) -> bool {
+/// The names of the objects that an object may be the cause of: a controller makes others from it, and it
+/// holds their names.
+pub fn names_from(object: &Object) -> BTreeSet<&str> {
     let mut texts = BTreeSet::new();
-    makes_objects(object) && {
+    if makes_objects(object) {
         gather(object.value(), &mut texts, 0);
-        texts.contains(name)
     }
+    texts
 }
 
 /// Whether other objects are made from an object by a controller.
