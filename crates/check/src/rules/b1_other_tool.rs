@@ -64,6 +64,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let components = components(context, app);
         for (writer, severity) in &writers {
             let component = writer.component().filter(|it| components.contains(it.name));
+            if is_of_another_environment(app, &writer.span.file) {
+                continue;
+            }
             let object = writer.objects().iter().find_map(|key| {
                 context.survey.objects_of(app.id).find(|object| is_same(&object.key, key, writer))
             });
@@ -137,6 +140,41 @@ fn weight(context: &Context<'_>, writer: &Writer) -> Option<Severity> {
         && writer.component().is_none_or(|component| component.name != "argo-cd")
         && !file.split('/').any(|step| TRIALS.contains(&step));
     counts.then_some(severity)
+}
+
+/// Whether a file is for another environment than an Application: both say which, and it is not the same; or
+/// the file is for trying things out, and the Application does not say that it is, too.
+fn is_of_another_environment(app: &App, file: &str) -> bool {
+    let of_file = environments_in(file);
+    if of_file.is_empty() {
+        return false;
+    }
+    let spec = &app.application.spec;
+    let destination = &spec.destination;
+    let sources = spec.effective_sources();
+    let texts = [app.name(), &app.declared.location.file, &destination.namespace, &destination.name];
+    let paths = sources.iter().flat_map(|it| {
+        let values = it.helm.iter().flat_map(|helm| helm.value_files.iter().map(String::as_str));
+        std::iter::once(it.path.as_str()).chain(values)
+    });
+    let of_app: BTreeSet<&str> = texts.into_iter().chain(paths).flat_map(environments_in).collect();
+    let is_for_trials = of_file.iter().all(|it| matches!(*it, "dev" | "local"));
+    of_file.is_disjoint(&of_app) && (is_for_trials || !of_app.is_empty())
+}
+
+/// The environments that a path or name speaks of, each by one word.
+fn environments_in(text: &str) -> BTreeSet<&'static str> {
+    let words = text.split(['/', '.', '-', '_']);
+    words
+        .filter_map(|word| match word {
+            "dev" | "develop" | "development" => Some("dev"),
+            "local" | "localhost" | "kind" | "k3d" | "minikube" => Some("local"),
+            "qa" | "test" | "testing" | "uat" => Some("test"),
+            "stage" | "staging" | "stg" => Some("staging"),
+            "prod" | "production" | "prd" | "live" => Some("prod"),
+            _ => None,
+        })
+        .collect()
 }
 
 /// Whether a pipeline is given the credentials of a cluster.

@@ -33,6 +33,7 @@ use tiphys_gocompat::time::Duration;
 use tiphys_graph::{App, AppId, Declaration, Object, Owner, Survey};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
+use super::d2_cannot_render;
 use crate::{Context, Report, Rule};
 
 /// See the module.
@@ -213,6 +214,9 @@ fn add(
         return;
     }
     let diagnostic = diagnostic.help("or, if one of the two is not applied any more, remove its file");
-    let diagnostic = Diagnostic { severity: Severity::Warning, ..diagnostic };
+    // Of two that other Applications lead past, one is most often not applied.
+    let is_aside = [one, other].iter().any(|app| d2_cannot_render::is_set_aside(context, app));
+    let severity = if is_aside { Severity::Info } else { Severity::Warning };
+    let diagnostic = Diagnostic { severity, ..diagnostic };
     report.add(RULE.finding(context, object, diagnostic).likely());
 }

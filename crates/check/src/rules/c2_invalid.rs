@@ -26,7 +26,9 @@
 use tiphys_diag::Severity;
 use tiphys_graph::{Declaration, Object, Owner, Survey, parallel};
 use tiphys_model::names as names_of;
-use tiphys_schema::{Catalog, DecodeError, ErrorKind, FieldError, FieldRule, Path, TypeRef, names};
+use tiphys_schema::{
+    Catalog, DecodeError, ErrorKind, FieldError, FieldRule, Path, Quantity, TypeRef, names,
+};
 use tiphys_value::{FieldPath, GroupVersionKind, ObjectExt, RenderedObject, Segment, Value, json};
 
 use crate::{
@@ -500,13 +502,45 @@ fn undecodable(object: &Object, gvk: &GroupVersionKind, error: DecodeError) -> A
     let names = cause.type_mismatch().map(|it| it.names.as_slice()).unwrap_or_default();
     ApiRefusal {
         message,
-        field: through_lists(object.value(), names, Wanted::by(&cause)),
+        field: match &cause {
+            // The API server does not say which one it is.
+            RefusalCause::Undecodable(DecodeError::Quantity(_)) => {
+                wrong_quantity(object.value(), &FieldPath::default(), 0).unwrap_or_default()
+            }
+            cause => through_lists(object.value(), names, Wanted::by(cause)),
+        },
         cause,
         severity: Severity::Error,
         help: None,
         respelling: None,
         is_doubtful: false,
         is_of_all: false,
+    }
+}
+
+/// The first amount of a resource that is no quantity.
+fn wrong_quantity(value: &Value, path: &FieldPath, depth: usize) -> Option<FieldPath> {
+    const MAX_DEPTH: usize = 32;
+    const OF_AMOUNTS: [&str; 7] = ["limits", "requests", "capacity", "hard", "overhead", "min", "max"];
+    if depth > MAX_DEPTH {
+        return None;
+    }
+    let is_wrong = |amount: &Value| amount.as_str().is_some_and(|it| it.trim().parse::<Quantity>().is_err());
+    match value {
+        Value::Object(fields) => fields.iter().find_map(|(key, inner)| {
+            let path = path.key(key);
+            let amounts = inner.as_object().filter(|_| OF_AMOUNTS.contains(&key.as_str()));
+            let own = amounts.and_then(|amounts| amounts.iter().find(|(_, amount)| is_wrong(amount)));
+            match own {
+                Some((name, _)) => Some(path.key(name)),
+                None => wrong_quantity(inner, &path, depth + 1),
+            }
+        }),
+        Value::Array(items) => {
+            let mut items = items.iter().enumerate();
+            items.find_map(|(at, item)| wrong_quantity(item, &path.index(at), depth + 1))
+        }
+        _ => None,
     }
 }
 

@@ -185,7 +185,13 @@ fn early(context: &Context<'_>, provider: &Provider<'_>, object: &Object, app: &
     let declaration = context.survey.object(provider.declared?);
     let skips = sync_options::is_on(context.survey, object, "SkipDryRunOnMissingResource");
     let is_beside = |meeting: &Meeting| meeting.first == object.id;
-    match context.analyses().order.relation(object, declaration) {
+    let relation = context.analyses().order.relation(object, declaration);
+    if let Relation::Before(meeting) | Relation::Same(meeting) = relation
+        && !is_near(context, &meeting, app, declaration)
+    {
+        return None;
+    }
+    match relation {
         Relation::Before(meeting) if is_beside(&meeting) => Some(Early::Beside(meeting)),
         Relation::Same(meeting) | Relation::After(meeting) if is_beside(&meeting) => {
             (!skips).then_some(Early::Beside(meeting))
@@ -194,6 +200,17 @@ fn early(context: &Context<'_>, provider: &Provider<'_>, object: &Object, app: &
         Relation::Same(meeting) => (!skips && retries(app) == 0).then_some(Early::Unordered(meeting)),
         Relation::After(_) | Relation::None => None,
     }
+}
+
+/// Whether the order of the two is that of their own declarations, one operation's, and holds when they are
+/// synced. What comes further down takes more syncs than one; and what is not synced by itself comes when
+/// somebody says so.
+fn is_near(context: &Context<'_>, meeting: &Meeting, app: &App, provider: &Object) -> bool {
+    let is_beside = meeting.app == app.id;
+    let is_declared_here =
+        context.analyses().order.parent(app.id).is_some_and(|(_, declared)| declared == meeting.first);
+    meeting.second == provider.id
+        && (is_beside || (is_declared_here && app.application.automated_policy().is_some()))
 }
 
 fn finding(

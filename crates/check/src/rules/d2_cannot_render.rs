@@ -74,6 +74,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             once.add(&what, finding);
         }
     }
+    let is_reach_known = unrendered_files::is_reach_known(context.survey);
     let left_to_others = kustomization_entries::left_to_others(&context.survey.files);
     for unit in context.survey.units.iter().filter(|unit| unit.kind == UnitKind::Kustomization) {
         if let Outcome::Failed(error) = &unit.outcome
@@ -86,7 +87,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let file = kustomization_entries::of_folder(&context.survey.files, &unit.path).next();
             let file = file.unwrap_or_else(|| unit.path.clone());
             let mut finding = warning(context, &file, text, error);
-            if left_to_others.iter().any(|entry| error.headline().contains(&format!("'{entry}'")))
+            if is_reach_known
+                || left_to_others.iter().any(|entry| error.headline().contains(&format!("'{entry}'")))
                 || kustomization_entries::is_moved(&context.survey.files, &file)
             {
                 finding.diagnostic.severity = Severity::Info;
@@ -431,7 +433,7 @@ fn waits_for_values(context: &Context<'_>, app: &App, error: &RenderError) -> bo
 
 /// Whether nobody may have applied an Application: it stands in a file that nothing renders, while others
 /// are rendered by Applications.
-fn is_set_aside(context: &Context<'_>, app: &App) -> bool {
+pub(super) fn is_set_aside(context: &Context<'_>, app: &App) -> bool {
     let mut apps = context.survey.apps.iter();
     matches!(app.declaration, Declaration::File | Declaration::Unit(_))
         && apps.any(|other| matches!(other.declaration, Declaration::App(_)))

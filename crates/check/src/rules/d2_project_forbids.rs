@@ -301,7 +301,8 @@ impl Judged<'_> {
             .diagnostic(&text, &["spec", list])
             .at(self.survey.start(first), format!("{} renders it", self.app.name()));
         let finding = Finding::new(RULE.incident, diagnostic).app(self.app.name()).object(first.title());
-        once.add(&format!("{} {text}", self.app.name()), finding);
+        // What the project lacks is one line, however many of its Applications need it.
+        once.add_by(format!("{} {text}", self.survey.start(self.object)), finding);
     }
 
     fn diagnostic(&self, text: &str, list: &[&str]) -> crate::Diagnostic {
@@ -316,6 +317,7 @@ impl Judged<'_> {
         let span = self.survey.app_span(self.app, &keys(field));
         let mut diagnostic = self.diagnostic(text, list).at(span, "asked for here");
         diagnostic.help.extend(help);
-        once.add(text, Finding::new(RULE.incident, diagnostic).app(self.app.name()));
+        let finding = Finding::new(RULE.incident, diagnostic).app(self.app.name());
+        once.add_by(format!("{} {text}", self.survey.start(self.object)), finding);
     }
 }

@@ -22,14 +22,14 @@
 //! Where the branch is pushed, or gets the folder, before the Application is synced.
 
 use tiphys_diag::Severity;
-use tiphys_graph::{App, Revision};
+use tiphys_graph::{App, Declaration, Revision};
 use tiphys_model::ApplicationSource;
 use tiphys_value::FieldPath;
 use tiphys_vfs::{FileTree, join};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{dedup::Once, field_paths, placeholders},
+    support::{dedup::Once, field_paths, kustomization_entries, placeholders, unrendered_files},
 };
 
 /// See the module.
@@ -50,11 +50,16 @@ struct Lack {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
-    for app in &context.survey.apps {
+    for app in context.survey.apps.iter().filter(|app| !is_completed(context, app)) {
         let spec = &app.application.spec;
         let sources = spec.effective_sources();
         for (at, source) in sources.iter().enumerate() {
             if placeholders::is_in(&source.target_revision) || placeholders::is_in(&source.path) {
+                continue;
+            }
+            // Neither a folder nor a chart: what generates it has still to say which, and with it whether
+            // the revision is one of Git or the version of a chart.
+            if source.path.is_empty() && source.reference.is_empty() {
                 continue;
             }
             let place = field_paths::source(spec, at);
@@ -71,6 +76,20 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+}
+
+/// Whether the file of an Application is not what is applied: a kustomization beside it lists it, and changes
+/// what it lists.
+fn is_completed(context: &Context<'_>, app: &App) -> bool {
+    const CHANGES: [&str; 4] = ["patch", "replacements:", "transformers:", "vars:"];
+    let files = &context.survey.files;
+    let file = app.declared.location.file.as_ref();
+    let folder = tiphys_vfs::parent(file).unwrap_or_default();
+    let changes = |text: &str| CHANGES.iter().any(|word| text.contains(word));
+    app.declaration == Declaration::File
+        && unrendered_files::is_listed_resource(context.survey, file)
+        && kustomization_entries::of_folder(files, folder)
+            .any(|it| files.text(&it).is_some_and(|text| changes(&text)))
 }
 
 /// The state of the repository that a source is read at, where that is not the one at hand.

@@ -44,7 +44,9 @@ const NO_SERVICES: [&str; 16] = [
 struct RegistrationPoint<'a> {
     /// What a service that is not there lacks.
     name: &'static str,
-    /// Whether a service is there.
+    /// Whether a service is listed there.
+    lists: Box<dyn Fn(&str) -> bool + 'a>,
+    /// Whether it may be there: what speaks of a service in any way may be what registers it.
     has: Box<dyn Fn(&str) -> bool + 'a>,
 }
 
@@ -59,12 +61,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         let mut lacking: BTreeMap<&str, Vec<(&'static str, usize)>> = BTreeMap::new();
-        for place in places(survey) {
-            let (there, absent): (Vec<&str>, Vec<&str>) =
-                services.keys().map(String::as_str).partition(|name| (place.has)(name));
-            if there.len() >= ENOUGH && absent.len() * 3 <= there.len() {
+        for place in places(survey, &folder) {
+            let names = || services.keys().map(String::as_str);
+            let there = names().filter(|name| (place.lists)(name)).count();
+            let absent: Vec<&str> = names().filter(|name| !(place.has)(name)).collect();
+            if there >= ENOUGH && absent.len() * 3 <= there {
                 for name in absent {
-                    lacking.entry(name).or_default().push((place.name, there.len()));
+                    lacking.entry(name).or_default().push((place.name, there));
                 }
             }
         }
@@ -170,7 +173,7 @@ fn manifests<'a>(survey: &'a Survey, folder: &str) -> BTreeSet<&'a str> {
 }
 
 /// The places where services may be registered.
-fn places(survey: &Survey) -> Vec<RegistrationPoint<'_>> {
+fn places<'a>(survey: &'a Survey, folder: &str) -> Vec<RegistrationPoint<'a>> {
     let mut apps: BTreeSet<String> = BTreeSet::new();
     for app in &survey.apps {
         apps.insert(app.name().to_owned());
@@ -181,16 +184,64 @@ fn places(survey: &Survey) -> Vec<RegistrationPoint<'_>> {
     }
     let texts: Vec<_> =
         survey.tools().pipelines.iter().filter_map(|pipeline| survey.files.text(&pipeline.file)).collect();
-    vec![
-        RegistrationPoint {
-            name: "Application",
-            has: Box::new(move |name| apps.iter().any(|app| is_word(app, name))),
-        },
-        RegistrationPoint {
+    let mut places = vec![RegistrationPoint {
+        name: "Application",
+        lists: Box::new({
+            let apps = apps.clone();
+            move |name| apps.iter().any(|app| is_word(app, name))
+        }),
+        has: Box::new(move |name| apps.iter().any(|app| is_word(app, name))),
+    }];
+    // A pipeline that looks for the folders when it runs needs no list.
+    if !texts.iter().any(|text| finds_folders(text, folder)) {
+        let folder = folder.to_owned();
+        places.push(RegistrationPoint {
             name: "entry in the pipelines",
+            lists: Box::new({
+                let texts = texts.clone();
+                move |name| texts.iter().any(|text| has_entry(text, &folder, name))
+            }),
             has: Box::new(move |name| texts.iter().any(|text| is_word(text, name))),
-        },
-    ]
+        });
+    }
+    places
+}
+
+/// Whether a pipeline finds the folders below one when it runs: by a pattern, or by a program that lists.
+fn finds_folders(text: &str, folder: &str) -> bool {
+    let pattern = format!("{folder}/*");
+    // `- services/**` is what a workflow starts on.
+    let is_filter = |line: &str| {
+        let item = line.trim().strip_prefix("- ").unwrap_or_default();
+        item.trim_start_matches(['\'', '"', '!']).starts_with(&pattern)
+    };
+    let is_listing = |line: &str| {
+        if line.contains(&pattern) && !is_filter(line) {
+            return true;
+        }
+        let has_folder = is_word(line, folder);
+        let mut words = line.split(|c: char| !(c.is_alphanumeric() || c == '-' || c == '_'));
+        has_folder && words.any(|word| matches!(word, "ls" | "find" | "fd" | "readdir" | "listdir" | "tree"))
+    };
+    text.lines().any(is_listing)
+}
+
+/// Whether a pipeline has a name as an entry: the item of a list, a key, the value of one, or the last step of
+/// the folder's path. A word in a sentence, or in the name of something else, is none.
+fn has_entry(text: &str, folder: &str, name: &str) -> bool {
+    let path = format!("{folder}/{name}");
+    let is_entry = |line: &str| {
+        let line = line.trim();
+        if line.starts_with('#') {
+            return false;
+        }
+        let item = line.trim_start_matches("- ");
+        let parts = item.split([',', ' ', ':', '[', ']', '\'', '"']).filter(|part| !part.is_empty());
+        let parts: Vec<&str> = parts.collect();
+        let is_short = parts.len() <= 2 || item.contains('[');
+        is_word(line, &path) || (is_short && parts.contains(&name))
+    };
+    text.lines().any(is_entry)
 }
 
 /// Whether a name stands in a text, not as part of a longer word. A suffix such as `-prod` makes no longer

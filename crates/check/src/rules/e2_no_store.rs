@@ -46,6 +46,7 @@ const GROUPS: [&str; 2] = ["external-secrets.io", "cert-manager.io"];
 fn check(context: &Context<'_>, report: &mut Report) {
     let survey = context.survey;
     let mut once = Once::default();
+    let is_reach_known = unrendered_files::is_reach_known(survey);
     for object in &survey.objects {
         for edge in context.analyses().edges.from(object.id) {
             let (EdgeKind::Needs, Target::Named(key)) = (edge.kind, &edge.to) else { continue };
@@ -56,7 +57,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
             {
                 continue;
             }
-            let Some(finding) = check_reference(context, object, key, &edge.field) else { continue };
+            let Some(mut finding) = check_reference(context, object, key, &edge.field) else { continue };
+            // What no Application reaches waits for nothing.
+            if matches!(object.owner, Owner::Unit(_)) && is_reach_known {
+                finding.diagnostic.severity = Severity::Info;
+            }
             once.add_by(format!("{} {} {}", key.kind, key.namespace, key.name), finding);
         }
     }

@@ -56,7 +56,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let cause = named.first().cloned();
         match cause {
             Some(image) => once.add(&image, by_values(context, used, &image)),
-            None if is_by_default(used) => once.add(&used.chart, by_default(context, used)),
+            None if !used.has_hidden_values && is_by_default(used) => {
+                once.add(&used.chart, by_default(context, used))
+            }
             None => {}
         }
     }
@@ -86,10 +88,15 @@ fn withdrawn_images(used: &ChartUse) -> Vec<String> {
     found
 }
 
-/// Images that stand in values as `repository` and `tag`, with or without `registry`.
+/// Images that stand in values as `repository` and `tag`, with or without `registry`, in parts of the chart
+/// that are not switched off.
 fn images(used: &ChartUse, values: &Value, depth: usize, found: &mut Vec<String>) {
     const MAX_DEPTH: usize = 16;
     let Some(map) = values.as_object().filter(|_| depth < MAX_DEPTH) else { return };
+    // A part that is switched off pulls nothing.
+    if map.get("enabled") == Some(&Value::Bool(false)) {
+        return;
+    }
     let text = |key: &str| map.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     if let (Some(repository), Some(tag), None) = (text("repository"), text("tag"), text("digest"))
         && pulls_from_docker(used, &[values])

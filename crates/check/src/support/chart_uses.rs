@@ -36,6 +36,8 @@ pub struct ChartUse {
     pub is_inflated: bool,
     /// Whether its definitions are brought along.
     pub brings_definitions: bool,
+    /// Whether it is given values that are out of reach, which come before all others.
+    pub has_hidden_values: bool,
 }
 
 impl ChartUse {
@@ -93,6 +95,7 @@ fn of_application(
         app: Some(app.id),
         is_inflated: false,
         brings_definitions: !source.helm.as_ref().is_some_and(|helm| helm.skip_crds),
+        has_hidden_values: false,
     }
 }
 
@@ -146,17 +149,52 @@ fn of_release(context: &Context<'_>, release: &Object) -> Option<ChartUse> {
     } else {
         &["spec", "chartRef", "name"]
     });
+    let (values, has_hidden_values) = values_of_release(context, release);
     Some(ChartUse {
         chart: repository.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned(),
         repository,
         version,
-        values: spec.get("values").cloned().into_iter().collect(),
+        values,
         by: release.title(),
         span: context.survey.span(release, &place),
         app: None,
         is_inflated: false,
         brings_definitions: true,
+        has_hidden_values,
     })
+}
+
+/// The values that a release of Flux is given, the weakest first, and whether some are out of reach. Those of
+/// `valuesFrom` come before its own, which are merged over them (Flux docs, "Values references").
+fn values_of_release(context: &Context<'_>, release: &Object) -> (Vec<Value>, bool) {
+    let spec = &release.value()["spec"];
+    let mut found = Vec::new();
+    let mut has_hidden = false;
+    for reference in list(spec, "valuesFrom") {
+        let key = Some(text(reference, "valuesKey")).filter(|key| !key.is_empty()).unwrap_or("values.yaml");
+        let (kind, name) = (text(reference, "kind"), text(reference, "name"));
+        let is_it = |it: &&Object| {
+            it.key.kind == kind
+                && it.lives_with(release)
+                && (it.key.name == name || is_generated(&it.key.name, name))
+        };
+        let made = context.survey.objects.iter().find(is_it);
+        let values =
+            made.and_then(|it| it.value().str_at(&["data", key]).or(it.value().str_at(&["stringData", key])));
+        match values.and_then(|text| tiphys_yaml::from_yaml(text).ok()) {
+            Some(values) if text(reference, "targetPath").is_empty() => found.push(values),
+            _ => has_hidden = true,
+        }
+    }
+    found.extend(spec.get("values").cloned());
+    (found, has_hidden)
+}
+
+/// Whether a name is another with the hash that a generator of kustomize puts behind it.
+fn is_generated(name: &str, base: &str) -> bool {
+    const HASH: usize = 10;
+    let hash = name.strip_prefix(base).and_then(|rest| rest.strip_prefix('-'));
+    hash.is_some_and(|hash| hash.len() == HASH && hash.chars().all(|c| c.is_ascii_alphanumeric()))
 }
 
 /// The dependencies of a chart that are not put beside it.
@@ -182,9 +220,12 @@ fn of_chart(context: &Context<'_>, path: &Arc<str>, of_folders: &Folders, found:
         if is_vendored || !repository.contains("://") || repository.starts_with("file:") {
             continue;
         }
-        let key = if alias.is_empty() { name } else { alias };
         let own = ["values.yaml", "values.yml"].iter().filter_map(|name| read(context, &at(name)));
         let given: Vec<Value> = own.chain(of_apps.iter().cloned()).collect();
+        if is_switched_off(dependency, &given) {
+            continue;
+        }
+        let key = if alias.is_empty() { name } else { alias };
         let of_key = |values: &Value| {
             let global = values.get("global").map(|it| Value::from_iter([("global".to_owned(), it.clone())]));
             [global, values.get(key).cloned()].into_iter().flatten().collect::<Vec<_>>()
@@ -199,8 +240,20 @@ fn of_chart(context: &Context<'_>, path: &Arc<str>, of_folders: &Folders, found:
             app: reader(context, path),
             is_inflated: false,
             brings_definitions: true,
+            has_hidden_values: false,
         });
     }
+}
+
+/// Whether the values switch a dependency off: the first path of its condition that they have decides (Helm
+/// docs, "Tags and Condition fields in dependencies").
+fn is_switched_off(dependency: &Value, given: &[Value]) -> bool {
+    let paths = text(dependency, "condition").split(',').map(str::trim).filter(|path| !path.is_empty());
+    let decides = |path: &str| {
+        let steps: Vec<&str> = path.split('.').collect();
+        given.iter().rev().find_map(|values| values.at(&steps)?.as_bool())
+    };
+    paths.into_iter().find_map(decides) == Some(false)
 }
 
 /// The sources of Applications that are folders of a repository, by folder.
@@ -261,6 +314,7 @@ fn of_kustomization(context: &Context<'_>, path: &Arc<str>, found: &mut Vec<Char
             app: reader(context, path),
             is_inflated: true,
             brings_definitions: chart.get("includeCRDs") == Some(&Value::Bool(true)),
+            has_hidden_values: false,
         });
     }
 }

@@ -1,6 +1,6 @@
 //! Files that nothing renders: whether they are whole objects, or parts of some.
 
-use tiphys_graph::{Declaration, Object, Owner, Survey, UnitKind};
+use tiphys_graph::{App, Declaration, Object, Owner, Set, Survey, UnitKind};
 
 use super::{kustomization_entries, sync_options};
 
@@ -29,6 +29,20 @@ fn lists(survey: &Survey, kustomization: &str, name: &str) -> bool {
         .into_iter()
         .flatten()
         .any(|it| it.as_str().is_some_and(|it| it.trim_start_matches("./") == name))
+}
+
+/// Whether it is known what the Applications of a repository reach: there are some that render what is in it,
+/// and none that only the installation knows.
+pub fn is_reach_known(survey: &Survey) -> bool {
+    let is_open = |it: &Set| it.symbolic || it.unseen;
+    survey.apps.iter().any(App::is_rendered)
+        && survey.apps.iter().all(|app| app.is_rendered() || is_of_charts(app))
+        && !survey.sets.iter().any(is_open)
+}
+
+/// Whether an Application takes nothing but charts from elsewhere, so that it reaches no folder.
+fn is_of_charts(app: &App) -> bool {
+    app.application.spec.effective_sources().iter().all(|source| source.path.is_empty())
 }
 
 /// Whether an object comes from a chart that no Application reaches, and so from its default values alone.

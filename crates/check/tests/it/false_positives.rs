@@ -325,3 +325,109 @@ fn the_operator_of_knative_makes_the_services_of_its_ingresses() {
     assert_eq!(of(SERVING), 0);
     assert_eq!(of(&SERVING.replace("kourier", "istio")), 1);
 }
+
+#[test]
+fn a_script_for_one_environment_is_no_second_owner_in_another() {
+    let of = |script: &str, name: &str| {
+        let app = format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}, namespace: argocd}}\nspec:\n  project: default\n  source: {{repoURL: 'https://charts.jetstack.io', chart: cert-manager, targetRevision: v1.17.0}}\n  destination: {{server: 'https://kubernetes.default.svc', namespace: cert-manager}}\n"
+        );
+        let found = found(&[
+            ("apps/cert-manager.yaml", &app),
+            (script, "helm upgrade --install cert-manager jetstack/cert-manager -n cert-manager\n"),
+        ]);
+        found.into_iter().filter(|it| it.starts_with("B1-")).count()
+    };
+    assert_eq!(of("scripts/install.sh", "cert-manager-prod"), 1);
+    assert_eq!(of("scripts/install-prod.sh", "cert-manager-prod"), 1);
+    assert_eq!(of("scripts/dev-cluster.sh", "cert-manager-prod"), 0);
+    assert_eq!(of("scripts/dev-cluster.sh", "cert-manager"), 0);
+    assert_eq!(of("scripts/dev-cluster.sh", "cert-manager-dev"), 1);
+}
+
+#[test]
+fn what_is_synced_by_hand_is_not_too_early() {
+    let of = |policy: &str| {
+        let child = |name: &str, wave: &str, source: &str, policy: &str| {
+            format!(
+                "---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}, namespace: argocd, annotations: {{argocd.argoproj.io/sync-wave: '{wave}'}}}}\nspec:\n  project: default\n  source: {source}\n  destination: {{server: 'https://kubernetes.default.svc', namespace: {name}}}\n{policy}"
+            )
+        };
+        let chart = "{repoURL: 'https://charts.jetstack.io', chart: cert-manager, targetRevision: v1.17.0, helm: {valuesObject: {crds: {enabled: true}}}}";
+        let children = [
+            child("shop", "0", "{repoURL: 'https://git.example.com/x', path: shop}", policy),
+            child("cert-manager", "5", chart, "  syncPolicy: {automated: {}}\n"),
+        ]
+        .concat();
+        let found = found(&[
+            ("root.yaml", &app("root", "apps", "argocd")),
+            ("apps/apps.yaml", &children),
+            (
+                "shop/issuer.yaml",
+                "apiVersion: cert-manager.io/v1\nkind: ClusterIssuer\nmetadata: {name: a}\nspec: {selfSigned: {}}\n",
+            ),
+        ]);
+        found.into_iter().filter(|it| it.starts_with("C5-cr-before-chart")).count()
+    };
+    assert_eq!(of("  syncPolicy: {automated: {}}\n"), 1);
+    assert_eq!(of(""), 0);
+}
+
+#[test]
+fn images_of_a_part_that_is_switched_off_are_not_pulled() {
+    let of = |values: &str| {
+        let app = format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: web, namespace: argocd}}\nspec:\n  project: default\n  source: {{repoURL: 'https://charts.example.com', chart: web, targetRevision: 1.0.0, helm: {{valuesObject: {values}}}}}\n  destination: {{server: 'https://kubernetes.default.svc', namespace: web}}\n"
+        );
+        let found = found(&[("apps/web.yaml", &app)]);
+        found.into_iter().filter(|it| it.starts_with("E3-withdrawn-chart")).collect::<Vec<_>>()
+    };
+    let part = |name: &str, enabled: bool| {
+        format!(
+            "{name}: {{enabled: {enabled}, image: {{repository: bitnami/{name}, tag: 14.0.0-debian-11-r1}}}}"
+        )
+    };
+    assert!(of(&format!("{{{}}}", part("postgresql", false))).is_empty());
+    let both = of(&format!("{{{}, {}}}", part("postgresql", false), part("redis", true)));
+    assert!(matches!(&both[..], [only] if only.contains("bitnami/redis")), "{both:?}");
+}
+
+#[test]
+fn one_missing_line_of_a_project_is_told_once() {
+    const PROJECT: &str = "apiVersion: argoproj.io/v1alpha1\nkind: AppProject\nmetadata: {name: team, namespace: argocd}\nspec: {sourceRepos: ['https://git.example.com/y'], destinations: [{server: '*', namespace: '*'}]}\n";
+    let apps: String = ["a", "b", "c"]
+        .map(|name| app(name, name, name).replace("project: default", "project: team"))
+        .concat();
+    let map = |name: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n");
+    let found = found(&[
+        ("project.yaml", PROJECT),
+        ("apps.yaml", &apps),
+        ("a/a.yaml", &map("a")),
+        ("b/b.yaml", &map("b")),
+        ("c/c.yaml", &map("c")),
+    ]);
+    assert_eq!(found.iter().filter(|it| it.starts_with("D2-project-forbids")).count(), 1, "{found:?}");
+}
+
+#[test]
+fn words_of_a_pipeline_that_finds_its_folders_are_no_list() {
+    let of = |pipeline: &str| {
+        let mut files = vec![(".github/workflows/build.yml".to_owned(), pipeline.to_owned())];
+        for name in ["auth", "chat", "scan", "ops"] {
+            files.push((format!("services/{name}/Dockerfile"), "FROM scratch\n".to_owned()));
+            files.push((format!("deploy/{name}/kustomization.yaml"), "resources: []\n".to_owned()));
+        }
+        let files: Vec<(&str, &str)> =
+            files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        found(&files).into_iter().filter(|it| it.starts_with("D3-")).count()
+    };
+    let with =
+        |run: &str| format!("on: push\njobs:\n  build:\n    runs-on: ubuntu-latest\n    steps:\n{run}");
+    let matrix = "on: push\njobs:\n  build:\n    runs-on: ubuntu-latest\n    strategy:\n      matrix:\n        service: [auth, chat, scan]\n    steps:\n      - run: make\n";
+    assert_eq!(of(matrix), 1);
+    let sentences =
+        "      - name: Check the auth of the chat bot\n        run: echo please scan the code first\n";
+    assert_eq!(of(&with(sentences)), 0);
+    let listed = format!("{matrix}      - run: for it in services/*; do make $it; done\n");
+    assert_eq!(of(&listed), 0);
+}
