@@ -56,7 +56,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let mut own: BTreeMap<usize, Vec<(&Flow, Judgement)>> = BTreeMap::new();
         for flow in flows {
             let judgement = network.judge(flow);
-            if !judgement.is_denied() {
+            if !judgement.is_denied() || reach::may_be_let_pass_elsewhere(context, network, flow) {
                 continue;
             }
             match flow.need {
@@ -72,13 +72,20 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     );
                     once.add_by(of, upstream(context, network, (flow, &judgement), (service, field, from)));
                 }
-                Need::Dns | Need::Webhook(_) | Need::Probe | Need::Outside(_) | Need::Metrics(_) => {}
+                Need::Dns
+                | Need::Webhook(_)
+                | Need::Probe
+                | Need::Outside(_)
+                | Need::Metrics(_)
+                | Need::Route(_) => {}
             }
         }
         for denied in own.into_values() {
             // Without the API server, a controller fails at once; what else it needs is told beside.
             if denied.iter().any(|(flow, _)| flow.need == Need::ApiServer) {
-                report.add(controller(context, network, &denied));
+                let (flow, _) = &denied[0];
+                let finding = controller(context, network, &denied);
+                once.add_by(reach::cause(context.survey, network, flow, &finding), finding);
             }
         }
     }

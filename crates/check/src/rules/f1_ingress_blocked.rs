@@ -1,10 +1,13 @@
 //! # A network policy drops what a workload is meant to take in
 //!
 //! A Service of type LoadBalancer brings in packets with the address of a client or of a node; Prometheus
-//! reads metrics from another namespace. A policy for ingress that admits only some pods drops both: the load
-//! balancer's health checks fail and it sends nothing, the target in Prometheus is down.
+//! reads metrics from another namespace, and the controller of an Ingress sends requests from one. A policy
+//! for ingress that admits only some pods drops all three: the load balancer's health checks fail and it
+//! sends nothing, the target in Prometheus is down, the host answers with an error. Controllers of Ingresses
+//! are looked at where their pods are known: those of ingress-nginx and Traefik.
 //!
-//! People see: targets that are `unhealthy`, `context deadline exceeded` on Prometheus' page of targets.
+//! People see: targets that are `unhealthy`, `context deadline exceeded` on Prometheus' page of targets, `504
+//! Gateway Time-out`.
 //!
 //! ## Bad
 //! ```yaml
@@ -24,7 +27,7 @@ use tiphys_diag::Severity;
 use tiphys_graph::network::{Need, Pod, Verdict};
 
 use super::reach;
-use crate::{Context, Report, Rule};
+use crate::{Context, Report, Rule, support::dedup::Once};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -38,6 +41,7 @@ pub const RULE: Rule = Rule {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let survey = context.survey;
+    let mut once = Once::default();
     for (network, flows) in context.networks() {
         for flow in flows {
             let (who, why, because) = match flow.need {
@@ -51,6 +55,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     monitor,
                     "what reads the metrics is a pod like any other, and has to be admitted",
                 ),
+                Need::Route(ingress) => (
+                    "the Ingress controller",
+                    ingress,
+                    "the controller's pods send the requests on, from their own namespace, and have to be admitted",
+                ),
                 _ => continue,
             };
             // Nothing is sent to a Job that happens to have the labels that a Service selects.
@@ -62,7 +71,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 continue;
             }
             let judgement = network.judge(flow);
-            if judgement.verdict != Verdict::Deny {
+            if judgement.verdict != Verdict::Deny || reach::may_be_let_pass_elsewhere(context, network, flow)
+            {
                 continue;
             }
             let title = &network.pods[flow.pod].title;
@@ -75,7 +85,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let diagnostic = reach::places(survey, network, flow, &judgement, RULE.diagnostic(message))
                 .see(survey.start(why), format!("{} needs it", why.title()))
                 .because(because);
-            report.add(reach::with_remedy(&RULE, survey, network, &[flow], diagnostic));
+            let finding = reach::with_remedy(&RULE, survey, network, &[flow], diagnostic);
+            once.add_by(reach::cause(survey, network, flow, &finding), finding);
         }
     }
+    once.report(report);
 }

@@ -59,6 +59,39 @@ pub fn with_severity(
     diagnostic
 }
 
+/// Whether an Application of a Git repository out of reach may bring policies for a flow's pod: they add up,
+/// and one that lets the packet pass is enough.
+pub fn may_be_let_pass_elsewhere(context: &Context<'_>, network: &Network, flow: &Flow) -> bool {
+    let survey = context.survey;
+    let pod = &network.pods[flow.pod];
+    let Some(object) = network.objects.first().map(|id| survey.object(*id)) else { return false };
+    survey.apps.iter().any(|app| {
+        let spec = &app.application.spec;
+        let namespace = &spec.destination.namespace;
+        Some(app.environment) == object.environment
+            && app.cluster() == object.cluster.as_ref()
+            && !app.is_rendered()
+            && (*namespace == pod.namespace || app.name().contains("polic"))
+            && spec.effective_sources().iter().any(|source| source.chart.is_empty())
+    })
+}
+
+/// What a finding about a flow comes down to: one policy that keeps one port of one workload closed, in
+/// whatever namespaces its overlays put the two.
+pub fn cause(survey: &Survey, network: &Network, flow: &Flow, finding: &Finding) -> String {
+    let pod = &network.pods[flow.pod];
+    let workload = pod.object.map_or_else(
+        || pod.title.clone(),
+        |id| {
+            let key = &survey.object(id).key;
+            format!("{}/{}", key.kind, key.name)
+        },
+    );
+    let place = finding.diagnostic.primary.as_ref().map(|label| label.span.to_string());
+    let severity = finding.diagnostic.severity;
+    format!("{workload} {:?} {severity:?} {}", flow.ports, place.unwrap_or_default())
+}
+
 /// Whether two flows are one connection of one workload, in two networks.
 fn is_alike((network, flow): (&Network, &Flow), (other, it): (&Network, &Flow)) -> bool {
     it.direction == flow.direction

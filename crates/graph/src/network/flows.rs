@@ -63,6 +63,8 @@ pub enum Need {
     Outside(ObjectId),
     /// Prometheus reads its metrics, as this monitor says.
     Metrics(ObjectId),
+    /// The controller of this Ingress sends it what comes for a host.
+    Route(ObjectId),
 }
 
 /// A connection that is needed.
@@ -93,6 +95,7 @@ impl Network {
         }
         self.outside(&mut flows);
         self.metrics(survey, &mut flows);
+        self.routes(survey, &mut flows);
         flows
     }
 

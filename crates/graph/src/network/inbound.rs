@@ -1,4 +1,5 @@
-//! Connections that come in: from outside of the cluster, and from Prometheus.
+//! Connections that come in: from outside of the cluster, from Prometheus, and from the controllers of
+//! Ingresses.
 
 use serde_json::Value;
 use tiphys_model::ApplicationSource;
@@ -95,6 +96,54 @@ impl Network {
         found
     }
 
+    /// What the controllers of Ingresses send to the pods behind. Only of those whose pods are known, and
+    /// whose class says which one it is, can it be told where the packet comes from.
+    pub(super) fn routes(&self, survey: &Survey, flows: &mut Vec<Flow>) {
+        let objects = self.objects.iter().map(|id| survey.object(*id));
+        for ingress in objects.filter(|it| it.key.group == "networking.k8s.io" && it.key.kind == "Ingress") {
+            let Some(sender) = self.sender(ingress) else { continue };
+            for (name, port) in backends(ingress) {
+                let Some(service) = self.service(&ingress.key.namespace, name) else { continue };
+                let is_meant = |it: &&ServicePort| match &port {
+                    PortName::Name(name) => it.name == *name,
+                    PortName::Number(number) => it.number == *number,
+                };
+                let Some(port) = service.ports.iter().find(is_meant) else { continue };
+                for (pod, behind) in self.behind(&service.namespace, |pod| service.selects(&pod.labels)) {
+                    let Some(number) = behind.port(&port.target, port.protocol) else { continue };
+                    let flow = Flow {
+                        pod,
+                        direction: Direction::Ingress,
+                        other: Destination::Pod(sender),
+                        ports: vec![(port.protocol, number)],
+                        need: Need::Route(ingress.id),
+                    };
+                    if pod != sender && !flows.contains(&flow) {
+                        flows.push(flow);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The pods of the controller that an Ingress is for, where there is one with its class in its name.
+    fn sender(&self, ingress: &Object) -> Option<usize> {
+        let class = ingress
+            .value()
+            .str_at(&["spec", "ingressClassName"])
+            .or_else(|| ingress.value().annotation("kubernetes.io/ingress.class"))?;
+        let (_, label) = CONTROLLERS.iter().find(|(word, _)| class.contains(word))?;
+        let is_it = |pod: &Pod| pod.labels.get("app.kubernetes.io/name").is_some_and(|name| name == label);
+        let is_part = |pod: &Pod| {
+            let part = pod.labels.get("app.kubernetes.io/component");
+            part.is_some_and(|part| part != "controller")
+        };
+        let mut all = self.pods.iter().enumerate().filter(|(_, pod)| is_it(pod) && !is_part(pod));
+        let (Some((at, pod)), None) = (all.next(), all.next()) else { return None };
+        // From the node's network a packet has the address of a node.
+        (!pod.uses_host_network).then_some(at)
+    }
+
     fn behind<'a>(
         &'a self,
         namespace: &'a str,
@@ -102,6 +151,24 @@ impl Network {
     ) -> impl Iterator<Item = (usize, &'a Pod)> {
         self.pods.iter().enumerate().filter(move |(_, pod)| pod.namespace == namespace && selects(pod))
     }
+}
+
+/// Controllers of Ingresses: a word in the name of their class, and the `app.kubernetes.io/name` of their pods.
+const CONTROLLERS: [(&str, &str); 2] = [("nginx", "ingress-nginx"), ("traefik", "traefik")];
+
+/// The Services that an Ingress names, each with its port.
+fn backends(ingress: &Object) -> Vec<(&str, PortName)> {
+    let spec = ingress.value().get("spec").unwrap_or(&Value::Null);
+    let rules = spec.get("rules").and_then(Value::as_array).into_iter().flatten();
+    let paths = rules.filter_map(|rule| rule.at(&["http", "paths"])?.as_array()).flatten();
+    let named = paths.filter_map(|path| path.at(&["backend", "service"]));
+    let all = named.chain(spec.at(&["defaultBackend", "service"]));
+    all.filter_map(|service| {
+        let port = service.get("port")?;
+        let port = port.get("name").or_else(|| port.get("number")).and_then(PortName::from_value)?;
+        Some((service.get("name")?.as_str()?, port))
+    })
+    .collect()
 }
 
 fn list<'a>(monitor: &'a Object, key: &str) -> impl Iterator<Item = &'a Value> {
@@ -137,6 +204,30 @@ pub fn unseen(app: &App) -> Option<Pod> {
     };
     (is_unseen && sources.any(|source| source.chart == "kube-prometheus-stack" && !is_agent(source)))
         .then(|| prometheus(&spec.destination.namespace))
+}
+
+/// The controller of Ingresses that an Application is known to make though its chart could not be had, where
+/// its pods have addresses of their own.
+pub fn unseen_gateway(app: &App) -> Option<Pod> {
+    let spec = &app.application.spec;
+    let is_unseen = matches!(app.outcome, Outcome::Unseen(_) | Outcome::Failed(_));
+    let mut sources = spec.source.iter().chain(&spec.sources);
+    let source = sources.find(|source| source.chart == "traefik").filter(|_| is_unseen)?;
+    let mut pod = prometheus(&spec.destination.namespace);
+    pod.title = format!("the pods of chart {} in {}", source.chart, pod.namespace);
+    pod.labels = [("app.kubernetes.io/name".to_owned(), "traefik".to_owned())].into();
+    pod.uses_host_network = may_use_host_network(source);
+    Some(pod)
+}
+
+/// Whether the values of a chart speak of the node's network, or are in files that are not looked at.
+pub fn may_use_host_network(source: &ApplicationSource) -> bool {
+    source.helm.as_ref().is_some_and(|helm| {
+        let values = helm.values_object.as_ref().map_or_else(|| helm.values.clone(), ToString::to_string);
+        values.contains("hostNetwork")
+            || !helm.value_files.is_empty()
+            || helm.parameters.iter().any(|it| it.name.contains("hostNetwork"))
+    })
 }
 
 /// A Prometheus of the operator's; only the label that all of them bear is known.

@@ -2,7 +2,7 @@
 
 use tiphys_value::FieldPath;
 
-use super::Pod;
+use super::{Pod, inbound};
 use crate::{App, Outcome};
 
 /// A controller that is known by its chart and image.
@@ -90,7 +90,7 @@ pub fn unseen_pod(app: &App) -> Option<Pod> {
         is_exact: false,
         service_account: String::new(),
         has_token: true,
-        uses_host_network: false,
+        uses_host_network: controller.name == "ingress-nginx" && inbound::may_use_host_network(source),
         uses_cluster_dns: true,
         ports: Vec::new(),
         probes: Vec::new(),

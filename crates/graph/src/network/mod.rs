@@ -116,7 +116,8 @@ impl Network {
             let apps =
                 survey.apps.iter().filter(|app| app.environment.0 == environment && app.cluster() == cluster);
             network.pods.extend(apps.clone().filter_map(known_controllers::unseen_pod));
-            network.pods.extend(apps.filter_map(inbound::unseen));
+            network.pods.extend(apps.clone().filter_map(inbound::unseen));
+            network.pods.extend(apps.filter_map(inbound::unseen_gateway));
             network
         });
         networks.filter(|network| !network.policies.is_empty()).collect()
