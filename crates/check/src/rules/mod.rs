@@ -5,6 +5,7 @@
 #[macro_use]
 mod page;
 
+mod a1_chart_secret;
 mod a1_circle;
 mod a1_flux_dependency;
 mod a1_health_script;
@@ -41,6 +42,7 @@ mod c2_invalid;
 mod c2_item_twice;
 mod c2_label_policy;
 mod c2_limit_range;
+mod c2_node_labels;
 mod c2_node_port;
 mod c2_option_value;
 mod c2_pod_security;
@@ -81,6 +83,7 @@ mod d2_missing_template;
 mod d2_misspelt_values;
 mod d2_no_effect;
 mod d2_oci_chart;
+mod d2_odd_branch;
 mod d2_page_address;
 mod d2_project_forbids;
 mod d2_renders_nothing;
@@ -146,6 +149,7 @@ mod g1_path_filter;
 mod g1_workflow_refused;
 mod g1_workflow_syntax;
 mod g2_ansible_refused;
+mod g2_keyword_values;
 mod g2_module_arguments;
 mod g2_play_as_tasks;
 mod g3_orphaned_cloud_resources;
@@ -156,6 +160,7 @@ mod g4_terraform_syntax;
 mod g5_drifting_ids;
 mod g5_drifting_lists;
 mod g6_go_version;
+mod g6_missing_manifest;
 mod g6_missing_script;
 mod g6_node_build;
 mod g7_order_drift;
@@ -168,6 +173,7 @@ use crate::Rule;
 
 /// Every rule, in the order of the ids.
 pub const ALL: &[&Rule] = &[
+    &a1_chart_secret::RULE,
     &a1_circle::RULE,
     &a1_flux_dependency::RULE,
     &a1_health_script::RULE,
@@ -204,6 +210,7 @@ pub const ALL: &[&Rule] = &[
     &c2_item_twice::RULE,
     &c2_label_policy::RULE,
     &c2_limit_range::RULE,
+    &c2_node_labels::RULE,
     &c2_node_port::RULE,
     &c2_option_value::RULE,
     &c2_pod_security::RULE,
@@ -244,6 +251,7 @@ pub const ALL: &[&Rule] = &[
     &d2_misspelt_values::RULE,
     &d2_no_effect::RULE,
     &d2_oci_chart::RULE,
+    &d2_odd_branch::RULE,
     &d2_page_address::RULE,
     &d2_project_forbids::RULE,
     &d2_renders_nothing::RULE,
@@ -309,6 +317,7 @@ pub const ALL: &[&Rule] = &[
     &g1_workflow_refused::RULE,
     &g1_workflow_syntax::RULE,
     &g2_ansible_refused::RULE,
+    &g2_keyword_values::RULE,
     &g2_module_arguments::RULE,
     &g2_play_as_tasks::RULE,
     &g3_orphaned_cloud_resources::RULE,
@@ -319,6 +328,7 @@ pub const ALL: &[&Rule] = &[
     &g5_drifting_ids::RULE,
     &g5_drifting_lists::RULE,
     &g6_go_version::RULE,
+    &g6_missing_manifest::RULE,
     &g6_missing_script::RULE,
     &g6_node_build::RULE,
     &g7_order_drift::RULE,

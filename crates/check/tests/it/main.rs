@@ -1,6 +1,7 @@
 //! Tests of what the crate offers, in one binary: a module for each subject.
 
 mod bad_input;
+mod bootstrap_commands;
 mod common;
 mod false_positives;
 mod fixes;

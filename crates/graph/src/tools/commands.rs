@@ -41,8 +41,14 @@ pub fn writers(script: &Script, setting: &Setting<'_>) -> Vec<Writer> {
         let words = assignments(&command.words, &mut variables);
         let words: Vec<String> = words.iter().map(|word| variables.expand(word)).collect();
         note_download(&words, &mut downloads);
-        let called =
-            Called { words: &words, command: &command, before: &before, downloads: &downloads, setting };
+        let called = Called {
+            words: &words,
+            command: &command,
+            before: &before,
+            downloads: &downloads,
+            setting,
+            script,
+        };
         for write in called.writes() {
             let span = script.span(setting.files, command.line);
             let Write { action, what, namespace } = write;
@@ -94,6 +100,7 @@ struct Called<'a> {
     before: &'a [String],
     downloads: &'a HashMap<String, String>,
     setting: &'a Setting<'a>,
+    script: &'a Script,
 }
 
 impl Called<'_> {
@@ -144,7 +151,30 @@ impl Called<'_> {
         if let Some(address) = self.downloads.get(file).or_else(|| self.downloads.get(base)) {
             return vec![What::Address(address.clone())];
         }
-        path(self.setting.files, &self.setting.folders, file).into_iter().collect()
+        let found = path(self.setting.files, &self.setting.folders, file);
+        found.or_else(|| self.absent(file)).into_iter().collect()
+    }
+
+    /// A file that is not there, where the script does not make it and stays in its folder.
+    fn absent(&self, file: &str) -> Option<What> {
+        const MAKERS: [&str; 8] =
+            ["cd ", "pushd", "chdir", "git clone", "git checkout", "tar ", "unzip", "mktemp"];
+        const ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];
+        let is_plain = !file.starts_with(['/', '~', '-', '$', '{', '<'])
+            && !file.contains(['$', '{', '*', '<', '%', '@', ':', '\n']);
+        let is_file = ENDINGS.iter().any(|ending| file.ends_with(ending));
+        let text = &self.script.text;
+        if !is_plain || !is_file || MAKERS.iter().any(|maker| text.contains(maker)) {
+            return None;
+        }
+        let base = file.rsplit('/').next().unwrap_or(file);
+        // Whatever else speaks of the file may make it, or ask whether it is there.
+        let mut others = text.lines().filter(|line| line.contains(base));
+        let only = others.next().is_some_and(|line| !line.contains(['>', '[', '|']));
+        if !only || others.next().is_some() {
+            return None;
+        }
+        Some(What::Absent { path: file.to_owned(), folders: self.setting.folders.clone() })
     }
 
     fn standard_input(&self) -> Vec<What> {

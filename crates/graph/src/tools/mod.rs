@@ -87,6 +87,13 @@ pub enum What {
         /// What it holds; the namespace is empty where the manifest names none.
         objects: Vec<ResourceKey>,
     },
+    /// A file or folder that a command names, that nothing before it makes, and that is not there.
+    Absent {
+        /// As the command names it, without the variable that stands for a folder.
+        path: String,
+        /// The folders that the path may be meant from.
+        folders: Vec<String>,
+    },
     /// One object. The group is empty where the tool names only the kind.
     Object(ResourceKey),
 }
@@ -112,7 +119,7 @@ impl Writer {
         match &self.what {
             What::Release { chart, .. } => Component::of_chart(chart),
             What::Address(address) => Component::of_address(address),
-            What::Path { .. } | What::Object(_) => None,
+            What::Path { .. } | What::Absent { .. } | What::Object(_) => None,
         }
     }
 
@@ -121,7 +128,7 @@ impl Writer {
         match &self.what {
             What::Path { objects, .. } => objects,
             What::Object(key) => std::slice::from_ref(key),
-            What::Release { .. } | What::Address(_) => &[],
+            What::Release { .. } | What::Address(_) | What::Absent { .. } => &[],
         }
     }
 
@@ -130,7 +137,7 @@ impl Writer {
         match &self.what {
             What::Release { chart, .. } => format!("chart {chart}"),
             What::Address(address) => address.clone(),
-            What::Path { path, .. } => path.clone(),
+            What::Path { path, .. } | What::Absent { path, .. } => path.clone(),
             What::Object(key) => format!("{}/{}", key.kind, key.name),
         }
     }
@@ -157,6 +164,7 @@ impl Tools {
         let pipelines = pipelines::pipelines(files);
         let mut writers = ansible.writers(files);
         writers.extend(terraform.writers());
+        writers.extend(terraform.provisioners(files));
         writers.extend(pipelines.iter().flat_map(|pipeline| pipeline.writers(files)));
         writers.extend(scripts::writers(files));
         writers.extend(helmfile::writers(files));

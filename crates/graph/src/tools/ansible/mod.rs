@@ -12,7 +12,7 @@ use tiphys_yaml::{Node, Profile, parse_documents};
 use super::{Variables, text_lines::node_span};
 use crate::Files;
 
-pub use tasks::Task;
+pub use tasks::{Task, is_task};
 
 /// What a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,13 @@
 use tiphys_diag::Span;
 use tiphys_render::manifest;
 use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey};
+use tiphys_vfs::parent;
 
 use super::{Block, Expression, Terraform, Value};
-use crate::tools::{Action, Tool, What, Writer};
+use crate::{
+    Files,
+    tools::{Action, Script, Tool, Variables, What, Writer, commands},
+};
 
 impl Terraform {
     /// Helm releases, objects and manifests among the resources.
@@ -13,6 +17,30 @@ impl Terraform {
         let resources = self.blocks().filter(|block| block.kind == "resource");
         let modules = self.blocks().filter(|block| block.kind == "module");
         resources.flat_map(writers).chain(modules.flat_map(add_ons)).collect()
+    }
+
+    /// What the commands of `local-exec` provisioners write to the cluster. They run where Terraform does: in
+    /// the folder of the module that is applied, most often.
+    pub fn provisioners(&self, files: &Files) -> Vec<Writer> {
+        let mut found = Vec::new();
+        for (file, blocks) in &self.files {
+            let folder = parent(file).unwrap_or_default();
+            let provisioners = blocks.iter().flat_map(|block| block.children("provisioner"));
+            for provisioner in provisioners.filter(|it| it.labels.iter().any(|label| label == "local-exec")) {
+                let Some(command) = provisioner.get("command") else { continue };
+                let Some(text) = command.as_str() else { continue };
+                let line = command.span.start.line;
+                let script = Script { file: file.clone(), line, text: text.to_owned(), is_literal: false };
+                let setting = commands::Setting {
+                    files,
+                    tool: Tool::Terraform,
+                    variables: &Variables::default(),
+                    folders: vec![folder.to_owned(), String::new()],
+                };
+                found.extend(commands::writers(&script, &setting));
+            }
+        }
+        found
     }
 }
 
