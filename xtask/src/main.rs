@@ -3,6 +3,7 @@
 
 mod bench;
 mod cascades;
+mod charts;
 mod conformance;
 mod docs;
 mod fidelity;
@@ -34,6 +35,9 @@ enum Command {
     Bench(bench::Suite),
     /// Play generated cascades, and have doctor name what was put into each.
     Cascades(cascades::Args),
+    /// The table of what known charts make, from their sources.
+    #[command(subcommand)]
+    Charts(charts::Action),
     /// The embedded cluster beside the real one and under the official tests.
     #[command(subcommand)]
     Conformance(conformance::Suite),
@@ -62,6 +66,7 @@ fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Bench(suite) => bench::run(&suite),
         Command::Cascades(args) => cascades::run(&args),
+        Command::Charts(action) => charts::run(&action),
         Command::Conformance(suite) => conformance::run(&suite),
         Command::Docs => docs::run(),
         Command::Fidelity(suite) => fidelity::run(&suite),
