@@ -1,7 +1,8 @@
 //! # Values that nothing reads
 //!
 //! A chart with nothing but dependencies hands to each of them the values under its name. A key that is the
-//! name of none of them is read by nobody: what it says has no effect, and nothing tells so.
+//! name of none of them is read by nobody: what it says has no effect, and nothing tells so. Of much used charts
+//! that are out of reach it is known which values they read; what is nearly the name of one of them is told.
 //!
 //! People see: nothing: the default values are in force.
 //!
@@ -28,6 +29,9 @@ use tiphys_yaml::{Content, Profile};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
+        chart_uses::ChartUse,
+        dedup::Once,
+        known_charts::KnownChart,
         kustomization_entries, nearest_name, placeholders,
         pods::{list, text},
     },
@@ -61,6 +65,38 @@ fn check(context: &Context<'_>, report: &mut Report) {
         for file in values_files(context.survey, path, &folder) {
             check_values_file(context, &file, (path, &read), report);
         }
+    }
+    let mut once = Once::default();
+    for used in context.chart_uses() {
+        check_known_chart(used, &mut once);
+    }
+    once.report(report);
+}
+
+/// Values for a known chart out of reach that it reads under a name that is nearly theirs.
+fn check_known_chart(used: &ChartUse, once: &mut Once) {
+    let Some(chart) = KnownChart::of_use(used) else { return };
+    let set: BTreeSet<&str> = used
+        .values
+        .iter()
+        .filter_map(Value::as_object)
+        .flat_map(|map| map.keys())
+        .map(String::as_str)
+        .collect();
+    for name in set.iter().filter(|name| !chart.values.contains(**name)) {
+        let slip = nearest_name::nearest(name, chart.values.iter().copied());
+        // Where both are there, the other one is for somebody else.
+        let Some(meant) = slip.filter(|meant| !set.contains(meant)) else { continue };
+        let what = format!("the value {name} is read by nobody: chart {} calls it {meant}", chart.name);
+        let (oldest, newest) = chart.versions;
+        let diagnostic = RULE
+            .diagnostic(what.clone())
+            .at(used.span.clone(), format!("{} gives it to this chart", used.by))
+            .because(format!(
+                "what it says has no effect; this goes by what versions {oldest} to {newest} of the chart read, the chart itself is out of reach"
+            ))
+            .help(format!("write {meant}"));
+        once.add(&format!("{what} {}", used.by), Finding::new(RULE.incident, diagnostic).likely());
     }
 }
 

@@ -3,7 +3,8 @@
 //! An Ingress names a Service and one of its ports; a Service finds pods by their labels; a
 //! HorizontalPodAutoscaler names a workload. Where what is named is not there, everything is applied and
 //! looks healthy, and requests end with 503. Where a Service selects the pods of two workloads, of which one
-//! has not its port, some of the requests do.
+//! has not its port, some of the requests do. Of much used charts that are out of reach it is known what they
+//! call their Services, and which ports those have.
 //!
 //! People see: `503 Service Temporarily Unavailable`, `Service "shop/web" does not have any active Endpoint`,
 //! `endpoints not found`, `FailedGetScale: deployments/scale.apps "web" not found`.
@@ -27,6 +28,7 @@ use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value, json};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
+        chart_services::{self, Answer},
         cluster::Cluster,
         dedup::Once,
         field_paths::keys,
@@ -90,8 +92,9 @@ fn ingress(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
         let path = path.key("service");
         match cluster.core("Service", &object.key.namespace, name) {
             Some(found) => port(context, object, found, target, &path, once),
-            None if is_action(object, name)
-                || cluster.belongs_to_argocd(&object.key.namespace, name)
+            None if is_action(object, name) => {}
+            None if of_charts(context, cluster, object, &object.key.namespace, target, &path, once) => {}
+            None if cluster.belongs_to_argocd(&object.key.namespace, name)
                 || cluster.is_partly_hidden(&object.key.namespace)
                 || cluster.may_be_made(&object.key.namespace, name) => {}
             None => {
@@ -159,18 +162,19 @@ fn target(
 ) {
     let (name, given) = (text(backend, "name"), text(backend, "namespace"));
     let namespace = if given.is_empty() { object.key.namespace.as_str() } else { given };
-    if name.is_empty()
-        || placeholders::has_placeholder(backend)
-        || name.contains('@')
-        || cluster.is_partly_hidden(namespace)
-    {
+    if name.is_empty() || placeholders::has_placeholder(backend) || name.contains('@') {
+        return;
+    }
+    let wanted = match &backend["port"] {
+        Value::String(port) => json!({"name": name, "port": {"name": port}}),
+        number => json!({"name": name, "port": {"number": number}}),
+    };
+    let is_told = cluster.core("Service", namespace, name).is_none()
+        && of_charts(context, cluster, object, namespace, &wanted, path, once);
+    if is_told || cluster.is_partly_hidden(namespace) {
         return;
     }
     if let Some(found) = cluster.core("Service", namespace, name) {
-        let wanted = match &backend["port"] {
-            Value::String(name) => json!({"port": {"name": name}}),
-            number => json!({"port": {"number": number}}),
-        };
         return port(context, object, found, &wanted, path, once);
     }
     // A namespace of which nothing is seen is another repository's.
@@ -188,6 +192,64 @@ fn target(
     let beside = services.filter(|it| it.key.namespace == namespace);
     let nearest = nearest_name::nearest(name, beside.map(|it| it.key.name.as_str()));
     once.add(&what, finding(context, object, &what, &path.key("name"), "no such Service", nearest));
+}
+
+/// Tells of a Service that a chart out of reach makes under another name, or without the port, as far as the
+/// table of known charts says; whether that chart makes it, or what was told.
+fn of_charts(
+    context: &Context<'_>,
+    cluster: &Cluster<'_>,
+    object: &Object,
+    namespace: &str,
+    target: &Value,
+    path: &FieldPath,
+    once: &mut Once,
+) -> bool {
+    let name = text(target, "name");
+    match chart_services::find(context, cluster, namespace, name) {
+        None => return false,
+        Some(Answer::Made(service)) => {
+            let wanted = match target["port"]["number"].as_i64() {
+                Some(number) => number.to_string(),
+                None => text(&target["port"], "name").to_owned(),
+            };
+            if wanted.is_empty() || wanted == "use-annotation" || service.may_have_port(&wanted) {
+                return true;
+            }
+            let what = format!(
+                "{} sends to port {wanted} of Service/{name}, which has no such port",
+                object.title()
+            );
+            let diagnostic = RULE
+                .diagnostic(what.clone())
+                .at(context.survey.span(object, &path.key("port")), "no such port")
+                .see(service.used.span.clone(), format!("this chart gives it {}", service.ports_text()))
+                .because(format!(
+                    "the controller finds no endpoint for the port and answers 503; {}",
+                    service.chart.evidence()
+                ));
+            once.add(&what, RULE.finding(context, object, diagnostic).likely());
+        }
+        Some(Answer::Renamed(service)) => {
+            let what = format!(
+                "{} sends to Service/{name} in {namespace}, which chart {} calls {}",
+                object.title(),
+                service.chart.name,
+                service.name
+            );
+            let diagnostic = RULE
+                .diagnostic(what.clone())
+                .at(context.survey.span(object, &path.key("name")), "no such Service")
+                .see(service.used.span.clone(), format!("this chart makes Service/{}", service.name))
+                .because(format!(
+                    "everything is applied and looks healthy, and nothing arrives; {}",
+                    service.chart.evidence()
+                ));
+            let finding = RULE.finding(context, object, diagnostic).likely();
+            once.add(&what, finding.perhaps(name, Some(&service.name)));
+        }
+    }
+    true
 }
 
 /// The AWS controller and Traefik use names of Services for what is none.

@@ -3,7 +3,8 @@
 //! The environment, the arguments and the ConfigMaps of a pod name its peers: `http://backend:8080` for a
 //! Service of its own namespace, `db.data.svc.cluster.local` for one of another. The cluster's DNS knows a
 //! Service by its name and namespace, and by nothing else. This is told where nothing makes the Service, and
-//! another one is called nearly so, or is called so and lives in another namespace.
+//! another one is called nearly so, or is called so and lives in another namespace. Of much used charts that
+//! are out of reach it is known what they call their Services, and which ports those have.
 //!
 //! People see: `getaddrinfo ENOTFOUND backend-svc`, `dial tcp: lookup redis.cache.svc.cluster.local: no such
 //! host`, `host not found in upstream "backend-api"`, `Temporary failure in name resolution`.
@@ -22,13 +23,15 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
-use tiphys_diag::Severity;
+use tiphys_diag::{Diagnostic, Severity, Span};
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, Value};
 
 use crate::{
-    Context, Report, Rule,
+    Context, Finding, Report, Rule,
     support::{
+        chart_services::{self, Answer},
+        chart_uses::ChartUse,
         cluster::Cluster,
         dedup::Once,
         field_paths::keys,
@@ -62,6 +65,14 @@ static FULL: LazyLock<Regex> = LazyLock::new(|| {
         .expect("the pattern is well formed")
 });
 
+/// The address of a Service with its port: with its namespace, or after a scheme.
+static ADDRESS: LazyLock<Regex> = LazyLock::new(|| {
+    let full = r"([a-z0-9][a-z0-9-]*)\.([a-z0-9][a-z0-9-]*)\.svc(?:\.cluster\.local)?\.?(?::(\d{1,5}))?(?:[^0-9a-zA-Z.:{$-]|$)";
+    let short = r"https?://([a-z][a-z0-9-]*):(\d{1,5})(?:[^0-9A-Za-z.{$]|$)";
+    Regex::new(&format!(r"(?:^|[^0-9a-zA-Z.$}}_-]){full}|(?:^|[^a-z]){short}"))
+        .expect("the pattern is well formed")
+});
+
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for cluster in context.clusters() {
@@ -81,7 +92,81 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
         }
     }
+    for used in context.chart_uses() {
+        check_chart_values(context, used, &mut once);
+    }
     once.report(report);
+}
+
+/// The addresses in the values of a chart that is out of reach.
+fn check_chart_values(context: &Context<'_>, used: &ChartUse, once: &mut Once) {
+    let Some(release) = &used.release else { return };
+    let Some(cluster) = context.clusters().iter().find(|it| *it.scope() == release.scope) else { return };
+    let mut texts = Vec::new();
+    used.values.iter().for_each(|values| gather_texts(values, &mut texts, 0));
+    let of = format!("the values of {}", used.by);
+    for text in texts {
+        let place = || used.span.clone();
+        for (what, diagnostic) in chart_addresses(context, cluster, &of, text, &release.namespace, &place) {
+            once.add(&what, Finding::new(RULE.incident, diagnostic).likely());
+        }
+    }
+}
+
+fn gather_texts<'a>(value: &'a Value, texts: &mut Vec<&'a str>, depth: usize) {
+    const MAX_DEPTH: usize = 32;
+    match value {
+        _ if depth > MAX_DEPTH => {}
+        Value::String(text) if text.contains(".svc") || text.contains("://") => texts.push(text),
+        Value::Array(items) => items.iter().for_each(|item| gather_texts(item, texts, depth + 1)),
+        Value::Object(map) => map.values().for_each(|below| gather_texts(below, texts, depth + 1)),
+        _ => {}
+    }
+}
+
+/// What is wrong with the addresses in a text that lead to Services of known charts out of reach.
+fn chart_addresses(
+    context: &Context<'_>,
+    cluster: &Cluster<'_>,
+    who: &str,
+    text: &str,
+    own: &str,
+    place: &dyn Fn() -> Span,
+) -> Vec<(String, Diagnostic)> {
+    let mut found = Vec::new();
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with(['#', ';', '*']));
+    for address in lines.flat_map(|line| ADDRESS.captures_iter(line)) {
+        let part = |at: usize| address.get(at).map_or("", |it| it.as_str());
+        let (name, namespace) = match part(1) {
+            "" => (part(4), own),
+            name => (name, part(2)),
+        };
+        let port = [part(3), part(5)].concat();
+        if cluster.core("Service", namespace, name).is_some() {
+            continue;
+        }
+        let (what, label, service) = match chart_services::find(context, cluster, namespace, name) {
+            Some(Answer::Renamed(service)) => {
+                let what = format!(
+                    "{who}: Service/{name} in {namespace} is not there, chart {} calls it {}",
+                    service.chart.name, service.name
+                );
+                (what, format!("this chart makes Service/{}", service.name), service)
+            }
+            Some(Answer::Made(service)) if !port.is_empty() && !service.may_have_port(&port) => {
+                let what = format!("{who}: Service/{name} in {namespace} has no port {port}");
+                (what, format!("this chart gives it {}", service.ports_text()), service)
+            }
+            _ => continue,
+        };
+        let diagnostic = RULE
+            .diagnostic(what.clone())
+            .at(place(), "in this text")
+            .see(service.used.span.clone(), label)
+            .because(service.chart.evidence());
+        found.push((what, diagnostic));
+    }
+    found
 }
 
 /// Whether a pod of its namespace takes a ConfigMap into its environment or its files.
@@ -120,6 +205,11 @@ fn check_text(
     once: &mut Once,
 ) {
     let own = object.key.namespace.as_str();
+    let place = || context.survey.span(object, path);
+    let of_charts = chart_addresses(context, cluster, &object.title(), said, own, &place);
+    for (what, diagnostic) in of_charts {
+        once.add(&what, RULE.finding(context, object, diagnostic).likely());
+    }
     let short = SHORT.captures_iter(said).filter_map(|it| it.get(1)).map(|name| (name.as_str(), own));
     let full = FULL.captures_iter(said).filter_map(|it| Some((it.get(1)?.as_str(), it.get(2)?.as_str())));
     for (name, namespace) in short.chain(full) {

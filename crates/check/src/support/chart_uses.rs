@@ -4,7 +4,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use tiphys_diag::Span;
-use tiphys_graph::{App, AppId, Object, tools::Lines};
+use tiphys_graph::{App, AppId, Object, ObjectScope, tools::Lines};
 use tiphys_kustomize::FILE_NAMES;
 use tiphys_model::ApplicationSource;
 use tiphys_value::{FieldPath, ObjectExt, Value};
@@ -38,6 +38,47 @@ pub struct ChartUse {
     pub brings_definitions: bool,
     /// Whether it is given values that are out of reach, which come before all others.
     pub has_hidden_values: bool,
+    /// What it is released as; `None` if that, or a part of its values, is not known.
+    pub release: Option<Release>,
+}
+
+/// What a chart is released as.
+pub struct Release {
+    /// The release's name.
+    pub name: String,
+    /// The namespace that it goes to.
+    pub namespace: String,
+    /// Where it would live.
+    pub scope: ObjectScope,
+    /// What the chart is called: its alias, where another one depends on it.
+    pub chart_name: String,
+}
+
+impl Release {
+    /// The release of a source of an Application, if all its values are seen.
+    fn of_source(
+        context: &Context<'_>,
+        app: &App,
+        source: &ApplicationSource,
+        folder: Option<&str>,
+    ) -> Option<Self> {
+        let helm = source.helm.clone().unwrap_or_default();
+        let is_read = |entry: &String| {
+            values_path(folder, entry).is_some_and(|path| context.survey.files.contains(&path))
+        };
+        let is_whole = helm.file_parameters.is_empty() && helm.value_files.iter().all(is_read);
+        let name =
+            Some(helm.release_name).filter(|it| !it.is_empty()).unwrap_or_else(|| app.name().to_owned());
+        let namespace = Some(helm.namespace).filter(|it| !it.is_empty());
+        let namespace = namespace.unwrap_or_else(|| app.application.spec.destination.namespace.clone());
+        let scope = ObjectScope::Cluster(app.environment, app.cluster().into());
+        let release = Self { name, namespace, scope, chart_name: String::new() };
+        (is_whole && !release.namespace.is_empty()).then_some(release)
+    }
+
+    fn of_chart(self, name: &str) -> Self {
+        Self { chart_name: name.to_owned(), ..self }
+    }
 }
 
 impl ChartUse {
@@ -85,8 +126,11 @@ fn of_application(
     source: &ApplicationSource,
     place: &FieldPath,
 ) -> ChartUse {
+    let chart = source.chart.rsplit('/').next().unwrap_or_default();
+    let release = Release::of_source(context, app, source, None);
     ChartUse {
-        chart: source.chart.rsplit('/').next().unwrap_or_default().to_owned(),
+        release: release.map(|release| release.of_chart(chart)),
+        chart: chart.to_owned(),
         repository: format!("{}/{}", source.repo_url, source.chart),
         version: source.target_revision.clone(),
         values: values_of(context, None, source),
@@ -150,7 +194,21 @@ fn of_release(context: &Context<'_>, release: &Object) -> Option<ChartUse> {
         &["spec", "chartRef", "name"]
     });
     let (values, has_hidden_values) = values_of_release(context, release);
+    let of_spec = |key: &str| Some(text(spec, key)).filter(|it| !it.is_empty());
+    let named = repository.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
+    let target = of_spec("targetNamespace");
+    // Flux docs, "Helm Releases": the target namespace is a part of the name.
+    let prefix = target.map(|it| format!("{it}-")).unwrap_or_default();
+    let called = || format!("{prefix}{}", release.key.name);
+    let is_whole = !has_hidden_values && spec.get("postRenderers").is_none();
+    let released = is_whole.then(|| Release {
+        name: of_spec("releaseName").map_or_else(called, str::to_owned),
+        namespace: target.unwrap_or(&release.key.namespace).to_owned(),
+        scope: release.world(),
+        chart_name: named.clone(),
+    });
     Some(ChartUse {
+        release: released.filter(|it| !it.namespace.is_empty()),
         chart: repository.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned(),
         repository,
         version,
@@ -230,14 +288,22 @@ fn of_chart(context: &Context<'_>, path: &Arc<str>, of_folders: &Folders, found:
             let global = values.get("global").map(|it| Value::from_iter([("global".to_owned(), it.clone())]));
             [global, values.get(key).cloned()].into_iter().flatten().collect::<Vec<_>>()
         };
+        let app = reader(context, path);
+        let release = match of_folders.get(folder).map(Vec::as_slice) {
+            Some([source]) => {
+                app.and_then(|app| Release::of_source(context, context.survey.app(app), source, Some(folder)))
+            }
+            _ => None,
+        };
         found.push(ChartUse {
+            release: release.map(|release| release.of_chart(key)),
             chart: name.to_owned(),
             repository: format!("{}/{name}", repository.trim_end_matches('/')),
             version: text(dependency, "version").to_owned(),
             values: given.iter().flat_map(of_key).collect(),
             by: format!("chart {}", if folder.is_empty() { text(&chart, "name") } else { folder }),
             span: line_of(context, path, name),
-            app: reader(context, path),
+            app,
             is_inflated: false,
             brings_definitions: true,
             has_hidden_values: false,
@@ -276,18 +342,23 @@ fn values_of(context: &Context<'_>, folder: Option<&str>, source: &ApplicationSo
     let Some(helm) = &source.helm else { return Vec::new() };
     let mut found = Vec::new();
     for entry in &helm.value_files {
-        let referred = entry.strip_prefix('$').and_then(|rest| rest.split_once('/'));
-        // What is referred to by a name is a repository; nearly always this one.
-        let path = match referred {
-            Some((_, path)) => Some(path.to_owned()),
-            None => folder.and_then(|folder| join(folder, entry).ok()),
-        };
+        let path = values_path(folder, entry);
         found.extend(path.and_then(|path| read(context, &path)));
     }
     found.extend(tiphys_yaml::from_yaml(&helm.values));
     found.extend(helm.values_object.clone());
     found.push(parameters(source));
     found
+}
+
+/// The file of this repository that an entry of `valueFiles` names.
+fn values_path(folder: Option<&str>, entry: &str) -> Option<String> {
+    let referred = entry.strip_prefix('$').and_then(|rest| rest.split_once('/'));
+    // What is referred to by a name is a repository; nearly always this one.
+    match referred {
+        Some((_, path)) => Some(path.to_owned()),
+        None => folder.and_then(|folder| join(folder, entry).ok()),
+    }
 }
 
 /// The charts that a kustomization inflates.
@@ -305,6 +376,8 @@ fn of_kustomization(context: &Context<'_>, path: &Arc<str>, found: &mut Vec<Char
             std::iter::once(text(chart, "valuesFile")).chain(additional).filter(|name| !name.is_empty());
         let in_files = named.filter_map(|name| read(context, &join(folder, name).ok()?));
         found.push(ChartUse {
+            // What a kustomization does to names is not followed.
+            release: None,
             chart: name.to_owned(),
             repository: format!("{}/{name}", repository.trim_end_matches('/')),
             version: text(chart, "version").to_owned(),

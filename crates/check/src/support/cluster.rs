@@ -25,6 +25,8 @@ pub struct Cluster<'a> {
     operators: HashMap<&'a str, Vec<&'a Object>>,
     /// Namespaces into which an Application renders that was not seen; `None` if it does not say which.
     hidden: BTreeSet<Option<String>>,
+    /// Namespaces with objects of which the name has still to be filled in; `None` for any.
+    open: BTreeSet<Option<String>>,
     /// The texts in custom resources, by the namespace of the resource.
     mentioned: BTreeMap<&'a str, BTreeSet<&'a str>>,
     /// The names of Flux's HelmReleases elsewhere.
@@ -49,10 +51,15 @@ impl<'a> Cluster<'a> {
                 hidden.extend(sole_namespace(survey, app).map(Some));
             }
         }
-        hidden.extend(objects.iter().filter(|it| is_open(it.value())).map(|it| {
-            let namespace = &it.key.namespace;
-            (!namespace.is_empty() && !namespace.contains(VARIABLE)).then(|| namespace.clone())
-        }));
+        let open: BTreeSet<Option<String>> = objects
+            .iter()
+            .filter(|it| is_open(it.value()))
+            .map(|it| {
+                let namespace = &it.key.namespace;
+                (!namespace.is_empty() && !namespace.contains(VARIABLE)).then(|| namespace.clone())
+            })
+            .collect();
+        hidden.extend(open.iter().cloned());
         let mut mentioned: BTreeMap<&'a str, BTreeSet<&'a str>> = BTreeMap::new();
         let mut operated: BTreeMap<&'a str, BTreeSet<&'a str>> = BTreeMap::new();
         // Of Kustomizations and releases that are seen, what they make is there to be looked at.
@@ -92,6 +99,7 @@ impl<'a> Cluster<'a> {
             objects,
             pods,
             hidden,
+            open,
             mentioned,
             operated,
             released,
@@ -109,6 +117,16 @@ impl<'a> Cluster<'a> {
         let fewest = written.map(|label| of_label(Some(label))).min_by_key(|found| found.len());
         let candidates = if labels.is_empty() { &[] } else { fewest.unwrap_or_else(|| of_label(None)) };
         candidates.iter().map(|at| &self.pods[*at]).filter(move |pod| selectors::selects(service, pod))
+    }
+
+    /// Where its objects live.
+    pub fn scope(&self) -> &ObjectScope {
+        &self.world
+    }
+
+    /// Whether a namespace has objects of which the name has still to be filled in.
+    pub fn has_open_names(&self, namespace: &str) -> bool {
+        self.open.contains(&None) || self.open.contains(&Some(namespace.to_owned()))
     }
 
     /// The objects of a key.

@@ -3,6 +3,7 @@
 pub mod admission;
 pub mod cert_manager;
 pub mod chart_crds;
+pub mod chart_services;
 pub mod chart_templates;
 pub mod chart_uses;
 pub mod chart_values_read;

@@ -492,3 +492,73 @@ fn a_release_that_is_seen_makes_no_secret_by_naming_it() {
     );
     assert!(of("shop").is_empty());
 }
+
+/// What of a chart out of reach is told of an Ingress that is beside it.
+fn beside_chart(rule: &str, version: &str, values: &str, beside: &str) -> Vec<String> {
+    let chart = format!(
+        "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: watch, namespace: argocd}}\nspec:\n  project: default\n  source: {{repoURL: 'https://grafana.github.io/helm-charts', chart: grafana, targetRevision: {version}, helm: {{valuesObject: {values}}}}}\n  destination: {{name: in-cluster, namespace: watch}}\n"
+    );
+    const APP: &str = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: routes, namespace: argocd}\nspec:\n  project: default\n  source: {repoURL: 'https://git.example.com/x', path: routes}\n  destination: {name: in-cluster, namespace: watch}\n";
+    found(rule, &[("apps/watch.yaml", &chart), ("apps/routes.yaml", APP), ("routes/routes.yaml", beside)])
+}
+
+#[test]
+fn a_service_that_a_known_chart_calls_otherwise_is_told() {
+    let of = |version: &str, values: &str, service: &str, port: u16| {
+        let ingress = format!(
+            "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {{name: web, namespace: watch}}\nspec:\n  rules: [{{http: {{paths: [{{path: /, pathType: Prefix, backend: {{service: {{name: {service}, port: {{number: {port}}}}}}}}}]}}}}]\n"
+        );
+        beside_chart("F4-no-backend", version, values, &ingress)
+    };
+    assert_eq!(
+        of("9.2.1", "{}", "grafana", 80),
+        ["Ingress/web in watch sends to Service/grafana in watch, which chart grafana calls watch-grafana"]
+    );
+    assert!(of("9.2.1", "{}", "watch-grafana", 80).is_empty());
+    assert!(of("9.2.1", "{fullnameOverride: grafana}", "grafana", 80).is_empty());
+    assert!(of("9.2.1", "{service: {enabled: false}}", "grafana", 80).is_empty());
+    assert!(
+        of("9.2.1", "{extraObjects: [{kind: Service, metadata: {name: grafana}}]}", "grafana", 80).is_empty()
+    );
+    // Of versions that nobody looked at nothing is known.
+    assert!(of("199.0.0", "{}", "grafana", 80).is_empty() && of("9.x", "{}", "grafana", 80).is_empty());
+    assert_eq!(
+        of("9.2.1", "{}", "watch-grafana", 3000),
+        ["Ingress/web in watch sends to port 3000 of Service/watch-grafana, which has no such port"]
+    );
+    assert!(of("9.2.1", "{service: {port: 3000}}", "watch-grafana", 3000).is_empty());
+    assert!(of("9.2.1", "{extraExposePorts: [{port: 3000}]}", "watch-grafana", 3000).is_empty());
+}
+
+#[test]
+fn an_address_that_a_known_chart_does_not_serve_is_told() {
+    let of = |address: &str| {
+        let pod = format!(
+            "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: web, namespace: watch}}\nspec:\n  selector: {{matchLabels: {{app: web}}}}\n  template:\n    metadata: {{labels: {{app: web}}}}\n    spec: {{containers: [{{name: web, image: 'shop/web:1.2', env: [{{name: BOARD, value: '{address}'}}]}}]}}\n"
+        );
+        beside_chart("F4-unknown-host", "9.2.1", "{}", &pod)
+    };
+    assert_eq!(
+        of("http://grafana.watch.svc.cluster.local/d"),
+        [
+            "Deployment/web in watch: Service/grafana in watch is not there, chart grafana calls it watch-grafana"
+        ]
+    );
+    assert_eq!(
+        of("http://watch-grafana:3000"),
+        ["Deployment/web in watch: Service/watch-grafana in watch has no port 3000"]
+    );
+    assert!(of("http://watch-grafana.watch.svc:80").is_empty());
+    assert!(of("http://watch-grafana.watch.svc").is_empty());
+}
+
+#[test]
+fn a_value_that_a_known_chart_calls_nearly_so_is_told() {
+    let of = |values: &str| beside_chart("D2-unread-values", "9.2.1", values, "");
+    assert_eq!(
+        of("{persistance: {enabled: true}}"),
+        ["the value persistance is read by nobody: chart grafana calls it persistence"]
+    );
+    assert!(of("{persistence: {enabled: true}, mine: 1}").is_empty());
+    assert!(of("{persistance: {}, persistence: {enabled: true}}").is_empty());
+}

@@ -1,0 +1,281 @@
+//! The Services that known charts make where the charts themselves are out of reach.
+//!
+//! Only what is sure of a Service counts: the chart's version lies between two that were looked at, all
+//! values are seen, and none of them decides on the Service in another way than the defaults do.
+
+use std::collections::{BTreeSet, HashSet};
+
+use tiphys_graph::{AppId, ObjectScope};
+use tiphys_value::Value;
+
+use super::{
+    chart_uses::{ChartUse, Release},
+    cluster::Cluster,
+    known_charts::{KnownChart, KnownPort, KnownService, Naming},
+};
+use crate::Context;
+
+/// A Service that a known chart makes in a cluster.
+pub struct ChartService<'a> {
+    /// What takes the chart.
+    pub used: &'a ChartUse,
+    /// The chart.
+    pub chart: &'static KnownChart,
+    /// The Service's name.
+    pub name: String,
+    /// Names that it would have by another of the usual rules.
+    pub others: BTreeSet<String>,
+    /// Its ports, each with its name, which may be empty; nothing where they are not known.
+    pub ports: Option<Vec<(&'static str, i64)>>,
+}
+
+/// What is known of a name that nothing seen has.
+pub enum Answer<'a> {
+    /// A chart makes the Service.
+    Made(ChartService<'a>),
+    /// A chart makes the Service that is meant, under another name.
+    Renamed(ChartService<'a>),
+}
+
+/// What known charts say of a Service that nothing seen makes; nothing if another source may make it.
+pub fn find<'a>(
+    context: &'a Context<'_>,
+    cluster: &Cluster<'_>,
+    namespace: &str,
+    name: &str,
+) -> Option<Answer<'a>> {
+    let mut made = services(context, cluster, namespace);
+    if let Some(at) = made.iter().position(|it| it.name == name) {
+        return Some(Answer::Made(made.swap_remove(at)));
+    }
+    if cluster.has_open_names(namespace)
+        || cluster.may_be_made(namespace, name)
+        || has_unknown_charts(context, cluster, namespace)
+        || in_scope(context, cluster, namespace).any(|(used, _)| says(&used.values, name))
+    {
+        return None;
+    }
+    let mut meant = made.into_iter().filter(|it| it.others.contains(name));
+    let first = meant.next()?;
+    meant.next().is_none().then_some(Answer::Renamed(first))
+}
+
+/// The charts that something releases into a namespace of a cluster.
+fn in_scope<'a>(
+    context: &'a Context<'_>,
+    cluster: &Cluster<'_>,
+    namespace: &str,
+) -> impl Iterator<Item = (&'a ChartUse, &'a Release)> {
+    let scope = cluster.scope().clone();
+    let released = context.chart_uses().iter().filter_map(|used| Some((used, used.release.as_ref()?)));
+    released.filter(move |(_, release)| release.scope == scope && release.namespace == namespace)
+}
+
+/// Whether something is not seen that may bring Services into a namespace, and is no known chart.
+fn has_unknown_charts(context: &Context<'_>, cluster: &Cluster<'_>, namespace: &str) -> bool {
+    let known: HashSet<AppId> = in_scope(context, cluster, namespace)
+        .filter(|(used, _)| KnownChart::of_use(used).is_some())
+        .filter_map(|(used, _)| used.app)
+        .collect();
+    let unknown_release =
+        in_scope(context, cluster, namespace).any(|(used, _)| KnownChart::of_use(used).is_none());
+    let is_here = |namespaced: &str| namespaced.is_empty() || namespaced == namespace;
+    unknown_release
+        || context.survey.apps.iter().any(|app| {
+            let is_one =
+                app.application.spec.effective_sources().iter().filter(|it| it.reference.is_empty()).count()
+                    == 1;
+            !app.is_rendered()
+                && is_here(&app.application.spec.destination.namespace)
+                && matches!(cluster.scope(), ObjectScope::Cluster(environment, name)
+                    if *environment == app.environment && **name == *app.cluster())
+                && !(is_one && known.contains(&app.id))
+        })
+}
+
+/// Whether a text stands somewhere in values.
+fn says(values: &[Value], text: &str) -> bool {
+    values.iter().any(|value| match value {
+        Value::String(found) => found.contains(text),
+        Value::Array(items) => says(items, text),
+        Value::Object(map) => map.values().any(|below| says(std::slice::from_ref(below), text)),
+        _ => false,
+    })
+}
+
+fn services<'a>(context: &'a Context<'_>, cluster: &Cluster<'_>, namespace: &str) -> Vec<ChartService<'a>> {
+    let mut found = Vec::new();
+    for (used, release) in in_scope(context, cluster, namespace) {
+        let Some(chart) = KnownChart::of_use(used) else { continue };
+        found.extend(chart.services.iter().filter_map(|service| made(used, release, chart, service)));
+    }
+    found
+}
+
+/// A Service of a release, if the values leave no doubt about it.
+fn made<'a>(
+    used: &'a ChartUse,
+    release: &Release,
+    chart: &'static KnownChart,
+    service: &'static KnownService,
+) -> Option<ChartService<'a>> {
+    let is_default = |path: &str, default: &str| match found_at(used, path) {
+        Found::Nothing => true,
+        Found::Value(Value::String(text)) => **text == *default,
+        Found::Value(value) => value.to_string() == default,
+        Found::Cut => false,
+    };
+    let own_path = match &service.naming {
+        Naming::Full { path, .. } => *path,
+        _ => "",
+    };
+    if !service.switches.iter().all(|(path, default)| is_default(path, default))
+        || used
+            .values
+            .iter()
+            .any(|values| renames(values, &mut Vec::new(), own_path, &chart.override_paths()))
+    {
+        return None;
+    }
+    let (name, others) = names(used, release, chart, &service.naming)?;
+    let is_set_aside = used.values.iter().any(|values| sets_ports(values, &mut Vec::new(), &service.ports));
+    let ports: Option<Vec<_>> = match is_set_aside || service.ports.is_empty() {
+        true => None,
+        false => {
+            service.ports.iter().map(|port| number(used, port).map(|number| (port.name, number))).collect()
+        }
+    };
+    Some(ChartService { used, chart, name, others, ports })
+}
+
+/// What values say at a path.
+enum Found<'a> {
+    Nothing,
+    Value(&'a Value),
+    /// Something stands above it that has no fields.
+    Cut,
+}
+
+fn found_at<'a>(used: &'a ChartUse, path: &str) -> Found<'a> {
+    for values in used.values.iter().rev() {
+        let mut here = values;
+        let mut steps = path.split('.').peekable();
+        while let Some(step) = steps.next() {
+            let Some(map) = here.as_object() else {
+                if here.is_null() && std::ptr::eq(here, values) {
+                    break;
+                }
+                return Found::Cut;
+            };
+            let Some(below) = map.get(step) else { break };
+            if steps.peek().is_none() {
+                return Found::Value(below);
+            }
+            here = below;
+        }
+    }
+    Found::Nothing
+}
+
+/// Whether values override names in a way that the Service's rule does not know.
+fn renames(values: &Value, path: &mut Vec<String>, own: &str, known: &BTreeSet<&str>) -> bool {
+    let Some(map) = values.as_object() else { return false };
+    map.iter().any(|(key, value)| {
+        let lower = key.to_lowercase();
+        if lower.contains("nameoverride") || lower == "servicename" || lower == "overridename" {
+            let is_usual = matches!(key.as_str(), "fullnameOverride" | "nameOverride");
+            let at = path.join(".");
+            return !(is_usual && (at == own || known.contains(at.as_str())));
+        }
+        path.push(key.clone());
+        let found = renames(value, path, own, known);
+        path.pop();
+        found
+    })
+}
+
+/// Whether values say something of ports that is no value of a port that is known.
+fn sets_ports(values: &Value, path: &mut Vec<String>, known: &[KnownPort]) -> bool {
+    let Some(map) = values.as_object() else {
+        let is_of_ports = path.iter().any(|step| {
+            let step = step.to_lowercase();
+            step.contains("port") && !step.contains("export") && !step.contains("support")
+        });
+        let path = path.join(".");
+        return is_of_ports && !known.iter().any(|port| port.path == Some(&path));
+    };
+    map.iter().any(|(key, value)| {
+        path.push(key.clone());
+        let found = sets_ports(value, path, known);
+        path.pop();
+        found
+    })
+}
+
+fn number(used: &ChartUse, port: &KnownPort) -> Option<i64> {
+    match port.path.map(|path| found_at(used, path)) {
+        None | Some(Found::Nothing) => Some(port.number),
+        Some(Found::Value(value)) => value.as_i64().or_else(|| value.as_str()?.parse().ok()),
+        Some(Found::Cut) => None,
+    }
+}
+
+/// The name of a Service, and those that it would have by other rules.
+fn names(
+    used: &ChartUse,
+    release: &Release,
+    chart: &KnownChart,
+    naming: &Naming,
+) -> Option<(String, BTreeSet<String>)> {
+    let released = release.name.as_str();
+    let (name, others) = match naming {
+        Naming::Fixed(name) => ((*name).to_owned(), Vec::new()),
+        Naming::Release(suffix) => {
+            let bare = suffix.trim_start_matches('-');
+            (format!("{released}{suffix}"), vec![bare.to_owned(), format!("{}{suffix}", chart.name)])
+        }
+        Naming::Full { chart: known, path, most, suffix } => {
+            let said = |key: &str| {
+                let steps = path.split('.').filter(|step| !step.is_empty()).chain([key]);
+                match used.value(&steps.collect::<Vec<_>>()) {
+                    None | Some(Value::Null) => Some(None),
+                    Some(Value::String(text)) if text.contains("{{") || text.contains('$') => None,
+                    Some(Value::String(text)) => Some(Some(text.clone()).filter(|text| !text.is_empty())),
+                    Some(_) => None,
+                }
+            };
+            // A chart under an alias is called so.
+            let own =
+                if path.is_empty() && *known == chart.name { release.chart_name.as_str() } else { known };
+            let called = said("nameOverride")?.unwrap_or_else(|| own.to_owned());
+            let usual = match released.contains(&called) {
+                true => released.to_owned(),
+                false => format!("{released}-{called}"),
+            };
+            let full = said("fullnameOverride")?.unwrap_or(usual);
+            let cut: String = full.chars().take(*most).collect();
+            let long = format!("{released}-{known}{suffix}");
+            let short = [format!("{known}{suffix}"), format!("{released}{suffix}")];
+            (format!("{}{suffix}", cut.trim_end_matches('-')), short.into_iter().chain([long]).collect())
+        }
+    };
+    const MAX_NAME: usize = 63;
+    let others = others.into_iter().filter(|other| !other.is_empty() && *other != name).collect();
+    let is_open = name.contains(['$', '{', '<']) || name.len() > MAX_NAME;
+    (!is_open).then_some((name, others))
+}
+
+impl ChartService<'_> {
+    /// Whether it has a port of a number or name, or nobody knows.
+    pub fn may_have_port(&self, wanted: &str) -> bool {
+        self.ports.as_ref().is_none_or(|ports| {
+            ports.iter().any(|(name, number)| *name == wanted || number.to_string() == wanted)
+        })
+    }
+
+    /// Its ports for messages.
+    pub fn ports_text(&self) -> String {
+        let number = |(_, number): &(&str, i64)| number.to_string();
+        self.ports.iter().flatten().map(number).collect::<Vec<_>>().join(", ")
+    }
+}
