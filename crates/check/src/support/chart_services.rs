@@ -122,7 +122,10 @@ fn made<'a>(
     let is_default = |path: &str, default: &str| match found_at(used, path) {
         Found::Nothing => true,
         Found::Value(Value::String(text)) => **text == *default,
-        Found::Value(value) => value.to_string() == default,
+        Found::Value(value) => {
+            let text = value.to_string();
+            text == default
+        }
         Found::Cut => false,
     };
     let own_path = match &service.naming {

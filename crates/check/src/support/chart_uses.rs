@@ -63,8 +63,11 @@ impl Release {
         folder: Option<&str>,
     ) -> Option<Self> {
         let helm = source.helm.clone().unwrap_or_default();
+        // Of a chart from elsewhere its own values are the defaults.
+        let is_own = |entry: &str| folder.is_none() && entry == "values.yaml";
         let is_read = |entry: &String| {
-            values_path(folder, entry).is_some_and(|path| context.survey.files.contains(&path))
+            let path = values_path(folder, entry);
+            is_own(entry) || path.is_some_and(|path| context.survey.files.contains(&path))
         };
         let is_whole = helm.file_parameters.is_empty() && helm.value_files.iter().all(is_read);
         let name =
