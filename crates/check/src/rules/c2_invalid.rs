@@ -26,9 +26,7 @@
 use tiphys_diag::Severity;
 use tiphys_graph::{Declaration, Object, Owner, Survey, parallel};
 use tiphys_model::names as names_of;
-use tiphys_schema::{
-    Catalog, DecodeError, ErrorKind, FieldError, FieldRule, Path, Quantity, TypeRef, names,
-};
+use tiphys_schema::{Catalog, DecodeError, ErrorKind, FieldError, FieldRule, Path, Quantity, TypeRef, names};
 use tiphys_value::{FieldPath, GroupVersionKind, ObjectExt, RenderedObject, Segment, Value, json};
 
 use crate::{
