@@ -230,7 +230,10 @@ pub fn xml(text: &str) -> String {
         }
     }
     // Who prints the file in a log of CI hands its lines to the runner.
-    let is_command = |line: &&str| line.trim_start().starts_with("::");
+    let is_command = |line: &&str| {
+        let rest = line.trim_start().strip_prefix("::");
+        rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
+    };
     if out.lines().any(|line| is_command(&line)) {
         let lines = out.split_inclusive('\n');
         out = lines
