@@ -175,7 +175,7 @@ fn without_names(finding: &Finding) -> String {
     text
 }
 
-/// A text without a word, where it stands alone.
+/// A text from which a word is taken out, where it stands alone.
 fn without_word(text: &str, word: &str) -> String {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
     let (mut out, mut rest) = (String::new(), text);

@@ -1,8 +1,8 @@
 //! # Values that nothing reads
 //!
 //! A chart with nothing but dependencies hands to each of them the values under its name. A key that is the
-//! name of none of them is read by nobody: what it says has no effect, and nothing tells so. Of much used charts
-//! that are out of reach it is known which values they read; what is nearly the name of one of them is told.
+//! name of none of them is read by nobody: what it says has no effect, and nothing tells so. Of much used
+//! charts that are out of reach it is known which values they read; a key that is nearly one of these is told.
 //!
 //! People see: nothing: the default values are in force.
 //!

@@ -1,7 +1,7 @@
 //! # An Application names what the settings of Argo CD do not have
 //!
-//! A version of Kustomize, a plugin and a cluster are names that the settings of Argo CD give a meaning to. Where the settings stand in Git and have no such name, nothing is
-//! rendered or applied.
+//! A version of Kustomize, a plugin and a cluster are names that the settings of Argo CD give a meaning to.
+//! Where the settings stand in Git and have no such name, nothing is rendered or applied.
 //!
 //! People see: `kustomize version v4.5.7 is not registered`, `could not find plugin supporting the given
 //! repository`, `there are no clusters with this name: prod-eu`.

@@ -226,8 +226,8 @@ fn finds_folders(text: &str, folder: &str) -> bool {
     text.lines().any(is_listing)
 }
 
-/// Whether a pipeline has a name as an entry: the item of a list, a key, the value of one, or the last step of
-/// the folder's path. A word in a sentence, or in the name of something else, is none.
+/// Whether a pipeline has a name as an entry: the item of a list, a key, the value of one, or the last step
+/// of the folder's path. A word in a sentence, or in the name of something else, is none.
 fn has_entry(text: &str, folder: &str, name: &str) -> bool {
     let path = format!("{folder}/{name}");
     let is_entry = |line: &str| {
