@@ -2,7 +2,7 @@
 //!
 //! A chart with nothing but dependencies hands to each of them the values under its name. A key that is the
 //! name of none of them is read by nobody: what it says has no effect, and nothing tells so. Of much used
-//! charts that are out of reach it is known which values they read; a key that is nearly one of these is told.
+//! charts that are out of reach it is known which values they read. A key that is nearly one of them is told.
 //!
 //! People see: nothing: the default values are in force.
 //!

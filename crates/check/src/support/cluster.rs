@@ -11,6 +11,9 @@ use super::{
     selectors,
 };
 
+/// Positions of pods by namespace, and by a label in it; without a label all of the namespace.
+type PodsByLabel<'a> = HashMap<(&'a str, Option<(&'a str, &'a str)>), Vec<usize>>;
+
 /// A cluster as the Applications of one environment fill it.
 pub struct Cluster<'a> {
     survey: &'a Survey,
@@ -19,8 +22,7 @@ pub struct Cluster<'a> {
     pub objects: Vec<&'a Object>,
     /// The pods of its workloads.
     pub pods: Vec<Pod<'a>>,
-    /// The positions of pods by namespace, and by a label in it.
-    pods_by_label: HashMap<(&'a str, Option<(&'a str, &'a str)>), Vec<usize>>,
+    pods_by_label: PodsByLabel<'a>,
     /// The custom resources of kinds that may bring pods, by namespace.
     operators: HashMap<&'a str, Vec<&'a Object>>,
     /// Namespaces into which an Application renders that was not seen; `None` if it does not say which.
@@ -254,8 +256,8 @@ fn operators<'a>(survey: &Survey, objects: &[&'a Object]) -> HashMap<&'a str, Ve
 }
 
 /// The positions of pods by namespace, and by each label in it.
-fn by_label<'a>(pods: &[Pod<'a>]) -> HashMap<(&'a str, Option<(&'a str, &'a str)>), Vec<usize>> {
-    let mut found: HashMap<_, Vec<usize>> = HashMap::new();
+fn by_label<'a>(pods: &[Pod<'a>]) -> PodsByLabel<'a> {
+    let mut found = PodsByLabel::new();
     for (at, pod) in pods.iter().enumerate() {
         let namespace = pod.object.key.namespace.as_str();
         found.entry((namespace, None)).or_default().push(at);

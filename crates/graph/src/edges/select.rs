@@ -27,13 +27,14 @@ pub fn add(out: &mut Out<'_, '_>) {
 }
 
 fn add_selected(out: &mut Out<'_, '_>, selector: &LabelSelector, keys: &[&str]) {
-    let (survey, namespace) = (out.index.survey, &out.object.key.namespace);
+    let (index, object) = (out.index, out.object);
+    let (survey, namespace) = (index.survey, &object.key.namespace);
     // Of what every match must have, the label that the fewest have.
     let one_of = selector.required_labels();
-    let fewest = one_of.map(|label| out.index.labelled(out.object, namespace, label));
+    let fewest = one_of.map(|label| index.labelled(object, namespace, label));
     let fewest = fewest.min_by_key(|found| found.len());
-    let candidates = fewest.unwrap_or_else(|| out.index.workloads(out.object, namespace));
-    for id in candidates.to_vec() {
+    let candidates = fewest.unwrap_or_else(|| index.workloads(object, namespace));
+    for id in candidates.iter().copied() {
         let labels =
             pod_template(survey.object(id).value()).and_then(|(it, _)| it.at(&["metadata", "labels"]));
         if selector.matches(labels.unwrap_or(&Value::Null)) {
