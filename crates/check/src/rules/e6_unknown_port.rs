@@ -19,19 +19,19 @@
 //! ## When to suppress
 //! Where a sidecar with the port is injected when the pod is made.
 
+use std::collections::HashMap;
+
 use tiphys_diag::{Label, Severity};
-use tiphys_graph::{Object, Owner};
+use tiphys_graph::{Object, ObjectId, Owner};
 use tiphys_value::{FieldPath, Value};
 
 use crate::{
     Context, Report, Rule,
     support::{
-        cluster::Cluster,
         dedup::Once,
         field_paths::keys,
         nearest_name,
         pods::{self, Container, Pod, list, text},
-        selectors::selects,
     },
 };
 
@@ -54,14 +54,19 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     for cluster in context.clusters() {
-        for service in cluster.objects.iter().filter(|it| it.key.kind == "Service" && it.key.group.is_empty())
-        {
-            let pods: Vec<&Pod<'_>> = cluster.selected_by(service).collect();
-            if !pods.is_empty() {
-                targets(context, service, &pods, &mut once);
-                if !pods.iter().any(|pod| has_other_service(cluster, service, pod)) {
-                    unprobed(context, service, &pods, &mut once);
-                }
+        let services =
+            cluster.objects.iter().filter(|it| it.key.kind == "Service" && it.key.group.is_empty());
+        let selected: Vec<(&Object, Vec<&Pod<'_>>)> =
+            services.map(|service| (*service, cluster.selected_by(service).collect())).collect();
+        let mut leading: HashMap<ObjectId, usize> = HashMap::new();
+        for pod in selected.iter().flat_map(|(_, pods)| pods) {
+            *leading.entry(pod.object.id).or_default() += 1;
+        }
+        for (service, pods) in selected.iter().filter(|(_, pods)| !pods.is_empty()) {
+            targets(context, service, pods, &mut once);
+            // Where several Services lead to the same pods, each may be for a port of its own.
+            if pods.iter().all(|pod| leading.get(&pod.object.id) == Some(&1)) {
+                unprobed(context, service, pods, &mut once);
             }
         }
     }
@@ -213,12 +218,6 @@ fn is_slip(one: &str, other: &str) -> bool {
         [(a, b), (c, d)] => a == d && b == c,
         _ => false,
     }
-}
-
-/// Whether another Service leads to the same pods: each may be for a port of its own.
-fn has_other_service(cluster: &Cluster<'_>, service: &Object, pod: &Pod<'_>) -> bool {
-    let services = cluster.objects.iter().filter(|it| it.key.kind == "Service" && it.key.group.is_empty());
-    services.filter(|it| it.id != service.id).any(|other| selects(other, pod))
 }
 
 /// The first port that programs take without rights of their own, and that nobody takes for its default.

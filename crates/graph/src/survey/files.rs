@@ -28,6 +28,8 @@ pub struct Files {
     paths: BTreeSet<Arc<str>>,
     links: BTreeSet<Arc<str>>,
     texts: Mutex<Texts>,
+    /// Where the lines of files start that places were asked for in.
+    line_starts: Mutex<HashMap<Arc<str>, Arc<[usize]>>>,
 }
 
 impl Files {
@@ -63,7 +65,7 @@ impl Files {
                 }
             }
         }
-        Self { tree, paths, links, texts: Mutex::new(known) }
+        Self { tree, paths, links, texts: Mutex::new(known), line_starts: Mutex::default() }
     }
 
     /// The files and folders that are symbolic links.
@@ -143,13 +145,22 @@ impl Files {
         map
     }
 
+    /// A line of a file with a text, from 1.
+    fn line<'t>(&self, file: &Arc<str>, text: &'t str, line: usize) -> Option<&'t str> {
+        let mut known = self.line_starts.lock().unwrap_or_else(PoisonError::into_inner);
+        let starts = known.entry(file.clone()).or_insert_with(|| {
+            std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect()
+        });
+        text.get(*starts.get(line - 1)?..)?.lines().next()
+    }
+
     /// A place as a stretch of its file: from the column to the end of what the line says, comments and
     /// blanks left out.
     pub fn span(&self, at: &Location) -> Span {
         let (line, column) = (at.line.max(1), at.column.max(1));
         let mut span = Span::point(at.file.clone(), line, column);
         let Some(text) = self.text(&at.file) else { return span };
-        let Some(content) = text.lines().nth(line as usize - 1) else { return span };
+        let Some(content) = self.line(&at.file, &text, line as usize) else { return span };
         if at.column == 0 {
             let blanks = content.chars().take_while(|c| c.is_whitespace()).count();
             span.start.column = u32::try_from(blanks).unwrap_or_default() + 1;

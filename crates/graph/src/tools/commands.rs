@@ -164,7 +164,10 @@ impl Called<'_> {
             && !file.contains(['$', '{', '*', '<', '%', '@', ':', '\n']);
         let is_file = ENDINGS.iter().any(|ending| file.ends_with(ending));
         let text = &self.script.text;
-        if !is_plain || !is_file || MAKERS.iter().any(|maker| text.contains(maker)) {
+        // Nobody writes a longer one by hand, and each file is looked for in all of it.
+        const LONGEST: usize = 64 << 10;
+        let is_short = text.len() <= LONGEST;
+        if !is_plain || !is_file || !is_short || MAKERS.iter().any(|maker| text.contains(maker)) {
             return None;
         }
         let base = file.rsplit('/').next().unwrap_or(file);
