@@ -5,6 +5,7 @@
 
 mod diagnostic;
 mod error_chain;
+pub mod page;
 mod panic_guard;
 pub mod render;
 pub mod sanitize;

@@ -2,13 +2,17 @@
 
 use std::fmt::Write as _;
 
-use tiphys_diag::{Diagnostic, Label, Severity, sanitize::html as escaped};
+use tiphys_diag::{
+    Diagnostic, Label, Severity,
+    page::{STYLE, write_list},
+    sanitize::html as escaped,
+};
 
 use super::{COLUMNS, Shown, Step, summary::shortened};
 use crate::{Finding, causes::CauseGroup, patch};
 
-/// How the page looks.
-const STYLE: &str = include_str!("page.css");
+/// What only this page has: its table of Applications.
+const TABLE_STYLE: &str = include_str!("page.css");
 
 /// The whole page. It runs no script and loads nothing; its policy forbids both. Writing to a `String` cannot
 /// fail.
@@ -26,7 +30,7 @@ pub fn html(shown: &Shown<'_>) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n\
          <meta name=\"referrer\" content=\"no-referrer\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
+         <title>{title}</title>\n<style>\n{STYLE}{TABLE_STYLE}</style>\n</head>\n<body>\n<main>\n\
          <header class=\"{level}\">\n<p class=\"tool\">tiphys check</p>\n<h1>{title}</h1>\n",
         title = escaped(title)
     );
@@ -155,19 +159,4 @@ fn write_applications(out: &mut String, shown: &Shown<'_>) {
         out.push_str("</tr>\n");
     }
     out.push_str("</tbody>\n</table>\n</details>\n");
-}
-
-fn write_list(out: &mut String, title: &str, lines: &[String]) {
-    if lines.is_empty() {
-        return;
-    }
-    let _ = writeln!(
-        out,
-        "<details class=\"more\"><summary><b>{title}</b> <span>{}</span></summary>\n<ul>",
-        lines.len()
-    );
-    for line in lines {
-        let _ = writeln!(out, "<li>{}</li>", escaped(line));
-    }
-    out.push_str("</ul>\n</details>\n");
 }

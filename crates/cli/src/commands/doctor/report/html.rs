@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{CauseView, Level, Quote, Report, sanitize::counted};
+use tiphys_diag::page::{STYLE, write_list};
 
-/// How the page looks.
-const STYLE: &str = include_str!("page.css");
+use super::{CauseView, Level, Quote, Report, sanitize::counted};
 
 /// The whole page. It runs no script and loads nothing; its policy forbids both. Writing to a `String` cannot
 /// fail.
@@ -148,21 +147,6 @@ fn write_remedy(out: &mut String, cause: &CauseView) {
         );
     }
     let _ = writeln!(out, "<p class=\"note\">{}</p>", escaped(&cause.proof));
-}
-
-fn write_list(out: &mut String, title: &str, lines: &[String]) {
-    if lines.is_empty() {
-        return;
-    }
-    let _ = writeln!(
-        out,
-        "<details class=\"more\"><summary><b>{title}</b> <span>{}</span></summary>\n<ul>",
-        lines.len()
-    );
-    for line in lines {
-        let _ = writeln!(out, "<li>{}</li>", escaped(line));
-    }
-    out.push_str("</ul></details>\n");
 }
 
 /// A text of others inside of an element or of a quoted attribute.
