@@ -34,8 +34,21 @@ pub struct CauseGroup {
     pub environments: BTreeSet<String>,
 }
 
-/// Groups findings by cause: the causes that break most first.
-pub fn groups(survey: &Survey, findings: &[Finding]) -> Vec<CauseGroup> {
+/// Findings in the order of their causes, those that break most first, and these causes.
+pub fn ordered(survey: &Survey, findings: Vec<Finding>) -> (Vec<Finding>, Vec<CauseGroup>) {
+    let mut causes = groups(survey, &findings);
+    let mut findings: Vec<Option<Finding>> = findings.into_iter().map(Some).collect();
+    let mut sorted = Vec::with_capacity(findings.len());
+    for cause in &mut causes {
+        for at in &mut cause.findings {
+            sorted.extend(findings[*at].take());
+            *at = sorted.len() - 1;
+        }
+    }
+    (sorted, causes)
+}
+
+fn groups(survey: &Survey, findings: &[Finding]) -> Vec<CauseGroup> {
     let impacts = Impacts::new(survey);
     let all: Vec<Impact> = findings.iter().map(|finding| impacts.of_finding(finding)).collect();
     let mut groups: Vec<CauseGroup> = Vec::new();
@@ -45,16 +58,12 @@ pub fn groups(survey: &Survey, findings: &[Finding]) -> Vec<CauseGroup> {
     by_weight(groups, findings)
 }
 
-/// Findings in the order of their causes.
-pub fn ordered(survey: &Survey, findings: Vec<Finding>) -> Vec<Finding> {
-    let order: Vec<usize> = groups(survey, &findings).into_iter().flat_map(|it| it.findings).collect();
-    let mut findings: Vec<Option<Finding>> = findings.into_iter().map(Some).collect();
-    order.into_iter().filter_map(|at| findings[at].take()).collect()
-}
-
 fn group(mut members: Vec<usize>, findings: &[Finding], impacts: &[Impact], all: &Impacts<'_>) -> CauseGroup {
-    members
-        .sort_by_key(|at| (Reverse(points(&findings[*at], &impacts[*at], impacts[*at].titles.len())), *at));
+    let weight = |at: usize| {
+        let Impact { effect, reach, titles, .. } = &impacts[at];
+        points(&findings[at], *effect, *reach, titles.len())
+    };
+    members.sort_by_key(|at| (Reverse(weight(*at)), *at));
     let first = members.first().copied().unwrap_or_default();
     let apps: BTreeSet<AppId> = members.iter().flat_map(|at| &impacts[*at].apps).copied().collect();
     CauseGroup {
@@ -71,21 +80,21 @@ fn group(mut members: Vec<usize>, findings: &[Finding], impacts: &[Impact], all:
 
 /// How much a finding weighs, in points: how bad and how sure it is, whether anything leads there, what
 /// breaks, and in how many Applications.
-fn points(finding: &Finding, impact: &Impact, apps: usize) -> i64 {
+fn points(finding: &Finding, effect: Effect, reach: Reach, apps: usize) -> i64 {
     const MOST_FOR_APPLICATIONS: i64 = 8;
     let severity = match finding.diagnostic.severity {
         Severity::Error => 100,
         Severity::Warning => 60,
         Severity::Info => 0,
     };
-    let reach = match impact.reach {
+    let reach = match reach {
         Reach::Application => 0,
         Reach::Tools => -8,
         Reach::ByHand => -12,
         Reach::Nothing => -50,
     };
     let certainty = if finding.confidence == Confidence::Certain { 0 } else { -12 };
-    let effect = match impact.effect {
+    let effect = match effect {
         Effect::CannotRender | Effect::Removes => 8,
         Effect::CannotApply | Effect::NeverEnds | Effect::CannotStart => 6,
         Effect::Unreachable => 5,
@@ -103,14 +112,7 @@ fn by_weight(groups: Vec<CauseGroup>, findings: &[Finding]) -> Vec<CauseGroup> {
     const LESS_EACH_TIME: i64 = 5;
     const LEAST: i64 = 30;
     let weigh = |group: &CauseGroup| {
-        let finding = &findings[group.findings[0]];
-        let impact = Impact {
-            effect: group.effect,
-            reach: group.reach,
-            apps: BTreeSet::new(),
-            titles: BTreeSet::new(),
-        };
-        points(finding, &impact, group.titles.len())
+        points(&findings[group.findings[0]], group.effect, group.reach, group.titles.len())
     };
     let mut weighed: Vec<(i64, CauseGroup)> =
         groups.into_iter().map(|group| (weigh(&group), group)).collect();
@@ -225,7 +227,8 @@ mod tests {
             .map(|at| finding("C2-invalid", &format!("field {at} is wrong"), "Service/web", at))
             .collect();
         all.push(finding("C2-removed-api", "it is gone", "Service/web", 9));
-        let order = ordered(&survey, all);
+        let (order, causes) = ordered(&survey, all);
+        assert_eq!(causes.iter().map(|it| it.findings[0]).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
         let rules: Vec<&str> = order.iter().map(|it| it.diagnostic.rule.as_str()).collect();
         assert_eq!(rules[..2], ["C2-invalid", "C2-removed-api"]);
     }

@@ -6,7 +6,9 @@ use tiphys_diag::Diagnostic;
 use tiphys_graph::parallel;
 
 use crate::{
-    Baseline, Config, Context, Finding, Report, Rule, assumptions, causes, rules,
+    Baseline, Config, Context, Finding, Report, Rule, assumptions,
+    causes::{self, CauseGroup},
+    rules,
     support::{dedup, unused_files, word_replacement},
     suppress::Suppressions,
 };
@@ -16,6 +18,8 @@ use crate::{
 pub struct Checked {
     /// The findings by cause, those that break most first.
     pub findings: Vec<Finding>,
+    /// Their causes in this order, if they were judged.
+    pub causes: Vec<CauseGroup>,
     /// How many a comment suppresses.
     pub suppressed: usize,
     /// How many are known from a baseline, or from the revision that a change is held against.
@@ -97,7 +101,7 @@ pub fn judge(context: &Context<'_>, options: &Options<'_>) -> Checked {
         checked.findings = baseline.subtract(checked.findings);
         checked.known += all - checked.findings.len();
     }
-    checked.findings = causes::ordered(context.survey, checked.findings);
+    (checked.findings, checked.causes) = causes::ordered(context.survey, checked.findings);
     checked.assumed = assumptions::assumed(context, &checked.findings);
     checked
 }

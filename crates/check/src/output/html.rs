@@ -59,7 +59,7 @@ pub fn html(shown: &Shown<'_>) -> String {
     out
 }
 
-fn write_contents(out: &mut String, groups: &[CauseGroup], shown: &Shown<'_>) {
+fn write_contents(out: &mut String, groups: &[&CauseGroup], shown: &Shown<'_>) {
     if groups.len() < 2 {
         return;
     }

@@ -1,5 +1,7 @@
 //! The form for programs. `docs/check-json.md` describes it.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json as object};
 use tiphys_diag::render::json as diagnostic;
 
@@ -13,10 +15,12 @@ pub const JSON_VERSION: u32 = 1;
 pub fn json(shown: &Shown<'_>) -> Value {
     let survey = shown.survey;
     let groups = shown.all_groups();
-    let cause_of = |at: usize| groups.iter().position(|group| group.findings.contains(&at));
+    let of_groups = groups.iter().enumerate();
+    let cause_of: HashMap<usize, usize> =
+        of_groups.flat_map(|(at, group)| group.findings.iter().map(move |finding| (*finding, at))).collect();
     let findings = shown.positions().map(|at| {
         let mut value = finding_json(&shown.checked.findings[at], shown);
-        value["cause"] = cause_of(at).into();
+        value["cause"] = cause_of.get(&at).copied().into();
         value
     });
     object!({

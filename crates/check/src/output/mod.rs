@@ -18,7 +18,7 @@ use tiphys_graph::{App, Survey};
 
 use crate::{
     Checked, Finding,
-    causes::{self, CauseGroup},
+    causes::CauseGroup,
     impact::{Reach, is_run_by_applications},
 };
 
@@ -70,7 +70,7 @@ impl Shown<'_> {
             .view
             .app
             .as_ref()
-            .map(|_| self.all_groups().into_iter().flat_map(|group| group.findings).collect());
+            .map(|_| self.all_groups().into_iter().flat_map(|group| &group.findings).copied().collect());
         (0..findings.len()).filter(move |at| {
             findings[*at].diagnostic.severity >= self.threshold
                 && of_app.as_ref().is_none_or(|all| all.contains(at))
@@ -84,14 +84,13 @@ impl Shown<'_> {
     }
 
     /// The causes at or above the threshold, of the Application that is asked for.
-    pub fn all_groups(&self) -> Vec<CauseGroup> {
-        let mut groups = causes::groups(self.survey, &self.checked.findings);
-        groups.retain(|group| group.severity >= self.threshold && self.hits_wanted(group));
-        groups
+    pub fn all_groups(&self) -> Vec<&CauseGroup> {
+        let is_shown = |group: &&CauseGroup| group.severity >= self.threshold && self.hits_wanted(group);
+        self.checked.causes.iter().filter(is_shown).collect()
     }
 
     /// The same without those that no Application reaches, unless they are asked for.
-    pub fn groups(&self) -> Vec<CauseGroup> {
+    pub fn groups(&self) -> Vec<&CauseGroup> {
         let mut groups = self.all_groups();
         groups.retain(|group| !self.is_left_out(group));
         groups

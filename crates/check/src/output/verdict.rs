@@ -34,7 +34,7 @@ impl Shown<'_> {
     }
 
     /// How much was found, where.
-    pub(super) fn headline(&self, groups: &[CauseGroup]) -> String {
+    pub(super) fn headline(&self, groups: &[&CauseGroup]) -> String {
         let total = groups.iter().map(|group| group.findings.len()).sum::<usize>();
         let looked_at = self.surveyed_line();
         if total == 0 {
@@ -159,7 +159,7 @@ impl Shown<'_> {
     /// How many findings are left out because no Application reaches them, if any are.
     pub(super) fn unreached_line(&self) -> Option<String> {
         let groups = self.all_groups();
-        let left_out: Vec<&CauseGroup> = groups.iter().filter(|group| self.is_left_out(group)).collect();
+        let left_out: Vec<&CauseGroup> = groups.into_iter().filter(|group| self.is_left_out(group)).collect();
         let places: BTreeSet<&str> = left_out
             .iter()
             .filter_map(|group| self.checked.findings[group.findings[0]].diagnostic.primary.as_ref())
@@ -178,7 +178,7 @@ impl Shown<'_> {
 }
 
 /// `cannot render: payments (dev), orders (prod); perhaps web`.
-fn effect_line(effect: Effect, groups: &[CauseGroup]) -> Option<String> {
+fn effect_line(effect: Effect, groups: &[&CauseGroup]) -> Option<String> {
     let mut of_apps = [BTreeSet::new(), BTreeSet::new()];
     for group in groups.iter().filter(|group| group.effect == effect && group.reach == Reach::Application) {
         let is_sure = group.is_certain();
