@@ -5,11 +5,8 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use tiphys_diag::{Severity, sanitize::line};
 use tiphys_graph::{AppId, Outcome};
 
-use super::Shown;
-use crate::{
-    Confidence,
-    impact::{Effect, Impacts},
-};
+use super::{Shown, is_certain_error};
+use crate::impact::{Effect, Impacts};
 
 /// What is known of one step of an Application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,11 +53,14 @@ impl Shown<'_> {
         for finding in self.checked.findings.iter().filter(|it| it.diagnostic.severity > Severity::Info) {
             let impact = impacts.of_finding(finding);
             let Some(column) = column(impact.effect) else { continue };
-            let is_sure =
-                finding.diagnostic.severity == Severity::Error && finding.confidence == Confidence::Certain;
             for app in impact.apps {
                 let steps = found.entry(app).or_insert([Step::Yes; 4]);
-                steps[column] = steps[column].max(if is_sure { Step::No } else { Step::Perhaps });
+                steps[column] =
+                    steps[column].max(if is_certain_error(finding.diagnostic.severity, finding.confidence) {
+                        Step::No
+                    } else {
+                        Step::Perhaps
+                    });
             }
         }
         let mut rows: Vec<Row> = self

@@ -17,7 +17,7 @@ use tiphys_diag::{Severity, SourceMap};
 use tiphys_graph::{App, Survey};
 
 use crate::{
-    Checked, Finding,
+    Checked, Confidence, Finding,
     causes::CauseGroup,
     impact::{Reach, is_run_by_applications},
 };
@@ -111,6 +111,11 @@ impl Shown<'_> {
     fn is_wanted(&self, app: &App) -> bool {
         self.view.app.as_deref().is_none_or(|wanted| app.name() == wanted)
     }
+}
+
+/// Whether something breaks for sure.
+fn is_certain_error(severity: Severity, confidence: Confidence) -> bool {
+    severity == Severity::Error && confidence == Confidence::Certain
 }
 
 /// What a family of incidents is about.

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use tiphys_diag::{Severity, sanitize::line};
+use tiphys_diag::sanitize::line;
 use tiphys_graph::{Outcome, survey::Notice};
 use tiphys_value::ObjectExt;
 
-use super::{Shown, count_text, summary::shortened};
+use super::{Shown, count_text, is_certain_error, summary::shortened};
 use crate::{
-    Confidence, Finding,
+    Finding,
     causes::CauseGroup,
     impact::{Effect, Reach, is_of_argo_cd_alone},
 };
@@ -181,7 +181,7 @@ impl Shown<'_> {
 fn effect_line(effect: Effect, groups: &[&CauseGroup]) -> Option<String> {
     let mut of_apps = [BTreeSet::new(), BTreeSet::new()];
     for group in groups.iter().filter(|group| group.effect == effect && group.reach == Reach::Application) {
-        let is_sure = group.is_certain();
+        let is_sure = is_certain_error(group.severity, group.confidence);
         of_apps[usize::from(!is_sure)].extend(group.titles.iter().map(String::as_str));
     }
     let [sure, mut perhaps] = of_apps;
@@ -194,11 +194,4 @@ fn effect_line(effect: Effect, groups: &[&CauseGroup]) -> Option<String> {
         (false, false) => format!("{}; perhaps {}", named(sure), named(perhaps)),
     };
     Some(line(&format!("{}: {text}", effect.words())).into_owned())
-}
-
-impl CauseGroup {
-    /// Whether it breaks something for sure.
-    fn is_certain(&self) -> bool {
-        self.severity == Severity::Error && self.confidence == Confidence::Certain
-    }
 }

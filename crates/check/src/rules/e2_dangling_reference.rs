@@ -146,7 +146,7 @@ fn made_for_sibling<'a>(
     pod: &Pod<'_>,
     reference: &Reference<'_>,
 ) -> Option<&'a Object> {
-    if !matches!(reference.kind, "Secret" | "ConfigMap") || !keeps(context, cluster, reference.kind) {
+    if !matches!(reference.kind, "Secret" | "ConfigMap") {
         return None;
     }
     let (key, survey) = (&pod.object.key, context.survey);
@@ -156,7 +156,9 @@ fn made_for_sibling<'a>(
             && it.environment.is_some()
             && (it.environment != pod.object.environment || it.key.namespace != key.namespace)
     };
-    survey.objects.iter().filter(is_other).find_map(|other| maker(context, other, reference))
+    let made = survey.objects.iter().filter(is_other).find_map(|other| maker(context, other, reference));
+    // That goes through the whole cluster, and few objects are made for a sibling.
+    made.filter(|_| keeps(context, cluster, reference.kind))
 }
 
 /// Whether the Applications of a cluster bring objects of a kind, themselves or through a controller.

@@ -6,6 +6,8 @@ mod gateway_api;
 mod istio;
 mod kyverno;
 
+use std::collections::HashSet;
+
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, Value};
 
@@ -66,12 +68,11 @@ impl Refusals {
         items: impl Iterator<Item = (FieldPath, &'v str)>,
         message: impl Fn(&str) -> String,
     ) {
-        let mut known: Vec<&str> = Vec::new();
+        let mut known = HashSet::new();
         for (field, text) in items.filter(|(_, text)| !text.is_empty()) {
-            if known.contains(&text) {
+            if !known.insert(text) {
                 self.add(field, message(text));
             }
-            known.push(text);
         }
     }
 }
