@@ -21,9 +21,7 @@
 use std::sync::Arc;
 
 use tiphys_diag::{Edit, Severity, Span};
-use tiphys_graph::{
-    App, Declaration, Outcome, Revision, UnitKind, UnreadableFile as Unread, survey::ANY_CLUSTER,
-};
+use tiphys_graph::{App, Declaration, Outcome, Revision, UnitKind, UnreadableFile as Unread};
 use tiphys_model::ApplicationSource;
 use tiphys_render::{Cause, RenderError, Subject};
 use tiphys_value::{Location, ObjectExt, Value};
@@ -60,6 +58,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             && submodule(context, app).is_none()
             && !is_template(app)
             && !is_open(context, app)
+            && !is_about_assumed_values(context, app, error)
         {
             once.add(error.headline(), of_app(context, app, error));
         }
@@ -130,10 +129,17 @@ fn is_open(context: &Context<'_>, app: &App) -> bool {
     }
     let value_files = sources.iter().filter_map(|it| it.helm.as_ref()).flat_map(|helm| &helm.value_files);
     let mut paths = sources.iter().map(|it| it.path.as_str()).chain(value_files.map(String::as_str));
-    paths.any(|path| {
-        placeholders::is_in(path)
-            || (is_symbolic && (path.contains(ANY_CLUSTER) || path.contains("<no value>")))
-    })
+    paths.any(|path| placeholders::is_in(path) || (is_symbolic && path.contains("<no value>")))
+}
+
+/// Whether a chart may only refuse values that stand in for labels and annotations of a cluster. That a path
+/// is missing does not depend on them.
+fn is_about_assumed_values(context: &Context<'_>, app: &App, error: &RenderError) -> bool {
+    let spec = app.declared.value.get("spec");
+    let sources = ["source", "sources"].into_iter().filter_map(|key| spec?.get(key));
+    context.survey.is_symbolic(app)
+        && error.cause() != Cause::Missing
+        && sources.into_iter().any(placeholders::has_placeholder)
 }
 
 /// Charts that no Application reaches, with a template that does not parse, whatever the values.

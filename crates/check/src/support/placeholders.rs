@@ -1,9 +1,10 @@
 //! Texts that wait for another tool to put something in their place, so that they say little.
 
+use tiphys_graph::survey::ANY_CLUSTER;
 use tiphys_value::Value;
 
 /// Whether a text of a value is a placeholder: `${NAME}`, `{{ name }}`, `<path:…>`, `<NAME>`, `$(name)`,
-/// `ENC[…]`, `ref+…`.
+/// `ENC[…]`, `ref+…`, or what stands in for a cluster that only the installation knows.
 pub fn has_placeholder(value: &Value) -> bool {
     has_placeholder_within(value, 0)
 }
@@ -13,6 +14,7 @@ pub fn is_in(text: &str) -> bool {
     const LONGEST: usize = 256;
     const STARTS: [&str; 6] = ["<path:", "$(", "<%", "ENC[", "__", "ref+"];
     STARTS.iter().any(|mark| text.starts_with(mark))
+        || text.contains(ANY_CLUSTER)
         || asks_for_a_value(text)
         || has_uppercase_host(text)
         || is_sample_address(text)

@@ -431,3 +431,29 @@ fn words_of_a_pipeline_that_finds_its_folders_are_no_list() {
     let listed = format!("{matrix}      - run: for it in services/*; do make $it; done\n");
     assert_eq!(of(&listed), 0);
 }
+
+#[test]
+fn what_stands_in_for_an_annotation_of_a_cluster_is_no_value_to_be_judged() {
+    let set = "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: edge, namespace: argocd}\nspec:\n  goTemplate: true\n  generators: [{clusters: {selector: {matchLabels: {edge: 'true'}}}}]\n  template:\n    metadata: {name: 'edge-{{.name}}'}\n    spec:\n      project: default\n      source:\n        repoURL: 'https://git.example.com/x'\n        path: PATH\n        helm: {valuesObject: {method: '{{index .metadata.annotations \"vault-method\"}}'}}\n      destination: {server: '{{.server}}', namespace: edge}\n";
+    let schema = r#"{"properties": {"method": {"enum": ["token", "kubernetes"]}}}"#;
+    let with = |path: &str| {
+        let set = set.replace("PATH", path);
+        // Most paths are here, so the repository is this one.
+        let plain = app("plain", "edge", "edge") + &app("web", "apps", "web");
+        let files = [
+            ("apps/set.yaml", &*set),
+            ("apps/plain.yaml", &*plain),
+            ("edge/Chart.yaml", "apiVersion: v2\nname: edge\nversion: 1.0.0\n"),
+            ("edge/values.schema.json", schema),
+            ("edge/values.yaml", "method: token\n"),
+            (
+                "edge/templates/a.yaml",
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {method: '{{ .Values.method }}'}\n",
+            ),
+        ];
+        found(&files)
+    };
+    assert_eq!(with("edge"), [""; 0]);
+    // Which folder is meant does not depend on the cluster.
+    assert_eq!(with("ege").len(), 1);
+}
