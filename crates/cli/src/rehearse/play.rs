@@ -23,10 +23,11 @@ use crate::{
     up::{
         app_rows::{self, Row},
         bootstrap::{Install, without_settings},
+        brought::Brought,
         extra_clusters::Beside,
         placeholder_kinds::When,
         placeholders::Placeholders,
-        plan::{Plan, brings_settings, installed, is_led_to, rendered_classes},
+        plan::{Plan, brings_settings, installed, is_led_to},
         progress::{Progress, rows_of},
         quiescence::Stillness,
         service_network, sync_requests,
@@ -133,7 +134,7 @@ pub async fn bring_up(
         &recorder,
         plan,
         rules,
-        Placeholders::new(rules.stand_ins, rendered_classes(&plan.survey)),
+        Placeholders::new(rules.stand_ins, Brought::by(&plan.survey)),
         faults,
         placeholders,
     )
@@ -286,7 +287,7 @@ pub async fn stand_still(
     if story.applications.iter().all(|app| app.is_green) {
         story = stage.story(&recorder.record(), ending(Outcome::Green));
     }
-    let placeholders = Placeholders::new(rules.stand_ins, rendered_classes(&plan.survey));
+    let placeholders = Placeholders::new(rules.stand_ins, Brought::by(&plan.survey));
     Ok(Played { story, home: stage.site().still(), beside: Vec::new(), placeholders, observed })
 }
 

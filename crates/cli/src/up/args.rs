@@ -44,9 +44,9 @@ pub struct Args {
     #[arg(long)]
     pub sync_all: bool,
     /// What stands in for what nothing in reach brings: definitions of custom resources, namespaces,
-    /// projects, classes of storage, runtimes and priorities, load balancers, nodes, issuers. With `always`
-    /// also Secrets and ConfigMaps that pods name, which people make by hand. With `never` waves also wait
-    /// for Applications whose sources cannot be had.
+    /// projects, classes of storage, runtimes and priorities, load balancers, nodes, issuers, Secrets and
+    /// ConfigMaps that scripts or playbooks of the repository make. With `always` also those that pods name
+    /// and people make by hand. With `never` waves also wait for Applications whose sources cannot be had.
     #[arg(long, value_enum, default_value_t = placeholder_kinds::When::Auto, value_name = "WHEN")]
     pub stand_ins: placeholder_kinds::When,
     /// How often a repository given by its address is asked for new commits.

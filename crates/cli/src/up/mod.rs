@@ -4,6 +4,7 @@ pub mod app_rows;
 mod argocd;
 mod args;
 pub mod bootstrap;
+pub mod brought;
 mod change_watch;
 pub mod extra_clusters;
 mod placeholder_issuers;
@@ -55,11 +56,12 @@ use app_rows::Row;
 pub use args::Args;
 use args::Output;
 use bootstrap::ByHand;
+use brought::Brought;
 use change_watch::{Commits, Edits};
 use extra_clusters::Clusters;
 pub use extra_clusters::kubeconfig_for;
 use placeholders::Placeholders;
-use plan::{Plan, Request, Start, brings_settings, installed, is_led_to, prepare, rendered_classes};
+use plan::{Plan, Request, Start, brings_settings, installed, is_led_to, prepare};
 use progress::{Progress, rows_of};
 use quiescence::Stillness;
 use report::Reporter;
@@ -147,7 +149,7 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
     let edits = if args.once { Edits::none() } else { Edits::watch(&repository, &mut reporter) };
     let commits = Commits::poll(&repository, args);
     let installed = installed(&roots, &projects);
-    let placeholders = Placeholders::new(args.stand_ins, rendered_classes(&survey));
+    let placeholders = Placeholders::new(args.stand_ins, Brought::by(&survey));
     let mut session = Session {
         args,
         controller,
@@ -480,7 +482,7 @@ impl Session<'_> {
         self.survey = block_in_place(|| self.repository.survey(plan::options(), environment, &self.declared));
         let faults = repository::faults(&self.survey);
         faults.iter().for_each(|fault| self.reporter.notice(fault));
-        self.placeholders.set_rendered_classes(rendered_classes(&self.survey));
+        self.placeholders.set_brought(Brought::by(&self.survey));
         if environment.is_none() && self.survey.choices.len() > 1 || self.survey.no_environment.is_some() {
             return Ok(());
         }

@@ -1,5 +1,6 @@
-//! Secrets and ConfigMaps that pods name and nothing brings: somebody makes them by hand. They stand in only
-//! where that is asked for, since one that is missing is what most often keeps a new cluster from coming up.
+//! Secrets and ConfigMaps that pods name and no Application brings. Those that a tool of the repository makes
+//! stand in. Those that somebody makes by hand do only where that is asked for, since one that is missing is
+//! what most often keeps a new cluster from coming up.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,14 +73,20 @@ fn references(pod: &Value) -> Vec<(&'static str, String, Vec<String>)> {
     found
 }
 
-/// What is told of them.
-pub fn notice(missing: &Missing) -> String {
+/// What is told of them: all that pods name, or those that a tool of the repository makes.
+pub fn notice(missing: &Missing, all: bool) -> String {
     let names: Vec<String> =
         missing.keys().map(|key| format!("{}/{} in {}", key.kind, key.name, key.namespace)).collect();
-    format!(
-        "Secrets and ConfigMaps that pods name and nothing brings are there, with made-up values: {}",
-        names.join(", ")
-    )
+    let names = names.join(", ");
+    if all {
+        format!(
+            "Secrets and ConfigMaps that pods name and nothing brings are there, with made-up values: {names}"
+        )
+    } else {
+        format!(
+            "Secrets and ConfigMaps that scripts or playbooks make are there, with made-up values (--stand-ins never leaves them out): {names}"
+        )
+    }
 }
 
 /// Puts them into a cluster.

@@ -8,7 +8,7 @@ use tiphys_model::names;
 use tiphys_value::{GroupKind, ResourceKey};
 
 use super::{
-    app_rows::Row, bootstrap, placeholder_issuers, placeholder_kinds, placeholder_platform,
+    app_rows::Row, bootstrap, brought::Brought, placeholder_issuers, placeholder_kinds, placeholder_platform,
     placeholder_platform::Presupposed, placeholder_secrets, progress::Progress, quiescence::Stillness,
     some_of, wait_messages,
 };
@@ -20,8 +20,8 @@ const ARGO_KINDS: [&str; 3] = ["Application", "ApplicationSet", "AppProject"];
 #[derive(Clone)]
 pub struct Placeholders {
     when: placeholder_kinds::When,
-    /// Classes, volumes and accounts that Applications of the repository render, by kind and name.
-    rendered_classes: BTreeSet<(String, String)>,
+    /// What the repository brings.
+    brought: Brought,
     /// The kinds for which definitions stand in.
     kinds: BTreeSet<GroupKind>,
     /// The namespaces that stand in.
@@ -46,16 +46,16 @@ pub fn sites(controller: &Controller) -> Vec<(Cluster, LiveCache)> {
 }
 
 impl Placeholders {
-    /// Takes up what a changed repository renders.
-    pub fn set_rendered_classes(&mut self, rendered: BTreeSet<(String, String)>) {
-        self.rendered_classes = rendered;
+    /// Takes up what a changed repository brings.
+    pub fn set_brought(&mut self, brought: Brought) {
+        self.brought = brought;
     }
 
     /// Nothing stands in so far.
-    pub fn new(when: placeholder_kinds::When, rendered_classes: BTreeSet<(String, String)>) -> Self {
+    pub fn new(when: placeholder_kinds::When, brought: Brought) -> Self {
         Self {
             when,
-            rendered_classes,
+            brought,
             kinds: BTreeSet::new(),
             namespaces: BTreeSet::new(),
             projects: BTreeSet::new(),
@@ -76,28 +76,28 @@ impl Placeholders {
             return Vec::new();
         }
         let unreachable = progress.is_anything_out_of_reach();
+        // What tools install is not read, like what is out of reach.
+        let unread = unreachable || self.brought.tools_install();
         self.tell_of_the_passed(rows);
         let always = self.when == placeholder_kinds::When::Always;
         let mut look = Look { controller, rows, stillness };
         self.stand_in_for_namespaces_and_projects(&mut look, unreachable || always).await;
         self.stand_in_for_what_clusters_have(&mut look).await;
         self.provide_argo_kinds(&mut look).await;
-        if always {
-            self.stand_in_for_what_people_make(&mut look).await;
-        }
-        if unreachable {
+        self.stand_in_for_what_people_make(&mut look, always).await;
+        if unread {
             self.stand_in_for_operators(&mut look).await;
             self.stand_in_for_issuers(&mut look).await;
         }
-        self.stand_in_for_kinds(&mut look, unreachable).await;
+        self.stand_in_for_kinds(&mut look, unread).await;
         std::mem::take(&mut self.notices)
     }
 
-    async fn stand_in_for_kinds(&mut self, look: &mut Look<'_>, unreachable: bool) {
+    async fn stand_in_for_kinds(&mut self, look: &mut Look<'_>, unread: bool) {
         let mut kinds = placeholder_kinds::missing(&look.controller.caches(), look.rows);
         kinds.retain(|kind, _| !self.kinds.contains(kind));
         if self.when == placeholder_kinds::When::Auto && !kinds.is_empty() {
-            kinds = placeholder_kinds::excused(kinds, look.controller.cache(), unreachable);
+            kinds = placeholder_kinds::excused(kinds, look.controller.cache(), unread);
         }
         if kinds.is_empty() {
             return;
@@ -131,16 +131,18 @@ impl Placeholders {
         }
     }
 
-    /// Makes the Secrets and ConfigMaps that pods name and nothing brings.
-    async fn stand_in_for_what_people_make(&mut self, look: &mut Look<'_>) {
+    /// Makes the Secrets and ConfigMaps that pods name and no Application brings: all of them, or those that a
+    /// script, playbook or pipeline of the repository makes.
+    async fn stand_in_for_what_people_make(&mut self, look: &mut Look<'_>, all: bool) {
         let home = look.controller.cache().clone();
         for (cluster, cache) in look.sites() {
-            let missing = placeholder_secrets::missing(&cache, &home);
+            let mut missing = placeholder_secrets::missing(&cache, &home);
+            missing.retain(|key, _| all || self.brought.is_made_by_tools(key));
             if missing.is_empty() {
                 continue;
             }
             look.stillness.stir();
-            self.notices.push(placeholder_secrets::notice(&missing));
+            self.notices.push(placeholder_secrets::notice(&missing, all));
             if let Err(error) = placeholder_secrets::provide(&cluster, &missing).await {
                 self.notices.push(format!("{error:#}"));
             }
@@ -247,7 +249,8 @@ impl Placeholders {
                 self.presupposed.push(Presupposed::default());
             }
             // What was put in place and did not help is no help the next time.
-            let missing = placeholder_platform::missing(&cache).without(&self.rendered_classes);
+            let expected = self.brought.expected_classes(look.rows);
+            let missing = placeholder_platform::missing(&cache).without(&expected);
             let found = self.presupposed[at].add(missing);
             if found.is_empty() {
                 continue;

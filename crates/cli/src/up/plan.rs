@@ -130,15 +130,6 @@ fn rendered(survey: &Survey) -> impl Iterator<Item = &RenderedObject> {
     objects.map(|object| object.rendered.as_ref())
 }
 
-/// What Applications render of the kinds that other objects name without a namespace, by kind and name:
-/// classes, volumes, and the ServiceAccounts of Argo CD.
-pub fn rendered_classes(survey: &Survey) -> BTreeSet<(String, String)> {
-    const KINDS: [&str; 5] =
-        ["StorageClass", "PersistentVolume", "RuntimeClass", "PriorityClass", "ServiceAccount"];
-    let named = rendered(survey).map(|object| &object.value).filter(|object| KINDS.contains(&object.kind()));
-    named.map(|object| (object.kind().to_owned(), object.name().to_owned())).collect()
-}
-
 /// The clusters other than the engine's own that Applications name, if two Applications for different
 /// clusters have an object in common: in one cluster they would fight over it. Empty otherwise.
 fn clusters_apart(survey: &Survey) -> Vec<Destination> {

@@ -620,3 +620,47 @@ fn a_class_that_comes_too_late_is_the_cause_and_a_person_hears_it_without_waitin
     let db = result["applications"].as_array().unwrap().iter().find(|app| app["name"] == "db").unwrap();
     assert!(db.to_string().contains("gp3"), "{db}");
 }
+
+#[test]
+fn a_class_of_an_application_whose_chart_is_out_of_reach_stands_in() {
+    let kustomization = "resources: [class.yaml]\nhelmCharts:\n  - {name: driver, repo: 'https://charts.example.invalid', version: 1.0.0, releaseName: driver}\n";
+    let class = "apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: fast}\nprovisioner: x\n";
+    let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n\
+        spec: {accessModes: [ReadWriteOnce], storageClassName: fast, resources: {requests: {storage: 1Gi}}}\n";
+    let settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm, namespace: argocd}\ndata: {kustomize.buildOptions: --enable-helm}\n";
+    let repo = Repo::with(&[
+        ("argocd-cm.yaml", settings),
+        ("apps/driver.yaml", &application("driver", "driver")),
+        ("apps/shop.yaml", &application("shop", "web")),
+        ("driver/kustomization.yaml", kustomization),
+        ("driver/class.yaml", class),
+        ("web/claim.yaml", claim),
+    ]);
+    let run = repo.run(&["up", "repo", "--once", "--offline", "--timeout", "1h"]);
+    run.expect(1, &["storage classes that nothing in reach brings", "fast", "1 of 2 Applications are not"]);
+}
+
+#[test]
+fn what_a_script_of_the_repository_installs_and_makes_stands_in() {
+    let script = "#!/bin/sh\nhelm upgrade --install external-secrets external-secrets/external-secrets -n external-secrets\n\
+        kubectl create configmap brokers -n shop --from-literal=hosts=kafka:9092\n";
+    let secret = "apiVersion: external-secrets.io/v1\nkind: ExternalSecret\nmetadata: {name: database}\nspec:\n  target: {name: database}\n  data: [{secretKey: password, remoteRef: {key: shop}}]\n";
+    let pod = |map: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: web}}\nspec:\n  containers: [{{name: web, image: 'nginx:1.27', envFrom: [{{configMapRef: {{name: {map}}}}}]}}]\n"
+        )
+    };
+    let files = [("root.yaml", &*application("shop", "web")), ("web/secret.yaml", secret)];
+    let repo = Repo::with(&[&files[..], &[("web/pod.yaml", &pod("brokers"))]].concat());
+    repo.write("scripts/bring-up.sh", script);
+    let played = "definitions that take any field stand in";
+    repo.once(&["--offline"]).expect(0, &[played, "scripts or playbooks make", "ConfigMap/brokers in shop"]);
+
+    // What no script makes is still missed, and without the script so is the kind.
+    repo.write("web/pod.yaml", &pod("topics"));
+    let run = repo.run(&["up", "repo", "--once", "--offline", "--timeout", "1h"]);
+    run.expect(1, &["configmap \"topics\" not found"]);
+    repo.write("scripts/bring-up.sh", "#!/bin/sh\nhelm upgrade --install argocd argo/argo-cd -n argocd\n");
+    let run = repo.run(&["up", "repo", "--once", "--offline", "--timeout", "1h"]);
+    run.expect(1, &["no kind ExternalSecret of external-secrets.io"]);
+}

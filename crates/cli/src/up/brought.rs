@@ -1,0 +1,89 @@
+//! What a repository brings to a cluster, as far as it can be read before anything runs: for the decision
+//! what has to stand in.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tiphys_graph::{
+    Owner, Survey,
+    tools::{Action, What, Writer},
+};
+use tiphys_value::{ObjectExt, ResourceKey};
+
+use super::app_rows::Row;
+
+/// Kind and name.
+type KindName = (String, String);
+/// Namespace and name of an Application.
+type AppName = (String, String);
+
+/// What a repository brings.
+#[derive(Clone, Debug, Default)]
+pub struct Brought {
+    /// What Applications render of the kinds that other objects name without a namespace: classes, volumes,
+    /// and the ServiceAccounts of Argo CD. With those Applications.
+    classes: BTreeMap<KindName, BTreeSet<AppName>>,
+    /// Whether scripts, playbooks or pipelines install charts or manifests from elsewhere, other than Argo CD.
+    tools_install: bool,
+    /// The Secrets and ConfigMaps that scripts, playbooks or pipelines make. The namespace is empty where the
+    /// tool names none.
+    of_tools: BTreeSet<ResourceKey>,
+}
+
+impl Brought {
+    /// What the files of a repository say.
+    pub fn by(survey: &Survey) -> Self {
+        let writers = || survey.tools().writers.iter().filter(|writer| writer.action == Action::Apply);
+        let objects = writers().flat_map(|writer| {
+            let in_its_namespace = |key: &ResourceKey| match (&writer.namespace, key.namespace.is_empty()) {
+                (Some(namespace), true) => ResourceKey { namespace: namespace.clone(), ..key.clone() },
+                _ => key.clone(),
+            };
+            writer.objects().iter().map(in_its_namespace)
+        });
+        Self {
+            classes: classes(survey),
+            tools_install: writers().any(installs_from_elsewhere),
+            of_tools: objects.filter(|key| matches!(key.kind.as_str(), "Secret" | "ConfigMap")).collect(),
+        }
+    }
+
+    /// Whether something that is not among the Applications may bring kinds and what operators make.
+    pub fn tools_install(&self) -> bool {
+        self.tools_install
+    }
+
+    /// Whether a script, playbook or pipeline makes a Secret or ConfigMap.
+    pub fn is_made_by_tools(&self, key: &ResourceKey) -> bool {
+        let anywhere = ResourceKey { namespace: String::new(), ..key.clone() };
+        self.of_tools.contains(key) || self.of_tools.contains(&anywhere)
+    }
+
+    /// The classes, volumes and accounts, by kind and name, that an Application is still expected to bring:
+    /// none whose sources are out of reach does.
+    pub fn expected_classes(&self, rows: &[Row]) -> BTreeSet<KindName> {
+        let out = rows.iter().filter(|row| row.is_out_of_reach && !row.is_set);
+        let out: BTreeSet<AppName> = out.map(|row| (row.namespace.clone(), row.name.clone())).collect();
+        let expected = self.classes.iter().filter(|(_, apps)| apps.iter().any(|app| !out.contains(app)));
+        expected.map(|(class, _)| class.clone()).collect()
+    }
+}
+
+/// Argo CD brings no kinds but its own, which are always there.
+fn installs_from_elsewhere(writer: &Writer) -> bool {
+    matches!(writer.what, What::Release { .. } | What::Address(_))
+        && writer.component().is_none_or(|component| component.name != "argo-cd")
+}
+
+fn classes(survey: &Survey) -> BTreeMap<KindName, BTreeSet<AppName>> {
+    const KINDS: [&str; 5] =
+        ["StorageClass", "PersistentVolume", "RuntimeClass", "PriorityClass", "ServiceAccount"];
+    let mut classes: BTreeMap<KindName, BTreeSet<AppName>> = BTreeMap::new();
+    for object in &survey.objects {
+        let (Owner::App(app), value) = (object.owner, object.value()) else { continue };
+        if KINDS.contains(&value.kind()) {
+            let class = (value.kind().to_owned(), value.name().to_owned());
+            classes.entry(class).or_default().insert(survey.apps[app.0].declared_id().id);
+        }
+    }
+    classes
+}
