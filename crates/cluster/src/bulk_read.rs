@@ -153,7 +153,7 @@ impl Cluster {
         }
         let accept = if selection.metadata_only { METADATA } else { "application/json" };
         let request = self.request(accept, Method::GET, &path, "", None)?;
-        let answer = retry::send(self.client(), &request, limits).await?;
+        let answer = retry::send(self.client(), &request, limits, None).await?;
         let read = serde_json::from_slice(&answer).map_err(|error| unreadable(&error))?;
         Ok((answer.len(), read))
     }
@@ -175,7 +175,7 @@ impl Cluster {
         let request = self.request("*/*", Method::GET, &path, "", None)?;
         // The server cuts in the middle of a line, and may count otherwise.
         let limits = Limits { timeout, bytes: tail.bytes.saturating_mul(2) };
-        let answer = retry::send(self.client(), &request, limits).await?;
+        let answer = retry::send(self.client(), &request, limits, None).await?;
         Ok(String::from_utf8(answer)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }

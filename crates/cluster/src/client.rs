@@ -11,7 +11,7 @@ use tiphys_value::{GroupVersionKind, ObjectExt, Value, json};
 use tower::{BoxError, Service};
 
 use crate::{
-    ClusterError, Discovery, Resource,
+    ClusterError, Discovery, Fence, Resource,
     discovery::{AGGREGATED, AggregatedList, CoreVersions, GroupList, ResourceList, escape_segment},
     object::Object,
     retry::{self, Limits},
@@ -25,6 +25,8 @@ pub(crate) const PAGE: usize = 500;
 pub struct Cluster {
     client: kube::Client,
     read_only: bool,
+    /// Who gives leave to change something, if not everything may be changed at any time.
+    fence: Option<Fence>,
     /// Whom requests are made for, if not for the one who is connected.
     acting_as: Option<Arc<str>>,
     discovery: Arc<RwLock<Arc<Discovery>>>,
@@ -122,13 +124,26 @@ impl Cluster {
     }
 
     pub(crate) fn from_client(client: kube::Client) -> Self {
-        Self { client, read_only: false, acting_as: None, discovery: Arc::default(), sent: Arc::default() }
+        Self {
+            client,
+            read_only: false,
+            fence: None,
+            acting_as: None,
+            discovery: Arc::default(),
+            sent: Arc::default(),
+        }
     }
 
     /// The same cluster, of which every request that would change something is refused before it leaves.
     #[must_use]
     pub fn read_only(&self) -> Self {
         Self { read_only: true, ..self.clone() }
+    }
+
+    /// The same cluster, of which a request that would change something is sent only while there is leave.
+    #[must_use]
+    pub fn fenced(&self, fence: &Fence) -> Self {
+        Self { fence: Some(fence.clone()), ..self.clone() }
     }
 
     /// The same cluster, of which every request is made as somebody else (user impersonation).
@@ -407,11 +422,13 @@ impl Cluster {
         content_type: &str,
         body: Option<&Value>,
     ) -> Result<T, ClusterError> {
-        if self.read_only && method != Method::GET && !path.contains("dryRun=All") {
+        let changes = method != Method::GET && !path.contains("dryRun=All");
+        if self.read_only && changes {
             return Err(ClusterError::ReadOnly(format!("{method} {path}")));
         }
+        let fence = self.fence.as_ref().filter(|_| changes);
         let request = self.request(accept, method, path, content_type, body)?;
-        let answer = retry::send(&self.client, &request, Limits::default()).await?;
+        let answer = retry::send(&self.client, &request, Limits::default(), fence).await?;
         serde_json::from_slice(&answer).map_err(|error| unreadable(&error))
     }
 

@@ -28,6 +28,9 @@ pub enum ClusterError {
     /// The request would change something, and nothing may be changed.
     #[error("nothing is written here: {0} was not sent")]
     ReadOnly(String),
+    /// The request would change something, and somebody else may do so now.
+    #[error("nothing more is written here: another replica has taken over")]
+    LeaveEnded,
     /// There is no way to the cluster: the kubeconfig or the service account cannot be used.
     #[error("cannot use the cluster's configuration: {0}")]
     Config(String),
@@ -87,6 +90,7 @@ impl ClusterError {
             Self::UnknownKind(_)
             | Self::Config(_)
             | Self::ReadOnly(_)
+            | Self::LeaveEnded
             | Self::Answer(_)
             | Self::TooLong { .. } => false,
             Self::Transport(_) => true,

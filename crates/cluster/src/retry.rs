@@ -6,7 +6,7 @@ use http::{Method, StatusCode, header::RETRY_AFTER};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kube::{client::Body, core::Status};
 
-use crate::ClusterError;
+use crate::{ClusterError, Fence};
 
 /// How often one request is sent at most.
 const ATTEMPTS: u32 = 5;
@@ -63,22 +63,40 @@ pub(crate) async fn send(
     client: &kube::Client,
     request: &http::Request<Vec<u8>>,
     limits: Limits,
+    fence: Option<&Fence>,
 ) -> Result<Vec<u8>, ClusterError> {
     let mut attempt = 1;
     loop {
-        let failed =
-            match tokio::time::timeout(limits.timeout, send_once(client, request.clone(), limits)).await {
-                Ok(Ok(body)) => return Ok(body),
-                Ok(Err(failed)) => failed,
-                Err(_) => {
-                    return Err(ClusterError::Transport(format!("no answer within {:?}", limits.timeout)));
+        let answer = tokio::time::timeout(limits.timeout, send_once(client, request.clone(), limits));
+        let answer = match fence {
+            None => answer.await,
+            Some(fence) => {
+                fence.pass().await?;
+                tokio::select! {
+                    // A process that stood still must not go on sending: this is looked at first.
+                    biased;
+                    () = fence.lapsed() => return Err(lapsed()),
+                    answer = answer => answer,
                 }
-            };
+            }
+        };
+        let failed = match answer {
+            Ok(Ok(body)) => return Ok(body),
+            Ok(Err(failed)) => failed,
+            Err(_) => {
+                return Err(ClusterError::Transport(format!("no answer within {:?}", limits.timeout)));
+            }
+        };
         let Some(pause) = failed.pause(request.method(), attempt) else { return Err(failed.error) };
         tracing::debug!(uri = %request.uri(), error = %failed.error, ?pause, "asked again");
         tokio::time::sleep(pause).await;
         attempt += 1;
     }
+}
+
+/// Whether the write was done, nobody knows here.
+fn lapsed() -> ClusterError {
+    ClusterError::Transport("the Lease was not renewed in time: the answer is not waited for".to_owned())
 }
 
 async fn send_once(
@@ -156,7 +174,7 @@ mod tests {
         let (client, count) = client(answers);
         let request = http::Request::builder().method(method).uri("/api").body(Vec::new()).expect("valid");
         let start = Instant::now();
-        let result = send(&client, &request, Limits::default()).await;
+        let result = send(&client, &request, Limits::default(), None).await;
         let count = *count.lock().expect("no panic");
         (result, count, start.elapsed())
     }

@@ -46,7 +46,7 @@ fn bind(server: &ApiServer, call: &mut Call, at: &At, body: &Value) -> ApiResult
         return Err(ApiError::bad_request("name in URL does not match name in Binding object"));
     }
     let pod = current_of(server, at)?;
-    super::write::check_uid(at, &pod, body)?;
+    super::write::check_uid(at, pod.uid(), body)?;
     let node = body.str_at(&["target", "name"]).unwrap_or_default();
     if let Some(assigned) = pod.str_at(&["spec", "nodeName"]).filter(|n| !n.is_empty()) {
         let why = format!("pod {} is already assigned to node {}", at.name, quote(assigned));

@@ -153,6 +153,7 @@ pub(crate) fn update_decoded(
     bind_to_url(at, &mut object)?;
     let Some(current) = server.snapshot().get(&at.resource.id, &at.namespace, &at.name).cloned() else {
         if at.subresource.is_none() && strategy::creates_on_update(&at.resource) {
+            check_uid(at, "", &object)?;
             meta::set(&mut object, "resourceVersion", "");
             return create_decoded(server, call, &At { name: String::new(), ..at.clone() }, object)
                 .map(|o| (o, true));
@@ -161,7 +162,7 @@ pub(crate) fn update_decoded(
     };
     let current = conversion_webhook::seen_one(server, &at.resource, current)?;
     version_conversion::to_storage(&at.resource, &mut object);
-    check_uid(at, &current, &object)?;
+    check_uid(at, current.uid(), &object)?;
     match replace(server, call, at, &current, object) {
         Err(Failed::Changed) => Err(ApiError::modified(at.resource.named(&at.name))),
         other => other.map(|o| (o, false)).map_err(Failed::into_error),
@@ -307,14 +308,13 @@ fn storage_prefix(at: &At) -> String {
 }
 
 /// Refuses an object that is meant for another one of its name.
-pub(super) fn check_uid(at: &At, current: &Object, object: &Value) -> ApiResult<()> {
+pub(super) fn check_uid(at: &At, current: &str, object: &Value) -> ApiResult<()> {
     let uid = object.uid();
-    if !uid.is_empty() && uid != current.uid() {
+    if !uid.is_empty() && uid != current {
         let key = format!("/registry/{}/{}", storage_prefix(at), at.key());
         let why = format!(
             "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: \
-             Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
-            current.uid()
+             Precondition failed: UID in precondition: {uid}, UID in object meta: {current}"
         );
         return Err(ApiError::conflict(at.resource.named(&at.name), &why));
     }
