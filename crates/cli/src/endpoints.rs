@@ -40,7 +40,7 @@ const CONNECTIONS_OF_ONE: usize = 256;
 /// How long the head of a request may take.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
 
-/// The engine, once it works: a replica that waits for the Lease has none.
+/// The engine, once it works: a replica that starts, or waits for an engine that shares nothing, has none.
 pub type Engine = Arc<OnceLock<Arc<Controller>>>;
 
 struct Endpoints {
@@ -209,8 +209,7 @@ impl Endpoints {
                 (StatusCode::OK, self.engine.get().map(|engine| engine.metrics()).unwrap_or_default())
             }
             ("/healthz", _) => (StatusCode::OK, "ok\n".to_owned()),
-            // Ready is who answers for the engine: a replica that waits for the Lease stands by, and is ready
-            // too.
+            // Ready is who answers for the engine: a replica that starts stands by, and is ready too.
             ("/readyz", _) => (StatusCode::OK, self.readiness().to_owned()),
             ("/api/webhook", &Method::POST) => self.hear(request).await,
             ("/api/webhook", _) => (StatusCode::METHOD_NOT_ALLOWED, "events come by POST\n".to_owned()),
@@ -228,7 +227,7 @@ impl Endpoints {
     fn readiness(&self) -> &'static str {
         match self.engine.get() {
             Some(_) => "ok: works\n",
-            None => "ok: waits for the Lease\n",
+            None => "ok: starts\n",
         }
     }
 
@@ -236,7 +235,7 @@ impl Endpoints {
         let (head, body) = request.into_parts();
         let header = |name: &str| Some(head.headers.get(name)?.to_str().ok()?.to_owned());
         let Some(controller) = self.engine.get() else {
-            let why = "this replica waits for the Lease: another one takes up events\n";
+            let why = "this replica starts: another one takes up events\n";
             return (StatusCode::SERVICE_UNAVAILABLE, why.to_owned());
         };
         // Before anything of the body is read, which anybody may make as long as they like.

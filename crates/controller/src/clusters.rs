@@ -73,7 +73,7 @@ pub(crate) fn secret_reference(value: &str) -> Option<(&str, &str)> {
 }
 
 /// One value of a Secret: of `data`, decoded, or of `stringData` where no API server was asked.
-pub(crate) fn secret_text(secret: &Value, key: &str) -> Option<String> {
+pub fn secret_text(secret: &Value, key: &str) -> Option<String> {
     let plain = || secret.at(&["stringData", key]).and_then(Value::as_str).map(str::to_owned);
     let Some(encoded) = secret.at(&["data", key]).and_then(Value::as_str) else { return plain() };
     let bytes = data_encoding::BASE64.decode(encoded.trim().as_bytes()).ok()?;

@@ -28,6 +28,7 @@ use crate::{
     metrics::Metrics,
     projects::follow_projects,
     queue::Queue,
+    replicas::follow_share,
     sets::Sets,
     settings::Settings,
     webhook::WebhookError,
@@ -51,6 +52,10 @@ impl Controller {
     ) -> Result<Self, ClusterError> {
         // A promise that is kept where requests leave, not where they are made.
         let cluster = if settings.shadow.is_some() { cluster.read_only() } else { cluster };
+        let cluster = match &settings.share {
+            Some(share) => cluster.fenced(share.fence()),
+            None => cluster,
+        };
         let kube_version = cluster.version().await?;
         let argo = Installation::first(&cluster, &settings).await;
         let settings = settings.with_tracking(&argo);
@@ -93,6 +98,7 @@ impl Controller {
             tokio::spawn(work_on_sets(engine.clone())),
             tokio::spawn(follow_home(engine.clone())),
             tokio::spawn(follow_projects(engine.clone())),
+            tokio::spawn(follow_share(engine.clone())),
         ];
         Ok(Self { engine, tasks })
     }
@@ -108,7 +114,8 @@ impl Controller {
 
     /// What is measured, in Prometheus' text form.
     pub fn metrics(&self) -> String {
-        self.engine.exposition()
+        let share = self.engine.settings.share.as_ref().map(|share| share.exposition());
+        self.engine.exposition() + &share.unwrap_or_default()
     }
 
     /// Whether the body of a request that may tell of a push is worth reading, by its head alone.
@@ -211,11 +218,13 @@ async fn work(engine: Arc<Engine>) {
                 Some(workers) => workers.acquire_owned().await.ok(),
                 None => own,
             };
+            let Some(look) = engine.turn_at(&key, level).await else { return };
             let began = std::time::Instant::now();
             let next = match unbroken(engine.reconcile(&key, level)).await {
                 Ok(next) => engine.after_losses(&key, next),
                 Err(panic) => engine.after_panic(&key, &panic).await,
             };
+            look.note(&key, next.is_under_way);
             engine.metrics.looked(&key.namespace, engine.server_of(&key), began.elapsed());
             engine.queue.done(&key, next.is_under_way);
             if next.again {
@@ -247,11 +256,13 @@ async fn work_on_sets(engine: Arc<Engine>) {
         let engine = engine.clone();
         while looks.try_join_next().is_some() {}
         looks.spawn(async move {
+            let Some(look) = engine.turn_of_set_at(&key, level) else { return };
             let began = std::time::Instant::now();
             let next = match unbroken(engine.reconcile_set(&key, level)).await {
                 Ok(next) => next,
                 Err(panic) => engine.after_panic_of_set(&key, &panic).await,
             };
+            drop(look);
             engine.metrics.looked_at_set(&key.namespace, &key.name, began.elapsed());
             engine.sets.queue.done(&key, false);
             if let Some(at) = next.at {

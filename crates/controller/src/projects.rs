@@ -46,7 +46,7 @@ impl Engine {
     /// Takes the finalizer of every deleted project that no Application refers to; `false` if one could not
     /// be taken.
     async fn release_projects(&self) -> bool {
-        if self.settings.shadow.is_some() {
+        if self.settings.shadow.is_some() || !self.does_exclusive_work() {
             return true;
         }
         let mut is_done = true;

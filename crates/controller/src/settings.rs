@@ -8,7 +8,7 @@ use tiphys_model::{ArgoSettings, Clock, Destination, Tracking, names};
 use tiphys_sync::{AutoSettings, SyncSettings};
 use tiphys_worker::Workers;
 
-use crate::Shadow;
+use crate::{Shadow, Share};
 
 /// Which destinations there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -93,6 +93,8 @@ pub struct Settings {
     pub rest_after: Option<Duration>,
     /// What happens to Applications is recorded as Kubernetes Events.
     pub events: bool,
+    /// What this engine has of the work, where several share it; `None` has all of it.
+    pub share: Option<Arc<Share>>,
     /// Another engine is in charge: decisions are told, and nothing is written.
     pub shadow: Option<Shadow>,
 }
@@ -115,6 +117,7 @@ impl Default for Settings {
             clock: Clock::default(),
             rest_after: None,
             events: false,
+            share: None,
             shadow: None,
         }
     }

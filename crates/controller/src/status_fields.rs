@@ -121,8 +121,10 @@ impl Engine {
         if self.says_nothing_new(before, &after) {
             return true;
         }
-        match status_writer::write(&self.cache, key, before, &after).await {
-            Ok(()) => {
+        let follows = self.version_to_follow(key);
+        match status_writer::write_after(&self.cache, key, before, &after, follows).await {
+            Ok(version) => {
+                self.note_written(key, version);
                 self.note_changes(key, before, app);
                 true
             }

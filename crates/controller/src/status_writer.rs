@@ -42,8 +42,29 @@ pub(crate) async fn write(
     before: &Value,
     after: &Value,
 ) -> Result<(), ClusterError> {
+    write_after(cache, key, before, after, None).await.map(drop)
+}
+
+/// As [`write`], refused if the Application has another version than the one that is given. Returns the
+/// version that it has then, if it was written.
+pub(crate) async fn write_after(
+    cache: &LiveCache,
+    key: &AppKey,
+    before: &Value,
+    after: &Value,
+    follows: Option<String>,
+) -> Result<Option<String>, ClusterError> {
     let (known, after) = (tiphys_status::put_back(before), packed_lists::pack(after));
-    let Some((kind, mut patch)) = change(&packed_lists::pack(&known), before, &after) else { return Ok(()) };
+    let Some((kind, mut patch)) = change(&packed_lists::pack(&known), before, &after) else {
+        return Ok(None);
+    };
+    match (&mut patch, follows) {
+        (_, None) => {}
+        (Value::Array(operations), Some(version)) => {
+            operations.push(json!({"op": "replace", "path": "/metadata/resourceVersion", "value": version}));
+        }
+        (patch, Some(version)) => patch["metadata"]["resourceVersion"] = version.into(),
+    }
     if before.annotation(names::KEPT).is_some() {
         // Never taken away again: until it is back, what belongs there would be missing for a moment.
         let kept = tiphys_status::annotation_text(&after).unwrap_or_else(|| "{}".into());
@@ -55,14 +76,14 @@ pub(crate) async fn write(
             patch => patch["metadata"]["annotations"][names::KEPT] = kept.into(),
         }
     }
-    let written = patch_application_by(cache, key, kind, &patch).await?;
+    let mut written = patch_application_by(cache, key, kind, &patch).await?;
     // Another definition of Application than ours is served, and dropped what is not Argo CD's.
     let there = tiphys_status::annotation_text(&packed_lists::pack(&tiphys_status::put_back(&written)));
     if let Some(kept) = tiphys_status::annotation_text(&after).filter(|kept| there.as_ref() != Some(kept)) {
         let patch = json!({"metadata": {"annotations": {names::KEPT: kept}}});
-        patch_application(cache, key, &patch).await?;
+        written = patch_application(cache, key, &patch).await?;
     }
-    Ok(())
+    Ok(Some(written.resource_version().to_owned()))
 }
 
 /// Patches an Application; the cache sees the result at once.

@@ -370,6 +370,7 @@ impl Engine {
         for key in sets.keys().chain(&asking) {
             self.sets.queue.add(key.clone(), Refresh::Sources, at);
         }
+        self.ask_owners(apps.iter().map(|(key, _)| key), sets.keys().chain(&asking));
         apps.len() + sets.len()
     }
 }

@@ -19,6 +19,17 @@ const READY: Duration = Duration::from_secs(300);
 /// A port that was free a moment ago may be taken by now; then others are tried.
 const ATTEMPTS: u32 = 5;
 const TOKEN: &str = "administrator";
+/// Writes are recorded; of Leases what was written, too.
+const AUDIT_POLICY: &str = "\
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+  - {level: None, verbs: [get, list, watch]}
+  - {level: None, namespaces: [kube-system]}
+  - {level: RequestResponse, resources: [{group: coordination.k8s.io, resources: [leases]}]}
+  - {level: Metadata}
+";
 
 /// Why the server does not run.
 #[derive(Debug, thiserror::Error)]
@@ -50,9 +61,13 @@ impl RealApiServer {
     /// # Errors
     /// A program is missing, or does not come up.
     pub fn start() -> Result<Self, StartError> {
+        Self::start_with(None)
+    }
+
+    fn start_with(audited_users: Option<usize>) -> Result<Self, StartError> {
         let mut last = String::new();
         for _ in 0..ATTEMPTS {
-            let mut server = Self::spawn()?;
+            let mut server = Self::spawn(audited_users)?;
             match server.wait_until_ready() {
                 Ok(()) => return Ok(server),
                 Err(StartError::NotReady(why)) => last = why,
@@ -60,6 +75,23 @@ impl RealApiServer {
             }
         }
         Err(StartError::NotReady(last))
+    }
+
+    /// As [`Self::start_or_skip`]; every write is recorded in [`Self::audit_log`], and each of so many users
+    /// may do everything: `user-0` and so on, with their names as tokens.
+    ///
+    /// # Panics
+    /// As [`Self::start_or_skip`].
+    pub fn start_audited_or_skip(users: usize) -> Option<Self> {
+        for name in ["kube-apiserver", "etcd", "kubectl"] {
+            crate::find_or_skip(name)?;
+        }
+        Some(Self::start_with(Some(users)).unwrap_or_else(|error| panic!("{error}")))
+    }
+
+    /// The file to which the server writes what was written, one event of its audit a line.
+    pub fn audit_log(&self) -> PathBuf {
+        self.dir.join("audit.log")
     }
 
     /// As [`Self::start`], for a test: `None` after saying `skipped: needs NAME` if a program is missing.
@@ -73,7 +105,7 @@ impl RealApiServer {
         Some(Self::start().unwrap_or_else(|error| panic!("{error}")))
     }
 
-    fn spawn() -> Result<Self, StartError> {
+    fn spawn(audited_users: Option<usize>) -> Result<Self, StartError> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let dir = std::env::temp_dir().join(format!("tiphys-apiserver-{}-{number}", std::process::id()));
@@ -90,10 +122,11 @@ impl RealApiServer {
         let key = rcgen::KeyPair::generate().map_err(|error| StartError::Key(error.to_string()))?;
         fs::write(dir.join("sa.key"), key.serialize_pem())?;
         fs::write(dir.join("sa.pub"), key.public_key_pem())?;
-        fs::write(
-            dir.join("tokens.csv"),
-            format!("{TOKEN},kubernetes-admin,kubernetes-admin,system:masters\n"),
-        )?;
+        let mut tokens = format!("{TOKEN},kubernetes-admin,kubernetes-admin,system:masters\n");
+        for user in 0..audited_users.unwrap_or_default() {
+            tokens.push_str(&format!("user-{user},user-{user},user-{user},system:masters\n"));
+        }
+        fs::write(dir.join("tokens.csv"), tokens)?;
         let mut api = Command::new(find("kube-apiserver")?);
         api.arg(format!("--etcd-servers={etcd_url}")).arg(format!("--secure-port={secure}"));
         api.args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--authorization-mode=RBAC"]);
@@ -103,6 +136,11 @@ impl RealApiServer {
         api.arg(with_path("--service-account-signing-key-file=", &dir.join("sa.key")));
         api.arg("--service-account-issuer=https://kubernetes.default.svc");
         api.arg("--service-cluster-ip-range=10.96.0.0/16");
+        if audited_users.is_some() {
+            fs::write(dir.join("audit.yaml"), AUDIT_POLICY)?;
+            api.arg(with_path("--audit-policy-file=", &dir.join("audit.yaml")));
+            api.arg(with_path("--audit-log-path=", &server.audit_log()));
+        }
         // Every installer of clusters allows it.
         api.arg("--allow-privileged=true");
         server.run(api, "kube-apiserver.log")?;

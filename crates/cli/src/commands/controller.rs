@@ -6,7 +6,7 @@ use anyhow::{Context as _, bail};
 use clap::ValueEnum;
 use tiphys_argocd::Programs;
 use tiphys_cluster::{Cluster, Connection};
-use tiphys_controller::{Controller, Decision, Destinations, Lease, Renderers, Settings, Shadow};
+use tiphys_controller::{Controller, Decision, Destinations, Renderers, Replica, Settings, Shadow, Share};
 use tiphys_health::HealthSettings;
 use tiphys_render::container_memory;
 use tiphys_sync::{AutoSettings, SyncSettings};
@@ -20,12 +20,13 @@ const REST_AFTER: Duration = Duration::from_secs(10);
 
 /// Run the engine on a cluster: the Applications, ApplicationSets and AppProjects in it
 ///
-/// Of several controllers only the one that holds the Lease `tiphys-controller` works. With --shadow it
-/// works beside an Argo CD that stays in charge: every decision is told on stdout, one JSON object a line,
-/// with where it differs from what Argo CD's status says, and no request that would change anything leaves
-/// the process.
+/// Several controllers of one namespace share its Applications by Leases: each has some, and no two have the
+/// same. One that ends or stands still is taken over from within 20 seconds. With --shadow a controller works
+/// beside an Argo CD that stays in charge: every decision is told on stdout, one JSON object a line, with
+/// where it differs from what Argo CD's status says, and no request that would change anything leaves the
+/// process.
 ///
-/// Exit codes: 0 it was asked to end; 1 the Lease or the cluster was lost; 2 wrong use.
+/// Exit codes: 0 it was asked to end; 1 its Lease or the cluster was lost; 2 wrong use.
 ///
 /// Examples:
 ///   tiphys controller --kubeconfig ~/.kube/config --shadow
@@ -55,7 +56,8 @@ pub struct Args {
     /// Take every destination for this cluster.
     #[arg(long)]
     all_destinations_here: bool,
-    /// Work only while holding the Lease.
+    /// Share the Applications with the other controllers of the namespace, and write only while holding a
+    /// Lease; false works alone, for whoever is certain that no other one runs.
     #[arg(long, num_args = 0..=1, default_value_t = true, default_missing_value = "true", action = clap::ArgAction::Set, value_name = "BOOL")]
     leader_elect: bool,
     /// Address of /metrics, /healthz, /readyz and, for Git hosts, /api/webhook; port 0 takes a free one.
@@ -130,6 +132,10 @@ enum LogFormat {
     Json,
 }
 
+/// How long what is being worked on may take when the controller is asked to end: Kubernetes kills it after 30
+/// seconds.
+const FINISH: Duration = Duration::from_secs(15);
+
 /// Runs until interrupted, or until the Lease is lost.
 ///
 /// # Errors
@@ -139,10 +145,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(async {
         let mut signals = Signals::new()?;
-        tokio::select! {
-            result = work(args) => result,
-            () = signals.wait() => Ok(()),
-        }
+        work(args, &mut signals).await
     });
     runtime.shutdown_background();
     result
@@ -158,41 +161,90 @@ fn log(format: LogFormat, level: LogLevel) {
     };
 }
 
-async fn work(args: &Args) -> anyhow::Result<()> {
+/// What a controller has before it works.
+struct Begun {
+    cluster: Cluster,
+    /// Where it answers, for now without an engine.
+    engine: endpoints::Engine,
+    bound: SocketAddr,
+    /// This one among the replicas; `None` works alone.
+    replica: Option<Replica>,
+}
+
+async fn work(args: &Args, signals: &mut Signals) -> anyhow::Result<()> {
+    let Begun { cluster, engine, bound, replica } = tokio::select! {
+        begun = begin(args) => begun?,
+        () = signals.wait() => return Ok(()),
+    };
+    let share = replica.as_ref().map(Replica::share);
+    // In a task of its own: to read a large cluster must not keep the Lease from being renewed.
+    let serving = serve(args.clone(), cluster, share.clone(), engine, bound);
+    let mut working = tokio::spawn(async move {
+        match serving.await {
+            Ok(()) => std::future::pending().await,
+            failed => failed,
+        }
+    });
+    let (Some(mut replica), Some(share)) = (replica, share) else {
+        return tokio::select! {
+            failed = &mut working => failed?,
+            () = signals.wait() => Ok(()),
+        };
+    };
+    tokio::select! {
+        lost = replica.keep() => bail!("the Lease was lost: {lost}"),
+        failed = &mut working => return failed?,
+        () = signals.wait() => {}
+    }
+    let is_finished = tokio::select! {
+        lost = replica.keep() => bail!("the Lease was lost: {lost}"),
+        is_finished = share.finish(FINISH) => is_finished,
+    };
+    match is_finished {
+        true => replica.leave().await,
+        false => {
+            tracing::warn!(
+                "what is being worked on does not end: other replicas wait for the Lease to expire"
+            );
+        }
+    }
+    Ok(())
+}
+
+async fn begin(args: &Args) -> anyhow::Result<Begun> {
     let Connection { cluster, address, .. } = connect(args).await?;
     cluster.discover().await.with_context(|| format!("the cluster at {address}"))?;
     tracing::info!(cluster = %address, namespace = %args.namespace, shadow = args.shadow, "connected");
-    let lease =
-        Lease { namespace: args.namespace.clone(), name: "tiphys-controller".into(), identity: identity() };
     let engine = endpoints::Engine::default();
     let bound = endpoints::serve(args.metrics, engine.clone()).await?;
     tracing::info!(address = %bound, "listens");
     // A shadow writes nothing, not even a Lease, and disturbs no other.
-    let elects = args.leader_elect && !args.shadow;
-    if elects {
-        lease
-            .acquire(&cluster, |holder| tracing::info!(%holder, "waiting for the Lease"))
-            .await
-            .context("cannot have the Lease")?;
-        tracing::info!(identity = %lease.identity, "holds the Lease");
-    }
-    let controller = Arc::new(start(args, cluster.clone()).await?);
+    let replica = match args.leader_elect && !args.shadow {
+        false => None,
+        true => {
+            let wait = |holder: &str| tracing::info!(%holder, "waiting for the Lease");
+            let joined = Replica::join(&cluster, &args.namespace, &identity(), wait).await;
+            let replica = joined.context("cannot have a Lease")?;
+            tracing::info!(name = %replica.name(), "holds its Lease");
+            Some(replica)
+        }
+    };
+    Ok(Begun { cluster, engine, bound, replica })
+}
+
+/// Starts the engine, and answers for it.
+async fn serve(
+    args: Args,
+    cluster: Cluster,
+    share: Option<Arc<Share>>,
+    engine: endpoints::Engine,
+    bound: SocketAddr,
+) -> anyhow::Result<()> {
+    let controller = Arc::new(start(&args, cluster, share).await?);
     // It is set once, here.
     let _ = engine.set(controller.clone());
     tracing::info!(address = %bound, "serves /metrics, /healthz, /readyz and /api/webhook");
-    programs(args, &controller).await?;
-    let mut signals = Signals::new()?;
-    if !elects {
-        signals.wait().await;
-        return Ok(());
-    }
-    tokio::select! {
-        why = lease.hold(&cluster) => bail!("the Lease was lost: {why}"),
-        () = signals.wait() => {}
-    }
-    drop(controller);
-    lease.release(&cluster).await;
-    Ok(())
+    programs(&args, &controller).await
 }
 
 /// Listens where Argo CD's command line looks for programs of Argo CD.
@@ -244,7 +296,7 @@ fn identity() -> String {
     format!("{}_{}", host.as_deref().unwrap_or("tiphys"), std::process::id())
 }
 
-async fn start(args: &Args, cluster: Cluster) -> anyhow::Result<Controller> {
+async fn start(args: &Args, cluster: Cluster, share: Option<Arc<Share>>) -> anyhow::Result<Controller> {
     let fetcher = crate::fetch::fetcher_asking(args.refresh, false);
     let repositories = Arc::new(tiphys_source::Repositories::new(Some(fetcher), true));
     let settings = Settings {
@@ -261,6 +313,7 @@ async fn start(args: &Args, cluster: Cluster) -> anyhow::Result<Controller> {
         refresh: args.refresh,
         rest_after: Some(REST_AFTER),
         events: !args.shadow,
+        share,
         shadow: args.shadow.then(|| Shadow::new(tell)),
         ..Settings::default()
     };

@@ -182,6 +182,12 @@ impl Twin {
         })
     }
 
+    /// The controller that has an Application, by the name of its Lease.
+    fn replica_of(&self, app: &Value) -> Option<String> {
+        let lease = self.get(("coordination.k8s.io", "v1", "Lease"), "argocd", "tiphys-controller")?;
+        tiphys_controller::replica_of(&lease, app)
+    }
+
     /// The first condition of an Application, as soon as there is one.
     fn error_of(&self, name: &str) -> String {
         loop {
@@ -246,18 +252,11 @@ fn begin(line: &str, head: &str, length: usize) -> TcpStream {
 }
 
 #[test]
-fn one_of_two_controllers_works_and_the_other_takes_over() {
+fn one_controller_works_and_another_takes_over() {
     let twin = Twin::start("install");
     let mut first = twin.controller(&[]);
-    first.until("holds the Lease");
+    first.until("holds its Lease");
     let address = first.until("serves /metrics");
-    let second = twin.controller(&[]);
-    let standby = second.until("listens");
-    second.until("waiting for the Lease");
-    assert!(fetch(&standby, "/healthz").starts_with("HTTP/1.1 200"), "one that waits is well");
-    assert!(!fetch(&standby, "/metrics").contains("tiphys_build_info"), "it does not work yet");
-    let event = "POST /api/webhook HTTP/1.1\r\nX-GitHub-Event: push\r\ncontent-length: 2\r\n";
-    assert!(send(&standby, event, "{}").starts_with("HTTP/1.1 503"));
     twin.application();
     twin.repo.run(&["app", "wait", "shop", "--timeout", "60s"]).expect(0, &["as it should be"]);
     assert!(twin.get(("", "v1", "ConfigMap"), "shop", "a").is_some());
@@ -304,12 +303,69 @@ fn one_of_two_controllers_works_and_the_other_takes_over() {
             stream.read(&mut [0; 1]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock);
         assert!(waits, "it is still waited for");
     }
+    let second = twin.controller(&[]);
+    second.until("serves /metrics");
     first.interrupt();
-    second.until("holds the Lease");
     twin.repo.write("manifests/b.yaml", config_map("b", "1"));
-    let lease = twin.get(("coordination.k8s.io", "v1", "Lease"), "argocd", "tiphys-controller").unwrap();
-    let holder = lease.str_at(&["spec", "holderIdentity"]).unwrap();
-    assert!(holder.ends_with(&format!("_{}", second.child.id())), "{holder}");
+    twin.repo.commit();
+    twin.repo.run(&["app", "sync", "shop", "--timeout", "60s"]).expect(0, &[]);
+    assert!(twin.get(CONFIG_MAP, "shop", "b").is_some());
+    let app = twin.get(APPLICATION, "argocd", "shop").unwrap();
+    let holder = twin.replica_of(&app).unwrap();
+    assert!(holder.contains(&format!("-{}-", second.child.id())), "{holder}");
+}
+
+/// Commands reach whoever has the Application, as they write what the one that has it reads.
+#[test]
+fn commands_reach_whichever_controller_has_the_application() {
+    let twin = Twin::start("install");
+    let controllers = [twin.controller(&[]), twin.controller(&[])];
+    for controller in &controllers {
+        controller.until("serves /metrics");
+    }
+    let names: Vec<String> = (0..8).map(|number| format!("app-{number}")).collect();
+    for name in &names {
+        twin.apply(&application_of(&twin, name, "manifests"));
+    }
+    let holders = || -> Vec<String> {
+        let apps = names.iter().filter_map(|name| twin.get(APPLICATION, "argocd", name));
+        let mut holders: Vec<String> = apps.filter_map(|app| twin.replica_of(&app)).collect();
+        if holders.len() < names.len() {
+            return Vec::new();
+        }
+        holders.sort();
+        holders.dedup();
+        holders
+    };
+    twin.eventually("each has some", || holders().len() == 2);
+    for name in &names {
+        twin.repo.run(&["app", "wait", name, "--timeout", "60s"]).expect(0, &["as it should be"]);
+        twin.repo.run(&["app", "sync", name, "--timeout", "60s"]).expect(0, &[]);
+        twin.repo.run(&["app", "get", name, "--refresh"]).expect(0, &[name]);
+    }
+}
+
+/// An engine that shares nothing, as older versions did, is waited for.
+#[test]
+fn a_lease_of_an_engine_that_shares_nothing_is_waited_for() {
+    let twin = Twin::start("install");
+    let lease = |holder: &str| {
+        json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": "tiphys-controller", "namespace": "argocd"},
+            "spec": {"holderIdentity": holder, "leaseDurationSeconds": 3600,
+                "renewTime": "2026-01-01T00:00:00.000000Z"}})
+    };
+    twin.apply(&lease("older_1"));
+    let controller = twin.controller(&[]);
+    let standby = controller.until("listens");
+    controller.until("waiting for the Lease");
+    assert!(fetch(&standby, "/healthz").starts_with("HTTP/1.1 200"), "one that waits is well");
+    assert!(!fetch(&standby, "/metrics").contains("tiphys_build_info"), "it does not work yet");
+    let event = "POST /api/webhook HTTP/1.1\r\nX-GitHub-Event: push\r\ncontent-length: 2\r\n";
+    assert!(send(&standby, event, "{}").starts_with("HTTP/1.1 503"));
+    twin.apply(&lease(""));
+    controller.until("holds its Lease");
+    controller.until("serves /metrics");
 }
 
 #[test]
@@ -362,7 +418,7 @@ fn the_chart_runs_a_controller_that_its_rights_suffice() {
     twin.repo.commit();
     let rules = r#"rbac.rules=[{"apiGroups": [""], "resources": ["namespaces", "configmaps"], "verbs": ["create", "patch", "delete"]}]"#;
     let controller = twin.run_chart(&["--set-json", rules]);
-    controller.until("holds the Lease");
+    controller.until("holds its Lease");
     controller.until("in the place of Argo CD's Redis");
 
     twin.apply(&application_of(&twin, "shop", "manifests"));

@@ -24,6 +24,8 @@ mod rehearse_page;
 mod render_helm;
 mod render_kustomize;
 mod render_live;
+#[cfg(unix)]
+mod replicas;
 mod revisions;
 mod secrets;
 mod stdout;

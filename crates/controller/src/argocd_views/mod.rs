@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tiphys_model::{Application, ApplicationTree, ResourceDiff};
 
-use crate::{AppKey, Controller, engine::Engine, reconcile::Compared};
+use crate::{AppKey, Controller, Refresh, engine::Engine, reconcile::Compared};
 pub use sources::{RenderedSource, RepositoryKind, RepositoryRequest, SourceRequest};
 
 impl Controller {
@@ -39,7 +39,11 @@ impl Engine {
         let object = self.cache.peek(&key.of_application())?;
         let app = Application::from_value(&object).ok()?;
         let place = self.place_of(&app).ok()?;
-        let known = self.known_rendering(key)?;
+        let known = match self.is_ours(&object) {
+            true => self.known_rendering(key)?,
+            // Another replica looks after it; whichever is asked answers.
+            false => self.rendering(key, &app, Refresh::Sources, &place).await,
+        };
         let good = if known.targets.is_ok() { Some(known) } else { self.last_good_rendering(key, &known) };
         let compared = self.compare(&app, good?, &place).await?;
         Some((app, compared))

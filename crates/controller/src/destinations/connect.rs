@@ -9,7 +9,7 @@ use tiphys_cluster::{Change, ClusterError, LiveCache};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 use super::{ConnectedCluster, Declared, State};
-use crate::engine::Engine;
+use crate::{engine::Engine, settings::Settings};
 
 /// First and longest wait between attempts to connect.
 const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
@@ -46,9 +46,9 @@ pub(super) async fn keep(shared: Weak<Engine>, declared: Declared) {
 type Opened = (Arc<ConnectedCluster>, Receiver<Arc<Change>>);
 
 async fn open(shared: &Weak<Engine>, declared: &Declared) -> Result<Option<Opened>, ClusterError> {
-    let Some((tracking, shadow, workers, opener)) = shared.upgrade().map(|engine| {
-        let settings = &engine.settings;
-        (settings.tracking.clone(), settings.shadow.is_some(), settings.workers, settings.opener.clone())
+    let Some((tracking, shadow, workers, opener, share)) = shared.upgrade().map(|engine| {
+        let Settings { tracking, shadow, workers, opener, share, .. } = engine.settings.clone();
+        (tracking, shadow.is_some(), workers, opener, share)
     }) else {
         return Ok(None);
     };
@@ -57,6 +57,10 @@ async fn open(shared: &Weak<Engine>, declared: &Declared) -> Result<Option<Opene
         None => declared.access()?.open().await?,
     };
     let cluster = if shadow { cluster.read_only() } else { cluster };
+    let cluster = match &share {
+        Some(share) => cluster.fenced(share.fence()),
+        None => cluster,
+    };
     let version = cluster.version().await?;
     let mark = move |object: &tiphys_value::Value| tracking.owner(object);
     let cache = LiveCache::start_in(cluster, declared.scope.clone(), mark).await?;

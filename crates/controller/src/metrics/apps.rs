@@ -106,7 +106,11 @@ impl Engine {
         let known = &self.metrics.apps;
         for key in known.take_changed(wanted, all) {
             let at = key.of_application();
-            let rows = self.cache.peek(&at).and_then(|object| Rows::from_object(&object, wanted));
+            let rows = self
+                .cache
+                .peek(&at)
+                .filter(|object| self.is_ours(object))
+                .and_then(|object| Rows::from_object(&object, wanted));
             let mut known = known.lock();
             match rows {
                 Some(rows) => known.rows.insert(key, rows),

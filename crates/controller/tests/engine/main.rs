@@ -24,5 +24,6 @@ mod incidents;
 mod limits;
 mod operations;
 mod real_api_server;
+mod replicas;
 mod stage;
 mod sync_options;

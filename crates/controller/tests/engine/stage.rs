@@ -7,7 +7,7 @@ use std::{cell::Cell, fs, sync::Arc, time::Duration};
 use jiff::Timestamp;
 use tempfile::TempDir;
 use tiphys_cluster::{ApplyOptions, Cluster, PatchType, Propagation, Resource};
-use tiphys_controller::{Controller, Settings, crds};
+use tiphys_controller::{Controller, Settings, Share, crds};
 use tiphys_source::{Fetcher, LocalRepositories, Repositories, WorkingTree};
 use tiphys_stage::{Site, SiteOptions, request_faults::Faults};
 use tiphys_value::{GroupVersionKind, ObjectExt, Value, json};
@@ -169,6 +169,20 @@ impl Stage {
         let settings = self.settings.clone();
         self.engine =
             Some(Controller::start(self.reached.clone(), self.repositories.clone(), settings).await.unwrap());
+    }
+
+    /// The embedded cluster as one more engine reaches it, with faults of its own.
+    pub fn reached_by(&self, faults: &Faults) -> Cluster {
+        match &self.ground {
+            Ground::Embedded(site) => Cluster::new(faults.before(site.server().service())),
+            Ground::Real { .. } => self.reached.clone(),
+        }
+    }
+
+    /// Starts one more engine, which has a share of the work.
+    pub async fn start_replica(&self, cluster: Cluster, share: Arc<Share>) -> Controller {
+        let settings = Settings { share: Some(share), ..self.settings.clone() };
+        Controller::start(cluster, self.repositories.clone(), settings).await.unwrap()
     }
 
     /// Kills the engine as SIGKILL would: whatever it was doing ends here.
