@@ -132,8 +132,8 @@ enum LogFormat {
     Json,
 }
 
-/// How long what is being worked on may take when the controller is asked to end: Kubernetes kills it after 30
-/// seconds.
+/// How long what is being worked on may take when the controller is asked to end: Kubernetes kills it after
+/// 30 seconds.
 const FINISH: Duration = Duration::from_secs(15);
 
 /// Runs until interrupted, or until the Lease is lost.

@@ -442,7 +442,7 @@ impl Division {
         Ok(View { table, members: leases.iter().filter_map(Member::read).collect() })
     }
 
-    /// Takes and gives. The inner error means that nothing is certain, and that all has to be looked at again.
+    /// Takes and gives. The inner error means that nothing is certain: all has to be looked at again.
     async fn divide(&mut self, view: View) -> Result<Result<(), ClusterError>, Lost> {
         let there = view.table.as_ref();
         if let Some(Holder::Other(holder)) = there.map(Holder::read) {

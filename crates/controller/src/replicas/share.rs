@@ -1,5 +1,5 @@
-//! What one replica has of the work, and what it is doing with it: whoever works asks here first, and a slot is
-//! given back only when nobody works on anything in it.
+//! What one replica has of the work, and what it is doing with it: whoever works asks here first, and a slot
+//! is given back only when nobody works on anything in it.
 
 use std::{
     collections::{BTreeSet, HashMap},
