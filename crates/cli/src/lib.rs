@@ -18,6 +18,7 @@ mod fetch;
 mod generators;
 mod local_clusters;
 mod local_repositories;
+mod migrate;
 mod plugins;
 mod rehearse;
 mod repository;
@@ -94,6 +95,7 @@ enum Command {
     Diff(commands::diff::Args),
     Controller(Box<commands::controller::Args>),
     Shadow(commands::shadow::Args),
+    Migrate(commands::migrate::Args),
     /// Print the version.
     Version,
     /// Print a completion script for a shell.
@@ -128,6 +130,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Diff(args) => commands::diff::run(&args),
         Command::Controller(args) => commands::controller::run(&args),
         Command::Shadow(args) => commands::shadow::run(&args),
+        Command::Migrate(args) => commands::migrate::run(&args),
         Command::Health(args) => commands::health::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Dump(args) => commands::dump::run(&args),

@@ -11,6 +11,7 @@ pub mod dump;
 pub mod graph;
 pub mod health;
 pub mod man;
+pub mod migrate;
 pub mod rehearse;
 pub mod render;
 pub mod render_app;

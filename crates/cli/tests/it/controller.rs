@@ -345,6 +345,26 @@ fn commands_reach_whichever_controller_has_the_application() {
     }
 }
 
+/// A plan reads a cluster as it is, and leaves it as it is.
+#[test]
+fn a_plan_of_a_live_installation_writes_nothing() {
+    let twin = Twin::start("install");
+    let mut app = application_of(&twin, "shop", "manifests");
+    app["spec"]["source"]["plugin"] = json!({"name": "tanka"});
+    twin.apply(&app);
+    twin.apply(&json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "argocd-cm", "namespace": "argocd"}, "data": {"url": "https://argocd.example.com"}}));
+    let kubeconfig = twin.service_account("reader");
+    let plan =
+        |kubeconfig: &Path| twin.repo.run(&["migrate", "plan", "--kubeconfig", kubeconfig.to_str().unwrap()]);
+    let denied = plan(&kubeconfig);
+    denied.expect(1, &["forbidden"]);
+    let before = twin.list(APPLICATION, "");
+    plan(&twin.repo.kubeconfig())
+        .expect(1, &["argocd/shop: not supported", "plugin tanka", "argocd-cm: url"]);
+    assert_eq!(before, twin.list(APPLICATION, ""));
+}
+
 /// An engine that shares nothing, as older versions did, is waited for.
 #[test]
 fn a_lease_of_an_engine_that_shares_nothing_is_waited_for() {

@@ -18,6 +18,7 @@ mod jsonnet;
 mod kubernetes_version;
 #[cfg(unix)]
 mod local_clusters;
+mod migrate;
 mod one_reading;
 mod rehearse;
 mod rehearse_page;
