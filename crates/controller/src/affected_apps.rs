@@ -13,11 +13,11 @@ use crate::{
     AppKey, Refresh,
     clusters::is_cluster_secret,
     credentials,
-    destinations::ConnectedCluster,
+    destinations::{ConnectedCluster, Follower},
     engine::Engine,
     installation::Installation,
     operation_field,
-    project_policy::{project_kind, project_name},
+    project_objects::{project_kind, project_name},
     projects::may_free,
     safeguards::competing_engines,
     status_writer::application_kind,
@@ -51,44 +51,45 @@ pub(crate) async fn route(engine: Arc<Engine>, mut changes: Receiver<Arc<Change>
 }
 
 impl Engine {
-    fn take(self: &Arc<Self>, change: &Change) {
+    /// Takes a change in the engine's own cluster to the Applications that it concerns.
+    fn take(&self, change: &Change) {
         self.places.home().count_change(&change.key);
         self.sets.take(change, GATHER_SETS);
         if change.key.group_kind() == application_kind() {
             let key = AppKey { namespace: change.key.namespace.clone(), name: change.key.name.clone() };
             self.metrics.apps.note(&key);
             if let Some(new) = &change.new {
-                self.written(&key, new.resource_version());
+                self.apps.written(&key, new.resource_version());
             }
             if let (Some(old), Some(new)) = (&change.old, &change.new)
                 && let Some(manager) = competing_engines::writer(old, new)
-                && self.settings.shadow.is_none()
+                && self.home.settings.shadow.is_none()
             {
-                self.note_rival(&key, manager);
+                self.apps.note_rival(&key, manager);
                 self.queue.add(key.clone(), Refresh::LiveState, Instant::now());
             }
             if let (Some(old), Some(new)) = (&change.old, &change.new)
                 && let Some(gone) = operation_field::taken_away(old, new)
             {
-                self.note_taken_away(&key, Some(gone));
+                self.apps.note_taken_away(&key, Some(gone));
                 self.queue.add(key.clone(), Refresh::LiveState, Instant::now());
             }
             match &change.new {
-                None => self.forget(&key),
+                None => self.apps.forget(&key),
                 Some(new) if is_request(change.old.as_deref(), new) => {
                     self.queue.add(key, Refresh::LiveState, Instant::now());
                 }
                 Some(_) => {}
             }
         }
-        if Installation::is_changed_by(change, &self.settings) {
+        if Installation::is_changed_by(change, &self.home.settings) {
             self.read_installation();
         }
-        if credentials::is_changed_by(change, &self.settings.namespace) {
+        if credentials::is_changed_by(change, &self.home.settings.namespace) {
             self.read_credentials();
         }
         let states = [&change.old, &change.new];
-        if change.key.namespace == self.settings.namespace
+        if change.key.namespace == self.home.settings.namespace
             && states.into_iter().flatten().any(|object| is_cluster_secret(object))
         {
             self.read_clusters();
@@ -107,8 +108,32 @@ impl Engine {
         }
     }
 
+    /// The Applications that an object of a cluster belongs to or that want it.
+    fn concerned(&self, place: &ConnectedCluster, change: &Change) -> BTreeSet<AppKey> {
+        let marks = [&change.old, &change.new].into_iter().flatten();
+        let mut apps: BTreeSet<AppKey> = marks
+            .filter_map(|object| self.home.settings.tracking.owner(object))
+            .map(|instance| self.home.app_of(&instance))
+            .collect();
+        apps.extend(place.wanting(&change.key));
+        if change.old.is_none() || change.new.is_none() {
+            apps.extend(place.watching(&change.key.namespace));
+        }
+        apps
+    }
+
+    /// Lets every Application of a project be looked at.
+    fn add_members(&self, project: &str) {
+        let apps = self.home.cache.each_of(&application_kind());
+        for object in apps.filter(|object| project_name(object) == project) {
+            self.queue.add(AppKey::of_object(&object), Refresh::LiveState, Instant::now() + GATHER_LIVE);
+        }
+    }
+}
+
+impl Follower for Engine {
     /// Takes a change in another cluster to the Applications that it concerns.
-    pub(crate) fn take_at(&self, place: &ConnectedCluster, change: &Change) {
+    fn object_changed(&self, place: &ConnectedCluster, change: &Change) {
         place.count_change(&change.key);
         if defines_kinds(change) {
             place.ask_for_kinds();
@@ -118,32 +143,12 @@ impl Engine {
         }
     }
 
-    /// The Applications that an object of a cluster belongs to or that want it.
-    fn concerned(&self, place: &ConnectedCluster, change: &Change) -> BTreeSet<AppKey> {
-        let marks = [&change.old, &change.new].into_iter().flatten();
-        let mut apps: BTreeSet<AppKey> = marks
-            .filter_map(|object| self.settings.tracking.owner(object))
-            .map(|instance| self.app_of(&instance))
-            .collect();
-        apps.extend(place.wanting(&change.key));
-        if change.old.is_none() || change.new.is_none() {
-            apps.extend(place.watching(&change.key.namespace));
-        }
-        apps
-    }
-
-    /// The Application that a mark names.
-    pub(crate) fn app_of(&self, instance: &str) -> AppKey {
-        // Names of namespaces hold no underscore.
-        let (namespace, name) = instance.split_once('_').unwrap_or((&self.settings.namespace, instance));
-        AppKey { namespace: namespace.to_owned(), name: name.to_owned() }
-    }
-
-    /// Lets every Application of a project be looked at.
-    fn add_members(&self, project: &str) {
-        let apps = self.cache.each_of(&application_kind());
-        for object in apps.filter(|object| project_name(object) == project) {
-            self.queue.add(AppKey::of_object(&object), Refresh::LiveState, Instant::now() + GATHER_LIVE);
+    /// Lets every Application of a cluster be looked at.
+    fn cluster_changed(&self, server: &str) {
+        for app in self.home.cache.each_of(&application_kind()) {
+            if self.places.is_inhabitant(&app, server) {
+                self.queue.add(AppKey::of_object(&app), Refresh::LiveState, Instant::now());
+            }
         }
     }
 }

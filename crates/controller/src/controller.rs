@@ -2,18 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::{
-    Arc, Mutex, RwLock,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::Arc;
 
 use futures::FutureExt;
 use tiphys_cluster::{Cluster, ClusterError, LiveCache};
-use tiphys_model::names;
 use tiphys_source::Repositories;
 use tiphys_value::GroupKind;
 use tokio::{
-    sync::{Notify, Semaphore},
+    sync::Semaphore,
     task::{JoinHandle, JoinSet},
     time::Instant,
 };
@@ -21,17 +17,14 @@ use tokio::{
 use crate::{
     AppKey, Refresh,
     affected_apps::{follow_home, route},
-    destinations::{ConnectedCluster, Places},
-    engine::{Engine, GATHER_EDITS},
-    idle::Sightings,
+    engine::Engine,
     installation::Installation,
-    metrics::Metrics,
+    metrics::exposition::exposition,
     projects::follow_projects,
-    queue::Queue,
-    replicas::follow_share,
-    sets::Sets,
+    replicas::{follow_share, turn_at, turn_of_set_at},
     settings::Settings,
-    webhook::WebhookError,
+    sources::GATHER_EDITS,
+    webhook::{self, WebhookError},
 };
 
 /// The engine at work. Dropping it ends its tasks.
@@ -64,31 +57,7 @@ impl Controller {
         let cache = LiveCache::start(cluster, move |object| tracking.owner(object)).await?;
         let changes = cache.subscribe();
         cache.ready().await;
-        let home = ConnectedCluster::new(
-            names::IN_CLUSTER_SERVER,
-            true,
-            cache.clone(),
-            kube_version,
-            settings.workers,
-        );
-        let engine = Arc::new(Engine {
-            cache,
-            repositories,
-            settings,
-            places: Places::new(Arc::new(home)),
-            credentials: Mutex::default(),
-            keys: Mutex::default(),
-            sets: Sets::default(),
-            queue: Queue::default(),
-            edits: AtomicU64::default(),
-            memory: Mutex::default(),
-            metrics: Metrics::default(),
-            rested: Mutex::new(Instant::now()),
-            sightings: Sightings::default(),
-            installation: RwLock::new(Arc::new(installation)),
-            projects: Notify::new(),
-            left: Mutex::default(),
-        });
+        let engine = Engine::new(cache, kube_version, repositories, settings, installation);
         engine.read_clusters();
         engine.read_credentials();
         engine.add_all(Refresh::Sources);
@@ -97,7 +66,7 @@ impl Controller {
             tokio::spawn(work(engine.clone())),
             tokio::spawn(work_on_sets(engine.clone())),
             tokio::spawn(follow_home(engine.clone())),
-            tokio::spawn(follow_projects(engine.clone())),
+            tokio::spawn(follow_projects(engine.home.clone(), engine.projects.clone())),
             tokio::spawn(follow_share(engine.clone())),
         ];
         Ok(Self { engine, tasks })
@@ -109,13 +78,13 @@ impl Controller {
 
     /// The live state that the engine sees.
     pub fn cache(&self) -> &LiveCache {
-        &self.engine.cache
+        &self.engine.home.cache
     }
 
     /// What is measured, in Prometheus' text form.
     pub fn metrics(&self) -> String {
-        let share = self.engine.settings.share.as_ref().map(|share| share.exposition());
-        self.engine.exposition() + &share.unwrap_or_default()
+        let share = self.engine.home.settings.share.as_ref().map(|share| share.exposition());
+        exposition(&self.engine) + &share.unwrap_or_default()
     }
 
     /// Whether the body of a request that may tell of a push is worth reading, by its head alone.
@@ -123,7 +92,7 @@ impl Controller {
     /// # Errors
     /// No host that is known says so, or it cannot be proved.
     pub fn may_tell(&self, header: &dyn Fn(&str) -> Option<String>) -> Result<(), WebhookError> {
-        self.engine.may_tell(header)
+        webhook::may_tell(&self.engine, header)
     }
 
     /// Takes up what a Git host tells of a push: `header` gives the request's headers by their names in lower
@@ -132,15 +101,15 @@ impl Controller {
     /// # Errors
     /// No host that is known says so, or it does not prove what `argocd-secret` has for it.
     pub fn heard(&self, header: &dyn Fn(&str) -> Option<String>, body: &[u8]) -> Result<usize, WebhookError> {
-        self.engine.heard(header, body)
+        webhook::heard(&self.engine, header, body)
     }
 
     /// Tells of edits of the working tree: paths relative to its root; an empty one means that
     /// anything may have changed. Only who read what changed is looked at.
     pub fn changed(&self, paths: &[String]) {
         // Before anything is looked through: what is rendered meanwhile asks for it afterwards.
-        self.engine.edits.fetch_add(1, Ordering::SeqCst);
-        for key in self.engine.outdated_by(paths) {
+        self.engine.sources.edited();
+        for key in self.engine.apps.outdated_by(paths) {
             self.engine.queue.add(key, Refresh::Sources, Instant::now() + GATHER_EDITS);
         }
         self.engine.sets.edited(paths, GATHER_EDITS);
@@ -148,23 +117,23 @@ impl Controller {
 
     /// Whether an Application was looked at since the engine started.
     pub fn has_seen(&self, key: &AppKey) -> bool {
-        self.engine.has_seen(key)
+        self.engine.apps.has_seen(key)
     }
 
     /// Whether an Application cannot get on before somebody changes its sources or what it meets in the
     /// cluster: they do not render, or what they render to is refused for good.
     pub fn is_broken(&self, key: &AppKey) -> bool {
-        let Some(known) = self.engine.known_rendering(key) else { return false };
+        let Some(known) = self.engine.apps.known_rendering(key) else { return false };
         match &known.targets {
             Err(error) => !error.is_transient(),
-            Ok(_) => self.engine.was_refused(key, known.revision()),
+            Ok(_) => self.engine.home.was_refused(key, known.revision()),
         }
     }
 
     /// Whether an Application's sources could not be had: nothing is fetched, a host does not answer, a
     /// plugin would have to run.
     pub fn is_out_of_reach(&self, key: &AppKey) -> bool {
-        self.engine.is_out_of_reach(key)
+        self.engine.apps.is_out_of_reach(key)
     }
 
     /// The live state of every cluster that is followed, the engine's own first.
@@ -176,9 +145,9 @@ impl Controller {
     /// The objects of Applications that wait for an operator that is not there
     /// ([`HealthSettings::attended`](tiphys_health::HealthSettings)): how many of each kind.
     pub fn unattended(&self) -> BTreeMap<GroupKind, usize> {
-        let installation = self.engine.installation();
+        let installation = self.engine.home.installation();
         let mut kinds = BTreeMap::new();
-        for (place, key) in self.engine.wanted() {
+        for (place, key) in self.engine.apps.wanted() {
             // No kind of Kubernetes itself is without somebody.
             let object = key.group.contains('.').then(|| place.cache.get(&key)).flatten();
             if object.is_some_and(|object| installation.is_unattended(&object)) {
@@ -201,10 +170,10 @@ impl Drop for Controller {
 /// Hands Applications to workers. What they are at ends with it: an engine that was dropped must write
 /// nothing more beside the one that takes over.
 async fn work(engine: Arc<Engine>) {
-    let workers = Arc::new(Semaphore::new(engine.settings.workers));
+    let workers = Arc::new(Semaphore::new(engine.home.settings.workers));
     let mut looks = JoinSet::new();
     while let Some((key, level)) = engine.queue.next().await {
-        engine.let_rest();
+        engine.rested.let_rest(engine.home.settings.rest_after, &engine.places, &engine.apps);
         // Applications of other clusters wait for workers of their own, where they hold up nobody else.
         let remote = engine.remote_workers(&key, level);
         let own = match &remote {
@@ -218,10 +187,10 @@ async fn work(engine: Arc<Engine>) {
                 Some(workers) => workers.acquire_owned().await.ok(),
                 None => own,
             };
-            let Some(look) = engine.turn_at(&key, level).await else { return };
+            let Some(look) = turn_at(&engine, &key, level).await else { return };
             let began = std::time::Instant::now();
             let next = match unbroken(engine.reconcile(&key, level)).await {
-                Ok(next) => engine.after_losses(&key, next),
+                Ok(next) => engine.apps.after_losses(&key, next, engine.home.now()),
                 Err(panic) => engine.after_panic(&key, &panic).await,
             };
             look.note(&key, next.is_under_way);
@@ -230,7 +199,7 @@ async fn work(engine: Arc<Engine>) {
             if next.again {
                 engine.queue.add(key, Refresh::LiveState, Instant::now());
             } else if let Some(at) = next.at {
-                let wait = tiphys_model::time::elapsed(engine.now(), at);
+                let wait = tiphys_model::time::elapsed(engine.home.now(), at);
                 engine.queue.add(key, Refresh::LiveState, Instant::now() + wait);
             }
             drop(permit);
@@ -249,24 +218,24 @@ async fn unbroken<T>(look: impl Future<Output = T>) -> Result<T, String> {
 
 /// Hands ApplicationSets to workers, as [`work`] does Applications.
 async fn work_on_sets(engine: Arc<Engine>) {
-    let workers = Arc::new(Semaphore::new(engine.settings.workers));
+    let workers = Arc::new(Semaphore::new(engine.home.settings.workers));
     let mut looks = JoinSet::new();
     while let Some((key, level)) = engine.sets.queue.next().await {
         let Ok(permit) = workers.clone().acquire_owned().await else { return };
         let engine = engine.clone();
         while looks.try_join_next().is_some() {}
         looks.spawn(async move {
-            let Some(look) = engine.turn_of_set_at(&key, level) else { return };
+            let Some(look) = turn_of_set_at(&engine, &key, level) else { return };
             let began = std::time::Instant::now();
-            let next = match unbroken(engine.reconcile_set(&key, level)).await {
+            let next = match unbroken(engine.set_reconciler.reconcile(&key, level)).await {
                 Ok(next) => next,
-                Err(panic) => engine.after_panic_of_set(&key, &panic).await,
+                Err(panic) => engine.set_reconciler.after_panic(&key, &panic).await,
             };
             drop(look);
             engine.metrics.looked_at_set(&key.namespace, &key.name, began.elapsed());
             engine.sets.queue.done(&key, false);
             if let Some(at) = next.at {
-                let wait = tiphys_model::time::elapsed(engine.now(), at);
+                let wait = tiphys_model::time::elapsed(engine.home.now(), at);
                 engine.sets.queue.add(key, Refresh::Sources, Instant::now() + wait);
             }
             drop(permit);

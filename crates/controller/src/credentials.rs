@@ -9,7 +9,7 @@ use tiphys_model::names;
 use tiphys_source::{Access, DeclaredAccess, GithubApp};
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value, json};
 
-use crate::{Refresh, clusters::secret_text, engine::Engine, source_integrity};
+use crate::{clusters::secret_text, source_integrity};
 
 /// The ConfigMap with certificate authorities by host.
 const AUTHORITIES: &str = "argocd-tls-certs-cm";
@@ -40,42 +40,8 @@ pub(crate) fn is_changed_by(change: &Change, namespace: &str) -> bool {
     key.namespace == namespace && (is_config || states.any(|object| role(object).is_some()))
 }
 
-impl Engine {
-    /// Reads all credentials again; what could not be fetched before is tried again.
-    pub(crate) fn read_credentials(&self) {
-        if self.read_keys() {
-            self.add_all(Refresh::Sources);
-        }
-        let all = declared(&self.cache, &self.settings.namespace);
-        let mut known = self.credentials.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if *known == all {
-            return;
-        }
-        known.clone_from(&all);
-        drop(known);
-        if let Some(fetcher) = self.repositories.fetcher() {
-            fetcher.declare(all);
-            fetcher.expire();
-        }
-        self.add_all(Refresh::Sources);
-    }
-
-    /// The addresses of the repositories whose Secrets say that they are for a project. A template of
-    /// credentials is no repository. A registry is named with its scheme and, as Applications name it that
-    /// have a chart of it, without.
-    pub(crate) fn repositories_of(&self, project: &str) -> Vec<String> {
-        let known = self.credentials.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let own = known.iter().filter(|entry| entry.exact && entry.project == project);
-        own.flat_map(|entry| {
-            let bare = entry.url.strip_prefix("oci://").map(str::to_owned);
-            bare.into_iter().chain([entry.url.clone()])
-        })
-        .collect()
-    }
-}
-
 /// Everything that is declared, in the order of the Secrets' names.
-fn declared(cache: &LiveCache, namespace: &str) -> Vec<DeclaredAccess> {
+pub(crate) fn declared(cache: &LiveCache, namespace: &str) -> Vec<DeclaredAccess> {
     let config = |name: &str| cache.get(&ResourceKey::new("", "ConfigMap", namespace, name));
     let authorities = config(AUTHORITIES);
     let known_hosts = config(KNOWN_HOSTS);

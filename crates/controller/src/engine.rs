@@ -1,134 +1,177 @@
-//! What the engine's loops share.
+//! The engine: the parts that it is made of, and what makes all Applications be looked at.
 
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::{Arc, Weak};
 
-use jiff::Timestamp;
 use tiphys_cluster::LiveCache;
-use tiphys_model::{names, tiphys_status};
-use tiphys_source::{DeclaredAccess, Repositories};
-use tiphys_value::{ObjectExt, Value};
-use tokio::{sync::Notify, time::Instant};
+use tiphys_model::names;
+use tiphys_source::Repositories;
+use tokio::{
+    sync::{Notify, Semaphore},
+    time::Instant,
+};
 
 use crate::{
     AppKey, Refresh,
-    app_state::Memory,
-    destinations::Places,
-    idle::Sightings,
-    installation::{Installation, Shared},
+    app_state::AppMemory,
+    destinations::{ConnectedCluster, Follower, Places},
+    finalize::Finalizer,
+    home::{Home, SettingsChange},
+    idle::LastRest,
+    installation::Installation,
     metrics::Metrics,
+    project_policy::Policies,
     queue::Queue,
-    sets::{Sets, set_kind},
+    reconcile::{Operator, Writer, compare::Comparer, render::Renderer},
+    sets::{SetReconciler, Sets, set_kind},
     settings::Settings,
-    source_integrity::Keys,
+    sources::Sources,
     status_writer::application_kind,
 };
 
-/// Edits of files are gathered for so long: editors write in several steps.
-pub(crate) const GATHER_EDITS: Duration = Duration::from_millis(120);
-
-/// What is known while the engine runs; what must outlive it is in the cluster.
+/// What is known while the engine runs, and who works with it; what must outlive it is in the cluster.
 pub(crate) struct Engine {
-    pub cache: LiveCache,
-    pub repositories: Arc<Repositories>,
-    pub settings: Settings,
-    pub places: Places,
-    /// The credentials that were declared when they were last read.
-    pub credentials: Mutex<Vec<DeclaredAccess>>,
-    /// The keys whose signatures are believed.
-    pub keys: Mutex<Keys>,
-    pub sets: Sets,
-    pub queue: Queue,
-    /// How often edits were told of.
-    pub edits: AtomicU64,
-    pub memory: Mutex<HashMap<AppKey, Memory>>,
-    pub installation: Shared,
-    pub metrics: Metrics,
+    /// The engine's own cluster, and how the engine is set up in it.
+    pub home: Arc<Home>,
+    /// The repositories.
+    pub sources: Arc<Sources>,
+    /// The clusters that Applications are synced to.
+    pub places: Arc<Places>,
+    /// What projects permit.
+    pub policies: Arc<Policies>,
+    /// What is remembered of Applications.
+    pub apps: Arc<AppMemory>,
+    /// The Applications that wait to be looked at.
+    pub queue: Arc<Queue>,
+    /// The ApplicationSets.
+    pub sets: Arc<Sets>,
+    pub metrics: Arc<Metrics>,
+    pub renderer: Arc<Renderer>,
+    pub comparer: Arc<Comparer>,
+    pub writer: Arc<Writer>,
+    pub operator: Operator,
+    pub finalizer: Finalizer,
+    pub set_reconciler: SetReconciler,
     /// When what nobody asked for was last let rest.
-    pub rested: Mutex<Instant>,
-    /// Where revisions were seen a moment ago.
-    pub sightings: Sightings,
+    pub rested: LastRest,
     /// A deleted project may be free to go.
-    pub projects: Notify,
-    /// The commit that each revision of a repository (by its address) was last seen to have left.
-    pub left: Mutex<HashMap<(String, String), String>>,
+    pub projects: Arc<Notify>,
 }
 
 impl Engine {
+    /// An engine that has not looked at anything yet. `kube_version` is that of its own cluster.
+    pub(crate) fn new(
+        cache: LiveCache,
+        kube_version: String,
+        repositories: Arc<Repositories>,
+        settings: Settings,
+        installation: Installation,
+    ) -> Arc<Self> {
+        let workers = settings.workers;
+        let own = ConnectedCluster::new(names::IN_CLUSTER_SERVER, true, cache.clone(), kube_version, workers);
+        Arc::new_cyclic(|engine: &Weak<Self>| {
+            let follower: Weak<dyn Follower> = engine.clone();
+            let places = Arc::new(Places::new(Arc::new(own), settings.clone(), follower));
+            let home = Arc::new(Home::new(cache, settings, installation));
+            let sources = Arc::new(Sources::new(repositories));
+            let policies = Arc::new(Policies::new(home.clone(), sources.clone(), places.clone()));
+            let apps = Arc::new(AppMemory::default());
+            let queue = Arc::new(Queue::default());
+            let sets = Arc::new(Sets::default());
+            let metrics = Arc::new(Metrics::default());
+            let renderer = Arc::new(Renderer::new(home.clone(), sources.clone(), apps.clone()));
+            let comparer = Arc::new(Comparer::new(home.clone(), policies.clone(), apps.clone()));
+            let writer = Arc::new(Writer::new(home.clone(), apps.clone(), queue.clone(), metrics.clone()));
+            let operator = Operator {
+                home: home.clone(),
+                sources: sources.clone(),
+                policies: policies.clone(),
+                apps: apps.clone(),
+                renderer: renderer.clone(),
+                comparer: comparer.clone(),
+                writer: writer.clone(),
+            };
+            let finalizer = Finalizer::new(
+                home.clone(),
+                places.clone(),
+                policies.clone(),
+                apps.clone(),
+                renderer.clone(),
+                writer.clone(),
+            );
+            let set_reconciler = SetReconciler {
+                home: home.clone(),
+                sources: sources.clone(),
+                places: places.clone(),
+                policies: policies.clone(),
+                sets: sets.clone(),
+            };
+            Self {
+                home,
+                sources,
+                places,
+                policies,
+                apps,
+                queue,
+                sets,
+                metrics,
+                renderer,
+                comparer,
+                writer,
+                operator,
+                finalizer,
+                set_reconciler,
+                rested: LastRest::default(),
+                projects: Arc::default(),
+            }
+        })
+    }
+
     /// The address of the cluster that an Application was last compared with.
     pub(crate) fn server_of(&self, key: &AppKey) -> String {
-        let place = self.last_place(key);
+        let place = self.apps.last_place(key);
         place.map_or_else(|| names::IN_CLUSTER_SERVER.to_owned(), |place| place.server.clone())
     }
 
-    /// The settings in force.
-    pub(crate) fn installation(&self) -> Arc<Installation> {
-        self.installation.read().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The workers that an Application needs: `None` are those of the engine's own cluster.
+    pub(crate) fn remote_workers(&self, key: &AppKey, level: Refresh) -> Option<Arc<Semaphore>> {
+        let last = (level == Refresh::Poll).then(|| self.apps.last_place(key)).flatten();
+        self.places.remote_workers(last, || self.home.cache.peek(&key.of_application()))
     }
 
     /// Takes up changed settings, and lets every Application be looked at under them.
     pub(crate) fn read_installation(&self) {
-        let argo = Installation::present(&self.cache, &self.settings);
-        let known = self.installation();
-        if argo == known.argo {
-            return;
-        }
-        if argo.tracking != known.argo.tracking {
-            tracing::warn!("how objects are tracked has changed in argocd-cm; it counts after a restart");
-        }
-        let renders_anew = argo.rendering != known.argo.rendering;
-        let new = Arc::new(Installation::new(&self.settings, argo));
-        *self.installation.write().unwrap_or_else(PoisonError::into_inner) = new;
-        if renders_anew {
-            self.drop_renderings();
+        match self.home.read_installation() {
+            SettingsChange::Nothing => return,
+            SettingsChange::Rules => {}
+            SettingsChange::Rendering => self.apps.drop_renderings(),
         }
         self.add_all(Refresh::Sources);
     }
 
-    /// Lets an Application be looked at.
-    pub(crate) fn add(&self, app: &Value) {
-        self.queue.add(AppKey::of_object(app), Refresh::LiveState, Instant::now());
+    /// Reads all credentials again; what could not be fetched before is tried again.
+    pub(crate) fn read_credentials(&self) {
+        let (cache, namespace) = (&self.home.cache, &self.home.settings.namespace);
+        let has_other_keys = self.sources.read_keys(cache, namespace);
+        if self.sources.read_credentials(cache, namespace) || has_other_keys {
+            self.add_all(Refresh::Sources);
+        }
     }
 
+    /// Reads the cluster Secrets again; Applications are looked at if any changed.
+    pub(crate) fn read_clusters(&self) {
+        if self.places.read(&self.home.cache, &self.home.settings.namespace) {
+            self.add_all(Refresh::LiveState);
+        }
+    }
+
+    /// Lets all Applications and ApplicationSets be looked at.
     pub(crate) fn add_all(&self, level: Refresh) {
-        for key in self.cache.keys_of(&application_kind()) {
-            self.queue.add(AppKey { namespace: key.namespace, name: key.name }, level, Instant::now());
+        let app_key = |namespace, name| AppKey { namespace, name };
+        for key in self.home.cache.keys_of(&application_kind()) {
+            self.queue.add(app_key(key.namespace, key.name), level, Instant::now());
         }
-        for key in self.cache.keys_of(&set_kind()) {
-            self.sets.queue.add(AppKey { namespace: key.namespace, name: key.name }, level, Instant::now());
+        for key in self.home.cache.keys_of(&set_kind()) {
+            self.sets.queue.add(app_key(key.namespace, key.name), level, Instant::now());
         }
-    }
-
-    /// Whether the last operation of an Application brought a revision that was refused for good.
-    pub(crate) fn was_refused(&self, key: &AppKey, revision: &str) -> bool {
-        self.cache.peek(&key.of_application()).is_some_and(|app| {
-            let app = tiphys_status::put_back(&app);
-            let state =
-                |path: &[&str]| app.at(&["status", "operationState"]).and_then(|state| state.str_at(path));
-            matches!(state(&["phase"]), Some("Failed" | "Error"))
-                && state(&["tiphys", "ending"]).is_some()
-                && state(&["syncResult", "revision"]) == Some(revision)
-        })
-    }
-
-    /// The present, by the engine's clock.
-    pub(crate) fn now(&self) -> Timestamp {
-        self.settings.clock.now()
-    }
-
-    /// Lets the sources of an Application be asked for news after a while.
-    pub(crate) fn refresh_later(&self, key: &AppKey, wait: Duration) {
-        self.queue.add(key.clone(), Refresh::Poll, Instant::now() + wait);
-    }
-
-    /// How often edits were told of so far.
-    pub(crate) fn edits(&self) -> u64 {
-        self.edits.load(Ordering::SeqCst)
     }
 }

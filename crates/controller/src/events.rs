@@ -22,19 +22,8 @@ fn serial(now: Timestamp) -> i128 {
 pub(crate) const NORMAL: &str = "Normal";
 pub(crate) const WARNING: &str = "Warning";
 
-/// Records an Event that is nothing to worry about.
-pub(crate) async fn record(
-    cache: &LiveCache,
-    app: &Application,
-    reason: &str,
-    message: &str,
-    now: Timestamp,
-) {
-    record_as(cache, app, NORMAL, reason, message, now).await;
-}
-
 /// Records an Event. That it cannot be written is no fault of the Application.
-pub(crate) async fn record_as(
+pub(crate) async fn record(
     cache: &LiveCache,
     app: &Application,
     kind: &str,

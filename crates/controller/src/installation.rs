@@ -13,10 +13,15 @@ use tiphys_schema::StructuralSchema;
 use tiphys_sync::{AutoSettings, SyncSettings};
 use tiphys_value::{GroupKind, GroupVersionKind, ObjectExt, ResourceKey, Value};
 
-use crate::{
-    server_side_diff::Predictions,
-    settings::{Destinations, Settings},
-};
+use crate::settings::{Destinations, Settings};
+
+/// What the API server would make of a live object.
+#[derive(Clone, Copy)]
+pub(crate) struct Predicted<'a> {
+    pub object: &'a Value,
+    /// What mutating webhooks change counts too.
+    pub mutations: bool,
+}
 
 /// The settings of the ConfigMaps, on top of those that the engine was started with.
 pub(crate) struct Installation {
@@ -157,13 +162,13 @@ impl Installation {
         target: &Value,
         live: &Value,
         schema: Option<&StructuralSchema>,
-        predictions: &Predictions,
+        predicted: Option<Predicted<'_>>,
     ) -> Difference {
         self.with_options(app, target, |options| {
             let options = &DiffOptions { fields: Fields::for_kind(&target.gvk(), schema), ..*options };
-            match predictions.get(&live.resource_key()) {
-                Some(predicted) => {
-                    tiphys_diff::compare_predicted(target, live, predicted, predictions.mutations, options)
+            match predicted {
+                Some(Predicted { object, mutations }) => {
+                    tiphys_diff::compare_predicted(target, live, object, mutations, options)
                 }
                 None => tiphys_diff::compare(target, live, options),
             }
@@ -219,9 +224,6 @@ fn is_unusable(rule: &IgnoreDifference) -> bool {
     }
     fault.is_some()
 }
-
-/// Shared by all who read it.
-pub(crate) type Shared = std::sync::RwLock<Arc<Installation>>;
 
 #[cfg(test)]
 mod tests {
@@ -282,11 +284,6 @@ mod tests {
             "metadata": {"name": "a"}, "spec": {"replicas": replicas}})
         };
         let app = Application::default();
-        assert!(
-            installation
-                .differ(&app, &deployment(1), &deployment(2), None, &Predictions::default())
-                .paths
-                .is_empty()
-        );
+        assert!(installation.differ(&app, &deployment(1), &deployment(2), None, None).paths.is_empty());
     }
 }

@@ -7,9 +7,6 @@ use tiphys_model::{
     Application, HealthCode, OperationPhase, OperationState, ResultCode, SyncStatusCode, status::Condition,
 };
 use tiphys_sync::{SyncState, WaitKind};
-use tiphys_value::Value;
-
-use crate::{AppKey, engine::Engine, events};
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +20,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    fn normal(reason: &str, message: impl Into<String>) -> Self {
+    pub(crate) fn normal(reason: &str, message: impl Into<String>) -> Self {
         Self { reason: reason.to_owned(), is_warning: false, message: message.into() }
     }
 
@@ -32,37 +29,8 @@ impl Entry {
     }
 }
 
-impl Engine {
-    /// Logs what a write of a status tells, and records it as Events where these are asked for.
-    pub(crate) fn note_changes(&self, key: &AppKey, before: &Value, after: &Application) {
-        // Every write passes here, and reading what was there costs as much as the write.
-        if !self.settings.events && !tracing::enabled!(tracing::Level::WARN) {
-            return;
-        }
-        let before = Application::from_value(before).ok();
-        let entries = entries(before.as_ref(), after);
-        for Entry { reason, is_warning, message } in &entries {
-            match is_warning {
-                true => tracing::warn!(app = %key.name, namespace = %key.namespace, %reason, "{message}"),
-                false => tracing::info!(app = %key.name, namespace = %key.namespace, %reason, "{message}"),
-            }
-        }
-        if !self.settings.events || entries.is_empty() {
-            return;
-        }
-        let (cache, app, now) = (self.cache.clone(), after.clone(), self.now());
-        // No look waits for Events to be written.
-        tokio::spawn(async move {
-            for Entry { reason, is_warning, message } in &entries {
-                let kind = if *is_warning { events::WARNING } else { events::NORMAL };
-                events::record_as(&cache, &app, kind, reason, message, now).await;
-            }
-        });
-    }
-}
-
 /// What happened from one status to the next, in the order in which it is told.
-fn entries(before: Option<&Application>, after: &Application) -> Vec<Entry> {
+pub(crate) fn entries(before: Option<&Application>, after: &Application) -> Vec<Entry> {
     let (old, new) = (before.map(|app| &app.status), &after.status);
     let mut all = Vec::new();
     let old_state = old.and_then(|status| status.operation_state.as_ref());
@@ -175,7 +143,7 @@ fn conditions(before: &[Condition], after: &[Condition], all: &mut Vec<Entry>) {
 
 #[cfg(test)]
 mod tests {
-    use tiphys_value::json;
+    use tiphys_value::{Value, json};
 
     use super::*;
 

@@ -5,11 +5,10 @@
 use tiphys_model::{Application, Operation, OperationPhase};
 use tiphys_value::{ObjectExt, Value, json};
 
-use crate::{
-    AppKey,
-    engine::Engine,
-    reconcile::{is_running, own_key},
-};
+/// Whether an operation is under way.
+pub(crate) fn is_running(app: &Application) -> bool {
+    app.status.operation_state.as_ref().is_some_and(|state| !state.phase.is_completed())
+}
 
 /// The operation that an object asks for, if it can be read.
 fn asked(object: &Value) -> Option<Operation> {
@@ -76,41 +75,32 @@ pub(crate) fn without_newer(object: &mut Value, running: &Operation) {
     }
 }
 
-impl Engine {
-    /// What the field is to be in an Application that asks for nothing else, given what is known of it.
-    pub(crate) fn shown_operation(&self, app: &Application, before: &Value) -> Option<Value> {
-        let there = before.get("operation");
-        let now = self.cache.peek(&own_key(app));
-        let now = now.as_ref().and_then(|now| now.get("operation"));
-        let state = app.status.operation_state.as_ref().filter(|_| is_running(app));
-        match (there, state) {
-            (Some(there), Some(_)) => Some(there.clone()),
-            // What is there now was asked for since: it is served after this one.
-            (None, Some(state)) => now.is_none().then(|| json!(state.operation)),
-            (Some(there), None) => now.is_some_and(|now| now != there).then(|| there.clone()),
-            (None, None) => None,
-        }
+/// What the field is to be in an Application that asks for nothing else: `before` is what a look began with,
+/// `now` what is there now.
+pub(crate) fn shown(app: &Application, before: &Value, now: Option<&Value>) -> Option<Value> {
+    let there = before.get("operation");
+    let now = now.and_then(|now| now.get("operation"));
+    let state = app.status.operation_state.as_ref().filter(|_| is_running(app));
+    match (there, state) {
+        (Some(there), Some(_)) => Some(there.clone()),
+        // What is there now was asked for since: it is served after this one.
+        (None, Some(state)) => now.is_none().then(|| json!(state.operation)),
+        (Some(there), None) => now.is_some_and(|now| now != there).then(|| there.clone()),
+        (None, None) => None,
     }
+}
 
-    /// Ends what somebody has taken away of an Application: without its state it is not begun again, without
-    /// the request it is terminated.
-    pub(crate) fn respect_taking_away(&self, key: &AppKey, app: &mut Application) {
-        let Some(gone) = self.memory().get(key).and_then(|known| known.taken_away.clone()) else { return };
-        let is_asked = app.operation.as_ref().is_some_and(|asked| is_same(asked, &gone));
-        match app.status.operation_state.as_mut().filter(|state| !state.phase.is_completed()) {
-            Some(state) if !is_asked => state.phase = OperationPhase::Terminating,
-            // Not known here yet.
-            Some(_) => return,
-            None if is_asked => app.operation = None,
-            None => {}
-        }
-        self.note_taken_away(key, None);
+/// Ends what somebody has taken away of an Application: without its state it is not begun again, without the
+/// request it is terminated. `false` if the object is of before that.
+pub(crate) fn respect_taking_away(app: &mut Application, gone: &Operation) -> bool {
+    let is_asked = app.operation.as_ref().is_some_and(|asked| is_same(asked, gone));
+    match app.status.operation_state.as_mut().filter(|state| !state.phase.is_completed()) {
+        Some(state) if !is_asked => state.phase = OperationPhase::Terminating,
+        Some(_) => return false,
+        None if is_asked => app.operation = None,
+        None => {}
     }
-
-    /// Remembers which operation of an Application somebody has taken away.
-    pub(crate) fn note_taken_away(&self, key: &AppKey, operation: Option<Operation>) {
-        self.memory().entry(key.clone()).or_default().taken_away = operation;
-    }
+    true
 }
 
 #[cfg(test)]

@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use tiphys_cluster::LiveCache;
+use tiphys_cluster::{Cluster, LiveCache};
 use tiphys_model::{
-    AppProject, Application, ApplicationSource, Destination, Operation, SyncAttempt, glob, names,
+    AppProject, Application, ApplicationSource, Destination, Operation, SyncAttempt, glob,
     settings::{GlobalProject, Impersonation},
     window,
 };
-use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value};
+use tiphys_value::{ObjectExt, Value};
 
 use crate::{
-    engine::Engine,
-    settings::{Destinations, Settings},
+    destinations::{ConnectedCluster, Places},
+    home::Home,
+    project_objects::{DEFAULT_PROJECT, engine_namespace, or_default, project_object},
+    settings::Settings,
+    sources::Sources,
 };
-
-/// The project that an Application is in if it names none.
-const DEFAULT_PROJECT: &str = "default";
 
 /// What an Application may do.
 pub(crate) struct Policy {
@@ -36,27 +36,6 @@ struct Scoped {
     repositories: Vec<String>,
     /// Clusters, with each of the namespaces that are followed in them.
     destinations: Vec<Destination>,
-}
-
-/// The kind AppProject.
-pub(crate) fn project_kind() -> GroupKind {
-    GroupKind::new(names::GROUP, "AppProject")
-}
-
-/// The name of the project that an Application object is in.
-pub(crate) fn project_name(app: &Value) -> &str {
-    or_default(app.str_at(&["spec", "project"]).unwrap_or_default())
-}
-
-/// The name of a project, which may be left out.
-pub(crate) fn or_default(name: &str) -> &str {
-    if name.is_empty() { DEFAULT_PROJECT } else { name }
-}
-
-/// The object of a project, from the first of some namespaces that has it.
-pub(crate) fn project_object(cache: &LiveCache, places: &[&str], name: &str) -> Option<Arc<Value>> {
-    let key = |place: &&str| ResourceKey::new(names::GROUP, "AppProject", *place, name);
-    places.iter().find_map(|place| cache.get(&key(place)))
 }
 
 /// The policy of an Application: by the projects of the engine's namespace, and where one cluster stands
@@ -92,25 +71,69 @@ fn policy_of(
     Ok(policy)
 }
 
-impl Engine {
+/// What projects let Applications do, by what the engine knows of its cluster now.
+pub(crate) struct Policies {
+    home: Arc<Home>,
+    sources: Arc<Sources>,
+    places: Arc<Places>,
+}
+
+impl Policies {
+    pub fn new(home: Arc<Home>, sources: Arc<Sources>, places: Arc<Places>) -> Self {
+        Self { home, sources, places }
+    }
+
     /// The policy of an Application, see [`policy_of`].
-    pub(crate) fn policy_of(&self, app: &Application) -> Result<Policy, String> {
+    pub fn policy_of(&self, app: &Application) -> Result<Policy, String> {
         let destination = self.places.resolve(&app.spec.destination);
         let project = or_default(&app.spec.project);
         let scoped = Scoped {
-            repositories: self.repositories_of(project),
+            repositories: self.sources.repositories_of(project),
             destinations: self.places.of_project(project),
         };
-        let global = &self.installation().argo.global_projects;
-        policy_of(&self.cache, &self.settings, global, app, destination, scoped)
+        let global = &self.home.installation().argo.global_projects;
+        policy_of(&self.home.cache, &self.home.settings, global, app, destination, scoped)
     }
-}
 
-/// The namespace of the engine that an Application was written for.
-pub(crate) fn engine_namespace<'a>(settings: &'a Settings, app: &'a Application) -> &'a str {
-    match settings.destinations {
-        Destinations::AllHere | Destinations::Apart => &app.metadata.namespace,
-        Destinations::InCluster => &settings.namespace,
+    /// What is wrong with the spec of an Application, apart from its sources' content.
+    pub fn spec_faults(&self, app: &Application) -> Vec<String> {
+        if let Some(fault) = self.places.destination_fault(&app.spec.destination) {
+            return vec![fault];
+        }
+        match self.policy_of(app) {
+            Ok(policy) => policy.faults(app, engine_namespace(&self.home.settings, app)),
+            Err(fault) => vec![fault],
+        }
+    }
+
+    /// The cluster of an Application's objects, by requests of the one that its project wants syncs to be
+    /// made as.
+    ///
+    /// # Errors
+    /// The project has to name somebody and does not.
+    pub fn acting(&self, app: &Application, place: &ConnectedCluster) -> Result<Cluster, String> {
+        self.acting_by(app, place, self.home.installation().argo.impersonation)
+    }
+
+    /// The same for a deletion, which the engine makes itself where the project names nobody: else what
+    /// cannot be synced could not be deleted either (Argo CD, controller `applyImpersonationConfig`).
+    ///
+    /// # Errors
+    /// The project is not known.
+    pub fn acting_to_delete(&self, app: &Application, place: &ConnectedCluster) -> Result<Cluster, String> {
+        let impersonation = Impersonation { enforced: false, ..self.home.installation().argo.impersonation };
+        self.acting_by(app, place, impersonation)
+    }
+
+    fn acting_by(
+        &self,
+        app: &Application,
+        place: &ConnectedCluster,
+        impersonation: Impersonation,
+    ) -> Result<Cluster, String> {
+        let user = self.policy_of(app)?.service_account(app, impersonation)?;
+        let cluster = place.cache.cluster();
+        Ok(user.map_or_else(|| cluster.clone(), |user| cluster.acting_as(&user)))
     }
 }
 
@@ -264,6 +287,7 @@ impl Policy {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tiphys_model::names;
     use tiphys_value::json;
 
     fn app(project: &str) -> Application {

@@ -14,8 +14,11 @@ use tiphys_sync::{LiveObject, target_key};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
 use crate::{
-    AppKey, apply_fixups::applicable, client_side_apply, destinations::ConnectedCluster, engine::Engine,
-    installation::Installation, live_state::Kinds,
+    apply_fixups::applicable,
+    client_side_apply,
+    destinations::ConnectedCluster,
+    installation::{Installation, Predicted},
+    live_state::Kinds,
 };
 
 /// How many dry runs of one Application are under way at once.
@@ -36,7 +39,7 @@ pub(crate) type Answers = HashMap<ResourceKey, CachedPrediction>;
 #[derive(Default)]
 pub(crate) struct Predictions {
     /// What mutating webhooks change counts too.
-    pub mutations: bool,
+    mutations: bool,
     answers: Answers,
     /// Targets that it would not take now.
     refused: BTreeMap<ResourceKey, String>,
@@ -44,8 +47,14 @@ pub(crate) struct Predictions {
 
 impl Predictions {
     /// What an object would become, if that was asked for and answered.
-    pub fn get(&self, key: &ResourceKey) -> Option<&Value> {
-        self.answers.get(key).map(|known| &*known.answer)
+    pub fn get(&self, key: &ResourceKey) -> Option<Predicted<'_>> {
+        let known = self.answers.get(key)?;
+        Some(Predicted { object: &known.answer, mutations: self.mutations })
+    }
+
+    /// All answers, for the next time.
+    pub fn answers(&self) -> &Answers {
+        &self.answers
     }
 
     /// What is told of targets that the API server would not take: that they were compared otherwise.
@@ -69,67 +78,58 @@ fn is_wanted(app: &Application, installation: &Installation) -> bool {
     }
 }
 
-impl Engine {
-    /// Asks what would become of the live objects, where an Application wants that.
-    pub(crate) async fn predictions(
-        &self,
-        app: &Application,
-        installation: &Installation,
-        targets: &[Arc<Value>],
-        live: &BTreeMap<ResourceKey, LiveObject>,
-        place: &ConnectedCluster,
-    ) -> Predictions {
-        if !is_wanted(app, installation) {
-            return Predictions::default();
-        }
-        let options = app.annotation(names::COMPARE_OPTIONS).unwrap_or_default();
-        let mutations = options.split(',').any(|option| option.trim() == "IncludeMutationWebhook=true");
-        let key = AppKey::from_app(app);
-        let known = self.answers(&key);
-        let kinds = Kinds(place.cache.cluster().discovery());
-        let namespace = &app.spec.destination.namespace;
-        let wanted = targets
-            .iter()
-            .filter(|t| !t.name().is_empty() && !hook::is_hook(t) && !hook::is_ignored(t))
-            .filter(|target| !client_side_apply::is_needed(target));
-        let asked: Vec<_> = wanted
-            .filter_map(|target| {
-                let at = target_key(target, namespace, &kinds);
-                let version = live.get(&at)?.object.resource_version().to_owned();
-                let serves = |known: &&CachedPrediction| known.target == *target && known.version == version;
-                let answer = known.get(&at).filter(serves).cloned();
-                Some((at, target.clone(), version, answer))
-            })
-            .collect();
-        let ask = |(at, target, version, answer): (
-            ResourceKey,
-            Arc<Value>,
-            String,
-            Option<CachedPrediction>,
-        )| async move {
-            match answer {
-                Some(known) => (at, Ok(known)),
-                None => {
-                    let answer = ask(place, &at, &target).await;
-                    (at, answer.map(|answer| CachedPrediction { target, version, answer: Arc::new(answer) }))
-                }
-            }
-        };
-        let results: Vec<_> = stream::iter(asked.into_iter().map(ask)).buffered(PARALLEL).collect().await;
-        let mut all = Predictions { mutations, ..Predictions::default() };
-        for (at, result) in results {
-            match result {
-                Ok(known) => {
-                    all.answers.insert(at, known);
-                }
-                Err(error) => {
-                    all.refused.insert(at.clone(), refusal(&at, &error));
-                }
-            }
-        }
-        self.keep_answers(&key, all.answers.clone());
-        all
+/// Asks what would become of the live objects, where an Application wants that: `None` if it does not.
+/// `known` are the answers of the last time.
+pub(crate) async fn predictions(
+    app: &Application,
+    installation: &Installation,
+    targets: &[Arc<Value>],
+    live: &BTreeMap<ResourceKey, LiveObject>,
+    known: Answers,
+    place: &ConnectedCluster,
+) -> Option<Predictions> {
+    if !is_wanted(app, installation) {
+        return None;
     }
+    let options = app.annotation(names::COMPARE_OPTIONS).unwrap_or_default();
+    let mutations = options.split(',').any(|option| option.trim() == "IncludeMutationWebhook=true");
+    let kinds = Kinds(place.cache.cluster().discovery());
+    let namespace = &app.spec.destination.namespace;
+    let wanted = targets
+        .iter()
+        .filter(|t| !t.name().is_empty() && !hook::is_hook(t) && !hook::is_ignored(t))
+        .filter(|target| !client_side_apply::is_needed(target));
+    let asked: Vec<_> = wanted
+        .filter_map(|target| {
+            let at = target_key(target, namespace, &kinds);
+            let version = live.get(&at)?.object.resource_version().to_owned();
+            let serves = |known: &&CachedPrediction| known.target == *target && known.version == version;
+            let answer = known.get(&at).filter(serves).cloned();
+            Some((at, target.clone(), version, answer))
+        })
+        .collect();
+    let ask = |(at, target, version, answer): (ResourceKey, Arc<Value>, String, Option<CachedPrediction>)| async move {
+        match answer {
+            Some(known) => (at, Ok(known)),
+            None => {
+                let answer = ask(place, &at, &target).await;
+                (at, answer.map(|answer| CachedPrediction { target, version, answer: Arc::new(answer) }))
+            }
+        }
+    };
+    let results: Vec<_> = stream::iter(asked.into_iter().map(ask)).buffered(PARALLEL).collect().await;
+    let mut all = Predictions { mutations, ..Predictions::default() };
+    for (at, result) in results {
+        match result {
+            Ok(known) => {
+                all.answers.insert(at, known);
+            }
+            Err(error) => {
+                all.refused.insert(at.clone(), refusal(&at, &error));
+            }
+        }
+    }
+    Some(all)
 }
 
 async fn ask(place: &ConnectedCluster, at: &ResourceKey, target: &Value) -> Result<Value, ClusterError> {

@@ -1,20 +1,13 @@
 //! Whether what is read for a project has the signatures that the project demands (Argo CD docs, "Git GnuPG
 //! signature verification"; the words are those of `util/sourceintegrity`).
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, PoisonError},
-};
+use std::{collections::BTreeSet, sync::Arc};
 
-use tiphys_model::{AppProject, AppProjectSpec, Application, SignaturePolicy};
+use tiphys_cluster::LiveCache;
+use tiphys_model::{AppProjectSpec, Application, SignaturePolicy};
 use tiphys_render::RenderError;
 use tiphys_source::{Checkout, Keyring, Repositories, Signed, SignedRevision, Verdict, is_commit_id};
-use tiphys_value::{ObjectExt, ResourceKey, Value, json};
-
-use crate::{
-    engine::Engine,
-    project_policy::{engine_namespace, or_default, project_object},
-};
+use tiphys_value::{ResourceKey, Value, json};
 
 /// The ConfigMap with armored public keys by their ids.
 pub(crate) const KEYS: &str = "argocd-gpg-keys-cm";
@@ -43,6 +36,11 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Integrity {
+    /// What a project demands, with the keys that are believed.
+    pub(crate) fn demanded_by(spec: AppProjectSpec, keys: Keys) -> Self {
+        Self { spec, keys }
+    }
+
     /// What it is a function of; null if nothing is demanded.
     pub(crate) fn inputs(&self) -> Value {
         match self.spec.source_integrity.is_none() && self.spec.signature_keys.is_empty() {
@@ -118,31 +116,12 @@ fn problem(policy: &SignaturePolicy, signed: &Signed) -> Option<String> {
     Some(format!("GIT/GPG: Failed verifying revision {revision} by '{author}': {why} (key_id={key_id})"))
 }
 
-impl Engine {
-    /// What the project of an Application demands.
-    pub(crate) fn integrity_of(&self, app: &Application) -> Integrity {
-        let places = [self.settings.namespace.as_str(), engine_namespace(&self.settings, app)];
-        self.integrity_of_project(app.project(), &places)
-    }
-
-    /// What a project demands that lies in the first of some namespaces that has it. One that cannot be read
-    /// demands nothing here: no Application of it is looked at.
-    pub(crate) fn integrity_of_project(&self, name: &str, places: &[&str]) -> Integrity {
-        // Of hardly any project anything is demanded, and this is asked at every look.
-        let says = |object: &Arc<Value>| {
-            ["sourceIntegrity", "signatureKeys"].iter().any(|field| object.at(&["spec", field]).is_some())
-        };
-        let project = project_object(&self.cache, places, or_default(name)).filter(says);
-        let project = project.and_then(|object| AppProject::from_value(&object).ok());
-        project.map(|project| Integrity { spec: project.spec, keys: self.keys() }).unwrap_or_default()
-    }
-
-    /// Reads the keys that are believed; whether they are others than before.
-    pub(crate) fn read_keys(&self) -> bool {
-        let map = self.cache.get(&ResourceKey::new("", "ConfigMap", &self.settings.namespace, KEYS));
+impl Keys {
+    /// Reads them again; whether they are others than before.
+    pub(crate) fn read(&mut self, cache: &LiveCache, namespace: &str) -> bool {
+        let map = cache.get(&ResourceKey::new("", "ConfigMap", namespace, KEYS));
         let text = map.and_then(|map| map.get("data").cloned()).unwrap_or_default();
-        let mut known = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.text == text {
+        if self.text == text {
             return false;
         }
         let texts = text.as_object().into_iter().flatten().filter_map(|(_, text)| text.as_str());
@@ -150,13 +129,8 @@ impl Engine {
         for fault in faults {
             tracing::warn!("{KEYS}: a key cannot be read, and nothing that it signed is believed: {fault}");
         }
-        *known = Keys { ring: Arc::new(ring), text };
+        *self = Self { ring: Arc::new(ring), text };
         true
-    }
-
-    /// The keys that are believed.
-    pub(crate) fn keys(&self) -> Keys {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

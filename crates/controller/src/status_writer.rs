@@ -1,8 +1,8 @@
 //! Writing back what was found out.
 
 use tiphys_cluster::{Cluster, ClusterError, LiveCache, PatchType, Resource};
-use tiphys_model::{has_null, names, packed_lists, tiphys_status};
-use tiphys_value::{GroupKind, GroupVersionKind, Map, ObjectExt, Value, json, pointer_step};
+use tiphys_model::{Application, has_null, names, packed_lists, tiphys_status};
+use tiphys_value::{GroupKind, GroupVersionKind, Map, ObjectExt, ResourceKey, Value, json, pointer_step};
 
 use crate::AppKey;
 
@@ -27,6 +27,11 @@ pub(crate) fn bounded(message: String) -> String {
 /// The kind Application.
 pub(crate) fn application_kind() -> GroupKind {
     GroupKind::new(names::GROUP, "Application")
+}
+
+/// The key of an Application object.
+pub(crate) fn own_key(app: &Application) -> ResourceKey {
+    ResourceKey::new(names::GROUP, "Application", &app.metadata.namespace, &app.metadata.name)
 }
 
 /// The resource of Applications.

@@ -12,7 +12,7 @@ use tiphys_model::{Application, Time, Timestamp, names};
 use tiphys_sync::{Batch, LiveObject, Verb};
 use tiphys_value::{GroupKind, GroupVersionKind, Map, ObjectExt, ResourceKey, Value, json};
 
-use crate::{destinations::ConnectedCluster, engine::Engine};
+use crate::{destinations::ConnectedCluster, home::Home};
 
 /// How many records of one Application are kept.
 const KEPT: usize = 20;
@@ -21,72 +21,69 @@ const MAX_BYTES: usize = 640 * 1024;
 /// Who writes them.
 const FIELD_MANAGER: &str = "tiphys-controller";
 
-impl Engine {
-    /// Records the objects that a batch is about to prune. That they cannot be kept is said in the log, and
-    /// holds up nothing.
-    pub(crate) async fn keep_pruned(
-        &self,
-        app: &Application,
-        batch: &Batch,
-        live: &BTreeMap<ResourceKey, LiveObject>,
-        place: &ConnectedCluster,
-    ) {
-        let kept_for = self.settings.tombstones;
-        let pruned: Vec<Arc<Value>> = batch
-            .iter()
-            .flatten()
-            .filter(|action| {
-                action.hook_type.is_empty() && matches!(action.verb, Verb::Delete { dry_run: false, .. })
-            })
-            .filter_map(|action| live.get(&action.task.key).map(|live| live.object.clone()))
-            .collect();
-        if pruned.is_empty() || kept_for.is_zero() {
-            return;
+/// Records the objects that a batch is about to prune. That they cannot be kept is said in the log, and
+/// holds up nothing.
+pub(crate) async fn keep_pruned(
+    home: &Home,
+    app: &Application,
+    batch: &Batch,
+    live: &BTreeMap<ResourceKey, LiveObject>,
+    place: &ConnectedCluster,
+) {
+    let kept_for = home.settings.tombstones;
+    let pruned: Vec<Arc<Value>> = batch
+        .iter()
+        .flatten()
+        .filter(|action| {
+            action.hook_type.is_empty() && matches!(action.verb, Verb::Delete { dry_run: false, .. })
+        })
+        .filter_map(|action| live.get(&action.task.key).map(|live| live.object.clone()))
+        .collect();
+    if pruned.is_empty() || kept_for.is_zero() {
+        return;
+    }
+    let now = home.now();
+    for (number, record) in
+        records(app, &pruned, &place.server, &home.settings.namespace, now).iter().enumerate()
+    {
+        let created = home.cache.cluster().create(record, FIELD_MANAGER, false).await;
+        match created {
+            Ok(created) => home.cache.observe(created),
+            Err(error) => {
+                tracing::warn!(app = %app.metadata.name, number, %error, "what is pruned cannot be recorded");
+            }
         }
-        let now = self.now();
-        for (number, record) in
-            records(app, &pruned, &place.server, &self.settings.namespace, now).iter().enumerate()
+    }
+    drop_old_records(home, now, kept_for).await;
+}
+
+/// Deletes records whose time is over, and those of an Application that has too many.
+async fn drop_old_records(home: &Home, now: Timestamp, kept_for: Duration) {
+    let mut secrets = home.cache.of_kind(&GroupKind::new("", "Secret"));
+    secrets.retain(|object| {
+        object.namespace() == home.settings.namespace && object.label(names::TOMBSTONE).is_some()
+    });
+    let at = |object: &Value| object.annotation(names::TOMBSTONE_TIME).and_then(Time::parse);
+    secrets.sort_by_key(|object| std::cmp::Reverse(at(object)));
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for record in secrets {
+        let app = record.annotation(names::TOMBSTONE_APP).unwrap_or_default().to_owned();
+        let count = counts.entry(app).or_default();
+        *count += 1;
+        let is_old = at(&record).is_none_or(|at| tiphys_model::time::elapsed(at.timestamp(), now) > kept_for);
+        if (is_old || *count > KEPT)
+            && let Err(error) = drop_record(home, &record).await
         {
-            let created = self.cache.cluster().create(record, FIELD_MANAGER, false).await;
-            match created {
-                Ok(created) => self.cache.observe(created),
-                Err(error) => {
-                    tracing::warn!(app = %app.metadata.name, number, %error, "what is pruned cannot be recorded");
-                }
-            }
-        }
-        self.drop_old_records(now, kept_for).await;
-    }
-
-    /// Deletes records whose time is over, and those of an Application that has too many.
-    async fn drop_old_records(&self, now: Timestamp, kept_for: Duration) {
-        let mut secrets = self.cache.of_kind(&GroupKind::new("", "Secret"));
-        secrets.retain(|object| {
-            object.namespace() == self.settings.namespace && object.label(names::TOMBSTONE).is_some()
-        });
-        let at = |object: &Value| object.annotation(names::TOMBSTONE_TIME).and_then(Time::parse);
-        secrets.sort_by_key(|object| std::cmp::Reverse(at(object)));
-        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-        for record in secrets {
-            let app = record.annotation(names::TOMBSTONE_APP).unwrap_or_default().to_owned();
-            let count = counts.entry(app).or_default();
-            *count += 1;
-            let is_old =
-                at(&record).is_none_or(|at| tiphys_model::time::elapsed(at.timestamp(), now) > kept_for);
-            if (is_old || *count > KEPT)
-                && let Err(error) = self.drop_record(&record).await
-            {
-                tracing::debug!(record = %record.name(), %error, "an old record stays");
-            }
+            tracing::debug!(record = %record.name(), %error, "an old record stays");
         }
     }
+}
 
-    async fn drop_record(&self, record: &Value) -> Result<(), ClusterError> {
-        let cluster = self.cache.cluster();
-        let resource = cluster.resource(&GroupVersionKind::new("", "v1", "Secret")).await?;
-        let name = (record.namespace(), record.name());
-        cluster.delete(&resource, name, Propagation::Background, record.uid(), false).await.map(|_| ())
-    }
+async fn drop_record(home: &Home, record: &Value) -> Result<(), ClusterError> {
+    let cluster = home.cache.cluster();
+    let resource = cluster.resource(&GroupVersionKind::new("", "v1", "Secret")).await?;
+    let name = (record.namespace(), record.name());
+    cluster.delete(&resource, name, Propagation::Background, record.uid(), false).await.map(|_| ())
 }
 
 /// The records of what is pruned in one step; several if it is much.

@@ -14,8 +14,11 @@ use tokio::time::Instant;
 use crate::{
     AppKey, Refresh,
     clusters::{ARGOCD_SECRET, secret_reference, secret_text},
-    engine::{Engine, GATHER_EDITS},
+    engine::Engine,
+    home::Home,
+    replicas::ask_owners,
     sets::{repositories_of, set_kind},
+    sources::GATHER_EDITS,
     status_writer::application_kind,
 };
 
@@ -216,7 +219,7 @@ fn publishes(event: &Value) -> bool {
 ///
 /// # Errors
 /// See [`WebhookError`].
-fn may_tell(
+fn is_worth_reading(
     header: &dyn Fn(&str) -> Option<String>,
     secret: &dyn Fn(&str) -> Secret,
 ) -> Result<(), WebhookError> {
@@ -287,92 +290,89 @@ fn hear(
     if addresses.is_empty() { Err(WebhookError::Malformed) } else { Ok(addresses) }
 }
 
-impl Engine {
-    /// Takes up what a Git host tells; how many Applications and ApplicationSets it concerns.
-    ///
-    /// # Errors
-    /// See [`WebhookError`].
-    pub(crate) fn heard(
-        &self,
-        header: &dyn Fn(&str) -> Option<String>,
-        body: &[u8],
-    ) -> Result<usize, WebhookError> {
-        let addresses = hear(header, body, &|key| self.proof(key))?;
-        let pushed = addresses.iter().filter_map(|url| RepoId::parse(url)).filter(|id| !id.is_folder());
-        let readers = self.pushed(&pushed.collect());
-        // Of repositories that nobody reads anybody could tell without end.
-        if let Some(first) = addresses.first().filter(|_| readers > 0) {
-            self.metrics.told_of(first);
-        }
-        Ok(readers)
+/// Takes up what a Git host tells; how many Applications and ApplicationSets it concerns.
+///
+/// # Errors
+/// See [`WebhookError`].
+pub(crate) fn heard(
+    engine: &Engine,
+    header: &dyn Fn(&str) -> Option<String>,
+    body: &[u8],
+) -> Result<usize, WebhookError> {
+    let addresses = hear(header, body, &|key| proof(&engine.home, key))?;
+    let pushed = addresses.iter().filter_map(|url| RepoId::parse(url)).filter(|id| !id.is_folder());
+    let readers = pushed_to(engine, &pushed.collect());
+    // Of repositories that nobody reads anybody could tell without end.
+    if let Some(first) = addresses.first().filter(|_| readers > 0) {
+        engine.metrics.told_of(first);
     }
+    Ok(readers)
+}
 
-    /// Whether what a request tells is worth reading, by its head alone.
-    ///
-    /// # Errors
-    /// See [`WebhookError`].
-    pub(crate) fn may_tell(&self, header: &dyn Fn(&str) -> Option<String>) -> Result<(), WebhookError> {
-        may_tell(header, &|key| self.proof(key))
-    }
+/// Whether what a request tells is worth reading, by its head alone.
+///
+/// # Errors
+/// See [`WebhookError`].
+pub(crate) fn may_tell(engine: &Engine, header: &dyn Fn(&str) -> Option<String>) -> Result<(), WebhookError> {
+    is_worth_reading(header, &|key| proof(&engine.home, key))
+}
 
-    /// What `argocd-secret` has in a field that a host proves itself by.
-    fn proof(&self, key: &str) -> Secret {
-        let namespace = &self.settings.namespace;
-        let text = |name: &str, key: &str| {
-            let secret = self.cache.get(&ResourceKey::new("", "Secret", namespace, name));
-            secret.and_then(|secret| secret_text(&secret, key))
-        };
-        let found = |key: &str| {
-            let own = text(ARGOCD_SECRET, key);
-            // A value may say where it is instead.
-            match own.as_deref().and_then(secret_reference) {
-                None => Secret::found(own, Secret::Unset),
-                Some((name, key)) => Secret::found(text(name, key), Secret::Lost),
-            }
-        };
-        required(key, &found)
-    }
+/// What `argocd-secret` has in a field that a host proves itself by.
+fn proof(home: &Home, key: &str) -> Secret {
+    let namespace = &home.settings.namespace;
+    let text = |name: &str, key: &str| {
+        let secret = home.cache.get(&ResourceKey::new("", "Secret", namespace, name));
+        secret.and_then(|secret| secret_text(&secret, key))
+    };
+    let found = |key: &str| {
+        let own = text(ARGOCD_SECRET, key);
+        // A value may say where it is instead.
+        match own.as_deref().and_then(secret_reference) {
+            None => Secret::found(own, Secret::Unset),
+            Some((name, key)) => Secret::found(text(name, key), Secret::Lost),
+        }
+    };
+    required(key, &found)
+}
 
-    /// Lets those be looked at that read repositories whose branches may have moved; how many these are. What
-    /// a plugin reads nobody knows: whoever asks one is looked at besides.
-    fn pushed(&self, pushed: &BTreeSet<RepoId>) -> usize {
-        if pushed.is_empty() {
-            return 0;
-        }
-        let is_pushed = |url: &str| {
-            RepoId::parse(url).is_some_and(|id| {
-                pushed.contains(&id) || id.beside_ssh().is_some_and(|id| pushed.contains(&id))
-            })
-        };
-        let ours = |object: &Value| -> BTreeSet<String> {
-            let urls = repositories_of(object.get("spec").unwrap_or(object), 0).into_iter();
-            urls.filter(|url| is_pushed(url)).map(str::to_owned).collect()
-        };
-        let readers = |kind: &GroupKind| -> Vec<(AppKey, BTreeSet<String>)> {
-            let read = self.cache.each_of(kind).map(|object| (AppKey::of_object(&object), ours(&object)));
-            read.filter(|(_, urls)| !urls.is_empty()).collect()
-        };
-        let (apps, named) = (readers(&application_kind()), readers(&set_kind()));
-        let (read, asking) = self.sets.reading(&is_pushed);
-        let mut sets: BTreeMap<AppKey, BTreeSet<String>> = BTreeMap::new();
-        for (key, urls) in named.into_iter().chain(read) {
-            sets.entry(key).or_default().extend(urls);
-        }
-        let urls: BTreeSet<&String> =
-            apps.iter().map(|(_, urls)| urls).chain(sets.values()).flatten().collect();
-        // What was fetched a moment ago is no longer fresh.
-        urls.into_iter().for_each(|url| self.repositories.expire_address(url));
-        let at = Instant::now() + GATHER_EDITS;
-        for (key, _) in &apps {
-            self.doubt_revisions(key);
-            self.queue.add(key.clone(), Refresh::Sources, at);
-        }
-        for key in sets.keys().chain(&asking) {
-            self.sets.queue.add(key.clone(), Refresh::Sources, at);
-        }
-        self.ask_owners(apps.iter().map(|(key, _)| key), sets.keys().chain(&asking));
-        apps.len() + sets.len()
+/// Lets those be looked at that read repositories whose branches may have moved; how many these are. What
+/// a plugin reads nobody knows: whoever asks one is looked at besides.
+fn pushed_to(engine: &Engine, pushed: &BTreeSet<RepoId>) -> usize {
+    let Engine { home, sources, apps: memory, queue, sets: all_sets, .. } = engine;
+    if pushed.is_empty() {
+        return 0;
     }
+    let is_pushed = |url: &str| {
+        RepoId::parse(url)
+            .is_some_and(|id| pushed.contains(&id) || id.beside_ssh().is_some_and(|id| pushed.contains(&id)))
+    };
+    let ours = |object: &Value| -> BTreeSet<String> {
+        let urls = repositories_of(object.get("spec").unwrap_or(object), 0).into_iter();
+        urls.filter(|url| is_pushed(url)).map(str::to_owned).collect()
+    };
+    let readers = |kind: &GroupKind| -> Vec<(AppKey, BTreeSet<String>)> {
+        let read = home.cache.each_of(kind).map(|object| (AppKey::of_object(&object), ours(&object)));
+        read.filter(|(_, urls)| !urls.is_empty()).collect()
+    };
+    let (apps, named) = (readers(&application_kind()), readers(&set_kind()));
+    let (read, asking) = all_sets.reading(&is_pushed);
+    let mut sets: BTreeMap<AppKey, BTreeSet<String>> = BTreeMap::new();
+    for (key, urls) in named.into_iter().chain(read) {
+        sets.entry(key).or_default().extend(urls);
+    }
+    let urls: BTreeSet<&String> = apps.iter().map(|(_, urls)| urls).chain(sets.values()).flatten().collect();
+    // What was fetched a moment ago is no longer fresh.
+    urls.into_iter().for_each(|url| sources.repositories.expire_address(url));
+    let at = Instant::now() + GATHER_EDITS;
+    for (key, _) in &apps {
+        memory.doubt_revisions(key);
+        queue.add(key.clone(), Refresh::Sources, at);
+    }
+    for key in sets.keys().chain(&asking) {
+        all_sets.queue.add(key.clone(), Refresh::Sources, at);
+    }
+    ask_owners(home, apps.iter().map(|(key, _)| key), sets.keys().chain(&asking));
+    apps.len() + sets.len()
 }
 
 #[cfg(test)]
@@ -391,7 +391,7 @@ mod tests {
         let header = |name: &str| found(headers, name);
         let set = |key: &str| Secret::found(found(secrets, key), Secret::Unset);
         let secret = |key: &str| required(key, &set);
-        may_tell(&header, &secret)?;
+        is_worth_reading(&header, &secret)?;
         hear(&header, body.to_string().as_bytes(), &secret)
     }
 
@@ -542,7 +542,7 @@ mod tests {
             let header = |name: &str| {
                 headers.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
             };
-            may_tell(&header, &|key| required(key, &set))
+            is_worth_reading(&header, &|key| required(key, &set))
         };
         let (unproved, event) = (Err(WebhookError::Unproved), ("x-github-event", "push"));
         assert_eq!(ask(&[event]), unproved);

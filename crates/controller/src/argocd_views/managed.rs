@@ -10,11 +10,16 @@ use tiphys_model::{Application, ResourceDiff, hook};
 use tiphys_sync::target_key;
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
-use crate::{engine::Engine, live_state::Kinds, reconcile::Compared};
+use crate::{
+    home::Home,
+    live_state::Kinds,
+    reconcile::compare::{Compared, Comparer},
+};
 
 /// The objects that an Application wants, and those that are its own though it no longer wants them.
 pub(super) fn managed_resources(
-    engine: &Engine,
+    home: &Home,
+    comparer: &Comparer,
     app: &Application,
     compared: &Compared,
 ) -> Vec<ResourceDiff> {
@@ -24,7 +29,7 @@ pub(super) fn managed_resources(
         listed.map(|entry| ResourceKey::new(&entry.group, &entry.kind, &entry.namespace, &entry.name));
     let keys: BTreeSet<ResourceKey> = targets.keys().cloned().chain(listed).collect();
     let mut all: Vec<_> =
-        keys.into_iter().map(|key| resource_diff(engine, app, compared, &targets, key)).collect();
+        keys.into_iter().map(|key| resource_diff(home, comparer, app, compared, &targets, key)).collect();
     all.sort_by(|a, b| {
         (&a.group, &a.kind, &a.namespace, &a.name).cmp(&(&b.group, &b.kind, &b.namespace, &b.name))
     });
@@ -40,7 +45,8 @@ fn targets_of(app: &Application, compared: &Compared) -> BTreeMap<ResourceKey, A
 }
 
 fn resource_diff(
-    engine: &Engine,
+    home: &Home,
+    comparer: &Comparer,
     app: &Application,
     compared: &Compared,
     targets: &BTreeMap<ResourceKey, Arc<Value>>,
@@ -51,7 +57,7 @@ fn resource_diff(
     let is_hook = target.as_ref().or(live).is_some_and(hook::is_hook);
     let (mut normalized, mut predicted, modified) = match (&target, live) {
         (Some(target), Some(live)) => {
-            let difference = engine.difference(app, (target, live), &compared.predictions, &compared.place);
+            let difference = comparer.difference(app, (target, live), &compared.predictions, &compared.place);
             let modified = difference.is_modified();
             (difference.live, difference.predicted, modified)
         }
@@ -59,7 +65,7 @@ fn resource_diff(
     };
     let version = live.map(|live| live.resource_version().to_owned()).unwrap_or_default();
     let (mut target, mut live) = (target.unwrap_or_default(), live.cloned().unwrap_or_default());
-    let masked = &engine.installation().argo.masked_annotations;
+    let masked = &home.installation().argo.masked_annotations;
     mask_secret(&mut [&mut live, &mut target, &mut normalized, &mut predicted], masked);
     ResourceDiff {
         group: key.group,

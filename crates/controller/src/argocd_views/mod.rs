@@ -5,47 +5,47 @@ mod managed;
 mod sources;
 mod tree;
 
-use std::sync::Arc;
-
 use tiphys_model::{Application, ApplicationTree, ResourceDiff};
 
-use crate::{AppKey, Controller, Refresh, engine::Engine, reconcile::Compared};
+use crate::{AppKey, Controller, Refresh, engine::Engine, reconcile::{compare::Compared, report::Report}};
 pub use sources::{RenderedSource, RepositoryKind, RepositoryRequest, SourceRequest};
 
 impl Controller {
     /// The key of the Application with an instance name: its own, with its namespace before it where that is
     /// not the engine's.
     pub fn app_of(&self, instance: &str) -> AppKey {
-        self.engine().app_of(instance)
+        self.engine().home.app_of(instance)
     }
 
     /// The managed objects of an Application, sorted, with the values of Secrets masked. `None` if it is not
     /// there, or was not rendered yet.
     pub async fn managed_resources(&self, key: &AppKey) -> Option<Vec<ResourceDiff>> {
-        let (app, compared) = self.engine().compared_now(key).await?;
-        Some(managed::managed_resources(self.engine(), &app, &compared))
+        let (app, compared) = compared_now(self.engine(), key).await?;
+        Some(managed::managed_resources(&self.engine().home, &self.engine().comparer, &app, &compared))
     }
 
     /// The tree of an Application's objects. `None` as for [`Self::managed_resources`].
     pub async fn resource_tree(&self, key: &AppKey) -> Option<ApplicationTree> {
-        let (_, compared) = self.engine().compared_now(key).await?;
-        Some(tree::application_tree(self.engine(), &compared))
+        let (_, compared) = compared_now(self.engine(), key).await?;
+        Some(tree::application_tree(&self.engine().home, &compared))
     }
 }
 
-impl Engine {
-    /// An Application beside the live state of this moment, by what it was last rendered to.
-    async fn compared_now(self: &Arc<Self>, key: &AppKey) -> Option<(Application, Compared)> {
-        let object = self.cache.peek(&key.of_application())?;
-        let app = Application::from_value(&object).ok()?;
-        let place = self.place_of(&app).ok()?;
-        let known = match self.is_ours(&object) {
-            true => self.known_rendering(key)?,
-            // Another replica looks after it; whichever is asked answers.
-            false => self.rendering(key, &app, Refresh::Sources, &place).await,
-        };
-        let good = if known.targets.is_ok() { Some(known) } else { self.last_good_rendering(key, &known) };
-        let compared = self.compare(&app, good?, &place).await?;
-        Some((app, compared))
-    }
+/// An Application beside the live state of this moment, by what it was last rendered to.
+async fn compared_now(engine: &Engine, key: &AppKey) -> Option<(Application, Compared)> {
+    let Engine { home, places, apps, comparer, renderer, .. } = engine;
+    let object = home.cache.peek(&key.of_application())?;
+    let app = Application::from_value(&object).ok()?;
+    let place = places.place_of(&app).ok()?;
+    let known = match home.is_ours(&object) {
+        true => apps.known_rendering(key)?,
+        // Another replica looks after it, and reports; whichever is asked answers.
+        false => {
+            let mut report = Report::default();
+            renderer.rendering(key, &app, Refresh::Sources, &place, &mut report).await
+        }
+    };
+    let good = if known.targets.is_ok() { Some(known) } else { apps.last_good_rendering(key, &known) };
+    let compared = comparer.compare(&app, good?, &place).await?;
+    Some((app, compared))
 }

@@ -10,6 +10,7 @@ use tiphys_vfs::FileTree;
 
 use crate::{
     Checkouts, Controller, blocking::blocking, checkouts::out_of_reach, credentials, engine::Engine,
+    home::Home, sources::Sources,
 };
 
 /// A source of an Application that is to be rendered.
@@ -77,7 +78,7 @@ impl Controller {
     /// It cannot be had, or does not render.
     pub async fn render_source(&self, request: SourceRequest) -> Result<RenderedSource, RenderError> {
         let engine = self.engine().clone();
-        off_thread(move || engine.render_source(&request)).await
+        off_thread(move || render_source(&engine, &request)).await
     }
 
     /// The commit, version or digest that a revision of a source means now.
@@ -91,8 +92,9 @@ impl Controller {
     ) -> Result<String, RenderError> {
         let (engine, project) = (self.engine().clone(), project.to_owned());
         off_thread(move || {
-            engine.repositories.expire_address(&source.repo_url);
-            open_source(&source, &engine.checkouts(&project)).map(|opened| opened.revision)
+            engine.sources.repositories.expire_address(&source.repo_url);
+            open_source(&source, &checkouts(&engine.home, &engine.sources, &project))
+                .map(|opened| opened.revision)
         })
         .await
     }
@@ -105,8 +107,8 @@ impl Controller {
     pub async fn test_repository(&self, request: RepositoryRequest) -> Result<(), RenderError> {
         let engine = self.engine().clone();
         off_thread(move || match request.fields.is_empty() {
-            true => engine.test_declared(&request),
-            false => engine.test_given(&request),
+            true => test_declared(&engine.home, &engine.sources, &request),
+            false => test_given(&engine.home, &engine.sources, &request),
         })
         .await
     }
@@ -119,105 +121,101 @@ async fn off_thread<T: Send + 'static>(
     done.unwrap_or_else(|error| Err(RenderError::new(format!("the work broke off: {error}"))))
 }
 
-impl Engine {
-    /// The repositories as a project has them, with the signatures that it demands.
-    fn checkouts(&self, project: &str) -> Checkouts<'_> {
-        let integrity = self.integrity_of_project(project, &[&self.settings.namespace]);
-        Checkouts::new(&self.repositories)
-            .with_settings(self.installation().argo.rendering.clone())
-            .for_project(project)
-            .demanding(integrity)
-    }
+/// The repositories as a project has them, with the signatures that it demands.
+fn checkouts<'a>(home: &Home, sources: &'a Sources, project: &str) -> Checkouts<'a> {
+    let integrity = sources.integrity_of_project(&home.cache, project, &[&home.settings.namespace]);
+    Checkouts::new(&sources.repositories)
+        .with_settings(home.installation().argo.rendering.clone())
+        .for_project(project)
+        .demanding(integrity)
+}
 
-    fn test_declared(&self, request: &RepositoryRequest) -> Result<(), RenderError> {
-        let RepositoryRequest { address, kind, project, .. } = request;
-        self.repositories.expire_address(address);
-        match (kind, self.repositories.fetcher_for(project)) {
-            (RepositoryKind::Charts, Some(fetcher)) => {
-                fetcher.test_charts(address).map_err(|error| out_of_reach(&error))
-            }
-            _ => self.checkouts(project).repository(address, "HEAD").map(drop),
+fn test_declared(home: &Home, sources: &Sources, request: &RepositoryRequest) -> Result<(), RenderError> {
+    let RepositoryRequest { address, kind, project, .. } = request;
+    sources.repositories.expire_address(address);
+    match (kind, sources.repositories.fetcher_for(project)) {
+        (RepositoryKind::Charts, Some(fetcher)) => {
+            fetcher.test_charts(address).map_err(|error| out_of_reach(&error))
         }
+        _ => checkouts(home, sources, project).repository(address, "HEAD").map(drop),
     }
+}
 
-    /// Nothing is kept of what is fetched, nor is what was fetched before served: it was not these
-    /// credentials that got it.
-    fn test_given(&self, request: &RepositoryRequest) -> Result<(), RenderError> {
-        let RepositoryRequest { address, kind, fields, .. } = request;
-        let Some(fetcher) =
-            self.repositories.fetcher().filter(|_| !self.repositories.is_own_address(address))
-        else {
-            return self.test_declared(request);
-        };
-        let mut fields = fields.clone();
-        fields.insert("url".to_owned(), address.clone());
-        let access = credentials::of_fields(&self.cache, &self.settings.namespace, &fields);
-        let access = access.ok_or_else(|| RenderError::new("no address is given"))?;
-        let folder = tempfile::tempdir()
-            .map_err(|error| RenderError::new(format!("a folder for the trial cannot be made: {error}")))?;
-        let trial = fetcher.trying(access, folder.path());
-        match kind {
-            RepositoryKind::Charts => trial.test_charts(address),
-            RepositoryKind::Git => trial.repository(address, "HEAD").map(drop),
-        }
-        .map_err(|error| out_of_reach(&error))
+/// Nothing is kept of what is fetched, nor is what was fetched before served: it was not these
+/// credentials that got it.
+fn test_given(home: &Home, sources: &Sources, request: &RepositoryRequest) -> Result<(), RenderError> {
+    let RepositoryRequest { address, kind, fields, .. } = request;
+    let Some(fetcher) =
+        sources.repositories.fetcher().filter(|_| !sources.repositories.is_own_address(address))
+    else {
+        return test_declared(home, sources, request);
+    };
+    let mut fields = fields.clone();
+    fields.insert("url".to_owned(), address.clone());
+    let access = credentials::of_fields(&home.cache, &home.settings.namespace, &fields);
+    let access = access.ok_or_else(|| RenderError::new("no address is given"))?;
+    let folder = tempfile::tempdir()
+        .map_err(|error| RenderError::new(format!("a folder for the trial cannot be made: {error}")))?;
+    let trial = fetcher.trying(access, folder.path());
+    match kind {
+        RepositoryKind::Charts => trial.test_charts(address),
+        RepositoryKind::Git => trial.repository(address, "HEAD").map(drop),
     }
+    .map_err(|error| out_of_reach(&error))
+}
 
-    fn render_source(self: &Arc<Self>, request: &SourceRequest) -> Result<RenderedSource, RenderError> {
-        let sources: Vec<&ApplicationSource> =
-            std::iter::once(&request.source).chain(&request.references).collect();
-        if request.fresh {
-            sources.iter().for_each(|source| self.repositories.expire_address(&source.repo_url));
-        }
-        let mut app = Application::default();
-        app.metadata.name.clone_from(&request.app);
-        app.metadata.namespace.clone_from(&self.settings.namespace);
-        app.spec.project.clone_from(&request.project);
-        app.spec.destination.namespace.clone_from(&request.namespace);
-        app.spec.sources = sources.into_iter().cloned().collect();
-        let home = self.places.home();
-        let discovery = home.cache.cluster().discovery();
-        let own_versions = discovery.api_versions();
-        let given = &request.api_versions;
-        let is_namespaced = |kind: &GroupVersionKind| discovery.resource(kind).map(|known| known.namespaced);
-        let mut checkouts = self.checkouts(app.project());
-        if let Some(files) = &request.files {
-            checkouts = checkouts.standing_in(files.clone());
-        }
-        let rendered = render(
-            &app,
-            &Context {
-                sources: &checkouts,
-                kube_version: match request.kube_version.as_str() {
-                    "" => &home.kube_version,
-                    given => given,
-                },
-                api_versions: if given.is_empty() { &own_versions } else { given },
-                tracking: &self.settings.tracking,
-                engine_namespace: &self.settings.namespace,
-                is_namespaced: &is_namespaced,
-                origins: false,
-                mock_secrets: false,
-                now: None,
+fn render_source(engine: &Engine, request: &SourceRequest) -> Result<RenderedSource, RenderError> {
+    let Engine { home, sources, places, .. } = engine;
+    let wanted: Vec<&ApplicationSource> =
+        std::iter::once(&request.source).chain(&request.references).collect();
+    if request.fresh {
+        wanted.iter().for_each(|source| sources.repositories.expire_address(&source.repo_url));
+    }
+    let mut app = Application::default();
+    app.metadata.name.clone_from(&request.app);
+    app.metadata.namespace.clone_from(&home.settings.namespace);
+    app.spec.project.clone_from(&request.project);
+    app.spec.destination.namespace.clone_from(&request.namespace);
+    app.spec.sources = wanted.into_iter().cloned().collect();
+    let own = places.home();
+    let discovery = own.cache.cluster().discovery();
+    let own_versions = discovery.api_versions();
+    let given = &request.api_versions;
+    let is_namespaced = |kind: &GroupVersionKind| discovery.resource(kind).map(|known| known.namespaced);
+    let mut checkouts = checkouts(home, sources, app.project());
+    if let Some(files) = &request.files {
+        checkouts = checkouts.standing_in(files.clone());
+    }
+    let rendered = render(
+        &app,
+        &Context {
+            sources: &checkouts,
+            kube_version: match request.kube_version.as_str() {
+                "" => &own.kube_version,
+                given => given,
             },
-        )?;
-        let mut objects: Vec<Value> = rendered.objects.into_iter().map(|object| object.value).collect();
-        let masked = &self.installation().argo.masked_annotations;
-        for object in &mut objects {
-            if let Some(encoded) = encoded_secret(object) {
-                *object = encoded;
-            }
-            mask_secret(&mut [object], masked);
+            api_versions: if given.is_empty() { &own_versions } else { given },
+            tracking: &home.settings.tracking,
+            engine_namespace: &home.settings.namespace,
+            is_namespaced: &is_namespaced,
+            origins: false,
+            mock_secrets: false,
+            now: None,
+        },
+    )?;
+    let mut objects: Vec<Value> = rendered.objects.into_iter().map(|object| object.value).collect();
+    let masked = &home.installation().argo.masked_annotations;
+    for object in &mut objects {
+        if let Some(encoded) = encoded_secret(object) {
+            *object = encoded;
         }
-        let first = rendered.sources.into_iter().next();
-        let footprint = checkouts.footprint();
-        Ok(RenderedSource {
-            objects,
-            revision: first
-                .as_ref()
-                .map(|one| checkouts.describe(&one.revision, &footprint))
-                .unwrap_or_default(),
-            source_type: first.and_then(|one| one.source_type),
-        })
+        mask_secret(&mut [object], masked);
     }
+    let first = rendered.sources.into_iter().next();
+    let footprint = checkouts.footprint();
+    Ok(RenderedSource {
+        objects,
+        revision: first.as_ref().map(|one| checkouts.describe(&one.revision, &footprint)).unwrap_or_default(),
+        source_type: first.and_then(|one| one.source_type),
+    })
 }

@@ -6,11 +6,11 @@ use tiphys_model::{ApplicationTree, HealthCode, HealthStatus, ResourceNode, Reso
 use tiphys_sync::images;
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
-use crate::{engine::Engine, reconcile::Compared};
+use crate::{home::Home, reconcile::compare::Compared};
 
 /// The tree of what was compared. What the project does not permit is left out, with all below it.
-pub(super) fn application_tree(engine: &Engine, compared: &Compared) -> ApplicationTree {
-    let mut walk = Walk { engine, compared, seen: BTreeSet::new(), nodes: Vec::new() };
+pub(super) fn application_tree(home: &Home, compared: &Compared) -> ApplicationTree {
+    let mut walk = Walk { home, compared, seen: BTreeSet::new(), nodes: Vec::new() };
     for entry in &compared.comparison.resources {
         let key = ResourceKey::new(&entry.group, &entry.kind, &entry.namespace, &entry.name);
         match compared.live.get(&key) {
@@ -56,7 +56,7 @@ fn reference(object: &Value) -> ResourceRef {
 
 /// Walks down from objects to what they own.
 struct Walk<'a> {
-    engine: &'a Engine,
+    home: &'a Home,
     compared: &'a Compared,
     /// The uids of what was met: an object may be owned by several, and by itself.
     seen: BTreeSet<String>,
@@ -82,7 +82,7 @@ impl Walk<'_> {
                 parent_refs: parent.into_iter().collect(),
                 resource_version: object.resource_version().to_owned(),
                 images: images(&object),
-                health: self.engine.installation().health(&object),
+                health: self.home.installation().health(&object),
                 created_at: object.str_at(&["metadata", "creationTimestamp"]).and_then(Time::parse),
             });
         }

@@ -8,8 +8,8 @@ use std::{
 use tiphys_cluster::{Change, ClusterError, LiveCache};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
-use super::{ConnectedCluster, Declared, State};
-use crate::{engine::Engine, settings::Settings};
+use super::{ConnectedCluster, Declared, Follower, Places, State};
+use crate::settings::Settings;
 
 /// First and longest wait between attempts to connect.
 const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
@@ -19,7 +19,7 @@ const ATTEMPT: Duration = Duration::from_secs(180);
 const HEARTBEAT: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(15));
 
 /// Connects to a declared cluster, and follows it for as long as the engine lives.
-pub(super) async fn keep(shared: Weak<Engine>, declared: Declared) {
+pub(super) async fn keep(shared: Weak<Places>, declared: Declared) {
     let server = declared.info.server.clone();
     let mut wait = BACKOFF.0;
     let (place, changes) = loop {
@@ -29,25 +29,25 @@ pub(super) async fn keep(shared: Weak<Engine>, declared: Declared) {
             Ok(Err(error)) => error.to_string(),
             Err(_) => format!("no answer within {ATTEMPT:?}"),
         };
-        let Some(engine) = shared.upgrade() else { return };
+        let Some(places) = shared.upgrade() else { return };
         tracing::warn!(cluster = %declared.info.name, %server, "cannot be reached: {why}");
-        engine.set_state(&server, State::Connecting(Some(why)));
-        drop(engine);
+        places.set_state(&server, State::Connecting(Some(why)));
+        drop(places);
         tokio::time::sleep(wait).await;
         wait = (wait * 2).min(BACKOFF.1);
     };
-    let Some(engine) = shared.upgrade() else { return };
+    let Some(places) = shared.upgrade() else { return };
     tracing::info!(cluster = %declared.info.name, %server, "connected");
-    engine.set_state(&server, State::Ready(place.clone()));
-    drop(engine);
+    places.set_state(&server, State::Ready(place.clone()));
+    drop(places);
     tokio::join!(route(&shared, &place, changes), watch(&shared, &place), follow_kinds(&shared, &place));
 }
 
 type Opened = (Arc<ConnectedCluster>, Receiver<Arc<Change>>);
 
-async fn open(shared: &Weak<Engine>, declared: &Declared) -> Result<Option<Opened>, ClusterError> {
-    let Some((tracking, shadow, workers, opener, share)) = shared.upgrade().map(|engine| {
-        let Settings { tracking, shadow, workers, opener, share, .. } = engine.settings.clone();
+async fn open(shared: &Weak<Places>, declared: &Declared) -> Result<Option<Opened>, ClusterError> {
+    let Some((tracking, shadow, workers, opener, share)) = shared.upgrade().map(|places| {
+        let Settings { tracking, shadow, workers, opener, share, .. } = places.settings.clone();
         (tracking, shadow.is_some(), workers, opener, share)
     }) else {
         return Ok(None);
@@ -71,29 +71,33 @@ async fn open(shared: &Weak<Engine>, declared: &Declared) -> Result<Option<Opene
 }
 
 /// Takes changes of the live state to the Applications that they concern.
-async fn route(shared: &Weak<Engine>, place: &Arc<ConnectedCluster>, mut changes: Receiver<Arc<Change>>) {
+async fn route(shared: &Weak<Places>, place: &Arc<ConnectedCluster>, mut changes: Receiver<Arc<Change>>) {
     loop {
         let change = changes.recv().await;
-        let Some(engine) = shared.upgrade() else { return };
+        let Some(follower) = follower_of(shared) else { return };
         match change {
-            Ok(change) => engine.take_at(place, &change),
-            Err(RecvError::Lagged(_)) => engine.add_inhabitants(&place.server),
+            Ok(change) => follower.object_changed(place, &change),
+            Err(RecvError::Lagged(_)) => follower.cluster_changed(&place.server),
             Err(RecvError::Closed) => return,
         }
     }
 }
 
 /// Follows what a cluster serves.
-async fn follow_kinds(engine: &Weak<Engine>, place: &Arc<ConnectedCluster>) {
+async fn follow_kinds(shared: &Weak<Places>, place: &Arc<ConnectedCluster>) {
     loop {
         place.new_kinds().await;
-        let Some(engine) = engine.upgrade() else { return };
-        engine.add_inhabitants(&place.server);
+        let Some(follower) = follower_of(shared) else { return };
+        follower.cluster_changed(&place.server);
     }
 }
 
+fn follower_of(places: &Weak<Places>) -> Option<Arc<dyn Follower>> {
+    places.upgrade()?.follower.upgrade()
+}
+
 /// Notices that a cluster is gone, and that it is back.
-async fn watch(shared: &Weak<Engine>, place: &Arc<ConnectedCluster>) {
+async fn watch(shared: &Weak<Places>, place: &Arc<ConnectedCluster>) {
     let mut lost = false;
     loop {
         tokio::time::sleep(HEARTBEAT.0).await;
@@ -106,23 +110,14 @@ async fn watch(shared: &Weak<Engine>, place: &Arc<ConnectedCluster>) {
             continue;
         }
         lost = why.is_some();
-        let Some(engine) = shared.upgrade() else { return };
+        let Some(places) = shared.upgrade() else { return };
         tracing::info!(server = %place.server, "{}", why.as_deref().unwrap_or("answers again"));
-        engine.set_state(
+        places.set_state(
             &place.server,
             match why {
                 Some(why) => State::Lost(place.clone(), why),
                 None => State::Ready(place.clone()),
             },
         );
-    }
-}
-
-impl Engine {
-    fn set_state(&self, server: &str, state: State) {
-        if let Some(entry) = self.places.lock().get_mut(server) {
-            entry.state = state;
-        }
-        self.add_inhabitants(server);
     }
 }

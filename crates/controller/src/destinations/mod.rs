@@ -10,14 +10,14 @@ mod schemas;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak},
     time::Duration,
 };
 
 pub(crate) use cluster_secret::Declared;
 pub use one_shot::open_destination;
 use schemas::Schemas;
-use tiphys_cluster::LiveCache;
+use tiphys_cluster::{Change, LiveCache};
 use tiphys_model::{Application, Destination, names};
 use tiphys_schema::StructuralSchema;
 use tiphys_value::{GroupKind, GroupVersionKind, ResourceKey, Value};
@@ -28,9 +28,8 @@ use tokio::{
 };
 
 use crate::{
-    AppKey, Refresh,
-    engine::Engine,
-    settings::{Destinations, is_own},
+    AppKey,
+    settings::{Destinations, Settings, is_own},
 };
 
 /// A cluster that is reached.
@@ -244,15 +243,25 @@ pub(crate) struct ClusterStatus {
     pub answers: bool,
 }
 
+/// Who is told what happens in declared clusters.
+pub(crate) trait Follower: Send + Sync {
+    /// An object of a cluster changed.
+    fn object_changed(&self, place: &ConnectedCluster, change: &Change);
+    /// Anything may be otherwise in the cluster of an address, or it answers no longer, or again.
+    fn cluster_changed(&self, server: &str);
+}
+
 /// All clusters.
 pub(crate) struct Places {
     home: Arc<ConnectedCluster>,
+    settings: Settings,
     entries: Mutex<BTreeMap<String, Entry>>,
+    follower: Weak<dyn Follower>,
 }
 
 impl Places {
-    pub fn new(home: Arc<ConnectedCluster>) -> Self {
-        Self { home, entries: Mutex::default() }
+    pub fn new(home: Arc<ConnectedCluster>, settings: Settings, follower: Weak<dyn Follower>) -> Self {
+        Self { home, settings, entries: Mutex::default(), follower }
     }
 
     /// The engine's own cluster.
@@ -351,21 +360,21 @@ impl Places {
     }
 }
 
-impl Engine {
+impl Places {
     /// The cluster of an Application. Begins to connect to one that nobody wanted so far.
-    pub(crate) fn place_of(self: &Arc<Self>, app: &Application) -> Result<Arc<ConnectedCluster>, Absent> {
+    pub fn place_of(self: &Arc<Self>, app: &Application) -> Result<Arc<ConnectedCluster>, Absent> {
         self.place_at(&app.spec.destination)
     }
 
     fn place_at(self: &Arc<Self>, destination: &Destination) -> Result<Arc<ConnectedCluster>, Absent> {
         if self.settings.destinations == Destinations::AllHere {
-            return Ok(self.places.home.clone());
+            return Ok(self.home.clone());
         }
-        let server = self.places.server_of(destination).map_err(Absent::Unknown)?;
+        let server = self.server_of(destination).map_err(Absent::Unknown)?;
         if server == names::IN_CLUSTER_SERVER {
-            return Ok(self.places.home.clone());
+            return Ok(self.home.clone());
         }
-        let mut entries = self.places.lock();
+        let mut entries = self.lock();
         let Some(entry) = entries.get_mut(&server) else {
             return Err(Absent::Unknown(format!("there is no cluster {server:?}")));
         };
@@ -384,51 +393,53 @@ impl Engine {
         }
     }
 
-    /// The workers that an Application needs: `None` are those of the engine's own cluster.
-    pub(crate) fn remote_workers(self: &Arc<Self>, key: &AppKey, level: Refresh) -> Option<Arc<Semaphore>> {
+    /// The workers that an Application needs: `None` are those of the engine's own cluster. `last` is the
+    /// cluster that it was last compared with, where that may be taken to be still its own.
+    pub fn remote_workers(
+        self: &Arc<Self>,
+        last: Option<Arc<ConnectedCluster>>,
+        object: impl FnOnce() -> Option<Arc<Value>>,
+    ) -> Option<Arc<Semaphore>> {
         if self.settings.destinations == Destinations::AllHere {
             return None;
         }
-        if level == Refresh::Poll
-            && let Some(place) = self.last_place(key)
-        {
-            // Most are at rest, and so is their object.
-            return (!place.is_home).then(|| place.workers.clone());
-        }
-        let at = key.of_application();
-        let object = self.cache.peek(&at)?;
-        let destination = destination_of(&object)?;
-        let place = self.place_at(&destination).ok()?;
+        // Most are at rest, and so is their object.
+        let place = match last {
+            Some(place) => place,
+            None => self.place_at(&destination_of(&*object()?)?).ok()?,
+        };
         (!place.is_home).then(|| place.workers.clone())
     }
 
     /// What is wrong with a destination.
-    pub(crate) fn destination_fault(&self, destination: &Destination) -> Option<String> {
+    pub fn destination_fault(&self, destination: &Destination) -> Option<String> {
         if let Err(fault) = self.settings.check_destination(destination) {
             return Some(fault);
         }
         match self.settings.destinations {
             Destinations::AllHere => None,
-            Destinations::InCluster | Destinations::Apart => self.places.server_of(destination).err(),
+            Destinations::InCluster | Destinations::Apart => self.server_of(destination).err(),
         }
     }
 
-    /// Reads the cluster Secrets again; Applications are looked at if any changed.
-    pub(crate) fn read_clusters(&self) {
-        let secrets = crate::clusters::cluster_secrets(&self.cache, &self.settings.namespace);
-        if self.places.declare(secrets.iter().filter_map(|secret| Declared::read(secret)).collect()) {
-            self.add_all(Refresh::LiveState);
-        }
+    /// Reads the cluster Secrets again. Returns whether anything changed.
+    pub fn read(&self, cache: &LiveCache, namespace: &str) -> bool {
+        let secrets = crate::clusters::cluster_secrets(cache, namespace);
+        self.declare(secrets.iter().filter_map(|secret| Declared::read(secret)).collect())
     }
 
-    /// Lets every Application of a cluster be looked at.
-    pub(crate) fn add_inhabitants(&self, server: &str) {
-        for object in self.cache.each_of(&crate::status_writer::application_kind()) {
-            let lives =
-                destination_of(&object).is_some_and(|d| self.places.server_of(&d).as_deref() == Ok(server));
-            if lives {
-                self.add(&object);
-            }
+    /// Whether an Application's object is synced to the cluster of an address.
+    pub fn is_inhabitant(&self, app: &Value, server: &str) -> bool {
+        destination_of(app).is_some_and(|d| self.server_of(&d).as_deref() == Ok(server))
+    }
+
+    /// Notes how a declared cluster stands, and tells of it.
+    fn set_state(&self, server: &str, state: State) {
+        if let Some(entry) = self.lock().get_mut(server) {
+            entry.state = state;
+        }
+        if let Some(follower) = self.follower.upgrade() {
+            follower.cluster_changed(server);
         }
     }
 }

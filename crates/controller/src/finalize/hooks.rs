@@ -9,50 +9,66 @@ use tiphys_model::{Application, ConditionType, HealthCode, HookDeletePolicy, Hoo
 use tiphys_sync::{kind_rank, target_key};
 use tiphys_value::{ObjectExt, ResourceKey, Value, json};
 
-use super::{HOOKS, Stage, delete};
+use super::stage::{HOOKS, PATIENCE, RETRY, Stage, delete};
 use crate::{
-    AppKey, Refresh, apply_fixups::applicable, destinations::ConnectedCluster, engine::Engine,
-    executor::remove_finalizer, live_state::Kinds, reconcile::Next,
+    AppKey, Refresh,
+    app_state::AppMemory,
+    apply_fixups::applicable,
+    destinations::ConnectedCluster,
+    executor::remove_finalizer,
+    home::Home,
+    live_state::Kinds,
+    project_policy::Policies,
+    reconcile::{
+        render::Renderer,
+        report::{Next, Report},
+    },
 };
 
 /// How long after a hook failed it is run again.
 const AGAIN: Duration = Duration::from_secs(60);
 
-impl Engine {
-    /// Gives an Application the finalizers of the delete hooks that it renders, and takes off those of hooks
-    /// that it no longer has.
-    pub(crate) async fn keep_hook_finalizers(&self, key: &AppKey, app: &Application, targets: &[Arc<Value>]) {
-        let mut finalizers: Vec<&String> = app.metadata.finalizers.iter().collect();
-        let stages = HOOKS.map(|(stage, run, end)| (stage, [run.to_owned(), end.to_owned()]));
-        for (stage, own) in &stages {
-            let has_hooks = targets.iter().any(|target| hook::hook_types(target).contains(stage));
-            for finalizer in own {
-                match (has_hooks, finalizers.contains(&finalizer)) {
-                    (true, false) => finalizers.push(finalizer),
-                    (false, true) => finalizers.retain(|held| *held != finalizer),
-                    _ => {}
-                }
+/// The finalizers of an Application with those of the delete hooks that it renders, and without those of hooks
+/// that it no longer has; `None` if it has these already.
+pub(crate) fn hook_finalizers(app: &Application, targets: &[Arc<Value>]) -> Option<Vec<String>> {
+    let held = &app.metadata.finalizers;
+    let mut finalizers: Vec<&str> = held.iter().map(String::as_str).collect();
+    for (stage, run, end) in HOOKS {
+        let has_hooks = targets.iter().any(|target| hook::hook_types(target).contains(&stage));
+        for finalizer in [run, end] {
+            match (has_hooks, finalizers.contains(&finalizer)) {
+                (true, false) => finalizers.push(finalizer),
+                (false, true) => finalizers.retain(|held| *held != finalizer),
+                _ => {}
             }
         }
-        if finalizers.len() != app.metadata.finalizers.len()
-            || finalizers.iter().zip(&app.metadata.finalizers).any(|(a, b)| *a != b)
-        {
-            self.set_finalizers(key, app, &finalizers).await;
-        }
     }
+    (*held != finalizers).then(|| finalizers.into_iter().map(str::to_owned).collect())
+}
 
+/// The delete hooks of Applications.
+pub(super) struct DeleteHooks {
+    pub home: Arc<Home>,
+    pub policies: Arc<Policies>,
+    pub apps: Arc<AppMemory>,
+    pub renderer: Arc<Renderer>,
+}
+
+impl DeleteHooks {
     /// Runs the hooks of a stage until all have ended well.
-    pub(super) async fn run_hooks(
-        self: &Arc<Self>,
+    pub async fn run(
+        &self,
         key: &AppKey,
         app: &Application,
         place: &Arc<ConnectedCluster>,
         stage: HookType,
+        report: &mut Report,
     ) -> Stage {
-        let rendering = self.rendering(key, app, Refresh::Sources, place).await;
+        let now = self.home.now();
+        let rendering = self.renderer.rendering(key, app, Refresh::Sources, place, report).await;
         let good = match &rendering.targets {
             Ok(_) => Some(rendering.clone()),
-            Err(_) => self.last_good_rendering(key, &rendering),
+            Err(_) => self.apps.last_good_rendering(key, &rendering),
         };
         let Some(targets) = good.and_then(|good| good.targets.as_ref().ok().map(|targets| targets.get()))
         else {
@@ -63,8 +79,7 @@ impl Engine {
                 fault.unwrap_or_default(),
                 finalizer_of(stage)
             );
-            self.report(key, app, ConditionType::DeletionError, message).await;
-            return Stage::Waits(self.again_in(AGAIN));
+            return Stage::fails(Next::after(AGAIN, now), message);
         };
         let mut waves: BTreeMap<i64, Vec<Value>> = BTreeMap::new();
         for target in targets.iter().filter(|target| hook::hook_types(target).contains(&stage)) {
@@ -73,9 +88,9 @@ impl Engine {
         }
         for hooks in waves.values_mut() {
             hooks.sort_by(|a, b| (kind_rank(a.kind()), a.name()).cmp(&(kind_rank(b.kind()), b.name())));
-            match self.run_wave(key, app, place, stage, hooks).await {
+            match self.run_wave(app, place, stage, hooks).await {
                 Stage::Done => {}
-                waits @ Stage::Waits(_) => return waits,
+                waits @ Stage::Waits { .. } => return waits,
             }
         }
         Stage::Done
@@ -83,7 +98,6 @@ impl Engine {
 
     async fn run_wave(
         &self,
-        key: &AppKey,
         app: &Application,
         place: &ConnectedCluster,
         stage: HookType,
@@ -106,13 +120,12 @@ impl Engine {
                 Ok(_) => running.push(at),
                 Err(message) => {
                     let message = format!("{} hook {at}: {message}", stage.as_str());
-                    self.report(key, app, ConditionType::DeletionError, message).await;
-                    return Stage::Waits(self.again_in(super::RETRY));
+                    return Stage::fails(Next::after(RETRY, self.home.now()), message);
                 }
             }
         }
         if !failed.is_empty() {
-            return Stage::Waits(self.run_again(key, app, place, stage, failed).await);
+            return self.run_again(app, place, stage, failed).await;
         }
         let Some(first) = running.first() else { return Stage::Done };
         let message = format!(
@@ -120,13 +133,12 @@ impl Engine {
             stage.as_str(),
             finalizer_of(stage)
         );
-        self.report(key, app, ConditionType::Deleting, message).await;
-        Stage::Waits(Next::default())
+        Stage::waits_for(Next::default(), ConditionType::Deleting, message)
     }
 
     /// `Some(true)` if a hook has ended well; notes one that has failed.
     fn verdict(&self, live: &Arc<Value>, failed: &mut Vec<(Arc<Value>, String)>) -> Option<bool> {
-        let Some(health) = self.installation().health(live) else { return Some(true) };
+        let Some(health) = self.home.installation().health(live) else { return Some(true) };
         match health.status {
             HealthCode::Healthy => Some(true),
             HealthCode::Degraded => {
@@ -144,7 +156,7 @@ impl Engine {
         hook: &Value,
         at: &ResourceKey,
     ) -> Result<(), String> {
-        let policy = self.policy_of(app)?;
+        let policy = self.policies.policy_of(app)?;
         policy.permit(hook, !at.namespace.is_empty())?;
         let mut object = hook.clone();
         if !at.namespace.is_empty() {
@@ -157,7 +169,7 @@ impl Engine {
             validate: true,
         };
         let object = applicable(&place.cache, &object);
-        let applied = self.acting_to_delete(app, place)?.apply(&object, &options).await;
+        let applied = self.policies.acting_to_delete(app, place)?.apply(&object, &options).await;
         let live = applied.map_err(|error| error.to_string())?;
         place.cache.observe(live);
         Ok(())
@@ -166,12 +178,12 @@ impl Engine {
     /// Deletes failed hooks, so that they run again.
     async fn run_again(
         &self,
-        key: &AppKey,
         app: &Application,
         place: &ConnectedCluster,
         stage: HookType,
         failed: Vec<(Arc<Value>, String)>,
-    ) -> Next {
+    ) -> Stage {
+        let now = self.home.now();
         let names: Vec<String> = failed
             .iter()
             .map(|(live, why)| {
@@ -182,25 +194,24 @@ impl Engine {
         let message = format!("{} hook(s) failed: {}", stage.as_str(), names.join(", "));
         let known = app.status.conditions.iter().find(|condition| condition.message == message);
         let since = known.and_then(|known| known.last_transition_time);
-        let waited = since.map(|since| tiphys_model::time::elapsed(since.timestamp(), self.now()));
+        let waited = since.map(|since| tiphys_model::time::elapsed(since.timestamp(), now));
         if let Some(waited) = waited.filter(|waited| *waited < AGAIN) {
-            return self.again_in(AGAIN.saturating_sub(waited));
+            return Stage::waits(Next::after(AGAIN.saturating_sub(waited), now));
         }
         if waited.is_none() {
-            self.report(key, app, ConditionType::DeletionError, message).await;
-            return self.again_in(AGAIN);
+            return Stage::fails(Next::after(AGAIN, now), message);
         }
         for (live, _) in &failed {
             if let Err(error) = self.remove_hook(app, place, live).await {
-                tracing::warn!(app = %key.name, %error, "cannot delete a failed hook");
+                tracing::warn!(app = %app.metadata.name, %error, "cannot delete a failed hook");
             }
         }
-        self.again_in(super::RETRY)
+        Stage::waits(Next::after(RETRY, now))
     }
 
     /// Takes our finalizer off a hook.
     async fn let_go(&self, app: &Application, place: &ConnectedCluster, live: &Value) -> Result<(), String> {
-        let cluster = self.acting_to_delete(app, place)?;
+        let cluster = self.policies.acting_to_delete(app, place)?;
         let done = remove_finalizer(&cluster, &live.gvk(), &live.resource_key(), names::HOOK_FINALIZER).await;
         done.map(|_| ()).map_err(|error| error.to_string())
     }
@@ -216,22 +227,16 @@ impl Engine {
         if live.is_terminating() {
             return Ok(());
         }
-        let cluster = self.acting_to_delete(app, place)?;
+        let cluster = self.policies.acting_to_delete(app, place)?;
         delete(&cluster, live, Propagation::Background).await.map_err(|error| error.to_string())
     }
 
     /// Deletes the hooks of a stage that are not to stay, and lets go of the others.
-    pub(super) async fn end_hooks(
-        &self,
-        key: &AppKey,
-        app: &Application,
-        place: &ConnectedCluster,
-        stage: HookType,
-    ) -> Stage {
-        let instance = app.instance_name(&self.settings.namespace);
+    pub async fn end(&self, app: &Application, place: &ConnectedCluster, stage: HookType) -> Stage {
+        let instance = app.instance_name(&self.home.settings.namespace);
         let mut hooks = place.cache.tracked_by(&instance);
         hooks.retain(|object| hook::hook_types(object).contains(&stage));
-        let healths = hooks.iter().filter_map(|hook| self.installation().health(hook));
+        let healths = hooks.iter().filter_map(|hook| self.home.installation().health(hook));
         let worst = healths.map(|health| health.status).max().unwrap_or(HealthCode::Healthy);
         let mut left = false;
         for live in &hooks {
@@ -244,11 +249,10 @@ impl Engine {
             };
             if let Err(error) = done {
                 let message = format!("cannot delete {}: {error}", live.resource_key());
-                self.report(key, app, ConditionType::DeletionError, message).await;
-                return Stage::Waits(self.again_in(super::RETRY));
+                return Stage::fails(Next::after(RETRY, self.home.now()), message);
             }
         }
-        if left { Stage::Waits(self.again_in(super::PATIENCE)) } else { Stage::Done }
+        if left { Stage::waits(Next::after(PATIENCE, self.home.now())) } else { Stage::Done }
     }
 }
 

@@ -12,8 +12,8 @@ use tiphys_model::{Application, HealthCode};
 use tiphys_sync::SyncState;
 use tiphys_value::Value;
 
-use super::{family, labels_of, pairs_of};
-use crate::{AppKey, engine::Engine, status_writer::application_kind};
+use super::text::{family, labels_of, pairs_of};
+use crate::{AppKey, home::Home, status_writer::application_kind};
 
 /// The rows of every Application, as they were when somebody asked last.
 #[derive(Default)]
@@ -49,6 +49,26 @@ impl AppMetrics {
     /// Any Application may have changed.
     pub fn doubt(&self) {
         self.lock().is_whole = false;
+    }
+
+    /// Writes what is measured of Applications; how many each ApplicationSet has.
+    pub(super) fn write(&self, home: &Home, text: &mut String) -> BTreeMap<AppKey, usize> {
+        let installation = home.installation();
+        let wanted = &installation.argo.controller.metric_labels;
+        let all = || {
+            let keys = home.cache.keys_of(&application_kind()).into_iter();
+            keys.map(|key| AppKey { namespace: key.namespace, name: key.name }).collect()
+        };
+        for key in self.take_changed(wanted, all) {
+            let object = home.cache.peek(&key.of_application()).filter(|object| home.is_ours(object));
+            let rows = object.and_then(|object| Rows::from_object(&object, wanted));
+            let mut known = self.lock();
+            match rows {
+                Some(rows) => known.rows.insert(key, rows),
+                None => known.rows.remove(&key),
+            };
+        }
+        self.lock().write(text)
     }
 
     fn lock(&self) -> MutexGuard<'_, RowCache> {
@@ -91,33 +111,6 @@ impl Rows {
             set: owner_of(object)
                 .map(|name| AppKey { namespace: app.metadata.namespace.clone(), name: name.to_owned() }),
         })
-    }
-}
-
-impl Engine {
-    /// Writes what is measured of Applications; how many each ApplicationSet has.
-    pub(super) fn applications(&self, text: &mut String) -> BTreeMap<AppKey, usize> {
-        let installation = self.installation();
-        let wanted = &installation.argo.controller.metric_labels;
-        let all = || {
-            let keys = self.cache.keys_of(&application_kind()).into_iter();
-            keys.map(|key| AppKey { namespace: key.namespace, name: key.name }).collect()
-        };
-        let known = &self.metrics.apps;
-        for key in known.take_changed(wanted, all) {
-            let at = key.of_application();
-            let rows = self
-                .cache
-                .peek(&at)
-                .filter(|object| self.is_ours(object))
-                .and_then(|object| Rows::from_object(&object, wanted));
-            let mut known = known.lock();
-            match rows {
-                Some(rows) => known.rows.insert(key, rows),
-                None => known.rows.remove(&key),
-            };
-        }
-        known.lock().write(text)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{family, labels_of};
+use super::text::{family, labels_of};
 use crate::shadow::{Decision, Shadow};
 
 /// Writes how often something was decided, and where the engines differ now.

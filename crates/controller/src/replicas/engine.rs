@@ -13,7 +13,13 @@ use super::{
     share::{Look, Turn},
     slots::{Slot, SlotSet},
 };
-use crate::{AppKey, Refresh, engine::Engine, sets::set_kind, status_writer::application_kind};
+use crate::{
+    AppKey, Refresh,
+    engine::Engine,
+    home::Home,
+    sets::set_kind,
+    status_writer::{application_kind, application_resource},
+};
 
 /// How many owners are asked at once to look at something.
 const PARALLEL: usize = 16;
@@ -22,82 +28,99 @@ const READ_PAUSE: Duration = Duration::from_secs(1);
 
 /// Takes up what comes to this replica, and forgets what goes.
 pub(crate) async fn follow_share(engine: Arc<Engine>) {
-    let Some(share) = engine.settings.share.clone() else { return };
+    let Some(share) = engine.home.settings.share.clone() else { return };
+    let cache = &engine.home.cache;
     loop {
         let new = share.news().await;
         engine.metrics.apps.doubt();
-        for key in engine.cache.keys_of(&application_kind()) {
+        for key in cache.keys_of(&application_kind()) {
             let key = AppKey { namespace: key.namespace, name: key.name };
-            let Some(object) = engine.cache.peek(&key.of_application()) else { continue };
+            let Some(object) = cache.peek(&key.of_application()) else { continue };
             let slot = Slot::of_application(&object);
             if !share.holds(slot) {
-                engine.forget(&key);
+                engine.apps.forget(&key);
             } else if new.contains(&slot) {
                 engine.queue.add(key, Refresh::Sources, Instant::now());
             }
         }
-        engine.take_up_sets(&new);
+        take_up_sets(&engine, &new);
         if new.contains(&Slot::EXCLUSIVE) {
             engine.projects.notify_one();
         }
     }
 }
 
-impl Engine {
-    /// Begins a look at an Application that came out of the queue. `None` if it is another replica's, or not
-    /// to be looked at yet; it is given back to the queue then.
-    pub(crate) async fn turn_at(&self, key: &AppKey, level: Refresh) -> Option<Look> {
-        let later = match self.turn(key) {
-            Turn::Now(look) => match self.read_anew(key, &look).await {
-                Ok(true) => return Some(look),
-                Ok(false) => None,
-                Err(error) => {
-                    tracing::warn!(app = %key.name, %error, "cannot be read; it is tried again");
-                    Some(Instant::now() + READ_PAUSE)
-                }
-            },
-            Turn::From(at) => Some(at),
-            Turn::NotOurs => None,
-        };
-        self.queue.done(key, false);
-        if let Some(at) = later {
-            self.queue.add(key.clone(), level, at);
+/// Begins a look at an Application that came out of the queue. `None` if it is another replica's, or not to be
+/// looked at yet; it is given back to the queue then.
+pub(crate) async fn turn_at(engine: &Engine, key: &AppKey, level: Refresh) -> Option<Look> {
+    let later = match turn(&engine.home, key) {
+        Turn::Now(look) => match read_anew(engine, key, &look).await {
+            Ok(true) => return Some(look),
+            Ok(false) => None,
+            Err(error) => {
+                tracing::warn!(app = %key.name, %error, "cannot be read; it is tried again");
+                Some(Instant::now() + READ_PAUSE)
+            }
+        },
+        Turn::From(at) => Some(at),
+        Turn::NotOurs => None,
+    };
+    engine.queue.done(key, false);
+    if let Some(at) = later {
+        engine.queue.add(key.clone(), level, at);
+    }
+    None
+}
+
+/// As [`turn_at`], of an ApplicationSet.
+pub(crate) fn turn_of_set_at(engine: &Engine, key: &AppKey, level: Refresh) -> Option<Look> {
+    let turn = match &engine.home.settings.share {
+        None => Turn::Now(Look::unshared()),
+        Some(share) => share.begin(Slot::of_set(key), None),
+    };
+    let later = match turn {
+        Turn::Now(look) => return Some(look),
+        Turn::From(at) => Some(at),
+        Turn::NotOurs => None,
+    };
+    let queue = &engine.sets.queue;
+    queue.done(key, false);
+    if let Some(at) = later {
+        queue.add(key.clone(), level, at);
+    }
+    None
+}
+
+/// Whether an Application may be looked at now.
+fn turn(home: &Home, key: &AppKey) -> Turn {
+    let object = home.settings.share.as_ref().and_then(|_| home.cache.peek(&key.of_application()));
+    let (Some(share), Some(object)) = (&home.settings.share, object) else {
+        // Of one that is gone nothing is written.
+        return Turn::Now(Look::unshared());
+    };
+    share.begin(Slot::of_application(&object), Some(key))
+}
+
+/// Makes sure that a look begins with the newest state of an Application: what is followed here may be of
+/// before the last replica wrote it. `false` if it is no longer this replica's.
+///
+/// # Errors
+/// The cluster does not say.
+async fn read_anew(engine: &Engine, key: &AppKey, look: &Look) -> Result<bool, ClusterError> {
+    let Home { cache, settings, .. } = &*engine.home;
+    let Some(share) = &settings.share else { return Ok(true) };
+    if look.may_be_old && !engine.apps.has_seen(key) {
+        let resource = application_resource(cache.cluster()).await?;
+        if let Some(now) = cache.cluster().get(&resource, &key.namespace, &key.name).await? {
+            cache.observe(now);
         }
-        None
     }
+    let Some(object) = cache.peek(&key.of_application()) else { return Ok(true) };
+    share.note_version(key, object.resource_version());
+    Ok(share.holds(Slot::of_application(&object)))
+}
 
-    /// As [`Self::turn_at`], of an ApplicationSet.
-    pub(crate) fn turn_of_set_at(&self, key: &AppKey, level: Refresh) -> Option<Look> {
-        let later = match self.turn_of_set(key) {
-            Turn::Now(look) => return Some(look),
-            Turn::From(at) => Some(at),
-            Turn::NotOurs => None,
-        };
-        self.sets.queue.done(key, false);
-        if let Some(at) = later {
-            self.sets.queue.add(key.clone(), level, at);
-        }
-        None
-    }
-
-    /// Whether an Application may be looked at now.
-    fn turn(&self, key: &AppKey) -> Turn {
-        let object = self.settings.share.as_ref().and_then(|_| self.cache.peek(&key.of_application()));
-        let (Some(share), Some(object)) = (&self.settings.share, object) else {
-            // Of one that is gone nothing is written.
-            return Turn::Now(Look::unshared());
-        };
-        share.begin(Slot::of_application(&object), Some(key))
-    }
-
-    /// Whether an ApplicationSet may be looked at now.
-    fn turn_of_set(&self, key: &AppKey) -> Turn {
-        match &self.settings.share {
-            None => Turn::Now(Look::unshared()),
-            Some(share) => share.begin(Slot::of_set(key), None),
-        }
-    }
-
+impl Home {
     /// Whether an Application is this replica's.
     pub(crate) fn is_ours(&self, app: &Value) -> bool {
         self.settings.share.as_ref().is_none_or(|share| share.holds(Slot::of_application(app)))
@@ -107,24 +130,6 @@ impl Engine {
     /// go that are deleted.
     pub(crate) fn does_exclusive_work(&self) -> bool {
         self.settings.share.as_ref().is_none_or(|share| share.holds(Slot::EXCLUSIVE))
-    }
-
-    /// Makes sure that a look begins with the newest state of an Application: what is followed here may be of
-    /// before the last replica wrote it. `false` if it is no longer this replica's.
-    ///
-    /// # Errors
-    /// The cluster does not say.
-    async fn read_anew(&self, key: &AppKey, look: &Look) -> Result<bool, ClusterError> {
-        let Some(share) = &self.settings.share else { return Ok(true) };
-        if look.may_be_old && !self.has_seen(key) {
-            let resource = crate::status_writer::application_resource(self.cache.cluster()).await?;
-            if let Some(now) = self.cache.cluster().get(&resource, &key.namespace, &key.name).await? {
-                self.cache.observe(now);
-            }
-        }
-        let Some(object) = self.cache.peek(&key.of_application()) else { return Ok(true) };
-        share.note_version(key, object.resource_version());
-        Ok(share.holds(Slot::of_application(&object)))
     }
 
     /// The version of an Application that alone a write may follow; `None` where nobody else writes.
@@ -138,46 +143,48 @@ impl Engine {
             share.note_version(key, &version);
         }
     }
+}
 
-    fn take_up_sets(&self, new: &SlotSet) {
-        for key in self.cache.keys_of(&set_kind()) {
-            let key = AppKey { namespace: key.namespace, name: key.name };
-            match &self.settings.share {
-                Some(share) if !share.holds(Slot::of_set(&key)) => self.sets.forget(&key),
-                _ if new.contains(&Slot::of_set(&key)) => {
-                    self.sets.queue.add(key, Refresh::Sources, Instant::now());
-                }
-                _ => {}
+fn take_up_sets(engine: &Engine, new: &SlotSet) {
+    let Home { cache, settings, .. } = &*engine.home;
+    for key in cache.keys_of(&set_kind()) {
+        let key = AppKey { namespace: key.namespace, name: key.name };
+        match &settings.share {
+            Some(share) if !share.holds(Slot::of_set(&key)) => engine.sets.forget(&key),
+            _ if new.contains(&Slot::of_set(&key)) => {
+                engine.sets.queue.add(key, Refresh::Sources, Instant::now());
             }
+            _ => {}
         }
     }
+}
 
-    /// Has the other replicas look at what is theirs: a Git host tells one replica alone of a push. They are
-    /// asked as a person would ask them.
-    pub(crate) fn ask_owners<'k>(
-        &self,
-        apps: impl Iterator<Item = &'k AppKey>,
-        sets: impl Iterator<Item = &'k AppKey>,
-    ) {
-        let Some(share) = &self.settings.share else { return };
-        let is_theirs = |object: &ResourceKey, slot: &dyn Fn(&Value) -> Slot| {
-            self.cache.peek(object).is_some_and(|object| !share.holds(slot(&object)))
-        };
-        let cluster = self.cache.cluster();
-        let mut asked = Vec::new();
-        for key in apps.filter(|key| is_theirs(&key.of_application(), &Slot::of_application)) {
-            asked.push(ask(cluster.clone(), "Application", key.clone(), json!({names::REFRESH: "normal"})));
+/// Has the other replicas look at what is theirs: a Git host tells one replica alone of a push. They are asked
+/// as a person would ask them.
+pub(crate) fn ask_owners<'k>(
+    home: &Home,
+    apps: impl Iterator<Item = &'k AppKey>,
+    sets: impl Iterator<Item = &'k AppKey>,
+) {
+    let Home { cache, settings, .. } = home;
+    let Some(share) = &settings.share else { return };
+    let is_theirs = |object: &ResourceKey, slot: &dyn Fn(&Value) -> Slot| {
+        cache.peek(object).is_some_and(|object| !share.holds(slot(&object)))
+    };
+    let cluster = cache.cluster();
+    let mut asked = Vec::new();
+    for key in apps.filter(|key| is_theirs(&key.of_application(), &Slot::of_application)) {
+        asked.push(ask(cluster.clone(), "Application", key.clone(), json!({names::REFRESH: "normal"})));
+    }
+    for key in sets {
+        let at = ResourceKey::new(names::GROUP, "ApplicationSet", &key.namespace, &key.name);
+        if is_theirs(&at, &|_| Slot::of_set(key)) {
+            let annotations = json!({names::APPLICATION_SET_REFRESH: "true"});
+            asked.push(ask(cluster.clone(), "ApplicationSet", key.clone(), annotations));
         }
-        for key in sets {
-            let at = ResourceKey::new(names::GROUP, "ApplicationSet", &key.namespace, &key.name);
-            if is_theirs(&at, &|_| Slot::of_set(key)) {
-                let annotations = json!({names::APPLICATION_SET_REFRESH: "true"});
-                asked.push(ask(cluster.clone(), "ApplicationSet", key.clone(), annotations));
-            }
-        }
-        if !asked.is_empty() {
-            tokio::spawn(stream::iter(asked).buffer_unordered(PARALLEL).collect::<()>());
-        }
+    }
+    if !asked.is_empty() {
+        tokio::spawn(stream::iter(asked).buffer_unordered(PARALLEL).collect::<()>());
     }
 }
 

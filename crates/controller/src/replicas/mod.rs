@@ -13,7 +13,7 @@ mod replica;
 mod share;
 mod slots;
 
-pub(crate) use engine::follow_share;
+pub(crate) use engine::{ask_owners, follow_share, turn_at, turn_of_set_at};
 pub use leases::replica_of;
 pub use replica::{JoinError, Lost, Replica};
 pub use share::Share;

@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
-use tiphys_model::{Application, Condition, ConditionType};
 use tiphys_value::{ObjectExt, Value};
 use tokio::time::Instant;
-
-use crate::{AppKey, engine::Engine, reconcile::Next, status_fields::set_conditions};
 
 /// Field managers under which other engines write the status of Applications.
 const ENGINES: [&str; 1] = ["argocd-application-controller"];
@@ -39,48 +36,42 @@ fn last_write<'a>(app: &'a Value, manager: &str) -> Option<&'a str> {
     own.filter_map(|entry| entry.str_at(&["time"])).max()
 }
 
-impl Engine {
-    /// Notes that another engine has written an Application.
-    pub(crate) fn note_rival(&self, key: &AppKey, manager: &'static str) {
-        let mut memory = self.memory();
-        let known = memory.entry(key.clone()).or_default();
-        let told = known.rival.is_some_and(|rival| rival.told && rival.seen.elapsed() < GONE_AFTER);
-        known.rival = Some(Rival { manager, seen: Instant::now(), told });
+impl Rival {
+    /// Another engine that has written just now; `last` is what was known of one so far.
+    pub(crate) fn seen_now(manager: &'static str, last: Option<Self>) -> Self {
+        let told = last.is_some_and(|rival| rival.told && rival.seen.elapsed() < GONE_AFTER);
+        Self { manager, seen: Instant::now(), told }
     }
 
-    /// Leaves an Application alone that another engine works on, and says so; `None` if there is no other.
-    pub(crate) async fn leave_to_rival(
-        &self,
-        key: &AppKey,
-        app: &mut Application,
-        object: &Value,
-    ) -> Option<Next> {
-        let rival = self.memory().get(key).and_then(|known| known.rival)?;
-        let since = rival.seen.elapsed();
+    /// What follows from it for the Application.
+    pub(crate) fn verdict(self) -> Verdict {
+        let since = self.seen.elapsed();
         if since >= GONE_AFTER {
-            self.set_rival(key, None);
-            return None;
+            return Verdict::Gone;
         }
-        if !rival.told {
-            self.set_rival(key, Some(Rival { told: true, ..rival }));
-            let message = format!(
+        let again_in = GONE_AFTER.saturating_sub(since);
+        let message = (!self.told).then(|| {
+            format!(
                 "{} works on this Application too: nothing is done for it while two engines do. Stop one of them, or \
                  run this one with --shadow",
-                rival.manager
-            );
-            tracing::error!(app = %key.name, "{message}");
-            crate::events::record(&self.cache, app, "OtherEngine", &message, self.now()).await;
-            set_conditions(app, vec![Condition::new(ConditionType::OtherEngine, message)], self.now());
-            self.write(key, object, app).await;
-        }
-        Some(Next { at: Some(tiphys_model::time::after(self.now(), GONE_AFTER - since)), ..Next::default() })
+                self.manager
+            )
+        });
+        Verdict::LeaveAlone { again_in, message }
     }
 
-    fn set_rival(&self, key: &AppKey, rival: Option<Rival>) {
-        if let Some(known) = self.memory().get_mut(key) {
-            known.rival = rival;
-        }
+    /// The same after it was told of.
+    pub(crate) fn told(self) -> Self {
+        Self { told: true, ..self }
     }
+}
+
+/// What follows for an Application from another engine that was seen to write it.
+pub(crate) enum Verdict {
+    /// It has not been seen for long: it counts as gone.
+    Gone,
+    /// Nothing is done for the Application for so long; with what to tell, if that was not told yet.
+    LeaveAlone { again_in: Duration, message: Option<String> },
 }
 
 #[cfg(test)]

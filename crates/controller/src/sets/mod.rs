@@ -2,6 +2,7 @@
 
 mod generator_inputs;
 mod set_state;
+mod shadow;
 mod status;
 
 use std::{borrow::Cow, collections::BTreeSet, sync::Arc, time::Duration};
@@ -11,8 +12,7 @@ use generator_inputs::Dependencies;
 pub use generator_inputs::SetInputs;
 use set_state::Yield;
 pub(crate) use set_state::{Sets, set_kind};
-pub(crate) use status::SetObservation;
-use status::{HELD, SetError};
+use status::{HELD, SetError, SetObservation};
 use tiphys_appset::{
     Brake, GenerateError, Generated, Plan, Policy, generate, is_owned_by, is_rolling, plan, removal_order,
     roll,
@@ -24,11 +24,14 @@ use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey, Value, json};
 use tokio::time::Instant;
 
 use crate::{
-    AppKey, Refresh,
+    AppKey, Destinations, Refresh, Settings,
     blocking::blocking,
-    engine::{Engine, GATHER_EDITS},
-    project_policy::or_default,
-    reconcile::{Next, earliest},
+    destinations::Places,
+    home::Home,
+    project_objects::or_default,
+    project_policy::Policies,
+    reconcile::report::{Next, PANIC_PAUSE, earliest, panic_message},
+    sources::{GATHER_EDITS, Sources},
     status_writer::{application_kind, application_resource, change},
 };
 
@@ -43,13 +46,22 @@ const LONGEST_RETRY: Duration = Duration::from_secs(180);
 /// How often plugins are asked, unless the generator says.
 const PLUGIN_REFRESH: Duration = Duration::from_secs(1800);
 
-impl Engine {
+/// Looks at ApplicationSets.
+pub(crate) struct SetReconciler {
+    pub home: Arc<Home>,
+    pub sources: Arc<Sources>,
+    pub places: Arc<Places>,
+    pub policies: Arc<Policies>,
+    pub sets: Arc<Sets>,
+}
+
+impl SetReconciler {
     /// Looks at an ApplicationSet once.
-    pub(crate) async fn reconcile_set(self: &Arc<Self>, key: &AppKey, level: Refresh) -> Next {
+    pub async fn reconcile(&self, key: &AppKey, level: Refresh) -> Next {
         let at = ResourceKey::new(names::GROUP, "ApplicationSet", &key.namespace, &key.name);
-        let installation = self.installation();
-        let served = installation.serves_sets(&key.namespace, &self.settings);
-        let Some(set) = self.cache.get(&at).filter(|_| served) else {
+        let installation = self.home.installation();
+        let served = installation.serves_sets(&key.namespace, &self.home.settings);
+        let Some(set) = self.home.cache.get(&at).filter(|_| served) else {
             self.sets.forget(key);
             return Next::default();
         };
@@ -57,20 +69,22 @@ impl Engine {
             Cow::Borrowed(_) => set.clone(),
             Cow::Owned(set) => Arc::new(set),
         };
-        if let Some(shadow) = &self.settings.shadow {
-            return self.shadow_set(key, &set, level, shadow).await;
+        if let Some(shadow) = &self.home.settings.shadow {
+            let (decision, next) = self.decision_about(key, &set, level).await;
+            shadow.record(key, decision);
+            return next;
         }
         if set.is_terminating() {
-            return self.finalize_set(&set).await;
+            return self.finalize(&set).await;
         }
         if let Err(error) = self.hold_for_order(&set).await {
             tracing::warn!(set = %key.name, %error, "cannot add the finalizer; it is tried again");
-            return self.again_in(RETRY);
+            return Next::after(RETRY, self.home.now());
         }
         let asked = set.annotation(names::APPLICATION_SET_REFRESH) == Some("true");
         let made = self.yielded(key, &set, if asked { Refresh::Hard } else { level }).await;
         let mut seen = SetObservation::default();
-        let mut next = self.follow_set(key, &set, &made);
+        let mut next = self.follow(key, &set, &made);
         match &made.generated {
             Err(error) => {
                 seen.fault = Some(SetError::new(reason_of(error), error.to_string()));
@@ -80,7 +94,7 @@ impl Engine {
         match seen.fault.as_ref().is_some_and(|fault| fault.reason != HELD) {
             true => {
                 let pause = self.sets.pause_after_failure(key, RETRY, LONGEST_RETRY);
-                next.at = earliest(next.at, self.again_in(pause).at);
+                next.at = earliest(next.at, Next::after(pause, self.home.now()).at);
             }
             false => self.sets.succeeded(key),
         }
@@ -88,20 +102,30 @@ impl Engine {
             // A state that was entered now may be left at once.
             self.sets.queue.add(key.clone(), Refresh::LiveState, Instant::now());
         }
-        if let Err(error) = self.show_set(&set, &seen, asked).await {
+        if let Err(error) = self.show(&set, &seen, asked).await {
             tracing::warn!(set = %key.name, %error, "cannot write the status; it is tried again");
-            next.at = earliest(next.at, self.again_in(RETRY).at);
+            next.at = earliest(next.at, Next::after(RETRY, self.home.now()).at);
         }
         next
     }
 
+    /// What follows a look that ended in a fault of the engine's own: the set says so, and is looked at again
+    /// later.
+    pub async fn after_panic(&self, key: &AppKey, panic: &str) -> Next {
+        tracing::error!(set = %key.name, panic, "a fault of the engine ended the look at an ApplicationSet; it is tried again");
+        let at = ResourceKey::new(names::GROUP, "ApplicationSet", &key.namespace, &key.name);
+        // An engine that only watches writes nothing, not even this.
+        if let Some(set) = self.home.cache.get(&at).filter(|_| self.home.settings.shadow.is_none()) {
+            let seen = SetObservation::broken(&panic_message(panic));
+            if let Err(error) = self.show(&set, &seen, false).await {
+                tracing::warn!(set = %key.name, %error, "cannot write the status");
+            }
+        }
+        Next::after(PANIC_PAUSE, self.home.now())
+    }
+
     /// What a set yields: what it yielded last if nothing that counts changed.
-    pub(crate) async fn yielded(
-        self: &Arc<Self>,
-        key: &AppKey,
-        set: &Arc<Value>,
-        level: Refresh,
-    ) -> Arc<Yield> {
+    async fn yielded(&self, key: &AppKey, set: &Arc<Value>, level: Refresh) -> Arc<Yield> {
         let spec = set.get("spec").cloned().unwrap_or_default();
         if let Some(known) = self.sets.last(key)
             && level == Refresh::LiveState
@@ -111,16 +135,18 @@ impl Engine {
             return known;
         }
         if level == Refresh::Hard {
-            repositories_of(&spec, 0).into_iter().for_each(|url| self.repositories.expire_address(url));
+            repositories_of(&spec, 0)
+                .into_iter()
+                .for_each(|url| self.sources.repositories.expire_address(url));
         }
-        let edits = self.edits();
-        let (engine, object) = (self.clone(), set.clone());
+        let edits = self.sources.edits();
+        let (home, sources, object) = (self.home.clone(), self.sources.clone(), set.clone());
         let task = blocking(move || {
-            let namespace = engine.set_namespace(&object).to_owned();
+            let namespace = set_namespace(&home.settings, &object);
             let project = object.str_at(&["spec", "template", "spec", "project"]).unwrap_or_default();
-            let inputs = SetInputs::live(&engine.repositories, &engine.cache, &namespace, object.name())
+            let inputs = SetInputs::live(&sources.repositories, &home.cache, namespace, object.name())
                 .for_project(or_default(project))
-                .demanding(engine.integrity_of_project(project, &[&namespace]));
+                .demanding(sources.integrity_of_project(&home.cache, project, &[namespace]));
             (generate(&object, &inputs), inputs.dependencies())
         });
         let (generated, depends_on) = task.await.unwrap_or_else(|error| {
@@ -129,29 +155,21 @@ impl Engine {
         let made = Arc::new(Yield { spec, generated, depends_on, made_at: Instant::now() });
         let reads_files = made.depends_on.footprint != Footprint::default();
         self.sets.keep(key, made.clone());
-        if self.edits() != edits && reads_files {
+        if self.sources.edits() != edits && reads_files {
             // It may be of before the edits, and nobody knew then what it read.
             self.sets.queue.add(key.clone(), Refresh::Sources, Instant::now() + GATHER_EDITS);
         }
         made
     }
 
-    /// The namespace of the engine that a set was written for.
-    fn set_namespace<'a>(&'a self, set: &'a Value) -> &'a str {
-        match self.settings.destinations {
-            crate::Destinations::AllHere | crate::Destinations::Apart => set.namespace(),
-            crate::Destinations::InCluster => &self.settings.namespace,
-        }
-    }
-
     /// When what nobody tells of changes of is asked again.
-    pub(crate) fn follow_set(&self, key: &AppKey, set: &Value, made: &Yield) -> Next {
+    fn follow(&self, key: &AppKey, set: &Value, made: &Yield) -> Next {
         let text = made.spec.get("generators").map(Value::to_string).unwrap_or_default();
         let asks_plugin = text.contains("\"plugin\":{");
         if !made.depends_on.reads_remotes && !asks_plugin {
             return Next::default();
         }
-        let installation = self.installation();
+        let installation = self.home.installation();
         let often = installation.argo.sets.requeue_after.unwrap_or(installation.refresh);
         let default = if asks_plugin { PLUGIN_REFRESH } else { often };
         let wait = requeue_seconds(set.get("spec").unwrap_or(set), 0).map_or(default, Duration::from_secs);
@@ -178,11 +196,12 @@ impl Engine {
             return;
         };
         let brake =
-            if self.settings.auto.compat || status::is_approved(set) { Brake::Off } else { Brake::On };
+            if self.home.settings.auto.compat || status::is_approved(set) { Brake::Off } else { Brake::On };
         let plan = plan(set, &generated, &existing, policy, brake);
         let refused = self.carry_out(set, &plan).await;
         seen.fault = fault_of(&generated, &plan, refused).or(seen.fault.take());
-        seen.apps = self.cache.each_of(&application_kind()).filter(|app| is_owned_by(app, set)).collect();
+        seen.apps =
+            self.home.cache.each_of(&application_kind()).filter(|app| is_owned_by(app, set)).collect();
     }
 
     /// Moves the rollout on. Without steps there is none, and nothing is changed.
@@ -201,7 +220,7 @@ impl Engine {
         // What the rollout itself changes does not count as a new spec.
         let mut bare: Vec<Generated> = generated.to_vec();
         let owned: Vec<Value> = existing.iter().filter(|app| is_owned_by(app, set)).cloned().collect();
-        roll(set, &mut bare, &[], &|_| false, self.now());
+        roll(set, &mut bare, &[], &|_| false, self.home.now());
         let policy = Policy::from_set(set).unwrap_or(Policy::CreateOnly);
         let changes = plan(set, &bare, existing, policy, Brake::Off).update;
         let revised = |name: &str| {
@@ -209,7 +228,7 @@ impl Engine {
                 change.before.name() == name && change.before.get("spec") != change.after.get("spec")
             })
         };
-        seen.rollout = Some(roll(set, generated, &owned, &revised, self.now()));
+        seen.rollout = Some(roll(set, generated, &owned, &revised, self.home.now()));
         true
     }
 
@@ -220,28 +239,28 @@ impl Engine {
             Err(error) => return Some(error.to_string()),
         };
         // The default counts where an Application is read. A set has to name the project, as in Argo CD.
-        if app.spec.project.is_empty() || self.policy_of(&app).is_err() {
+        if app.spec.project.is_empty() || self.policies.policy_of(&app).is_err() {
             let project = &app.spec.project;
             return Some(format!("application references project {project} which does not exist"));
         }
         let destination: &Destination = &app.spec.destination;
-        let fault = self.destination_fault(destination)?;
+        let fault = self.places.destination_fault(destination)?;
         Some(format!("application destination spec is invalid: {fault}"))
     }
 
     /// The Applications of a set, and those that have the name of one that it yields.
-    pub(crate) fn applications_for(&self, set: &Value, generated: &[Generated]) -> Vec<Value> {
+    fn applications_for(&self, set: &Value, generated: &[Generated]) -> Vec<Value> {
         let wanted: BTreeSet<&str> = generated.iter().map(|one| one.application.name()).collect();
         let concerns = |app: &Value| {
             app.namespace() == set.namespace() && (wanted.contains(app.name()) || is_owned_by(app, set))
         };
-        let all = self.cache.each_of(&application_kind());
+        let all = self.home.cache.each_of(&application_kind());
         all.filter(|app| concerns(app)).map(|app| Value::clone(&app)).collect()
     }
 
     /// Creates, updates and deletes; the first refusal by name.
     async fn carry_out(&self, set: &Value, plan: &Plan) -> Option<SetError> {
-        let resource = match application_resource(self.cache.cluster()).await {
+        let resource = match application_resource(self.home.cache.cluster()).await {
             Ok(resource) => resource,
             Err(error) => return Some(SetError::new("UpdateApplicationError", error.to_string())),
         };
@@ -271,8 +290,8 @@ impl Engine {
     }
 
     async fn create_app(&self, app: &Value) -> Result<(), ClusterError> {
-        let created = self.cache.cluster().create(app, FIELD_MANAGER, false).await?;
-        self.cache.observe(created);
+        let created = self.home.cache.cluster().create(app, FIELD_MANAGER, false).await?;
+        self.home.cache.observe(created);
         Ok(())
     }
 
@@ -284,10 +303,10 @@ impl Engine {
     ) -> Result<(), ClusterError> {
         let Some((kind, patch)) = change(before, before, after) else { return Ok(()) };
         let name = (before.namespace(), before.name());
-        let cluster = self.cache.cluster();
+        let cluster = self.home.cache.cluster();
         match cluster.patch(resource, name, "", kind, &patch, FIELD_MANAGER).await {
             Ok(written) => {
-                self.cache.observe(written);
+                self.home.cache.observe(written);
                 Ok(())
             }
             Err(error) if error.is_not_found() => Ok(()),
@@ -297,8 +316,9 @@ impl Engine {
 
     async fn delete_app(&self, resource: &Resource, namespace: &str, name: &str) -> Result<(), ClusterError> {
         let key = ResourceKey::new(names::GROUP, "Application", namespace, name);
-        let uid = self.cache.get(&key).map(|app| app.uid().to_owned()).unwrap_or_default();
+        let uid = self.home.cache.get(&key).map(|app| app.uid().to_owned()).unwrap_or_default();
         let deleted = self
+            .home
             .cache
             .cluster()
             .delete(resource, (namespace, name), Propagation::Background, &uid, false)
@@ -311,21 +331,16 @@ impl Engine {
     }
 
     /// Writes the status, and takes the request for a refresh away.
-    pub(crate) async fn show_set(
-        &self,
-        set: &Value,
-        seen: &SetObservation,
-        asked: bool,
-    ) -> Result<(), ClusterError> {
+    async fn show(&self, set: &Value, seen: &SetObservation, asked: bool) -> Result<(), ClusterError> {
         let resource = self.set_resource().await?;
         let name = (set.namespace(), set.name());
-        let cluster = self.cache.cluster();
+        let cluster = self.home.cache.cluster();
         let before = json!({"status": set.get("status").cloned().unwrap_or_else(|| json!({}))});
-        let after = json!({"status": status::after(set, seen, self.now())});
+        let after = json!({"status": status::after(set, seen, self.home.now())});
         if let Some((kind, patch)) = change(&before, &before, &after) {
             let written = cluster.patch(&resource, name, "status", kind, &patch, FIELD_MANAGER).await;
             match written {
-                Ok(written) => self.cache.observe(written),
+                Ok(written) => self.home.cache.observe(written),
                 Err(error) if error.is_not_found() => return Ok(()),
                 Err(error) => return Err(error),
             }
@@ -333,14 +348,14 @@ impl Engine {
         if asked {
             let patch = json!({"metadata": {"annotations": {names::APPLICATION_SET_REFRESH: null}}});
             let written = cluster.patch(&resource, name, "", PatchType::Merge, &patch, FIELD_MANAGER).await?;
-            self.cache.observe(written);
+            self.home.cache.observe(written);
         }
         Ok(())
     }
 
     async fn set_resource(&self) -> Result<Resource, ClusterError> {
         let kind = GroupVersionKind::from_api_version(names::API_VERSION, "ApplicationSet");
-        self.cache.cluster().resource(&kind).await
+        self.home.cache.cluster().resource(&kind).await
     }
 
     /// A set whose Applications are deleted in order has to wait for them.
@@ -362,15 +377,19 @@ impl Engine {
             json!({"metadata": {"finalizers": finalizers, "resourceVersion": set.resource_version()}});
         let resource = self.set_resource().await?;
         let name = (set.namespace(), set.name());
-        let written =
-            self.cache.cluster().patch(&resource, name, "", PatchType::Merge, &patch, FIELD_MANAGER).await?;
-        self.cache.observe(written);
+        let written = self
+            .home
+            .cache
+            .cluster()
+            .patch(&resource, name, "", PatchType::Merge, &patch, FIELD_MANAGER)
+            .await?;
+        self.home.cache.observe(written);
         Ok(())
     }
 
     /// What has to happen before a deleted set goes: its Applications are let go, or deleted in order. What
     /// it owns at the end is the garbage collector's.
-    async fn finalize_set(&self, set: &Value) -> Next {
+    async fn finalize(&self, set: &Value) -> Next {
         let kept: Vec<String> =
             finalizers_of(set).into_iter().filter(|held| held != names::RESOURCES_FINALIZER).collect();
         // Whoever else holds the set: what has to be let go must be free before it goes.
@@ -380,7 +399,7 @@ impl Engine {
             Ok(false) => return Next::default(),
             Err(error) => {
                 tracing::warn!(set = set.name(), %error, "cannot delete the set's Applications");
-                return self.again_in(RETRY);
+                return Next::after(RETRY, self.home.now());
             }
         }
         match self.write_finalizers(set, &kept).await {
@@ -388,7 +407,7 @@ impl Engine {
             Err(error) if error.is_not_found() => Next::default(),
             Err(error) => {
                 tracing::warn!(set = set.name(), %error, "cannot remove the finalizer; it is tried again");
-                self.again_in(RETRY)
+                Next::after(RETRY, self.home.now())
             }
         }
     }
@@ -396,7 +415,7 @@ impl Engine {
     /// Whether nothing of the set has to be waited for any more.
     async fn part_from(&self, set: &Value) -> Result<bool, ClusterError> {
         let owned: Vec<Value> = self.applications_for(set, &[]);
-        let resource = application_resource(self.cache.cluster()).await?;
+        let resource = application_resource(self.home.cache.cluster()).await?;
         if !Policy::from_set(set).is_some_and(Policy::deletes) {
             for app in &owned {
                 let mut after = app.clone();
@@ -410,6 +429,14 @@ impl Engine {
             self.delete_app(&resource, set.namespace(), app.name()).await?;
         }
         Ok(false)
+    }
+}
+
+/// The namespace of the engine that a set was written for.
+fn set_namespace<'a>(settings: &'a Settings, set: &'a Value) -> &'a str {
+    match settings.destinations {
+        Destinations::AllHere | Destinations::Apart => set.namespace(),
+        Destinations::InCluster => &settings.namespace,
     }
 }
 

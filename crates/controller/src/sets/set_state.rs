@@ -130,7 +130,7 @@ impl Sets {
         }
         let is_cluster =
             [&change.old, &change.new].into_iter().flatten().any(|object| is_cluster_secret(object));
-        let is_project = kind == crate::project_policy::project_kind();
+        let is_project = kind == crate::project_objects::project_kind();
         for (key, made) in self.lock().iter() {
             let is_read = made.depends_on.kinds.contains(&kind) && (kind.kind != "Secret" || is_cluster);
             if is_read {
