@@ -263,8 +263,8 @@ impl AppMemory {
         self.lock().values_mut().for_each(|known| known.rendering = None);
     }
 
-    /// Notes that nothing is left to do for an Application whose object has this version, or that a look has to
-    /// tell.
+    /// Notes that nothing is left to do for an Application whose object has this version, or that a look has
+    /// to tell.
     pub(crate) fn note_calm(&self, key: &AppKey, version: Option<&str>) {
         if let Some(known) = self.lock().get_mut(key) {
             known.calm = version.map(|version| (Instant::now(), version.to_owned()));

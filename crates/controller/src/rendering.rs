@@ -218,8 +218,8 @@ impl Rendering {
         Some(same)
     }
 
-    /// The same after `last`: it knows how many like it in a row a limit has ended, and says so once it is set
-    /// aside.
+    /// The same after `last`: it knows how many like it in a row a limit has ended, and says so once it is
+    /// set aside.
     pub(crate) fn after(mut self, last: Option<&Self>) -> Self {
         let is_ended =
             |rendering: &Self| rendering.targets.as_ref().is_err_and(|error| error.cause() == Cause::Ended);

@@ -28,8 +28,8 @@ use crate::{
 /// How long after a hook failed it is run again.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// The finalizers of an Application with those of the delete hooks that it renders, and without those of hooks
-/// that it no longer has; `None` if it has these already.
+/// The finalizers of an Application with those of the delete hooks that it renders, and without those of
+/// hooks that it no longer has; `None` if it has these already.
 pub(crate) fn hook_finalizers(app: &Application, targets: &[Arc<Value>]) -> Option<Vec<String>> {
     let held = &app.metadata.finalizers;
     let mut finalizers: Vec<&str> = held.iter().map(String::as_str).collect();

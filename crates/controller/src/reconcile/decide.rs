@@ -1,5 +1,5 @@
-//! From a comparison to what is done about it: whether automated sync begins an operation, and if not, why and
-//! until when.
+//! From a comparison to what is done about it: whether automated sync begins an operation, and if not, why
+//! and until when.
 
 use std::time::Duration;
 
