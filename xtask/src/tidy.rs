@@ -1,6 +1,6 @@
 //! `cargo xtask tidy`: the layers of ARCHITECTURE.md, held against what the crates really use.
 
-use std::{collections::BTreeMap, process::Command};
+use std::{collections::BTreeMap, fs, process::Command};
 
 use anyhow::{Context, bail};
 
@@ -59,7 +59,8 @@ const WRAPPED: &[(&str, &[&str])] = &[
 /// # Errors
 /// Names each edge that goes up, and each crate without a layer.
 pub fn run() -> anyhow::Result<()> {
-    let faults = faults(&edges()?);
+    let mut faults = faults(&edges()?);
+    faults.extend(unbanned()?);
     if faults.is_empty() {
         println!("tidy: every crate keeps to its layer");
         return Ok(());
@@ -76,6 +77,22 @@ fn edges() -> anyhow::Result<BTreeMap<String, Vec<String>>> {
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)?;
     let packages = metadata["packages"].as_array().context("cargo metadata lists packages")?;
     Ok(packages.iter().map(|package| (text(&package["name"]), normal_dependencies(package))).collect())
+}
+
+/// What turns the bans of `clippy.toml` on.
+const BANS: &str = "#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]";
+
+/// The crates of layers 0 to 3 in which files, processes, the clock and the environment are not banned.
+fn unbanned() -> anyhow::Result<Vec<String>> {
+    let mut faults = Vec::new();
+    for (name, _) in LAYERS.iter().filter(|(_, layer)| *layer < 4) {
+        let root = format!("crates/{}/src/lib.rs", name.trim_start_matches("tiphys-"));
+        let text = fs::read_to_string(&root).with_context(|| root.clone())?;
+        if !text.lines().any(|line| line == BANS) {
+            faults.push(format!("{root} has to begin with {BANS}"));
+        }
+    }
+    Ok(faults)
 }
 
 fn normal_dependencies(package: &serde_json::Value) -> Vec<String> {

@@ -1,5 +1,6 @@
 //! ApplicationSets: from generators and a template to Applications, and from those to a plan of changes
 //! (Argo CD docs, "ApplicationSet"). Pure: clusters, repositories and plugins are asked through [`Inputs`].
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod combine;
 mod generator;

@@ -1,5 +1,6 @@
 //! The vocabulary of causes, and readers of what other programs say about them: kubelet, scheduler, API
 //! server, Argo CD, Flux, Helm, and the logs of containers. Pure: no IO, no clock.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod access;
 mod address;

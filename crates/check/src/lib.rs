@@ -1,5 +1,6 @@
 //! `tiphys check`: what will break, told from a repository alone. A [`Rule`] looks at a [`Survey`] and
 //! reports [`Finding`]s; one rule is one file under `rules/`, whose module comment is its documentation.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod assumptions;
 mod baseline;

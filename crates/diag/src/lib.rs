@@ -2,6 +2,7 @@
 //!
 //! A [`Diagnostic`] is data; [`render`] turns it into text. Positions count lines and columns from
 //! 1, columns in characters, as editors do.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod diagnostic;
 mod error_chain;

@@ -2,6 +2,7 @@
 //! the target would make of it: only fields that the target sets, or that an earlier apply of ours set and
 //! the target no longer does, can differ; lists and maps that are applied as a whole differ in anything but
 //! defaults. Pure: no IO, no clock.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod apply_body;
 mod custom_field_types;

@@ -1,5 +1,6 @@
 //! Behaviour that must equal Go's standard library and its common companions: what charts and Argo CD
 //! settings are written against. Everything here is a function of its input.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod base64;
 pub mod cron;

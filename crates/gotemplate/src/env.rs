@@ -42,8 +42,10 @@ impl Clock for FixedClock {
 pub struct SystemClock;
 
 /// When the machine's clock was first asked for.
+#[allow(clippy::disallowed_methods, reason = "the clock of whoever passes none in")]
 static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);
 
+#[allow(clippy::disallowed_methods, reason = "the clock of whoever passes none in")]
 impl Clock for SystemClock {
     fn monotonic(&self) -> Option<i64> {
         i64::try_from(BEGINNING.elapsed().as_nanos()).ok()

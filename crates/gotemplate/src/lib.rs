@@ -3,6 +3,7 @@
 //!
 //! A [`TemplateSet`] is parsed once, is `Send + Sync`, and is executed with a [`Value`] as often as needed.
 //! Functions come from a [`Functions`] table, which callers extend. It knows nothing of Helm or Kubernetes.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod builtins;
 mod env;

@@ -2,6 +2,7 @@
 //! analyses over it: how objects depend on each other ([`edges`]), in which order they are applied
 //! ([`order`]), and what waits for what ([`waits`]). Pure: the repository and whatever else is to be
 //! read are passed in.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod bootstrap;
 pub mod edges;

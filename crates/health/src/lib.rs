@@ -1,6 +1,7 @@
 //! Health of live objects: a user's Lua, built-in kinds as Argo CD judges them, custom resources by small
 //! tables of published status conventions, and the roll-up to an Application's health; and the actions that
 //! live objects offer. Pure: no IO, and no clock but the one that is passed in.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod actions;
 mod app_health;

@@ -4,6 +4,7 @@
 //!
 //! [`Chart::load`] reads a chart once; [`template`] renders it with [`RenderOptions`] as often as
 //! wanted, keeping parsed templates.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod capabilities;
 mod chart;

@@ -1,5 +1,6 @@
 //! Kustomizations built as `kustomize build` builds them: same bytes, same errors, and the origin
 //! of every field. Pure over a [`FileTree`]; remote bases and charts come through injected traits.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod context;
 mod crds;

@@ -1,6 +1,7 @@
 //! The five ways in which Kubernetes changes an object: JSON patch, merge patch, strategic merge
 //! patch, three-way merge of a configuration, and server-side apply with its record of who owns
 //! which field. All are functions of their input.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod apply;
 mod json_patch;

@@ -1,5 +1,6 @@
 //! Argo CD's API as the engine understands it: types, settings, and the rules that need nothing but
 //! them (tracking, hooks, options, windows, project permissions). Pure: no IO, no clock.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod application;
 pub mod crd;

@@ -23,6 +23,7 @@ impl Clock {
 }
 
 /// The machine's.
+#[allow(clippy::disallowed_methods, reason = "the clock of whoever passes none in")]
 impl Default for Clock {
     fn default() -> Self {
         Self::new(Timestamp::now)

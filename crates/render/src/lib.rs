@@ -4,6 +4,7 @@
 //! The order of effects is Argo CD's (`ARCHITECTURE.md`, "Rendering"): per source the overrides of
 //! `.argocd-source*.yaml`, the choice of the tool, the tool, the expansion of lists; then the sources
 //! one after the other, namespaces, tracking.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod budget;
 mod build_flags;

@@ -3,6 +3,7 @@
 //! rules only where OpenAPI cannot say it; and the structural schemas of custom resources.
 //!
 //! Everything here is a function of its input: no IO, no clock.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod catalog;
 mod decode;

@@ -11,6 +11,7 @@
 //! - an object whose health depends on the operation itself is applied, not awaited;
 //! - objects of other owners are left alone: of other Applications unless `FailOnSharedResource` is set;
 //! - the dry run reaches admission, and only failures that can never pass count.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod action;
 mod automated_sync;

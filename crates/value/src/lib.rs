@@ -3,6 +3,7 @@
 //!
 //! The value tree is [`serde_json::Value`]; `ARCHITECTURE.md` ("One value type") says why. Maps are
 //! unordered in meaning: whoever prints one sorts its keys.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod bounded_json;
 mod budget;

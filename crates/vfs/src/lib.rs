@@ -4,16 +4,21 @@
 //!
 //! Paths are relative to the root of the tree, separated by `/`, without leading slash; the empty
 //! path is the root. Every method takes a path as [`normalize`] returns it or normalises it itself.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
+#[allow(clippy::disallowed_methods, reason = "the one tree that is on a disk")]
 mod broken_links;
+#[allow(clippy::disallowed_methods, reason = "the one tree that is on a disk")]
 mod disk;
 mod error;
 mod links;
 mod listed_tree;
 mod memory;
+#[allow(clippy::disallowed_methods, reason = "the one tree that is on a disk")]
 mod openat2;
 mod path;
 mod subtree;
+#[allow(clippy::disallowed_methods, reason = "what a fix writes")]
 mod write;
 
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 //! Two dialects matter: go-yaml v2 behind `sigs.k8s.io/yaml` (kubectl, Helm, the API server) and
 //! go-yaml v3 behind kyaml (Kustomize). Both descend from libyaml; they differ in how scalars are
 //! typed, in how text is laid out, and in v3 keeping comments. [`Profile`] names them.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod alias;
 mod chars;

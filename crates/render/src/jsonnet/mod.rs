@@ -10,6 +10,11 @@ mod error_messages;
 mod evaluation;
 mod messages;
 mod nesting_limits;
+#[allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "what cannot be limited here is evaluated in a process"
+)]
 mod process;
 mod thread;
 
