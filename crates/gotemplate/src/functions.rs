@@ -77,22 +77,12 @@ pub struct Functions {
 const EXPECTED: usize = 288;
 
 impl Functions {
-    /// Go's own functions.
-    pub fn builtins() -> Self {
-        let mut functions = Self {
+    /// An empty table with room for the functions that there usually are.
+    pub(crate) fn with_room() -> Self {
+        Self {
             all: Vec::with_capacity(EXPECTED),
             by_name: FxHashMap::with_capacity_and_hasher(EXPECTED, Default::default()),
-        };
-        crate::builtins::register(&mut functions);
-        functions
-    }
-
-    /// Go's own functions and those of Sprig. `env` and `expandenv` see an empty environment and
-    /// `getHostByName` no network.
-    pub fn sprig() -> Self {
-        let mut functions = Self::builtins();
-        crate::sprig::register(&mut functions);
-        functions
+        }
     }
 
     /// Adds or replaces a function.

@@ -10,6 +10,7 @@ mod env;
 mod error;
 mod exec;
 pub mod format;
+mod function_sets;
 mod functions;
 pub mod json;
 mod parse;

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use tiphys_gocompat::{strconv::quote, unicode::is_print};
+use tiphys_gocompat::strconv::quote;
 use tiphys_value::Value;
 
 use crate::{
     Chart, Compat, HelmError,
     chart::Dependency,
+    log_text::log_text,
     semver::is_compatible,
     values::{Table, Val, Warnings, coalesce_values, merge_tables, merged_defaults, path_value, table_at},
 };
@@ -34,12 +35,6 @@ pub(crate) fn process(
             Compat::Helm3 => error.to_string(),
         })
     })
-}
-
-/// A text as Helm's log shows it: quoted where it would be taken for several.
-pub(crate) fn log_text(text: &str) -> String {
-    let is_odd = |c: char| c <= ' ' || matches!(c, '"' | '=') || !is_print(c);
-    if text.is_empty() || text.contains(is_odd) { quote(text) } else { text.to_owned() }
 }
 
 fn enable(

@@ -12,6 +12,7 @@ mod completion;
 mod dependencies;
 mod engine;
 mod error;
+mod log_text;
 mod name;
 mod options;
 mod origins;

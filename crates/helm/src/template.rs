@@ -8,6 +8,7 @@ use crate::{
     Chart, Compat, HelmError, Hook, HookEvent, Manifest, RenderOptions, TemplateOutput,
     capabilities::Capabilities,
     dependencies, engine,
+    log_text::log_text,
     origins::Trace,
     release::{Examined, Examiner, sort_manifests, split_manifests},
     schema,
@@ -156,7 +157,7 @@ fn check_name(name: &str, compat: Compat, warnings: &mut Vec<String>) -> Result<
     if compat == Compat::Helm3 {
         return Err(HelmError::Option(reason));
     }
-    let shown = dependencies::log_text(&reason);
+    let shown = log_text(&reason);
     warnings.push(format!("level=ERROR msg=\"release name check failed\" error={shown}"));
     Err(HelmError::Option(format!("release name check failed: {reason}")))
 }

@@ -28,6 +28,8 @@ mod resource;
 mod resource_map;
 mod schema;
 mod selector;
+mod similar_files;
+mod similar_names;
 mod suggest;
 mod target;
 mod transform;
@@ -39,9 +41,9 @@ use tiphys_vfs::FileTree;
 pub use error::{Error, ErrorKind, Result};
 pub use functions::{FunctionCall, FunctionOutput, FunctionProgram, FunctionRunner};
 pub use options::{
-    BuildOptions, ChartInflator, ChartRequest, Limits, LoadRestrictor, RemoteError, RemoteLoader, Reorder,
+    BuildOptions, ChartInflator, ChartRequest, Limits, LoadRestrictor, Overlay, RemoteError, RemoteLoader,
+    Reorder,
 };
-pub use overlay::Overlay;
 pub use repo_url::RepoUrl;
 pub use schema::{SchemaError, Schemas};
 pub use target::FILE_NAMES;

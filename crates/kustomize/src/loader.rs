@@ -10,7 +10,7 @@ use crate::{
     options::{BuildOptions, LoadRestrictor, RemoteError},
     provenance::join_clean,
     repo_url::RepoUrl,
-    suggest,
+    similar_files,
 };
 
 /// The tree that a loader reads: the caller's, or that of a remote repository.
@@ -192,7 +192,7 @@ impl<'a> Loader<'a> {
 
     /// Adds what there is that is like a path that is missing.
     fn with_nearest(&self, error: Error, inside: &str) -> Error {
-        match suggest::nearest_file(self.tree(), inside, &self.root) {
+        match similar_files::nearest_file(self.tree(), inside, &self.root) {
             Some(nearest) => error.advise(format!("did you mean `{}`?", relative(&self.root, &nearest))),
             None => error,
         }

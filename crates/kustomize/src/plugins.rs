@@ -27,7 +27,7 @@ use crate::{
     provenance::Provenance,
     resource::Resource,
     resource_map::ResourceMap,
-    suggest::one_of,
+    similar_names::one_of,
     transform::{
         Affix, Affixes, Annotations, Configured, ImageTag, JsonPatches, Labels, NamespaceTransformer,
         PatchText, Patches, Replacements, Replicas, StrategicPatches, SubjectMode, Transformer, ValueAdd,

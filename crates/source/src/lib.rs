@@ -5,6 +5,7 @@
 //! [`Footprint`], so that a change concerns only those who read what changed. [`Charts`] fetches charts
 //! from chart repositories and OCI registries; a [`Fetcher`] holds all that is fetched.
 
+mod checkout;
 mod error;
 mod fetcher;
 mod footprint;
@@ -33,6 +34,7 @@ mod url;
 mod watch;
 mod working_tree;
 
+pub use checkout::Checkout;
 pub use error::SourceError;
 pub use fetcher::Fetcher;
 pub use footprint::{Footprint, RecordingTree};
@@ -49,7 +51,7 @@ pub use remote::{
     Access, AccessTable, Artifact, ChartRequest, Charts, DeclaredAccess, FetchedChart, MAX_ARCHIVE_BYTES,
     MAX_ENTRIES, MAX_UNPACKED_BYTES, OciReference, Registry, post_json, registry_credentials, unpack,
 };
-pub use repositories::{Checkout, Repositories};
+pub use repositories::Repositories;
 pub use revisions::tag_revision;
 pub use signatures::{Keyring, Signed, SignedRevision, Verdict};
 pub use url::RepoId;

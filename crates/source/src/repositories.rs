@@ -5,20 +5,7 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use tiphys_vfs::FileTree;
-
-use crate::{Fetcher, Footprint, Outages, ProjectFetcher, RecordingTree, RepoId, SourceError, WorkingTree};
-
-/// A repository at a revision.
-#[derive(Clone)]
-pub struct Checkout {
-    /// Its files.
-    pub tree: Arc<dyn FileTree>,
-    /// The commit; for a working tree the commit that is checked out, or empty outside Git.
-    pub revision: String,
-    /// Whether it is the working tree, whose content is not (only) the revision's.
-    pub is_working_tree: bool,
-}
+use crate::{Checkout, Fetcher, Footprint, Outages, ProjectFetcher, RepoId, SourceError, WorkingTree};
 
 /// What the user gave: the repository whose Applications are run.
 #[derive(Clone)]
@@ -198,12 +185,5 @@ impl Repositories {
 
     fn write_given(&self) -> std::sync::RwLockWriteGuard<'_, Option<Given>> {
         self.given.write().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Checkout {
-    /// The same checkout behind a recorder.
-    pub fn recording(&self) -> Arc<RecordingTree> {
-        Arc::new(RecordingTree::new(self.tree.clone()))
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     mechanism::{self, refused},
     object_state::{is_syncing, state_of},
     story::{AppEnd, Assumed, Moment, Outcome, Story, What},
-    symptoms::{Symptom, symptoms, waits_of},
+    symptoms::{REFUSED, Symptom, symptoms, waits_of},
 };
 
 /// How it ended, as far as only the watcher knows.
@@ -106,9 +106,6 @@ fn refused_application(key: &ResourceKey, why: &str) -> AppEnd {
         waits: Vec::new(),
     }
 }
-
-/// The state of what the API server does not take.
-pub(crate) const REFUSED: &str = "Refused";
 
 /// The Applications of a cluster, in the order in which they came.
 fn applications(snapshot: &Snapshot, record: &Record, namespace: &str) -> Vec<AppEnd> {

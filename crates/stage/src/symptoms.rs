@@ -14,8 +14,10 @@ use crate::{
     mechanism::{self, Mechanism, mechanism},
     object_state::{is_syncing, state_of},
     story::What,
-    story_builder::REFUSED,
 };
+
+/// The state of what the API server does not take.
+pub(crate) const REFUSED: &str = "Refused";
 
 /// An object that is not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

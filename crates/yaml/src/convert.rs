@@ -125,6 +125,13 @@ pub fn to_value_within(node: &Node, profile: Profile, budget: &Budget) -> Result
     Decoder::decode(node, profile, false, Floats::AsJson, budget)
 }
 
+impl Node {
+    /// Whether both mean the same value under a profile, however they are written.
+    pub fn same_value(&self, other: &Node, profile: Profile) -> bool {
+        matches!((to_value(self, profile), to_value(other, profile)), (Ok(a), Ok(b)) if a == b)
+    }
+}
+
 /// A node tree in block style for a value, keys sorted as go-yaml sorts them. [`crate::emit`] writes
 /// it as go-yaml v3 marshals the value (Helm's `toYamlPretty`): floats stay floats.
 pub fn from_value(value: &Value) -> Node {

@@ -3,7 +3,7 @@
 use smol_str::SmolStr;
 use tiphys_value::{FieldPath, Segment};
 
-use crate::{Position, Profile, to_value};
+use crate::Position;
 
 /// The part of a text that a node was read from; `start == end` for nodes that were made, not read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -266,11 +266,6 @@ impl Node {
             Segment::Key(key) => node.get_mut(key),
             Segment::Index(index) => node.items_mut()?.get_mut(*index),
         })
-    }
-
-    /// Whether both mean the same value under a profile, however they are written.
-    pub fn same_value(&self, other: &Node, profile: Profile) -> bool {
-        matches!((to_value(self, profile), to_value(other, profile)), (Ok(a), Ok(b)) if a == b)
     }
 
     /// The comments, made if there are none yet.

@@ -10,6 +10,7 @@ mod mutation;
 mod pod_security;
 mod policy;
 mod quota;
+mod request;
 mod webhook;
 
 use tiphys_value::Value;
@@ -17,38 +18,13 @@ use tiphys_value::Value;
 pub(crate) use matching::compile;
 pub(crate) use quota::after_write;
 pub use quota::quota_status;
+pub(crate) use request::{Operation, Request};
 pub(crate) use webhook::send;
 
 use crate::{
     ApiResult, ApiServer, Object,
     ops::{At, Call},
 };
-
-/// What a write does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
-    Create,
-    Update,
-    Delete,
-}
-
-impl Operation {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Create => "CREATE",
-            Self::Update => "UPDATE",
-            Self::Delete => "DELETE",
-        }
-    }
-}
-
-/// A write as admission sees it.
-pub(crate) struct Request<'a> {
-    pub server: &'a ApiServer,
-    pub at: &'a At,
-    pub operation: Operation,
-    pub old: Option<&'a Object>,
-}
 
 /// Lets plugins and webhooks change what is about to be validated.
 pub(crate) fn mutate(request: &Request<'_>, call: &mut Call, object: &mut Value) -> ApiResult<()> {

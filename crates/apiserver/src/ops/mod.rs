@@ -1,6 +1,7 @@
 //! The verbs of the API on objects, below HTTP.
 
 mod builtin_status;
+mod call;
 mod conversion_webhook;
 mod decode;
 mod delete;
@@ -21,8 +22,7 @@ mod version_conversion;
 mod warnings;
 mod write;
 
-use std::sync::Arc;
-
+pub(crate) use call::{At, Call, items};
 pub(crate) use conversion_webhook::{in_version, seen_one as converted};
 pub(crate) use decode::bind_to_url;
 pub(crate) use decode::{FieldValidation, decode_input, expected_kind};
@@ -40,68 +40,7 @@ use tiphys_value::Value;
 pub(crate) use version_conversion::{is_shown_as_stored, present};
 pub(crate) use write::{create, create_decoded, patch, put_status, update, update_decoded};
 
-use crate::{auth::User, registry::Resource};
-
-/// Who asks, and how the write is to be done.
-#[derive(Clone, Debug)]
-pub(crate) struct Call {
-    pub user: User,
-    pub manager: String,
-    pub dry_run: bool,
-    /// Whether server-side apply has already recorded the owners of fields.
-    pub applied: bool,
-    pub validation: FieldValidation,
-    /// The patch that is being applied, as error messages show it.
-    pub patch_text: Option<String>,
-    /// Texts for `Warning` headers.
-    pub warnings: Vec<String>,
-}
-
-impl Call {
-    pub fn new(user: User, manager: &str) -> Self {
-        Self {
-            user,
-            manager: manager.to_owned(),
-            dry_run: false,
-            applied: false,
-            validation: FieldValidation::Ignore,
-            patch_text: None,
-            warnings: Vec::new(),
-        }
-    }
-}
-
-/// What a request is about. Namespace, name and subresource may be empty.
-#[derive(Clone, Debug)]
-pub(crate) struct At {
-    pub resource: Arc<Resource>,
-    pub namespace: String,
-    pub name: String,
-    pub subresource: Option<String>,
-}
-
-impl At {
-    pub fn key(&self) -> String {
-        crate::store::key(&self.namespace, &self.name)
-    }
-
-    pub fn not_found(&self) -> crate::ApiError {
-        crate::ApiError::not_found(self.resource.named(&self.name))
-    }
-
-    pub fn is_status(&self) -> bool {
-        self.subresource.as_deref() == Some("status")
-    }
-
-    pub fn is(&self, group: &str, plural: &str) -> bool {
-        self.resource.id.group() == group && self.resource.id.resource() == plural
-    }
-}
-
-/// The items of a list at a path, or none.
-pub(crate) fn items<'a>(object: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
-    object.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
-}
+use crate::registry::Resource;
 
 /// Records who wrote the fields of a review, which is answered and never stored.
 pub(crate) fn record_review(server: &crate::ApiServer, call: &Call, at: &At, object: &mut Value) {

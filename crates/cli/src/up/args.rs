@@ -6,8 +6,20 @@ use clap::ValueEnum;
 
 use tiphys_apiserver::{KubernetesVersion, ServiceNetwork};
 
-use super::placeholder_kinds;
 use crate::duration;
+
+/// When something stands in for what is missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// Definitions where something is out of reach that may bring them.
+    #[default]
+    Auto,
+    /// Definitions for every kind that something waits for and nothing brings, and Secrets and ConfigMaps
+    /// that pods name.
+    Always,
+    /// Never.
+    Never,
+}
 
 /// Run a repository's Applications on the embedded cluster and follow its changes.
 ///
@@ -47,8 +59,8 @@ pub struct Args {
     /// projects, classes of storage, runtimes and priorities, load balancers, nodes, issuers, Secrets and
     /// ConfigMaps that scripts or playbooks of the repository make. With `always` also those that pods name
     /// and people make by hand. With `never` waves also wait for Applications whose sources cannot be had.
-    #[arg(long, value_enum, default_value_t = placeholder_kinds::When::Auto, value_name = "WHEN")]
-    pub stand_ins: placeholder_kinds::When,
+    #[arg(long, value_enum, default_value_t = When::Auto, value_name = "WHEN")]
+    pub stand_ins: When,
     /// How often a repository given by its address is asked for new commits.
     #[arg(long, default_value = "30s", value_parser = duration::parse, value_name = "DURATION")]
     pub poll: Duration,

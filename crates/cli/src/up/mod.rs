@@ -7,6 +7,7 @@ pub mod bootstrap;
 pub mod brought;
 mod change_watch;
 pub mod extra_clusters;
+mod field_manager;
 mod placeholder_issuers;
 pub mod placeholder_kinds;
 mod placeholder_nodes;
@@ -20,6 +21,7 @@ mod report;
 pub mod service_network;
 mod set_rollouts;
 mod signals;
+mod some_names;
 pub mod sync_requests;
 mod table;
 pub mod twin;
@@ -34,7 +36,7 @@ use std::{
 
 use jiff::Timestamp;
 use tiphys_appset::ClusterInfo;
-use tiphys_cluster::{ApplyOptions, Cluster, LiveCache};
+use tiphys_cluster::{Cluster, LiveCache};
 use tiphys_controller::{Controller, Destinations, Settings};
 use tiphys_graph::{Owner, Survey};
 use tiphys_source::Checkout;
@@ -60,17 +62,17 @@ use brought::Brought;
 use change_watch::{Commits, Edits};
 use extra_clusters::Clusters;
 pub use extra_clusters::kubeconfig_for;
+use field_manager::FIELD_MANAGER;
+pub(crate) use field_manager::apply_options;
 use placeholders::Placeholders;
 use plan::{Plan, Request, Start, brings_settings, installed, is_led_to, prepare};
 use progress::{Progress, rows_of};
 use quiescence::Stillness;
 use report::Reporter;
 pub(crate) use signals::Signals;
+use some_names::some_of;
 use twin::Twin;
 pub(crate) use twin::listen_error;
-
-/// Who owns the fields of what is put into a cluster here.
-const FIELD_MANAGER: &str = "tiphys-up";
 
 /// How often what has changed is told.
 const TELL: Duration = Duration::from_millis(100);
@@ -80,11 +82,6 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// How long nothing may be able to become green before `--once` gives up ahead of its timeout.
 const STUCK: Duration = Duration::from_secs(1);
-
-/// How something is put into a cluster, whoever owned its fields before.
-pub(crate) fn apply_options() -> ApplyOptions {
-    ApplyOptions { field_manager: FIELD_MANAGER.into(), force: true, dry_run: false, validate: false }
-}
 
 /// Runs until interrupted, or with `--once` until done.
 ///
@@ -178,15 +175,6 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         unattended: BTreeSet::new(),
     };
     session.stay(&mut signals).await
-}
-
-/// Names of a list, the first of it if it is long.
-fn some_of<T: std::borrow::Borrow<str>>(names: &[T]) -> String {
-    const NAMED: usize = 6;
-    match names.len().saturating_sub(NAMED) {
-        0 => names.join(", "),
-        more => format!("{} and {more} more", names[..NAMED].join(", ")),
-    }
 }
 
 /// Whether edited files hold what is to be run, or held some of it: Applications, or what a chart or

@@ -6,26 +6,13 @@ use std::{
     sync::LazyLock,
 };
 
-use clap::ValueEnum;
 use tiphys_cluster::{Cluster, LiveCache};
 use tiphys_model::{Application, names};
 use tiphys_value::{GroupKind, ObjectExt, Value, json};
 use tiphys_world::{Behaviours, Settings, behaviour::Operator};
 
+pub use super::args::When;
 use super::{app_rows::Row, apply_options, wait_messages};
-
-/// When something stands in for what is missing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum When {
-    /// Definitions where something is out of reach that may bring them.
-    #[default]
-    Auto,
-    /// Definitions for every kind that something waits for and nothing brings, and Secrets and ConfigMaps
-    /// that pods name.
-    Always,
-    /// Never.
-    Never,
-}
 
 /// Groups that platforms serve by themselves; those below them too.
 const OF_PLATFORMS: [&str; 7] = [

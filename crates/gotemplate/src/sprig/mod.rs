@@ -1,5 +1,6 @@
 //! The functions of Sprig 3, by family.
 
+mod arguments;
 mod cast;
 mod crypto;
 mod dates;
@@ -18,7 +19,9 @@ mod times;
 mod urls;
 mod versions;
 
-use crate::{CallError, CallResult, Context, Function, Functions, Type, Value};
+use arguments::{add, add_variadic, fail, int, text, to_text};
+
+use crate::Functions;
 
 /// Adds the functions to the table.
 pub(crate) fn register(functions: &mut Functions) {
@@ -71,53 +74,3 @@ const WALKING: [&str; 26] = [
     "uniq",
     "without",
 ];
-
-/// Adds a function with a fixed number of parameters under each of its names.
-fn add(
-    functions: &mut Functions,
-    names: &[&'static str],
-    params: &'static [Type],
-    body: impl Fn(&mut Context<'_>, &mut [Value]) -> CallResult + Send + Sync + Copy + 'static,
-) {
-    for name in names {
-        functions.insert(Function::new(name, params, body));
-    }
-}
-
-/// Adds a function whose last parameter repeats under each of its names.
-fn add_variadic(
-    functions: &mut Functions,
-    names: &[&'static str],
-    params: &'static [Type],
-    body: impl Fn(&mut Context<'_>, &mut [Value]) -> CallResult + Send + Sync + Copy + 'static,
-) {
-    for name in names {
-        functions.insert(Function::variadic(name, params, body));
-    }
-}
-
-/// The text of a string argument.
-fn text(args: &[Value], at: usize) -> &str {
-    args.get(at).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// The number of an `int` argument.
-fn int(args: &[Value], at: usize) -> i64 {
-    match args.get(at) {
-        Some(Value::Int(value) | Value::Int64(value)) => *value,
-        _ => 0,
-    }
-}
-
-/// Sprig's `strval`: strings as they are, bytes as text, others as `%v`.
-fn to_text(value: &Value) -> smol_str::SmolStr {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Bytes(bytes) => tiphys_gocompat::rawstr::encode(bytes).into(),
-        other => crate::format::sprint(std::slice::from_ref(other)).into(),
-    }
-}
-
-fn fail<T>(message: impl Into<String>) -> Result<T, CallError> {
-    Err(CallError::new(message))
-}

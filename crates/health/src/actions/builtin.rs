@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use tiphys_model::Timestamp;
-use tiphys_value::ObjectExt;
 
-use super::{Action, ActionError, Outcome, Param, argo, flux, numa, object_edit::Edit, operators, workloads};
+use super::{Action, ActionError, Outcome, Param, object_edit::Edit};
 
 /// Whether an action is offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,17 +97,5 @@ impl BuiltinAction {
             true => vec![Outcome::Patch(edit.object)],
             false => edit.created.into_iter().map(Outcome::Create).collect(),
         })
-    }
-}
-
-/// The built-in actions of an object's kind.
-pub(super) fn actions_of(object: &Value) -> Vec<BuiltinAction> {
-    let gvk = object.gvk();
-    match gvk.group.as_str() {
-        "apps" | "batch" => workloads::actions_of(&gvk.kind, object),
-        "argoproj.io" | "promoter.argoproj.io" => argo::actions_of(&gvk.kind, object),
-        "numaflow.numaproj.io" | "numaplane.numaproj.io" => numa::actions_of(&gvk.kind, object),
-        group if group.ends_with(".toolkit.fluxcd.io") => flux::actions_of(&gvk.kind, object),
-        group => operators::actions_of(group, &gvk.kind, object),
     }
 }

@@ -2,6 +2,7 @@
 //! `argocd-cm` are Lua and run as Argo CD runs them (Argo CD docs, "Resource Actions"), the built-in ones are
 //! ours. Pure: an action says what is to be written, and somebody else writes it.
 
+mod action;
 mod argo;
 mod builtin;
 mod flux;
@@ -13,80 +14,11 @@ mod workloads;
 
 use std::collections::BTreeMap;
 
+pub use action::{Action, ActionError, Outcome, Param};
+use builtin::State;
 use serde_json::Value;
 use tiphys_model::{Clock, settings::Customizations};
 use tiphys_value::ObjectExt;
-
-use crate::lua::LuaError;
-use builtin::State;
-
-/// An action that an object offers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Action {
-    /// Name, as `argocd-cm` and commands have it.
-    pub name: String,
-    /// Name for people; may be empty.
-    pub display_name: String,
-    /// It would do nothing now.
-    pub disabled: bool,
-    /// Parameters that it takes.
-    pub params: Vec<Param>,
-}
-
-/// A parameter of an action.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Param {
-    /// Name.
-    pub name: String,
-    /// Value if none is given.
-    pub default: Option<String>,
-}
-
-/// What is to be written.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
-    /// An object as it should become: the difference to the live one is to be merged into that.
-    Patch(Value),
-    /// An object to create.
-    Create(Value),
-}
-
-impl Outcome {
-    /// The object.
-    pub fn object(&self) -> &Value {
-        match self {
-            Self::Patch(object) | Self::Create(object) => object,
-        }
-    }
-}
-
-/// An action that cannot be run.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ActionError {
-    /// The kind has no action of this name.
-    #[error("{kind} has no action {name:?}{known}")]
-    Unknown {
-        /// The kind.
-        kind: String,
-        /// What was asked for.
-        name: String,
-        /// Those there are, or nothing.
-        known: String,
-    },
-    /// The action of `argocd-cm` failed.
-    #[error("{script} of the actions of {kind} in argocd-cm: {error}")]
-    Script {
-        /// The kind.
-        kind: String,
-        /// Name of the action, or `discovery.lua`.
-        script: String,
-        /// Why.
-        error: LuaError,
-    },
-    /// The object or a parameter is not what the action needs.
-    #[error("{0}")]
-    Unfit(String),
-}
 
 /// The actions that there are: those of `argocd-cm` before the built-in ones.
 #[derive(Clone, Debug)]
@@ -115,7 +47,7 @@ impl Actions {
             }
         }
         if own.is_none_or(|own| own.merge_builtin_actions) {
-            for known in builtin::actions_of(object) {
+            for known in builtin_actions_of(object) {
                 if known.state != State::Hidden {
                     all.entry(known.name.to_owned()).or_insert_with(|| known.to_action());
                 }
@@ -140,7 +72,7 @@ impl Actions {
         if let Some(defined) = defined {
             return script::run(defined, object, params, &self.clock);
         }
-        let known = builtin::actions_of(object);
+        let known = builtin_actions_of(object);
         match known.iter().find(|action| action.name == name) {
             Some(action) => action.run(object, params, self.clock.now()),
             None => Err(self.unknown(object, name, &known)),
@@ -154,6 +86,18 @@ impl Actions {
         names.sort_unstable();
         let known = if names.is_empty() { String::new() } else { format!("; there is {}", names.join(", ")) };
         ActionError::Unknown { kind: object.kind().to_owned(), name: name.to_owned(), known }
+    }
+}
+
+/// The built-in actions of an object's kind.
+fn builtin_actions_of(object: &Value) -> Vec<builtin::BuiltinAction> {
+    let gvk = object.gvk();
+    match gvk.group.as_str() {
+        "apps" | "batch" => workloads::actions_of(&gvk.kind, object),
+        "argoproj.io" | "promoter.argoproj.io" => argo::actions_of(&gvk.kind, object),
+        "numaflow.numaproj.io" | "numaplane.numaproj.io" => numa::actions_of(&gvk.kind, object),
+        group if group.ends_with(".toolkit.fluxcd.io") => flux::actions_of(&gvk.kind, object),
+        group => operators::actions_of(group, &gvk.kind, object),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use tiphys_gocompat::path::clean;
 use tiphys_vfs::{BrokenLink, FileTree};
 
-use crate::{Compat, HelmError, dependencies::log_text};
+use crate::{Compat, HelmError, log_text::log_text};
 
 /// The links of a tree, in the words of one Helm.
 pub(super) struct Links<'a> {

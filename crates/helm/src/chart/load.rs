@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     Compat, HelmError,
-    dependencies::log_text,
     engine::TemplateCache,
+    log_text::log_text,
     values::{Defaults, Table, read_values},
 };
 

@@ -32,10 +32,9 @@ pub(crate) use data::Renderable;
 use parallel::ParsedTemplates;
 pub(crate) use parallel::{BackgroundParser, Worker};
 pub use state::ClusterLookup;
+pub(crate) use state::NO_VALUE;
+use state::ROOT;
 use thread_context::{Rendering, ThreadContext};
-
-/// The name that Helm gives to the template above all templates.
-const ROOT: &str = "gotpl";
 
 /// Templates of a chart, parsed, with the files that they were parsed from.
 #[derive(Default)]
@@ -175,9 +174,6 @@ fn render_alone(
     }
     Ok(())
 }
-
-/// What Go prints for nothing, and Helm removes.
-pub(crate) const NO_VALUE: &str = "<no value>";
 
 /// The flag that raises a limit, if one does.
 fn flag(limit: Limit) -> Option<&'static str> {

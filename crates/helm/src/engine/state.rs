@@ -7,6 +7,12 @@ use tiphys_value::Value;
 
 use crate::Compat;
 
+/// The name that Helm gives to the template above all templates.
+pub(super) const ROOT: &str = "gotpl";
+
+/// What Go prints for nothing, and Helm removes.
+pub(crate) const NO_VALUE: &str = "<no value>";
+
 /// Answers `lookup` from a cluster.
 pub trait ClusterLookup: Send + Sync {
     /// The object of that name, or the list if `name` is empty; `None` if there is none, which

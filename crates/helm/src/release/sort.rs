@@ -8,7 +8,7 @@ use super::{
     order::compare_kinds,
     parallel_reader::{Document, Examined},
 };
-use crate::{Compat, Hook, HookEvent, Manifest, dependencies::log_text, values::Warnings};
+use crate::{Compat, Hook, HookEvent, Manifest, log_text::log_text, values::Warnings};
 
 const HOOK: &str = "helm.sh/hook";
 const HOOK_WEIGHT: &str = "helm.sh/hook-weight";

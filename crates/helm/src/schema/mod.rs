@@ -1,19 +1,22 @@
 //! `values.schema.json`: JSON Schema, drafts 4 to 2020-12, with the texts of the validator in Helm.
 
+mod cache;
 mod check;
 mod compile;
+mod decode;
 mod document;
 mod draft;
 mod error;
 mod format;
+mod loader;
 mod meta;
 mod number;
 mod schema_address;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use tiphys_gocompat::json;
-use tiphys_value::{Budget, JsonError, Value, json_within};
+pub(crate) use cache::SchemaCache;
+pub use loader::SchemaLoader;
 
 use crate::{
     Chart, Compat,
@@ -21,22 +24,10 @@ use crate::{
 };
 use check::Checker;
 use compile::{Compiler, Schema};
+use decode::decode;
 
 /// The address under which Helm registers a chart's schema.
 const ADDRESS: &str = "file:///values.schema.json";
-
-/// Fetches schemas that a chart's schema refers to by an HTTP address.
-pub trait SchemaLoader: Send + Sync {
-    /// The text of a schema.
-    ///
-    /// # Errors
-    /// Why it could not be had.
-    fn load(&self, url: &str) -> Result<Vec<u8>, String>;
-}
-
-/// A chart's schema, compiled when first needed and kept over renderings.
-#[derive(Debug, Default)]
-pub(crate) struct SchemaCache(OnceLock<Vec<Schema>>);
 
 /// One validation of a chart with its subcharts.
 struct Validation<'a> {
@@ -113,57 +104,5 @@ impl Validation<'_> {
             });
         }
         Ok(schemas)
-    }
-}
-
-/// Whether a text ends within `true`, `false` or `null`.
-fn is_cut(text: &str) -> bool {
-    let fault = json::check(&format!("{text}?")).err().unwrap_or_default();
-    fault.starts_with("invalid character '?' in literal")
-        && !json::check(text).is_err_and(|sooner| sooner == fault)
-}
-
-/// Reads a schema document.
-fn decode(text: &[u8]) -> Result<Value, String> {
-    let read = match json_within(text, &Budget::of_document()) {
-        Err(JsonError::Budget(fault)) => return Err(fault.to_string()),
-        Err(JsonError::Syntax(error)) => Err(error),
-        Ok(value) => Ok(value),
-    };
-    read.map_err(|error| {
-        let text = String::from_utf8_lossy(text);
-        match json::check(&text) {
-            Err(error) if text.trim().is_empty() || error.starts_with("unexpected end") || is_cut(&text) => {
-                if text.trim().is_empty() {
-                    "EOF".to_owned()
-                } else {
-                    "unexpected EOF".to_owned()
-                }
-            }
-            Err(error) if error.ends_with("after top-level value") => {
-                "invalid character after top-level value".to_owned()
-            }
-            Err(error) => error,
-            Ok(()) => error.to_string(),
-        }
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::decode;
-
-    #[test]
-    fn what_ends_too_early_is_told_as_go_s_decoder_tells_it() {
-        for (text, expected) in [
-            ("", "EOF"),
-            ("{\"a\": [", "unexpected EOF"),
-            ("{\"not\": fal", "unexpected EOF"),
-            ("tr", "unexpected EOF"),
-            ("{\"a\": tr }", "invalid character ' ' in literal true (expecting 'u')"),
-            ("{\"a\": nu?", "invalid character '?' in literal null (expecting 'l')"),
-        ] {
-            assert_eq!(decode(text.as_bytes()).unwrap_err(), expected, "{text:?}");
-        }
     }
 }

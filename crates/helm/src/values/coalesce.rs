@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tiphys_gocompat::strconv::quote;
 
 use super::{GLOBAL, Table, Val};
-use crate::{Chart, Compat, HelmError, dependencies::log_text};
+use crate::{Chart, Compat, HelmError, log_text::log_text};
 
 /// What Helm logs on standard error.
 pub(crate) type Warnings = Vec<String>;

@@ -6,7 +6,7 @@ use tiphys_value::json_kind;
 
 use tiphys_gocompat::strconv::quote;
 
-use crate::suggest::nearest_of;
+use crate::similar_names::nearest_of;
 
 /// A type as Go declares it.
 #[derive(Debug, PartialEq, Eq)]

@@ -16,14 +16,14 @@ use crate::{
     kustomization::{self, Kustomization, Source, legacy},
     loader::Loader,
     node::{Kind, StringMap, kind_error},
-    options::BuildOptions,
+    options::{BuildOptions, Overlay},
     overlay,
     provenance::{ORIGIN, Provenance, TRANSFORMATIONS},
     references,
     resource::Resource,
     resource_map::ResourceMap,
     schema::Schemas,
-    suggest,
+    similar_files,
     transform::{self, Labels, Transformer},
     vars::Vars,
 };
@@ -117,7 +117,7 @@ impl<'a> Target<'a> {
     ///
     /// # Errors
     /// None or several files, texts that are no kustomization.
-    fn load(loader: Loader<'a>, context: &mut Context<'_>, edits: Option<&overlay::Overlay>) -> Result<Self> {
+    fn load(loader: Loader<'a>, context: &mut Context<'_>, edits: Option<&Overlay>) -> Result<Self> {
         context.kustomizations += 1;
         let limits = context.options.limits;
         if context.kustomizations > limits.kustomizations || loader.depth() > limits.depth {
@@ -131,7 +131,7 @@ impl<'a> Target<'a> {
         let (mut k, source) = kustomization::parse(&loader.file_name(file_name), &text)?;
         context.warnings.extend(legacy::warnings(&k));
         legacy::fix(&mut k);
-        if source.is_empty && edits.is_none_or(overlay::Overlay::edits_nothing) {
+        if source.is_empty && edits.is_none_or(Overlay::edits_nothing) {
             return Err(Error::new(ErrorKind::Kustomization, "kustomization.yaml is empty")
                 .located_at(Some(source.locate(&[]))));
         }
@@ -233,7 +233,7 @@ fn find_file(loader: &Loader<'_>) -> Result<(&'static str, String)> {
                 loader.root()
             );
             let error = Error::new(ErrorKind::Kustomization, text);
-            let advice = suggest::kustomizations(loader.tree(), loader.folder(), &FILE_NAMES);
+            let advice = similar_files::kustomizations(loader.tree(), loader.folder(), &FILE_NAMES);
             Err(advice.into_iter().fold(error, Error::advise))
         }
         _ => Err(Error::new(

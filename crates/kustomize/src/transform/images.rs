@@ -11,7 +11,7 @@ use crate::{
     meter::Meter,
     node::{Content, Kind, Node},
     resource_map::ResourceMap,
-    suggest::nearest_of,
+    similar_names::nearest_of,
 };
 
 /// Changes the images of one name.

@@ -8,7 +8,7 @@ use crate::{
     kustomization::model::{FieldSpec, Replica},
     node::{Kind, Node, Tag},
     resource_map::ResourceMap,
-    suggest::one_of,
+    similar_names::one_of,
 };
 
 /// Sets the count of objects of one name.

@@ -6,6 +6,7 @@ mod compare;
 mod customizations;
 mod filter;
 mod params;
+mod reader;
 mod rendering;
 mod sets;
 
@@ -15,27 +16,19 @@ pub use compare::{CompareSettings, IgnoreStatus};
 pub use customizations::{ActionDefinition, Customization, Customizations, KindActions, KnownTypeField};
 pub use filter::{ResourceFilter, ResourceFilters};
 pub use params::ControllerParams;
+pub use reader::SettingsFault;
+use reader::{Reader, go_bool, parsed};
 pub use rendering::{KustomizeSettings, RenderSettings};
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::Deserialize;
 use serde_json::Value;
 pub use sets::SetParams;
 
-use crate::{Tracking, TrackingMethod, duration, selector::LabelSelector};
+use crate::{Tracking, TrackingMethod, selector::LabelSelector};
 
 /// Name of the ConfigMap with the settings of an installation.
 pub const CONFIG_MAP: &str = "argocd-cm";
 /// Name of the ConfigMap with the flags of its processes.
 pub const PARAMS_CONFIG_MAP: &str = "argocd-cmd-params-cm";
-
-/// A setting that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {message}")]
-pub struct SettingsFault {
-    /// Key in the ConfigMap.
-    pub key: String,
-    /// What is wrong with its value.
-    pub message: String,
-}
 
 /// `globalProjects`: a project whose rules hold in other projects too.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -114,7 +107,7 @@ impl Default for ArgoSettings {
 impl ArgoSettings {
     /// Reads `data` of `argocd-cm` and of `argocd-cmd-params-cm`; a ConfigMap that is not there is empty.
     pub fn read(config: &BTreeMap<String, String>, params: &BTreeMap<String, String>) -> Self {
-        let mut reader = Reader { data: config, faults: Vec::new(), used: Vec::new() };
+        let mut reader = Reader::new(config);
         let mut settings = Self {
             tracking: reader.tracking(),
             customizations: customizations::read(&mut reader),
@@ -139,7 +132,7 @@ impl ArgoSettings {
         };
         settings.unused = reader.unused();
         settings.faults = reader.faults;
-        let mut reader = Reader { data: params, faults: Vec::new(), used: Vec::new() };
+        let mut reader = Reader::new(params);
         settings.controller = params::read(&mut reader);
         settings.sets = sets::read(&mut reader);
         settings.unused_params = reader.unused();
@@ -162,73 +155,7 @@ fn data_of(object: Option<&Value>) -> BTreeMap<String, String> {
     data.into_iter().flatten().map(|(key, value)| (key.clone(), text(value))).collect()
 }
 
-/// Takes settings out of a ConfigMap and notes what cannot be read.
-pub(crate) struct Reader<'a> {
-    pub data: &'a BTreeMap<String, String>,
-    pub faults: Vec<SettingsFault>,
-    used: Vec<String>,
-}
-
 impl Reader<'_> {
-    /// A text that is set and not blank.
-    pub fn text(&mut self, key: &str) -> Option<String> {
-        self.used.push(key.to_owned());
-        self.data.get(key).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
-    }
-
-    /// A text of YAML.
-    pub fn yaml<T: DeserializeOwned>(&mut self, key: &str) -> Option<T> {
-        let text = self.text(key)?;
-        parsed(&text).map_err(|message| self.fault(key, message)).ok()
-    }
-
-    /// `true` or `false`, in the spellings that Go takes.
-    pub fn flag(&mut self, key: &str, default: bool) -> bool {
-        let Some(text) = self.text(key) else { return default };
-        go_bool(&text).unwrap_or_else(|| {
-            self.fault(key, format!("{text:?} is neither \"true\" nor \"false\""));
-            default
-        })
-    }
-
-    /// A duration; a bare number counts seconds.
-    pub fn duration(&mut self, key: &str, default: Duration) -> Duration {
-        self.optional_duration(key).unwrap_or(default)
-    }
-
-    /// A duration that may be left to the engine.
-    pub fn optional_duration(&mut self, key: &str) -> Option<Duration> {
-        let text = self.text(key)?;
-        let read = duration::parse_lenient(&text);
-        if read.is_none() {
-            self.fault(key, format!("{text:?} is no duration such as 180s or 3m"));
-        }
-        read
-    }
-
-    /// A whole number.
-    pub fn number(&mut self, key: &str) -> Option<i64> {
-        let text = self.text(key)?;
-        text.parse().map_err(|_| self.fault(key, format!("{text:?} is no whole number"))).ok()
-    }
-
-    /// A list with commas.
-    pub fn list(&mut self, key: &str) -> Vec<String> {
-        let text = self.text(key).unwrap_or_default();
-        text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
-    }
-
-    pub fn fault(&mut self, key: &str, message: impl Into<String>) {
-        self.faults.push(SettingsFault { key: key.to_owned(), message: message.into() });
-    }
-
-    /// The keys that begin with a prefix.
-    pub fn keys(&mut self, prefix: &str) -> Vec<String> {
-        let keys: Vec<String> = self.data.keys().filter(|key| key.starts_with(prefix)).cloned().collect();
-        self.used.extend(keys.iter().cloned());
-        keys
-    }
-
     fn tracking(&mut self) -> Tracking {
         let mut tracking = Tracking::default();
         if let Some(method) = self.text("application.resourceTrackingMethod") {
@@ -261,25 +188,6 @@ impl Reader<'_> {
             keys.iter().filter_map(|key| Some(key.split('.').nth(1)?.to_owned())).collect();
         names.dedup();
         names
-    }
-
-    fn unused(&self) -> Vec<String> {
-        self.data.keys().filter(|key| !self.used.contains(key)).cloned().collect()
-    }
-}
-
-/// Reads a YAML text into a type.
-pub(crate) fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    let value = tiphys_yaml::from_yaml(text).map_err(|error| format!("is not valid YAML: {error}"))?;
-    serde_path_to_error::deserialize(value).map_err(|error| error.to_string())
-}
-
-/// What Go's `strconv.ParseBool` takes.
-pub(crate) fn go_bool(text: &str) -> Option<bool> {
-    match text {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
-        _ => None,
     }
 }
 

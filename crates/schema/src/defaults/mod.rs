@@ -3,11 +3,13 @@
 
 mod cluster;
 mod core;
+mod fields;
 mod pod;
 mod service;
 mod workloads;
 
-use serde_json::{Map, Value};
+use fields::{Object, child, each, made, set, set_text, text};
+use serde_json::Value;
 use tiphys_value::GroupVersionKind;
 
 /// Sets every default that the API server sets on a built-in kind; unknown kinds are left alone.
@@ -45,43 +47,6 @@ pub fn apply_defaults(gvk: &GroupVersionKind, object: &mut Value) {
         ("apiregistration.k8s.io", "APIService") => cluster::api_service(object),
         _ => {}
     }
-}
-
-type Object = Map<String, Value>;
-
-/// Sets a field that is missing.
-fn set(object: &mut Object, key: &str, value: impl Into<Value>) {
-    if object.get(key).is_none_or(Value::is_null) {
-        object.insert(key.to_owned(), value.into());
-    }
-}
-
-/// Sets a text field that is missing or empty.
-fn set_text(object: &mut Object, key: &str, value: &str) {
-    if object.get(key).and_then(Value::as_str).is_none_or(str::is_empty) {
-        object.insert(key.to_owned(), value.into());
-    }
-}
-
-/// The object in a field, if there is one.
-fn child<'a>(object: &'a mut Object, key: &str) -> Option<&'a mut Object> {
-    object.get_mut(key)?.as_object_mut()
-}
-
-/// The object in a field, made if there is none.
-fn made<'a>(object: &'a mut Object, key: &str) -> Option<&'a mut Object> {
-    set(object, key, Object::new());
-    child(object, key)
-}
-
-/// The objects in a list.
-fn each<'a>(object: &'a mut Object, key: &str) -> impl Iterator<Item = &'a mut Object> {
-    object.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten().filter_map(Value::as_object_mut)
-}
-
-/// A text field, empty if it is missing.
-fn text<'a>(object: &'a Object, key: &str) -> &'a str {
-    object.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 #[cfg(test)]

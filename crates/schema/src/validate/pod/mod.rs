@@ -10,9 +10,11 @@ mod probes;
 mod resources;
 pub(super) mod sources;
 mod update;
+mod visit;
 mod volumes;
 
 use serde_json::Value;
+use visit::every_container;
 
 pub(super) use self::{
     resources::{container_resource_name, quantity, requirements, resource_name_faults},
@@ -182,12 +184,4 @@ fn account_tokens(spec: &Value, path: &Path, errors: &mut ErrorList) {
             }
         }
     }
-}
-
-/// All containers with their paths, in the order in which the API server visits them.
-fn every_container<'a>(spec: &'a Value, path: &'a Path) -> impl Iterator<Item = (&'a Value, Path)> {
-    ["initContainers", "containers", "ephemeralContainers"].into_iter().flat_map(move |name| {
-        let containers = list(spec, name).iter().enumerate();
-        containers.map(move |(at, container)| (container, path.child(name).index(at)))
-    })
 }
