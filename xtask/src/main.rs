@@ -4,6 +4,7 @@
 mod bench;
 mod cascades;
 mod charts;
+mod circles;
 mod conformance;
 mod docs;
 mod fidelity;
@@ -76,6 +77,9 @@ fn main() -> anyhow::Result<()> {
         Command::Oracles(args) => oracles::run(&args),
         Command::Release(args) => release::run(&args),
         Command::Schema(args) => schema::run(&args),
-        Command::Tidy => tidy::run().and_then(|()| wording::run()).and_then(|()| own_texts::run()),
+        Command::Tidy => tidy::run()
+            .and_then(|()| wording::run())
+            .and_then(|()| own_texts::run())
+            .and_then(|()| circles::run()),
     }
 }

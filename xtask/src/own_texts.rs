@@ -30,7 +30,7 @@ const READERS: &[(&str, &str)] = &[
     ("crates/doctor/src/causes/", "events, conditions and logs of any cluster"),
     ("crates/graph/src/network/cni.rs", "commands in scripts"),
     ("crates/helm/src/engine/errors.rs", "Go's errors, which Helm takes apart in the same way"),
-    ("crates/helm/src/schema/mod.rs", "errors of encoding/json, of which Helm's library says others"),
+    ("crates/helm/src/schema/decode.rs", "errors of encoding/json, of which Helm's library says others"),
     ("crates/render/src/jsonnet/process.rs", "the allocator's last words"),
     ("crates/source/src/git.rs", "Git's errors"),
     ("crates/source/src/ssh.rs", "OpenSSH's errors"),
