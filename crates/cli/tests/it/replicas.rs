@@ -230,37 +230,36 @@ impl Fleet {
         }
     }
 
-    /// Waits until three replicas have every Application, and returns what one takes from another.
+    /// Waits until three replicas share the Applications, and nothing more moves between them.
     fn until_divided(&mut self) {
         let began = Instant::now();
-        let mut last = (Vec::new(), Instant::now());
+        let mut last = (Value::Null, Instant::now());
         loop {
             self.processes.retain_mut(|process| !process.has_ended());
             self.fill();
-            let owners = self.owners();
-            let mut users: Vec<&String> = owners.iter().flatten().collect();
-            users.sort();
-            users.dedup();
-            let is_whole = owners.iter().all(Option::is_some) && users.len() == REPLICAS;
-            if !is_whole || last.0 != owners {
-                last = (owners, Instant::now());
+            let lease = self.table().unwrap_or_default();
+            // With few Applications one of three may have none, but it has slots.
+            let slots: BTreeMap<String, String> = lease
+                .annotation("tiphys.dev/slots")
+                .map(|text| serde_json::from_str(text).unwrap())
+                .unwrap_or_default();
+            let is_whole = slots.len() == REPLICAS
+                && (0..APPS).all(|number| replica_of(&lease, &self.application(number, 0)).is_some());
+            let slots = json!(slots);
+            if !is_whole || last.0 != slots {
+                last = (slots, Instant::now());
             } else if last.1.elapsed() > Duration::from_secs(4) {
                 return;
             }
-            assert!(began.elapsed() < PATIENCE, "{:?}\n{}", last.0, self.logs());
+            assert!(began.elapsed() < PATIENCE, "{}\n{}", last.0, self.logs());
             thread::sleep(Duration::from_millis(200));
         }
     }
 
-    /// Who has each Application.
-    fn owners(&self) -> Vec<Option<String>> {
+    /// The Lease that says who has what.
+    fn table(&self) -> Option<Value> {
         let resource = self.resource("coordination.k8s.io", "v1", "Lease");
-        let lease =
-            self.runtime.block_on(self.cluster.get(&resource, "argocd", "tiphys-controller")).unwrap();
-        let Some(lease) = lease else { return vec![None; APPS] };
-        (0..APPS)
-            .map(|number| replica_of(&lease, &self.application(number, 0)).map(|name| user_of(&name)))
-            .collect()
+        self.runtime.block_on(self.cluster.get(&resource, "argocd", "tiphys-controller")).unwrap()
     }
 
     /// Waits until every Application is as an edit wants it; how long that took.
