@@ -6,7 +6,9 @@ use anyhow::{Context as _, bail};
 use clap::ValueEnum;
 use tiphys_argocd::Programs;
 use tiphys_cluster::{Cluster, Connection};
-use tiphys_controller::{Controller, Decision, Destinations, Renderers, Replica, Settings, Shadow, Share};
+use tiphys_controller::{
+    Controller, Decision, Destinations, JoinError, Renderers, Replica, Settings, Shadow, Share,
+};
 use tiphys_health::HealthSettings;
 use tiphys_render::container_memory;
 use tiphys_sync::{AutoSettings, SyncSettings};
@@ -224,7 +226,15 @@ async fn begin(args: &Args) -> anyhow::Result<Begun> {
         true => {
             let wait = |holder: &str| tracing::info!(%holder, "waiting for the Lease");
             let joined = Replica::join(&cluster, &args.namespace, &identity(), wait).await;
-            let replica = joined.context("cannot have a Lease")?;
+            let is_forbidden = joined.as_ref().is_err_and(JoinError::is_forbidden);
+            let replica = joined.with_context(|| match is_forbidden {
+                true => format!(
+                    "cannot have a Lease; give it create, get, list, update and delete on leases of \
+                     coordination.k8s.io in namespace {}",
+                    args.namespace
+                ),
+                false => "cannot have a Lease".to_owned(),
+            })?;
             tracing::info!(name = %replica.name(), "holds its Lease");
             Some(replica)
         }

@@ -345,6 +345,15 @@ fn commands_reach_whichever_controller_has_the_application() {
     }
 }
 
+#[test]
+fn a_missing_right_on_leases_is_named() {
+    let twin = Twin::start("install");
+    let account = twin.service_account("nobody");
+    let args = ["controller", "--metrics=127.0.0.1:0", "--kubeconfig", account.to_str().unwrap()];
+    let rule = "create, get, list, update and delete on leases of coordination.k8s.io in namespace argocd";
+    twin.repo.run(&args).expect(1, &[rule, "is forbidden"]);
+}
+
 /// A plan reads a cluster as it is, and leaves it as it is.
 #[test]
 fn a_plan_of_a_live_installation_writes_nothing() {

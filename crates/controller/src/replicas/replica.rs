@@ -72,6 +72,13 @@ pub enum JoinError {
     Lost(#[from] Lost),
 }
 
+impl JoinError {
+    /// Whether a right on Leases is missing.
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Cluster(error) if error.is_forbidden())
+    }
+}
+
 /// What is known of a Lease that others renew, by this clock alone: those of two machines may differ.
 struct Observed {
     version: String,
