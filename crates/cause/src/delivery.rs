@@ -180,7 +180,7 @@ pub fn waits_for(message: &str) -> Option<WaitsFor> {
 
 pattern!(
     WRAPPED,
-    r"^(?:one or more (?:objects|synchronization tasks)[^:]*?(?:failed to apply|are not valid|completed unsuccessfully)[^:]*?(?:, reason)?: ?|error when (?:creating|patching|replacing)[^:]*: |rpc error: code = \w+ desc = |ComparisonError: |Failed to load target state: |failed to generate manifest[^:]*: |Manifest generation error(?: \(cached\))?: )"
+    r"^(?:one or more (?:objects|synchronization tasks)[^:]*?(?:failed to apply|are not valid|completed unsuccessfully)[^:]*?(?:, reason)?: ?|error when (?:creating|patching|replacing)[^:]*: |Helm (?:install|upgrade|rollback|uninstall|test) failed[^:]*: |unable to build kubernetes objects from [a-z ]*manifest: |rpc error: code = \w+ desc = |ComparisonError: |Failed to load target state: |failed to generate manifest[^:]*: |Manifest generation error(?: \(cached\))?: )"
 );
 
 /// A message without what Argo CD and gRPC put around it.
@@ -239,5 +239,7 @@ mod tests {
         assert_eq!((wait.kind.as_str(), wait.name.as_str()), ("Job", "migrate"));
         let text = "one or more objects failed to apply, reason: services \"a\" is invalid. Retrying attempt #3 at 8:00";
         assert_eq!(unwrapped(text), "services \"a\" is invalid");
+        let text = "Helm install failed for release a/b with chart b@1.0.0: unable to build kubernetes objects from release manifest: resource mapping not found";
+        assert_eq!(unwrapped(text), "resource mapping not found");
     }
 }

@@ -90,6 +90,14 @@ pub fn mount_fault(message: &str) -> Option<MountFault> {
     Some(MountFault { cause, volume })
 }
 
+pattern!(PLUGIN, r#"plugin type=\\?"([a-z0-9][a-z0-9._-]*)\\?""#);
+
+/// The type of the network plugin that `FailedCreatePodSandBox` names: the innermost one that failed.
+#[must_use]
+pub fn sandbox_plugin(message: &str) -> Option<&str> {
+    PLUGIN.captures_iter(message).last().and_then(|it| it.get(1)).map(|it| it.as_str())
+}
+
 /// Reads `FailedCreatePodSandBox`.
 #[must_use]
 pub fn sandbox_fault(message: &str) -> Option<Cause> {
@@ -188,13 +196,22 @@ const NO_COMMAND: &[&str] = &[
     "unable to start container process",
 ];
 
-/// Reads why a container could not be started at all: state `StartError`, `RunContainerError`,
-/// `ContainerCannotRun`.
+/// Words by which a kubelet says that the user of an image is not the one that is demanded.
+const AS_ROOT: &[&str] = &["runasnonroot and image", "breaks non-root policy", "image will run as root"];
+/// Words by which a runtime says that it did not get over an earlier attempt.
+const RUNTIME: &[&str] = &["failed to reserve container name", "failed to reserve sandbox name"];
+
+/// Reads why a container could not be created or started at all: state `StartError`, `RunContainerError`,
+/// `ContainerCannotRun`, `CreateContainerError`, `CreateContainerConfigError`.
 #[must_use]
 pub fn start_fault(message: &str) -> Option<Cause> {
     let low = message.to_ascii_lowercase();
     if low.contains("exec format error") {
         Some(Cause::ImagePlatform)
+    } else if has_any(&low, AS_ROOT) {
+        Some(Cause::RunPermission)
+    } else if has_any(&low, RUNTIME) {
+        Some(Cause::NodeRuntime)
     } else if low.contains("permission denied") || low.contains("operation not permitted") {
         Some(Cause::RunPermission)
     } else if low.contains("address already in use") || low.contains("port is already allocated") {
@@ -228,6 +245,21 @@ mod tests {
         assert_eq!((read.kind, read.name.as_str()), ("ConfigMap", "web"));
         let read = absent("MountVolume.SetUp failed for volume \"x\" : configmap references non-existent config key: app.yaml").unwrap();
         assert_eq!((read.kind, read.key.as_deref()), ("ConfigMap", Some("app.yaml")));
+    }
+
+    #[test]
+    fn containers_that_are_not_created() {
+        let root = "container has runAsNonRoot and image will run as root (pod: \"a_b(1)\", container: a)";
+        assert_eq!(start_fault(root), Some(Cause::RunPermission));
+        let name = "failed to reserve container name \"a_b_0\": name \"a_b_0\" is reserved for \"12\"";
+        assert_eq!(start_fault(name), Some(Cause::NodeRuntime));
+    }
+
+    #[test]
+    fn the_innermost_plugin_of_a_sandbox() {
+        let chained = "plugin type=\"multus-cni\" failed (add): [a/b]: plugin type=\"istio-cni\" failed (add): Unauthorized";
+        assert_eq!(sandbox_plugin(chained), Some("istio-cni"));
+        assert_eq!(sandbox_plugin("open /run/flannel/subnet.env: no such file"), None);
     }
 
     #[test]

@@ -20,7 +20,8 @@ pub use admission::{Refusal, refusal};
 pub use delivery::{WaitsFor, delivery_fault, source_unreachable, unwrapped, waits_for};
 pub use image::{PullFault, image_parts, pull_fault};
 pub use kubelet::{
-    Absent, MountFault, ProbeFault, absent, mount_fault, probe_fault, sandbox_fault, start_fault,
+    Absent, MountFault, ProbeFault, absent, mount_fault, probe_fault, sandbox_fault, sandbox_plugin,
+    start_fault,
 };
 pub use network::{FailedCall, Failure, failed_calls};
 pub use program::{Complaint, RefusedValue, complaints, refused_values};

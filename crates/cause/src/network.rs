@@ -186,6 +186,9 @@ impl Failure {
                 Self::LookupTimeout
             } else if has_any(&low, NO_HOST) {
                 Self::NoSuchHost
+            } else if low.contains("not yet valid: current time") && low.contains(" is before ") {
+                // Go says both in one sentence, and then which of them it is.
+                Self::NotYetValid
             } else if has_any(&low, EXPIRED) {
                 Self::Expired
             } else if has_any(&low, EARLY) && has_any(&low, &["certificate", "x509"]) {
@@ -270,6 +273,15 @@ pub(crate) fn clipped(line: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn certificates_of_the_past_and_of_the_future() {
+        let sentence =
+            "x509: certificate has expired or is not yet valid: current time 2026-01-01T00:01:00Z is";
+        let read = |rest: &str| Failure::read(&format!("{sentence} {rest}"));
+        assert_eq!(read("before 2026-02-01T00:00:00Z"), Some(Failure::NotYetValid));
+        assert_eq!(read("after 2025-02-01T00:00:00Z"), Some(Failure::Expired));
+    }
 
     #[test]
     fn clients_of_many_languages() {

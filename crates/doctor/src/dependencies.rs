@@ -167,12 +167,22 @@ fn application(cluster: &Cluster<'_>, live: &Value, found: &mut Vec<Object>) {
 /// The workloads of a storage driver, by the name that its pods are given.
 pub(crate) fn drivers(cluster: &Cluster<'_>, provisioner: &str) -> Vec<Object> {
     let short: Vec<&str> = provisioner
-        .split('.')
+        .split(['.', '/'])
         .filter(|part| {
             part.len() > 2
                 && !matches!(
                     *part,
-                    "csi" | "com" | "aws" | "io" | "amazonaws" | "azure" | "gke" | "kubernetes" | "storage"
+                    "csi"
+                        | "com"
+                        | "aws"
+                        | "io"
+                        | "amazonaws"
+                        | "azure"
+                        | "gke"
+                        | "kubernetes"
+                        | "storage"
+                        | "cluster"
+                        | "local"
                 )
         })
         .collect();
@@ -211,6 +221,12 @@ fn references(live: &Value, found: &mut Vec<Object>) {
             reference.str_at(&["namespace"]).unwrap_or(live.namespace())
         };
         found.push(Object::new(kind, namespace, reference.str_at(&["name"]).unwrap_or_default()));
+    }
+    if live.kind() == "HelmRelease" {
+        // Flux makes a HelmChart beside the source, and names it after the release.
+        let beside = ["spec", "chart", "spec", "sourceRef", "namespace"];
+        let namespace = live.str_at(&beside).unwrap_or(live.namespace());
+        found.push(Object::new("HelmChart", namespace, &format!("{}-{}", live.namespace(), live.name())));
     }
     for parent in items(live, &["spec", "parentRefs"]) {
         let namespace = parent.str_at(&["namespace"]).unwrap_or(live.namespace());

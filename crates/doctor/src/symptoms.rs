@@ -245,9 +245,8 @@ fn custom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
         match name {
             "Ready" | "Available" | "Synced" | "Accepted" | "Programmed" | "ResolvedRefs" | "Healthy"
             | "Reconciled" | "Succeeded" => status == "False",
-            "Degraded" | "Stalled" | "InvalidRequest" | "ResolutionFailed" | "ReconcileError" | "Failure" => {
-                status == "True"
-            }
+            "NotReady" | "Degraded" | "Stalled" | "InvalidRequest" | "ResolutionFailed"
+            | "ReconcileError" | "Failure" => status == "True",
             _ => false,
         }
     });
@@ -263,7 +262,9 @@ fn custom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
     }
     let phase = ["phase", "state", "status"].iter().find_map(|key| object.str_at(&["status", key]));
     phase
-        .filter(|phase| matches!(*phase, "Failed" | "Error" | "Degraded" | "errored" | "invalid"))
+        .filter(|phase| {
+            matches!(*phase, "Failed" | "Error" | "Degraded" | "Unavailable" | "errored" | "invalid")
+        })
         .map(|phase| format!("phase {phase}"))
 }
 

@@ -151,6 +151,9 @@ pub(super) fn absent_fault<'a>(
     if let Some(workload) = workload {
         finding = finding.evidence("what it would select", Object::from_live(workload).to_string());
     }
+    for maker in makers(cluster, namespace, name) {
+        finding = finding.below(maker);
+    }
     let remedy = match near.first() {
         Some(service) => {
             format!("Correct the address to {}.{}, or make the Service.", service.name(), service.namespace())
@@ -158,6 +161,17 @@ pub(super) fn absent_fault<'a>(
         None => format!("Make the Service {namespace}/{name}, or correct the address."),
     };
     Some(finding.remedy(remedy, &[format!("kubectl -n {namespace} get services")]))
+}
+
+/// The custom resources after which operators name such a Service: `cache` makes `cache` or `cache-leader`.
+fn makers(cluster: &Cluster<'_>, namespace: &str, service: &str) -> Vec<Object> {
+    let is_named_after = |live: &&Value| {
+        live.namespace() == namespace
+            && live.gvk().group.contains('.')
+            && !live.gvk().group.ends_with("k8s.io")
+            && service.strip_prefix(live.name()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    cluster.case.objects.iter().filter(is_named_after).map(Object::from_live).collect()
 }
 
 pub(super) fn outside_fault<'a>(

@@ -13,12 +13,15 @@ use crate::{
 };
 
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
-    let Some(service) = service(look) else { return Vec::new() };
+    let Some(service) = service(look) else {
+        return configuration(look, "kube-system", &pods_by_label(look), None, None).into_iter().collect();
+    };
     let object = Object::from_live(service);
     let mut found = Vec::new();
     let workloads = look.cluster.workloads_of(service);
     let workload = workloads.first().map(|live| Object::from_live(live));
-    found.extend(configuration(look, service, workload.as_ref()));
+    let dns_pods = look.cluster.pods_of(service);
+    found.extend(configuration(look, service.namespace(), &dns_pods, Some(&object), workload.as_ref()));
     let is_saved = look.cluster.has_kind("Pod") || look.cluster.has_kind("EndpointSlice");
     if look.cluster.is_served(service) || !is_saved {
         return found;
@@ -85,18 +88,29 @@ pub(crate) fn service<'a>(look: &Look<'a>) -> Option<&'a Value> {
         })
 }
 
+/// The pods of the cluster's DNS where its Service was not saved.
+fn pods_by_label<'a>(look: &Look<'a>) -> Vec<&'a Value> {
+    let all = look.cluster.all("Pod").iter().copied();
+    all.filter(|pod| pod.namespace() == "kube-system" && pod.label("k8s-app") == Some("kube-dns")).collect()
+}
+
 /// What is wrong with the configuration of CoreDNS, told by its log.
-fn configuration(look: &Look<'_>, service: &Value, workload: Option<&Object>) -> Option<Finding> {
-    let pods = look.cluster.pods_of(service);
+fn configuration(
+    look: &Look<'_>,
+    namespace: &str,
+    pods: &[&Value],
+    service: Option<&Object>,
+    workload: Option<&Object>,
+) -> Option<Finding> {
     let config = look
         .cluster
         .all("ConfigMap")
         .iter()
-        .find(|it| it.namespace() == service.namespace() && it.at(&["data", "Corefile"]).is_some());
+        .find(|it| it.namespace() == namespace && it.at(&["data", "Corefile"]).is_some());
     let corefile = config.and_then(|it| it.str_at(&["data", "Corefile"])).unwrap_or_default();
-    let object = config
-        .map_or_else(|| Object::new("ConfigMap", service.namespace(), "coredns"), |it| Object::from_live(it));
-    for pod in &pods {
+    let object =
+        config.map_or_else(|| Object::new("ConfigMap", namespace, "coredns"), |it| Object::from_live(it));
+    for pod in pods {
         for log in look.cluster.logs(pod.namespace(), pod.name()) {
             let line = log
                 .text
@@ -122,7 +136,10 @@ fn configuration(look: &Look<'_>, service: &Value, workload: Option<&Object>) ->
                 &[format!("kubectl -n {} get configmap {} -o yaml", object.namespace, object.name)],
             )
             .suffers(Object::from_live(pod), "does not answer")
-            .suffers(Object::from_live(service), "does not answer");
+            .suffers(look.cluster.workload(pod), "does not answer");
+            if let Some(service) = service {
+                finding = finding.suffers(service.clone(), "does not answer");
+            }
             if let Some(forward) = corefile.lines().find(|line| line.trim_start().starts_with("forward")) {
                 finding = finding.evidence(object.to_string(), forward.trim());
             }

@@ -5,6 +5,7 @@ use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
     Object,
+    causes::service::{is_denied_by_cloud, load_balancer_makers},
     cluster::{certificate::Certificate, conditions, items, pods, said},
     finding::Finding,
     log_evidence::Fact,
@@ -36,7 +37,34 @@ fn ingress_faults(look: &Look<'_>, ingress: &Value) -> Vec<Finding> {
     found.extend(backends.filter_map(|backend| self::backend(look, ingress, backend)));
     found.extend(items(ingress, &["spec", "tls"]).filter_map(|tls| tls_fault(look, ingress, tls)));
     found.extend(redirect(look, ingress));
+    found.extend(not_built(look, ingress).filter(|_| found.is_empty()));
     found
+}
+
+/// An Ingress for which its controller cannot make a load balancer, as the controller says.
+fn not_built(look: &Look<'_>, ingress: &Value) -> Option<Finding> {
+    let object = Object::from_live(ingress);
+    let has_address = items(ingress, &["status", "loadBalancer", "ingress"]).next().is_some();
+    let last = look.cluster.events(&object).next_back()?;
+    if has_address || !last.is_warning() || look.cluster.age(ingress) < 180 {
+        return None;
+    }
+    let denied = is_denied_by_cloud(&last.message);
+    let (cause, remedy) = if denied {
+        (Cause::OperatorCloudCredentials, "Give the controller's identity the right that the message names.")
+    } else {
+        (Cause::ServiceLoadBalancer, "Do what the controller's message asks for; then it tries again.")
+    };
+    let finding = Finding::new(
+        cause,
+        object.clone(),
+        0.88,
+        format!("{object} gets no address: its controller cannot make the load balancer"),
+    )
+    .field("status.loadBalancer")
+    .evidence(format!("Event of {object}"), last.message.clone())
+    .remedy(remedy, &[format!("kubectl -n {} describe ingress {}", object.namespace, object.name)]);
+    Some(load_balancer_makers(look).into_iter().fold(finding, Finding::below))
 }
 
 /// A class that no controller serves.

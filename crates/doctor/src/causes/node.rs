@@ -11,11 +11,22 @@ use crate::{
 };
 
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
-    let mut found: Vec<Finding> =
-        look.cluster.all("Node").iter().filter_map(|node| fault(look, node)).collect();
+    let faults = look.cluster.all("Node").iter().filter_map(|node| fault(look, node));
+    let (open, mut found): (Vec<Finding>, Vec<Finding>) =
+        faults.partition(|finding| finding.cause == Cause::NodeUninitialized);
+    found.extend(as_one(open));
     found.extend(look.cluster.case.host_notes.iter().filter_map(|note| service_of_node(look, note)));
     found.extend(requests(look));
     found
+}
+
+/// One finding about all nodes that wait for the same controller: the first stands for them.
+fn as_one(findings: Vec<Finding>) -> Option<Finding> {
+    findings.into_iter().reduce(|mut first, other| {
+        let object = other.object.clone();
+        first.merge(other);
+        first.suffers(object, "is not initialized either")
+    })
 }
 
 /// Words by which a kubelet says that the network plugin is at fault.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiphys_cause::{Cause, Failure, sandbox_fault};
+use tiphys_cause::{Cause, Failure, sandbox_fault, sandbox_plugin};
 use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
@@ -187,25 +187,29 @@ fn custom_plugin(look: &Look<'_>) -> Option<Object> {
     plugin_resources(look).first().map(|it| Object::from_live(it))
 }
 
+/// A pod that gets no sandbox, and the words that say why.
+type Refusal<'a> = (&'a Value, String);
+
 /// Pods that get no sandbox: the plugin, or its addresses.
 fn sandboxes(look: &Look<'_>) -> Vec<Finding> {
-    let mut groups: BTreeMap<Cause, Vec<(&Value, String)>> = BTreeMap::new();
+    let mut groups: BTreeMap<(Cause, Option<Object>), Vec<Refusal<'_>>> = BTreeMap::new();
     for pod in look.ill.iter().flat_map(|ill| ill.pods.iter().copied()) {
         let object = Object::from_live(pod);
         let is_waiting = pod.str_at(&["status", "phase"]) == Some("Pending");
         let event = look.cluster.events(&object).rfind(|event| event.reason == "FailedCreatePodSandBox");
         let Some(event) = event.filter(|_| is_waiting) else { continue };
         let cause = sandbox_fault(&event.message).unwrap_or(Cause::NetCniDown);
-        groups.entry(cause).or_default().push((pod, event.message.clone()));
+        let plugin = sandbox_plugin(&event.message).and_then(|name| named_plugin(look, name));
+        groups.entry((cause, plugin)).or_default().push((pod, event.message.clone()));
     }
-    let found = groups.into_iter().filter_map(|(cause, told)| {
+    let found = groups.into_iter().filter_map(|((cause, plugin), told)| {
         let nodes: BTreeSet<&str> = told.iter().filter_map(|(pod, _)| pod.str_at(&["spec", "nodeName"])).collect();
         let node = nodes.first().map(|node| Object::new("Node", "", node));
         let workload = look.cluster.workload(told[0].0);
         let object = match cause {
             Cause::NetIpExhausted => pool(look).filter(|_| nodes.len() != 1).or(node.clone()).unwrap_or_else(|| workload.clone()),
             Cause::NodeRuntime => node.clone()?,
-            _ => plugin_set(look).map(Object::from_live).or(node.clone()).unwrap_or_else(|| workload.clone()),
+            _ => plugin.or_else(|| plugin_set(look).map(Object::from_live)).or(node.clone()).unwrap_or_else(|| workload.clone()),
         };
         let (what, text) = match cause {
             Cause::NetIpExhausted => (format!("no address is left for pods ({object})"), "Enlarge the range, or free addresses: fewer pods on the node, a larger subnet, prefix delegation."),
@@ -230,6 +234,15 @@ fn sandboxes(look: &Look<'_>) -> Vec<Finding> {
         Some(finding)
     });
     found.collect()
+}
+
+/// The DaemonSet of a plugin that is chained before or behind the one that gives addresses.
+fn named_plugin(look: &Look<'_>, plugin: &str) -> Option<Object> {
+    // `istio-cni` comes from `istio-cni-node`, `multus-cni-network` from `kube-multus-ds`.
+    let stem = plugin.split("-cni").next().filter(|stem| stem.len() > 3)?;
+    let sets = || look.cluster.all("DaemonSet").iter();
+    let exact = sets().find(|set| set.name().starts_with(plugin));
+    exact.or_else(|| sets().find(|set| set.name().contains(stem))).map(|set| Object::from_live(set))
 }
 
 fn pool(look: &Look<'_>) -> Option<Object> {

@@ -30,7 +30,7 @@ fn autoscaler(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let (reason, low) = (bad.str_at(&["reason"]).unwrap_or_default(), message.to_ascii_lowercase());
     let reference = |key| live.str_at(&["spec", "scaleTargetRef", key]).unwrap_or_default();
     let target = Object::new(reference("kind"), live.namespace(), reference("name"));
-    let finding = if reason == "FailedGetScale" {
+    let mut finding = if reason == "FailedGetScale" {
         if look.cluster.live(&target).is_some()
             && !low.contains("not found")
             && !low.contains("could not find")
@@ -92,11 +92,18 @@ fn autoscaler(look: &Look<'_>, live: &Value) -> Option<Finding> {
             _ => service.clone(),
         };
         let absent = look.cluster.has_kind("APIService") && look.cluster.live(&service).is_none();
-        let confidence = match (is_down, of_pods && absent) {
+        // Whoever answers with an error of his own is there.
+        let is_silent =
+            ["unable to handle the request", "could not find the requested resource", "no matches for"]
+                .iter()
+                .any(|word| low.contains(word))
+                || absent && !low.contains("rpc error") && !low.contains("metric values");
+        let confidence = match (is_down && is_silent, of_pods && absent) {
             // Somebody answered, though nobody is known who could.
             (_, true) => 0.45,
             (true, _) => 0.9,
-            (false, _) => 0.6,
+            (false, _) if is_silent => 0.6,
+            (false, _) => 0.45,
         };
         let mut finding = Finding::new(
             Cause::ScaleMetricsDown,
@@ -126,6 +133,10 @@ fn autoscaler(look: &Look<'_>, live: &Value) -> Option<Finding> {
     } else {
         return None;
     };
+    // An autoscaler that an operator made asks that operator's resource for its metric.
+    if let Some(owner) = crate::cluster::controller(live) {
+        finding = finding.below(owner);
+    }
     Some(
         finding.evidence(
             format!("{object}, condition {}", bad.str_at(&["type"]).unwrap_or_default()),

@@ -247,6 +247,17 @@ fn placed(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, message: &str) -> Option<
             .remedy("Add nodes or zones, run fewer replicas, or prefer instead of require.", &[]),
         );
     }
+    if has(|it| matches!(it, Obstacle::VolumeLimit)) {
+        return Some(
+            new(Cause::ScheduleCapacity, format!("no node may attach another volume for {workload}"))
+                .field("spec.template.spec.volumes")
+                .evidence("scheduler", message)
+                .remedy(
+                    "Add nodes, or a kind of machine that attaches more volumes.",
+                    &["kubectl get csinodes -o custom-columns=NAME:.metadata.name,LIMITS:.spec.drivers[*].allocatable.count".to_owned()],
+                ),
+        );
+    }
     resource.map(|resource| capacity(look, ill, pod, &resource, message))
 }
 
@@ -457,6 +468,12 @@ fn capacity(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, resource: &str, message
         format!("Lower the request of {resource}, or add nodes."),
         &["kubectl describe nodes | grep -A8 'Allocated resources'".to_owned()],
     );
+    // What devices give is counted by their plugin, as long as that runs.
+    if let Some((vendor, _)) = resource.split_once('/') {
+        let word = vendor.split('.').next().unwrap_or(vendor);
+        let plugins = cluster.all("DaemonSet").iter().filter(|set| set.name().contains(word));
+        finding = plugins.fold(finding, |finding, set| finding.below(Object::from_live(set)));
+    }
     let largest = cluster
         .all("Node")
         .iter()

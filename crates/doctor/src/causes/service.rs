@@ -244,12 +244,7 @@ fn load_balancer(look: &Look<'_>, service: &Value) -> Option<Finding> {
         return None;
     }
     let event = look.cluster.events(&object).rfind(|event| event.is_warning());
-    let denied = event.is_some_and(|event| {
-        let low = event.message.to_ascii_lowercase();
-        ["accessdenied", "unauthorizedoperation", "not authorized", "403", "401", "authorizationfailed"]
-            .iter()
-            .any(|word| low.contains(word))
-    });
+    let denied = event.is_some_and(|event| is_denied_by_cloud(&event.message));
     let cause = if denied { Cause::OperatorCloudCredentials } else { Cause::ServiceLoadBalancer };
     let mut finding = Finding::new(
         cause,
@@ -268,15 +263,24 @@ fn load_balancer(look: &Look<'_>, service: &Value) -> Option<Finding> {
     } else {
         finding = finding.evidence(object.to_string(), "no controller says anything about it");
     }
-    let words = ["load-balancer-controller", "cloud-controller", "metallb", "kube-vip", "cilium-operator"];
-    for live in ["Deployment", "DaemonSet"]
+    Some(load_balancer_makers(look).into_iter().fold(finding, Finding::below))
+}
+
+/// Whether the cloud refuses a request for want of rights.
+pub(crate) fn is_denied_by_cloud(message: &str) -> bool {
+    let low = message.to_ascii_lowercase();
+    ["accessdenied", "unauthorizedoperation", "not authorized", "403", "401", "authorizationfailed"]
         .iter()
-        .flat_map(|kind| look.cluster.all(kind).iter())
-        .filter(|it| words.iter().any(|word| it.name().contains(word) || it.namespace().contains(word)))
-    {
-        finding = finding.below(Object::from_live(live));
-    }
-    Some(finding)
+        .any(|word| low.contains(word))
+}
+
+/// The workloads that make load balancers.
+pub(crate) fn load_balancer_makers(look: &Look<'_>) -> Vec<Object> {
+    let words = ["load-balancer-controller", "cloud-controller", "metallb", "kube-vip", "cilium-operator"];
+    let all = ["Deployment", "DaemonSet"].iter().flat_map(|kind| look.cluster.all(kind).iter());
+    all.filter(|it| words.iter().any(|word| it.name().contains(word) || it.namespace().contains(word)))
+        .map(|it| Object::from_live(it))
+        .collect()
 }
 
 /// A Service that selects the pods of two programs.

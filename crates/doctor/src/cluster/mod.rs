@@ -165,8 +165,11 @@ impl<'a> Cluster<'a> {
         if top.kind == "ReplicaSet" && self.live(&top).is_none() {
             let hash = object.label("pod-template-hash").unwrap_or_default();
             let name = top.name.strip_suffix(hash).map(|name| name.trim_end_matches('-'));
-            if let Some(name) =
-                name.filter(|name| !hash.is_empty() && self.get("Deployment", &top.namespace, name).is_some())
+            // Deployments name their ReplicaSets so; where none was saved the name is all that is left.
+            let is_possible = |name: &str| {
+                !self.has_kind("Deployment") || self.get("Deployment", &top.namespace, name).is_some()
+            };
+            if let Some(name) = name.filter(|name| !hash.is_empty() && !name.is_empty() && is_possible(name))
             {
                 return Object::new("Deployment", &top.namespace, name);
             }

@@ -202,7 +202,11 @@ fn not_started(ill: &Ill<'_>) -> Option<Finding> {
         for (reason, message) in words {
             if !matches!(
                 reason,
-                "StartError" | "RunContainerError" | "ContainerCannotRun" | "CreateContainerError"
+                "StartError"
+                    | "RunContainerError"
+                    | "ContainerCannotRun"
+                    | "CreateContainerError"
+                    | "CreateContainerConfigError"
             ) {
                 continue;
             }
@@ -215,20 +219,49 @@ fn not_started(ill: &Ill<'_>) -> Option<Finding> {
             let Some(cause) = cause.or((reason == "StartError").then_some(Cause::RunCommand)) else {
                 continue;
             };
-            let summary = format!(
-                "container {name} of {} cannot be started: {}",
-                ill.workload,
-                message.rsplit(": ").next().unwrap_or(message)
-            );
+            // What is missing is told by whoever looks for it.
+            if tiphys_cause::absent(message).is_some() {
+                continue;
+            }
+            let told = message.rsplit(": ").next().unwrap_or(message);
+            let source = format!("{}, {reason}", Object::from_live(pod));
+            if cause == Cause::NodeRuntime {
+                return Some(unfinished_container(pod, name, source, message));
+            }
+            let (field, summary, remedy) = if cause == Cause::RunPermission
+                && message.contains("runAsNonRoot")
+            {
+                (
+                    "spec.template.spec.securityContext",
+                    format!("container {name} of {} must not run as root, and its image does", ill.workload),
+                    "Set runAsUser to a user of the image, or use an image that does not run as root.",
+                )
+            } else {
+                (
+                    "spec.template.spec.containers",
+                    format!("container {name} of {} cannot be started: {told}", ill.workload),
+                    "Correct what is started: command, arguments, image or mount.",
+                )
+            };
             return Some(
                 Finding::new(cause, ill.workload.clone(), 0.93, summary)
-                    .field(format!("spec.template.spec.containers[{name}].command"))
-                    .evidence(format!("{}, {reason}", Object::from_live(pod)), message)
-                    .remedy("Correct what is started: command, arguments, image or mount.", &[]),
+                    .field(field)
+                    .evidence(source, message)
+                    .remedy(remedy, &[]),
             );
         }
     }
     None
+}
+
+/// A container whose first creation the runtime of the node never finished.
+fn unfinished_container(pod: &Value, name: &str, source: String, message: &str) -> Finding {
+    let node = Object::new("Node", "", pod.str_at(&["spec", "nodeName"]).unwrap_or_default());
+    let summary = format!("the container runtime of {node} does not finish the creation of container {name}");
+    Finding::new(Cause::NodeRuntime, node.clone(), 0.8, summary).evidence(source, message).remedy(
+        "Look at the load and the disk of the node; restart its runtime if it does not recover.",
+        &[format!("kubectl describe node {}", node.name)],
+    )
 }
 
 fn hook(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {

@@ -84,10 +84,11 @@ pub(super) fn flux(look: &Look<'_>, live: &Value) -> Option<Finding> {
     if matches!(object.kind.as_str(), "HelmRelease")
         && (low.contains("context deadline exceeded")
             || low.contains("timed out waiting")
-            || low.contains("not ready"))
+            || low.contains("not ready") && reason != "SourceNotReady")
     {
         let finding = release(look, &object, live, message, &source).since(since);
-        let mut finding = Finding { confidence: 0.55, ..finding }.shallow();
+        // What did not become ready in time is the cause; as long as that is not known, nothing is.
+        let mut finding = Finding { confidence: 0.45, ..finding }.shallow();
         for it in look.cluster.case.objects.iter().filter(|it| {
             it.annotation("meta.helm.sh/release-name") == Some(object.name.as_str())
                 || it.label("app.kubernetes.io/instance") == Some(object.name.as_str())
@@ -100,7 +101,7 @@ pub(super) fn flux(look: &Look<'_>, live: &Value) -> Option<Finding> {
         || low.contains("source is not ready")
         || low.contains("artifact not found")
         || low.contains("source artifact not found")
-        || low.contains("not found") && low.contains("source")
+        || low.contains("not found") && low.contains("source") && !low.contains("resource")
     {
         let absent = below.iter().find(|it| {
             look.cluster.live(it).is_none()

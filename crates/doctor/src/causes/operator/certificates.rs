@@ -47,6 +47,19 @@ fn top(look: &Look<'_>, live: &Value) -> Object {
     object
 }
 
+/// Whether words about one secret tell that its whole store cannot be used.
+fn tells_of_store(words: &str) -> bool {
+    let low = words.to_ascii_lowercase();
+    let is_of_client =
+        ["provider client", "create session", "is sealed", "store is not ready", "iam role must be"]
+            .iter()
+            .any(|word| low.contains(word));
+    let is_unreachable = tiphys_cause::failed_calls(words)
+        .iter()
+        .any(|call| !matches!(call.failure, tiphys_cause::Failure::Status(400..=499)));
+    is_of_client || is_unreachable
+}
+
 /// A certificate or a synchronized secret: who should make it comes first.
 pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let object = Object::from_live(live);
@@ -73,7 +86,19 @@ pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let is_secret = object.kind.ends_with("Secret");
     let denied =
         ["accessdenied", "403", "not authorized", "permission denied"].iter().any(|word| low.contains(word));
-    let finding = if is_secret && denied {
+    let is_of_store = is_secret && maker.is_some() && tells_of_store(&words);
+    let finding = if let Some(maker) = maker.filter(|_| is_of_store) {
+        let mut finding = finding_from_condition(
+            live,
+            Cause::OperatorSecretStore,
+            0.8,
+            "cannot be read: its store does not work",
+            "Correct the store: address, credentials, role, state.",
+        );
+        finding.object = maker.clone();
+        finding.summary = format!("{maker} does not work: {words}");
+        finding.suffers(object.clone(), "cannot be read from it")
+    } else if is_secret && denied {
         finding_from_condition(
             live,
             Cause::OperatorCloudCredentials,

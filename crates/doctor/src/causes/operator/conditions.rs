@@ -9,11 +9,15 @@ use super::{
 };
 use crate::{
     Object,
+    calls::{self, Caller},
     cluster::{conditions, pods, said, time},
     dependencies,
     finding::Finding,
     search_context::Look,
 };
+
+/// From here on a call is explained by objects, and not by words alone.
+const SURE: f64 = 0.8;
 
 /// The condition by which a resource says that it is not well.
 pub(super) fn complaint(live: &Value) -> Option<&Value> {
@@ -21,8 +25,8 @@ pub(super) fn complaint(live: &Value) -> Option<&Value> {
         let (name, status) =
             (it.str_at(&["type"]).unwrap_or_default(), it.str_at(&["status"]).unwrap_or_default());
         match name {
-            "Degraded" | "Stalled" | "Failed" | "InvalidRequest" | "ResolutionFailed" | "ReconcileError"
-            | "Failure" => status == "True",
+            "NotReady" | "Degraded" | "Stalled" | "Failed" | "InvalidRequest" | "InvalidSpec"
+            | "ResolutionFailed" | "ReconcileError" | "Failure" => status == "True",
             _ => {
                 status == "False"
                     && matches!(
@@ -84,6 +88,9 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
         .or_else(|| live.str_at(&["status", "message"]).map(str::to_owned))
         .or_else(|| live.str_at(&["status", "reason"]).map(str::to_owned))
         .unwrap_or_default();
+    if let Some(finding) = vain_call(look, live, &operators, &words) {
+        return Some(finding);
+    }
     let low = words.to_ascii_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| low.contains(word));
     let mut finding = if complaints(&words).iter().any(|it| it.cause == Cause::OperatorCloudCredentials)
@@ -120,6 +127,8 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
         })
     } else if has(&[
         "invalid",
+        "not satisfiable",
+        "no operators found",
         "unsupported",
         "not supported",
         "must be",
@@ -170,6 +179,30 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
         finding = finding.below(reference);
     }
     Some(finding)
+}
+
+/// The call of an operator that fails, as the condition or the last warning about the resource tells it.
+fn vain_call(look: &Look<'_>, live: &Value, operators: &[Object], words: &str) -> Option<Finding> {
+    let object = Object::from_live(live);
+    let warning = look.cluster.events(&object).rfind(|event| event.is_warning());
+    let told = [(format!("{object}, status"), words)]
+        .into_iter()
+        .chain(warning.map(|event| (format!("Event of {object}"), event.message.as_str())));
+    let operator = operators.first().cloned().unwrap_or_else(|| object.clone());
+    let caller =
+        Caller { pods: pods::of_workload(look.cluster, &operator), workload: operator, settings: Vec::new() };
+    told.flat_map(|(source, text)| {
+        tiphys_cause::failed_calls(text).into_iter().map(move |call| (source.clone(), call))
+    })
+    .filter(|(_, call)| !call.targets.is_empty())
+    .filter_map(|(source, call)| calls::explain(look, &caller, &call, &source))
+    .filter(|finding| finding.confidence >= SURE)
+    .map(|mut finding| {
+        // The operator works: the resource is who suffers.
+        finding.suffers.clear();
+        finding.suffers(object.clone(), "its operator calls in vain")
+    })
+    .next()
 }
 
 /// A finding in the words of a resource's condition.
