@@ -320,6 +320,21 @@ mod tests {
     }
 
     #[test]
+    fn an_application_has_the_finalizers_of_the_hooks_that_it_renders() {
+        let app = |finalizers: &[&str]| {
+            let metadata = json!({"name": "a", "finalizers": finalizers});
+            Application::from_value(&json!({"metadata": metadata})).expect("valid")
+        };
+        let hook = |stage: &str| Arc::new(json!({"metadata": {"annotations": {names::HOOK: stage}}}));
+        let (run, end) = (names::PRE_DELETE_FINALIZER, names::PRE_DELETE_CLEANUP_FINALIZER);
+        let given = hook_finalizers(&app(&["other"]), &[hook("PreDelete")]);
+        assert_eq!(given, Some(["other", run, end].map(str::to_owned).to_vec()));
+        assert_eq!(hook_finalizers(&app(&["other", run, end]), &[hook("PreDelete")]), None);
+        let taken = hook_finalizers(&app(&[run, "other", end]), &[hook("Sync")]);
+        assert_eq!(taken, Some(vec!["other".to_owned()]));
+    }
+
+    #[test]
     fn a_generated_name_stays_the_same_for_one_deletion() {
         let app = Application::from_value(
             &json!({"metadata": {"name": "a", "deletionTimestamp": "2026-01-01T00:00:00Z"}}),

@@ -64,3 +64,31 @@ pub(super) fn level_of(level: Refresh, asked: AskedRefresh, is_set_aside: bool) 
         (AskedRefresh::Nothing, level) => level,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiphys_value::json;
+
+    #[test]
+    fn what_somebody_asks_for_counts_before_what_led_to_the_look() {
+        let asks = |refresh: &str| {
+            let metadata = json!({"name": "a", "annotations": {names::REFRESH: refresh}});
+            let mut app = Application::from_value(&json!({"metadata": metadata})).unwrap();
+            let asked = take_refresh(&mut app);
+            assert!(app.metadata.annotations.is_empty(), "it is asked once");
+            asked
+        };
+        assert_eq!(level_of(Refresh::Poll, asks("hard"), true), Refresh::Hard);
+        assert_eq!(level_of(Refresh::LiveState, asks("normal"), true), Refresh::Sources);
+        assert_eq!(level_of(Refresh::Hard, asks("normal"), false), Refresh::Hard);
+    }
+
+    #[test]
+    fn who_is_set_aside_is_not_asked_for_news_by_time() {
+        let level = |level, is_set_aside| level_of(level, AskedRefresh::Nothing, is_set_aside);
+        assert_eq!(level(Refresh::Poll, false), Refresh::Sources);
+        assert_eq!(level(Refresh::Poll, true), Refresh::LiveState);
+        assert_eq!(level(Refresh::Sources, true), Refresh::Sources, "a push was told of");
+    }
+}
