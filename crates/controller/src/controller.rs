@@ -21,7 +21,7 @@ use crate::{
     installation::Installation,
     metrics::exposition::exposition,
     projects::follow_projects,
-    replicas::{follow_share, turn_at, turn_of_set_at},
+    replicas::{follow_share, is_theirs, turn_at, turn_of_set_at},
     settings::Settings,
     sources::GATHER_EDITS,
     webhook::{self, WebhookError},
@@ -174,6 +174,11 @@ async fn work(engine: Arc<Engine>) {
     let mut looks = JoinSet::new();
     while let Some((key, level)) = engine.queue.next().await {
         engine.rested.let_rest(engine.home.settings.rest_after, &engine.places, &engine.apps);
+        // Not even the cluster of what another replica has is connected to.
+        if is_theirs(&engine.home, &key) {
+            engine.queue.done(&key, false);
+            continue;
+        }
         // Applications of other clusters wait for workers of their own, where they hold up nobody else.
         let remote = engine.remote_workers(&key, level);
         let own = match &remote {

@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use crate::{
     home::Home,
     project_objects::{project_kind, project_name},
+    replicas::does_exclusive_work,
     sets::finalizers_of,
     status_writer::{FIELD_MANAGER, application_kind},
 };
@@ -46,7 +47,7 @@ fn is_held(project: &Value) -> bool {
 /// Takes the finalizer of every deleted project that no Application refers to; `false` if one could not
 /// be taken.
 async fn release_projects(home: &Home) -> bool {
-    if home.settings.shadow.is_some() || !home.does_exclusive_work() {
+    if home.settings.shadow.is_some() || !does_exclusive_work(&home.settings) {
         return true;
     }
     let mut is_done = true;

@@ -7,7 +7,12 @@ mod tree;
 
 use tiphys_model::{Application, ApplicationTree, ResourceDiff};
 
-use crate::{AppKey, Controller, Refresh, engine::Engine, reconcile::{compare::Compared, report::Report}};
+use crate::{
+    AppKey, Controller, Refresh,
+    engine::Engine,
+    reconcile::{compare::Compared, report::Report},
+    replicas::is_ours,
+};
 pub use sources::{RenderedSource, RepositoryKind, RepositoryRequest, SourceRequest};
 
 impl Controller {
@@ -33,17 +38,18 @@ impl Controller {
 
 /// An Application beside the live state of this moment, by what it was last rendered to.
 async fn compared_now(engine: &Engine, key: &AppKey) -> Option<(Application, Compared)> {
-    let Engine { home, places, apps, comparer, renderer, .. } = engine;
+    let Engine { home, places, apps, renderer, comparer, writer, .. } = engine;
     let object = home.cache.peek(&key.of_application())?;
     let app = Application::from_value(&object).ok()?;
     let place = places.place_of(&app).ok()?;
-    let known = match home.is_ours(&object) {
-        true => apps.known_rendering(key)?,
-        // Another replica looks after it, and reports; whichever is asked answers.
-        false => {
-            let mut report = Report::default();
-            renderer.rendering(key, &app, Refresh::Sources, &place, &mut report).await
-        }
+    let known = if is_ours(&home.settings, &object) {
+        apps.known_rendering(key)?
+    } else {
+        // Another replica looks after it; whichever is asked answers.
+        let mut report = Report::default();
+        let rendering = renderer.rendering(key, &app, Refresh::Sources, &place, &mut report).await;
+        writer.requeue(&mut report);
+        rendering
     };
     let good = if known.targets.is_ok() { Some(known) } else { apps.last_good_rendering(key, &known) };
     let compared = comparer.compare(&app, good?, &place).await?;

@@ -278,6 +278,19 @@ impl Places {
         self.lock().clear();
     }
 
+    /// Ends the connections to clusters that none of these destinations means.
+    pub fn leave_all_but(&self, destinations: &[Destination]) {
+        let wanted: BTreeSet<String> =
+            destinations.iter().filter_map(|destination| self.server_of(destination).ok()).collect();
+        let mut entries = self.lock();
+        for (_, entry) in entries.iter_mut().filter(|(server, _)| !wanted.contains(*server)) {
+            if let Some(task) = entry.task.take() {
+                task.abort();
+            }
+            entry.state = State::Idle;
+        }
+    }
+
     /// Takes up what the cluster Secrets say now. Returns whether anything changed.
     fn declare(&self, all: Vec<Declared>) -> bool {
         let mut entries = self.lock();
@@ -444,7 +457,8 @@ impl Places {
     }
 }
 
-fn destination_of(app: &Value) -> Option<Destination> {
+/// The cluster that an Application names.
+pub(crate) fn destination_of(app: &Value) -> Option<Destination> {
     use tiphys_value::ObjectExt;
     let field = |name: &str| app.str_at(&["spec", "destination", name]).unwrap_or_default().to_owned();
     Some(Destination { server: field("server"), name: field("name"), namespace: String::new() })

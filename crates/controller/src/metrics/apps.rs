@@ -13,7 +13,7 @@ use tiphys_sync::SyncState;
 use tiphys_value::Value;
 
 use super::text::{family, labels_of, pairs_of};
-use crate::{AppKey, home::Home, status_writer::application_kind};
+use crate::{AppKey, home::Home, replicas::is_ours, status_writer::application_kind};
 
 /// The rows of every Application, as they were when somebody asked last.
 #[derive(Default)]
@@ -60,7 +60,8 @@ impl AppMetrics {
             keys.map(|key| AppKey { namespace: key.namespace, name: key.name }).collect()
         };
         for key in self.take_changed(wanted, all) {
-            let object = home.cache.peek(&key.of_application()).filter(|object| home.is_ours(object));
+            let object = home.cache.peek(&key.of_application());
+            let object = object.filter(|object| is_ours(&home.settings, object));
             let rows = object.and_then(|object| Rows::from_object(&object, wanted));
             let mut known = self.lock();
             match rows {

@@ -20,6 +20,7 @@ use crate::{
     journal::{self, Entry},
     metrics::Metrics,
     queue::Queue,
+    replicas::{note_written, version_to_follow},
     status_writer::{self, own_key},
 };
 
@@ -46,10 +47,11 @@ impl Writer {
         if !self.home.settings.sync.compat && says_nothing_new(before, &after) {
             return true;
         }
-        let follows = self.home.version_to_follow(key);
-        match status_writer::write_after(&self.home.cache, key, before, &after, follows).await {
+        let Home { cache, settings, .. } = &*self.home;
+        let follows = version_to_follow(settings, key);
+        match status_writer::write_after(cache, key, before, &after, follows).await {
             Ok(version) => {
-                self.home.note_written(key, version);
+                note_written(settings, key, version);
                 self.tell_of_changes(key, before, app);
                 true
             }

@@ -10,15 +10,17 @@ use tokio::time::Instant;
 
 use super::{
     leases::FIELD_MANAGER,
+    ownership::is_ours,
     share::{Look, Turn},
     slots::{Slot, SlotSet},
 };
 use crate::{
-    AppKey, Refresh,
+    AppKey, Refresh, Settings,
+    destinations::destination_of,
     engine::Engine,
     home::Home,
-    sets::set_kind,
-    status_writer::{application_kind, application_resource},
+    sets::{Sets, set_kind},
+    status_writer::application_kind,
 };
 
 /// How many owners are asked at once to look at something.
@@ -29,29 +31,39 @@ const READ_PAUSE: Duration = Duration::from_secs(1);
 /// Takes up what comes to this replica, and forgets what goes.
 pub(crate) async fn follow_share(engine: Arc<Engine>) {
     let Some(share) = engine.home.settings.share.clone() else { return };
-    let cache = &engine.home.cache;
     loop {
         let new = share.news().await;
         engine.metrics.apps.doubt();
-        for key in cache.keys_of(&application_kind()) {
+        let mut destinations = Vec::new();
+        for key in engine.home.cache.keys_of(&application_kind()) {
             let key = AppKey { namespace: key.namespace, name: key.name };
-            let Some(object) = cache.peek(&key.of_application()) else { continue };
+            let Some(object) = engine.home.cache.peek(&key.of_application()) else { continue };
             let slot = Slot::of_application(&object);
             if !share.holds(slot) {
                 engine.apps.forget(&key);
-            } else if new.contains(&slot) {
+                continue;
+            }
+            destinations.extend(destination_of(&object));
+            if new.contains(&slot) {
                 engine.queue.add(key, Refresh::Sources, Instant::now());
             }
         }
-        take_up_sets(&engine, &new);
+        engine.places.leave_all_but(&destinations);
+        take_up_sets(&engine.home, &engine.sets, &new);
         if new.contains(&Slot::EXCLUSIVE) {
             engine.projects.notify_one();
         }
     }
 }
 
-/// Begins a look at an Application that came out of the queue. `None` if it is another replica's, or not to be
-/// looked at yet; it is given back to the queue then.
+/// Whether another replica has an Application, or will have it.
+pub(crate) fn is_theirs(home: &Home, key: &AppKey) -> bool {
+    let object = home.settings.share.as_ref().and_then(|_| home.cache.peek(&key.of_application()));
+    object.is_some_and(|object| !is_ours(&home.settings, &object))
+}
+
+/// Begins a look at an Application that came out of the queue. `None` if it is another replica's, or not
+/// to be looked at yet; it is given back to the queue then.
 pub(crate) async fn turn_at(engine: &Engine, key: &AppKey, level: Refresh) -> Option<Look> {
     let later = match turn(&engine.home, key) {
         Turn::Now(look) => match read_anew(engine, key, &look).await {
@@ -74,19 +86,14 @@ pub(crate) async fn turn_at(engine: &Engine, key: &AppKey, level: Refresh) -> Op
 
 /// As [`turn_at`], of an ApplicationSet.
 pub(crate) fn turn_of_set_at(engine: &Engine, key: &AppKey, level: Refresh) -> Option<Look> {
-    let turn = match &engine.home.settings.share {
-        None => Turn::Now(Look::unshared()),
-        Some(share) => share.begin(Slot::of_set(key), None),
-    };
-    let later = match turn {
+    let later = match turn_of_set(&engine.home.settings, key) {
         Turn::Now(look) => return Some(look),
         Turn::From(at) => Some(at),
         Turn::NotOurs => None,
     };
-    let queue = &engine.sets.queue;
-    queue.done(key, false);
+    engine.sets.queue.done(key, false);
     if let Some(at) = later {
-        queue.add(key.clone(), level, at);
+        engine.sets.queue.add(key.clone(), level, at);
     }
     None
 }
@@ -101,77 +108,57 @@ fn turn(home: &Home, key: &AppKey) -> Turn {
     share.begin(Slot::of_application(&object), Some(key))
 }
 
+/// Whether an ApplicationSet may be looked at now.
+fn turn_of_set(settings: &Settings, key: &AppKey) -> Turn {
+    match &settings.share {
+        None => Turn::Now(Look::unshared()),
+        Some(share) => share.begin(Slot::of_set(key), None),
+    }
+}
+
 /// Makes sure that a look begins with the newest state of an Application: what is followed here may be of
 /// before the last replica wrote it. `false` if it is no longer this replica's.
 ///
 /// # Errors
 /// The cluster does not say.
 async fn read_anew(engine: &Engine, key: &AppKey, look: &Look) -> Result<bool, ClusterError> {
-    let Home { cache, settings, .. } = &*engine.home;
-    let Some(share) = &settings.share else { return Ok(true) };
+    let Some(share) = &engine.home.settings.share else { return Ok(true) };
     if look.may_be_old && !engine.apps.has_seen(key) {
-        let resource = application_resource(cache.cluster()).await?;
-        if let Some(now) = cache.cluster().get(&resource, &key.namespace, &key.name).await? {
-            cache.observe(now);
+        let resource = crate::status_writer::application_resource(engine.home.cache.cluster()).await?;
+        if let Some(now) = engine.home.cache.cluster().get(&resource, &key.namespace, &key.name).await? {
+            engine.home.cache.observe(now);
         }
     }
-    let Some(object) = cache.peek(&key.of_application()) else { return Ok(true) };
+    let Some(object) = engine.home.cache.peek(&key.of_application()) else { return Ok(true) };
     share.note_version(key, object.resource_version());
     Ok(share.holds(Slot::of_application(&object)))
 }
 
-impl Home {
-    /// Whether an Application is this replica's.
-    pub(crate) fn is_ours(&self, app: &Value) -> bool {
-        self.settings.share.as_ref().is_none_or(|share| share.holds(Slot::of_application(app)))
-    }
-
-    /// Whether this replica does what only one may do and what belongs to no Application: letting AppProjects
-    /// go that are deleted.
-    pub(crate) fn does_exclusive_work(&self) -> bool {
-        self.settings.share.as_ref().is_none_or(|share| share.holds(Slot::EXCLUSIVE))
-    }
-
-    /// The version of an Application that alone a write may follow; `None` where nobody else writes.
-    pub(crate) fn version_to_follow(&self, key: &AppKey) -> Option<String> {
-        self.settings.share.as_ref()?.version(key)
-    }
-
-    /// Notes the version of an Application that this replica has written.
-    pub(crate) fn note_written(&self, key: &AppKey, version: Option<String>) {
-        if let (Some(share), Some(version)) = (&self.settings.share, version) {
-            share.note_version(key, &version);
-        }
-    }
-}
-
-fn take_up_sets(engine: &Engine, new: &SlotSet) {
-    let Home { cache, settings, .. } = &*engine.home;
-    for key in cache.keys_of(&set_kind()) {
+fn take_up_sets(home: &Home, sets: &Sets, new: &SlotSet) {
+    for key in home.cache.keys_of(&set_kind()) {
         let key = AppKey { namespace: key.namespace, name: key.name };
-        match &settings.share {
-            Some(share) if !share.holds(Slot::of_set(&key)) => engine.sets.forget(&key),
+        match &home.settings.share {
+            Some(share) if !share.holds(Slot::of_set(&key)) => sets.forget(&key),
             _ if new.contains(&Slot::of_set(&key)) => {
-                engine.sets.queue.add(key, Refresh::Sources, Instant::now());
+                sets.queue.add(key, Refresh::Sources, Instant::now());
             }
             _ => {}
         }
     }
 }
 
-/// Has the other replicas look at what is theirs: a Git host tells one replica alone of a push. They are asked
-/// as a person would ask them.
+/// Has the other replicas look at what is theirs: a Git host tells one replica alone of a push. They are
+/// asked as a person would ask them.
 pub(crate) fn ask_owners<'k>(
     home: &Home,
     apps: impl Iterator<Item = &'k AppKey>,
     sets: impl Iterator<Item = &'k AppKey>,
 ) {
-    let Home { cache, settings, .. } = home;
-    let Some(share) = &settings.share else { return };
+    let Some(share) = &home.settings.share else { return };
     let is_theirs = |object: &ResourceKey, slot: &dyn Fn(&Value) -> Slot| {
-        cache.peek(object).is_some_and(|object| !share.holds(slot(&object)))
+        home.cache.peek(object).is_some_and(|object| !share.holds(slot(&object)))
     };
-    let cluster = cache.cluster();
+    let cluster = home.cache.cluster();
     let mut asked = Vec::new();
     for key in apps.filter(|key| is_theirs(&key.of_application(), &Slot::of_application)) {
         asked.push(ask(cluster.clone(), "Application", key.clone(), json!({names::REFRESH: "normal"})));

@@ -10,7 +10,9 @@ use std::{
     time::Duration,
 };
 
-use tiphys_controller::{Controller, Lost, Replica, Share};
+use tiphys_apiserver::{ApiServer, ApiServerOptions};
+use tiphys_cluster::Cluster;
+use tiphys_controller::{Controller, Destinations, Lost, Opener, Replica, Share};
 use tiphys_stage::request_faults::{Faults, RequestFault};
 use tiphys_value::{ObjectExt, Value, json};
 use tokio::{sync::oneshot, task::JoinHandle, time::Instant};
@@ -103,6 +105,8 @@ struct Fleet {
     running: BTreeMap<String, Running>,
     apps: Vec<String>,
     started: usize,
+    /// Other clusters, by their addresses.
+    others: BTreeMap<String, Cluster>,
 }
 
 impl Fleet {
@@ -117,7 +121,7 @@ impl Fleet {
         for app in &apps {
             record.0.lock().unwrap().apps.insert(app.clone(), application(app, app));
         }
-        Self { stage, record, running: BTreeMap::new(), apps, started: 0 }
+        Self { stage, record, running: BTreeMap::new(), apps, started: 0, others: BTreeMap::new() }
     }
 
     async fn apply_apps(&self) {
@@ -152,7 +156,14 @@ impl Fleet {
                 _ = left => Ok(replica),
             }
         });
-        let controller = self.stage.start_replica(cluster, share.clone()).await;
+        let others = self.others.clone();
+        let controller = self.stage.start_replica(cluster, share.clone(), |settings| {
+            if !others.is_empty() {
+                settings.destinations = Destinations::InCluster;
+                settings.opener = Some(Opener::new(move |server| others.get(server).cloned()));
+            }
+        });
+        let controller = controller.await;
         self.running.insert(name.clone(), Running { controller, share, is_cut_off, leave, keeping });
         name
     }
@@ -421,6 +432,56 @@ async fn a_push_that_one_replica_hears_of_reaches_all() {
         assert_eq!(app.annotation("argocd.argoproj.io/refresh"), None, "{} was looked at", app.name());
     }
     fleet.assert_synced(1).await;
+}
+
+/// One replica alone follows another cluster: its live state is what takes the most memory.
+#[tokio::test(start_paused = true)]
+async fn another_cluster_is_followed_by_one_replica() {
+    let mut fleet = Fleet::new(16).await;
+    for number in 0..8 {
+        let server = format!("https://{number}.example.com");
+        let options = ApiServerOptions { seed: Some(number), ..ApiServerOptions::default() };
+        fleet.others.insert(server.clone(), Cluster::new(ApiServer::new(options).unwrap().service()));
+        let secret = json!({"apiVersion": "v1", "kind": "Secret",
+            "metadata": {"name": format!("cluster-{number}"), "namespace": ENGINE,
+                "labels": {"argocd.argoproj.io/secret-type": "cluster"}},
+            "stringData": {"name": number.to_string(), "server": server, "config": "{}"}});
+        fleet.stage.apply(secret).await;
+    }
+    let server_of = |number: usize| format!("https://{}.example.com", number % 8);
+    for (number, app) in fleet.apps.iter().enumerate() {
+        let mut object = application(app, app);
+        object["spec"]["destination"]["server"] = server_of(number).into();
+        fleet.record.0.lock().unwrap().apps.insert(app.clone(), object.clone());
+        fleet.stage.apply(object).await;
+    }
+    let first = fleet.start().await;
+    for app in &fleet.apps {
+        fleet.stage.until_green(app).await;
+    }
+    let followed = |fleet: &Fleet, name: &str| fleet.running[name].controller.caches().len();
+    assert_eq!(followed(&fleet, &first), 9, "it is alone");
+    let second = fleet.start().await;
+    fleet.until_divided(2).await;
+    assert!(followed(&fleet, &second) > 1);
+    let all = followed(&fleet, &first) + followed(&fleet, &second);
+    assert_eq!(all, 10, "both follow the engine's own, and each other cluster is followed once");
+    fleet.kill(&first);
+    fleet.until_divided(1).await;
+    fleet.edit("2");
+    for (number, app) in fleet.apps.iter().enumerate() {
+        let server = &fleet.others[&server_of(number)];
+        let kind = tiphys_value::GroupVersionKind::new("", "v1", "ConfigMap");
+        let resource = server.resource(&kind).await.unwrap();
+        fleet
+            .stage
+            .until("it has the last edit", async || {
+                let object = server.get(&resource, app, "one").await.unwrap()?;
+                (object["data"]["key"] == "2").then_some(())
+            })
+            .await;
+    }
+    assert_eq!(followed(&fleet, &second), 9);
 }
 
 /// Kills, partitions and returns in orders that a seed decides.

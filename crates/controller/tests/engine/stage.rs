@@ -180,8 +180,14 @@ impl Stage {
     }
 
     /// Starts one more engine, which has a share of the work.
-    pub async fn start_replica(&self, cluster: Cluster, share: Arc<Share>) -> Controller {
-        let settings = Settings { share: Some(share), ..self.settings.clone() };
+    pub async fn start_replica(
+        &self,
+        cluster: Cluster,
+        share: Arc<Share>,
+        change: impl FnOnce(&mut Settings),
+    ) -> Controller {
+        let mut settings = Settings { share: Some(share), ..self.settings.clone() };
+        change(&mut settings);
         Controller::start(cluster, self.repositories.clone(), settings).await.unwrap()
     }
 
