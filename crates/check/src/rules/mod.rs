@@ -70,6 +70,7 @@ mod d1_load_restriction;
 mod d2_appset_fault;
 mod d2_broken_text;
 mod d2_cannot_render;
+mod d2_chart_name;
 mod d2_duplicate_key;
 mod d2_duplicate_name;
 mod d2_emptied_list;
@@ -123,6 +124,7 @@ mod e5_import_missing;
 mod e5_program_missing;
 mod e5_stage_missing;
 mod e6_command_args_clash;
+mod e6_root_refused;
 mod e6_unknown_port;
 mod e7_config_without_rollout;
 mod f1_dns_blocked;
@@ -238,6 +240,7 @@ pub const ALL: &[&Rule] = &[
     &d2_appset_fault::RULE,
     &d2_broken_text::RULE,
     &d2_cannot_render::RULE,
+    &d2_chart_name::RULE,
     &d2_duplicate_key::RULE,
     &d2_duplicate_name::RULE,
     &d2_emptied_list::RULE,
@@ -291,6 +294,7 @@ pub const ALL: &[&Rule] = &[
     &e5_program_missing::RULE,
     &e5_stage_missing::RULE,
     &e6_command_args_clash::RULE,
+    &e6_root_refused::RULE,
     &e6_unknown_port::RULE,
     &e7_config_without_rollout::RULE,
     &f1_dns_blocked::RULE,
@@ -352,6 +356,7 @@ pub(crate) const OF_CLUSTERS: &[&Rule] = &[
     &e2_no_pull_secret::RULE,
     &e2_no_request::RULE,
     &e2_no_resource::RULE,
+    &e6_root_refused::RULE,
     &e6_unknown_port::RULE,
     &f1_dns_blocked::RULE,
     &f1_egress_blocked::RULE,
