@@ -3,8 +3,12 @@
 //! A PodDisruptionBudget asks for as many pods as there are, or allows none to be missing. No pod may ever be
 //! evicted: nodes are not drained, and their upgrade waits for ever.
 //!
+//! A budget over the pods of a DaemonSet allows none to go either, unless `minAvailable` is a number. For
+//! `maxUnavailable` and for shares the number of wanted pods is asked for, and a DaemonSet cannot tell it.
+//!
 //! People see: `Cannot evict pod as it would violate the pod's disruption budget.`, a node that stays
-//! `SchedulingDisabled`, an upgrade of nodes that ends with a time-out.
+//! `SchedulingDisabled`, an upgrade of nodes that ends with a time-out; `Failed to calculate the number of
+//! expected pods: daemonsets.apps does not implement the scale subresource`, a budget that is Degraded.
 //!
 //! ## Bad
 //! ```yaml
@@ -23,7 +27,7 @@ use tiphys_schema::LabelSelector;
 use tiphys_value::{ObjectExt, Value};
 
 use crate::{
-    Context, Report, Rule,
+    Context, Finding, Report, Rule,
     support::{cluster::Cluster, dedup::Once, field_paths::keys, pods::Pod},
 };
 
@@ -45,6 +49,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .iter()
             .filter(|it| it.key.kind == "PodDisruptionBudget" && it.key.group == "policy");
         for budget in budgets {
+            if let Some(finding) = uncounted(context, cluster, budget) {
+                once.add("", finding);
+            }
             let Some((pod, replicas)) = selected(cluster, budget) else { continue };
             let Some((field, why)) = blocks(budget.value(), replicas) else { continue };
             let diagnostic = RULE
@@ -62,13 +69,47 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
-/// The one workload whose pods a budget is about, and how many there are; nothing if that cannot be told.
-fn selected<'a, 'c>(cluster: &'c Cluster<'a>, budget: &Object) -> Option<(&'c Pod<'a>, i64)> {
+/// The finding for a budget whose pods are those of DaemonSets, which its controller cannot count.
+fn uncounted(context: &Context<'_>, cluster: &Cluster<'_>, budget: &Object) -> Option<Finding> {
+    let pods: Vec<&Pod<'_>> = matching(cluster, budget)?.collect();
+    let first = pods.first().filter(|_| pods.iter().all(|pod| pod.object.key.kind == "DaemonSet"))?;
+    let field = needs_scale(budget.value())?;
+    let text = format!(
+        "{} cannot count its pods: daemonsets.apps does not implement the scale subresource",
+        budget.title()
+    );
+    let diagnostic = RULE
+        .diagnostic(text)
+        .at(context.survey.span(budget, &keys(&["spec", field])), "asks for the number of wanted pods")
+        .see(context.survey.span(first.object, &keys(&["kind"])), "the pods are those of a DaemonSet")
+        .because("a budget whose pods cannot be counted lets none of them be evicted, and stays Degraded")
+        .help("leave the budget out: a drain does not evict the pods of a DaemonSet, and an update is limited by its `updateStrategy`");
+    Some(RULE.finding(context, budget, diagnostic))
+}
+
+/// The field of a budget for which the controller asks a workload how many pods it wants.
+fn needs_scale(budget: &Value) -> Option<&'static str> {
+    if budget.at(&["spec", "maxUnavailable"]).is_some_and(|most| !most.is_null()) {
+        return Some("maxUnavailable");
+    }
+    budget.at(&["spec", "minAvailable"])?.is_string().then_some("minAvailable")
+}
+
+/// The workloads of a cluster whose pods a budget selects; nothing where the selector cannot be read.
+fn matching<'a, 'c>(
+    cluster: &'c Cluster<'a>,
+    budget: &'c Object,
+) -> Option<impl Iterator<Item = &'c Pod<'a>>> {
     let selector = LabelSelector::from_object(budget.value().at(&["spec", "selector"])?).ok()??;
-    let mut pods = cluster.pods.iter().filter(|pod| {
+    Some(cluster.pods.iter().filter(move |pod| {
         let labels = pod.template.at(&["metadata", "labels"]).unwrap_or(&Value::Null);
         pod.object.key.namespace == budget.key.namespace && selector.matches(labels)
-    });
+    }))
+}
+
+/// The one workload whose pods a budget is about, and how many there are; nothing if that cannot be told.
+fn selected<'a, 'c>(cluster: &'c Cluster<'a>, budget: &'c Object) -> Option<(&'c Pod<'a>, i64)> {
+    let mut pods = matching(cluster, budget)?;
     let (Some(pod), None) = (pods.next(), pods.next()) else { return None };
     let object = pod.object;
     let is_scaled = cluster.objects.iter().any(|it| {
