@@ -4,7 +4,7 @@
 //! `http://db.shop.svc.cluster.local:5432`. The cluster's DNS answers for every Service that is there, and
 //! the connection goes to the Service's address; but only the ports that the Service declares lead anywhere.
 //! A Service's `targetPort`, the number that the program listens on, does not count. Without the colon before
-//! the port the name itself is wrong.
+//! the port the name itself is wrong. Without a port `http://` means 80, and `https://` means 443.
 //!
 //! People see: `dial tcp 10.96.12.7:8080: connect: connection refused`, `i/o timeout`, `no such host`, while
 //! all pods run.
@@ -67,6 +67,12 @@ static SHORT: LazyLock<Regex> = LazyLock::new(|| {
         .expect("the pattern is well formed")
 });
 
+/// An address with no port, as a whole text.
+static WITHOUT_PORT: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r"^(https?)://([a-z][a-z0-9-]*)(?:\.([a-z0-9][a-z0-9-]*)(?:\.svc(?:\.cluster\.local)?)?)?\.?(?:/.*)?$";
+    Regex::new(pattern).expect("the pattern is well formed")
+});
+
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for object in &context.survey.objects {
@@ -77,6 +83,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if is_described || is_open {
             continue;
         }
+        variables_without_port(context, object, &mut once);
         let Some(fields) = object.value().as_object() else { continue };
         for (name, value) in fields.iter().filter(|(name, _)| *name != "metadata" && *name != "status") {
             walk(value, &mut vec![Step::Key(name)], &mut |steps, value| {
@@ -157,6 +164,30 @@ fn judge(context: &Context<'_>, object: &Object, path: &FieldPath, text: &str, o
         for address in SHORT.captures_iter(line).filter(|_| is_read_by_pods(object)) {
             let place = (&address[1], object.key.namespace.as_str(), &address[2]);
             if let Some(finding) = wrong_port(context, object, path, place) {
+                once.add(&address[0], finding);
+            }
+        }
+    }
+}
+
+/// Judges addresses in variables that leave the port to the scheme. A variable for the port beside them may be
+/// put behind each of them.
+fn variables_without_port(context: &Context<'_>, object: &Object, once: &mut Once) {
+    let Some(pod) = pods::pod_of(object) else { return };
+    for container in pod.containers() {
+        let variables = list(container.value, "env");
+        if variables.iter().any(|variable| text(variable, "name").to_ascii_lowercase().contains("port")) {
+            continue;
+        }
+        for (at, variable) in variables.iter().enumerate() {
+            let Some(address) = WITHOUT_PORT.captures(text(variable, "value")) else { continue };
+            let namespace = address.get(3).map_or(object.key.namespace.as_str(), |it| it.as_str());
+            let port = if &address[1] == "https" { "443" } else { "80" };
+            let path = container.path.key("env").index(at).key("value");
+            let place = (&address[2], namespace, port);
+            if let Some(mut finding) = wrong_port(context, object, &path, place) {
+                let help = format!("an address with {}:// and no port means {port}", &address[1]);
+                finding.diagnostic.help.push(help);
                 once.add(&address[0], finding);
             }
         }
