@@ -4,7 +4,11 @@
 //! lies in the Git repository beside the Application is not there: the chart cannot be rendered, or, with
 //! `ignoreMissingValueFiles`, is rendered without these values. A second source with a `ref` reaches it.
 //!
-//! People see: `open /tmp/…/web/envs/prod.yaml: no such file or directory`, a chart with its default values.
+//! A file may also be named by its whole address. Where the rest of several addresses with one beginning are
+//! files of this repository, that beginning stands for the repository, and other files below it are there too.
+//!
+//! People see: `open /tmp/…/web/envs/prod.yaml: no such file or directory`, a chart with its default values;
+//! `failed to fetch …/envs/prod.yaml : 404 Not Found`.
 //!
 //! ## Bad
 //! ```yaml
@@ -21,13 +25,15 @@
 //! ## When to suppress
 //! Where the chart has a file of that path, too.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use tiphys_diag::Severity;
 use tiphys_graph::{App, Files};
 use tiphys_vfs::{join, parent};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{dedup::Once, field_paths, placeholders},
+    support::{dedup::Once, field_paths, nearest_name, placeholders},
 };
 
 /// See the module.
@@ -75,7 +81,63 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
         }
     }
+    fetched(context, &mut once);
     once.report(report);
+}
+
+/// Judges files of values that are named by an address within this repository.
+fn fetched(context: &Context<'_>, once: &mut Once) {
+    let files = &context.survey.files;
+    let beginnings = beginnings(context);
+    for app in &context.survey.apps {
+        let spec = &app.application.spec;
+        for (at, source) in spec.effective_sources().iter().enumerate() {
+            let Some(helm) = source.helm.as_ref().filter(|it| !it.ignore_missing_value_files) else {
+                continue;
+            };
+            for (index, entry) in helm.value_files.iter().enumerate() {
+                let missing = beginnings.iter().find_map(|beginning| entry.strip_prefix(beginning));
+                let Some(path) = missing.filter(|path| !files.contains(path)) else { continue };
+                if placeholders::is_in(entry) || path.contains('?') {
+                    continue;
+                }
+                let field = field_paths::source(spec, at).key("helm").key("valueFiles").index(index);
+                let diagnostic = RULE
+                    .diagnostic(format!(
+                        "failed to fetch {entry} for Application {}: 404 Not Found",
+                        app.name()
+                    ))
+                    .at(context.survey.app_span(app, &field), format!("this repository has no file {path}"))
+                    .because("other addresses with this beginning name files of this repository");
+                let nearest = nearest_name::nearest(path, files.paths().map(AsRef::as_ref));
+                let finding = Finding::new(RULE.incident, diagnostic).app(app.name()).likely();
+                once.add(entry, finding.perhaps(path, nearest));
+            }
+        }
+    }
+}
+
+/// What addresses of files of this repository begin with: at least two different files are named by it.
+fn beginnings(context: &Context<'_>) -> Vec<String> {
+    let mut named: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for app in &context.survey.apps {
+        for source in app.application.spec.effective_sources().iter() {
+            for entry in source.helm.iter().flat_map(|helm| &helm.value_files) {
+                if let Some((beginning, path)) = split(context, entry) {
+                    named.entry(beginning.to_owned()).or_default().insert(path.to_owned());
+                }
+            }
+        }
+    }
+    named.into_iter().filter(|(_, paths)| paths.len() > 1).map(|(beginning, _)| beginning).collect()
+}
+
+/// An address, split before the path of a file of this repository in a folder.
+fn split<'a>(context: &Context<'_>, address: &'a str) -> Option<(&'a str, &'a str)> {
+    let host = address.find("://")? + "://".len();
+    let ends = address.match_indices('/').map(|(at, _)| at + 1).filter(|at| *at > host);
+    ends.map(|at| address.split_at(at))
+        .find(|(_, path)| path.contains('/') && context.survey.files.contains(path))
 }
 
 /// The file of the repository that an entry means, if it means one.
