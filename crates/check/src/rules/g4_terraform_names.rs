@@ -148,10 +148,10 @@ impl<'a> Module<'a> {
             ["var", name, ..] => ("reference to undeclared input variable", format!("var.{name}")),
             ["local", name, ..] => ("reference to undeclared local value", format!("local.{name}")),
             ["module", name, ..] => ("reference to undeclared module", format!("module.{name}")),
-            ["data", kind, name, ..] if is_type(kind) => {
+            ["data", kind, name, ..] if is_type(kind) || self.has_kind(&format!("data.{kind}")) => {
                 ("reference to undeclared resource", format!("data.{kind}.{name}"))
             }
-            [kind, name, ..] if is_type(kind) => {
+            [kind, name, ..] if is_type(kind) || self.has_kind(kind) || self.is_near_kind(kind, name) => {
                 ("reference to undeclared resource", format!("{kind}.{name}"))
             }
             _ => return None,
@@ -164,6 +164,21 @@ impl<'a> Module<'a> {
         }
         let nearest = nearest_name::nearest(&name, self.names.iter().map(String::as_str)).map(str::to_owned);
         Some((what, name, nearest))
+    }
+}
+
+impl Module<'_> {
+    /// Whether the module declares something of a type, which is then no name of a loop's element.
+    fn has_kind(&self, kind: &str) -> bool {
+        let is_of_kind = |name: &String| name.strip_prefix(kind).is_some_and(|rest| rest.starts_with('.'));
+        !matches!(kind, "var" | "local" | "module" | "data") && self.names.iter().any(is_of_kind)
+    }
+
+    /// Whether a word is nearly the type of a resource that has this very name.
+    fn is_near_kind(&self, kind: &str, name: &str) -> bool {
+        let of_name = self.names.iter().filter_map(|known| known.strip_suffix(name)?.strip_suffix('.'));
+        let kinds = of_name.filter(|known| known.contains('_') && !known.contains('.'));
+        kind.contains('_') && nearest_name::nearest(kind, kinds).is_some()
     }
 }
 
