@@ -64,11 +64,19 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for cluster in context.clusters() {
         for pod in &cluster.pods {
             let namespace = pod.object.key.namespace.as_str();
-            if cluster.is_partly_hidden(namespace) {
+            let is_hidden = cluster.is_partly_hidden(namespace);
+            if is_hidden && (namespace.is_empty() || cluster.has_open_names(namespace)) {
                 continue;
             }
             for reference in of_pod(pod) {
-                if let Some(hint) = missing(context, cluster, pod, &reference) {
+                let hint = missing(context, cluster, pod, &reference);
+                // What is not seen may bring anything, but hardly what somebody else brings elsewhere.
+                let counts = |hint: &Hint<'_>| {
+                    !is_hidden
+                        || matches!(hint, Hint::Elsewhere(_) | Hint::NotListed(_))
+                            && !is_named_after_hidden(context, cluster, &reference)
+                };
+                if let Some(hint) = hint.filter(counts) {
                     let key = format!("{} {}", reference.kind, reference.name);
                     once.add_by(key, finding(context, pod, &reference, hint));
                 }
@@ -76,6 +84,19 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+}
+
+/// Whether an object may be called after an Application or a release that was not seen: it may make it.
+fn is_named_after_hidden(context: &Context<'_>, cluster: &Cluster<'_>, reference: &Reference<'_>) -> bool {
+    let hidden = context.survey.apps.iter().filter(|app| !app.is_rendered() && cluster.is_filled_by(app));
+    hidden
+        .flat_map(|app| {
+            let charts = app.application.spec.effective_sources().iter().map(|it| it.chart.clone()).collect();
+            let mut names: Vec<String> = charts;
+            names.push(app.name().to_owned());
+            names
+        })
+        .any(|name| !name.is_empty() && (reference.name.contains(&name) || name.contains(reference.name)))
 }
 
 /// What is known of an object that nothing makes.
