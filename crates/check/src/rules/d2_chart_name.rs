@@ -1,8 +1,8 @@
 //! # A chart that is called with the name of its repository
 //!
 //! `helm repo add` gives a repository a name on one machine, and its charts are then called `name/chart`
-//! there. An Application gives the address of the repository and the chart's own name, which has no slash: the
-//! index of a repository cannot hold one. In registries, whose addresses have no scheme, it may have one.
+//! there. An Application gives the address of the repository and the chart's own name, which has no slash:
+//! the index of a repository cannot hold one. In registries, whose addresses have no scheme, it may have one.
 //!
 //! People see: `chart "grafana/loki" version "5.1.0" not found in https://… repository`, `unable to get
 //! helm chart`; an Application whose comparison fails.

@@ -5,7 +5,7 @@
 //! `ignoreMissingValueFiles`, is rendered without these values. A second source with a `ref` reaches it.
 //!
 //! A file may also be named by its whole address. Where the rest of several addresses with one beginning are
-//! files of this repository, that beginning stands for the repository, and other files below it are there too.
+//! files of this repository, that beginning stands for the repository, and has no other files below it.
 //!
 //! People see: `open /tmp/…/web/envs/prod.yaml: no such file or directory`, a chart with its default values;
 //! `failed to fetch …/envs/prod.yaml : 404 Not Found`.

@@ -170,8 +170,8 @@ fn judge(context: &Context<'_>, object: &Object, path: &FieldPath, text: &str, o
     }
 }
 
-/// Judges addresses in variables that leave the port to the scheme. A variable for the port beside them may be
-/// put behind each of them.
+/// Judges addresses in variables that leave the port to the scheme. A variable for the port beside them may
+/// be put behind each of them.
 fn variables_without_port(context: &Context<'_>, object: &Object, once: &mut Once) {
     let Some(pod) = pods::pod_of(object) else { return };
     for container in pod.containers() {
