@@ -79,6 +79,9 @@ pub struct Root {
     pub remedy: Remedy,
     /// What is broken because of it.
     pub consequences: Vec<Consequence>,
+    /// The consequences that it breaks itself, and not by way of others.
+    #[serde(skip)]
+    pub sufferers: Vec<Object>,
     /// Whether the remedy was tried out on a copy of the cluster, and what came of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,

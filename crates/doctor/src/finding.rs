@@ -70,6 +70,12 @@ impl Finding {
         self
     }
 
+    /// A merge patch of the object, if there is one.
+    pub(crate) fn change(mut self, patch: Option<tiphys_value::Value>) -> Self {
+        self.remedy.patch = patch.or(self.remedy.patch);
+        self
+    }
+
     pub(crate) fn suffers(mut self, object: Object, symptom: impl Into<String>) -> Self {
         if object != self.object && !self.suffers.iter().any(|(known, _)| *known == object) {
             self.suffers.push((object, symptom.into()));
@@ -107,12 +113,37 @@ impl Finding {
                 self.upstream.push(object);
             }
         }
+        if let (Some(patch), Some(more)) = (&mut self.remedy.patch, &other.remedy.patch) {
+            join(patch, more);
+        }
         self.since = match (self.since, other.since) {
             (Some(one), Some(two)) => Some(one.min(two)),
             (one, two) => one.or(two),
         };
         self.confidence = self.confidence.max(other.confidence);
         self.is_shallow &= other.is_shallow;
+    }
+}
+
+/// Adds to the lists of a patch what another patch of the same object has more.
+fn join(patch: &mut tiphys_value::Value, more: &tiphys_value::Value) {
+    use tiphys_value::Value;
+    match (patch, more) {
+        (Value::Object(patch), Value::Object(more)) => {
+            for (key, value) in more {
+                match patch.get_mut(key) {
+                    Some(known) => join(known, value),
+                    None => {
+                        patch.insert(key.clone(), value.clone());
+                    }
+                }
+            }
+        }
+        (Value::Array(patch), Value::Array(more)) => {
+            let new: Vec<Value> = more.iter().filter(|item| !patch.contains(item)).cloned().collect();
+            patch.extend(new);
+        }
+        _ => {}
     }
 }
 

@@ -84,6 +84,49 @@ pub(crate) fn plugin(cluster: &Cluster<'_>) -> Plugin {
     }
 }
 
+/// A change of a NetworkPolicy that lets packets of one more peer pass; `None` for other kinds of policies.
+pub(crate) fn opening(policy: &Value, way: Way, peer: &End<'_>, ports: &[Port]) -> Option<Value> {
+    if policy.kind() != "NetworkPolicy" {
+        return None;
+    }
+    let (rules, peers) = if way == Way::Ingress { ("ingress", "from") } else { ("egress", "to") };
+    let ports: Vec<Value> =
+        ports.iter().map(|port| json!({"port": port.number, "protocol": port.protocol})).collect();
+    let mut rule = json!({"ports": ports});
+    if peer.is_pod {
+        let labels = peer.labels.map(|labels| json!(labels)).unwrap_or_default();
+        rule[peers] = json!([{
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": peer.namespace}},
+            "podSelector": {"matchLabels": without_hashes(&labels)},
+        }]);
+    } else if !peer.addresses.is_empty() {
+        let blocks = peer.addresses.iter().map(|address| {
+            let length = if address.is_ipv4() { 32 } else { 128 };
+            json!({"ipBlock": {"cidr": format!("{address}/{length}")}})
+        });
+        rule[peers] = blocks.collect();
+    }
+    let mut all: Vec<Value> = items(policy, &["spec", rules]).cloned().collect();
+    all.push(rule);
+    Some(json!({"spec": {rules: all}}))
+}
+
+/// The labels that every pod of a workload has, whatever its revision.
+fn without_hashes(labels: &Value) -> Value {
+    const OF_REVISIONS: [&str; 5] = [
+        "pod-template-hash",
+        "controller-revision-hash",
+        "pod-template-generation",
+        "statefulset.kubernetes.io/pod-name",
+        "apps.kubernetes.io/pod-index",
+    ];
+    let labels = labels.as_object().into_iter().flatten();
+    labels
+        .filter(|(key, _)| !OF_REVISIONS.contains(&key.as_str()))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}
+
 /// The policies that keep a packet from its way, the newest first; empty if it passes.
 pub(crate) fn blocking<'a>(
     cluster: &Cluster<'a>,

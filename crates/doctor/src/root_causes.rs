@@ -88,6 +88,7 @@ pub(crate) fn resolve(cluster: &Cluster<'_>, red: &Symptoms, findings: Vec<Findi
 
 fn root(finding: Finding, consequences: Vec<Consequence>) -> Root {
     Root {
+        sufferers: finding.suffers.iter().map(|(object, _)| object.clone()).collect(),
         cause: finding.cause,
         object: finding.object,
         confidence: finding.confidence,

@@ -12,7 +12,7 @@ use crate::{
     cluster::{Cluster, items},
     finding::Finding,
     pod_addresses::wires,
-    policy::{End, Port, Way, blocking},
+    policy::{End, Port, Way, blocking, opening},
     search_context::Look,
 };
 
@@ -72,7 +72,8 @@ pub(super) fn api_server_fault<'a>(
                     .since(crate::policy::newest_change(policy))
                     .field("spec.egress")
                     .evidence(object.to_string(), policy.at(&["spec", "egress"]).map_or("no rule of egress".to_owned(), ToString::to_string))
-                    .remedy(format!("Allow port {number} to the addresses of the API server (`kubectl get endpoints kubernetes`); the Service's own address is not what the policy sees."), &["kubectl -n default get endpoints kubernetes".to_owned()]),
+                    .remedy(format!("Allow port {number} to the addresses of the API server (`kubectl get endpoints kubernetes`); the Service's own address is not what the policy sees."), &["kubectl -n default get endpoints kubernetes".to_owned()])
+                    .change(opening(policy, Way::Egress, &end, &[Port { number, protocol: "TCP" }])),
             );
         }
     }

@@ -52,9 +52,16 @@ impl<'a> Caller<'a> {
 /// The addresses that a call may have been for, the likeliest first.
 fn candidates(cluster: &Cluster<'_>, call: &FailedCall, caller: &Caller<'_>) -> Vec<Address> {
     let is_vague = |address: &Address| matches!(cluster.target(address, caller.namespace()), Target::Unknown);
+    // An address whose Service has no such port was somebody else's when the line was written.
+    let is_odd = |address: &Address| match cluster.target(address, caller.namespace()) {
+        Target::Service(service) => {
+            address.port.is_some_and(|port| crate::cluster::services::port(service, port).is_none())
+        }
+        _ => false,
+    };
     // A name tells more than an address, and what is known more than what is not.
     let named = call.targets.iter().filter(|it| !it.is_ip());
-    let known = call.targets.iter().filter(|it| it.is_ip() && !is_vague(it));
+    let known = call.targets.iter().filter(|it| it.is_ip() && !is_vague(it) && !is_odd(it));
     let mut found: Vec<Address> = named.chain(known).cloned().collect();
     if found.is_empty() {
         let wires = wires(&caller.settings);
@@ -62,7 +69,8 @@ fn candidates(cluster: &Cluster<'_>, call: &FailedCall, caller: &Caller<'_>) -> 
         let is_meant = |it: &&Address| ports.is_empty() || it.port.is_some_and(|port| ports.contains(&port));
         found.extend(call.context.iter().filter(|it| !it.is_ip()).filter(is_meant).cloned());
         found.extend(wires.iter().map(|(address, _)| address).filter(is_meant).cloned());
-        found.extend(call.targets.iter().cloned());
+        let has_meant = !ports.is_empty() && !found.is_empty();
+        found.extend(call.targets.iter().filter(|it| !(has_meant && it.is_ip() && is_odd(it))).cloned());
     }
     let mut seen = std::collections::BTreeSet::new();
     found.retain(|address| seen.insert(address.clone()));

@@ -9,7 +9,7 @@ use crate::{
     address_target::is_near,
     cluster::{Cluster, items, pods, services},
     finding::Finding,
-    policy::{End, Port, Way, blocking},
+    policy::{End, Port, Way, blocking, opening},
     search_context::Look,
 };
 
@@ -249,6 +249,7 @@ fn blocked_way<'a>(
         let finding =
             Finding::new(cause, object.clone(), 0.92, summary).since(crate::policy::newest_change(policy));
         let rules = if way == Way::Ingress { "ingress" } else { "egress" };
+        let peer = if way == Way::Ingress { &from } else { to };
         return Some(
             finding
                 .field(format!("spec.{rules}"))
@@ -264,7 +265,8 @@ fn blocked_way<'a>(
                         caller.workload, port.number
                     ),
                     &[],
-                ),
+                )
+                .change(opening(policy, way, peer, &[port])),
         );
     }
     None

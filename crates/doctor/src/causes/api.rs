@@ -1,13 +1,13 @@
 //! The API: rights, kinds that are not installed, conversion, aggregated APIs, overload.
 
 use tiphys_cause::{Cause, Forbidden, Refusal, refusal};
-use tiphys_value::{ObjectExt as _, Value};
+use tiphys_value::{ObjectExt as _, Value, json};
 
 use crate::{
     Object,
     calls::Caller,
     cluster::{
-        condition,
+        condition, items,
         rights::{Answer, Request},
         said,
     },
@@ -33,6 +33,17 @@ pub(crate) fn forbidden_fault(
 ) -> Option<Finding> {
     let finding = rights_fault(look, &caller.workload, forbidden)?;
     Some(caller.suffers(finding.evidence(source, &forbidden.line), "is not allowed to do its work"))
+}
+
+/// A change of a role that lets a request pass.
+fn with_right(role: &Value, forbidden: &Forbidden) -> Value {
+    let rule = if forbidden.resource.starts_with('/') {
+        json!({"nonResourceURLs": [forbidden.resource], "verbs": [forbidden.verb]})
+    } else {
+        json!({"apiGroups": [forbidden.group], "resources": [forbidden.resource], "verbs": [forbidden.verb]})
+    };
+    let rules: Vec<Value> = items(role, &["rules"]).cloned().chain([rule]).collect();
+    json!({"rules": rules})
 }
 
 /// The role that lacks a right; `None` if the roles allow it by now.
@@ -75,6 +86,7 @@ pub(crate) fn rights_fault(look: &Look<'_>, asker: &Object, forbidden: &Forbidde
                     format!("Add the verb {} on {} to {role}.", forbidden.verb, forbidden.resource),
                     &[check],
                 )
+                .change(look.cluster.live(&role).map(|role| with_right(role, forbidden)))
         }
         Answer::RoleAbsent { role, binding } => new(
             role.clone(),

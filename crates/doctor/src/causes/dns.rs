@@ -8,7 +8,7 @@ use crate::{
     calls::Caller,
     cluster::{items, pods},
     finding::Finding,
-    policy::{End, Port, Way, blocking, newest_change},
+    policy::{End, Port, Way, blocking, newest_change, opening},
     search_context::Look,
 };
 
@@ -225,6 +225,7 @@ pub(crate) fn lookup_fault<'a>(look: &Look<'a>, caller: &Caller<'a>, call: &Fail
     let from = End::of_pod(pod);
     for (way, protocol) in [(Way::Egress, "UDP"), (Way::Ingress, "UDP")] {
         let policies = blocking(look.cluster, way, &from, &to, Port { number, protocol });
+        let ports = ["UDP", "TCP"].map(|protocol| Port { number, protocol });
         // A rule may name port 53 although the pods listen on another.
         if let Some(policy) = policies.first() {
             let object = Object::from_live(policy);
@@ -247,7 +248,13 @@ pub(crate) fn lookup_fault<'a>(look: &Look<'a>, caller: &Caller<'a>, call: &Fail
                         .at(&["spec", rules])
                         .map_or_else(|| format!("no rule of {rules}"), ToString::to_string),
                 )
-                .remedy("Allow UDP and TCP 53 to the DNS pods.", &[]),
+                .remedy("Allow UDP and TCP 53 to the DNS pods.", &[])
+                .change(opening(
+                    policy,
+                    way,
+                    if way == Way::Egress { &to } else { &from },
+                    &ports,
+                )),
             );
         }
     }

@@ -357,9 +357,14 @@ fn routing(look: &Look<'_>) -> Vec<Finding> {
 /// Calls that were not answered in time, by the node of who called.
 fn silent_calls<'a>(look: &Look<'a>) -> BTreeMap<&'a str, BTreeSet<Object>> {
     let mut nodes: BTreeMap<&'a str, BTreeSet<Object>> = BTreeMap::new();
+    let is_dns_down = super::dns::service(look).is_some_and(|service| !look.cluster.is_served(service));
     for ill in &look.ill {
         for fact in &ill.facts {
             let Fact::Call(call) = &fact.fact else { continue };
+            // Nobody gets an answer from a DNS that does not run, whichever node he is on.
+            if is_dns_down && call.failure == Failure::LookupTimeout {
+                continue;
+            }
             if !matches!(call.failure, Failure::Timeout | Failure::LookupTimeout | Failure::Unreachable) {
                 continue;
             }

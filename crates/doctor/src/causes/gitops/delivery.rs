@@ -1,6 +1,6 @@
 //! The fault behind a message of a comparison, a build or a sync.
 
-use tiphys_cause::{Cause, addresses, delivery_fault, source_unreachable, unwrapped};
+use tiphys_cause::{Cause, Failure, addresses, delivery_fault, source_unreachable, unwrapped};
 use tiphys_value::{ObjectExt as _, Value};
 
 use super::helm::release;
@@ -94,16 +94,18 @@ pub(super) fn delivery(
                 })
                 .map(ToString::to_string)
                 .unwrap_or_default();
-            return Some(
-                Finding::new(
-                    Cause::ExternalDown,
-                    object.clone(),
-                    0.75,
-                    format!("{host}, the source of {object}, does not answer ({failure:?})"),
-                )
-                .evidence(source, message)
-                .remedy("Ask who runs the repository; this cannot be proved from here.", &[]),
-            );
+            let finding = Finding::new(
+                Cause::ExternalDown,
+                object.clone(),
+                0.75,
+                format!("{host}, the source of {object}, does not answer ({failure:?})"),
+            )
+            .evidence(source, message)
+            .remedy("Ask who runs the repository; this cannot be proved from here.", &[]);
+            // Who looks a name up asks the cluster's DNS first.
+            let is_lookup = matches!(failure, Failure::NoSuchHost | Failure::LookupTimeout);
+            let dns = crate::causes::dns::service(look).filter(|_| is_lookup);
+            return Some(dns.into_iter().fold(finding, |finding, dns| finding.below(Object::from_live(dns))));
         }
     }
     let cause = delivery_fault(text)?;

@@ -24,27 +24,37 @@ pub(super) fn challenge(look: &Look<'_>, live: &Value) -> Option<Finding> {
         if kind == "ClusterIssuer" { "" } else { live.namespace() },
         reference("name").unwrap_or_default(),
     );
-    let certificate = top(look, live);
+    // The request between a certificate and its order fails with them.
+    let owners = owners(look, live);
+    let certificate = owners.last().unwrap_or(&object).clone();
     let at = if certificate == object { issuer.clone() } else { certificate.clone() };
     let host = live.str_at(&["spec", "dnsName"]).unwrap_or_default();
-    Some(
-        Finding::new(Cause::OperatorIssuer, at.clone(), 0.9, format!("{issuer} does not issue {at}: the challenge for {host} is not passed"))
-            .evidence(object.to_string(), format!("{state}: {reason}"))
-            .below(issuer)
-            .suffers(object, "not passed")
-            .suffers(certificate, "not issued")
-            .remedy("Let the challenge pass: the record of the name, the way to the solver, the solver's credentials.", &[format!("kubectl -n {} describe challenge", live.namespace())]),
+    let finding = Finding::new(
+        Cause::OperatorIssuer,
+        at.clone(),
+        0.9,
+        format!("{issuer} does not issue {at}: the challenge for {host} is not passed"),
     )
+    .evidence(object.to_string(), format!("{state}: {reason}"))
+    .below(issuer)
+    .suffers(object, "not passed")
+    .remedy(
+        "Let the challenge pass: the record of the name, the way to the solver, the solver's credentials.",
+        &[format!("kubectl -n {} describe challenge", live.namespace())],
+    );
+    Some(owners.into_iter().fold(finding, |finding, owner| finding.suffers(owner, "not issued")))
 }
 
-/// The resource that owns another in the end.
-fn top(look: &Look<'_>, live: &Value) -> Object {
+/// What a resource belongs to, the nearest first.
+fn owners(look: &Look<'_>, live: &Value) -> Vec<Object> {
+    let mut owners: Vec<Object> = Vec::new();
     let mut object = Object::from_live(live);
-    for _ in 0..4 {
+    while owners.len() < 4 {
         let Some(owner) = look.cluster.live(&object).and_then(crate::cluster::controller) else { break };
         object = owner;
+        owners.push(object.clone());
     }
-    object
+    owners
 }
 
 /// Whether words about one secret tell that its whole store cannot be used.

@@ -39,6 +39,7 @@ fn diagnosis(name: &str) -> Diagnosis {
             ],
             patch: Some(json!({"spec": {"password": "hunter2", "name": name}})),
         },
+        sufferers: Vec::new(),
         consequences: vec![
             consequence("Pod", "shop", "web-1"),
             consequence("Pod", "shop", "web-2"),
@@ -62,6 +63,7 @@ fn diagnosis(name: &str) -> Diagnosis {
         cause: Cause::ExternalDown,
         object: Object::new("Service", "shop", "mail"),
         confidence: 0.4,
+        sufferers: Vec::new(),
         consequences: Vec::new(),
         ..root.clone()
     };
