@@ -128,6 +128,9 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
     } else if has(&[
         "invalid",
         "not satisfiable",
+        "could decrypt",
+        "could not decrypt",
+        "failed to decrypt",
         "no operators found",
         "unsupported",
         "not supported",
