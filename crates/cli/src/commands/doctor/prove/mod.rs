@@ -108,7 +108,7 @@ fn try_out(root: &Root, case: &Case, copy: &mut Option<Result<Copy, String>>) ->
     let copy =
         copy.get_or_insert_with(|| in_virtual_time(Copy::make(case))).as_ref().map_err(Clone::clone)?;
     // What is only assumed to be well proves nothing by being so.
-    if repair.steps.is_empty() {
+    if repair.steps.is_empty() && !repair.is_judged {
         let assumed = copy.assumed_by(&repair);
         broken.retain(|object| !assumed.contains(object));
         if broken.is_empty() {

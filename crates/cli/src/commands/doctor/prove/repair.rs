@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiphys_doctor::{Case, Cause, Object, Root};
+use tiphys_doctor::{Case, Cause, Object, Root, diagnose};
+use tiphys_merge::merge_patch;
 use tiphys_value::{ObjectExt as _, Value, json};
 
 use super::copy::{Rule, workload};
@@ -26,6 +27,8 @@ pub struct Repair {
     well: BTreeSet<Object>,
     /// Images that can be pulled from now on.
     images: BTreeSet<String>,
+    /// What behaves well does so since what kept it from its work was evaluated again, and keeps it no longer.
+    pub is_judged: bool,
 }
 
 impl Repair {
@@ -76,6 +79,16 @@ pub fn repair(root: &Root, case: &Case) -> Result<Repair, String> {
             let (api_version, object) = (api_version(&object.kind).to_owned(), object.clone());
             repair.steps.push(Step::Delete { api_version, object });
         }
+        Cause::ApiRbac
+        | Cause::NetPolicyIngress
+        | Cause::NetPolicyEgress
+        | Cause::NetPolicyDns
+        | Cause::NetPolicyApiServer
+        | Cause::NetPolicyProbe
+        | Cause::NetPolicyWebhook => return judged(root, case),
+        Cause::OperatorDown | Cause::DnsDown if live.is_some_and(is_at_zero) => {
+            repair.steps.push(patch(object, json!({"spec": {"replicas": 1}})));
+        }
         Cause::RunScaledZero => repair.steps.push(patch(object, json!({"spec": {"replicas": 1}}))),
         Cause::VolumeNoClass if object.kind == "StorageClass" => repair.steps.push(Step::Create(
             json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": object.name}, "provisioner": "tiphys.dev/world", "volumeBindingMode": "WaitForFirstConsumer"}),
@@ -88,6 +101,45 @@ pub fn repair(root: &Root, case: &Case) -> Result<Repair, String> {
         _ => return Err("a copy of the cluster does not play what is broken here".to_owned()),
     }
     Ok(repair)
+}
+
+fn is_at_zero(workload: &Value) -> bool {
+    workload.int_at(&["spec", "replicas"]) == Some(0)
+}
+
+/// Causes that are evaluated: whether a request or a packet passes is decided by objects alone.
+const EVALUATED: [Cause; 7] = [
+    Cause::ApiRbac,
+    Cause::NetPolicyIngress,
+    Cause::NetPolicyEgress,
+    Cause::NetPolicyDns,
+    Cause::NetPolicyApiServer,
+    Cause::NetPolicyProbe,
+    Cause::NetPolicyWebhook,
+];
+
+/// The repair of a root that roles or policies are: they are changed and evaluated again.
+fn judged(root: &Root, case: &Case) -> Result<Repair, String> {
+    let change = root.remedy.patch.as_ref().ok_or("there is no patch to try out")?;
+    let mut after = case.clone();
+    let live = after.objects.iter_mut().find(|live| Object::from_live(live) == root.object);
+    let live = live.ok_or_else(|| format!("{} was not saved", root.object))?;
+    *live = merge_patch(live, change);
+    let left = diagnose(&after).causes.into_iter().find(|other| {
+        EVALUATED.contains(&other.cause)
+            && other.confidence >= 0.5
+            && other.sufferers.iter().any(|object| root.sufferers.contains(object))
+    });
+    match left {
+        Some(other) => {
+            Err(format!("evaluated again with it, {} hinders the same: {}", other.object, other.summary))
+        }
+        None => Ok(Repair {
+            well: root.sufferers.iter().cloned().collect(),
+            is_judged: true,
+            ..Repair::default()
+        }),
+    }
 }
 
 fn api_version(kind: &str) -> &'static str {

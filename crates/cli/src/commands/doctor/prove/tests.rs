@@ -1,4 +1,4 @@
-use tiphys_doctor::{Cause, diagnose};
+use tiphys_doctor::{Cause, Log, diagnose};
 use tiphys_value::{ObjectExt as _, Value, json};
 
 use super::*;
@@ -124,4 +124,65 @@ fn what_a_copy_does_not_play_is_said() {
         .remove(0)
     };
     assert!(repair(&root, &Case::default()).unwrap_err().contains("does not play"));
+}
+
+/// A program that a role keeps from its work, and one that calls it.
+fn forbidden_case() -> Case {
+    let crashed = json!({"terminated": {"exitCode": 1, "reason": "Error", "startedAt": "2026-03-10T07:50:00Z", "finishedAt": "2026-03-10T07:50:05Z"}});
+    let mut status =
+        container(false, json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}}));
+    status["lastState"] = crashed;
+    status["restartCount"] = 5.into();
+    let mut case = case(status, json!([]));
+    let subjects = json!([{"kind": "ServiceAccount", "name": "db", "namespace": "shop"}]);
+    let rule = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]});
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "db", "uid": "u-role"}, "rules": [rule]});
+    let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "db", "uid": "u-binding"},
+        "roleRef": {"kind": "ClusterRole", "name": "db"}, "subjects": subjects});
+    case.objects.extend([role, binding]);
+    case.logs.push(Log {
+        namespace: "shop".to_owned(),
+        pod: "db-5d-x".to_owned(),
+        container: "app".to_owned(),
+        text: "fatal: pods is forbidden: User \"system:serviceaccount:shop:db\" cannot list resource \"pods\" in API group \"\" at the cluster scope\n".to_owned(),
+        ..Log::default()
+    });
+    case
+}
+
+#[test]
+fn a_right_that_is_added_is_evaluated_and_clears_the_program_and_its_callers() {
+    let (cause, proof) = proof(&forbidden_case());
+    assert_eq!(cause, Cause::ApiRbac);
+    assert!(proof.is_proved && proof.text.contains("(2)"), "{proof:?}");
+}
+
+#[test]
+fn a_right_that_does_not_suffice_proves_nothing() {
+    let case = forbidden_case();
+    let mut diagnosis = diagnose(&case);
+    // A right on something else.
+    diagnosis.causes[0].remedy.patch =
+        Some(json!({"rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}]}));
+    prove(&mut diagnosis, &case);
+    let proof = diagnosis.causes[0].proof.clone().unwrap();
+    assert!(!proof.is_proved && proof.text.contains("evaluated again"), "{proof:?}");
+}
+
+#[test]
+fn a_rule_that_is_added_to_a_policy_lets_the_caller_through() {
+    let ready = container(true, json!({"running": {"startedAt": "2026-03-10T07:01:00Z"}}));
+    let mut case = case(ready, json!([]));
+    case.objects.push(json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "db", "namespace": "shop", "uid": "u-policy"},
+        "spec": {"podSelector": {"matchLabels": {"app": "db"}}, "policyTypes": ["Ingress"], "ingress": [{"from": [{"podSelector": {"matchLabels": {"app": "other"}}}]}]}}));
+    case.logs.push(Log {
+        namespace: "shop".to_owned(),
+        pod: "web-5d-x".to_owned(),
+        container: "app".to_owned(),
+        text: "error: GET http://db.shop.svc:80/: dial tcp 10.96.0.20:80: i/o timeout\n".to_owned(),
+        ..Log::default()
+    });
+    let (cause, proof) = proof(&case);
+    assert_eq!(cause, Cause::NetPolicyIngress);
+    assert!(proof.is_proved, "{proof:?}");
 }
