@@ -53,6 +53,8 @@ pub fn dump(still: &Still, repository: &Repository, planted: &Planted) -> Case {
         .map(str::to_owned),
     );
     case.logs = logs(&case.objects, repository, planted);
+    let said = said(&case, planted);
+    case.events.extend(said);
     case
 }
 
@@ -77,6 +79,34 @@ fn as_a_kubelet_says(mut event: Event) -> Event {
         event.message = format!("{FAILED}HTTP probe failed with statuscode: 503");
     }
     event
+}
+
+/// What kubelets say of pods that are ill, where the world plays only that they are.
+fn said(case: &Case, planted: &Planted) -> Vec<Event> {
+    let mut found = Vec::new();
+    for pod in case.objects.iter().filter(|object| object.kind() == "Pod") {
+        let statuses = pod.at(&["status", "containerStatuses"]).and_then(Value::as_array);
+        let is_ill = statuses.into_iter().flatten().any(|status| status["restartCount"] != 0);
+        for (namespace, workload, reason, message) in &planted.said {
+            let rest = pod.name().strip_prefix(workload.as_str());
+            let is_of = pod.namespace() == namespace && rest.is_some_and(|rest| rest.starts_with('-'));
+            if !is_ill || !is_of {
+                continue;
+            }
+            found.push(Event {
+                object: tiphys_doctor::Object::from_live(pod),
+                uid: pod.uid().to_owned(),
+                kind: if reason == "Killing" { "Normal" } else { "Warning" }.to_owned(),
+                reason: reason.clone(),
+                message: message.clone(),
+                count: 12,
+                first: pod.str_at(&["metadata", "creationTimestamp"]).and_then(|at| at.parse().ok()),
+                last: case.at,
+                source: "kubelet".to_owned(),
+            });
+        }
+    }
+    found
 }
 
 fn stripped(mut object: Value) -> Value {

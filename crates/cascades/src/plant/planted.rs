@@ -61,6 +61,9 @@ pub struct Planted {
     pub deleted: Vec<(GroupVersionKind, String, String)>,
     /// What the programs of a workload that are ill say: namespace, name, line.
     pub lines: Vec<(String, String, String)>,
+    /// What kubelets say of the pods of a workload that are ill, and the world does not play: namespace, name,
+    /// reason, message.
+    pub said: Vec<(String, String, String, String)>,
     /// What a caller says of a Service that is not reached, in place of a refused connection. `*` is any.
     pub unreached: BTreeMap<String, String>,
 }
@@ -103,6 +106,13 @@ impl Planted {
 
     pub(super) fn line(mut self, workload: &Value, line: impl Into<String>) -> Self {
         self.lines.push((workload.namespace().to_owned(), workload.name().to_owned(), line.into()));
+        self
+    }
+
+    pub(super) fn said(mut self, workload: &Value, reason: &str, message: &str) -> Self {
+        let [namespace, name, reason, message] =
+            [workload.namespace(), workload.name(), reason, message].map(str::to_owned);
+        self.said.push((namespace, name, reason, message));
         self
     }
 

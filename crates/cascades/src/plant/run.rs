@@ -9,8 +9,10 @@ pub(super) fn plant(scene: &Scene<'_>, found: &mut Vec<Planted>) {
         crash(scene, workload, found);
         memory(scene, workload, found);
         probe(scene, workload, found);
+        liveness(scene, workload, found);
         init(scene, workload, found);
     }
+    overload(scene, found);
 }
 
 /// An edit that makes new pods.
@@ -97,6 +99,39 @@ fn probe(scene: &Scene<'_>, workload: &Value, found: &mut Vec<Planted>) {
         .rules(never("HTTP probe failed with statuscode: 404"))
         .edit(wrong_path);
     found.extend(planted);
+}
+
+/// A liveness probe that asks a port on which nothing listens: the kubelet ends the container each time.
+fn liveness(scene: &Scene<'_>, workload: &Value, found: &mut Vec<Planted>) {
+    let tree = scene.edited(workload, |workload| {
+        container(workload)["livenessProbe"] = json!({"httpGet": {"path": "/livez", "port": 9998}});
+    });
+    let rules = json!({"containers": [{"pods": pods_of(workload), "exits": {"code": 137, "after": "30s"}}]});
+    let refused = "Liveness probe failed: Get \"http://10.244.1.17:9998/livez\": dial tcp 10.244.1.17:9998: connect: connection refused";
+    let killed = "Container failed liveness probe, will be restarted";
+    let planted = Planted::new("run: liveness of a wrong port", place(workload), &["run/liveness"])
+        .at_workload(workload)
+        .rules(rules)
+        .said(workload, "Unhealthy", refused)
+        .said(workload, "Killing", killed);
+    found.extend(planted.edit(tree));
+}
+
+/// The API server turns clients away, and operators lose their leases.
+fn overload(scene: &Scene<'_>, found: &mut Vec<Planted>) {
+    let own = ["cert-manager", "external-secrets"];
+    let operators: Vec<&Value> =
+        scene.declared("Deployment").filter(|it| own.contains(&it.namespace())).collect();
+    let (Some(first), true) = (operators.first(), operators.len() > 1) else { return };
+    let line = "E0105 09:10:40.000001       1 leaderelection.go:332] error retrieving resource lock: the server has received too many requests and has asked us to try again later (get leases.coordination.k8s.io)\nF0105 09:10:41.000001       1 main.go:99] leader election lost";
+    let rules: Vec<Value> = operators
+        .iter()
+        .map(|it| json!({"pods": pods_of(it), "exits": {"code": 1, "after": "20s"}}))
+        .collect();
+    let planted = Planted::new("api: requests are turned away", place(first), &["api/overload"]);
+    let planted =
+        operators.iter().fold(planted, |planted, it| planted.at_workload(it).line(it, line).restart(it));
+    found.push(planted.rules(json!({"containers": rules})));
 }
 
 /// An init container that waits for a Service that nobody declares.

@@ -146,10 +146,7 @@ mod tests {
             let fair = Slot::all().count() / count;
             assert_eq!(counts.len(), count);
             for (member, slots) in counts {
-                assert!(
-                    slots * 2 > fair && slots < fair * 2,
-                    "{member} of {count} has {slots}, not {fair}"
-                );
+                assert!(slots * 2 > fair && slots < fair * 2, "{member} of {count} has {slots}, not {fair}");
             }
         }
         assert!(divided([]).is_empty());
