@@ -196,7 +196,7 @@ fn what_cannot_fail_is_told_with_what_can() {
         ("node=node-9", "there are node-1, node-2, node-3"),
         ("registry=ghcr.io", "there are registry.example.com"),
         ("volcano=x", "there is no kind of fault \"volcano\""),
-        ("webhook=x", "there is none"),
+        ("webhook=x", "no other webhook either"),
     ] {
         let (code, text) = rehearse(&repo, &["--fault", fault]);
         assert_eq!(code, 2, "{fault}: {text}");

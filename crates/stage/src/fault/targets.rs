@@ -125,11 +125,11 @@ impl Targets {
         let more = all.len().saturating_sub(NAMED);
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
         let there = if shown.is_empty() {
-            "there is none".to_owned()
+            format!(", and no other {what} either")
         } else {
-            format!("there are {}{more}", shown.join(", "))
+            format!("; there are {}{more}", shown.join(", "))
         };
-        Err(format!("fault {:?}: there is no {what} {name:?}; {there}", timed.text))
+        Err(format!("fault {:?}: there is no {what} {name:?}{there}", timed.text))
     }
 
     /// One fault of each component.
