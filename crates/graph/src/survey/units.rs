@@ -280,21 +280,26 @@ pub fn values_of_environments(files: &Files, place: &UnitFolder) -> BTreeMap<Str
 /// all environments, or for none.
 fn value_file_word(stem: &str) -> Option<&str> {
     const SIGNS: [char; 3] = ['-', '_', '.'];
-    const OF_NONE: [&str; 14] = [
+    // `values-seed.yaml` is for the first installation alone; what that leads to has the chart's own values.
+    const OF_NONE: [&str; 18] = [
         "all",
         "base",
+        "bootstrap",
         "ci",
         "common",
         "default",
         "defaults",
         "example",
         "global",
+        "init",
+        "initial",
         "override",
         "overrides",
         "sample",
         "schema",
         "secret",
         "secrets",
+        "seed",
     ];
     let before = stem.strip_suffix("values").and_then(|rest| rest.strip_suffix(SIGNS));
     let word = stem.strip_prefix("values").and_then(|rest| rest.strip_prefix(SIGNS)).or(before)?;
@@ -406,6 +411,7 @@ mod tests {
             ("values_x", Some("x")),
             ("values", None),
             ("values-secret", None),
+            ("values-seed", None),
             ("valuesx", None),
         ] {
             assert_eq!(value_file_word(stem), word, "{stem}");
