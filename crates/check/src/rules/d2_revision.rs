@@ -8,7 +8,8 @@
 //! directory`.
 //!
 //! The rule speaks where the default branch is checked out, of what the clone has: one that was fetched in
-//! part says nothing of other branches.
+//! part says nothing of other branches. A colon is in no name of a branch or tag, wherever that is looked for:
+//! most often an address got into the wrong field.
 //!
 //! ## Bad
 //! ```yaml
@@ -63,6 +64,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 continue;
             }
             let place = field_paths::source(spec, at);
+            if source.chart.is_empty() && is_no_name(&source.target_revision) {
+                malformed(context, app, &place, source, &mut once);
+                continue;
+            }
             match state(context, source) {
                 Some(Revision::None(why)) => no_revision(context, app, &place, (source, why), &mut once),
                 Some(Revision::Other(tree)) => {
@@ -96,6 +101,35 @@ fn is_completed(context: &Context<'_>, app: &App) -> bool {
 pub(super) fn state<'a>(context: &'a Context<'_>, source: &ApplicationSource) -> Option<&'a Revision> {
     let key = (source.repo_url.clone(), source.target_revision.clone());
     context.survey.revisions.get(&key).filter(|_| source.chart.is_empty())
+}
+
+/// Whether Git lets nothing be called so, and it is no range of versions either (git-check-ref-format(1)).
+fn is_no_name(revision: &str) -> bool {
+    revision.contains(':') && !revision.contains('<')
+}
+
+fn malformed(
+    context: &Context<'_>,
+    app: &App,
+    place: &FieldPath,
+    source: &ApplicationSource,
+    once: &mut Once,
+) {
+    let revision = &source.target_revision;
+    let help = if *revision == source.repo_url {
+        "this is the address of the repository again: write the branch, tag or commit"
+    } else {
+        "write a branch, tag or commit"
+    };
+    let diagnostic = RULE
+        .diagnostic(format!(
+            "Application {} reads revision {revision:?}, which is no name of a branch, tag or commit",
+            app.name()
+        ))
+        .at(context.survey.app_span(app, &place.key("targetRevision")), "a colon is in none of them")
+        .because("the engine cannot resolve it to a commit: nothing is rendered")
+        .help(help);
+    once.add(revision, Finding::new(RULE.incident, diagnostic).app(app.name()));
 }
 
 fn no_revision(
