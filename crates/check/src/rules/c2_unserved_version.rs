@@ -2,7 +2,10 @@
 //!
 //! An operator's chart brings the definitions of its kinds, and each release serves some versions of them. An
 //! object of another version is refused, and with it the sync of its Application, though both lie in one
-//! repository.
+//! repository. The chart may be named by an Application, a HelmRelease, or a chart that depends on it.
+//!
+//! Where nothing in the repository installs the operator, the other objects of its kinds tell what it serves:
+//! if nearly all of them ask for the newer version, the few that ask for the older one were forgotten.
 //!
 //! People see: `no matches for kind "ExternalSecret" in version "external-secrets.io/v1beta1"`, `The
 //! Kubernetes API could not find version "v1beta1" of external-secrets.io/ExternalSecret … Version "v1" … is
@@ -20,16 +23,19 @@
 //! ## When to suppress
 //! Where the chart leaves the definitions to somebody else.
 
+use std::cell::LazyCell;
+
 use tiphys_diag::{Severity, Span};
 use tiphys_graph::{App, Object};
 use tiphys_model::ApplicationSource;
-use tiphys_value::ObjectExt;
+use tiphys_value::{ObjectExt, Value};
 
 use crate::{
     Context, Report, Rule,
     support::{
+        chart_uses::{self, ChartUse},
         dedup::Once,
-        field_paths::{keys, rewrite},
+        field_paths::{self, keys, rewrite},
         known_charts,
         sync_options::mentions,
         unrendered_files,
@@ -86,17 +92,32 @@ impl Served {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let known: Vec<Served> = Served::all().collect();
+    let is_of_group = |object: &&Object| {
+        known.iter().any(|it| it.version.split('/').next() == Some(object.key.group.as_str()))
+    };
+    let objects: Vec<&Object> = context.survey.objects.iter().filter(is_of_group).collect();
+    let uses = LazyCell::new(|| chart_uses::all(context));
     let mut once = Once::default();
-    for object in &context.survey.objects {
+    for object in objects.iter().copied() {
         let of_object = |it: &&Served| {
             it.version == object.value().api_version()
                 && it.kinds.split(',').any(|kind| kind == object.key.kind)
         };
         let Some(served) = known.iter().find(of_object) else { continue };
-        let Some((app, release)) = installed(context, object, served) else { continue };
-        if served.is_missing_in(&release) && !unrendered_files::may_be_a_patch(context.survey, object) {
-            once.add(object.key.kind.as_str(), finding(context, object, served, (app, &release)));
+        if unrendered_files::may_be_a_patch(context.survey, object) {
+            continue;
         }
+        let finding = match installed(context, object, served, &uses) {
+            Installed::By(install) if served.is_missing_in(&install.release) => {
+                finding(context, object, served, &install)
+            }
+            Installed::Nowhere => match outvoted(context, object, served, &objects) {
+                Some(others) => outlier(context, object, served, others),
+                None => continue,
+            },
+            Installed::By(_) | Installed::Unclear => continue,
+        };
+        once.add(object.key.kind.as_str(), finding);
     }
     // A value of the chart with which the old version is served on.
     if !once.is_empty() && !mentions(context.survey, "unsafeServeV1Beta1") {
@@ -104,37 +125,134 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// The Application that installs the operator in an object's cluster, and the release, if there is one only.
-fn installed<'a>(context: &Context<'a>, object: &Object, served: &Served) -> Option<(&'a App, String)> {
-    let own = context.survey.app_of(object)?;
-    let is_chart = |source: &ApplicationSource| {
-        source.chart.rsplit('/').next() == Some(served.chart) && !known_charts::leaves_out_crds(source)
-    };
-    let mut found = context.survey.apps.iter().filter_map(|app| {
-        let is_near = app.environment == own.environment && app.cluster() == own.cluster();
-        let source = app.application.spec.effective_sources().into_iter().find(|source| is_chart(source));
-        Some((app, source.filter(|_| is_near)?.target_revision))
-    });
-    let only = found.next()?;
-    found.all(|(_, release)| release == only.1).then_some(only)
+/// What installs the operator in a cluster.
+enum Installed {
+    By(Install),
+    /// Several releases, or definitions that come from somewhere else.
+    Unclear,
+    Nowhere,
 }
 
-fn finding(
-    context: &Context<'_>,
-    object: &Object,
-    served: &Served,
-    (app, release): (&App, &str),
-) -> crate::Finding {
+/// A chart that installs it.
+struct Install {
+    release: String,
+    by: String,
+    span: Span,
+}
+
+/// What installs the operator in an object's cluster.
+fn installed(context: &Context<'_>, object: &Object, served: &Served, uses: &[ChartUse]) -> Installed {
+    let own = context.survey.app_of(object);
+    if own.is_none() && !is_without_apps(context) {
+        return Installed::Unclear;
+    }
+    let is_near = |app: &App| own.is_none_or(|own| is_of_one_cluster(app, own));
+    let is_chart = |source: &ApplicationSource| source.chart.rsplit('/').next() == Some(served.chart);
+    let mut found = Vec::new();
+    let mut is_left_out = false;
+    for app in context.survey.apps.iter().filter(|app| is_near(app)) {
+        let sources = app.application.spec.effective_sources();
+        let Some((at, source)) = sources.iter().enumerate().find(|(_, source)| is_chart(source)) else {
+            continue;
+        };
+        if known_charts::leaves_out_crds(source) {
+            is_left_out = true;
+            continue;
+        }
+        let field = field_paths::source(&app.application.spec, at).key("targetRevision");
+        let release = source.target_revision.clone();
+        let by = format!("Application {}", app.name());
+        found.push(Install { release, by, span: context.survey.app_span(app, &field) });
+    }
+    let names_it = |app: &App| app.application.spec.effective_sources().iter().any(is_chart);
+    for used in uses.iter().filter(|used| used.chart == served.chart) {
+        // Those that an Application names itself were looked at.
+        let is_beside = match used.app.map(|app| context.survey.app(app)) {
+            Some(app) => is_near(app) && !app.is_rendered() && !names_it(app),
+            None => is_without_apps(context),
+        };
+        if !is_beside {
+            continue;
+        }
+        if used.value(&["installCRDs"]).or(used.value(&["crds", "enabled"])) == Some(&Value::Bool(false)) {
+            is_left_out = true;
+            continue;
+        }
+        found.push(Install { release: used.version.clone(), by: used.by.clone(), span: used.span.clone() });
+    }
+    let is_one = found.iter().all(|it| it.release == found[0].release);
+    match found.into_iter().next() {
+        Some(first) if is_one && !is_left_out => Installed::By(first),
+        None if !is_left_out => Installed::Nowhere,
+        _ => Installed::Unclear,
+    }
+}
+
+/// Whether nothing in the repository is an Application: what Flux applies, whose clusters may not be told apart.
+fn is_without_apps(context: &Context<'_>) -> bool {
+    context.survey.apps.is_empty()
+}
+
+fn is_of_one_cluster(one: &App, other: &App) -> bool {
+    one.environment == other.environment && one.cluster() == other.cluster()
+}
+
+/// How many other objects of the same kinds and cluster ask for the version that is served instead, where
+/// they are so many that the operator surely serves it. Definitions in the repository would tell it themselves.
+fn outvoted(context: &Context<'_>, object: &Object, served: &Served, objects: &[&Object]) -> Option<usize> {
+    const FEWEST: usize = 8;
+    const TIMES: usize = 4;
+    if served.end == "-" {
+        return None;
+    }
+    let own = context.survey.app_of(object);
+    let is_near = |it: &Object| match (own, context.survey.app_of(it)) {
+        (Some(own), Some(app)) => is_of_one_cluster(app, own),
+        (own, app) => own.is_none() && app.is_none(),
+    };
+    let count = |version: &str| {
+        let asks = |it: &&&Object| {
+            it.value().api_version() == version
+                && served.kinds.split(',').any(|kind| kind == it.key.kind)
+                && is_near(it)
+        };
+        objects.iter().filter(asks).count()
+    };
+    let defines = |it: &Object| {
+        let group = served.version.split('/').next().unwrap_or_default();
+        it.key.kind == "CustomResourceDefinition" && it.key.name.ends_with(&format!(".{group}"))
+    };
+    let (others, same) = (count(served.instead), count(served.version));
+    let is_clear = others >= FEWEST && others >= same * TIMES;
+    (is_clear && !context.survey.objects.iter().any(defines)).then_some(others)
+}
+
+fn outlier(context: &Context<'_>, object: &Object, served: &Served, others: usize) -> crate::Finding {
+    let field = keys(&["apiVersion"]);
+    let kind = object.key.kind.as_str();
+    let text = format!("perhaps no matches for kind \"{kind}\" in version \"{}\"", served.version);
+    let diagnostic = RULE
+        .diagnostic(text)
+        .at(
+            context.survey.span(object, &field),
+            format!("{others} other objects of this operator in the cluster ask for {}", served.instead),
+        )
+        .because(format!(
+            "{} serves it no longer from release {} on; nothing in the repository tells which one is installed",
+            served.chart, served.end
+        ))
+        .help(format!("ask for {} here, too", served.instead));
+    RULE.finding(context, object, diagnostic).likely()
+}
+
+fn finding(context: &Context<'_>, object: &Object, served: &Served, install: &Install) -> crate::Finding {
     let field = keys(&["apiVersion"]);
     let span: Span = context.survey.span(object, &field);
     let kind = object.key.kind.as_str();
     let diagnostic = RULE
         .diagnostic(format!("no matches for kind \"{kind}\" in version \"{}\"", served.version))
-        .at(span.clone(), format!("not served by {} {release}", served.chart))
-        .see(
-            context.survey.app_span(app, &keys(&["spec", "source", "targetRevision"])),
-            format!("Application {} installs it here", app.name()),
-        )
+        .at(span.clone(), format!("not served by {} {}", served.chart, install.release))
+        .see(install.span.clone(), format!("{} installs it here", install.by))
         .because("the API server has no such resource, so that the sync of the whole Application fails")
         .help(format!("served is {}", served.instead));
     let finding = RULE.finding(context, object, diagnostic).likely();
