@@ -188,7 +188,7 @@ fn installed(context: &Context<'_>, object: &Object, served: &Served, uses: &[Ch
     }
 }
 
-/// Whether nothing in the repository is an Application: what Flux applies, whose clusters may not be told apart.
+/// Whether nothing in the repository is an Application: Flux fills its clusters, which are taken as one.
 fn is_without_apps(context: &Context<'_>) -> bool {
     context.survey.apps.is_empty()
 }
@@ -198,7 +198,7 @@ fn is_of_one_cluster(one: &App, other: &App) -> bool {
 }
 
 /// How many other objects of the same kinds and cluster ask for the version that is served instead, where
-/// they are so many that the operator surely serves it. Definitions in the repository would tell it themselves.
+/// they are so many that the operator surely serves it. Definitions in the repository would tell that, too.
 fn outvoted(context: &Context<'_>, object: &Object, served: &Served, objects: &[&Object]) -> Option<usize> {
     const FEWEST: usize = 8;
     const TIMES: usize = 4;

@@ -8,8 +8,8 @@
 //! directory`.
 //!
 //! The rule speaks where the default branch is checked out, of what the clone has: one that was fetched in
-//! part says nothing of other branches. A colon is in no name of a branch or tag, wherever that is looked for:
-//! most often an address got into the wrong field.
+//! part says nothing of other branches. A colon is in no name of a branch or tag, wherever that is looked
+//! for: most often an address got into the wrong field.
 //!
 //! ## Bad
 //! ```yaml
