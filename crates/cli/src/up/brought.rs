@@ -22,10 +22,11 @@ pub struct Brought {
     /// What Applications render of the kinds that other objects name without a namespace: classes, volumes,
     /// and the ServiceAccounts of Argo CD. With those Applications.
     classes: BTreeMap<KindName, BTreeSet<AppName>>,
-    /// Whether scripts, playbooks or pipelines install charts or manifests from elsewhere, other than Argo CD.
+    /// Whether scripts, playbooks or pipelines install charts or manifests from elsewhere, other than Argo
+    /// CD.
     tools_install: bool,
-    /// The Secrets and ConfigMaps that scripts, playbooks or pipelines make. The namespace is empty where the
-    /// tool names none.
+    /// The Secrets and ConfigMaps that scripts, playbooks or pipelines make. The namespace is empty where
+    /// the tool names none.
     of_tools: BTreeSet<ResourceKey>,
 }
 

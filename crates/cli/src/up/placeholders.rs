@@ -131,8 +131,8 @@ impl Placeholders {
         }
     }
 
-    /// Makes the Secrets and ConfigMaps that pods name and no Application brings: all of them, or those that a
-    /// script, playbook or pipeline of the repository makes.
+    /// Makes the Secrets and ConfigMaps that pods name and no Application brings: all of them, or those that
+    /// a script, playbook or pipeline of the repository makes.
     async fn stand_in_for_what_people_make(&mut self, look: &mut Look<'_>, all: bool) {
         let home = look.controller.cache().clone();
         for (cluster, cache) in look.sites() {

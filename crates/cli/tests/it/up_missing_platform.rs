@@ -657,7 +657,7 @@ fn what_a_script_of_the_repository_installs_and_makes_stands_in() {
     repo.once(&["--offline"]).expect(0, &[played, "scripts or playbooks make", "ConfigMap/brokers in shop"]);
 
     // What no script makes is still missed, and without the script so is the kind.
-    repo.write("web/pod.yaml", &pod("topics"));
+    repo.write("web/pod.yaml", pod("topics"));
     let run = repo.run(&["up", "repo", "--once", "--offline", "--timeout", "1h"]);
     run.expect(1, &["configmap \"topics\" not found"]);
     repo.write("scripts/bring-up.sh", "#!/bin/sh\nhelm upgrade --install argocd argo/argo-cd -n argocd\n");
