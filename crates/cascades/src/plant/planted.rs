@@ -61,8 +61,8 @@ pub struct Planted {
     pub deleted: Vec<(GroupVersionKind, String, String)>,
     /// What the programs of a workload that are ill say: namespace, name, line.
     pub lines: Vec<(String, String, String)>,
-    /// What kubelets say of the pods of a workload that are ill, and the world does not play: namespace, name,
-    /// reason, message.
+    /// What kubelets say of the pods of a workload that are ill, and the world does not play: namespace,
+    /// name, reason, message.
     pub said: Vec<(String, String, String, String)>,
     /// What a caller says of a Service that is not reached, in place of a refused connection. `*` is any.
     pub unreached: BTreeMap<String, String>,

@@ -317,6 +317,24 @@ fn one_controller_works_and_another_takes_over() {
 
 /// Commands reach whoever has the Application, as they write what the one that has it reads.
 #[test]
+fn an_operation_is_told_once_when_it_begins_and_once_when_it_ends() {
+    let twin = Twin::start("install");
+    let controller = twin.controller(&[]);
+    controller.until("serves /metrics");
+    twin.application();
+    twin.repo.run(&["app", "wait", "shop", "--timeout", "60s"]).expect(0, &["as it should be"]);
+    let told = |reason: &str| {
+        let events = twin.list(("", "v1", "Event"), "argocd").into_iter();
+        events
+            .filter(|event| event["reason"] == reason)
+            .map(|event| event["count"].as_u64())
+            .sum::<Option<u64>>()
+    };
+    twin.eventually("the end of the sync is an Event", || told("OperationCompleted") > Some(0));
+    assert_eq!((told("OperationStarted"), told("OperationCompleted")), (Some(1), Some(1)));
+}
+
+#[test]
 fn commands_reach_whichever_controller_has_the_application() {
     let twin = Twin::start("install");
     let controllers = [twin.controller(&[]), twin.controller(&[])];

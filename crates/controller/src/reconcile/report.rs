@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use tiphys_model::Application;
 
 use crate::{AppKey, Refresh, journal::Entry, metrics::Count};
 
@@ -71,4 +72,6 @@ pub(crate) struct Report {
     pub counts: Vec<Count>,
     /// Looks that have to follow: at the Application itself by time, at others by what was seen.
     pub looks: Vec<Look>,
+    /// The Application as this look has last written it: what was told of with that is not told again.
+    pub written: Option<Application>,
 }

@@ -52,7 +52,7 @@ impl Writer {
         match status_writer::write_after(cache, key, before, &after, follows).await {
             Ok(version) => {
                 note_written(settings, key, version);
-                self.tell_of_changes(key, before, app);
+                self.tell_of_changes(key, before, app, report);
                 true
             }
             Err(error) => {
@@ -126,13 +126,13 @@ impl Writer {
     }
 
     /// Logs what a write of a status tells, and records it as Events where these are asked for.
-    fn tell_of_changes(&self, key: &AppKey, before: &Value, after: &Application) {
+    fn tell_of_changes(&self, key: &AppKey, before: &Value, after: &Application, report: &mut Report) {
         let records = self.home.settings.events;
         // Every write passes here, and reading what was there costs as much as the write.
         if !records && !tracing::enabled!(tracing::Level::WARN) {
             return;
         }
-        let before = Application::from_value(before).ok();
+        let before = report.written.replace(after.clone()).or_else(|| Application::from_value(before).ok());
         let entries = journal::entries(before.as_ref(), after);
         for Entry { reason, is_warning, message } in &entries {
             match is_warning {

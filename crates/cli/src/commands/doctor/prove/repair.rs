@@ -27,7 +27,8 @@ pub struct Repair {
     well: BTreeSet<Object>,
     /// Images that can be pulled from now on.
     images: BTreeSet<String>,
-    /// What behaves well does so since what kept it from its work was evaluated again, and keeps it no longer.
+    /// What behaves well does so since what kept it from its work was evaluated again, and no longer keeps it
+    /// from it.
     pub is_judged: bool,
 }
 
