@@ -9,8 +9,8 @@ use crate::{ClusterInfo, GenerateError, Inputs, Params, combine, git, params, re
 
 /// Combinations of combinations end here.
 const MAX_DEPTH: usize = 3;
-/// The kinds, in the order in which one entry that names several of them yields.
-const KINDS: [&str; 9] = [
+/// The kinds of generators, in the order in which one entry that names several of them yields.
+pub const GENERATOR_KINDS: [&str; 9] = [
     "list",
     "clusters",
     "git",
@@ -24,7 +24,7 @@ const KINDS: [&str; 9] = [
 
 /// The kinds of generators that an entry names.
 pub(crate) fn kinds(generator: &Json) -> impl Iterator<Item = &'static str> {
-    KINDS.into_iter().filter(|kind| generator.get(*kind).is_some_and(Json::is_object))
+    GENERATOR_KINDS.into_iter().filter(|kind| generator.get(*kind).is_some_and(Json::is_object))
 }
 
 /// The sets of one kind of generator.

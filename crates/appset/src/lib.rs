@@ -18,6 +18,7 @@ mod template;
 
 use std::{collections::BTreeMap, sync::Arc};
 
+pub use generator::GENERATOR_KINDS;
 pub use owner::{is_owned_by, owner_of, owner_reference};
 pub use plan::{Brake, Plan, Policy, Update, plan};
 pub use preview::{Deleted, Preview, preview};

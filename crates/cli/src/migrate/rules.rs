@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use tiphys_appset::GENERATOR_KINDS;
 use tiphys_model::names;
 use tiphys_value::{ObjectExt, Value};
 
@@ -304,18 +305,6 @@ fn rolling(subject: &Subject<'_>) -> Option<String> {
     (kind == "RollingSync").then(|| "strategy: RollingSync".to_owned())
 }
 
-const GENERATORS: [&str; 9] = [
-    "list",
-    "clusters",
-    "git",
-    "scmProvider",
-    "clusterDecisionResource",
-    "pullRequest",
-    "matrix",
-    "merge",
-    "plugin",
-];
-
 /// The names of all generators of a set, nested ones included.
 fn generators(subject: &Subject<'_>) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
@@ -338,7 +327,7 @@ fn collect(list: Option<&Value>, depth: usize, names: &mut BTreeSet<String>) {
 }
 
 fn unknown_generator(subject: &Subject<'_>) -> Option<String> {
-    generators(subject).into_iter().find(|name| !GENERATORS.contains(&name.as_str()))
+    generators(subject).into_iter().find(|name| !GENERATOR_KINDS.contains(&name.as_str()))
 }
 
 #[cfg(test)]

@@ -23,6 +23,9 @@ const LFS: &str = "files kept by Git LFS";
 const PROXIES: &str = "credentials of repositories: proxies for ssh";
 const PLUGINS: &str = "config management plugins";
 
+/// The key of `argocd-cm` in which older versions of Argo CD have their plugins.
+const OWN_PLUGINS: &str = "configManagementPlugins";
+
 /// What is said of the settings of an installation.
 pub fn findings(installation: &Installation) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -65,8 +68,11 @@ fn unused(used: &str, tiphys: &str, todo: &str) -> Finding {
 }
 
 fn of_settings(settings: &ArgoSettings, found: &mut Vec<Finding>) {
-    if !settings.unused.is_empty() {
-        let keys = settings.unused.join(", ");
+    // Plugins have a finding of their own, with what to do.
+    let keys: Vec<&str> =
+        settings.unused.iter().map(String::as_str).filter(|key| *key != OWN_PLUGINS).collect();
+    if !keys.is_empty() {
+        let keys = keys.join(", ");
         found.push(unused(
             &format!("argocd-cm: {keys}"),
             "reads none of it: it is about Argo CD's web server, sign-on or notifications",
@@ -99,7 +105,7 @@ fn of_config(config: Option<&Value>, found: &mut Vec<Finding>) {
             let todo = "allow each function: tiphys controller --allow-function NAME=COMMAND";
             found.push(Finding::about(Verdict::NotSupported, FUNCTIONS, &format!("{key}: {text}"), todo));
         }
-        if key == "configManagementPlugins" && !text.trim().is_empty() {
+        if key == OWN_PLUGINS && !text.trim().is_empty() {
             let todo = "allow each plugin: tiphys controller --allow-plugin NAME=COMMAND";
             found.push(Finding::about(Verdict::NotSupported, PLUGINS, key, todo));
         }

@@ -10,6 +10,7 @@ kind: ConfigMap
 metadata: {name: argocd-cm}
 data:
   url: https://argocd.example.com
+  configManagementPlugins: "- {name: tanka, generate: {command: [tk]}}"
   timeout.reconciliation: soon
   resource.customizations.health.argoproj.io_Application: return {status = "Healthy"}
   kustomize.buildOptions: --enable-helm --enable-exec
@@ -179,6 +180,7 @@ fn settings_without_effect_are_told_and_no_secret_is() {
                 "--enable-exec",
                 "controller.status.processors",
                 "argocd-rbac-cm",
+                "--allow-plugin NAME=COMMAND",
                 "cluster prod: argocd-k8s-auth",
                 "Secret assets",
             ],
