@@ -13,6 +13,7 @@ use std::{
 };
 
 use apps::AppMetrics;
+pub(crate) use text::family;
 use text::{labels_of, pairs_of};
 use tiphys_diag::sanitize::without_passwords;
 use tiphys_model::{Application, OperationState, time::elapsed};

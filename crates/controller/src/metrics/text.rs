@@ -23,7 +23,7 @@ pub(super) fn labels_of<N: AsRef<str>>(pairs: &[(N, String)]) -> String {
 }
 
 /// One family of metrics.
-pub(super) fn family(text: &mut String, name: &str, kind: &str, help: &str, rows: &[(String, f64)]) {
+pub(crate) fn family(text: &mut String, name: &str, kind: &str, help: &str, rows: &[(String, f64)]) {
     // Writing to a String cannot fail.
     let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
     for (labels, value) in rows {

@@ -155,17 +155,14 @@ pub(crate) fn ask_owners<'k>(
     sets: impl Iterator<Item = &'k AppKey>,
 ) {
     let Some(share) = &home.settings.share else { return };
-    let is_theirs = |object: &ResourceKey, slot: &dyn Fn(&Value) -> Slot| {
-        home.cache.peek(object).is_some_and(|object| !share.holds(slot(&object)))
-    };
     let cluster = home.cache.cluster();
     let mut asked = Vec::new();
-    for key in apps.filter(|key| is_theirs(&key.of_application(), &Slot::of_application)) {
+    for key in apps.filter(|key| is_theirs(home, key)) {
         asked.push(ask(cluster.clone(), "Application", key.clone(), json!({names::REFRESH: "normal"})));
     }
     for key in sets {
         let at = ResourceKey::new(names::GROUP, "ApplicationSet", &key.namespace, &key.name);
-        if is_theirs(&at, &|_| Slot::of_set(key)) {
+        if !share.holds(Slot::of_set(key)) && home.cache.peek(&at).is_some() {
             let annotations = json!({names::APPLICATION_SET_REFRESH: "true"});
             asked.push(ask(cluster.clone(), "ApplicationSet", key.clone(), annotations));
         }

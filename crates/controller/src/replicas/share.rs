@@ -3,7 +3,6 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    fmt::Write as _,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -13,7 +12,7 @@ use tiphys_value::Value;
 use tokio::{sync::Notify, time::Instant};
 
 use super::slots::{Slot, SlotSet};
-use crate::AppKey;
+use crate::{AppKey, metrics::family};
 
 /// How long a slot that another replica has given back rests, so that the live state that is followed here
 /// has caught up with what that one wrote last.
@@ -250,19 +249,16 @@ impl Share {
     pub(crate) fn exposition(&self) -> String {
         let (slots, replicas) = {
             let state = self.lock();
-            (state.held.len(), state.replicas)
+            (state.held.len() as f64, state.replicas as f64)
         };
         let mut text = String::new();
-        let open = u8::from(self.fence.is_open());
-        let rows = [
-            ("tiphys_replica_slots", "Slots of the work that this replica has.", slots),
-            ("tiphys_replicas", "Replicas that share the work, as this one sees them.", replicas),
-            ("tiphys_replica_may_write", "Whether this replica has leave to write.", usize::from(open)),
-        ];
-        for (name, help, value) in rows {
-            // Writing to a String does not fail.
-            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
-        }
+        let mut gauge = |name: &str, help: &str, value: f64| {
+            family(&mut text, name, "gauge", help, &[(String::new(), value)]);
+        };
+        gauge("tiphys_replica_slots", "Slots of the work that this replica has.", slots);
+        gauge("tiphys_replicas", "Replicas that share the work, as this one sees them.", replicas);
+        let may_write = f64::from(u8::from(self.fence.is_open()));
+        gauge("tiphys_replica_may_write", "Whether this replica has leave to write.", may_write);
         text
     }
 }
