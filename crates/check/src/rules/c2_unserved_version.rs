@@ -146,7 +146,7 @@ fn installed(context: &Context<'_>, object: &Object, served: &Served, uses: &[Ch
     if own.is_none() && !is_without_apps(context) {
         return Installed::Unclear;
     }
-    let is_near = |app: &App| own.is_none_or(|own| is_of_one_cluster(app, own));
+    let is_near = |app: &App| own.is_none_or(|own| app.is_beside(own));
     let is_chart = |source: &ApplicationSource| source.chart.rsplit('/').next() == Some(served.chart);
     let mut found = Vec::new();
     let mut is_left_out = false;
@@ -193,10 +193,6 @@ fn is_without_apps(context: &Context<'_>) -> bool {
     context.survey.apps.is_empty()
 }
 
-fn is_of_one_cluster(one: &App, other: &App) -> bool {
-    one.environment == other.environment && one.cluster() == other.cluster()
-}
-
 /// How many other objects of the same kinds and cluster ask for the version that is served instead, where
 /// they are so many that the operator surely serves it. Definitions in the repository would tell that, too.
 fn outvoted(context: &Context<'_>, object: &Object, served: &Served, objects: &[&Object]) -> Option<usize> {
@@ -207,7 +203,7 @@ fn outvoted(context: &Context<'_>, object: &Object, served: &Served, objects: &[
     }
     let own = context.survey.app_of(object);
     let is_near = |it: &Object| match (own, context.survey.app_of(it)) {
-        (Some(own), Some(app)) => is_of_one_cluster(app, own),
+        (Some(own), Some(app)) => app.is_beside(own),
         (own, app) => own.is_none() && app.is_none(),
     };
     let count = |version: &str| {

@@ -54,9 +54,8 @@ fn report_unseen_charts(context: &Context<'_>, report: &mut Report) {
             {
                 continue;
             }
-            let others = context.survey.apps.iter().filter(|other| {
-                other.id != app.id && other.environment == app.environment && other.cluster() == app.cluster()
-            });
+            let others =
+                context.survey.apps.iter().filter(|other| other.id != app.id && other.is_beside(app));
             if let Some((other, place)) =
                 others.into_iter().find_map(|other| Some((other, definitions_in(context, other, known)?)))
             {

@@ -192,8 +192,7 @@ fn makes_namespaces(survey: &Survey, cluster: &Cluster<'_>, used: &BTreeMap<&str
 
 /// Whether an Application beside another one asks for a namespace to be made.
 fn creates(survey: &Survey, near: &App, namespace: &str) -> bool {
-    let mut beside =
-        survey.apps.iter().filter(|it| it.environment == near.environment && it.cluster() == near.cluster());
+    let mut beside = survey.apps.iter().filter(|it| it.is_beside(near));
     beside.any(|app| {
         app.application.spec.destination.namespace == namespace
             && app.application.sync_options().is_on("CreateNamespace")

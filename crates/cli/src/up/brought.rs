@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_graph::{
     Owner, Survey,
-    tools::{Action, What, Writer},
+    tools::{Action, LazyTools, What, Writer},
 };
 use tiphys_value::{ObjectExt, ResourceKey};
 
@@ -17,46 +17,43 @@ type KindName = (String, String);
 type AppName = (String, String);
 
 /// What a repository brings.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone)]
 pub struct Brought {
     /// What Applications render of the kinds that other objects name without a namespace: classes, volumes,
     /// and the ServiceAccounts of Argo CD. With those Applications.
     classes: BTreeMap<KindName, BTreeSet<AppName>>,
-    /// Whether scripts, playbooks or pipelines install charts or manifests from elsewhere, other than Argo
-    /// CD.
-    tools_install: bool,
-    /// The Secrets and ConfigMaps that scripts, playbooks or pipelines make. The namespace is empty where
-    /// the tool names none.
-    of_tools: BTreeSet<ResourceKey>,
+    /// What scripts, playbooks and pipelines do.
+    tools: LazyTools,
 }
 
 impl Brought {
     /// What the files of a repository say.
     pub fn by(survey: &Survey) -> Self {
-        let writers = || survey.tools().writers.iter().filter(|writer| writer.action == Action::Apply);
-        let objects = writers().flat_map(|writer| {
-            let in_its_namespace = |key: &ResourceKey| match (&writer.namespace, key.namespace.is_empty()) {
-                (Some(namespace), true) => ResourceKey { namespace: namespace.clone(), ..key.clone() },
-                _ => key.clone(),
-            };
-            writer.objects().iter().map(in_its_namespace)
-        });
-        Self {
-            classes: classes(survey),
-            tools_install: writers().any(installs_from_elsewhere),
-            of_tools: objects.filter(|key| matches!(key.kind.as_str(), "Secret" | "ConfigMap")).collect(),
-        }
+        Self { classes: classes(survey), tools: survey.lazy_tools() }
     }
 
-    /// Whether something that is not among the Applications may bring kinds and what operators make.
+    fn writers(&self) -> impl Iterator<Item = &Writer> {
+        self.tools.get().writers.iter().filter(|writer| writer.action == Action::Apply)
+    }
+
+    /// Whether scripts, playbooks or pipelines install charts or manifests from elsewhere, other than Argo
+    /// CD: these may bring kinds, and what operators make.
     pub fn tools_install(&self) -> bool {
-        self.tools_install
+        self.writers().any(installs_from_elsewhere)
     }
 
-    /// Whether a script, playbook or pipeline makes a Secret or ConfigMap.
+    /// Whether a script, playbook or pipeline makes an object.
     pub fn is_made_by_tools(&self, key: &ResourceKey) -> bool {
-        let anywhere = ResourceKey { namespace: String::new(), ..key.clone() };
-        self.of_tools.contains(key) || self.of_tools.contains(&anywhere)
+        let makes = |writer: &Writer, made: &ResourceKey| {
+            let namespace = match made.namespace.is_empty() {
+                true => writer.namespace.as_deref().unwrap_or_default(),
+                false => &made.namespace,
+            };
+            // One that the tool names without a namespace may be meant for any.
+            (&made.group, &made.kind, &made.name) == (&key.group, &key.kind, &key.name)
+                && (namespace.is_empty() || namespace == key.namespace)
+        };
+        self.writers().any(|writer| writer.objects().iter().any(|made| makes(writer, made)))
     }
 
     /// The classes, volumes and accounts, by kind and name, that an Application is still expected to bring:

@@ -244,12 +244,12 @@ impl Placeholders {
     /// Puts in place what clusters have and the repository does not bring. Nothing else moves by now, so
     /// Applications of later waves, which may wait for just this, are no reason to wait for them.
     async fn stand_in_for_what_clusters_have(&mut self, look: &mut Look<'_>) {
+        let expected = self.brought.expected_classes(look.rows);
         for (at, (cluster, cache)) in look.sites().into_iter().enumerate() {
             if self.presupposed.len() <= at {
                 self.presupposed.push(Presupposed::default());
             }
             // What was put in place and did not help is no help the next time.
-            let expected = self.brought.expected_classes(look.rows);
             let missing = placeholder_platform::missing(&cache).without(&expected);
             let found = self.presupposed[at].add(missing);
             if found.is_empty() {

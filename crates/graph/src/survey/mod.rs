@@ -38,7 +38,7 @@ use tiphys_render::Sources;
 use tiphys_value::{FieldPath, Location, ObjectExt, OriginKind, RenderedObject, ResourceKey, Value};
 use tiphys_vfs::FileTree;
 
-use crate::tools::Tools;
+use crate::tools::{LazyTools, Tools};
 use files::Texts;
 use incremental::Renderings;
 use render_cache::Rendering;
@@ -285,6 +285,11 @@ impl Survey {
     /// What the other tools of the repository say.
     pub fn tools(&self) -> &Tools {
         self.tools.get_or_init(|| Tools::from_files(&self.files))
+    }
+
+    /// As [`Self::tools`], for whoever may never ask.
+    pub fn lazy_tools(&self) -> LazyTools {
+        LazyTools { files: self.files.clone(), read: self.tools.clone() }
     }
 
     /// An Application.

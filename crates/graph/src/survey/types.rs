@@ -153,6 +153,11 @@ impl App {
         if of == tiphys_model::names::IN_CLUSTER_NAME { tiphys_model::names::IN_CLUSTER_SERVER } else { of }
     }
 
+    /// Whether another Application of its environment goes to the same cluster.
+    pub fn is_beside(&self, other: &Self) -> bool {
+        self.environment == other.environment && self.cluster() == other.cluster()
+    }
+
     /// Namespace (the engine's if it names none) and name.
     pub fn declared_id(&self) -> DeclaredId {
         DeclaredId::of(&self.declared.value)

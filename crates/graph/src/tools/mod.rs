@@ -14,6 +14,8 @@ pub mod terraform;
 mod text_lines;
 mod variables;
 
+use std::sync::{Arc, OnceLock};
+
 use tiphys_diag::Span;
 use tiphys_value::ResourceKey;
 
@@ -154,6 +156,20 @@ pub struct Tools {
     pub terraform: terraform::Terraform,
     /// Files of pipelines.
     pub pipelines: Vec<pipelines::Pipeline>,
+}
+
+/// What the other tools of a repository say, read when it is first asked for. All clones read it once.
+#[derive(Clone)]
+pub struct LazyTools {
+    pub(crate) files: Arc<Files>,
+    pub(crate) read: Arc<OnceLock<Tools>>,
+}
+
+impl LazyTools {
+    /// What they say.
+    pub fn get(&self) -> &Tools {
+        self.read.get_or_init(|| Tools::from_files(&self.files))
+    }
 }
 
 impl Tools {
