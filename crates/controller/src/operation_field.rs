@@ -77,7 +77,7 @@ pub(crate) fn without_newer(object: &mut Value, running: &Operation) {
 
 /// What the field is to be in an Application that asks for nothing else: `before` is what a look began with,
 /// `now` what is there now.
-pub(crate) fn shown(app: &Application, before: &Value, now: Option<&Value>) -> Option<Value> {
+pub(crate) fn after_write(app: &Application, before: &Value, now: Option<&Value>) -> Option<Value> {
     let there = before.get("operation");
     let now = now.and_then(|now| now.get("operation"));
     let state = app.status.operation_state.as_ref().filter(|_| is_running(app));

@@ -22,7 +22,7 @@ impl Verdict {
 }
 
 impl Entry {
-    fn shown(&self) -> String {
+    fn full_name(&self) -> String {
         format!("{}/{}", self.namespace, self.name)
     }
 }
@@ -34,7 +34,7 @@ fn grouped(entries: &[Entry]) -> Vec<Group<'_>> {
         for finding in &entry.findings {
             let key = (std::cmp::Reverse(finding.verdict), finding.subject.as_str());
             let group = groups.entry(key).or_insert_with(|| Group { finding, users: Vec::new() });
-            group.users.push((entry.shown(), &finding.used));
+            group.users.push((entry.full_name(), &finding.used));
         }
     }
     groups.into_values().collect()
@@ -46,7 +46,7 @@ impl Plan {
         let mut text = format!("{}\n", self.summary());
         for (what, entries) in self.kinds() {
             for entry in entries {
-                let _ = writeln!(text, "\n{what} {}: {}", entry.shown(), entry.verdict.words());
+                let _ = writeln!(text, "\n{what} {}: {}", entry.full_name(), entry.verdict.words());
                 for finding in &entry.findings {
                     let _ = writeln!(
                         text,
@@ -113,8 +113,12 @@ impl Plan {
                 why.dedup();
                 why.extend(entry.before.clone());
                 let verdict = entry.verdict.words();
-                let _ =
-                    writeln!(text, "| `{}` | {verdict} | {} |", cell(&entry.shown()), cell(&why.join("; ")));
+                let _ = writeln!(
+                    text,
+                    "| `{}` | {verdict} | {} |",
+                    cell(&entry.full_name()),
+                    cell(&why.join("; "))
+                );
             }
         }
         let entries: Vec<Entry> =

@@ -229,7 +229,7 @@ impl Engine {
             }
             Verdict::LeaveAlone { again_in, message } => {
                 if let Some(message) = message {
-                    self.apps.set_rival(key, Some(rival.told()));
+                    self.apps.set_rival(key, Some(rival.reported()));
                     tracing::error!(app = %key.name, "{message}");
                     report.events.push(Entry::normal("OtherEngine", message.clone()));
                     let condition = Condition::new(ConditionType::OtherEngine, message);

@@ -101,7 +101,7 @@ pub(super) fn written(before: &Value, app: &Application, there: Option<&Value>) 
         annotations.remove(names::REFRESH_TIMESTAMP);
     }
     if app.operation.is_none()
-        && let Some(shown) = operation_field::shown(app, before, there)
+        && let Some(shown) = operation_field::after_write(app, before, there)
     {
         after["operation"] = shown;
     }

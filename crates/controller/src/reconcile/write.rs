@@ -52,7 +52,7 @@ impl Writer {
         match status_writer::write_after(cache, key, before, &after, follows).await {
             Ok(version) => {
                 note_written(settings, key, version);
-                self.tell_of_changes(key, before, app, report);
+                self.record_changes(key, before, app, report);
                 true
             }
             Err(error) => {
@@ -126,7 +126,7 @@ impl Writer {
     }
 
     /// Logs what a write of a status tells, and records it as Events where these are asked for.
-    fn tell_of_changes(&self, key: &AppKey, before: &Value, after: &Application, report: &mut Report) {
+    fn record_changes(&self, key: &AppKey, before: &Value, after: &Application, report: &mut Report) {
         let records = self.home.settings.events;
         // Every write passes here, and reading what was there costs as much as the write.
         if !records && !tracing::enabled!(tracing::Level::WARN) {

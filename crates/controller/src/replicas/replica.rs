@@ -135,12 +135,37 @@ struct Living {
     dead: BTreeSet<String>,
 }
 
-/// One of several engines that share the work.
-pub struct Replica {
+/// Where a replica is one, under which name, and by which times.
+#[derive(Clone)]
+struct Seat {
     cluster: Cluster,
     namespace: String,
     name: String,
     timing: Timing,
+}
+
+/// The failure that was last warned of: one that lasts is not told each time.
+#[derive(Default)]
+struct Warned(String);
+
+impl Warned {
+    /// Whether a failure says something else than the last one.
+    fn is_new(&mut self, error: &ClusterError) -> bool {
+        let text = error.to_string();
+        let is_new = text != self.0;
+        self.0 = text;
+        is_new
+    }
+
+    /// Notes that there is no failure any more.
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// One of several engines that share the work.
+pub struct Replica {
+    seat: Seat,
     share: Arc<Share>,
     renewal: Renewal,
     division: Division,
@@ -148,26 +173,19 @@ pub struct Replica {
 
 /// A replica's own Lease.
 struct Renewal {
-    cluster: Cluster,
-    namespace: String,
-    name: String,
-    timing: Timing,
+    seat: Seat,
     fence: Fence,
     lease: Value,
-    /// What was last said of a failure.
-    told: String,
+    warned: Warned,
 }
 
 /// The part of a replica that takes and gives slots.
 struct Division {
-    cluster: Cluster,
-    namespace: String,
-    name: String,
-    timing: Timing,
+    seat: Seat,
     share: Arc<Share>,
     sightings: Sightings,
     has_begun: bool,
-    told: String,
+    warned: Warned,
     members: usize,
 }
 
@@ -192,35 +210,17 @@ impl Replica {
         let fence = Fence::default();
         fence.open_until(began + timing.writes);
         let share = Arc::new(Share::new(fence.clone()));
-        let renewal = Renewal {
-            cluster: cluster.clone(),
-            namespace: namespace.to_owned(),
-            name: name.clone(),
-            timing,
-            fence,
-            lease,
-            told: String::new(),
-        };
+        let seat = Seat { cluster: cluster.clone(), namespace: namespace.to_owned(), name, timing };
+        let renewal = Renewal { seat: seat.clone(), fence, lease, warned: Warned::default() };
         let division = Division {
-            cluster: cluster.clone(),
-            namespace: namespace.to_owned(),
-            name: name.clone(),
-            timing,
+            seat: seat.clone(),
             share: share.clone(),
             sightings: Sightings::default(),
             has_begun: false,
-            told: String::new(),
+            warned: Warned::default(),
             members: 0,
         };
-        let mut replica = Self {
-            cluster: cluster.clone(),
-            namespace: namespace.to_owned(),
-            name,
-            timing,
-            share,
-            renewal,
-            division,
-        };
+        let mut replica = Self { seat, share, renewal, division };
         // A failure that passes is told of; what falls to this replica is taken later.
         replica.division.tick().await?;
         replica.division.has_begun = true;
@@ -229,7 +229,7 @@ impl Replica {
 
     /// Its name, which no other replica has or had.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.seat.name
     }
 
     /// What it has of the work, for [`crate::Settings::share`].
@@ -254,15 +254,17 @@ impl Replica {
         self.share.fence().end();
         // Whoever comes next waits for the Lease to expire if this fails.
         for _ in 0..RACES {
-            let Ok(resource) = self.cluster.resource(&kind()).await else { return };
-            let Ok(there) = self.cluster.get(&resource, &self.namespace, TABLE).await else { return };
+            let Ok(resource) = self.seat.cluster.resource(&kind()).await else { return };
+            let Ok(there) = self.seat.cluster.get(&resource, &self.seat.namespace, TABLE).await else {
+                return;
+            };
             let Some(there) = there.filter(|lease| Holder::read(lease) == Holder::Replicas) else { break };
             let mut table = Table::read(&there);
-            if table.owners.remove(&self.name).is_none() {
+            if table.owners.remove(&self.seat.name).is_none() {
                 break;
             }
-            let lease = table.object(&self.namespace, Some(&there), &self.timing);
-            match self.cluster.replace(&lease, FIELD_MANAGER, false).await {
+            let lease = table.object(&self.seat.namespace, Some(&there), &self.seat.timing);
+            match self.seat.cluster.replace(&lease, FIELD_MANAGER, false).await {
                 Ok(_) => break,
                 Err(error) if error.is_conflict() => {}
                 Err(_) => return,
@@ -336,24 +338,26 @@ async fn patiently<T>(
     }
 }
 
+/// An answer, or the failure that none came in time.
+async fn within<T>(
+    limit: Duration,
+    answer: impl Future<Output = Result<T, ClusterError>>,
+) -> Result<T, ClusterError> {
+    let late = |_| Err(ClusterError::Transport(format!("no answer within {limit:?}")));
+    timeout(limit, answer).await.unwrap_or_else(late)
+}
+
 impl Renewal {
     async fn keep(&mut self) -> Lost {
         loop {
-            sleep(self.timing.every).await;
-            let renewed = match timeout(self.timing.attempt, self.renew()).await {
-                Ok(renewed) => renewed,
-                Err(_) => Err(ClusterError::Transport(format!("no answer within {:?}", self.timing.attempt))),
-            };
-            match renewed {
-                Ok(true) => self.told.clear(),
+            sleep(self.seat.timing.every).await;
+            match within(self.seat.timing.attempt, self.renew()).await {
+                Ok(true) => self.warned.clear(),
                 Ok(false) => return Lost::Expired,
-                Err(error) => {
-                    let text = error.to_string();
-                    if text != self.told {
-                        tracing::warn!(lease = %self.name, %error, "cannot renew the Lease; it is tried again, and nothing is written without it");
-                        self.told = text;
-                    }
+                Err(error) if self.warned.is_new(&error) => {
+                    tracing::warn!(lease = %self.seat.name, %error, "cannot renew the Lease; it is tried again, and nothing is written without it");
                 }
+                Err(_) => {}
             }
         }
     }
@@ -362,19 +366,20 @@ impl Renewal {
     async fn renew(&mut self) -> Result<bool, ClusterError> {
         loop {
             let began = Instant::now();
-            let lease = Member::renewed(&self.namespace, &self.name, Some(&self.lease), &self.timing);
-            match self.cluster.replace(&lease, FIELD_MANAGER, false).await {
+            let lease =
+                Member::renewed(&self.seat.namespace, &self.seat.name, Some(&self.lease), &self.seat.timing);
+            match self.seat.cluster.replace(&lease, FIELD_MANAGER, false).await {
                 Ok(written) => {
                     self.lease = written;
-                    self.fence.open_until(began + self.timing.writes);
+                    self.fence.open_until(began + self.seat.timing.writes);
                     return Ok(true);
                 }
                 Err(error) if error.is_conflict() || error.is_not_found() => {}
                 Err(error) => return Err(error),
             }
             // Somebody wrote it; perhaps this replica, and the answer was lost.
-            let resource = self.cluster.resource(&kind()).await?;
-            let there = self.cluster.get(&resource, &self.namespace, &self.name).await?;
+            let resource = self.seat.cluster.resource(&kind()).await?;
+            let there = self.seat.cluster.get(&resource, &self.seat.namespace, &self.seat.name).await?;
             match there {
                 Some(lease) if Member::read(&lease).is_some_and(|member| !member.is_evicted) => {
                     self.lease = lease;
@@ -385,17 +390,18 @@ impl Renewal {
     }
 
     async fn delete(&self) {
-        let Ok(resource) = self.cluster.resource(&kind()).await else { return };
-        let name = (self.namespace.as_str(), self.name.as_str());
+        let Ok(resource) = self.seat.cluster.resource(&kind()).await else { return };
+        let name = (self.seat.namespace.as_str(), self.seat.name.as_str());
         // One that stays expires.
-        let _ = self.cluster.delete(&resource, name, Propagation::Background, self.lease.uid(), false).await;
+        let _ =
+            self.seat.cluster.delete(&resource, name, Propagation::Background, self.lease.uid(), false).await;
     }
 }
 
 impl Division {
     async fn keep(&mut self) -> Lost {
         loop {
-            sleep(self.timing.every).await;
+            sleep(self.seat.timing.every).await;
             if let Err(lost) = self.tick().await {
                 return lost;
             }
@@ -409,22 +415,21 @@ impl Division {
                 // Whether this replica still is one is found out first.
                 return Ok(());
             }
-            let looked = match timeout(self.timing.attempt, self.look()).await {
-                Ok(looked) => looked,
-                Err(_) => Err(ClusterError::Transport(format!("no answer within {:?}", self.timing.attempt))),
-            };
+            let looked = within(self.seat.timing.attempt, self.read_leases()).await;
             let divided = match looked {
                 Ok(view) => self.divide(view).await?,
                 Err(error) => Err(error),
             };
             match divided {
                 Ok(()) => {
-                    self.told.clear();
+                    self.warned.clear();
                     return Ok(());
                 }
                 Err(error) if error.is_conflict() => {}
                 Err(error) => {
-                    self.warn(&error);
+                    if self.warned.is_new(&error) {
+                        tracing::warn!(%error, "cannot share the work with other replicas; it is tried again");
+                    }
                     return Ok(());
                 }
             }
@@ -432,20 +437,12 @@ impl Division {
         Ok(())
     }
 
-    fn warn(&mut self, error: &ClusterError) {
-        let text = error.to_string();
-        if text != self.told {
-            tracing::warn!(%error, "cannot share the work with other replicas; it is tried again");
-            self.told = text;
-        }
-    }
-
     /// The table is read before the replicas: whoever is in it had a Lease before.
-    async fn look(&mut self) -> Result<View, ClusterError> {
-        let resource = self.cluster.resource(&kind()).await?;
-        let table = self.cluster.get(&resource, &self.namespace, TABLE).await?;
-        let leases = self.cluster.list(&resource, &self.namespace).await?.items;
-        self.sightings.begin(self.timing.writes);
+    async fn read_leases(&mut self) -> Result<View, ClusterError> {
+        let resource = self.seat.cluster.resource(&kind()).await?;
+        let table = self.seat.cluster.get(&resource, &self.seat.namespace, TABLE).await?;
+        let leases = self.seat.cluster.list(&resource, &self.seat.namespace).await?.items;
+        self.sightings.begin(self.seat.timing.writes);
         Ok(View { table, members: leases.iter().filter_map(Member::read).collect() })
     }
 
@@ -455,7 +452,7 @@ impl Division {
         if let Some(Holder::Other(holder)) = there.map(Holder::read) {
             return Err(Lost::TakenBy(holder));
         }
-        if !view.members.iter().any(|member| member.name == self.name && !member.is_evicted) {
+        if !view.members.iter().any(|member| member.name == self.seat.name && !member.is_evicted) {
             return Err(Lost::Expired);
         }
         let table = there.map(Table::read).unwrap_or_default();
@@ -466,10 +463,10 @@ impl Division {
         self.note_members(living.live.len());
         let mut new = table.clone();
         new.owners.retain(|member, _| !living.dead.contains(member));
-        let is_alone = living.live.len() == 1 && new.owners.keys().all(|member| *member == self.name);
+        let is_alone = living.live.len() == 1 && new.owners.keys().all(|member| *member == self.seat.name);
         // Whoever works has seen a new table, and put what it has into it, or has stopped.
         let uid = there.map(ObjectExt::uid).unwrap_or_default();
-        let has_stood = there.is_some() && self.sightings.age("table", uid) > self.timing.holds;
+        let has_stood = there.is_some() && self.sightings.age("table", uid) > self.seat.timing.holds;
         new.is_settled = table.is_settled || is_alone || has_stood;
         let taken = match self.change(&table, &mut new, &living) {
             Ok(taken) => taken,
@@ -489,12 +486,12 @@ impl Division {
     fn change(&self, table: &Table, new: &mut Table, living: &Living) -> Result<SlotSet, Lost> {
         let owners = divided(living.live.iter().map(String::as_str));
         let wanted: SlotSet =
-            owners.iter().filter(|(_, member)| **member == self.name).map(|(slot, _)| *slot).collect();
+            owners.iter().filter(|(_, member)| **member == self.seat.name).map(|(slot, _)| *slot).collect();
         self.share.let_go(&self.share.slots().difference(&wanted).copied().collect());
         // From here on they are not worked on, whether or not the table can be written.
         self.share.given_back();
         let held = self.share.slots();
-        let recorded = new.owners.remove(&self.name).unwrap_or_default();
+        let recorded = new.owners.remove(&self.seat.name).unwrap_or_default();
         let others = new.taken();
         let is_kept = held.is_subset(&recorded) || !table.is_settled;
         if !is_kept || !held.is_disjoint(&others) {
@@ -505,39 +502,39 @@ impl Division {
             true => wanted.intersection(&free).filter(|slot| !held.contains(slot)).copied().collect(),
             false => SlotSet::new(),
         };
-        new.owners.insert(self.name.clone(), held.union(&taken).copied().collect());
+        new.owners.insert(self.seat.name.clone(), held.union(&taken).copied().collect());
         Ok(taken)
     }
 
     /// Writes the table if it is another one, or if the Lease has to be renewed for those who go by it.
     async fn write(&mut self, there: Option<&Value>, table: &Table, new: &Table) -> Result<(), ClusterError> {
         let Some(lease) = there else {
-            let lease = new.object(&self.namespace, None, &self.timing);
-            return self.cluster.create(&lease, FIELD_MANAGER, false).await.map(drop);
+            let lease = new.object(&self.seat.namespace, None, &self.seat.timing);
+            return self.seat.cluster.create(&lease, FIELD_MANAGER, false).await.map(drop);
         };
         let is_held = Holder::read(lease) == Holder::Replicas;
         let age = self.sightings.age(TABLE, lease.resource_version());
         let is_same = without_empty(new) == without_empty(table);
-        if is_held && is_same && age < self.timing.group / 3 {
+        if is_held && is_same && age < self.seat.timing.group / 3 {
             return Ok(());
         }
-        let lease = new.object(&self.namespace, Some(lease), &self.timing);
-        self.cluster.replace(&lease, FIELD_MANAGER, false).await.map(drop)
+        let lease = new.object(&self.seat.namespace, Some(lease), &self.seat.timing);
+        self.seat.cluster.replace(&lease, FIELD_MANAGER, false).await.map(drop)
     }
 
     /// Who lives. A Lease that has expired is ended by a write that fails if it was renewed meanwhile: only
     /// after that is it certain that its replica writes nothing more.
     async fn living(&mut self, view: &View, table: &Table) -> Result<Living, ClusterError> {
         let mut living = Living::default();
-        living.live.insert(self.name.clone());
-        for member in view.members.iter().filter(|member| member.name != self.name) {
+        living.live.insert(self.seat.name.clone());
+        for member in view.members.iter().filter(|member| member.name != self.seat.name) {
             let age = self.sightings.age(&member.name, member.object.resource_version());
             if member.is_evicted {
                 living.dead.insert(member.name.clone());
-            } else if age <= self.timing.holds {
+            } else if age <= self.seat.timing.holds {
                 living.live.insert(member.name.clone());
             } else {
-                self.cluster.replace(&member.evicted(), FIELD_MANAGER, false).await?;
+                self.seat.cluster.replace(&member.evicted(), FIELD_MANAGER, false).await?;
                 tracing::warn!(replica = %member.name, "its Lease has expired: its Applications are taken over");
                 living.dead.insert(member.name.clone());
             }
@@ -545,7 +542,7 @@ impl Division {
         // Somebody deleted their Leases, which they have to notice first.
         for gone in table.owners.keys().filter(|name| view.members.iter().all(|member| member.name != **name))
         {
-            if *gone != self.name && self.sightings.age(gone, "gone") > self.timing.holds {
+            if *gone != self.seat.name && self.sightings.age(gone, "gone") > self.seat.timing.holds {
                 living.dead.insert(gone.clone());
             }
         }
@@ -561,11 +558,12 @@ impl Division {
 
     /// Deletes the Leases of those that are dead and have nothing left.
     async fn clear_away(&self, view: &View, living: &Living) {
-        let Ok(resource) = self.cluster.resource(&kind()).await else { return };
+        let Ok(resource) = self.seat.cluster.resource(&kind()).await else { return };
         for member in view.members.iter().filter(|member| living.dead.contains(&member.name)) {
-            let name = (self.namespace.as_str(), member.name.as_str());
+            let name = (self.seat.namespace.as_str(), member.name.as_str());
             // Another replica does it, or this one the next time.
             let _ = self
+                .seat
                 .cluster
                 .delete(&resource, name, Propagation::Background, member.object.uid(), false)
                 .await;

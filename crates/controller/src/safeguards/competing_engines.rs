@@ -61,7 +61,7 @@ impl Rival {
     }
 
     /// The same after it was told of.
-    pub(crate) fn told(self) -> Self {
+    pub(crate) fn reported(self) -> Self {
         Self { told: true, ..self }
     }
 }
