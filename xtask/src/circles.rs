@@ -1,13 +1,11 @@
 //! `cargo xtask tidy`, fourth part: files of a crate that use each other in a circle can only be read
 //! together. Circles of more than five files are faults, but for those listed here, which may only shrink.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    process::Command,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
+
+use crate::rust_files;
 
 /// How many files a circle may have.
 const LARGEST: usize = 5;
@@ -30,12 +28,9 @@ type Module = Vec<String>;
 /// # Errors
 /// Names each circle that is too large and not listed, and each listed one that has shrunk.
 pub fn run() -> anyhow::Result<()> {
-    let output = Command::new("git").args(["ls-files", "*/src/*.rs"]).output().context("cannot run git")?;
     let mut crates: BTreeMap<String, BTreeMap<Module, String>> = BTreeMap::new();
-    for file in String::from_utf8(output.stdout)?.lines() {
+    for (file, text) in rust_files::matching("*/src/*.rs")? {
         let Some((name, path)) = file.split_once("/src/") else { continue };
-        // A file of one that is gone from the working tree is still listed.
-        let Ok(text) = fs::read_to_string(file) else { continue };
         crates.entry(name.to_owned()).or_default().insert(module_of(path), text);
     }
     let mut faults = Vec::new();

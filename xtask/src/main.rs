@@ -15,6 +15,7 @@ mod merge_keys;
 mod oracles;
 mod own_texts;
 mod release;
+mod rust_files;
 mod schema;
 mod tidy;
 mod wording;

@@ -1,9 +1,9 @@
 //! `cargo xtask tidy`, third part: no code decides by a sentence that Tiphys wrote itself. Where code searches a
 //! text for words, the text is another program's, and the file is listed here with whose it is.
 
-use std::{fs, process::Command};
+use anyhow::bail;
 
-use anyhow::{Context as _, bail};
+use crate::rust_files;
 
 /// The files that search texts for words, and whose texts they are. A folder stands for what is in it.
 const READERS: &[(&str, &str)] = &[
@@ -62,15 +62,12 @@ const METHODS: &[&str] = &[
 /// # Errors
 /// Names each search for words in a file that is not listed, and each listed file that searches for none.
 pub fn run() -> anyhow::Result<()> {
-    let output =
-        Command::new("git").args(["ls-files", "crates/*/src/*.rs"]).output().context("cannot run git")?;
-    let names = String::from_utf8(output.stdout)?;
     let is_test = |file: &str| file.ends_with("tests.rs") || file.contains("/tests/");
     let mut faults = Vec::new();
     let mut found = Vec::new();
-    for file in names.lines().filter(|file| !is_test(file)) {
-        let text = fs::read_to_string(file).with_context(|| file.to_owned())?;
-        let searches = in_text(&text);
+    let files = rust_files::matching("crates/*/src/*.rs")?;
+    for (file, text) in files.iter().filter(|(file, _)| !is_test(file)) {
+        let searches = in_text(text);
         let reader = READERS.iter().map(|(path, _)| *path).chain(DEBT.iter().copied());
         match reader.into_iter().find(|path| file.starts_with(path)) {
             Some(reader) if !searches.is_empty() => found.push(reader),

@@ -1,8 +1,8 @@
 //! `cargo xtask tidy`, second part: comments that fit on a screen, and words that a stranger understands.
 
-use std::{fs, process::Command};
+use anyhow::bail;
 
-use anyhow::{Context as _, bail};
+use crate::rust_files;
 
 /// The longest line of a comment, in characters.
 const COLUMNS: usize = 110;
@@ -31,11 +31,10 @@ const PRIVATE: &[(&str, &str)] = &[
 /// # Errors
 /// Names each line that is too long, and each word with what to write.
 pub fn run() -> anyhow::Result<()> {
-    let output = Command::new("git").args(["ls-files", "*.rs"]).output().context("cannot run git")?;
     let mut faults = Vec::new();
-    for file in String::from_utf8(output.stdout)?.lines().filter(|file| *file != "xtask/src/wording.rs") {
-        let text = fs::read_to_string(file).with_context(|| file.to_owned())?;
-        faults.extend(in_text(&text).into_iter().map(|(line, fault)| format!("{file}:{line}: {fault}")));
+    let files = rust_files::matching("*.rs")?;
+    for (file, text) in files.iter().filter(|(file, _)| file != "xtask/src/wording.rs") {
+        faults.extend(in_text(text).into_iter().map(|(line, fault)| format!("{file}:{line}: {fault}")));
     }
     if faults.is_empty() {
         println!("tidy: comments fit on a screen and have no private words");
