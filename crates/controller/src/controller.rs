@@ -83,8 +83,7 @@ impl Controller {
 
     /// What is measured, in Prometheus' text form.
     pub fn metrics(&self) -> String {
-        let share = self.engine.home.settings.share.as_ref().map(|share| share.exposition());
-        exposition(&self.engine) + &share.unwrap_or_default()
+        exposition(&self.engine)
     }
 
     /// Whether the body of a request that may tell of a push is worth reading, by its head alone.

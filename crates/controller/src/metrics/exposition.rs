@@ -30,6 +30,9 @@ pub(crate) fn exposition(engine: &Engine) -> String {
     if let Some(shadow) = &home.settings.shadow {
         shadow::shadow(&mut text, shadow);
     }
+    if let Some(share) = &home.settings.share {
+        share.write_metrics(&mut text);
+    }
     let fetches = sources.repositories.fetcher().map(|fetcher| fetcher.git_requests());
     git(&mut text, &fetches.unwrap_or_default());
     let counters = metrics.engine.lock().unwrap_or_else(PoisonError::into_inner);

@@ -245,21 +245,19 @@ impl Share {
         tokio::time::timeout(limit, idle).await.is_ok()
     }
 
-    /// What is measured, in Prometheus' text form.
-    pub(crate) fn exposition(&self) -> String {
+    /// Writes what is measured, in Prometheus' text form.
+    pub(crate) fn write_metrics(&self, text: &mut String) {
         let (slots, replicas) = {
             let state = self.lock();
             (state.held.len() as f64, state.replicas as f64)
         };
-        let mut text = String::new();
         let mut gauge = |name: &str, help: &str, value: f64| {
-            family(&mut text, name, "gauge", help, &[(String::new(), value)]);
+            family(text, name, "gauge", help, &[(String::new(), value)]);
         };
         gauge("tiphys_replica_slots", "Slots of the work that this replica has.", slots);
         gauge("tiphys_replicas", "Replicas that share the work, as this one sees them.", replicas);
         let may_write = f64::from(u8::from(self.fence.is_open()));
         gauge("tiphys_replica_may_write", "Whether this replica has leave to write.", may_write);
-        text
     }
 }
 
