@@ -10,6 +10,7 @@ mod child_processes;
 pub mod cli_reference;
 mod clusters;
 mod commands;
+mod counted;
 mod dump;
 mod duration;
 mod endpoints;

@@ -1,8 +1,9 @@
 //! A plan for people: as text, and as Markdown for a pull request or a wiki.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{cmp::Reverse, collections::BTreeMap, fmt::Write as _};
 
 use super::plan::{Entry, Finding, Plan, Verdict};
+use crate::counted::counted;
 
 /// What findings of one subject say, and who has them.
 struct Group<'p> {
@@ -25,19 +26,6 @@ impl Entry {
     fn full_name(&self) -> String {
         format!("{}/{}", self.namespace, self.name)
     }
-}
-
-/// Findings by their subject, the worst first.
-fn grouped(entries: &[Entry]) -> Vec<Group<'_>> {
-    let mut groups: BTreeMap<(std::cmp::Reverse<Verdict>, &str), Group<'_>> = BTreeMap::new();
-    for entry in entries {
-        for finding in &entry.findings {
-            let key = (std::cmp::Reverse(finding.verdict), finding.subject.as_str());
-            let group = groups.entry(key).or_insert_with(|| Group { finding, users: Vec::new() });
-            group.users.push((entry.full_name(), &finding.used));
-        }
-    }
-    groups.into_values().collect()
 }
 
 impl Plan {
@@ -64,10 +52,8 @@ impl Plan {
                 }
             }
         }
-        let entries: Vec<Entry> =
-            self.kinds().into_iter().flat_map(|(_, entries)| entries.to_vec()).collect();
         text.push_str("\nWhat that means\n");
-        for group in grouped(&entries) {
+        for group in self.grouped() {
             push_meaning(&mut text, group.finding);
         }
         for finding in &self.everywhere {
@@ -121,12 +107,10 @@ impl Plan {
                 );
             }
         }
-        let entries: Vec<Entry> =
-            self.kinds().into_iter().flat_map(|(_, entries)| entries.to_vec()).collect();
         text.push_str(
             "\n## What that means\n\n| subject | who | Argo CD | Tiphys | do |\n|---|---|---|---|---|\n",
         );
-        for group in grouped(&entries) {
+        for group in self.grouped() {
             let who: Vec<&str> = group.users.iter().map(|(name, _)| name.as_str()).collect();
             push_row(&mut text, group.finding, &who.join(", "));
         }
@@ -159,12 +143,25 @@ impl Plan {
         [("Application", &self.applications), ("ApplicationSet", &self.application_sets)]
     }
 
+    /// Findings by their subject, the worst first.
+    fn grouped(&self) -> Vec<Group<'_>> {
+        let mut groups: BTreeMap<(Reverse<Verdict>, &str), Group<'_>> = BTreeMap::new();
+        for entry in self.kinds().into_iter().flat_map(|(_, entries)| entries) {
+            for finding in &entry.findings {
+                let key = (Reverse(finding.verdict), finding.subject.as_str());
+                let group = groups.entry(key).or_insert_with(|| Group { finding, users: Vec::new() });
+                group.users.push((entry.full_name(), &finding.used));
+            }
+        }
+        groups.into_values().collect()
+    }
+
     fn summary(&self) -> String {
         let counts = self.counts();
         let count = |verdict| counts.get(&verdict).copied().unwrap_or_default();
         format!(
-            "{} Applications in the installation of namespace {}: {} the same, {} differ, {} use what is not supported",
-            self.applications.len(),
+            "{} in the installation of namespace {}: {} the same, {} differ, {} use what is not supported",
+            counted(self.applications.len(), "Application"),
             self.namespace,
             count(Verdict::Same),
             count(Verdict::Differs),

@@ -80,13 +80,7 @@ pub fn repair(root: &Root, case: &Case) -> Result<Repair, String> {
             let (api_version, object) = (api_version(&object.kind).to_owned(), object.clone());
             repair.steps.push(Step::Delete { api_version, object });
         }
-        Cause::ApiRbac
-        | Cause::NetPolicyIngress
-        | Cause::NetPolicyEgress
-        | Cause::NetPolicyDns
-        | Cause::NetPolicyApiServer
-        | Cause::NetPolicyProbe
-        | Cause::NetPolicyWebhook => return judged(root, case),
+        cause if EVALUATED.contains(&cause) => return judged(root, case),
         Cause::OperatorDown | Cause::DnsDown if live.is_some_and(is_at_zero) => {
             repair.steps.push(patch(object, json!({"spec": {"replicas": 1}})));
         }

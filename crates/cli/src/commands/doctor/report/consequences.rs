@@ -6,7 +6,8 @@ use serde_json::Value;
 use tiphys_doctor::{Case, Consequence};
 use tiphys_value::ObjectExt as _;
 
-use super::sanitize::{counted, one_line, sanitize};
+use super::sanitize::{one_line, sanitize};
+use crate::counted::counted;
 
 /// How far owners are followed.
 const OWNERS: usize = 8;

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use tiphys_diag::page::{STYLE, write_list};
 
-use super::{CauseView, Level, Quote, Report, sanitize::counted};
+use super::{CauseView, Level, Quote, Report};
+use crate::counted::counted;
 
 /// The whole page. It runs no script and loads nothing; its policy forbids both. Writing to a `String` cannot
 /// fail.

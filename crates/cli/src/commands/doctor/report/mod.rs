@@ -20,8 +20,9 @@ pub use json::{json, visible_json};
 pub use markdown::markdown;
 pub use text::text;
 
+use crate::counted::counted;
 use consequences::Group;
-use sanitize::{counted, is_safe_command, one_line};
+use sanitize::{is_safe_command, one_line};
 pub use sanitize::{sanitize, visible};
 
 /// From this confidence on a cause is asserted.
