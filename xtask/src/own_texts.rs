@@ -28,7 +28,7 @@ const READERS: &[(&str, &str)] = &[
     ("crates/controller/src/safeguards/blockers.rs", "answers of the API server"),
     ("crates/doctor/src/case/objects.rs", "files of kubectl cluster-info dump"),
     ("crates/doctor/src/causes/", "events, conditions and logs of any cluster"),
-    ("crates/graph/src/network/cni.rs", "commands in scripts"),
+    ("crates/graph/src/network/detect.rs", "commands in scripts"),
     ("crates/helm/src/engine/errors.rs", "Go's errors, which Helm takes apart in the same way"),
     ("crates/helm/src/schema/decode.rs", "errors of encoding/json, of which Helm's library says others"),
     ("crates/render/src/jsonnet/process.rs", "the allocator's last words"),

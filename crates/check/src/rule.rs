@@ -6,10 +6,11 @@ use tiphys_diag::{Diagnostic, Severity};
 use tiphys_graph::{
     Object, Survey,
     edges::Edges,
-    network::{Flow, Network},
+    network::{flows, networks},
     order::Order,
     waits::{HealthFacts, Settings, Unmet, unmet},
 };
+use tiphys_network::{Flow, Network};
 
 use crate::{
     Finding,
@@ -120,10 +121,12 @@ impl<'a> Context<'a> {
     /// The networks that policies restrict, each with the connections that are needed in it.
     pub fn networks(&self) -> &[(Network, Vec<Flow>)] {
         self.networks.get_or_init(|| {
-            let networks = Network::all(self.survey).into_iter();
+            let networks = networks(self.survey).into_iter();
             networks
-                .map(|network| (network.flows(self.survey), network))
-                .map(|(flows, it)| (it, flows))
+                .map(|network| {
+                    let flows = flows(self.survey, &network);
+                    (network, flows)
+                })
                 .collect()
         })
     }

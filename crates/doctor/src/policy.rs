@@ -1,10 +1,10 @@
 //! Network policies, evaluated: which of them keep a packet from passing. A packet to a Service has the
 //! address of a pod when a policy judges it; one to the API server has the address of a node.
 
-use std::net::IpAddr;
+use std::{collections::BTreeSet, net::IpAddr};
 
-use ipnet::IpNet;
-use tiphys_value::{Map, ObjectExt as _, Value, json};
+use tiphys_network::{Cni, Destination, Direction, Flow, Need, Network, ObjectId, Pod, Protocol, Verdict};
+use tiphys_value::{Map, ObjectExt as _, ResourceKey, Value, json};
 
 use crate::cluster::{Cluster, items, selector, time};
 
@@ -55,32 +55,74 @@ impl<'a> End<'a> {
         }
     }
 
+    fn destination(&self) -> Destination {
+        match self {
+            End { is_pod: true, .. } => Destination::Pod(1),
+            End { is_api_server: true, .. } => Destination::ApiServer,
+            End { is_node: true, .. } => Destination::Host,
+            _ => Destination::World,
+        }
+    }
+
     pub(crate) fn outside(addresses: Vec<IpAddr>) -> Self {
         Self { addresses, ..Self::default() }
     }
 }
 
-/// The network plugins that decide how policies are judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Plugin {
-    Cilium,
-    Calico,
-    /// It enforces no policies.
-    None,
-    Unknown,
+/// The addresses and the port of the API server, as policies see them.
+pub(crate) fn api_server<'a>(cluster: &Cluster<'a>) -> (End<'a>, u16) {
+    let slices = cluster.all("EndpointSlice").iter().filter(|it| {
+        it.namespace() == "default" && it.label("kubernetes.io/service-name") == Some("kubernetes")
+    });
+    let mut port = None;
+    let mut addresses: Vec<IpAddr> = Vec::new();
+    for slice in slices {
+        port = port.or_else(|| items(slice, &["ports"]).next()?.int_at(&["port"]));
+        let listed =
+            items(slice, &["endpoints"]).flat_map(|it| items(it, &["addresses"])).filter_map(Value::as_str);
+        addresses.extend(listed.filter_map(|it| it.parse::<IpAddr>().ok()));
+    }
+    if let Some(endpoints) = cluster.get("Endpoints", "default", "kubernetes") {
+        for set in items(endpoints, &["subsets"]) {
+            port = port.or_else(|| items(set, &["ports"]).next()?.int_at(&["port"]));
+            addresses.extend(
+                items(set, &["addresses"]).filter_map(|it| it.str_at(&["ip"])?.parse::<IpAddr>().ok()),
+            );
+        }
+    }
+    if addresses.is_empty() {
+        let control = cluster
+            .all("Node")
+            .iter()
+            .filter(|node| node.label("node-role.kubernetes.io/control-plane").is_some());
+        addresses.extend(
+            control
+                .flat_map(|node| items(node, &["status", "addresses"]))
+                .filter_map(|it| it.str_at(&["address"])?.parse::<IpAddr>().ok()),
+        );
+    }
+    let port = port.and_then(|port| u16::try_from(port).ok()).unwrap_or(6443);
+    (End { is_api_server: true, ..End::outside(addresses) }, port)
 }
 
-/// The plugin that is there, by its DaemonSet.
-pub(crate) fn plugin(cluster: &Cluster<'_>) -> Plugin {
-    let has = |word: &str| cluster.all("DaemonSet").iter().any(|set| set.name().contains(word));
-    if has("cilium") {
-        Plugin::Cilium
-    } else if has("calico") || has("canal") {
-        Plugin::Calico
-    } else if has("flannel") && !has("kube-router") {
-        Plugin::None
-    } else {
-        Plugin::Unknown
+/// The plugin that judges policies, by its DaemonSet or by policies that only it knows. Where neither tells,
+/// policies are judged by the plain meaning of Kubernetes, which is Calico's, too; `None` where the plugin
+/// that is there enforces none.
+fn plugin(cluster: &Cluster<'_>) -> Option<Cni> {
+    let sets = cluster.all("DaemonSet");
+    let has = |word: &str| sets.iter().any(|set| set.name().contains(word));
+    let has_kind = |kind: &str| !cluster.all(kind).is_empty();
+    if has("cilium") || has_kind("CiliumNetworkPolicy") || has_kind("CiliumClusterwideNetworkPolicy") {
+        return Some(Cni::Cilium);
+    }
+    if has("calico") || has("canal") {
+        return Some(Cni::Calico);
+    }
+    match sets.iter().find_map(|set| Some((Cni::of_daemon_set(set.name())?, set))) {
+        Some((Cni::AwsVpc, set)) if !set.to_string().contains("--enable-network-policy=true") => None,
+        Some((known, _)) => Some(known),
+        None if has("flannel") => None,
+        None => Some(Cni::Calico),
     }
 }
 
@@ -127,7 +169,7 @@ fn without_hashes(labels: &Value) -> Value {
         .collect()
 }
 
-/// The policies that keep a packet from its way, the newest first; empty if it passes.
+/// The policies that keep a packet from its way, the newest first; empty if it passes, or may pass.
 pub(crate) fn blocking<'a>(
     cluster: &Cluster<'a>,
     way: Way,
@@ -135,204 +177,108 @@ pub(crate) fn blocking<'a>(
     to: &End<'_>,
     port: Port,
 ) -> Vec<&'a Value> {
-    let plugin = plugin(cluster);
     let (bound, peer) = if way == Way::Ingress { (to, from) } else { (from, to) };
-    if !bound.is_pod || plugin == Plugin::None {
+    let Some(plugin) = plugin(cluster).filter(|_| bound.is_pod) else { return Vec::new() };
+    let objects = concerned(cluster, bound, peer);
+    if objects.is_empty() {
         return Vec::new();
     }
-    let mut selecting = Vec::new();
-    let mut passes = false;
-    for policy in cluster.all("NetworkPolicy").iter().filter(|policy| policy.namespace() == bound.namespace) {
-        let selects =
-            policy.at(&["spec", "podSelector"]).is_none_or(|it| selector::matches(it, bound.labels));
-        if !selects || !has_way(policy, way) {
-            continue;
-        }
-        selecting.push(*policy);
-        let (rules, peers) = if way == Way::Ingress { ("ingress", "from") } else { ("egress", "to") };
-        passes |= items(policy, &["spec", rules]).any(|rule| {
-            has_port(rule, port, to) && peer_fits(cluster, rule, peers, policy.namespace(), peer, plugin)
-        });
-    }
-    for policy in
-        cluster.all("CiliumNetworkPolicy").iter().chain(cluster.all("CiliumClusterwideNetworkPolicy"))
-    {
-        cilium(policy, way, bound, peer, port, &mut selecting, &mut passes);
-    }
-    if passes {
+    let keys: Vec<ResourceKey> = objects.iter().map(|object| key_of(object)).collect();
+    let numbered = objects.iter().zip(&keys).enumerate();
+    let mut network = Network::from_objects(numbered.map(|(at, (value, key))| tiphys_network::Object {
+        id: ObjectId(at),
+        key,
+        value,
+    }));
+    network.cnis = vec![plugin];
+    network.is_managed = runs_control_plane_elsewhere(cluster);
+    network.pods =
+        [Some(bound), Some(peer).filter(|peer| peer.is_pod)].into_iter().flatten().map(pod).collect();
+    let judged = network.judge(&Flow {
+        pod: 0,
+        direction: if way == Way::Ingress { Direction::Ingress } else { Direction::Egress },
+        other: peer.destination(),
+        addresses: peer.addresses.clone(),
+        ports: vec![(Protocol::from_name(Some(port.protocol)), port.number)],
+        need: Need::Observed,
+    });
+    if judged.verdict != Verdict::Deny {
         return Vec::new();
     }
-    selecting.sort_by_key(|policy| std::cmp::Reverse(newest_change(policy)));
-    selecting
+    let dropping: BTreeSet<ObjectId> = judged.by.iter().map(|at| network.policies[*at].object).collect();
+    let mut policies: Vec<&'a Value> = dropping.into_iter().map(|id| objects[id.0]).collect();
+    policies.sort_by_key(|policy| std::cmp::Reverse(newest_change(policy)));
+    policies
+}
+
+/// Kinds that take part in the judgement, besides Namespaces.
+const KINDS: [&str; 13] = [
+    "NetworkPolicy",
+    "CiliumNetworkPolicy",
+    "CiliumClusterwideNetworkPolicy",
+    "NetworkPolicy.crd.projectcalico.org",
+    "NetworkPolicy.projectcalico.org",
+    "GlobalNetworkPolicy",
+    "Tier",
+    "NetworkSet",
+    "GlobalNetworkSet",
+    "HostEndpoint",
+    "AdminNetworkPolicy",
+    "BaselineAdminNetworkPolicy",
+    "ClusterNetworkPolicy",
+];
+
+/// The policies that may bind a pod, and the namespaces of both ends; empty where there is no policy.
+fn concerned<'a>(cluster: &Cluster<'a>, bound: &End<'_>, peer: &End<'_>) -> Vec<&'a Value> {
+    let all = KINDS.iter().flat_map(|kind| cluster.all(kind)).copied();
+    let mut found: Vec<&Value> = all.filter(|it| [bound.namespace, ""].contains(&it.namespace())).collect();
+    if !found.is_empty() {
+        let names = [bound.namespace, peer.namespace];
+        let mut namespaces: Vec<&Value> =
+            names.iter().filter_map(|name| cluster.get("Namespace", "", name)).collect();
+        namespaces.dedup_by_key(|namespace| namespace.name());
+        found.extend(namespaces);
+    }
+    found
+}
+
+fn key_of(object: &Value) -> ResourceKey {
+    ResourceKey::new(object.gvk().group, object.kind(), object.namespace(), object.name())
+}
+
+/// Whether the API server answers at addresses that are no node's: then the cloud runs it. `None` where its
+/// addresses or the nodes are not known.
+fn runs_control_plane_elsewhere(cluster: &Cluster<'_>) -> Option<bool> {
+    let (server, _) = api_server(cluster);
+    let nodes = cluster.all("Node");
+    if server.addresses.is_empty() || nodes.is_empty() {
+        return None;
+    }
+    let is_node = |address: &IpAddr| {
+        nodes
+            .iter()
+            .flat_map(|node| items(node, &["status", "addresses"]))
+            .any(|known| known.str_at(&["address"]).and_then(|text| text.parse().ok()) == Some(*address))
+    };
+    Some(!server.addresses.iter().any(is_node))
+}
+
+fn pod(end: &End<'_>) -> Pod {
+    let labels = end.labels.into_iter().flatten();
+    let labels = labels.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
+    let account = end.spec.and_then(|spec| spec.str_at(&["serviceAccountName"])).unwrap_or("default");
+    Pod {
+        is_exact: true,
+        service_account: account.to_owned(),
+        ports: end.spec.map(tiphys_network::ports).unwrap_or_default(),
+        ..Pod::foreseen(String::new(), end.namespace, labels.collect())
+    }
 }
 
 /// When a policy was changed last.
 pub(crate) fn newest_change(object: &Value) -> Option<jiff::Timestamp> {
     let managed = items(object, &["metadata", "managedFields"]).filter_map(|entry| time(entry, &["time"]));
     managed.chain(time(object, &["metadata", "creationTimestamp"])).max()
-}
-
-fn has_way(policy: &Value, way: Way) -> bool {
-    let mut types = items(policy, &["spec", "policyTypes"]).filter_map(Value::as_str).peekable();
-    let has_types = types.peek().is_some();
-    match way {
-        Way::Ingress => !has_types || types.any(|it| it == "Ingress"),
-        Way::Egress if has_types => types.any(|it| it == "Egress"),
-        Way::Egress => items(policy, &["spec", "egress"]).next().is_some(),
-    }
-}
-
-fn has_port(rule: &Value, port: Port, to: &End<'_>) -> bool {
-    let mut ports = items(rule, &["ports"]).peekable();
-    if ports.peek().is_none() {
-        return true;
-    }
-    ports.any(|it| {
-        let protocol = it.str_at(&["protocol"]).unwrap_or("TCP");
-        let number = i64::from(port.number);
-        let fits = match it.get("port") {
-            None => true,
-            Some(Value::String(name)) => match name.parse::<i64>() {
-                Ok(it) => it == number,
-                Err(_) => to.spec.is_some_and(|spec| {
-                    crate::cluster::pods::ports(spec).any(|port| {
-                        port.str_at(&["name"]) == Some(name)
-                            && port.int_at(&["containerPort"]) == Some(number)
-                    })
-                }),
-            },
-            Some(first) => {
-                let first = first.as_i64().unwrap_or(-1);
-                (first..=it.int_at(&["endPort"]).unwrap_or(first)).contains(&number)
-            }
-        };
-        protocol == port.protocol && fits
-    })
-}
-
-fn peer_fits(
-    cluster: &Cluster<'_>,
-    rule: &Value,
-    key: &str,
-    namespace: &str,
-    peer: &End<'_>,
-    plugin: Plugin,
-) -> bool {
-    let mut peers = items(rule, &[key]).peekable();
-    if peers.peek().is_none() {
-        return true;
-    }
-    peers.any(|it| {
-        if let Some(block) = it.get("ipBlock") {
-            // Cilium gives pods and nodes identities: blocks of addresses do not select them.
-            let is_known = peer.is_pod || peer.is_node || peer.is_api_server;
-            return !(plugin == Plugin::Cilium && is_known) && in_block(block, &peer.addresses);
-        }
-        if !peer.is_pod {
-            return false;
-        }
-        let in_namespace = match it.get("namespaceSelector") {
-            Some(wanted) => namespace_fits(cluster, wanted, peer.namespace),
-            None => peer.namespace == namespace,
-        };
-        in_namespace && it.get("podSelector").is_none_or(|wanted| selector::matches(wanted, peer.labels))
-    })
-}
-
-fn namespace_fits(cluster: &Cluster<'_>, wanted: &Value, namespace: &str) -> bool {
-    let live = cluster.get("Namespace", "", namespace);
-    let mut labels = live.and_then(selector::labels).cloned().unwrap_or_default();
-    labels.insert("kubernetes.io/metadata.name".to_owned(), json!(namespace));
-    selector::matches(wanted, Some(&labels))
-}
-
-fn in_block(block: &Value, addresses: &[IpAddr]) -> bool {
-    let net = |value: &Value| value.as_str().and_then(|text| text.parse::<IpNet>().ok());
-    let Some(cidr) = block.get("cidr").and_then(net) else { return false };
-    // An address that is not known may be in every block that is wide.
-    if addresses.is_empty() {
-        return cidr.prefix_len() == 0;
-    }
-    addresses.iter().any(|address| {
-        cidr.contains(address)
-            && !items(block, &["except"]).filter_map(net).any(|except| except.contains(address))
-    })
-}
-
-fn cilium<'a>(
-    policy: &&'a Value,
-    way: Way,
-    bound: &End<'_>,
-    peer: &End<'_>,
-    port: Port,
-    selecting: &mut Vec<&'a Value>,
-    passes: &mut bool,
-) {
-    let is_wide = policy.kind() == "CiliumClusterwideNetworkPolicy";
-    if !is_wide && policy.namespace() != bound.namespace {
-        return;
-    }
-    let specs = policy.get("spec").into_iter().chain(items(policy, &["specs"]));
-    for spec in specs {
-        let selects = spec.get("endpointSelector").is_some_and(|it| cilium_selects(it, bound));
-        let key = if way == Way::Ingress { "ingress" } else { "egress" };
-        let mut rules = items(spec, &[key]).peekable();
-        if !selects || rules.peek().is_none() {
-            continue;
-        }
-        selecting.push(policy);
-        *passes |= rules.any(|rule| cilium_allows(rule, way, bound.namespace, peer, port));
-    }
-}
-
-/// Cilium's selectors, whose labels may bear the source of the label.
-fn cilium_selects(wanted: &Value, end: &End<'_>) -> bool {
-    let mut labels: Map<String, Value> = end.labels.cloned().unwrap_or_default();
-    labels.insert("io.kubernetes.pod.namespace".to_owned(), json!(end.namespace));
-    let text = wanted.to_string().replace("\"k8s:", "\"").replace("\"any:", "\"");
-    serde_json::from_str::<Value>(&text).is_ok_and(|wanted| selector::matches(&wanted, Some(&labels)))
-}
-
-fn cilium_allows(rule: &Value, way: Way, namespace: &str, peer: &End<'_>, port: Port) -> bool {
-    let mut ports = items(rule, &["toPorts"]).flat_map(|it| items(it, &["ports"])).peekable();
-    let fits = ports.peek().is_none()
-        || ports.any(|it| {
-            let protocol = it.str_at(&["protocol"]).unwrap_or("ANY");
-            let number = it.str_at(&["port"]).and_then(|it| it.parse().ok()).or_else(|| it.int_at(&["port"]));
-            (protocol == "ANY" || protocol == port.protocol)
-                && number.is_none_or(|it| it == i64::from(port.number) || it == 0)
-        });
-    if !fits {
-        return false;
-    }
-    let side = if way == Way::Ingress { "from" } else { "to" };
-    let key = |end: &str| format!("{side}{end}");
-    let kinds = ["Endpoints", "Entities", "CIDR", "CIDRSet", "FQDNs", "Services", "Nodes", "Groups"];
-    if kinds.iter().all(|kind| rule.get(key(kind)).is_none()) {
-        return true;
-    }
-    let entity = |name: &str| match name {
-        "all" => true,
-        "world" => !peer.is_pod && !peer.is_node && !peer.is_api_server,
-        "cluster" => peer.is_pod || peer.is_node || peer.is_api_server,
-        "host" | "remote-node" => peer.is_node,
-        "kube-apiserver" => peer.is_api_server,
-        _ => false,
-    };
-    let by_entity = items(rule, &[&key("Entities")]).filter_map(Value::as_str).any(entity);
-    let by_endpoint = peer.is_pod
-        && items(rule, &[&key("Endpoints")]).any(|wanted| {
-            let names_namespace = wanted.to_string().contains("io.kubernetes.pod.namespace");
-            cilium_selects(wanted, peer) && (names_namespace || peer.namespace == namespace)
-        });
-    let is_outside = !peer.is_pod && !peer.is_node && !peer.is_api_server;
-    let by_block = is_outside
-        && items(rule, &[&key("CIDR")]).any(|block| in_block(&json!({"cidr": block}), &peer.addresses));
-    let by_set = is_outside && items(rule, &[&key("CIDRSet")]).any(|block| in_block(block, &peer.addresses));
-    // Names outside of the cluster cannot be matched without a resolver: such a rule gets the benefit of the
-    // doubt.
-    let by_name = is_outside && rule.get(key("FQDNs")).is_some();
-    by_entity || by_endpoint || by_block || by_set || by_name
 }
 
 #[cfg(test)]
@@ -408,5 +354,55 @@ spec:
 ";
         assert!(!blocked(own, Way::Egress, 80));
         assert!(blocked(own, Way::Egress, 81));
+    }
+
+    #[test]
+    fn what_denies_goes_before_what_allows() {
+        let open = "apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: open, namespace: right}
+spec: {podSelector: {}, ingress: [{}]}
+";
+        assert!(!blocked(open, Way::Ingress, 80));
+        let cilium = "---
+apiVersion: cilium.io/v2
+kind: CiliumClusterwideNetworkPolicy
+metadata: {name: deny}
+spec:
+  endpointSelector: {matchLabels: {app: b}}
+  ingressDeny: [{fromEndpoints: [{matchLabels: {app: a, 'k8s:io.kubernetes.pod.namespace': left}}]}]
+";
+        assert!(blocked(&format!("{open}{cilium}"), Way::Ingress, 80));
+        let calico = "---
+apiVersion: crd.projectcalico.org/v1
+kind: GlobalNetworkPolicy
+metadata: {name: deny}
+spec:
+  order: 1
+  selector: app == 'b'
+  types: [Ingress]
+  ingress: [{action: Deny, protocol: TCP, source: {selector: app == 'a'}, destination: {ports: [80]}}]
+";
+        assert!(blocked(&format!("{open}{calico}"), Way::Ingress, 80));
+        assert!(!blocked(&format!("{open}{calico}"), Way::Ingress, 81));
+    }
+
+    #[test]
+    fn an_agent_that_enforces_nothing_keeps_nothing() {
+        let policy = "apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: p, namespace: right}
+spec: {podSelector: {}}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: aws-node, namespace: kube-system}
+spec:
+  template:
+    spec:
+      containers: [{name: aws-eks-nodeagent, args: ['--enable-network-policy=false']}]
+";
+        assert!(!blocked(policy, Way::Ingress, 80));
+        assert!(blocked(&policy.replace("=false", "=true"), Way::Ingress, 80));
     }
 }

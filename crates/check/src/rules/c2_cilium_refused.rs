@@ -30,7 +30,7 @@
 //! Where the agents are of a release that takes it.
 
 use tiphys_diag::Severity;
-use tiphys_graph::network::refusal;
+use tiphys_network::refusal;
 
 use crate::{
     Context, Report, Rule,
@@ -51,7 +51,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let survey = context.survey;
     let mut once = Once::default();
     for object in &survey.objects {
-        let Some(refusal) = refusal(object).filter(|_| !unrendered_files::may_be_a_patch(survey, object))
+        let Some(refusal) =
+            refusal(object.of_network()).filter(|_| !unrendered_files::may_be_a_patch(survey, object))
         else {
             continue;
         };

@@ -23,7 +23,7 @@
 //! Where the workload never looks a name up.
 
 use tiphys_diag::Severity;
-use tiphys_graph::network::Need;
+use tiphys_network::Need;
 
 use super::reach;
 use crate::{Context, Report, Rule};

@@ -34,7 +34,7 @@
 use std::collections::BTreeMap;
 
 use tiphys_diag::{Diagnostic, Severity};
-use tiphys_graph::network::{Direction, Flow, Judgement, Need, Network};
+use tiphys_network::{Direction, Flow, Judgement, Need, Network};
 use tiphys_value::FieldPath;
 
 use super::reach;
@@ -72,7 +72,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     );
                     once.add_by(of, upstream(context, network, (flow, &judgement), (service, field, from)));
                 }
-                Need::Dns
+                Need::Observed
+                | Need::Dns
                 | Need::Webhook(_)
                 | Need::Probe
                 | Need::Outside(_)

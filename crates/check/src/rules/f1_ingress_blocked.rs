@@ -24,7 +24,7 @@
 //! Where the load balancer's own pods are in front (an ingress controller's), and the type is a leftover.
 
 use tiphys_diag::Severity;
-use tiphys_graph::network::{Need, Pod, Verdict};
+use tiphys_network::{Need, Pod, Verdict};
 
 use super::reach;
 use crate::{Context, Report, Rule, support::dedup::Once};

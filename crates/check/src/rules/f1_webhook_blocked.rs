@@ -23,7 +23,7 @@
 //! Where the API server reaches the cluster through an agent that runs as a pod, and the policy admits it.
 
 use tiphys_diag::Severity;
-use tiphys_graph::network::Need;
+use tiphys_network::Need;
 
 use super::reach;
 use crate::{Context, Report, Rule, support::dedup::Once};

@@ -20,10 +20,8 @@ use std::{sync::Arc, sync::LazyLock};
 
 use regex::Regex;
 use tiphys_diag::{Severity, Span};
-use tiphys_graph::{
-    Files,
-    network::{Cni, Network, Tri},
-};
+use tiphys_graph::Files;
+use tiphys_network::{Cni, Network, Tri};
 use tiphys_value::Location;
 
 use super::reach;

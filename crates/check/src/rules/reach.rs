@@ -1,10 +1,8 @@
 //! What the rules about reachability share.
 
 use tiphys_diag::{Diagnostic, Severity, Span};
-use tiphys_graph::{
-    ObjectId, Survey,
-    network::{Cni, Direction, Flow, Judgement, Network, Peer, Verdict, is_service_address},
-};
+use tiphys_graph::{ObjectId, Survey};
+use tiphys_network::{Cni, Direction, Flow, Judgement, Network, Peer, Verdict, is_service_address};
 use tiphys_value::FieldPath;
 
 use crate::{Confidence, Context, Finding, Fix, Rule};

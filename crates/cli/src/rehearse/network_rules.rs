@@ -6,8 +6,9 @@ use tiphys_cause::Cause;
 use tiphys_check::rules::takes_nodes_for_strangers;
 use tiphys_graph::{
     Survey,
-    network::{Cni, Direction, Flow, Need as Reason, Network, Pod, Verdict},
+    network::{flows, networks},
 };
+use tiphys_network::{Cni, Direction, Flow, Need as Reason, Network, Pod, Verdict};
 use tiphys_stage::{causes::Repair, mechanism::Mechanism};
 use tiphys_value::{ObjectExt, ResourceKey};
 use tiphys_world::{
@@ -42,11 +43,11 @@ pub fn cut_off(plan: &Plan) -> CutOff {
     }
     let survey = &plan.survey;
     let probes_are_strange = takes_nodes_for_strangers(&survey.files);
-    for network in Network::all(survey) {
+    for network in networks(survey) {
         if probes_are_strange {
             dropped_probes(survey, &network, &mut cut);
         }
-        let flows = network.flows(survey).into_iter();
+        let flows = flows(survey, &network).into_iter();
         for flow in flows.filter(|flow| flow.need == Reason::ApiServer) {
             let pod = &network.pods[flow.pod];
             if needs_api_server(pod) && network.judge(&flow).verdict == Verdict::Deny {

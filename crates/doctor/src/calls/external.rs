@@ -9,48 +9,12 @@ use super::{Caller, guess, wrong_value};
 use crate::{
     Object,
     address_target::is_near,
-    cluster::{Cluster, items},
+    cluster::Cluster,
     finding::Finding,
     pod_addresses::wires,
-    policy::{End, Port, Way, blocking, opening},
+    policy::{End, Port, Way, api_server, blocking, opening},
     search_context::Look,
 };
-
-/// The addresses and the port of the API server, as policies see them.
-pub(crate) fn api_server<'a>(cluster: &Cluster<'a>) -> (End<'a>, u16) {
-    let slices = cluster.all("EndpointSlice").iter().filter(|it| {
-        it.namespace() == "default" && it.label("kubernetes.io/service-name") == Some("kubernetes")
-    });
-    let mut port = None;
-    let mut addresses: Vec<IpAddr> = Vec::new();
-    for slice in slices {
-        port = port.or_else(|| items(slice, &["ports"]).next()?.int_at(&["port"]));
-        let listed =
-            items(slice, &["endpoints"]).flat_map(|it| items(it, &["addresses"])).filter_map(Value::as_str);
-        addresses.extend(listed.filter_map(|it| it.parse::<IpAddr>().ok()));
-    }
-    if let Some(endpoints) = cluster.get("Endpoints", "default", "kubernetes") {
-        for set in items(endpoints, &["subsets"]) {
-            port = port.or_else(|| items(set, &["ports"]).next()?.int_at(&["port"]));
-            addresses.extend(
-                items(set, &["addresses"]).filter_map(|it| it.str_at(&["ip"])?.parse::<IpAddr>().ok()),
-            );
-        }
-    }
-    if addresses.is_empty() {
-        let control = cluster
-            .all("Node")
-            .iter()
-            .filter(|node| node.label("node-role.kubernetes.io/control-plane").is_some());
-        addresses.extend(
-            control
-                .flat_map(|node| items(node, &["status", "addresses"]))
-                .filter_map(|it| it.str_at(&["address"])?.parse::<IpAddr>().ok()),
-        );
-    }
-    let port = port.and_then(|port| u16::try_from(port).ok()).unwrap_or(6443);
-    (End { is_api_server: true, ..End::outside(addresses) }, port)
-}
 
 pub(super) fn api_server_fault<'a>(
     look: &Look<'a>,

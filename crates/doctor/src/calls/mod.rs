@@ -18,7 +18,6 @@ use crate::{
     search_context::{Ill, Look},
 };
 
-pub(crate) use external::api_server;
 pub(crate) use service::empty_service;
 
 /// Who calls.

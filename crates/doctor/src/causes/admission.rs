@@ -5,10 +5,10 @@ use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
     Object,
-    calls::{api_server, empty_service},
+    calls::empty_service,
     cluster::{condition, items, pods, quantity, services},
     finding::Finding,
-    policy::{End, Port, Way, blocking},
+    policy::{End, Port, Way, api_server, blocking},
     search_context::Look,
 };
 

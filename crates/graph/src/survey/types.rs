@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use tiphys_model::{Application, HookType, SourceType, hook};
+pub use tiphys_network::ObjectId;
 use tiphys_render::RenderError;
 use tiphys_value::{ObjectExt, RenderedObject, ResourceKey, Value};
 
@@ -27,10 +28,6 @@ id! {
 id! {
     /// Position in [`super::Survey::units`].
     UnitId
-}
-id! {
-    /// Position in [`super::Survey::objects`].
-    ObjectId
 }
 id! {
     /// Position in [`super::Survey::environments`].
@@ -250,6 +247,11 @@ impl Object {
         &self.rendered.value
     }
 
+    /// It, as the analysis of networks looks at it.
+    pub fn of_network(&self) -> tiphys_network::Object<'_> {
+        tiphys_network::Object { id: self.id, key: &self.key, value: self.value() }
+    }
+
     /// Whether it would live in the same cluster as another. What no Application reaches lives only
     /// with what the same unit renders.
     pub fn lives_with(&self, other: &Self) -> bool {
@@ -262,8 +264,7 @@ impl Object {
 
     /// `Kind/name`, with the namespace if it has one: `Service/web in shop`.
     pub fn title(&self) -> String {
-        let (kind, name, namespace) = (self.value().kind(), self.value().name(), &self.key.namespace);
-        if namespace.is_empty() { format!("{kind}/{name}") } else { format!("{kind}/{name} in {namespace}") }
+        self.of_network().title()
     }
 }
 

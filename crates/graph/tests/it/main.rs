@@ -4,7 +4,6 @@
 mod cyclic_apps;
 mod environments;
 mod incremental_survey;
-mod network;
 mod secrets;
 mod stalls;
 mod tools;

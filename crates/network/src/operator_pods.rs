@@ -1,12 +1,15 @@
 //! Pods and Services that operators make of their custom resources, by the operators' published conventions.
 
 use serde_json::Value;
-use tiphys_value::{FieldPath, ObjectExt};
+use tiphys_value::ObjectExt;
 
-use super::{
-    ContainerPort, Pod, PortName, Protocol, Service, ServicePort, known_controllers, selector::Labels,
+use crate::{
+    endpoint::{ContainerPort, Pod, Service, ServicePort},
+    known_controllers,
+    object::Object,
+    port::{PortName, Protocol},
+    selector::Labels,
 };
-use crate::Object;
 
 /// What an operator makes of an object, as far as it is known: labels and ports beyond these are possible.
 #[derive(Clone, Debug)]
@@ -103,11 +106,11 @@ fn given(spec: &Value) -> Labels {
 }
 
 /// What an operator makes of an object.
-pub fn operated(object: &Object) -> Option<Operated> {
+pub fn operated(object: Object<'_>) -> Option<Operated> {
     let key = &object.key;
     let kind = KINDS.iter().find(|kind| kind.group == key.group && kind.kind == key.kind)?;
     let named = |text: &str| text.replace("{}", &key.name);
-    let spec = object.value().get("spec").unwrap_or(&Value::Null);
+    let spec = object.value.get("spec").unwrap_or(&Value::Null);
     let fixed: Labels = kind.labels.iter().map(|(key, value)| ((*key).to_owned(), named(value))).collect();
     let mut labels = given(spec);
     labels.extend(fixed.clone());
@@ -142,22 +145,12 @@ pub fn operated(object: &Object) -> Option<Operated> {
     let ports = ports.collect();
     let pod = Pod {
         object: Some(object.id),
-        title: format!("the pods of {}", object.title()),
-        namespace: key.namespace.clone(),
-        labels,
-        is_exact: false,
         service_account: account,
         has_token: true,
         uses_host_network: spec.get("hostNetwork").and_then(Value::as_bool) == Some(true),
-        uses_cluster_dns: true,
         ports,
-        probes: Vec::new(),
         controller: kind.asks_api.then_some(&known_controllers::INSTANCE),
-        rights: None,
-        has_active_rights: false,
-        configuration: Vec::new(),
-        spec: Value::Null,
-        path: FieldPath::default(),
+        ..Pod::foreseen(format!("the pods of {}", object.title()), &key.namespace, labels)
     };
     Some(Operated { pod, services })
 }

@@ -4,15 +4,17 @@
 use serde_json::{Value, json};
 use tiphys_value::ObjectExt;
 
-use super::{
-    Action, Layer, Peer, Policy, PortName, PortRange, Protocol, Rule, Selector,
-    policy::{PolicyReading, address, filled},
+use crate::{
+    kubernetes::{address, filled, title},
+    object::Object,
+    policy::{Action, Layer, Peer, Policy, PolicyReading, Rule},
+    port::{PortName, PortRange, Protocol},
+    selector::Selector,
 };
-use crate::Object;
 
 /// Reads a policy of an administrator.
-pub fn read(object: &Object) -> PolicyReading {
-    let spec = object.value().get("spec").unwrap_or(&Value::Null);
+pub fn read(object: Object<'_>) -> PolicyReading {
+    let spec = object.value.get("spec").unwrap_or(&Value::Null);
     let priority = spec.int_at(&["priority"]).unwrap_or(i64::MAX);
     let layer = match (object.key.kind.as_str(), spec.str_at(&["tier"])) {
         ("AdminNetworkPolicy", _) | ("ClusterNetworkPolicy", Some("Admin")) => Layer::Admin(priority),
@@ -27,7 +29,7 @@ pub fn read(object: &Object) -> PolicyReading {
     };
     PolicyReading::Policies(vec![Policy {
         object: object.id,
-        title: super::policy::title(object),
+        title: title(object),
         layer,
         only: None,
         namespace: None,

@@ -2,55 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use ipnet::IpNet;
 use serde_json::{Value, json};
 use tiphys_value::ObjectExt;
 
-use super::{
-    Action, Address, Cni, Destination, Direction, Flow, Layer, Network, Peer, Policy, PortName, PortRange,
-    Protocol, Rule, Selector, Tri,
+use crate::{
     expression::Expression,
-    policy::{PolicyReading, address, filled},
+    flow::{Destination, Direction, Flow},
+    kubernetes::{address, filled, title},
+    network::Network,
+    object::Object,
+    plugin::Cni,
+    policy::{Action, Entity, Layer, Peer, Policy, PolicyReading, Rule, TierPosition},
+    port::{PortName, PortRange, Protocol},
+    selector::Selector,
+    tri_state::Tri,
 };
-use crate::Object;
-
-/// One side of a connection, as a rule of Calico's names it: everything that is said has to hold.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Entity {
-    /// Endpoints with labels.
-    pub pods: Option<Selector>,
-    /// Endpoints that are not meant.
-    pub not_pods: Option<Selector>,
-    /// Endpoints with service accounts of these names.
-    pub accounts: Option<Selector>,
-    /// The namespaces of the endpoints.
-    pub namespaces: Option<Selector>,
-    /// The namespace of the endpoints, where the policy's own is meant.
-    pub namespace: Option<String>,
-    /// Addresses; empty for any.
-    pub blocks: Vec<Address>,
-    /// Addresses that are not meant.
-    pub not_blocks: Vec<IpNet>,
-    /// Namespace and name of a Service whose endpoints are meant.
-    pub service: Option<(String, String)>,
-    /// Whether something is said that the repository alone does not tell.
-    pub is_unclear: bool,
-}
-
-/// Where a tier stands, and whether what no rule in it matches goes on to the next one.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TierPosition {
-    /// Smaller ones first.
-    pub order: f64,
-    /// Whether the end of the tier passes on instead of dropping.
-    pub passes: bool,
-}
 
 /// The tiers of a network: those that are declared, and those that Calico brings.
-pub fn tiers<'a>(objects: impl Iterator<Item = &'a Object>) -> BTreeMap<String, TierPosition> {
+pub fn tiers<'a>(objects: impl Iterator<Item = Object<'a>>) -> BTreeMap<String, TierPosition> {
     let mut found: BTreeMap<String, TierPosition> = BTreeMap::new();
-    for object in objects.filter(|object| is_calico(object) && object.key.kind == "Tier") {
-        let spec = object.value().get("spec").unwrap_or(&Value::Null);
+    for object in objects.filter(|object| is_calico(*object) && object.key.kind == "Tier") {
+        let spec = object.value.get("spec").unwrap_or(&Value::Null);
         let order = spec.get("order").and_then(Value::as_f64).unwrap_or(f64::INFINITY);
         let passes = spec.str_at(&["defaultAction"]) == Some("Pass");
         found.insert(object.key.name.clone(), TierPosition { order, passes });
@@ -79,19 +51,19 @@ pub const ORDINARY: f64 = 1_000_000.0;
 pub const BASELINE: f64 = 10_000_000.0;
 
 /// Whether an object is one of Calico's.
-pub fn is_calico(object: &Object) -> bool {
+pub fn is_calico(object: Object<'_>) -> bool {
     matches!(object.key.group.as_str(), "projectcalico.org" | "crd.projectcalico.org")
 }
 
 /// Whether an object gives labels to addresses that are no pod's, so that a selector may select those.
-pub fn is_set(object: &Object) -> bool {
+pub fn is_set(object: Object<'_>) -> bool {
     is_calico(object)
         && matches!(object.key.kind.as_str(), "NetworkSet" | "GlobalNetworkSet" | "HostEndpoint")
 }
 
 /// Reads a NetworkPolicy or GlobalNetworkPolicy.
-pub fn read(object: &Object) -> PolicyReading {
-    let spec = object.value().get("spec").unwrap_or(&Value::Null);
+pub fn read(object: Object<'_>) -> PolicyReading {
+    let spec = object.value.get("spec").unwrap_or(&Value::Null);
     // These are for the interfaces of nodes.
     if ["doNotTrack", "preDNAT"].iter().any(|key| spec.get(key).and_then(Value::as_bool) == Some(true)) {
         return PolicyReading::Other;
@@ -99,7 +71,7 @@ pub fn read(object: &Object) -> PolicyReading {
     policy(object, spec).map_or(PolicyReading::Opaque, |policy| PolicyReading::Policies(vec![policy]))
 }
 
-fn policy(object: &Object, spec: &Value) -> Option<Policy> {
+fn policy(object: Object<'_>, spec: &Value) -> Option<Policy> {
     if spec.str_at(&["serviceAccountSelector"]).is_some_and(|text| !text.trim().is_empty()) {
         return None;
     }
@@ -121,7 +93,7 @@ fn policy(object: &Object, spec: &Value) -> Option<Policy> {
     let namespaces = spec.str_at(&["namespaceSelector"]).filter(|text| !text.trim().is_empty());
     Some(Policy {
         object: object.id,
-        title: super::policy::title(object),
+        title: title(object),
         layer: Layer::Calico { tier: tier.to_owned(), order, rank: rank(object, tier) },
         only: Some(Cni::Calico),
         namespace: own.clone(),
@@ -135,7 +107,7 @@ fn policy(object: &Object, spec: &Value) -> Option<Policy> {
 
 /// By what policies of one order are sorted: the name as Calico keeps it, with the tier and, before it, the
 /// namespace.
-fn rank(object: &Object, tier: &str) -> String {
+fn rank(object: Object<'_>, tier: &str) -> String {
     let key = &object.key;
     let prefix = format!("{tier}.");
     let name = if key.name.starts_with(&prefix) { key.name.clone() } else { prefix + &key.name };
@@ -226,11 +198,11 @@ fn entity(value: &Value, own: Option<&str>) -> Option<Entity> {
 
 impl Network {
     /// Whether one side of a rule of Calico's is the other side of a flow.
-    pub(super) fn is_entity(&self, entity: &Entity, flow: &Flow, cni: Cni) -> Tri {
+    pub(crate) fn is_entity(&self, entity: &Entity, flow: &Flow, cni: Cni) -> Tri {
         let mut answers = vec![self.is_endpoint(entity, flow.other)];
         if !entity.blocks.is_empty() {
             let blocks = entity.blocks.iter();
-            answers.push(Tri::any(blocks.map(|it| self.address(it, flow.other, flow.direction, cni))));
+            answers.push(Tri::any(blocks.map(|it| self.address(it, flow, cni))));
         }
         if !entity.not_blocks.is_empty() {
             answers.push(Tri::Maybe);

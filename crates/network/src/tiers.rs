@@ -1,9 +1,13 @@
 //! The order in which policies are asked: tier by tier, and what becomes of a packet that no rule of a tier
 //! matches.
 
-use super::{
-    Action, Cni, Flow, Layer, Network, Policy, Tri,
-    calico::{ADMIN, BASELINE, DEFAULT_TIER, ORDINARY, TierPosition},
+use crate::{
+    calico::{ADMIN, BASELINE, DEFAULT_TIER, ORDINARY},
+    flow::Flow,
+    network::Network,
+    plugin::Cni,
+    policy::{Action, Layer, Policy, TierPosition},
+    tri_state::Tri,
 };
 
 /// Policies that are asked together.
@@ -66,7 +70,7 @@ enum Said {
 
 impl Network {
     /// What becomes of a flow under one CNI, tier by tier.
-    pub(super) fn outcome(&self, flow: &Flow, cni: Cni) -> Outcome {
+    pub(crate) fn outcome(&self, flow: &Flow, cni: Cni) -> Outcome {
         let mut outcome = Outcome::default();
         for tier in self.tiers(cni) {
             if let Said::Decided = self.ask(&tier, flow, cni, &mut outcome) {

@@ -6,96 +6,32 @@ use regex::Regex;
 use serde_json::Value;
 use tiphys_value::{FieldPath, ObjectExt};
 
-use super::{Action, Network, Peer, Pod, PortName, PortRange, Protocol, Service, ServicePort, Tri};
-use crate::{Object, ObjectId, Survey};
-
-/// Which way a connection is opened, seen from the pod whose policies judge it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Direction {
-    /// Towards the pod.
-    Ingress,
-    /// From the pod.
-    Egress,
-}
-
-/// The other side of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Destination {
-    /// A pod: a position in [`Network::pods`].
-    Pod(usize),
-    /// The API server: a node's address, or one of the cloud's.
-    ApiServer,
-    /// The cluster's DNS.
-    Dns,
-    /// Somewhere outside of the cluster.
-    World,
-    /// The metadata service of the cloud.
-    Metadata,
-    /// A node that the CNI does not recognise as one.
-    Node,
-}
-
-/// Why a connection is needed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Need {
-    /// The pod watches or changes objects.
-    ApiServer,
-    /// It looks names up.
-    Dns,
-    /// It calls the cloud's API.
-    CloudApi,
-    /// It asks the node's metadata service for credentials.
-    Metadata,
-    /// The API server calls it as a webhook of this configuration.
-    Webhook(ObjectId),
-    /// It names this Service, at this field of its specification.
-    Upstream {
-        /// `name.namespace` of the Service.
-        service: String,
-        /// The field.
-        field: FieldPath,
-        /// The pod that names it.
-        from: usize,
-    },
-    /// The kubelet probes it.
-    Probe,
-    /// This Service of type LoadBalancer brings in what comes from outside.
-    Outside(ObjectId),
-    /// Prometheus reads its metrics, as this monitor says.
-    Metrics(ObjectId),
-    /// The controller of this Ingress sends it what comes for a host.
-    Route(ObjectId),
-}
-
-/// A connection that is needed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Flow {
-    /// The pod whose policies judge it: a position in [`Network::pods`].
-    pub pod: usize,
-    /// Which way.
-    pub direction: Direction,
-    /// The other side.
-    pub other: Destination,
-    /// The ports, behind the translation of Services; one of them has to pass.
-    pub ports: Vec<(Protocol, u16)>,
-    /// Why.
-    pub need: Need,
-}
+use crate::{
+    endpoint::{Pod, Service, ServicePort},
+    flow::{Destination, Direction, Flow, Need},
+    network::Network,
+    object::Object,
+    policy::{Action, Peer},
+    port::{PortName, PortRange, Protocol},
+    tri_state::Tri,
+};
 
 impl Network {
-    /// Every connection that is known to be needed, but for probes.
-    pub fn flows(&self, survey: &Survey) -> Vec<Flow> {
+    /// Every connection that is known to be needed, but for probes; `objects` are those that it was read
+    /// from.
+    pub fn flows(&self, objects: &[Object<'_>]) -> Vec<Flow> {
         let mut flows = Vec::new();
         for at in 0..self.pods.len() {
             self.outward(at, &mut flows);
         }
-        let objects = self.objects.iter().map(|id| survey.object(*id));
-        for object in objects.filter(|object| object.key.group == "admissionregistration.k8s.io") {
+        for object in
+            objects.iter().copied().filter(|object| object.key.group == "admissionregistration.k8s.io")
+        {
             self.webhooks(object, &mut flows);
         }
         self.outside(&mut flows);
-        self.metrics(survey, &mut flows);
-        self.routes(survey, &mut flows);
+        self.metrics(objects, &mut flows);
+        self.routes(objects, &mut flows);
         flows
     }
 
@@ -106,6 +42,7 @@ impl Network {
             pod: at,
             direction: Direction::Ingress,
             other: Destination::Node,
+            addresses: Vec::new(),
             ports: vec![(Protocol::Tcp, *port)],
             need: Need::Probe,
         };
@@ -115,7 +52,14 @@ impl Network {
     fn outward(&self, at: usize, flows: &mut Vec<Flow>) {
         let pod = &self.pods[at];
         let mut add = |other, ports: &[(Protocol, u16)], need| {
-            flows.push(Flow { pod: at, direction: Direction::Egress, other, ports: ports.to_vec(), need });
+            flows.push(Flow {
+                pod: at,
+                direction: Direction::Egress,
+                other,
+                addresses: Vec::new(),
+                ports: ports.to_vec(),
+                need,
+            });
         };
         if pod.has_token && (pod.controller.is_some() || pod.rights.is_some()) {
             let ports: &[(Protocol, u16)] = match self.is_managed {
@@ -184,6 +128,7 @@ impl Network {
                         pod,
                         direction,
                         other,
+                        addresses: Vec::new(),
                         ports: ports.clone(),
                         need: need.clone(),
                     };
@@ -214,8 +159,8 @@ impl Network {
         full.chain(short).collect()
     }
 
-    fn webhooks(&self, object: &Object, flows: &mut Vec<Flow>) {
-        for webhook in object.value().get("webhooks").and_then(Value::as_array).into_iter().flatten() {
+    fn webhooks(&self, object: Object<'_>, flows: &mut Vec<Flow>) {
+        for webhook in object.value.get("webhooks").and_then(Value::as_array).into_iter().flatten() {
             let Some(service) = webhook.at(&["clientConfig", "service"]) else { continue };
             let text = |key: &str| service.str_at(&[key]).unwrap_or_default();
             let Some(service_object) = self.service(text("namespace"), text("name")) else { continue };
@@ -230,6 +175,7 @@ impl Network {
                     pod: at,
                     direction: Direction::Ingress,
                     other: Destination::ApiServer,
+                    addresses: Vec::new(),
                     ports: vec![(Protocol::Tcp, number)],
                     need: Need::Webhook(object.id),
                 };
@@ -287,58 +233,4 @@ fn names_service(text: &str) -> bool {
             .expect("the expression is right")
     });
     text.contains(".svc") && FULL.is_match(text)
-}
-
-/// Notes which pods' service accounts are bound to rights.
-pub fn note_rights<'a>(pods: &mut [Pod], objects: impl Iterator<Item = &'a Object> + Clone) {
-    let bindings = objects.clone().filter(|object| {
-        object.key.group == "rbac.authorization.k8s.io" && object.key.kind.ends_with("Binding")
-    });
-    for binding in bindings {
-        let Some(rights) = Rights::from_binding(binding, objects.clone()) else { continue };
-        for subject in binding.value().get("subjects").and_then(Value::as_array).into_iter().flatten() {
-            let name = subject.str_at(&["name"]).unwrap_or_default();
-            let namespace = subject.str_at(&["namespace"]).unwrap_or(&binding.key.namespace);
-            let is_account = subject.str_at(&["kind"]) == Some("ServiceAccount");
-            for pod in pods
-                .iter_mut()
-                .filter(|pod| is_account && pod.service_account == name && pod.namespace == namespace)
-            {
-                pod.rights = Some(binding.id);
-                pod.has_active_rights |= rights == Rights::Active;
-            }
-        }
-    }
-}
-
-/// What a binding's role lets its subjects do.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Rights {
-    /// They may list objects, and no more.
-    Read,
-    /// They may also watch objects, or change them.
-    Active,
-}
-
-impl Rights {
-    /// `None` where its subjects may not even list: a right to `use` a security policy or to read one named
-    /// object does not mean that the program calls the API.
-    fn from_binding<'a>(binding: &Object, mut objects: impl Iterator<Item = &'a Object>) -> Option<Self> {
-        let reference = |key: &str| binding.value().str_at(&["roleRef", key]).unwrap_or_default();
-        let role = objects.find(|object| {
-            object.key.group == "rbac.authorization.k8s.io"
-                && object.key.kind == reference("kind")
-                && object.key.name == reference("name")
-        });
-        let Some(role) = role else {
-            let is_built_in = matches!(reference("name"), "cluster-admin" | "admin" | "edit" | "view");
-            return is_built_in.then_some(Self::Active);
-        };
-        let rules = role.value().get("rules").and_then(Value::as_array).into_iter().flatten();
-        let lists = rules.filter_map(|rule| rule.get("verbs").and_then(Value::as_array));
-        let verbs: Vec<&str> = lists.flatten().filter_map(Value::as_str).collect();
-        let may = |words: &[&str]| words.iter().any(|word| verbs.contains(word));
-        let is_active = may(&["watch", "create", "update", "patch", "delete", "deletecollection", "*"]);
-        may(&["list", "watch", "*"]).then_some(if is_active { Self::Active } else { Self::Read })
-    }
 }

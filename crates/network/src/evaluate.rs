@@ -4,9 +4,16 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::IpNet;
 
-use super::{
-    Address, Cni, Destination, Direction, Flow, Network, Peer, Pod, Policy, PortName, PortRange, Protocol,
-    Rule, Selector, Tri, expression::Label,
+use crate::{
+    endpoint::Pod,
+    expression::Label,
+    flow::{Destination, Direction, Flow},
+    network::Network,
+    plugin::Cni,
+    policy::{Address, Peer, Policy, Rule},
+    port::{PortName, PortRange, Protocol},
+    selector::Selector,
+    tri_state::Tri,
 };
 
 /// What becomes of a packet.
@@ -81,7 +88,7 @@ impl Network {
     }
 
     /// Whether a selector selects a pod. Calico and Cilium give pods labels that tell where they live.
-    pub(super) fn selects(&self, selector: &Selector, pod: &Pod) -> Tri {
+    pub(crate) fn selects(&self, selector: &Selector, pod: &Pod) -> Tri {
         selector.matches_by(&|key| {
             let of_namespace = key.strip_prefix("pcns.");
             match (pod.labels.get(key), key, of_namespace) {
@@ -104,7 +111,7 @@ impl Network {
     }
 
     /// Whether a selector selects a namespace.
-    pub(super) fn selects_namespace(&self, selector: &Selector, namespace: &str) -> Tri {
+    pub(crate) fn selects_namespace(&self, selector: &Selector, namespace: &str) -> Tri {
         selector.matches_by(&|key| self.label_of_namespace(namespace, key))
     }
 
@@ -135,7 +142,7 @@ impl Network {
         namespace.min(self.selects(&policy.pods, pod))
     }
 
-    pub(super) fn matches(&self, policy: &Policy, rule: &Rule, flow: &Flow, cni: Cni) -> Tri {
+    pub(crate) fn matches(&self, policy: &Policy, rule: &Rule, flow: &Flow, cni: Cni) -> Tri {
         let peers = rule
             .peers
             .as_ref()
@@ -188,15 +195,19 @@ impl Network {
     fn peer(&self, policy: &Policy, peer: &Peer, flow: &Flow, cni: Cni) -> Tri {
         match (peer, flow.other) {
             (Peer::Unclear, _) => Tri::Maybe,
+            // What they resolve to is not known, but it is neither a pod nor a node.
+            (Peer::Names, Destination::World | Destination::Metadata) => Tri::Maybe,
+            (Peer::Names, Destination::ApiServer) if self.is_managed != Some(false) => Tri::Maybe,
+            (Peer::Names, _) => Tri::No,
             (Peer::Entity(entity), other) => entity_matches(entity, other, self.is_managed),
             (Peer::Calico(entity), _) => self.is_entity(entity, flow, cni),
             (Peer::Nodes(_), Destination::ApiServer) if self.is_managed == Some(true) => Tri::No,
             (Peer::Nodes(nodes), Destination::ApiServer) => {
                 if nodes.is_empty() && self.is_managed == Some(false) { Tri::Yes } else { Tri::Maybe }
             }
-            (Peer::Nodes(_), Destination::Dns | Destination::Node) => Tri::Maybe,
+            (Peer::Nodes(_), Destination::Dns | Destination::Node | Destination::Host) => Tri::Maybe,
             (Peer::Nodes(_), _) => Tri::No,
-            (Peer::Addresses(address), other) => self.address(address, other, flow.direction, cni),
+            (Peer::Addresses(address), _) => self.address(address, flow, cni),
             (Peer::Pods { namespaces, pods }, Destination::Pod(at)) => {
                 let pod = &self.pods[at];
                 let namespace = match namespaces {
@@ -239,20 +250,22 @@ impl Network {
         }
     }
 
-    pub(super) fn address(
-        &self,
-        address: &Address,
-        other: Destination,
-        direction: Direction,
-        cni: Cni,
-    ) -> Tri {
+    pub(crate) fn address(&self, address: &Address, flow: &Flow, cni: Cni) -> Tri {
+        let (other, direction) = (flow.other, flow.direction);
         let is_everything = address.block.prefix_len() == 0;
         let is_whole = is_everything && address.except.is_empty();
+        let is_translated_later =
+            other == Destination::ApiServer && direction == Direction::Egress && !cni.judges_translated();
+        if !flow.addresses.is_empty() && !is_translated_later {
+            let is_identity = matches!(other, Destination::Pod(_) | Destination::Host)
+                || (other == Destination::ApiServer && self.is_managed == Some(false));
+            if is_identity && !cni.blocks_select_nodes() {
+                return Tri::No;
+            }
+            return Tri::from(flow.addresses.iter().any(|it| address.contains(*it)));
+        }
         match other {
-            Destination::Metadata => Tri::from(
-                address.block.contains(&METADATA)
-                    && !address.except.iter().any(|block| block.contains(&METADATA)),
-            ),
+            Destination::Metadata => Tri::from(address.contains(METADATA)),
             Destination::World if is_everything => Tri::Yes,
             // A load balancer or node has an address of the network that it is in.
             Destination::World if direction == Direction::Ingress => Tri::Maybe,
@@ -273,21 +286,17 @@ impl Network {
                     Tri::Maybe
                 }
             }
-            Destination::Pod(_) if !cni.blocks_select_nodes() => Tri::No,
+            Destination::Pod(_) | Destination::Host if !cni.blocks_select_nodes() => Tri::No,
             // Where nodes are taken for the world, blocks select them.
-            Destination::Pod(_) | Destination::Node => {
+            Destination::Pod(_) | Destination::Node | Destination::Host => {
                 if is_whole {
                     Tri::Yes
                 } else {
                     Tri::Maybe
                 }
             }
-            Destination::ApiServer if direction == Direction::Egress && !cni.judges_translated() => {
-                if is_whole || is_service_address(&address.block) {
-                    Tri::Yes
-                } else {
-                    Tri::Maybe
-                }
+            Destination::ApiServer if is_translated_later => {
+                if is_whole || is_service_address(&address.block) { Tri::Yes } else { Tri::Maybe }
             }
             Destination::ApiServer if is_service_address(&address.block) || is_link_local(&address.block) => {
                 Tri::No
@@ -310,17 +319,6 @@ impl Network {
     }
 }
 
-impl Policy {
-    /// Its rules for a direction.
-    pub fn rules(&self, direction: Direction) -> &[Rule] {
-        let rules = match direction {
-            Direction::Ingress => &self.ingress,
-            Direction::Egress => &self.egress,
-        };
-        rules.as_deref().unwrap_or_default()
-    }
-}
-
 /// Whether one of Cilium's entities is the other side.
 fn entity_matches(entity: &str, other: Destination, is_managed: Option<bool>) -> Tri {
     let outside = if is_managed == Some(false) { Tri::No } else { Tri::Maybe };
@@ -329,6 +327,8 @@ fn entity_matches(entity: &str, other: Destination, is_managed: Option<bool>) ->
         ("all", _) | ("cluster", Destination::Pod(_) | Destination::Dns) => Tri::Yes,
         ("world", Destination::World | Destination::Metadata | Destination::Node) => Tri::Yes,
         ("kube-apiserver", Destination::ApiServer) => Tri::Yes,
+        ("cluster" | "remote-node" | "host", Destination::Host) => Tri::Yes,
+        ("kube-apiserver", Destination::Host) => Tri::Maybe,
         ("cluster" | "remote-node" | "host", Destination::ApiServer) => inside,
         ("world", Destination::ApiServer) => outside,
         ("host" | "remote-node", Destination::Dns)

@@ -5,18 +5,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::Value;
 use tiphys_value::{FieldPath, ObjectExt};
 
-use super::Pod;
-use crate::Object;
+use crate::{endpoint::Pod, object::Object};
 
 /// The values of ConfigMaps, by their namespaces and names.
 type Values<'a> = HashMap<&'a str, HashMap<&'a str, &'a serde_json::Map<String, Value>>>;
 
 /// Notes the values of ConfigMaps that the environment of pods takes.
-pub fn note<'a>(pods: &mut [Pod], objects: impl Iterator<Item = &'a Object>) {
+pub fn note<'a>(pods: &mut [Pod], objects: impl Iterator<Item = Object<'a>>) {
     let maps = objects.filter(|it| it.key.kind == "ConfigMap" && it.key.group.is_empty());
     let mut values: Values<'_> = HashMap::new();
     for map in maps {
-        if let Some(data) = map.value().get("data").and_then(Value::as_object) {
+        if let Some(data) = map.value.get("data").and_then(Value::as_object) {
             values.entry(&map.key.namespace).or_default().insert(&map.key.name, data);
         }
     }

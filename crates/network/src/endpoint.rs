@@ -5,28 +5,12 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use tiphys_value::{FieldPath, ObjectExt};
 
-use super::{Controller, Protocol, selector::Labels};
-use crate::{Object, ObjectId};
-
-/// A port by number or name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PortName {
-    /// A number.
-    Number(u16),
-    /// The name of a container's port.
-    Name(String),
-}
-
-impl PortName {
-    /// Reads a number or name.
-    pub fn from_value(value: &Value) -> Option<Self> {
-        match value {
-            Value::Number(number) => Some(Self::Number(u16::try_from(number.as_u64()?).ok()?)),
-            Value::String(name) => Some(name.parse().map_or_else(|_| Self::Name(name.clone()), Self::Number)),
-            _ => None,
-        }
-    }
-}
+use crate::{
+    known_controllers::Controller,
+    object::{Object, ObjectId},
+    port::{PortName, Protocol},
+    selector::Labels,
+};
 
 /// A port of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,8 +65,8 @@ pub struct Pod {
 
 impl Pod {
     /// The pods of a workload.
-    pub fn of(object: &Object) -> Option<Self> {
-        let value = object.value();
+    pub fn of(object: Object<'_>) -> Option<Self> {
+        let value = object.value;
         let steps: &[&str] = match (object.key.group.as_str(), object.key.kind.as_str()) {
             ("", "Pod") => &[],
             ("", "ReplicationController") => &["spec", "template"],
@@ -126,6 +110,30 @@ impl Pod {
         })
     }
 
+    /// Pods whose manifest nobody has, but of which something is known: they ask the cluster's DNS, and the
+    /// labels are some of theirs.
+    pub fn foreseen(title: String, namespace: &str, labels: Labels) -> Self {
+        Self {
+            object: None,
+            title,
+            namespace: namespace.to_owned(),
+            labels,
+            is_exact: false,
+            service_account: String::new(),
+            has_token: false,
+            uses_host_network: false,
+            uses_cluster_dns: true,
+            ports: Vec::new(),
+            probes: Vec::new(),
+            controller: None,
+            rights: None,
+            has_active_rights: false,
+            configuration: Vec::new(),
+            spec: Value::Null,
+            path: FieldPath::default(),
+        }
+    }
+
     /// The number of a port: a name is looked up among the ports of that protocol, as Services, policies and
     /// monitors look it up.
     pub fn port(&self, port: &PortName, protocol: Protocol) -> Option<u16> {
@@ -146,7 +154,8 @@ pub fn containers(spec: &Value) -> impl Iterator<Item = &Value> + Clone {
         .flat_map(|key| spec.get(key).and_then(Value::as_array).into_iter().flatten())
 }
 
-fn ports(spec: &Value) -> Vec<ContainerPort> {
+/// The ports of the containers of a pod's specification.
+pub fn ports(spec: &Value) -> Vec<ContainerPort> {
     let ports =
         containers(spec).flat_map(|it| it.get("ports").and_then(Value::as_array).into_iter().flatten());
     ports
@@ -221,11 +230,11 @@ pub struct Service {
 
 impl Service {
     /// A Service.
-    pub fn of(object: &Object) -> Option<Self> {
+    pub fn of(object: Object<'_>) -> Option<Self> {
         if object.key.kind != "Service" || !object.key.group.is_empty() {
             return None;
         }
-        let spec = object.value().get("spec")?;
+        let spec = object.value.get("spec")?;
         let ports = spec.get("ports").and_then(Value::as_array).into_iter().flatten();
         let ports = ports.filter_map(|port| {
             let number = u16::try_from(port.int_at(&["port"])?).ok()?;
@@ -243,7 +252,7 @@ impl Service {
             object: object.id,
             namespace: object.key.namespace.clone(),
             name: object.key.name.clone(),
-            labels: labels(object.value().at(&["metadata", "labels"])),
+            labels: labels(object.value.at(&["metadata", "labels"])),
             selector: labels(spec.get("selector")),
             // Tailscale's balancers are pods of the cluster.
             is_outside: spec.str_at(&["type"]) == Some("LoadBalancer")

@@ -2,18 +2,22 @@
 //! Ingresses.
 
 use serde_json::Value;
-use tiphys_model::ApplicationSource;
-use tiphys_value::{FieldPath, ObjectExt};
+use tiphys_value::ObjectExt;
 
-use super::{
-    Destination, Direction, Flow, Need, Network, Pod, PortName, Protocol, Selector, ServicePort, Tri,
+use crate::{
+    endpoint::{Pod, ServicePort},
+    flow::{Destination, Direction, Flow, Need},
+    network::Network,
+    object::Object,
+    port::{PortName, Protocol},
+    selector::Selector,
+    tri_state::Tri,
 };
-use crate::{App, Object, Outcome, Survey};
 
 impl Network {
     /// What Services of type LoadBalancer bring in: it has the address of a client or of a node, never a
     /// pod's.
-    pub(super) fn outside(&self, flows: &mut Vec<Flow>) {
+    pub(crate) fn outside(&self, flows: &mut Vec<Flow>) {
         for service in self.services.iter().filter(|service| service.is_outside) {
             for (at, pod) in self.behind(&service.namespace, |pod| service.selects(&pod.labels)) {
                 for port in &service.ports {
@@ -22,6 +26,7 @@ impl Network {
                         pod: at,
                         direction: Direction::Ingress,
                         other: Destination::World,
+                        addresses: Vec::new(),
                         ports: vec![(port.protocol, number)],
                         need: Need::Outside(service.object),
                     });
@@ -31,11 +36,10 @@ impl Network {
     }
 
     /// What Prometheus reads. Where there are several, it is not known which one does.
-    pub(super) fn metrics(&self, survey: &Survey, flows: &mut Vec<Flow>) {
+    pub(crate) fn metrics(&self, objects: &[Object<'_>], flows: &mut Vec<Flow>) {
         let mut readers = self.pods.iter().enumerate().filter(|(_, pod)| is_prometheus(pod));
         let (Some((reader, _)), None) = (readers.next(), readers.next()) else { return };
-        let objects = self.objects.iter().map(|id| survey.object(*id));
-        for monitor in objects.filter(|object| object.key.group == "monitoring.coreos.com") {
+        for monitor in objects.iter().copied().filter(|object| object.key.group == "monitoring.coreos.com") {
             let found = match monitor.key.kind.as_str() {
                 "ServiceMonitor" => self.of_services(monitor),
                 "PodMonitor" => self.of_pods(monitor),
@@ -46,6 +50,7 @@ impl Network {
                     pod,
                     direction: Direction::Ingress,
                     other: Destination::Pod(reader),
+                    addresses: Vec::new(),
                     ports: vec![(Protocol::Tcp, number)],
                     need: Need::Metrics(monitor.id),
                 };
@@ -57,9 +62,9 @@ impl Network {
     }
 
     /// The pods, with their ports, of the Services that a monitor selects.
-    fn of_services(&self, monitor: &Object) -> Vec<(usize, u16)> {
+    fn of_services(&self, monitor: Object<'_>) -> Vec<(usize, u16)> {
         let selector = Selector::from_value(
-            monitor.value().at(&["spec", "selector"]).unwrap_or(&Value::Null),
+            monitor.value.at(&["spec", "selector"]).unwrap_or(&Value::Null),
             str::to_owned,
         );
         let mut found = Vec::new();
@@ -79,9 +84,9 @@ impl Network {
     }
 
     /// The pods, with their ports, that a monitor selects.
-    fn of_pods(&self, monitor: &Object) -> Vec<(usize, u16)> {
+    fn of_pods(&self, monitor: Object<'_>) -> Vec<(usize, u16)> {
         let selector = Selector::from_value(
-            monitor.value().at(&["spec", "selector"]).unwrap_or(&Value::Null),
+            monitor.value.at(&["spec", "selector"]).unwrap_or(&Value::Null),
             str::to_owned,
         );
         let pods = self.pods.iter().enumerate().filter(|(_, pod)| {
@@ -98,9 +103,12 @@ impl Network {
 
     /// What the controllers of Ingresses send to the pods behind. Only of those whose pods are known, and
     /// whose class says which one it is, can it be told where the packet comes from.
-    pub(super) fn routes(&self, survey: &Survey, flows: &mut Vec<Flow>) {
-        let objects = self.objects.iter().map(|id| survey.object(*id));
-        for ingress in objects.filter(|it| it.key.group == "networking.k8s.io" && it.key.kind == "Ingress") {
+    pub(crate) fn routes(&self, objects: &[Object<'_>], flows: &mut Vec<Flow>) {
+        for ingress in objects
+            .iter()
+            .copied()
+            .filter(|it| it.key.group == "networking.k8s.io" && it.key.kind == "Ingress")
+        {
             let Some(sender) = self.sender(ingress) else { continue };
             for (name, port) in backends(ingress) {
                 let Some(service) = self.service(&ingress.key.namespace, name) else { continue };
@@ -115,6 +123,7 @@ impl Network {
                         pod,
                         direction: Direction::Ingress,
                         other: Destination::Pod(sender),
+                        addresses: Vec::new(),
                         ports: vec![(port.protocol, number)],
                         need: Need::Route(ingress.id),
                     };
@@ -127,11 +136,11 @@ impl Network {
     }
 
     /// The pods of the controller that an Ingress is for, where there is one with its class in its name.
-    fn sender(&self, ingress: &Object) -> Option<usize> {
+    fn sender(&self, ingress: Object<'_>) -> Option<usize> {
         let class = ingress
-            .value()
+            .value
             .str_at(&["spec", "ingressClassName"])
-            .or_else(|| ingress.value().annotation("kubernetes.io/ingress.class"))?;
+            .or_else(|| ingress.value.annotation("kubernetes.io/ingress.class"))?;
         let (_, label) = CONTROLLERS.iter().find(|(word, _)| class.contains(word))?;
         let is_it = |pod: &Pod| pod.labels.get("app.kubernetes.io/name").is_some_and(|name| name == label);
         let is_part = |pod: &Pod| {
@@ -157,8 +166,8 @@ impl Network {
 const CONTROLLERS: [(&str, &str); 2] = [("nginx", "ingress-nginx"), ("traefik", "traefik")];
 
 /// The Services that an Ingress names, each with its port.
-fn backends(ingress: &Object) -> Vec<(&str, PortName)> {
-    let spec = ingress.value().get("spec").unwrap_or(&Value::Null);
+fn backends(ingress: Object<'_>) -> Vec<(&str, PortName)> {
+    let spec = ingress.value.get("spec").unwrap_or(&Value::Null);
     let rules = spec.get("rules").and_then(Value::as_array).into_iter().flatten();
     let paths = rules.filter_map(|rule| rule.at(&["http", "paths"])?.as_array()).flatten();
     let named = paths.filter_map(|path| path.at(&["backend", "service"]));
@@ -171,13 +180,13 @@ fn backends(ingress: &Object) -> Vec<(&str, PortName)> {
     .collect()
 }
 
-fn list<'a>(monitor: &'a Object, key: &str) -> impl Iterator<Item = &'a Value> {
-    monitor.value().at(&["spec", key]).and_then(Value::as_array).into_iter().flatten()
+fn list<'a>(monitor: Object<'a>, key: &str) -> impl Iterator<Item = &'a Value> {
+    monitor.value.at(&["spec", key]).and_then(Value::as_array).into_iter().flatten()
 }
 
 /// Whether a monitor looks into a namespace.
-fn covers(monitor: &Object, namespace: &str) -> bool {
-    let Some(selector) = monitor.value().at(&["spec", "namespaceSelector"]) else {
+fn covers(monitor: Object<'_>, namespace: &str) -> bool {
+    let Some(selector) = monitor.value.at(&["spec", "namespaceSelector"]) else {
         return monitor.key.namespace == namespace;
     };
     let names = selector.get("matchNames").and_then(Value::as_array);
@@ -188,67 +197,4 @@ fn covers(monitor: &Object, namespace: &str) -> bool {
 
 fn is_prometheus(pod: &Pod) -> bool {
     !pod.is_exact && pod.labels.get("app.kubernetes.io/name").is_some_and(|name| name == "prometheus")
-}
-
-/// The Prometheus that an Application is known to make though its chart could not be had.
-pub fn unseen(app: &App) -> Option<Pod> {
-    let spec = &app.application.spec;
-    let mut sources = spec.source.iter().chain(&spec.sources);
-    let is_unseen = matches!(app.outcome, Outcome::Unseen(_) | Outcome::Failed(_));
-    // As an agent its pods are called otherwise.
-    let is_agent = |source: &ApplicationSource| {
-        source.helm.as_ref().is_some_and(|helm| {
-            let values = helm.values_object.as_ref().map_or_else(|| helm.values.clone(), ToString::to_string);
-            values.contains("agentMode")
-        })
-    };
-    (is_unseen && sources.any(|source| source.chart == "kube-prometheus-stack" && !is_agent(source)))
-        .then(|| prometheus(&spec.destination.namespace))
-}
-
-/// The controller of Ingresses that an Application is known to make though its chart could not be had, where
-/// its pods have addresses of their own.
-pub fn unseen_gateway(app: &App) -> Option<Pod> {
-    let spec = &app.application.spec;
-    let is_unseen = matches!(app.outcome, Outcome::Unseen(_) | Outcome::Failed(_));
-    let mut sources = spec.source.iter().chain(&spec.sources);
-    let source = sources.find(|source| source.chart == "traefik").filter(|_| is_unseen)?;
-    let mut pod = prometheus(&spec.destination.namespace);
-    pod.title = format!("the pods of chart {} in {}", source.chart, pod.namespace);
-    pod.labels = [("app.kubernetes.io/name".to_owned(), "traefik".to_owned())].into();
-    pod.uses_host_network = may_use_host_network(source);
-    Some(pod)
-}
-
-/// Whether the values of a chart speak of the node's network, or are in files that are not looked at.
-pub fn may_use_host_network(source: &ApplicationSource) -> bool {
-    source.helm.as_ref().is_some_and(|helm| {
-        let values = helm.values_object.as_ref().map_or_else(|| helm.values.clone(), ToString::to_string);
-        values.contains("hostNetwork")
-            || !helm.value_files.is_empty()
-            || helm.parameters.iter().any(|it| it.name.contains("hostNetwork"))
-    })
-}
-
-/// A Prometheus of the operator's; only the label that all of them bear is known.
-fn prometheus(namespace: &str) -> Pod {
-    Pod {
-        object: None,
-        title: format!("Prometheus in {namespace}"),
-        namespace: namespace.to_owned(),
-        labels: [("app.kubernetes.io/name".to_owned(), "prometheus".to_owned())].into(),
-        is_exact: false,
-        service_account: String::new(),
-        has_token: false,
-        uses_host_network: false,
-        uses_cluster_dns: true,
-        ports: Vec::new(),
-        probes: Vec::new(),
-        controller: None,
-        rights: None,
-        has_active_rights: false,
-        configuration: Vec::new(),
-        spec: Value::Null,
-        path: FieldPath::default(),
-    }
 }

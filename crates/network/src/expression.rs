@@ -1,6 +1,6 @@
 //! Calico's selector expressions: `role == 'db' && has(team)`.
 
-use super::Tri;
+use crate::tri_state::Tri;
 
 /// What is known of a label.
 #[derive(Clone, Debug, PartialEq, Eq)]

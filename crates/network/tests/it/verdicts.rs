@@ -1,19 +1,34 @@
 //! Reachability: what is known of policies in general, and the verdicts of the incident.
 
-use std::sync::Arc;
-
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tiphys_graph::{
-    Input, Survey,
-    network::{self, Cni, Direction, Flow, Need, Network, Tri, Verdict},
-};
-use tiphys_vfs::MemTree;
+use tiphys_network::{Cni, Direction, Flow, Need, Network, Object, ObjectId, Tri, Verdict, refusal};
+use tiphys_value::{ObjectExt, ResourceKey};
 
-fn survey(objects: &[Value]) -> Survey {
-    let texts: Vec<String> = objects.iter().map(tiphys_yaml::to_yaml).collect();
-    let text = texts.join("---\n");
-    Survey::read(&Input::alone(Arc::new(MemTree::from_files([("all.yaml", text.as_str())]))))
+/// Objects with their keys.
+struct Objects(Vec<(ResourceKey, Value)>);
+
+impl Objects {
+    fn new(objects: &[Value]) -> Self {
+        let key = |object: &Value| {
+            let group = object.api_version().rsplit_once('/').map_or("", |(group, _)| group);
+            ResourceKey::new(group, object.kind(), object.namespace(), object.name())
+        };
+        Self(objects.iter().map(|object| (key(object), object.clone())).collect())
+    }
+
+    fn all(&self) -> Vec<Object<'_>> {
+        let objects = self.0.iter().enumerate();
+        objects.map(|(at, (key, value))| Object { id: ObjectId(at), key, value }).collect()
+    }
+
+    /// The network of these objects, and every connection that is known to be needed in it.
+    fn network(&self) -> (Network, Vec<Flow>) {
+        let objects = self.all();
+        let network = Network::from_objects(objects.iter().copied());
+        let flows = network.flows(&objects);
+        (network, flows)
+    }
 }
 
 fn policy(name: &str, spec: &Value) -> Value {
@@ -46,10 +61,7 @@ fn workloads() -> Vec<Value> {
 /// The network of the workloads under policies, and what `web` needs.
 fn network(policies: impl IntoIterator<Item = Value>) -> (Network, Vec<Flow>) {
     let objects: Vec<Value> = workloads().into_iter().chain(policies).collect();
-    let survey = survey(&objects);
-    let network = Network::from_objects(survey.objects.iter());
-    let flows = network.flows(&survey);
-    (network, flows)
+    Objects::new(&objects).network()
 }
 
 fn verdict(rules: &Value, need: impl Fn(&Need) -> bool) -> Verdict {
@@ -129,8 +141,7 @@ fn agents_of_cilium_refuse_a_policy_as_a_whole() {
     let refused = |spec: Value| {
         let policy = json!({"apiVersion": "cilium.io/v2", "kind": "CiliumNetworkPolicy",
             "metadata": {"name": "p", "namespace": "shop"}, "spec": spec});
-        let survey = survey(&[policy]);
-        let refusal = survey.objects.iter().find_map(network::refusal);
+        let refusal = Objects::new(&[policy]).all().into_iter().find_map(refusal);
         refusal.map(|it| format!("{}: {}", it.field, it.message)).unwrap_or_default()
     };
     let ports =
@@ -211,9 +222,7 @@ fn without_namespaces_there_is_none_in_the_remedy() {
     }
     objects[0]["spec"]["template"]["spec"]["containers"][0]["env"][0]["value"] =
         "postgres://db:5432/a".into();
-    let survey = survey(&objects);
-    let network = Network::from_objects(survey.objects.iter());
-    let flows = network.flows(&survey);
+    let (network, flows) = Objects::new(&objects).network();
     let to_db = |need: &Need| matches!(need, Need::Upstream { service, .. } if service == "db");
     let flow = flows.iter().find(|flow| to_db(&flow.need)).expect("it is needed");
     let rule = network.remedy(flow).expect("it is dropped").yaml;
@@ -486,9 +495,7 @@ fn pods_of_operators_bear_the_labels_that_they_are_given() {
         &json!({"podSelector": {"matchLabels": {"talks": "yes"}}, "policyTypes": ["Egress"], "egress": [{}]}),
     );
     let judge = |labels: Value| {
-        let survey = survey(&[cluster(labels), closed.clone(), open.clone()]);
-        let network = Network::from_objects(survey.objects.iter());
-        let flows = network.flows(&survey);
+        let (network, flows) = Objects::new(&[cluster(labels), closed.clone(), open.clone()]).network();
         let of_api =
             flows.iter().find(|flow| flow.need == Need::ApiServer).expect("an instance asks who leads");
         network.judge(of_api).verdict
@@ -511,9 +518,7 @@ fn pods_that_operators_make_are_judged() {
         )
     };
     let judge = |from: Value| {
-        let survey = survey(&[cluster.clone(), client.clone(), locked(from)]);
-        let network = Network::from_objects(survey.objects.iter());
-        let flows = network.flows(&survey);
+        let (network, flows) = Objects::new(&[cluster.clone(), client.clone(), locked(from)]).network();
         let flow = flows.iter().find(|flow| {
             flow.direction == Direction::Ingress
                 && matches!(&flow.need, Need::Upstream { service, .. } if service == "orders-rw.shop")

@@ -2,7 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::{Destination, Direction, Flow, Network, Policy, Protocol, Verdict, policy};
+use crate::{
+    evaluate::Verdict,
+    flow::{Destination, Direction, Flow},
+    kubernetes,
+    network::Network,
+    port::Protocol,
+};
 
 /// A rule that was seen to help.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +38,7 @@ impl Network {
         let mut mended = self.clone();
         let peers = if direction == Direction::Ingress { "from" } else { "to" };
         let rules = mended.policies[policy].rules_mut(direction);
-        rules.get_or_insert_default().push(policy::rule(rule, peers));
+        rules.get_or_insert_default().push(kubernetes::rule(rule, peers));
         mended
     }
 
@@ -70,7 +76,7 @@ impl Network {
                 }
                 Some(peer)
             }
-            Destination::ApiServer | Destination::Node => None,
+            Destination::ApiServer | Destination::Node | Destination::Host => None,
         };
         let side = if flow.direction == Direction::Ingress { "from" } else { "to" };
         match to {
@@ -88,13 +94,4 @@ fn stable<'a>(labels: impl Iterator<Item = (&'a String, &'a String)>) -> Value {
     kept.map(|(key, value)| (key.clone(), Value::from(value.as_str())))
         .collect::<serde_json::Map<_, _>>()
         .into()
-}
-
-impl Policy {
-    fn rules_mut(&mut self, direction: Direction) -> &mut Option<Vec<super::Rule>> {
-        match direction {
-            Direction::Ingress => &mut self.ingress,
-            Direction::Egress => &mut self.egress,
-        }
-    }
 }

@@ -1,61 +1,14 @@
-//! How network plugins differ in judging packets.
+//! Which network plugin a repository's clusters have, and who runs their control planes.
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use tiphys_network::Cni;
 use tiphys_value::ObjectExt;
 
 use crate::{
     Survey,
     tools::{Component, What},
 };
-
-/// A network plugin that enforces policies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Cni {
-    /// Calico.
-    Calico,
-    /// Cilium.
-    Cilium,
-    /// The VPC CNI of AWS with its network policy agent.
-    AwsVpc,
-    /// kube-router, which k3s brings.
-    KubeRouter,
-    /// Antrea.
-    Antrea,
-    /// OVN-Kubernetes.
-    OvnKubernetes,
-}
-
-impl Cni {
-    /// All of them.
-    pub const ENFORCING: [Self; 6] =
-        [Self::Calico, Self::Cilium, Self::AwsVpc, Self::KubeRouter, Self::Antrea, Self::OvnKubernetes];
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Calico => "Calico",
-            Self::Cilium => "Cilium",
-            Self::AwsVpc => "the AWS VPC CNI",
-            Self::KubeRouter => "kube-router",
-            Self::Antrea => "Antrea",
-            Self::OvnKubernetes => "OVN-Kubernetes",
-        }
-    }
-
-    /// Whether egress is judged by the address that a Service is translated to. The VPC CNI's agent sits at
-    /// the pod's interface, before kube-proxy translates.
-    pub fn judges_translated(self) -> bool {
-        self != Self::AwsVpc
-    }
-
-    /// Whether an `ipBlock` selects nodes and what runs on them. Cilium gives them identities of their own,
-    /// which address blocks do not select (unless `policy-cidr-match-mode: nodes`).
-    pub fn blocks_select_nodes(self) -> bool {
-        self != Self::Cilium
-    }
-}
 
 /// What a repository says about the clusters that it is for.
 #[derive(Clone, Debug, Default)]
@@ -84,7 +37,9 @@ pub fn detect(survey: &Survey) -> Detected {
             "operator.tigera.io" | "crd.projectcalico.org" | "projectcalico.org" => {
                 cnis.extend([Cni::Calico])
             }
-            "apps" if object.key.kind == "DaemonSet" => cnis.extend(of_daemon(object.value())),
+            "apps" if object.key.kind == "DaemonSet" => {
+                cnis.extend(Cni::of_daemon_set(object.value().name()))
+            }
             _ => {}
         }
     }
@@ -101,18 +56,6 @@ pub fn detect(survey: &Survey) -> Detected {
     }
     let cnis = if cnis.is_empty() { Cni::ENFORCING.to_vec() } else { cnis.into_iter().collect() };
     Detected { cnis, is_managed }
-}
-
-fn of_daemon(object: &Value) -> Option<Cni> {
-    match object.name() {
-        "calico-node" => Some(Cni::Calico),
-        "cilium" => Some(Cni::Cilium),
-        "aws-node" => Some(Cni::AwsVpc),
-        "antrea-agent" => Some(Cni::Antrea),
-        "kube-router" => Some(Cni::KubeRouter),
-        "ovnkube-node" => Some(Cni::OvnKubernetes),
-        _ => None,
-    }
 }
 
 /// Whether Terraform or annotations name a control plane of the cloud's, or a script makes one.

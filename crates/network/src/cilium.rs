@@ -3,20 +3,24 @@
 use serde_json::{Value, json};
 use tiphys_value::ObjectExt;
 
-use super::{
-    Action, Cni, Direction, Layer, Peer, Policy, PortName, PortRange, Protocol, Rule, Selector,
-    policy::{PolicyReading, address, filled},
+use crate::{
+    flow::Direction,
+    kubernetes::{address, filled, title},
+    object::Object,
+    plugin::Cni,
+    policy::{Action, Layer, Peer, Policy, PolicyReading, Rule},
+    port::{PortName, PortRange, Protocol},
     refusal::refusal,
+    selector::Selector,
 };
-use crate::Object;
 
 /// The label that tells an endpoint's namespace.
 const NAMESPACE: &str = "io.kubernetes.pod.namespace";
 const NAMESPACE_LABELS: &str = "io.cilium.k8s.namespace.labels.";
 
 /// Reads a CiliumNetworkPolicy or CiliumClusterwideNetworkPolicy.
-pub fn read(object: &Object) -> PolicyReading {
-    let value = object.value();
+pub fn read(object: Object<'_>) -> PolicyReading {
+    let value = object.value;
     let single = value.get("spec").filter(|spec| spec.is_object());
     let several = value.get("specs").and_then(Value::as_array).into_iter().flatten();
     let specs: Vec<&Value> = single.into_iter().chain(several).collect();
@@ -31,7 +35,7 @@ pub fn read(object: &Object) -> PolicyReading {
     PolicyReading::Policies(policies)
 }
 
-fn policy(object: &Object, spec: &Value) -> Policy {
+fn policy(object: Object<'_>, spec: &Value) -> Policy {
     let is_clusterwide = object.key.kind == "CiliumClusterwideNetworkPolicy";
     let selector = spec.get("endpointSelector").unwrap_or(&Value::Null);
     let (pods, namespaces) = endpoints(selector, is_clusterwide);
@@ -51,7 +55,7 @@ fn policy(object: &Object, spec: &Value) -> Policy {
     let sides = [(Direction::Ingress, "ingress"), (Direction::Egress, "egress")];
     Policy {
         object: object.id,
-        title: super::policy::title(object),
+        title: title(object),
         layer: Layer::Ordinary,
         only: Some(Cni::Cilium),
         namespace: (!is_clusterwide).then(|| object.key.namespace.clone()),
@@ -115,12 +119,14 @@ fn rules_of(rule: &Value, side: &str, denies: bool, is_clusterwide: bool) -> Vec
     for entity in list("Entities").into_iter().flatten() {
         peers.push(Peer::Entity(entity.as_str().unwrap_or_default().to_owned()));
     }
-    let unclear =
-        ["FQDNs", "Services", "Groups", "Nodes", "Requires"].iter().any(|kind| list(kind).is_some());
+    if list("FQDNs").is_some() {
+        peers.push(Peer::Names);
+    }
+    let unclear = ["Services", "Groups", "Nodes", "Requires"].iter().any(|kind| list(kind).is_some());
     if unclear {
         peers.push(Peer::Unclear);
     }
-    let kinds = ["Endpoints", "CIDR", "CIDRSet", "Entities"];
+    let kinds = ["Endpoints", "CIDR", "CIDRSet", "Entities", "FQDNs"];
     let names_peers = unclear || kinds.iter().any(|kind| list(kind).is_some());
     // A rule that says nothing is about nobody: it only makes the policy isolate the pods (Cilium docs,
     // "Ingress Default Deny").

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{
-    Tri,
+use crate::{
     expression::{Expression, Label},
+    tri_state::Tri,
 };
 
 /// Labels of an object; `None` as a whole if they are not known.

@@ -1,10 +1,5 @@
 //! Controllers that are known by their charts and images, with what they need of the network.
 
-use tiphys_value::FieldPath;
-
-use super::{Pod, inbound};
-use crate::{App, Outcome};
-
 /// A controller that is known by its chart and image.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Controller {
@@ -64,41 +59,4 @@ impl Controller {
     pub fn of_chart(chart: &str) -> Option<&'static Self> {
         ALL.iter().find(|known| known.name == chart)
     }
-}
-
-/// The pod that an Application is known to make though its chart could not be had.
-pub fn unseen_pod(app: &App) -> Option<Pod> {
-    if !matches!(app.outcome, Outcome::Unseen(_) | Outcome::Failed(_)) {
-        return None;
-    }
-    let spec = &app.application.spec;
-    let source = spec
-        .source
-        .iter()
-        .chain(&spec.sources)
-        .find(|source| Controller::of_chart(&source.chart).is_some())?;
-    let controller = Controller::of_chart(&source.chart)?;
-    let release = source.helm.as_ref().map(|helm| helm.release_name.as_str()).filter(|name| !name.is_empty());
-    let release = release.unwrap_or(app.name());
-    let namespace = spec.destination.namespace.clone();
-    let labels = [("app.kubernetes.io/name", controller.label), ("app.kubernetes.io/instance", release)];
-    Some(Pod {
-        object: None,
-        title: format!("the pods of chart {} in {namespace}", source.chart),
-        namespace,
-        labels: labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
-        is_exact: false,
-        service_account: String::new(),
-        has_token: true,
-        uses_host_network: controller.name == "ingress-nginx" && inbound::may_use_host_network(source),
-        uses_cluster_dns: true,
-        ports: Vec::new(),
-        probes: Vec::new(),
-        controller: Some(controller),
-        rights: None,
-        has_active_rights: false,
-        configuration: Vec::new(),
-        spec: serde_json::Value::Null,
-        path: FieldPath::default(),
-    })
 }

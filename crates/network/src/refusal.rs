@@ -7,8 +7,7 @@ use ipnet::IpNet;
 use serde_json::Value;
 use tiphys_value::{FieldPath, ObjectExt};
 
-use super::policy::filled;
-use crate::Object;
+use crate::{kubernetes::filled, object::Object};
 
 /// The most ports in one entry of `toPorts`.
 const MOST_PORTS: usize = 40;
@@ -43,9 +42,9 @@ const EGRESS_PEERS: [&str; 8] =
 
 /// Why agents refuse a CiliumNetworkPolicy or CiliumClusterwideNetworkPolicy: one fault makes the whole of it
 /// void. `None` if they take it, and for every other object.
-pub fn refusal(object: &Object) -> Option<Refusal> {
+pub fn refusal(object: Object<'_>) -> Option<Refusal> {
     let is_cilium = object.key.group == "cilium.io" && object.key.kind.ends_with("NetworkPolicy");
-    let value = object.value();
+    let value = object.value;
     let root = FieldPath::default();
     let single = value.get("spec").filter(|spec| spec.is_object()).map(|spec| (root.key("spec"), spec));
     let several = value.get("specs").and_then(Value::as_array).into_iter().flatten().enumerate();
