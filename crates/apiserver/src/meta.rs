@@ -42,6 +42,22 @@ pub(crate) fn copy(object: &mut Value, from: &Value, key: &str) {
     };
 }
 
+/// Sets a label.
+pub(crate) fn label(object: &mut Value, key: &str, value: &str) {
+    let labels = metadata_mut(object).entry("labels").or_insert_with(|| Value::Object(Map::new()));
+    if let Some(labels) = labels.as_object_mut() {
+        labels.insert(key.into(), value.into());
+    }
+}
+
+/// Gives a part of an object what the stored one has there.
+pub(crate) fn keep_part(object: &mut Value, current: &Value, part: &str) {
+    match current.get(part) {
+        Some(value) => object[part] = value.clone(),
+        None => drop(object.as_object_mut().map(|root| root.remove(part))),
+    }
+}
+
 /// `metadata.finalizers`.
 pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
     let list = object.at(&["metadata", "finalizers"]).and_then(Value::as_array);
@@ -66,4 +82,9 @@ pub(crate) fn essence(object: &Value) -> Value {
     metadata.remove("managedFields");
     metadata.remove("resourceVersion");
     copy
+}
+
+/// The items of a list at a path, or none.
+pub(crate) fn items<'a>(object: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+    object.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
 }

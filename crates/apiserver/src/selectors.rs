@@ -46,7 +46,7 @@ fn unknown_field(resource: &Resource, field: &str) -> String {
     if resource.custom.is_none() && resource.gvk.kind == "Job" {
         return format!("field label {field:?} not supported for Job");
     }
-    let typed = resource.custom.is_some() || !extra_fields(resource).is_empty();
+    let typed = resource.custom.is_some() || !resource.kind.selectable.is_empty();
     if typed {
         format!("field label not supported: {field}")
     } else {
@@ -76,55 +76,8 @@ fn parse_fields(text: &str) -> ApiResult<Vec<FieldTerm>> {
 fn is_selectable(resource: &Resource, field: &str) -> bool {
     field == "metadata.name"
         || (field == "metadata.namespace" && (resource.namespaced || resource.custom.is_none()))
-        || extra_fields(resource).contains(&field)
+        || resource.kind.selectable.contains(&field)
         || resource.custom.as_ref().is_some_and(|c| c.selectable.iter().any(|s| s == field))
-}
-
-/// The fields beside name and namespace that a built-in kind can be selected by.
-fn extra_fields(resource: &Resource) -> &'static [&'static str] {
-    match (resource.group(), resource.plural.as_str()) {
-        ("", "pods") => &[
-            "spec.nodeName",
-            "spec.restartPolicy",
-            "spec.schedulerName",
-            "spec.serviceAccountName",
-            "spec.hostNetwork",
-            "status.phase",
-            "status.podIP",
-            "status.podIPs",
-            "status.nominatedNodeName",
-        ],
-        ("", "nodes") => &["spec.unschedulable"],
-        ("", "namespaces") => &["status.phase"],
-        ("", "secrets") => &["type"],
-        ("", "services") => &["spec.clusterIP", "spec.type"],
-        ("", "replicationcontrollers") => &["status.replicas"],
-        ("batch", "jobs") => &["status.successful"],
-        ("certificates.k8s.io", "certificatesigningrequests") => &["spec.signerName"],
-        ("", "events") => &[
-            "involvedObject.kind",
-            "involvedObject.namespace",
-            "involvedObject.name",
-            "involvedObject.uid",
-            "involvedObject.apiVersion",
-            "involvedObject.resourceVersion",
-            "involvedObject.fieldPath",
-            "reason",
-            "reportingComponent",
-            "source",
-            "type",
-        ],
-        ("events.k8s.io", "events") => &[
-            "regarding.kind",
-            "regarding.namespace",
-            "regarding.name",
-            "regarding.uid",
-            "reason",
-            "reportingController",
-            "type",
-        ],
-        _ => &[],
-    }
 }
 
 fn field_value(object: &Value, field: &str) -> String {

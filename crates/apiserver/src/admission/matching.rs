@@ -1,50 +1,19 @@
 //! Which webhooks and policies want to see a write.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, LazyLock, Mutex, PoisonError},
-};
+use std::sync::Arc;
 
-use tiphys_expr::cel::{self, Environment, Expression};
+use tiphys_expr::cel::{self, Environment};
 use tiphys_schema::{Catalog, LabelSelector};
 use tiphys_value::{ObjectExt, Value, json};
 
 use super::Request;
 use crate::{
     auth::{self, User},
+    expressions::compile,
     ops::{Call, items},
     registry::Resource,
     store::ResourceId,
 };
-
-/// The variables of expressions in webhook configurations and policies.
-pub(super) const VARIABLES: [&str; 8] = [
-    "object",
-    "oldObject",
-    "request",
-    "params",
-    "namespaceObject",
-    "variables",
-    "authorizer",
-    "authorizer.requestResource",
-];
-
-/// How many compiled expressions are kept.
-const KEPT: usize = 4096;
-
-type Compiled = HashMap<String, Result<Expression, String>>;
-
-static COMPILED: LazyLock<Mutex<Compiled>> = LazyLock::new(Mutex::default);
-
-/// Compiles an expression, or finds what was compiled before.
-pub(crate) fn compile(source: &str) -> Result<Expression, String> {
-    let mut known = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    if known.len() > KEPT {
-        known.clear();
-    }
-    let made = known.entry(source.to_owned());
-    made.or_insert_with(|| Expression::compile(source, &VARIABLES).map_err(|e| e.to_string())).clone()
-}
 
 impl Request<'_> {
     /// The resource in the version that a webhook or policy asks for, if one of its rules fits.

@@ -15,7 +15,6 @@ mod webhook;
 
 use tiphys_value::Value;
 
-pub(crate) use matching::compile;
 pub(crate) use quota::after_write;
 pub use quota::quota_status;
 pub(crate) use request::{Operation, Request};

@@ -7,11 +7,12 @@ use tiphys_value::{ObjectExt, Value};
 
 use super::{
     Operation, Request,
-    matching::compile,
     policy::{self, Variables},
 };
 use crate::{
-    ApiResult, Object, meta,
+    ApiResult, Object,
+    expressions::compile,
+    meta,
     ops::{self, Call, items},
     registry::Resource,
     store::ResourceId,

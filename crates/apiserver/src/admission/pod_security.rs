@@ -4,7 +4,7 @@ use tiphys_schema::{pod_security::Level, quote};
 use tiphys_value::{ObjectExt, Value};
 
 use super::{Operation, Request};
-use crate::{ApiError, ApiResult, ops::Call, store::ResourceId};
+use crate::{ApiError, ApiResult, ops::Call, registry::Resource, store::ResourceId};
 
 /// Refuses pods that the level of their namespace forbids; warns where the namespace asks for that.
 pub(super) fn check(request: &Request<'_>, call: &mut Call, object: &Value) -> ApiResult<()> {
@@ -17,13 +17,10 @@ pub(super) fn check(request: &Request<'_>, call: &mut Call, object: &Value) -> A
     if at.subresource.is_some() && !(is_pod && ephemeral) {
         return Ok(());
     }
-    let Some((spec, annotations)) = pod_of(at.resource.group(), &at.resource.plural, object) else {
+    let Some((spec, annotations)) = pod_of(&at.resource, object) else {
         return Ok(());
     };
-    if request
-        .old
-        .is_some_and(|old| pod_of(at.resource.group(), &at.resource.plural, old).is_some_and(|o| o.0 == spec))
-    {
+    if request.old.is_some_and(|old| pod_of(&at.resource, old).is_some_and(|o| o.0 == spec)) {
         return Ok(());
     }
     let snapshot = request.server.snapshot();
@@ -41,16 +38,8 @@ pub(super) fn check(request: &Request<'_>, call: &mut Call, object: &Value) -> A
 }
 
 /// The spec and annotations of the pod in an object.
-fn pod_of<'a>(group: &str, plural: &str, object: &'a Value) -> Option<(&'a Value, &'a Value)> {
-    let template = match (group, plural) {
-        ("", "pods") => object,
-        ("", "replicationcontrollers")
-        | ("apps", "deployments" | "replicasets" | "statefulsets" | "daemonsets")
-        | ("batch", "jobs") => object.at(&["spec", "template"])?,
-        ("", "podtemplates") => object.get("template")?,
-        ("batch", "cronjobs") => object.at(&["spec", "jobTemplate", "spec", "template"])?,
-        _ => return None,
-    };
+fn pod_of<'a>(resource: &Resource, object: &'a Value) -> Option<(&'a Value, &'a Value)> {
+    let template = object.at(resource.kind.pod_template?)?;
     Some((template.get("spec")?, template.at(&["metadata", "annotations"]).unwrap_or(&Value::Null)))
 }
 

@@ -3,12 +3,10 @@
 use tiphys_expr::cel::{self, Environment};
 use tiphys_value::{ObjectExt, Value};
 
-use super::{
-    Request,
-    matching::{compile, typed},
-};
+use super::{Request, matching::typed};
 use crate::{
     ApiError, ApiResult, Cause, Object,
+    expressions::compile,
     ops::{Call, items},
     registry::Resource,
     store::ResourceId,

@@ -149,7 +149,7 @@ fn matches_scopes(quota: &Value, at: &At, object: &Value) -> bool {
 }
 
 fn in_scope(pod: &Value, scope: &str, operator: &str, term: &Value) -> bool {
-    let best_effort = || crate::ops::qos_class(pod) == "BestEffort";
+    let best_effort = || crate::kinds::qos_class(pod) == "BestEffort";
     let ends = || pod.int_at(&["spec", "activeDeadlineSeconds"]).is_some();
     let class = pod.str_at(&["spec", "priorityClassName"]).unwrap_or_default();
     let listed = || items(term, "/values").any(|value| value == class);

@@ -94,11 +94,7 @@ fn deprecation_of(resource: &Resource) -> Option<&'static str> {
         (_, "prioritylevelconfigurations") if resource.gvk.version == "v1beta3" => Some(
             "flowcontrol.apiserver.k8s.io/v1beta3 PriorityLevelConfiguration is deprecated in v1.29+, unavailable in v1.32+",
         ),
-        ("", "componentstatuses") => Some("v1 ComponentStatus is deprecated in v1.19+"),
-        ("", "endpoints") => {
-            Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
-        }
-        _ => None,
+        _ => resource.kind.deprecation,
     }
 }
 

@@ -21,28 +21,6 @@ use crate::{
     ops::{self, At, DeleteOptions},
 };
 
-/// Kinds whose deletion answers with the object even when it is gone at once.
-const RETURNED_WHEN_DELETED: [(&str, &str); 18] = [
-    ("", "namespaces"),
-    ("", "pods"),
-    ("", "services"),
-    ("", "serviceaccounts"),
-    ("", "persistentvolumes"),
-    ("", "persistentvolumeclaims"),
-    ("", "podtemplates"),
-    ("", "resourcequotas"),
-    ("resource.k8s.io", "deviceclasses"),
-    ("resource.k8s.io", "devicetaintrules"),
-    ("resource.k8s.io", "resourceclaims"),
-    ("resource.k8s.io", "resourceclaimtemplates"),
-    ("resource.k8s.io", "resourceslices"),
-    ("storage.k8s.io", "csidrivers"),
-    ("storage.k8s.io", "csinodes"),
-    ("storage.k8s.io", "storageclasses"),
-    ("storage.k8s.io", "volumeattachments"),
-    ("storage.k8s.io", "volumeattributesclasses"),
-];
-
 pub(super) async fn write(context: &Context<'_>, at: &At, body: &Bytes) -> ApiResult<Response<ResponseBody>> {
     let mut call = call_of(context)?;
     let server = context.server;
@@ -167,8 +145,8 @@ pub(super) async fn delete(
     };
     context.query.add_delete_options(&mut options)?;
     warn_deprecated(&at.resource, &mut call);
-    if at.is("batch", "jobs") && options.propagation.is_none() {
-        call.warnings.push(ops::JOB_ORPHANS.to_owned());
+    if let Some(warning) = at.resource.kind.deletion_warning.filter(|_| options.propagation.is_none()) {
+        call.warnings.push(warning.to_owned());
     }
     let server = context.server;
     if at.name.is_empty() {
@@ -185,7 +163,7 @@ pub(super) async fn delete(
     if !call.dry_run {
         server.inner.store.durable(outcome.object.revision()).await.map_err(ApiError::internal)?;
     }
-    if !outcome.gone || RETURNED_WHEN_DELETED.iter().any(|(group, plural)| at.is(group, plural)) {
+    if !outcome.gone || at.resource.kind.is_returned_when_deleted {
         return object_response(context, at, 200, &outcome.object, &call);
     }
     let details = json!({"name": at.name, "kind": at.resource.plural, "uid": outcome.object.uid()});

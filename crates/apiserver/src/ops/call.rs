@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use tiphys_value::Value;
-
 use super::decode::FieldValidation;
 use crate::{auth::User, registry::Resource};
 
@@ -61,9 +59,4 @@ impl At {
     pub fn is(&self, group: &str, plural: &str) -> bool {
         self.resource.id.group() == group && self.resource.id.resource() == plural
     }
-}
-
-/// The items of a list at a path, or none.
-pub(crate) fn items<'a>(object: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
-    object.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
 }

@@ -174,11 +174,11 @@ pub(super) fn decode_by_type(
         return Ok(unknown);
     }
     let Some(ty) = catalog.type_of(gvk) else { return Ok(Vec::new()) };
-    let families = super::service::families_given(object);
+    let families = crate::kinds::families_given(object);
     let decoded = decode(ty, object).map_err(fail)?;
     tiphys_schema::apply_defaults(gvk, object);
     if gvk.kind == "Service" && gvk.group.is_empty() {
-        super::service::forget_families(&families, object);
+        crate::kinds::forget_families(&families, object);
     }
     let mut unknown = decoded.unknown_fields;
     // Clients write metadata first, and faults are reported in the order of the text.

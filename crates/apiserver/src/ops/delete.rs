@@ -17,9 +17,6 @@ const ORPHAN: &str = "orphan";
 /// How often a deletion is tried again after losing a race.
 const RETRIES: usize = 5;
 
-/// What the deletion of a job silently about its pods is warned of.
-pub(crate) const JOB_ORPHANS: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
-
 /// What happens to the objects that an object owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Propagation {
@@ -166,23 +163,18 @@ pub(crate) fn delete(
 }
 
 fn protect(at: &At) -> ApiResult<()> {
-    if at.is("", "namespaces") && lifecycle::IMMORTAL_NAMESPACES.contains(&at.name.as_str()) {
-        return Err(ApiError::forbidden(at.resource.named(&at.name), "this namespace may not be deleted"));
+    match (at.resource.kind.undeletable)(&at.name) {
+        Some(why) => Err(ApiError::forbidden(at.resource.named(&at.name), why)),
+        None => Ok(()),
     }
-    let is_system = matches!(at.name.as_str(), "system-node-critical" | "system-cluster-critical");
-    if at.is("scheduling.k8s.io", "priorityclasses") && is_system {
-        let why = "this is a system priority class and cannot be deleted";
-        return Err(ApiError::forbidden(at.resource.named(&at.name), why));
-    }
-    Ok(())
 }
 
 fn check_preconditions(at: &At, current: &Object, options: &DeleteOptions) -> ApiResult<()> {
     let kind = write::error_kind(at);
     let named = crate::Named { group: &kind.group, resource: &kind.kind, name: &at.name };
     if let Some(uid) = options.uid.as_deref().filter(|uid| *uid != current.uid()) {
-        // These two look before the store does.
-        if at.is("", "namespaces") || at.is("apiextensions.k8s.io", "customresourcedefinitions") {
+        // These look before the store does.
+        if at.resource.kind.holds_objects {
             let why = format!(
                 "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
                 current.uid()
@@ -222,10 +214,9 @@ fn delete_once(
     }
     let grace = grace_period(at, current, options);
     mark(server, &mut next, grace);
-    if at.is("", "namespaces") {
-        next["status"]["phase"] = "Terminating".into();
-    }
-    if at.is("", "namespaces") || at.is("apiextensions.k8s.io", "customresourcedefinitions") {
+    let kind = at.resource.kind;
+    (kind.on_delete)(&mut next);
+    if kind.holds_objects {
         meta::set(&mut next, "deletionGracePeriodSeconds", "");
     }
     let gone = lifecycle::may_go(at, &next);
@@ -233,7 +224,7 @@ fn delete_once(
         return Ok(Outcome { object: Arc::clone(current), gone: false });
     }
     // What goes at once was never terminating: its last state is the one it had. Pods are told first.
-    let is_marked = current.is_terminating() || at.is("", "pods") || !gone;
+    let is_marked = current.is_terminating() || kind.is_marked_before_gone || !gone;
     if call.dry_run {
         let last = if is_marked { next } else { current.value().clone() };
         return Ok(Outcome { object: Arc::new(Object::unstored(last)), gone });
@@ -266,28 +257,17 @@ fn mark(server: &ApiServer, object: &mut Value, grace: i64) {
     metadata.insert("deletionGracePeriodSeconds".into(), grace.into());
 }
 
-/// Only pods that run somewhere get time to end.
-fn grace_period(at: &At, pod: &Value, options: &DeleteOptions) -> i64 {
-    if !at.is("", "pods") {
-        return 0;
+/// How long an object gets to end, in seconds. A request may ask for less or more, where it gets any.
+fn grace_period(at: &At, object: &Value, options: &DeleteOptions) -> i64 {
+    match (at.resource.kind.grace)(object) {
+        None => 0,
+        Some(own) => options.grace_period_seconds.unwrap_or(own).max(0),
     }
-    let scheduled = !pod.str_at(&["spec", "nodeName"]).unwrap_or_default().is_empty();
-    let over = matches!(pod.str_at(&["status", "phase"]), Some("Failed" | "Succeeded"));
-    if !scheduled || over {
-        return 0;
-    }
-    let own = pod.int_at(&["spec", "terminationGracePeriodSeconds"]).unwrap_or(30);
-    options.grace_period_seconds.unwrap_or(own).max(0)
 }
 
-/// Two kinds leave their pods behind if nobody says otherwise.
+/// What becomes of dependents if nobody says it.
 fn default_propagation(at: &At) -> Option<Propagation> {
-    orphans_by_default(at).then_some(Propagation::Orphan)
-}
-
-/// Whether the dependents of a kind stay unless a request says otherwise.
-pub(crate) fn orphans_by_default(at: &At) -> bool {
-    at.is("", "replicationcontrollers") || at.is("batch", "jobs")
+    at.resource.kind.orphans_dependents.then_some(Propagation::Orphan)
 }
 
 fn wanted_finalizers(object: &Value, propagation: Option<Propagation>) -> Vec<String> {

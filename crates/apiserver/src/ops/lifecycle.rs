@@ -8,8 +8,6 @@ use crate::{
     store::{Expect, ResourceId},
 };
 
-/// Namespaces that may not be deleted.
-pub(super) const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
 const CRDS: (&str, &str) = ("apiextensions.k8s.io", "customresourcedefinitions");
 /// Marks the API services that the server itself keeps.
 const AUTOMANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
@@ -49,9 +47,7 @@ pub(super) fn check_namespace(server: &ApiServer, at: &At) -> ApiResult<()> {
 /// Whether nothing holds a terminating object any more.
 pub(super) fn may_go(at: &At, object: &Value) -> bool {
     let no_grace = object.int_at(&["metadata", "deletionGracePeriodSeconds"]).unwrap_or(0) == 0;
-    let namespace_done =
-        !at.is("", "namespaces") || super::items(object, "/spec/finalizers").next().is_none();
-    no_grace && namespace_done && meta::finalizers(object).is_empty()
+    no_grace && !(at.resource.kind.is_held)(object) && meta::finalizers(object).is_empty()
 }
 
 /// Does what follows from a commit: a changed definition changes what is served.

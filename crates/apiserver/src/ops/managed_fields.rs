@@ -4,37 +4,11 @@ use tiphys_merge::apply::{ApplyError, Request, apply, track_update};
 use tiphys_schema::{Catalog, TypeRef};
 use tiphys_value::{GroupVersionKind, ObjectExt, Value};
 
-use super::{At, Call, strategy};
+use super::{At, Call};
 use crate::{ApiError, ApiResult, ApiServer, Cause, meta, rfc3339_seconds};
 
 /// Top-level fields that a write through the main resource does not own.
 const MAIN_IGNORES: &[&str] = &["status"];
-/// The same for a write through the status subresource.
-const STATUS_IGNORES: &[&str] = &["spec"];
-const CUSTOM_STATUS_IGNORES: &[&str] = &["spec", "metadata"];
-const DEPLOYMENT_STATUS_IGNORES: &[&str] = &["spec", "metadata.labels"];
-const POD_STATUS_IGNORES: &[&str] = &["spec", "metadata.deletionTimestamp", "metadata.ownerReferences"];
-/// What somebody asks to have signed cannot be changed, and so nobody owns it.
-const REQUEST_IGNORES: &[&str] = &["spec", "status"];
-const REQUEST_STATUS_IGNORES: &[&str] = &["spec", "status.conditions"];
-const APPROVAL_IGNORES: &[&str] = &["spec", "status.certificate"];
-
-/// Whether a write of the status leaves the metadata of a built-in kind as it was.
-pub(super) fn resets_metadata(at: &At) -> bool {
-    let kind = at.resource.gvk.kind.as_str();
-    at.resource.group() == "resource.k8s.io"
-        || matches!(
-            kind,
-            "APIService"
-                | "FlowSchema"
-                | "PriorityLevelConfiguration"
-                | "ServiceCIDR"
-                | "StorageVersion"
-                | "StorageVersionMigration"
-                | "ValidatingAdmissionPolicy"
-                | "VolumeAttachment"
-        )
-}
 
 /// The type of the objects of a resource in the version of the request or of the store.
 pub(super) fn type_of<'a>(at: &'a At, gvk: &GroupVersionKind) -> Option<TypeRef<'a>> {
@@ -46,19 +20,12 @@ pub(super) fn type_of<'a>(at: &'a At, gvk: &GroupVersionKind) -> Option<TypeRef<
 }
 
 fn ignored(at: &At) -> &'static [&'static str] {
-    if at.is("certificates.k8s.io", "certificatesigningrequests") {
-        return match at.subresource.as_deref() {
-            Some("status") => REQUEST_STATUS_IGNORES,
-            Some("approval") => APPROVAL_IGNORES,
-            _ => REQUEST_IGNORES,
-        };
+    let (kind, subresource) = (at.resource.kind, at.subresource.as_deref());
+    if let Some(particular) = (kind.unowned)(subresource) {
+        return particular;
     }
-    match (at.subresource.as_deref(), at.resource.subresource("status").is_some()) {
-        (Some("status"), _) if at.resource.custom.is_some() => CUSTOM_STATUS_IGNORES,
-        (Some("status"), _) if resets_metadata(at) => CUSTOM_STATUS_IGNORES,
-        (Some("status"), _) if at.is("apps", "deployments") => DEPLOYMENT_STATUS_IGNORES,
-        (Some("status"), _) if at.is("", "pods") => POD_STATUS_IGNORES,
-        (Some("status"), _) => STATUS_IGNORES,
+    match (subresource, at.resource.subresource("status").is_some()) {
+        (Some("status"), _) => kind.status_write.ignored,
         (None, true) => MAIN_IGNORES,
         _ => &[],
     }
@@ -101,7 +68,8 @@ pub(super) fn record_status(server: &ApiServer, at: &At, manager: &str, current:
 fn record_in_version(server: &ApiServer, call: &Call, at: &At, current: Option<&Value>, object: &mut Value) {
     let gvk = object.gvk();
     let api_version = at.resource.gvk.api_version();
-    let hidden = hide_template_generation(at, current, object);
+    let is_whole = current.is_some() && at.subresource.is_none();
+    let hidden = is_whole && (at.resource.kind.assume)(object);
     let request = Request {
         ty: type_of(at, &gvk),
         manager: &call.manager,
@@ -116,21 +84,8 @@ fn record_in_version(server: &ApiServer, call: &Call, at: &At, current: Option<&
         None => track_update(None, object, &request),
     }
     if hidden {
-        meta::annotations_mut(object).remove(strategy::TEMPLATE_GENERATION);
+        (at.resource.kind.forget_assumed)(object);
     }
-}
-
-/// Whoever replaces a DaemonSet without that annotation is taken to have set it to nothing. Says whether the
-/// object has it only for that reason.
-fn hide_template_generation(at: &At, current: Option<&Value>, object: &mut Value) -> bool {
-    let is_missing = at.is("apps", "daemonsets")
-        && at.subresource.is_none()
-        && current.is_some()
-        && object.annotation(strategy::TEMPLATE_GENERATION).is_none();
-    if is_missing {
-        meta::annotations_mut(object).insert(strategy::TEMPLATE_GENERATION.into(), "0".into());
-    }
-    is_missing
 }
 
 /// Records who changed an object. A writer may replace the record itself: to migrate it, or, with an empty

@@ -5,7 +5,7 @@ use tiphys_schema::{ErrorList, FieldError, Path};
 use tiphys_value::{ObjectExt, Value};
 
 use super::At;
-use crate::meta;
+use crate::{kinds::NameRule, meta};
 
 /// Most bytes of all annotations of an object, keys and values together.
 const MAX_ANNOTATIONS: usize = 256 * 1024;
@@ -71,20 +71,12 @@ fn name_faults(at: &At, name: &str) -> Vec<String> {
     if at.resource.custom.is_some() && FREELY_NAMED.contains(&at.resource.group()) {
         return path_segment_faults(name);
     }
-    if at.resource.custom.is_none() {
-        match at.resource.gvk.kind.as_str() {
-            "Namespace" | "Service" | "StatefulSet" => return label_faults(name),
-            // Their rules look at no name: only the path has to be able to hold it.
-            "CertificateSigningRequest" | "PodDisruptionBudget" => return path_segment_faults(name),
-            "Event" if at.resource.group().is_empty() => return path_segment_faults(name),
-            "IPAddress" => return address_faults(name),
-            "ClusterRole" | "ClusterRoleBinding" | "Role" | "RoleBinding" | "APIService" => {
-                return path_segment_faults(name);
-            }
-            _ => {}
-        }
+    match at.resource.kind.name {
+        NameRule::Subdomain => subdomain_faults(name),
+        NameRule::Label => label_faults(name),
+        NameRule::PathSegment => path_segment_faults(name),
+        NameRule::Address => address_faults(name),
     }
-    subdomain_faults(name)
 }
 
 /// Faults of an IP address in its canonical form (`IsValidIP` of apimachinery).
@@ -258,24 +250,6 @@ fn shown_owners(object: &Value) -> String {
     super::patch_text::format_patched(&object["metadata"]["ownerReferences"], None, ty)
 }
 
-/// Whether finalizers without a domain have to be among the known ones: so ask the rules of most built-in
-/// kinds.
-fn names_are_standard(at: &At) -> bool {
-    const LENIENT: [&str; 7] = [
-        "admissionregistration.k8s.io",
-        "apiextensions.k8s.io",
-        "apiregistration.k8s.io",
-        "coordination.k8s.io",
-        "internal.apiserver.k8s.io",
-        "node.k8s.io",
-        "storagemigration.k8s.io",
-    ];
-    let is_lenient = LENIENT.contains(&at.resource.group())
-        || at.is("policy", "poddisruptionbudgets")
-        || (at.is("", "events") && at.resource.group().is_empty());
-    at.resource.custom.is_none() && !is_lenient
-}
-
 fn validate_finalizers(at: &At, object: &Value, old: Option<&Value>, errors: &mut ErrorList) {
     let path = Path::new("metadata.finalizers");
     let finalizers = meta::finalizers(object);
@@ -285,7 +259,8 @@ fn validate_finalizers(at: &At, object: &Value, old: Option<&Value>, errors: &mu
         }
     }
     let is_standard = |name: &str| matches!(name, "kubernetes" | "foregroundDeletion" | "orphan");
-    if names_are_standard(at) {
+    // So ask the rules of most built-in kinds.
+    if !at.resource.kind.has_free_finalizers {
         for (index, finalizer) in finalizers.iter().enumerate() {
             if !finalizer.contains('/') && !is_standard(finalizer) {
                 let detail = "name is neither a standard finalizer name nor is it fully qualified";

@@ -5,22 +5,13 @@ use tiphys_value::{ObjectExt, Value};
 
 use super::{At, items, write};
 use crate::{
-    ApiServer, Object, Snapshot, meta,
+    ApiServer, Object, Snapshot, kinds, meta,
     store::{Expect, ResourceId},
 };
 
-const CLAIM: &str = "kubernetes.io/pvc-protection";
-const VOLUME: &str = "kubernetes.io/pv-protection";
-const ATTRIBUTES: &str = "kubernetes.io/vac-protection";
-
 /// Puts a new claim or volume under protection.
 pub(crate) fn protect(at: &At, object: &mut Value) {
-    let finalizer = match () {
-        () if at.is("", "persistentvolumeclaims") => CLAIM,
-        () if at.is("", "persistentvolumes") => VOLUME,
-        () if at.is("storage.k8s.io", "volumeattributesclasses") => ATTRIBUTES,
-        () => return,
-    };
+    let Some(finalizer) = at.resource.kind.protection else { return };
     let mut finalizers: Vec<String> = meta::finalizers(object).into_iter().map(str::to_owned).collect();
     if !finalizers.iter().any(|name| name == finalizer) {
         finalizers.push(finalizer.to_owned());
@@ -42,11 +33,8 @@ pub(super) fn after_write(server: &ApiServer, at: &At) {
         () if at.is("storage.k8s.io", "volumeattributesclasses") => (&classes, None),
         () => return,
     };
-    let finalizer = match () {
-        () if *resource == claims => CLAIM,
-        () if *resource == volumes => VOLUME,
-        () => ATTRIBUTES,
-    };
+    let kind = kinds::built_in(resource.group(), resource.resource());
+    let Some(finalizer) = kind.protection else { return };
     // Whether it is used is looked up last: each answer looks at all pods.
     let is_leaving =
         |object: &Object| object.is_terminating() && meta::finalizers(object).contains(&finalizer);

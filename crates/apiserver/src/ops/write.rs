@@ -47,11 +47,12 @@ pub(crate) fn create_decoded(
     let named = At { name: object.name().to_owned(), ..at.clone() };
     lifecycle::check_namespace(server, &named)?;
     version_conversion::to_storage(&at.resource, &mut object);
-    strategy::count_template(&named, &mut object, None);
+    let kind = at.resource.kind;
+    (kind.count)(&mut object, None);
     for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
         meta::metadata_mut(&mut object).remove(field);
     }
-    let is_shared = strategy::take_template_labels(at, &mut object);
+    let is_shared = (kind.before_record)(&mut object);
     managed_fields::record(server, call, &named, None, &mut object);
     forget_empty(call, &named, &mut object);
     version_conversion::default_stored(&at.resource, &mut object);
@@ -60,11 +61,11 @@ pub(crate) fn create_decoded(
         meta::metadata_mut(&mut object).remove("labels");
     }
     strategy::prepare_create(server, &at.resource, &mut object);
-    strategy::name_requester(at, &call.user, &mut object);
+    (kind.on_request)(&mut object, &call.user);
     crate::auth::check_escalation(server, &call.user, &named, &object, None)?;
     let request = admission::Request { server, at: &named, operation: Operation::Create, old: None };
     admission::mutate(&request, call, &mut object)?;
-    strategy::after_admission(&named, &mut object);
+    (kind.after_admission)(&mut object);
     check(&named, &object, None)?;
     admission::validate(&request, call, &object)?;
     call.warnings.extend(warnings::warnings_for(&named, &object, None));
@@ -152,7 +153,7 @@ pub(crate) fn update_decoded(
 ) -> ApiResult<(Arc<Object>, bool)> {
     bind_to_url(at, &mut object)?;
     let Some(current) = server.snapshot().get(&at.resource.id, &at.namespace, &at.name).cloned() else {
-        if at.subresource.is_none() && strategy::creates_on_update(&at.resource) {
+        if at.subresource.is_none() && at.resource.kind.is_created_by_update {
             check_uid(at, "", &object)?;
             meta::set(&mut object, "resourceVersion", "");
             return create_decoded(server, call, &At { name: String::new(), ..at.clone() }, object)
@@ -258,7 +259,7 @@ pub(super) fn replace(
     if !fixed.is_empty() {
         return Err(ApiError::invalid(&error_kind(at), object.name(), &fixed).into());
     }
-    strategy::take_template_labels(at, &mut object);
+    (at.resource.kind.before_record)(&mut object);
     // What is put back of a pod has been taken from its owner all the same.
     let is_put_back = at.subresource.as_deref() == Some("ephemeralcontainers");
     if is_put_back {
@@ -270,7 +271,7 @@ pub(super) fn replace(
     }
     forget_empty(call, at, &mut object);
     version_conversion::default_stored(&at.resource, &mut object);
-    strategy::count_template(at, &mut object, Some(current));
+    (at.resource.kind.count)(&mut object, Some(current));
     crate::auth::check_escalation(server, &call.user, at, &object, Some(current))?;
     let request = admission::Request { server, at, operation: Operation::Update, old: Some(current) };
     admission::mutate(&request, call, &mut object)?;
@@ -294,16 +295,10 @@ pub(super) fn replace(
 
 /// Under what a real server keeps objects of a kind, as its messages show.
 fn storage_prefix(at: &At) -> String {
-    let plural = at.resource.plural.as_str();
-    match (at.resource.group(), plural) {
-        ("", "services") => "services/specs".to_owned(),
-        ("", "endpoints") => "services/endpoints".to_owned(),
-        ("", "nodes") => "minions".to_owned(),
-        ("", "replicationcontrollers") => "controllers".to_owned(),
-        ("networking.k8s.io", "ingresses") => "ingress".to_owned(),
-        (group @ ("apiregistration.k8s.io" | "apiextensions.k8s.io"), _) => format!("{group}/{plural}"),
-        (group, _) if at.resource.custom.is_some() => format!("{group}/{plural}"),
-        _ => plural.to_owned(),
+    match (&at.resource.custom, at.resource.kind.stored_as) {
+        (Some(_), _) => format!("{}/{}", at.resource.group(), at.resource.plural),
+        (None, Some(known)) => known.to_owned(),
+        (None, None) => at.resource.plural.clone(),
     }
 }
 
@@ -323,7 +318,7 @@ pub(super) fn check_uid(at: &At, current: &str, object: &Value) -> ApiResult<()>
 
 fn check_version(at: &At, current: &Object, object: &Value) -> Result<(), Failed> {
     match object.resource_version() {
-        "" | "0" if strategy::allows_unconditional_update(&at.resource) => Ok(()),
+        "" | "0" if !at.resource.kind.is_updated_by_version => Ok(()),
         "" | "0" => {
             let path = Path::new("metadata.resourceVersion");
             let fault = FieldError::invalid(&path, 0, "must be specified for an update");

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use tiphys_value::GroupVersionKind;
 
 use super::{Resource, Subresource};
-use crate::{KubernetesVersion, store::ResourceId};
+use crate::{KubernetesVersion, kinds, store::ResourceId};
 
 /// `group version plural kind scope singular short-names categories verbs`; an indented line is a
 /// subresource of the line above: `/name group version kind verbs`. `-` stands for nothing.
@@ -108,6 +108,7 @@ fn parse(table: &str) -> Vec<Resource> {
                     subresources: Vec::new(),
                     storage_version: if *plural == "horizontalpodautoscalers" { "v2" } else { version }
                         .into(),
+                    kind: kinds::built_in(group, plural),
                     custom: None,
                 });
             }

@@ -79,6 +79,7 @@ fn resource_of(crd: &Arc<Object>, version: &Value) -> Option<Resource> {
         verbs,
         subresources: subresources(&custom, &gvk),
         storage_version: storage.str_at(&["name"])?.to_owned(),
+        kind: &crate::kinds::CUSTOM,
         custom: Some(custom),
         gvk,
     })

@@ -9,8 +9,11 @@ pub(crate) use custom::{CustomVersion, has_condition};
 use rpds::RedBlackTreeMapSync;
 use tiphys_value::{GroupKind, GroupVersionKind, GroupVersionResource, ObjectExt};
 
-use crate::KubernetesVersion;
-use crate::store::{Object, ResourceId, Snapshot};
+use crate::{
+    KubernetesVersion,
+    kinds::Kind,
+    store::{Object, ResourceId, Snapshot},
+};
 
 /// A resource in one version, as discovery describes it.
 #[derive(Debug)]
@@ -27,6 +30,8 @@ pub(crate) struct Resource {
     pub subresources: Vec<Subresource>,
     /// The version in which objects are stored.
     pub storage_version: String,
+    /// What the server does otherwise for it.
+    pub kind: &'static Kind,
     /// What the definition of a custom resource says; `None` for built-in kinds.
     pub custom: Option<CustomVersion>,
 }
@@ -58,6 +63,7 @@ impl Resource {
             verbs: self.verbs.clone(),
             subresources: self.subresources.clone(),
             storage_version: self.storage_version.clone(),
+            kind: self.kind,
             custom: None,
         }
     }

@@ -8,19 +8,6 @@ use tiphys_value::{ObjectExt, Value};
 
 use super::{At, items};
 
-/// Where a kind keeps its pods' template.
-fn template_path(kind: &str) -> Option<&'static [&'static str]> {
-    match kind {
-        "Pod" => Some(&[]),
-        "PodTemplate" => Some(&["template"]),
-        "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" | "ReplicationController" | "Job" => {
-            Some(&["spec", "template"])
-        }
-        "CronJob" => Some(&["spec", "jobTemplate", "spec", "template"]),
-        _ => None,
-    }
-}
-
 /// The warnings of a new object, or of one whose generation has changed.
 pub(super) fn warnings_for(at: &At, object: &Value, old: Option<&Value>) -> Vec<String> {
     if at.resource.custom.is_some() && at.subresource.is_none() {
@@ -34,7 +21,7 @@ pub(super) fn warnings_for(at: &At, object: &Value, old: Option<&Value>) -> Vec<
         warnings.extend(name_of_pods(object));
     }
     let is_same = old.is_some_and(|old| object.kind() == "Pod" || old.generation() == object.generation());
-    if let Some(path) = template_path(object.kind()).filter(|_| !is_same)
+    if let Some(path) = at.resource.kind.pod_template.filter(|_| !is_same)
         && let Some(template) = object.at(path)
     {
         warnings.extend(pod::template_warnings(template, &Path::new(path.join(".")), object.kind() == "Pod"));

@@ -1,8 +1,58 @@
-//! What the server derives from a pod.
+//! Pods: what the server derives from them.
 
+use tiphys_schema::{ErrorList, validate_resize};
 use tiphys_value::{ObjectExt, Value, json};
 
-use super::items;
+use super::ephemeral_containers;
+use crate::meta::items;
+
+/// What every new pod has.
+pub(super) fn complete(pod: &mut Value) {
+    if pod.int_at(&["spec", "terminationGracePeriodSeconds"]).is_some_and(|seconds| seconds < 0) {
+        pod["spec"]["terminationGracePeriodSeconds"] = 1.into();
+    }
+    select_by_own_labels(pod);
+    let class = qos_class(pod);
+    pod["status"]["qosClass"] = class.into();
+}
+
+/// The class follows from what admission gave the containers.
+pub(super) fn classify(pod: &mut Value) {
+    if pod["status"].is_object() {
+        pod["status"]["qosClass"] = qos_class(pod).into();
+    }
+}
+
+/// What admission made of a pod's priority stays where a writer does not say it again.
+pub(super) fn keep_priority(pod: &mut Value, current: &Value) {
+    for field in ["priority", "preemptionPolicy"] {
+        if let (None, Some(value)) = (pod.at(&["spec", field]), current.at(&["spec", field])) {
+            pod["spec"][field] = value.clone();
+        }
+    }
+}
+
+/// How long a pod gets to end: only those that run somewhere get time.
+pub(super) fn grace(pod: &Value) -> Option<i64> {
+    let is_scheduled = !pod.str_at(&["spec", "nodeName"]).unwrap_or_default().is_empty();
+    let is_over = matches!(pod.str_at(&["status", "phase"]), Some("Failed" | "Succeeded"));
+    if !is_scheduled || is_over {
+        return None;
+    }
+    Some(pod.int_at(&["spec", "terminationGracePeriodSeconds"]).unwrap_or(30))
+}
+
+/// Validation of what subresources change.
+pub(super) fn validate(subresource: Option<&str>, pod: &Value, old: Option<&Value>) -> Option<ErrorList> {
+    let old = old.unwrap_or(&Value::Null);
+    match subresource? {
+        "ephemeralcontainers" => Some(ephemeral_containers::validate(pod, old)),
+        // Where a pod goes is decided there and nothing else.
+        "binding" => Some(ErrorList::new()),
+        "resize" => Some(validate_resize(pod, old)),
+        _ => None,
+    }
+}
 
 /// `Guaranteed`, `Burstable` or `BestEffort`, from the requests and limits of all containers.
 pub(crate) fn qos_class(pod: &Value) -> &'static str {
@@ -29,7 +79,7 @@ pub(crate) fn qos_class(pod: &Value) -> &'static str {
 
 /// Adds to the selectors of affinities and spread constraints what the pod's own labels say for the keys that
 /// they name: pods of the same value, or of another.
-pub(super) fn select_by_own_labels(pod: &mut Value) {
+fn select_by_own_labels(pod: &mut Value) {
     let labels = pod.at(&["metadata", "labels"]).cloned().unwrap_or_default();
     let Some(spec) = pod.get_mut("spec") else { return };
     for constraint in

@@ -2,15 +2,14 @@
 
 use tiphys_value::{ObjectExt, Value, json};
 
-use super::items;
-use crate::store::needs_health_check_port;
+use crate::{meta::items, store::needs_health_check_port};
 
 /// Address families are chosen when a Service is created and kept afterwards.
 const FAMILIES: [&str; 2] = ["ipFamilies", "ipFamilyPolicy"];
 
 /// Takes away what defaulting knows of address families, where the client did not name them: they are
 /// the server's to choose, so nobody owns them.
-pub(super) fn forget_families(given: &[bool; 2], service: &mut Value) {
+pub(crate) fn forget_families(given: &[bool; 2], service: &mut Value) {
     let Some(spec) = service.get_mut("spec").and_then(Value::as_object_mut) else { return };
     for (field, given) in FAMILIES.iter().zip(given) {
         if !given {
@@ -20,7 +19,7 @@ pub(super) fn forget_families(given: &[bool; 2], service: &mut Value) {
 }
 
 /// Which of the address family fields a client named.
-pub(super) fn families_given(service: &Value) -> [bool; 2] {
+pub(crate) fn families_given(service: &Value) -> [bool; 2] {
     FAMILIES.map(|field| service.at(&["spec", field]).is_some_and(|v| !v.is_null()))
 }
 
