@@ -20,7 +20,7 @@ struct FieldTerm {
 }
 
 impl Selection {
-    pub fn parse(resource: &Resource, labels: &str, fields: &str) -> ApiResult<Self> {
+    pub(crate) fn parse(resource: &Resource, labels: &str, fields: &str) -> ApiResult<Self> {
         let labels = LabelSelector::parse(labels).map_err(|e| ApiError::bad_request(e.to_string()))?;
         let fields = parse_fields(fields)?;
         for term in &fields {
@@ -31,13 +31,13 @@ impl Selection {
         Ok(Self { labels, fields })
     }
 
-    pub fn matches(&self, object: &Value) -> bool {
+    pub(crate) fn matches(&self, object: &Value) -> bool {
         let labels = object.at(&["metadata", "labels"]).unwrap_or(&Value::Null);
         (self.labels.is_empty() || self.labels.matches(labels))
             && self.fields.iter().all(|t| (field_value(object, &t.field) == t.value) == t.equal)
     }
 
-    pub fn is_everything(&self) -> bool {
+    pub(crate) fn is_everything(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 }

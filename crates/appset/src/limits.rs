@@ -23,7 +23,7 @@ pub(crate) struct Account {
 impl Account {
     /// An account that begins now.
     #[allow(clippy::disallowed_methods, reason = "a deadline stops, and changes no output")]
-    pub fn open() -> Self {
+    pub(crate) fn open() -> Self {
         Self {
             until: Instant::now() + RenderLimits::current().time,
             bytes: Cell::new(0),
@@ -36,7 +36,7 @@ impl Account {
     ///
     /// # Errors
     /// It is too much.
-    pub fn count(&self, set: &Map) -> Result<(), String> {
+    pub(crate) fn count(&self, set: &Map) -> Result<(), String> {
         self.add(of_map(set, 0))
     }
 
@@ -44,18 +44,18 @@ impl Account {
     ///
     /// # Errors
     /// It is too much.
-    pub fn count_application(&self, application: &Json) -> Result<(), String> {
+    pub(crate) fn count_application(&self, application: &Json) -> Result<(), String> {
         self.add(of_json(application, 0))
     }
 
     /// What a template of the set is executed with; give it back by [`Self::executed`].
-    pub fn env(&self) -> Env<'static> {
+    pub(crate) fn env(&self) -> Env<'static> {
         let limits = Limits { deadline: Some(self.until), ..Limits::default() };
         Env { limits, made: self.made.clone(), worked: self.worked.clone(), ..Env::system() }
     }
 
     /// Counts what a template made.
-    pub fn charge_template(&self, env: &Env<'_>) {
+    pub(crate) fn charge_template(&self, env: &Env<'_>) {
         self.made.set(env.made.get());
         self.worked.set(env.worked.get());
     }

@@ -56,18 +56,18 @@ impl Language {
 
 impl Renderer {
     /// The language that a set asks for.
-    pub fn for_set(set: &Json) -> Self {
+    pub(crate) fn for_set(set: &Json) -> Self {
         let of = format!("{}/{}", set.namespace(), set.name());
         Self { language: Language::from_set(set), of, account: Account::open() }
     }
 
     /// What the set has taken so far.
-    pub fn account(&self) -> &Account {
+    pub(crate) fn account(&self) -> &Account {
         &self.account
     }
 
     /// Whether parameters are trees.
-    pub fn is_go(&self) -> bool {
+    pub(crate) fn is_go(&self) -> bool {
         !matches!(self.language, Language::Plain)
     }
 
@@ -75,7 +75,7 @@ impl Renderer {
     ///
     /// # Errors
     /// The template does not parse or execute.
-    pub fn text(&self, text: &str, params: &Map) -> Result<String, String> {
+    pub(crate) fn text(&self, text: &str, params: &Map) -> Result<String, String> {
         match &self.language {
             Language::Plain => replace(text, params),
             Language::Unusable(option) => Err(format!("unrecognized option: {option}")),
@@ -88,7 +88,7 @@ impl Renderer {
     ///
     /// # Errors
     /// As [`Self::text`], or the value is nested too deeply.
-    pub fn value(&self, value: &Json, params: &Map) -> Result<Json, String> {
+    pub(crate) fn value(&self, value: &Json, params: &Map) -> Result<Json, String> {
         self.render_nested(value, params, 0, false)
     }
 
@@ -97,7 +97,7 @@ impl Renderer {
     ///
     /// # Errors
     /// As [`Self::value`].
-    pub fn generator(&self, generator: &Json, params: &Map) -> Result<Json, String> {
+    pub(crate) fn generator(&self, generator: &Json, params: &Map) -> Result<Json, String> {
         self.render_nested(generator, params, 0, true)
     }
 

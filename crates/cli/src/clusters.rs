@@ -11,10 +11,10 @@ use tiphys_value::{ObjectExt as _, Value};
 use crate::{dump, exit::WrongUse};
 
 /// The engine's own cluster, as [`cluster_of`] names it.
-pub const HOME: (&str, &str) = (names::IN_CLUSTER_SERVER, "");
+pub(crate) const HOME: (&str, &str) = (names::IN_CLUSTER_SERVER, "");
 
 /// What tells the cluster of a destination from others: its address, or else its name.
-pub fn cluster_of(destination: &Destination) -> (&str, &str) {
+pub(crate) fn cluster_of(destination: &Destination) -> (&str, &str) {
     let server = destination.server.trim_end_matches('/');
     let is_home = server == names::IN_CLUSTER_SERVER || destination.name == names::IN_CLUSTER_NAME;
     // One without either is no destination at all, and told of elsewhere.
@@ -41,7 +41,7 @@ struct Cluster {
 ///
 /// # Errors
 /// It is neither.
-pub fn read(file: &Path) -> Result<Vec<ClusterInfo>, WrongUse> {
+pub(crate) fn read(file: &Path) -> Result<Vec<ClusterInfo>, WrongUse> {
     let fail = |why: &dyn std::fmt::Display| WrongUse(format!("{}: {why}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| fail(&error))?;
     if let Ok(list @ Value::Array(_)) = tiphys_yaml::from_yaml(&text) {

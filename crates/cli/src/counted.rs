@@ -1,7 +1,7 @@
 //! Numbers with their nouns, for people.
 
 /// A number with its noun.
-pub fn counted(count: usize, noun: &str) -> String {
+pub(crate) fn counted(count: usize, noun: &str) -> String {
     match count {
         1 => format!("1 {noun}"),
         _ => format!("{} {}", grouped(count), plural(noun)),

@@ -19,7 +19,7 @@ const LOGS: (&str, &str) = ("==== START logs for", "==== END logs for");
 
 /// What a dump holds.
 #[derive(Debug, Default)]
-pub struct Dump {
+pub(crate) struct Dump {
     /// The objects; lists are taken apart.
     pub objects: Vec<Value>,
     /// The files of a folder that hold something else, and what is wrong with them.
@@ -32,7 +32,7 @@ pub struct Dump {
 ///
 /// # Errors
 /// It cannot be read, holds text that is neither YAML nor JSON, or no object at all.
-pub fn read(place: &Path) -> anyhow::Result<Vec<Value>> {
+pub(crate) fn read(place: &Path) -> anyhow::Result<Vec<Value>> {
     let dump = read_dump(place)?;
     match dump.skipped.into_iter().next() {
         Some(why) => bail!(why),
@@ -44,7 +44,7 @@ pub fn read(place: &Path) -> anyhow::Result<Vec<Value>> {
 ///
 /// # Errors
 /// As [`read`]; in a folder, only that it holds no object at all.
-pub fn read_dump(place: &Path) -> anyhow::Result<Dump> {
+pub(crate) fn read_dump(place: &Path) -> anyhow::Result<Dump> {
     let (mut objects, mut skipped) = (Vec::new(), Vec::new());
     let is_folder = place.is_dir();
     if place == Path::new("-") {

@@ -7,7 +7,7 @@ use std::time::Duration;
 ///
 /// # Errors
 /// With what is expected.
-pub fn parse(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     let fail = || format!("{text:?} is no duration; write it as 90s, 10m or 1h30m");
     if let Ok(seconds) = text.parse::<u32>() {
         return Ok(Duration::from_secs(seconds.into()));
@@ -33,7 +33,7 @@ pub fn parse(text: &str) -> Result<Duration, String> {
 }
 
 /// A duration for people: `820ms`, `3.2s`, `4m10s`.
-pub fn humanize(duration: Duration) -> String {
+pub(crate) fn humanize(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds {
         0 => format!("{}ms", duration.as_millis()),

@@ -41,7 +41,7 @@ const CONNECTIONS_OF_ONE: usize = 256;
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
 
 /// The engine, once it works: a replica that starts, or waits for an engine that shares nothing, has none.
-pub type Engine = Arc<OnceLock<Arc<Controller>>>;
+pub(crate) type Engine = Arc<OnceLock<Arc<Controller>>>;
 
 struct Endpoints {
     engine: Engine,
@@ -56,7 +56,7 @@ struct Endpoints {
 ///
 /// # Errors
 /// The address cannot be listened on.
-pub async fn serve(address: SocketAddr, engine: Engine) -> anyhow::Result<SocketAddr> {
+pub(crate) async fn serve(address: SocketAddr, engine: Engine) -> anyhow::Result<SocketAddr> {
     let endpoints = Arc::new(Endpoints { engine, events: Semaphore::new(EVENTS_KIB) });
     listen(address, move |stream| {
         let endpoints = endpoints.clone();
@@ -81,7 +81,7 @@ pub async fn serve(address: SocketAddr, engine: Engine) -> anyhow::Result<Socket
 ///
 /// # Errors
 /// The address cannot be listened on.
-pub async fn repo_server(address: SocketAddr, programs: Programs) -> anyhow::Result<SocketAddr> {
+pub(crate) async fn repo_server(address: SocketAddr, programs: Programs) -> anyhow::Result<SocketAddr> {
     listen(address, move |stream| {
         let programs = programs.clone();
         async move { programs.serve_repo_server(stream).await }
@@ -93,7 +93,7 @@ pub async fn repo_server(address: SocketAddr, programs: Programs) -> anyhow::Res
 ///
 /// # Errors
 /// The address cannot be listened on.
-pub async fn redis(address: SocketAddr, programs: Programs) -> anyhow::Result<SocketAddr> {
+pub(crate) async fn redis(address: SocketAddr, programs: Programs) -> anyhow::Result<SocketAddr> {
     listen(address, move |stream| {
         let programs = programs.clone();
         async move { programs.serve_redis(stream).await }

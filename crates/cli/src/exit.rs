@@ -10,15 +10,15 @@ pub const WRONG_USE: u8 = 2;
 /// What was asked for makes no sense: exit code 2.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct WrongUse(pub String);
+pub(crate) struct WrongUse(pub String);
 
 /// It did not work, and everything about it has been said: exit code 1.
 #[derive(Debug, thiserror::Error)]
 #[error("failed")]
-pub struct Reported;
+pub(crate) struct Reported;
 
 /// Prints an error as `Error: …` on stderr and chooses the exit code.
-pub fn code(result: anyhow::Result<()>) -> ExitCode {
+pub(crate) fn code(result: anyhow::Result<()>) -> ExitCode {
     let Err(error) = result else { return ExitCode::SUCCESS };
     // `tiphys render … | head` closes the pipe: nothing is wrong, nobody listens any more.
     let io = error.downcast_ref::<std::io::Error>();

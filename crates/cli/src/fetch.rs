@@ -16,12 +16,12 @@ const GIT_LIMIT: &str = "ARGOCD_GIT_REQUEST_TIMEOUT";
 
 /// A fetcher over the user's cache, with the logins of the user's Git. It costs nothing until something
 /// remote is named.
-pub fn fetcher(offline: bool) -> Arc<Fetcher> {
+pub(crate) fn fetcher(offline: bool) -> Arc<Fetcher> {
     Arc::new(configured(offline, |_| None))
 }
 
 /// The same for a command that was given a repository, which may be a folder of this machine.
-pub fn fetcher_for(place: &str, offline: bool) -> Arc<Fetcher> {
+pub(crate) fn fetcher_for(place: &str, offline: bool) -> Arc<Fetcher> {
     let folder = Path::new(place.strip_prefix("file://").unwrap_or(place));
     let local = crate::local_repositories::allowed().and_exactly(folder);
     Arc::new(configured(offline, |_| None).with_local_repositories(local))
@@ -29,12 +29,12 @@ pub fn fetcher_for(place: &str, offline: bool) -> Arc<Fetcher> {
 
 /// The same for an engine on a cluster, which has logins of its own, asking remotes no more often than at an
 /// interval.
-pub fn fetcher_asking(interval: Duration, offline: bool) -> Arc<Fetcher> {
+pub(crate) fn fetcher_asking(interval: Duration, offline: bool) -> Arc<Fetcher> {
     Arc::new(made(interval, offline, |_| None))
 }
 
 /// As [`fetcher`], with variables that come before those of the environment.
-pub fn configured(
+pub(crate) fn configured(
     offline: bool,
     variable: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
 ) -> Fetcher {

@@ -30,12 +30,12 @@ fn terminals(generators: &Value) -> Vec<(&str, &Value)> {
 }
 
 /// Whether generators ask for clusters.
-pub fn ask_for_clusters(generators: &Value) -> bool {
+pub(crate) fn ask_for_clusters(generators: &Value) -> bool {
     terminals(generators).iter().any(|(kind, _)| *kind == "clusters")
 }
 
 /// What generators ask of clusters, to be told of a set that yields nothing. Empty if any cluster will do.
-pub fn clusters_wanted(generators: &Value) -> String {
+pub(crate) fn clusters_wanted(generators: &Value) -> String {
     let clusters = terminals(generators).into_iter().filter(|(kind, _)| *kind == "clusters");
     let mut wanted: Vec<String> = clusters.map(|(_, spec)| labels_of(spec.get("selector"))).collect();
     if wanted.iter().any(String::is_empty) {
@@ -68,7 +68,7 @@ fn labels_of(selector: Option<&Value>) -> String {
 
 /// The parameters of a set without Go templates that no generator gave a value, so that they stand in one of
 /// its Applications as they are written.
-pub fn left_open<'a>(set: &Value, applications: impl Iterator<Item = &'a Value>) -> BTreeSet<String> {
+pub(crate) fn left_open<'a>(set: &Value, applications: impl Iterator<Item = &'a Value>) -> BTreeSet<String> {
     let is_go = set.at(&["spec", "goTemplate"]).and_then(Value::as_bool) == Some(true);
     if is_go {
         return BTreeSet::new();
@@ -90,7 +90,7 @@ pub fn left_open<'a>(set: &Value, applications: impl Iterator<Item = &'a Value>)
 
 /// What generators look for other than clusters, to be told of a set that yields nothing: the paths in Git,
 /// and lists without elements. Empty if there is nothing to tell.
-pub fn looked_for(generators: &Value) -> String {
+pub(crate) fn looked_for(generators: &Value) -> String {
     let mut found = Vec::new();
     for (kind, spec) in terminals(generators) {
         match kind {

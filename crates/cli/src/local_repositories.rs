@@ -14,7 +14,7 @@ static ALLOWED: OnceLock<LocalRepositories> = OnceLock::new();
 ///
 /// # Errors
 /// One is no folder: a misspelt flag must not look like a refusal later.
-pub fn allow(folders: &[PathBuf]) -> anyhow::Result<()> {
+pub(crate) fn allow(folders: &[PathBuf]) -> anyhow::Result<()> {
     for folder in folders {
         let found = std::fs::metadata(folder).with_context(|| folder.display().to_string());
         let is_dir = found.map_err(|error| WrongUse(format!("--local-repositories {error:#}")))?.is_dir();
@@ -29,6 +29,6 @@ pub fn allow(folders: &[PathBuf]) -> anyhow::Result<()> {
 }
 
 /// Those that are allowed.
-pub fn allowed() -> LocalRepositories {
+pub(crate) fn allowed() -> LocalRepositories {
     ALLOWED.get().cloned().unwrap_or_default()
 }

@@ -11,7 +11,7 @@ use tiphys_diag::sanitize;
 
 /// The form of a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     /// For people.
     #[default]
     Text,
@@ -28,7 +28,7 @@ macro_rules! eprintln {
 }
 
 /// Writes lines to stderr for people. That nobody reads them ends nobody's work.
-pub fn notice(text: impl Display) {
+pub(crate) fn notice(text: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{}", sanitize::terminal(&text.to_string()));
 }
 
@@ -37,7 +37,7 @@ pub fn notice(text: impl Display) {
 ///
 /// # Errors
 /// stdout cannot be written.
-pub fn say(line: impl Display) -> io::Result<()> {
+pub(crate) fn say(line: impl Display) -> io::Result<()> {
     write(sanitize::terminal(&format!("{line}\n")).as_bytes())
 }
 
@@ -45,7 +45,7 @@ pub fn say(line: impl Display) -> io::Result<()> {
 ///
 /// # Errors
 /// stdout cannot be written.
-pub fn print(format: Format, text: &str, value: &Value) -> io::Result<()> {
+pub(crate) fn print(format: Format, text: &str, value: &Value) -> io::Result<()> {
     match format {
         Format::Text => write(sanitize::terminal(text).as_bytes()),
         Format::Json => write(json_text(value).as_bytes()),
@@ -57,7 +57,7 @@ pub fn print(format: Format, text: &str, value: &Value) -> io::Result<()> {
 ///
 /// # Errors
 /// stdout cannot be written.
-pub fn print_manifests(format: Format, text: &str, value: &Value) -> io::Result<()> {
+pub(crate) fn print_manifests(format: Format, text: &str, value: &Value) -> io::Result<()> {
     match format {
         Format::Text => write(text.as_bytes()),
         Format::Json => write(sanitize::json(&format!("{value:#}\n")).as_bytes()),
@@ -66,7 +66,7 @@ pub fn print_manifests(format: Format, text: &str, value: &Value) -> io::Result<
 }
 
 /// A value as JSON text for programs, without passwords of addresses and without what commands a terminal.
-pub fn json_text(value: &Value) -> String {
+pub(crate) fn json_text(value: &Value) -> String {
     let text = format!("{value:#}\n");
     let text = sanitize::without_passwords(&text);
     sanitize::json(&text).into_owned()
@@ -76,14 +76,14 @@ pub fn json_text(value: &Value) -> String {
 ///
 /// # Errors
 /// stdout cannot be written; of the kind that the system told.
-pub fn write(bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let written = out.write_all(bytes).and_then(|()| out.flush());
     written.map_err(|error| io::Error::new(error.kind(), format!("cannot write to standard output: {error}")))
 }
 
 /// Rows under a header, columns aligned, the last one as wide as it likes.
-pub fn table<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
+pub(crate) fn table<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
     let header = header.map(str::to_owned);
     let rows: Vec<[String; N]> =
         rows.iter().map(|row| row.each_ref().map(|cell| sanitize::line(cell).into_owned())).collect();
@@ -102,7 +102,7 @@ pub fn table<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String 
 }
 
 /// A text on one line: line breaks become blanks.
-pub fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -15,7 +15,7 @@ static ALLOWED: OnceLock<(Plugins, Functions)> = OnceLock::new();
 ///
 /// # Errors
 /// One of them is neither.
-pub fn allow(plugins: &[String], functions: &[String]) -> anyhow::Result<()> {
+pub(crate) fn allow(plugins: &[String], functions: &[String]) -> anyhow::Result<()> {
     let all = (read_plugins(plugins)?, read_functions(functions)?);
     // A second call in one process, as tests may make, changes nothing.
     let _ = ALLOWED.set(all);
@@ -52,6 +52,6 @@ fn read_functions(given: &[String]) -> anyhow::Result<Functions> {
 }
 
 /// The programs that are allowed.
-pub fn allowed() -> (Plugins, Functions) {
+pub(crate) fn allowed() -> (Plugins, Functions) {
     ALLOWED.get().cloned().unwrap_or_default()
 }

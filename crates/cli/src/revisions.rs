@@ -20,7 +20,7 @@ use crate::{
 
 /// Two states: `None` stands for the files as they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Range {
+pub(crate) struct Range {
     /// Before.
     pub old: String,
     /// After.
@@ -35,7 +35,7 @@ impl Range {
     ///
     /// # Errors
     /// With what is expected.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let or_head = |part: &str| if part.is_empty() { "HEAD".to_owned() } else { part.to_owned() };
         if let Some((old, new)) = text.split_once("...") {
             return Ok(Self { old: or_head(old), new: Some(or_head(new)), from_common: true });
@@ -54,7 +54,7 @@ impl Range {
     ///
     /// # Errors
     /// The place is no folder, or the revisions have nothing in common.
-    pub fn before(&self, place: &str) -> anyhow::Result<String> {
+    pub(crate) fn before(&self, place: &str) -> anyhow::Result<String> {
         let Some(new) = self.new.as_deref().filter(|_| self.from_common) else { return Ok(self.old.clone()) };
         let folder = Path::new(place);
         if !folder.is_dir() {
@@ -67,7 +67,7 @@ impl Range {
 
 /// What is known of an Application at a state.
 #[derive(Clone, Debug)]
-pub struct Rendering {
+pub(crate) struct Rendering {
     /// The Application itself, if no other one renders it: nobody else would tell of its changes.
     pub own: Option<Value>,
     /// What it renders to: its objects by key, or why it does not render. Of an ApplicationSet, whether what
@@ -92,7 +92,7 @@ impl Rendering {
 /// An Application or ApplicationSet, and which environment it is of: several that stand side by side often
 /// have Applications of one name, each for its own cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Subject {
+pub(crate) struct Subject {
     /// The folder (or file) of the environment; empty if there are not several.
     pub environment: String,
     /// What it is.
@@ -103,7 +103,7 @@ pub struct Subject {
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SubjectKind {
+pub(crate) enum SubjectKind {
     /// An Application.
     Application,
     /// An ApplicationSet.
@@ -121,7 +121,7 @@ impl Subject {
     }
 
     /// Whether no Application reaches it.
-    pub fn is_unit(&self) -> bool {
+    pub(crate) fn is_unit(&self) -> bool {
         matches!(self.kind, SubjectKind::Chart | SubjectKind::Kustomization)
     }
 
@@ -133,13 +133,13 @@ impl Subject {
 }
 
 /// Everything that a repository renders to at a state.
-pub type State = BTreeMap<Subject, Rendering>;
+pub(crate) type State = BTreeMap<Subject, Rendering>;
 
 /// Opens a repository at a revision, or as its files are, with clusters that its own files may not declare.
 ///
 /// # Errors
 /// The repository cannot be read, or has no such revision.
-pub fn open(
+pub(crate) fn open(
     given: &Given<'_>,
     clusters: &[ClusterInfo],
     environment: Option<&str>,
@@ -151,7 +151,7 @@ pub fn open(
 }
 
 /// What every Application renders to, each environment by itself if there are several.
-pub fn state_of(survey: &Survey, are_several: bool) -> State {
+pub(crate) fn state_of(survey: &Survey, are_several: bool) -> State {
     let mut state = State::new();
     let bootstrap = Bootstrap::of(survey);
     let subject = |environment: &str, declared: DeclaredId| {
@@ -218,7 +218,7 @@ fn unit_state(survey: &Survey, unit: &Unit) -> Option<(Subject, Rendering)> {
 
 /// The changed manifests and files of charts that nothing reads which is compared. What lies in folders with
 /// a dot in front is of other tools.
-pub fn changed_beside(old: &Survey, new: &Survey) -> Vec<String> {
+pub(crate) fn changed_beside(old: &Survey, new: &Survey) -> Vec<String> {
     const ENDINGS: [&str; 4] = [".yaml", ".yml", ".json", ".tpl"];
     let (known_old, known_new) = (old.files_read(), new.files_read());
     let listed = old.files.ending(&ENDINGS).chain(new.files.ending(&ENDINGS));
@@ -232,12 +232,12 @@ pub fn changed_beside(old: &Survey, new: &Survey) -> Vec<String> {
 }
 
 /// The annotations that an `argocd-cm` masks.
-pub fn masked_by(settings: &Value) -> Vec<String> {
+pub(crate) fn masked_by(settings: &Value) -> Vec<String> {
     ArgoSettings::from_objects(Some(settings), None).masked_annotations
 }
 
 /// The annotations that any `argocd-cm` masks which is rendered at a state.
-pub fn masked_annotations(state: &State) -> BTreeSet<String> {
+pub(crate) fn masked_annotations(state: &State) -> BTreeSet<String> {
     let objects = state.values().filter_map(|rendering| rendering.objects.as_ref().ok()).flatten();
     let settings =
         objects.filter(|(key, _)| key.kind == "ConfigMap" && key.name == tiphys_model::settings::CONFIG_MAP);
@@ -266,7 +266,7 @@ fn key_of(object: &Value) -> ResourceKey {
 }
 
 /// What became of an object.
-pub struct Change {
+pub(crate) struct Change {
     /// Which object.
     pub key: ResourceKey,
     /// As it was; under another name if nothing but the hash of its content at the end of that changed.
@@ -278,7 +278,7 @@ pub struct Change {
 }
 
 /// What became of an Application or ApplicationSet.
-pub struct AppChange {
+pub(crate) struct AppChange {
     /// Which one.
     pub subject: Subject,
     /// Whether it is there before and after.
@@ -293,18 +293,18 @@ pub struct AppChange {
 
 impl AppChange {
     /// Whether nothing is known of what became of it, for the same reason before and after.
-    pub fn is_unknown(&self) -> bool {
+    pub(crate) fn is_unknown(&self) -> bool {
         self.sides == (true, true) && self.fails_alike() && self.changes.is_empty()
     }
 
     /// Whether it renders neither before nor after, for the same reason.
-    pub fn fails_alike(&self) -> bool {
+    pub(crate) fn fails_alike(&self) -> bool {
         let (Some(before), Some(after)) = (&self.faults.0, &self.faults.1) else { return false };
         before == after || without_versions(before) == without_versions(after)
     }
 
     /// What people want to see first: what breaks, then what goes, changes, comes, and is not known.
-    pub fn weight(&self) -> (u8, std::cmp::Reverse<usize>) {
+    pub(crate) fn weight(&self) -> (u8, std::cmp::Reverse<usize>) {
         let class = match (self.sides, &self.faults) {
             (_, (None, Some(_))) => 0,
             ((true, false), _) => 1,
@@ -329,7 +329,7 @@ fn without_versions(why: &str) -> Vec<&str> {
 }
 
 /// Every Application that differs, and those of which nothing is known.
-pub fn compare(old: State, mut new: State) -> Vec<AppChange> {
+pub(crate) fn compare(old: State, mut new: State) -> Vec<AppChange> {
     let mut all = Vec::new();
     for (subject, before) in old {
         let after = new.remove(&subject);

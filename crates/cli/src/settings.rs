@@ -14,7 +14,7 @@ use crate::{dump, exit::WrongUse, up::twin};
 ///
 /// # Errors
 /// The file cannot be read, or does not hold `argocd-cm`.
-pub fn read(file: Option<&Path>) -> anyhow::Result<ArgoSettings> {
+pub(crate) fn read(file: Option<&Path>) -> anyhow::Result<ArgoSettings> {
     let Some(file) = file else { return Ok(ArgoSettings::default()) };
     let objects = dump::read(file).map_err(|error| WrongUse(format!("{error:#}")))?;
     let named = |name| objects.iter().find(|o| o.kind() == "ConfigMap" && o.name() == name);
@@ -29,7 +29,7 @@ pub fn read(file: Option<&Path>) -> anyhow::Result<ArgoSettings> {
 }
 
 /// How the engine works on the embedded cluster: by Argo CD's rules, or by its own.
-pub fn by_rules_of(argo_cd: bool) -> tiphys_controller::Settings {
+pub(crate) fn by_rules_of(argo_cd: bool) -> tiphys_controller::Settings {
     tiphys_controller::Settings {
         sync: if argo_cd { SyncSettings::compat() } else { SyncSettings::default() },
         auto: AutoSettings { compat: argo_cd, ..AutoSettings::default() },
@@ -39,7 +39,7 @@ pub fn by_rules_of(argo_cd: bool) -> tiphys_controller::Settings {
 }
 
 /// The rules of health under settings; scripts that do not parse are said on stderr.
-pub fn rules(settings: &ArgoSettings, compat: bool) -> Rules {
+pub(crate) fn rules(settings: &ArgoSettings, compat: bool) -> Rules {
     let rules =
         Rules::new(HealthSettings { compat, ..HealthSettings::default() }, settings.customizations.clone());
     for fault in rules.faults() {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// What helps whoever gave a template in place of what it renders to; `onward` leads to the command that was
 /// given.
-pub fn advice(file: &Path, onward: &str) -> Option<String> {
+pub(crate) fn advice(file: &Path, onward: &str) -> Option<String> {
     let is_chart = |folder: &&Path| folder.join("Chart.yaml").is_file();
     let chart = file.ancestors().skip(1).find(is_chart);
     let inner = chart.and_then(|chart| Some((chart, file.strip_prefix(chart).ok()?)));

@@ -62,7 +62,7 @@ pub struct Change {
 }
 
 /// Tells which Application an object says it belongs to.
-pub type Mark = dyn Fn(&Value) -> Option<String> + Send + Sync;
+pub(crate) type Mark = dyn Fn(&Value) -> Option<String> + Send + Sync;
 
 /// The live objects of a cluster. Cheap to clone; ends its watches when the last clone goes.
 #[derive(Clone)]

@@ -193,12 +193,12 @@ pub(crate) struct AggregatedList {
 
 impl AggregatedList {
     /// Whether it is what was asked for.
-    pub fn is_one(&self) -> bool {
+    pub(crate) fn is_one(&self) -> bool {
         self.kind == "APIGroupDiscoveryList"
     }
 
     /// Every version with its group, those of a group in its order of preference.
-    pub fn versions(&self) -> impl Iterator<Item = (&str, &AggregatedVersion)> {
+    pub(crate) fn versions(&self) -> impl Iterator<Item = (&str, &AggregatedVersion)> {
         self.items
             .iter()
             .flat_map(|group| group.versions.iter().map(|version| (group.metadata.name.as_str(), version)))
@@ -234,7 +234,7 @@ pub(crate) struct AggregatedVersion {
 impl AggregatedVersion {
     /// Whether the API server could not ask the one behind it what it serves. What it may have served before
     /// cannot be listed either.
-    pub fn is_stale(&self) -> bool {
+    pub(crate) fn is_stale(&self) -> bool {
         self.freshness == "Stale"
     }
 }
@@ -283,7 +283,7 @@ pub(crate) struct Group {
 
 impl Group {
     /// The versions, the preferred one first.
-    pub fn ordered_versions(&self) -> Vec<String> {
+    pub(crate) fn ordered_versions(&self) -> Vec<String> {
         let preferred = self.preferred_version.as_ref().map(|v| v.version.as_str());
         let mut versions: Vec<String> = self.versions.iter().map(|v| v.version.clone()).collect();
         versions.sort_by_key(|version| Some(version.as_str()) != preferred);

@@ -24,7 +24,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    pub fn get(&self, key: &ResourceKey) -> Option<Arc<Value>> {
+    pub(crate) fn get(&self, key: &ResourceKey) -> Option<Arc<Value>> {
         let (object, rested) = self.objects.get(key)?.object.get();
         if rested {
             self.awake().insert(key.clone());
@@ -33,17 +33,17 @@ impl Index {
     }
 
     /// An object for whoever only looks at it: it rests on.
-    pub fn peek(&self, key: &ResourceKey) -> Option<Arc<Value>> {
+    pub(crate) fn peek(&self, key: &ResourceKey) -> Option<Arc<Value>> {
         self.objects.get(key).map(|entry| entry.object.peek())
     }
 
     /// Takes out the keys of the objects that do not rest.
-    pub fn drain_awake(&self) -> HashSet<ResourceKey> {
+    pub(crate) fn drain_awake(&self) -> HashSet<ResourceKey> {
         std::mem::take(&mut *self.awake())
     }
 
     /// Lets an object rest unless it was asked for since this was last called.
-    pub fn pack_if_idle(&self, key: ResourceKey) {
+    pub(crate) fn pack_if_idle(&self, key: ResourceKey) {
         if self.objects.get(&key).is_some_and(|entry| !entry.object.pack_if_idle()) {
             self.awake().insert(key);
         }
@@ -53,30 +53,30 @@ impl Index {
         self.awake.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.objects.len()
     }
 
     /// The keys of all objects, in no order.
-    pub fn keys(&self) -> impl Iterator<Item = &ResourceKey> {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &ResourceKey> {
         self.objects.keys()
     }
 
-    pub fn tracked_by(&self, mark: &str) -> Vec<Arc<Value>> {
+    pub(crate) fn tracked_by(&self, mark: &str) -> Vec<Arc<Value>> {
         self.lookup(self.by_mark.get(mark))
     }
 
     /// The objects of a kind, in key order. They rest on.
-    pub fn of_kind(&self, kind: &GroupKind) -> Vec<Arc<Value>> {
+    pub(crate) fn of_kind(&self, kind: &GroupKind) -> Vec<Arc<Value>> {
         self.keys_of(kind).filter_map(|key| self.peek(key)).collect()
     }
 
     /// The keys of a kind's objects, in order.
-    pub fn keys_of(&self, kind: &GroupKind) -> impl Iterator<Item = &ResourceKey> {
+    pub(crate) fn keys_of(&self, kind: &GroupKind) -> impl Iterator<Item = &ResourceKey> {
         self.by_kind.get(kind).into_iter().flatten()
     }
 
-    pub fn owned_by(&self, uid: &str) -> Vec<Arc<Value>> {
+    pub(crate) fn owned_by(&self, uid: &str) -> Vec<Arc<Value>> {
         self.lookup(self.by_owner.get(uid))
     }
 
@@ -86,7 +86,7 @@ impl Index {
     }
 
     /// Puts an object in; returns the one it replaces.
-    pub fn insert(
+    pub(crate) fn insert(
         &mut self,
         key: ResourceKey,
         mark: Option<String>,
@@ -106,7 +106,7 @@ impl Index {
     }
 
     /// Takes an object out.
-    pub fn remove(&mut self, key: &ResourceKey) -> Option<Arc<Value>> {
+    pub(crate) fn remove(&mut self, key: &ResourceKey) -> Option<Arc<Value>> {
         let Entry { object, mark } = self.objects.remove(key)?;
         self.awake().remove(key);
         let object = object.into_object();

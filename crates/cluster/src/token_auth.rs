@@ -16,7 +16,7 @@ pub(crate) struct Bearer {
 }
 
 impl Bearer {
-    pub fn new(identity: Identity) -> Self {
+    pub(crate) fn new(identity: Identity) -> Self {
         Self { identity, tokens: Arc::default() }
     }
 }

@@ -31,17 +31,17 @@ pub(crate) enum SettingsChange {
 }
 
 impl Home {
-    pub fn new(cache: LiveCache, settings: Settings, installation: Installation) -> Self {
+    pub(crate) fn new(cache: LiveCache, settings: Settings, installation: Installation) -> Self {
         Self { cache, settings, installation: RwLock::new(Arc::new(installation)) }
     }
 
     /// The settings in force.
-    pub fn installation(&self) -> Arc<Installation> {
+    pub(crate) fn installation(&self) -> Arc<Installation> {
         self.installation.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Takes up changed settings.
-    pub fn read_installation(&self) -> SettingsChange {
+    pub(crate) fn read_installation(&self) -> SettingsChange {
         let argo = Installation::present(&self.cache, &self.settings);
         let known = self.installation();
         if argo == known.argo {
@@ -57,19 +57,19 @@ impl Home {
     }
 
     /// The present, by the engine's clock.
-    pub fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         self.settings.clock.now()
     }
 
     /// The Application that a mark names.
-    pub fn app_of(&self, instance: &str) -> AppKey {
+    pub(crate) fn app_of(&self, instance: &str) -> AppKey {
         // Names of namespaces hold no underscore.
         let (namespace, name) = instance.split_once('_').unwrap_or((&self.settings.namespace, instance));
         AppKey { namespace: namespace.to_owned(), name: name.to_owned() }
     }
 
     /// Whether the last operation of an Application brought a revision that was refused for good.
-    pub fn was_refused(&self, key: &AppKey, revision: &str) -> bool {
+    pub(crate) fn was_refused(&self, key: &AppKey, revision: &str) -> bool {
         self.cache.peek(&key.of_application()).is_some_and(|app| {
             let app = tiphys_status::put_back(&app);
             let state =

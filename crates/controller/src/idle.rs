@@ -31,7 +31,7 @@ impl LastRest {
     }
 
     /// Lets rest what nobody has asked for, if that was not done for a while; never if there is no such time.
-    pub fn let_rest(&self, after: Option<Duration>, places: &Arc<Places>, apps: &Arc<AppMemory>) {
+    pub(crate) fn let_rest(&self, after: Option<Duration>, places: &Arc<Places>, apps: &Arc<AppMemory>) {
         if !after.is_some_and(|after| self.is_due(after)) {
             return;
         }

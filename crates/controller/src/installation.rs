@@ -44,7 +44,7 @@ pub(crate) struct Installation {
 
 impl Installation {
     /// Lays what the ConfigMaps say over what the engine was started with.
-    pub fn new(settings: &Settings, argo: ArgoSettings) -> Self {
+    pub(crate) fn new(settings: &Settings, argo: ArgoSettings) -> Self {
         for fault in &argo.faults {
             tracing::warn!(key = %fault.key, "setting cannot be used: {}", fault.message);
         }
@@ -90,7 +90,7 @@ impl Installation {
 
     /// What a cluster's ConfigMaps say, before anything of it is followed. One that cannot be read, in a
     /// cluster that does not let us, is equivalent to none.
-    pub async fn first(cluster: &Cluster, settings: &Settings) -> ArgoSettings {
+    pub(crate) async fn first(cluster: &Cluster, settings: &Settings) -> ArgoSettings {
         let kind = GroupVersionKind::new("", "v1", "ConfigMap");
         let Ok(resource) = cluster.resource(&kind).await else { return ArgoSettings::default() };
         let get = async |name| cluster.get(&resource, &settings.namespace, name).await.ok().flatten();
@@ -99,13 +99,13 @@ impl Installation {
     }
 
     /// What the followed ConfigMaps say now.
-    pub fn present(cache: &LiveCache, settings: &Settings) -> ArgoSettings {
+    pub(crate) fn present(cache: &LiveCache, settings: &Settings) -> ArgoSettings {
         let get = |name| cache.get(&ResourceKey::new("", "ConfigMap", &settings.namespace, name));
         ArgoSettings::from_objects(get(CONFIG_MAP).as_deref(), get(PARAMS_CONFIG_MAP).as_deref())
     }
 
     /// Whether a change is one of the settings.
-    pub fn is_changed_by(change: &Change, settings: &Settings) -> bool {
+    pub(crate) fn is_changed_by(change: &Change, settings: &Settings) -> bool {
         let key = &change.key;
         key.kind == "ConfigMap"
             && key.group.is_empty()
@@ -115,7 +115,7 @@ impl Installation {
 
     /// Health of a live object. An Application is never better than what is known of it: a user's Lua
     /// that repeats its last health would let a parent go on before the child has looked at its new spec.
-    pub fn health(&self, object: &Value) -> Option<HealthStatus> {
+    pub(crate) fn health(&self, object: &Value) -> Option<HealthStatus> {
         let health = self.rules.assess(object);
         let is_application = object.kind() == "Application" && object.gvk().group == names::GROUP;
         if self.compat || !is_application || object.is_terminating() {
@@ -129,22 +129,22 @@ impl Installation {
     }
 
     /// Whether a live object waits for an operator that is not there.
-    pub fn is_unattended(&self, object: &Value) -> bool {
+    pub(crate) fn is_unattended(&self, object: &Value) -> bool {
         self.rules.judge(object).origin == RuleOrigin::Unattended
     }
 
     /// Whether a kind of a cluster is left alone.
-    pub fn excludes(&self, kind: &GroupKind, server: &str) -> bool {
+    pub(crate) fn excludes(&self, kind: &GroupKind, server: &str) -> bool {
         self.argo.filters.excludes(&kind.group, &kind.kind, server)
     }
 
     /// Whether Applications of a namespace are this engine's.
-    pub fn serves(&self, namespace: &str, settings: &Settings) -> bool {
+    pub(crate) fn serves(&self, namespace: &str, settings: &Settings) -> bool {
         self.is_served(namespace, &self.argo.controller.application_namespaces, settings)
     }
 
     /// Whether ApplicationSets of a namespace are this engine's.
-    pub fn serves_sets(&self, namespace: &str, settings: &Settings) -> bool {
+    pub(crate) fn serves_sets(&self, namespace: &str, settings: &Settings) -> bool {
         self.is_served(namespace, &self.argo.sets.namespaces, settings)
     }
 
@@ -156,7 +156,7 @@ impl Installation {
 
     /// How a target differs from its live object, by the rules of the Application and of everywhere. `schema`
     /// is that of a custom resource. A prediction of the API server takes the place of our own.
-    pub fn differ(
+    pub(crate) fn differ(
         &self,
         app: &Application,
         target: &Value,
@@ -176,14 +176,14 @@ impl Installation {
     }
 
     /// A target of which ignored fields have the live object's values (`RespectIgnoreDifferences`).
-    pub fn respect(&self, app: &Application, target: &Value, live: &Value) -> Value {
+    pub(crate) fn respect(&self, app: &Application, target: &Value, live: &Value) -> Value {
         self.with_options(app, target, |options| tiphys_diff::respect_ignored(target, live, options))
     }
 
     /// Why it is not known whether an Application is as it should be: a rule for what to ignore cannot be
     /// used. As in Argo CD, any of its own counts; of those of everywhere only one that concerns its targets,
     /// for a slip in a ConfigMap is not to stop every Application.
-    pub fn ignore_fault(&self, app: &Application, targets: &[Arc<Value>]) -> Option<IgnoreError> {
+    pub(crate) fn ignore_fault(&self, app: &Application, targets: &[Arc<Value>]) -> Option<IgnoreError> {
         let own = IgnoreRules::check(&app.spec.ignore_differences).err();
         own.or_else(|| {
             targets.iter().find_map(|target| IgnoreRules::for_object(target, &self.unusable).err())

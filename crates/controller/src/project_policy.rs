@@ -79,12 +79,12 @@ pub(crate) struct Policies {
 }
 
 impl Policies {
-    pub fn new(home: Arc<Home>, sources: Arc<Sources>, places: Arc<Places>) -> Self {
+    pub(crate) fn new(home: Arc<Home>, sources: Arc<Sources>, places: Arc<Places>) -> Self {
         Self { home, sources, places }
     }
 
     /// The policy of an Application, see [`policy_of`].
-    pub fn policy_of(&self, app: &Application) -> Result<Policy, String> {
+    pub(crate) fn policy_of(&self, app: &Application) -> Result<Policy, String> {
         let destination = self.places.resolve(&app.spec.destination);
         let project = or_default(&app.spec.project);
         let scoped = Scoped {
@@ -96,7 +96,7 @@ impl Policies {
     }
 
     /// What is wrong with the spec of an Application, apart from its sources' content.
-    pub fn spec_faults(&self, app: &Application) -> Vec<String> {
+    pub(crate) fn spec_faults(&self, app: &Application) -> Vec<String> {
         if let Some(fault) = self.places.destination_fault(&app.spec.destination) {
             return vec![fault];
         }
@@ -111,7 +111,7 @@ impl Policies {
     ///
     /// # Errors
     /// The project has to name somebody and does not.
-    pub fn acting(&self, app: &Application, place: &ConnectedCluster) -> Result<Cluster, String> {
+    pub(crate) fn acting(&self, app: &Application, place: &ConnectedCluster) -> Result<Cluster, String> {
         self.acting_by(app, place, self.home.installation().argo.impersonation)
     }
 
@@ -120,7 +120,11 @@ impl Policies {
     ///
     /// # Errors
     /// The project is not known.
-    pub fn acting_to_delete(&self, app: &Application, place: &ConnectedCluster) -> Result<Cluster, String> {
+    pub(crate) fn acting_to_delete(
+        &self,
+        app: &Application,
+        place: &ConnectedCluster,
+    ) -> Result<Cluster, String> {
         let impersonation = Impersonation { enforced: false, ..self.home.installation().argo.impersonation };
         self.acting_by(app, place, impersonation)
     }
@@ -155,12 +159,12 @@ impl Policy {
     }
 
     /// The project.
-    pub fn project(&self) -> &AppProject {
+    pub(crate) fn project(&self) -> &AppProject {
         &self.project
     }
 
     /// Everything of an Application's spec that the project does not permit, in Argo CD's words.
-    pub fn faults(&self, app: &Application, engine_namespace: &str) -> Vec<String> {
+    pub(crate) fn faults(&self, app: &Application, engine_namespace: &str) -> Vec<String> {
         let name = &self.project.metadata.name;
         let mut faults = self.source_faults(&app.spec.effective_sources());
         let Destination { server, name: cluster, namespace } = &self.destination;
@@ -190,7 +194,7 @@ impl Policy {
     }
 
     /// The sources that the project does not permit, in Argo CD's words.
-    pub fn source_faults(&self, sources: &[ApplicationSource]) -> Vec<String> {
+    pub(crate) fn source_faults(&self, sources: &[ApplicationSource]) -> Vec<String> {
         let refused = sources.iter().filter(|source| !self.project.permits_source(&source.repo_url));
         refused
             .map(|source| {
@@ -204,7 +208,7 @@ impl Policy {
     ///
     /// # Errors
     /// With why not, in Argo CD's words.
-    pub fn permit(&self, object: &Value, namespaced: bool) -> Result<(), String> {
+    pub(crate) fn permit(&self, object: &Value, namespaced: bool) -> Result<(), String> {
         let (gvk, project) = (object.gvk(), &self.project.metadata.name);
         if !self.project.permits_kind(&gvk.group, &gvk.kind, object.name(), namespaced) {
             return Err(format!("resource {}:{} is not permitted in project {project}", gvk.group, gvk.kind));
@@ -226,7 +230,11 @@ impl Policy {
     ///
     /// # Errors
     /// With a text for the operation: the project names none, and has to.
-    pub fn service_account(&self, app: &Application, rules: Impersonation) -> Result<Option<String>, String> {
+    pub(crate) fn service_account(
+        &self,
+        app: &Application,
+        rules: Impersonation,
+    ) -> Result<Option<String>, String> {
         if !rules.enabled {
             return Ok(None);
         }
@@ -244,13 +252,13 @@ impl Policy {
     ///
     /// # Errors
     /// A window cannot be read; nothing may be synced then.
-    pub fn may_begin(&self, app: &Application, now: Timestamp) -> Result<bool, String> {
+    pub(crate) fn may_begin(&self, app: &Application, now: Timestamp) -> Result<bool, String> {
         self.asks(app, SyncAttempt { manual: false, started_at: None }, now)
     }
 
     /// Whether the sync windows let an operation that began at an instant go on. A window that cannot be
     /// read forbids it.
-    pub fn may_go_on(
+    pub(crate) fn may_go_on(
         &self,
         app: &Application,
         operation: &Operation,
@@ -263,7 +271,7 @@ impl Policy {
 
     /// What is said of time zones of the sync windows of an Application that nobody knows: their schedules go
     /// by UTC.
-    pub fn unknown_zones(&self, app: &Application) -> Vec<String> {
+    pub(crate) fn unknown_zones(&self, app: &Application) -> Vec<String> {
         let windows = self.project.spec.sync_windows.iter();
         let unknown = windows.filter(|window| window.has_unknown_zone() && window.concerns(app));
         let project = &self.project.metadata.name;

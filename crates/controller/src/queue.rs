@@ -114,7 +114,7 @@ pub(crate) struct Queue {
 
 impl Queue {
     /// Puts an Application in, or earlier and more thoroughly if it waits already.
-    pub fn add(&self, key: AppKey, level: Refresh, due: Instant) {
+    pub(crate) fn add(&self, key: AppKey, level: Refresh, due: Instant) {
         {
             let mut guard = self.lock();
             let state = &mut *guard;
@@ -135,7 +135,7 @@ impl Queue {
 
     /// The next Application that is due and that nobody works on; `None` once the queue is closed.
     /// Whoever gets one must give it back with [`Self::done`].
-    pub async fn next(&self) -> Option<(AppKey, Refresh)> {
+    pub(crate) async fn next(&self) -> Option<(AppKey, Refresh)> {
         loop {
             let due = match self.take(Instant::now()) {
                 Taken::App(key, level) => return Some((key, level)),
@@ -153,7 +153,7 @@ impl Queue {
     }
 
     /// Ends the work on an Application, and says whether it has an operation under way.
-    pub fn done(&self, key: &AppKey, is_under_way: bool) {
+    pub(crate) fn done(&self, key: &AppKey, is_under_way: bool) {
         {
             let mut guard = self.lock();
             let state = &mut *guard;
@@ -174,7 +174,7 @@ impl Queue {
     }
 
     /// How many are due and not begun.
-    pub fn depth(&self) -> usize {
+    pub(crate) fn depth(&self) -> usize {
         let now = Instant::now();
         let state = self.lock();
         let due = |order: &BTreeSet<(Instant, AppKey)>| {
@@ -185,7 +185,7 @@ impl Queue {
     }
 
     /// Lets [`Self::next`] yield nothing more.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.wake.notify_one();
     }

@@ -55,12 +55,12 @@ pub(crate) struct Rendering {
 
 impl Rendering {
     /// The first revision.
-    pub fn revision(&self) -> &str {
+    pub(crate) fn revision(&self) -> &str {
         self.revisions.first().map(String::as_str).unwrap_or_default()
     }
 
     /// Whether two renderings yield the very same objects, whatever their revisions.
-    pub fn has_the_targets_of(&self, other: &Self) -> bool {
+    pub(crate) fn has_the_targets_of(&self, other: &Self) -> bool {
         match (&self.targets, &other.targets) {
             (Ok(a), Ok(b)) => Arc::ptr_eq(a, b),
             _ => false,
@@ -68,7 +68,7 @@ impl Rendering {
     }
 
     /// Whether it reads a repository at a revision that meant a commit then.
-    pub fn read(&self, url: &str, revision: &str, commit: &str) -> bool {
+    pub(crate) fn read(&self, url: &str, revision: &str, commit: &str) -> bool {
         let reads = self.reads.as_deref().unwrap_or_default();
         reads.iter().any(|read| read.url == url && read.revision == revision && read.commit == commit)
     }
@@ -81,12 +81,12 @@ impl Rendering {
     }
 
     /// Whether there are no objects for a reason that may pass, such as a host that is down.
-    pub fn may_pass(&self) -> bool {
+    pub(crate) fn may_pass(&self) -> bool {
         self.targets.as_ref().is_err_and(RenderError::is_transient)
     }
 
     /// Whether two renderings were made for the same spec.
-    pub fn is_for_the_spec_of(&self, other: &Self) -> bool {
+    pub(crate) fn is_for_the_spec_of(&self, other: &Self) -> bool {
         self.inputs == other.inputs
     }
 

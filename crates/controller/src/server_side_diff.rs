@@ -47,18 +47,18 @@ pub(crate) struct Predictions {
 
 impl Predictions {
     /// What an object would become, if that was asked for and answered.
-    pub fn get(&self, key: &ResourceKey) -> Option<Predicted<'_>> {
+    pub(crate) fn get(&self, key: &ResourceKey) -> Option<Predicted<'_>> {
         let known = self.answers.get(key)?;
         Some(Predicted { object: &known.answer, mutations: self.mutations })
     }
 
     /// All answers, for the next time.
-    pub fn answers(&self) -> &Answers {
+    pub(crate) fn answers(&self) -> &Answers {
         &self.answers
     }
 
     /// What is told of targets that the API server would not take: that they were compared otherwise.
-    pub fn conditions(&self) -> impl Iterator<Item = Condition> {
+    pub(crate) fn conditions(&self) -> impl Iterator<Item = Condition> {
         self.refused.iter().map(|(key, why)| {
             let message =
                 format!("server-side diff of {key} failed, its fields were compared instead: {why}");

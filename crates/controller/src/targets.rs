@@ -9,17 +9,17 @@ use tiphys_value::{Resting, Value};
 pub(crate) struct Targets(Vec<Resting>);
 
 impl Targets {
-    pub fn new(objects: impl Iterator<Item = Value>) -> Self {
+    pub(crate) fn new(objects: impl Iterator<Item = Value>) -> Self {
         Self(objects.map(|object| Resting::new(Arc::new(object))).collect())
     }
 
     /// The objects, in the order of the sources.
-    pub fn get(&self) -> Vec<Arc<Value>> {
+    pub(crate) fn get(&self) -> Vec<Arc<Value>> {
         self.0.iter().map(Resting::peek).collect()
     }
 
     /// Lets those rest that nobody uses.
-    pub fn rest(&self) {
+    pub(crate) fn rest(&self) {
         self.0.iter().for_each(|object| {
             object.pack_if_idle();
         });

@@ -24,7 +24,7 @@ pub(crate) struct Managers {
 }
 
 impl Managers {
-    pub fn read(live: &Value) -> Self {
+    pub(crate) fn read(live: &Value) -> Self {
         let list = live.at(&["metadata", "managedFields"]).and_then(Value::as_array);
         let last = live.annotation(names::LAST_APPLIED);
         let last: Option<Value> = last.and_then(|text| serde_json::from_str(text).ok());
@@ -55,12 +55,12 @@ impl Managers {
     }
 
     /// The field sets of managers before us, as far as they come from a manifest.
-    pub fn to_be_moved(&self) -> impl Iterator<Item = &Value> {
+    pub(crate) fn to_be_moved(&self) -> impl Iterator<Item = &Value> {
         self.before_us.iter()
     }
 
     /// The field sets of one manager.
-    pub fn fields_of<'a>(&'a self, manager: &'a str) -> impl Iterator<Item = &'a Value> {
+    pub(crate) fn fields_of<'a>(&'a self, manager: &'a str) -> impl Iterator<Item = &'a Value> {
         self.entries.iter().filter(move |(name, _)| name == manager).map(|(_, fields)| fields)
     }
 }

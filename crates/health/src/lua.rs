@@ -89,7 +89,7 @@ pub fn check_script(script: &str) -> Result<(), LuaError> {
 ///
 /// # Errors
 /// It does not parse, fails, passes a limit, or returns something else than a table.
-pub fn run(
+pub(crate) fn run(
     script: &str,
     object: &Value,
     open_libs: bool,

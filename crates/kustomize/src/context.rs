@@ -31,7 +31,7 @@ pub(crate) struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// The state at the start.
-    pub fn new(options: &'a BuildOptions) -> Self {
+    pub(crate) fn new(options: &'a BuildOptions) -> Self {
         Self {
             options,
             tracker: Tracker::new(options.origins),
@@ -45,7 +45,7 @@ impl<'a> Context<'a> {
     }
 
     /// Makes warnings of what a transformer had to say.
-    pub fn take_notes(&mut self, place: &Location) {
+    pub(crate) fn take_notes(&mut self, place: &Location) {
         let notes = std::mem::take(&mut self.notes);
         self.warnings.extend(notes.into_iter().map(|note| format!("# Warning: {place}: {note}")));
     }
@@ -54,7 +54,7 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// The limit, named.
-    pub fn check_objects(&self, count: usize) -> Result<()> {
+    pub(crate) fn check_objects(&self, count: usize) -> Result<()> {
         let limit = self.options.limits.objects;
         if count <= limit {
             return Ok(());

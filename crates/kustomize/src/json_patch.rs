@@ -40,7 +40,7 @@ impl JsonPatch {
     ///
     /// # Errors
     /// Text of the YAML or JSON decoder.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Err("empty json patch operations".to_owned());
         }
@@ -63,12 +63,12 @@ impl JsonPatch {
     }
 
     /// How many operations there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.operations.len()
     }
 
     /// Where the first path that leads nowhere ends in an object to which the patch could not be applied.
-    pub fn missing_field(&self, node: &Node) -> Option<String> {
+    pub(crate) fn missing_field(&self, node: &Node) -> Option<String> {
         let paths = self.operations.iter().flat_map(|operation| {
             // What an operation adds need not be there.
             let parent = matches!(operation.op.as_str(), "add" | "copy" | "move");
@@ -89,7 +89,7 @@ impl JsonPatch {
     ///
     /// # Errors
     /// Text of the patch library.
-    pub fn apply(
+    pub(crate) fn apply(
         &self,
         node: &mut Node,
         places: &Places,

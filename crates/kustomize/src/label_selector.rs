@@ -26,7 +26,7 @@ impl LabelSelector {
     ///
     /// # Errors
     /// What `labels.Parse` of Kubernetes says.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut parser = Parser { tokens: tokens(text), at: 0 };
         let mut requirements = Vec::new();
         loop {
@@ -56,7 +56,7 @@ impl LabelSelector {
     }
 
     /// Whether labels fit.
-    pub fn matches(&self, labels: &StringMap) -> bool {
+    pub(crate) fn matches(&self, labels: &StringMap) -> bool {
         self.0.iter().all(|(key, test)| test.matches_value(labels.get(key).map(String::as_str)))
     }
 }

@@ -22,7 +22,7 @@ pub(crate) enum Tree<'a> {
 
 impl Tree<'_> {
     /// The tree.
-    pub fn get(&self) -> &dyn FileTree {
+    pub(crate) fn get(&self) -> &dyn FileTree {
         match self {
             Self::Given(tree) => *tree,
             Self::Remote(tree) => tree.as_ref(),
@@ -51,7 +51,7 @@ impl<'a> Loader<'a> {
     ///
     /// # Errors
     /// The folder is missing, or a file.
-    pub fn new(tree: &'a dyn FileTree, dir: &str, options: &'a BuildOptions) -> Result<Self> {
+    pub(crate) fn new(tree: &'a dyn FileTree, dir: &str, options: &'a BuildOptions) -> Result<Self> {
         let loader = Self {
             tree: Tree::Given(tree),
             root: String::new(),
@@ -68,27 +68,27 @@ impl<'a> Loader<'a> {
     }
 
     /// The folder, as texts name it.
-    pub fn root(&self) -> String {
+    pub(crate) fn root(&self) -> String {
         self.display(&self.root)
     }
 
     /// The tree.
-    pub fn tree(&self) -> &dyn FileTree {
+    pub(crate) fn tree(&self) -> &dyn FileTree {
         self.tree.get()
     }
 
     /// The folder, as a path of the tree.
-    pub fn folder(&self) -> &str {
+    pub(crate) fn folder(&self) -> &str {
         &self.root
     }
 
     /// Whether the tree was fetched because a kustomization names its address.
-    pub fn is_remote(&self) -> bool {
+    pub(crate) fn is_remote(&self) -> bool {
         matches!(self.tree, Tree::Remote(_))
     }
 
     /// Folders above this one in the chain of kustomizations.
-    pub fn depth(&self) -> usize {
+    pub(crate) fn depth(&self) -> usize {
         self.visited.len()
     }
 
@@ -123,7 +123,7 @@ impl<'a> Loader<'a> {
     }
 
     /// The file at a path as texts of origins name it: its path in the tree.
-    pub fn file_name(&self, path: &str) -> String {
+    pub(crate) fn file_name(&self, path: &str) -> String {
         if is_http(path) {
             return path.to_owned();
         }
@@ -134,7 +134,7 @@ impl<'a> Loader<'a> {
     ///
     /// # Errors
     /// Missing, a folder, outside of what may be read, or not to be had.
-    pub fn load(&self, path: &str) -> Result<Arc<[u8]>> {
+    pub(crate) fn load(&self, path: &str) -> Result<Arc<[u8]>> {
         if is_http(path) {
             return self.load_http(path);
         }
@@ -150,7 +150,7 @@ impl<'a> Loader<'a> {
     }
 
     /// Reads a file that may be missing, of which nobody asks why it cannot be read.
-    pub fn load_if_present(&self, path: &str) -> Option<Arc<[u8]>> {
+    pub(crate) fn load_if_present(&self, path: &str) -> Option<Arc<[u8]>> {
         if self.exists(path) { self.load(path).ok() } else { None }
     }
 
@@ -245,12 +245,12 @@ impl<'a> Loader<'a> {
     }
 
     /// Whether something stands at a path of the tree.
-    pub fn exists(&self, path: &str) -> bool {
+    pub(crate) fn exists(&self, path: &str) -> bool {
         self.in_tree(path).is_some_and(|inside| self.tree().exists(&inside))
     }
 
     /// The paths that a pattern matches, sorted (Go's `filepath.Glob`); none if it is malformed.
-    pub fn glob(&self, pattern: &str) -> Vec<String> {
+    pub(crate) fn glob(&self, pattern: &str) -> Vec<String> {
         if !pattern.contains(['*', '?', '[', '\\']) {
             return if self.exists(pattern) { vec![pattern.to_owned()] } else { Vec::new() };
         }
@@ -279,7 +279,7 @@ impl<'a> Loader<'a> {
     ///
     /// # Errors
     /// Missing, a file, absolute, a cycle, or remote and not to be had.
-    pub fn enter(&self, path: &str) -> Result<Self> {
+    pub(crate) fn enter(&self, path: &str) -> Result<Self> {
         if path.is_empty() {
             return Err(Error::new(ErrorKind::Load, "new root cannot be empty"));
         }

@@ -23,7 +23,7 @@ pub(crate) struct Meter {
 
 impl Meter {
     /// A meter that refuses more than `limit` bytes.
-    pub fn new(limit: u64) -> Self {
+    pub(crate) fn new(limit: u64) -> Self {
         Self { limit, made: Cell::new(0) }
     }
 
@@ -31,7 +31,7 @@ impl Meter {
     ///
     /// # Errors
     /// They are too many.
-    pub fn take(&self, bytes: usize) -> Result<(), String> {
+    pub(crate) fn take(&self, bytes: usize) -> Result<(), String> {
         let made = self.made.get().saturating_add(bytes as u64);
         self.made.set(made);
         if made > self.limit {
@@ -48,7 +48,7 @@ impl Meter {
     ///
     /// # Errors
     /// It is too large, or its end is too deep.
-    pub fn take_node(&self, node: &Node, steps: usize) -> Result<(), String> {
+    pub(crate) fn take_node(&self, node: &Node, steps: usize) -> Result<(), String> {
         self.take(weigh(node, steps)?)
     }
 
@@ -56,7 +56,7 @@ impl Meter {
     ///
     /// # Errors
     /// Always that of [`Self::take`], if it is one.
-    pub fn check(&self, bytes: usize) -> Result<(), Error> {
+    pub(crate) fn check(&self, bytes: usize) -> Result<(), Error> {
         self.take(bytes).map_err(|message| Error::new(ErrorKind::Limit, message))
     }
 }

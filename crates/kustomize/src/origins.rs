@@ -35,18 +35,18 @@ pub(crate) struct Tracker {
 
 impl Tracker {
     /// A table that records, or one that does not.
-    pub fn new(enabled: bool) -> Self {
+    pub(crate) fn new(enabled: bool) -> Self {
         let nothing = Entry { writer: 0, line: 0, column: 0, previous: 0 };
         Self { enabled, entries: vec![nothing], ..Self::default() }
     }
 
     /// Whether origins are recorded.
-    pub fn is_enabled(&self) -> bool {
+    pub(crate) fn is_enabled(&self) -> bool {
         self.enabled
     }
 
     /// The number of a writer.
-    pub fn writer(&mut self, kind: OriginKind, file: &str, detail: &str) -> u32 {
+    pub(crate) fn writer(&mut self, kind: OriginKind, file: &str, detail: &str) -> u32 {
         if !self.enabled {
             return 0;
         }
@@ -59,7 +59,7 @@ impl Tracker {
     }
 
     /// A new entry for a node that was read.
-    pub fn entry(&mut self, writer: u32, line: u32, column: u32) -> u32 {
+    pub(crate) fn entry(&mut self, writer: u32, line: u32, column: u32) -> u32 {
         self.push(Entry { writer, line, column, previous: 0 })
     }
 
@@ -72,7 +72,7 @@ impl Tracker {
     }
 
     /// The entry of a value from `newer` that replaced one from `older`.
-    pub fn over(&mut self, newer: u32, older: u32) -> u32 {
+    pub(crate) fn over(&mut self, newer: u32, older: u32) -> u32 {
         let (newer, older) = (newer & !WRITTEN, older & !WRITTEN);
         if !self.enabled || newer == older || older == 0 {
             return newer;
@@ -91,7 +91,7 @@ impl Tracker {
     }
 
     /// Gives every node that was made or written since the last call an entry of `writer`.
-    pub fn stamp(&mut self, node: &mut Node, writer: u32, line: u32, column: u32) {
+    pub(crate) fn stamp(&mut self, node: &mut Node, writer: u32, line: u32, column: u32) {
         if self.enabled {
             self.stamp_below(node, Entry { writer, line, column, previous: 0 });
         }
@@ -110,7 +110,7 @@ impl Tracker {
     }
 
     /// Gives every node the place of what made it: the lines of a text that is in no file lead nowhere.
-    pub fn place(&mut self, node: &mut Node, writer: u32, line: u32, column: u32) {
+    pub(crate) fn place(&mut self, node: &mut Node, writer: u32, line: u32, column: u32) {
         if self.enabled {
             let origin = self.rewritten(Entry { writer, line, column, previous: 0 });
             place_below(node, origin);
@@ -118,14 +118,14 @@ impl Tracker {
     }
 
     /// Where an entry points.
-    pub fn location(&self, origin: u32) -> Option<Location> {
+    pub(crate) fn location(&self, origin: u32) -> Option<Location> {
         let entry = self.entries.get((origin & !WRITTEN) as usize).filter(|_| origin & !WRITTEN != 0)?;
         let writer = self.writers.get(entry.writer as usize)?;
         Some(Location::new(writer.file.clone(), entry.line, entry.column))
     }
 
     /// The chains of all nodes of an object.
-    pub fn origins(&self, node: &Node) -> Origins {
+    pub(crate) fn origins(&self, node: &Node) -> Origins {
         let mut origins = Origins::default();
         if self.enabled {
             self.collect(node, &mut origins);

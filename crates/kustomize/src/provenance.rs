@@ -28,7 +28,7 @@ pub(crate) struct Provenance {
 
 impl Provenance {
     /// One step further along a path or into a repository.
-    pub fn append(&self, path: &str) -> Self {
+    pub(crate) fn append(&self, path: &str) -> Self {
         let mut next = self.clone();
         let mut path = path.to_owned();
         if let Some(url) = RepoUrl::parse(&path) {
@@ -42,7 +42,7 @@ impl Provenance {
     }
 
     /// The same place, as the configuration of a builtin in a file of this folder.
-    pub fn builtin(&self, file: &str, kind: &str) -> Self {
+    pub(crate) fn builtin(&self, file: &str, kind: &str) -> Self {
         Self {
             path: String::new(),
             configured_in: join_clean(&self.path, file),
@@ -56,7 +56,7 @@ impl Provenance {
     }
 
     /// The provenance of what a plugin's configuration makes, from the configuration itself.
-    pub fn of_plugin(config: &Node) -> Option<Self> {
+    pub(crate) fn of_plugin(config: &Node) -> Option<Self> {
         let origin = Self::parse(config.annotation(ORIGIN)?);
         Some(Self {
             path: String::new(),
@@ -84,7 +84,7 @@ impl Provenance {
     }
 
     /// The text of the annotation.
-    pub fn to_text(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         self.lines().into_iter().map(|line| format!("{line}\n")).collect()
     }
 

@@ -65,13 +65,13 @@ pub(crate) fn default_order() -> (&'static [&'static str], &'static [&'static st
 
 impl Gvk {
     /// From an `apiVersion`, split at its first slash, and a kind.
-    pub fn new(api_version: &str, kind: &str) -> Self {
+    pub(crate) fn new(api_version: &str, kind: &str) -> Self {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         Self { group: group.into(), version: version.into(), kind: kind.into() }
     }
 
     /// Whether a selector names this kind; its empty parts match all.
-    pub fn is_selected_by(&self, selector: &Gvk) -> bool {
+    pub(crate) fn is_selected_by(&self, selector: &Gvk) -> bool {
         let fits = |wanted: &SmolStr, have: &SmolStr| wanted.is_empty() || wanted == have;
         fits(&selector.group, &self.group)
             && fits(&selector.version, &self.version)
@@ -79,7 +79,7 @@ impl Gvk {
     }
 
     /// As [`Self::is_selected_by`], of a selector, without making the kind's id.
-    pub fn selects(&self, api_version: &str, kind: &str) -> bool {
+    pub(crate) fn selects(&self, api_version: &str, kind: &str) -> bool {
         if !self.kind.is_empty() && self.kind != kind {
             return false;
         }
@@ -91,7 +91,7 @@ impl Gvk {
     }
 
     /// Group, version and kind joined, with marks for empty parts, by which lists are sorted.
-    pub fn sort_text(&self) -> String {
+    pub(crate) fn sort_text(&self) -> String {
         let or = |part: &SmolStr, empty: &'static str| {
             if part.is_empty() { empty.to_owned() } else { part.to_string() }
         };
@@ -99,7 +99,7 @@ impl Gvk {
     }
 
     /// The order in which kustomize sorts field specs.
-    pub fn compare(&self, other: &Gvk) -> Ordering {
+    pub(crate) fn compare(&self, other: &Gvk) -> Ordering {
         let rank = |kind: &SmolStr| -> i32 {
             let at = |list: &[&str]| list.iter().position(|name| name == kind);
             match (at(&FIRST), at(&LAST)) {
@@ -140,12 +140,12 @@ pub(crate) fn effective_namespace(namespace: &str, cluster_scoped: bool) -> &str
 
 impl ResId {
     /// The namespace that the id counts for.
-    pub fn effective_namespace(&self) -> &str {
+    pub(crate) fn effective_namespace(&self) -> &str {
         effective_namespace(&self.namespace, self.cluster_scoped)
     }
 
     /// Whether two ids name one object.
-    pub fn same(&self, other: &ResId) -> bool {
+    pub(crate) fn same(&self, other: &ResId) -> bool {
         self.name == other.name
             && self.gvk == other.gvk
             && self.effective_namespace() == other.effective_namespace()

@@ -51,7 +51,7 @@ pub(crate) enum Behavior {
 
 impl Behavior {
     /// From its name; unknown names are unspecified.
-    pub fn parse(name: &str) -> Self {
+    pub(crate) fn parse(name: &str) -> Self {
         match name {
             "create" => Self::Create,
             "replace" => Self::Replace,
@@ -61,7 +61,7 @@ impl Behavior {
     }
 
     /// Its name.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Unspecified => "unspecified",
             Self::Create => "create",
@@ -109,7 +109,7 @@ pub(crate) struct Resource {
 
 impl Resource {
     /// Wraps an object; what kustomize's own annotations say is taken over.
-    pub fn new(node: Node, location: Location, schemas: &Arc<Schemas>) -> Self {
+    pub(crate) fn new(node: Node, location: Location, schemas: &Arc<Schemas>) -> Self {
         let mut resource = Self {
             node,
             earlier: Vec::new(),
@@ -160,12 +160,12 @@ impl Resource {
     }
 
     /// Group, version and kind.
-    pub fn gvk(&self) -> Gvk {
+    pub(crate) fn gvk(&self) -> Gvk {
         Gvk::new(self.node.api_version(), self.node.object_kind())
     }
 
     /// Whether the kind is certainly cluster-scoped.
-    pub fn is_cluster_scoped(&self) -> bool {
+    pub(crate) fn is_cluster_scoped(&self) -> bool {
         if let Some(known) = self.scope.get() {
             return known;
         }
@@ -175,17 +175,17 @@ impl Resource {
     }
 
     /// Forgets the scope, after `apiVersion` or `kind` may have changed.
-    pub fn kind_may_have_changed(&self) {
+    pub(crate) fn kind_may_have_changed(&self) {
         self.scope.set(None);
     }
 
     /// The namespace it counts for.
-    pub fn effective_namespace(&self) -> &str {
+    pub(crate) fn effective_namespace(&self) -> &str {
         effective_namespace(self.node.namespace(), self.is_cluster_scoped())
     }
 
     /// The current id.
-    pub fn id(&self) -> ResId {
+    pub(crate) fn id(&self) -> ResId {
         ResId {
             gvk: self.gvk(),
             name: self.node.name().into(),
@@ -205,23 +205,23 @@ impl Resource {
     }
 
     /// The first id it had.
-    pub fn original_id(&self) -> ResId {
+    pub(crate) fn original_id(&self) -> ResId {
         self.earlier.first().map_or_else(|| self.id(), |earlier| self.id_of(earlier))
     }
 
     /// Ids it had before the current one, oldest first.
-    pub fn earlier_ids(&self) -> impl Iterator<Item = ResId> {
+    pub(crate) fn earlier_ids(&self) -> impl Iterator<Item = ResId> {
         self.earlier.iter().map(|earlier| self.id_of(earlier))
     }
 
     /// Whether it has or had an id.
-    pub fn has_or_had(&self, id: &ResId) -> bool {
+    pub(crate) fn has_or_had(&self, id: &ResId) -> bool {
         let named = self.node.name() == id.name || self.earlier.iter().any(|earlier| earlier.name == id.name);
         named && (self.earlier_ids().any(|earlier| earlier.same(id)) || self.id().same(id))
     }
 
     /// Files the current id with the earlier ones.
-    pub fn remember_id(&mut self) {
+    pub(crate) fn remember_id(&mut self) {
         let namespace = SmolStr::from(self.effective_namespace());
         let (kind, name) = (SmolStr::from(self.node.object_kind()), SmolStr::from(self.node.name()));
         let parts = |text: &str| if text.is_empty() { 0 } else { 1 + text.matches(',').count() };
@@ -234,31 +234,31 @@ impl Resource {
     }
 
     /// Whether kustomize could not read its earlier identities, and would end there.
-    pub fn has_unreadable_ids(&self) -> bool {
+    pub(crate) fn has_unreadable_ids(&self) -> bool {
         let [kinds, names, namespaces] = self.id_parts;
         kinds != names || names != namespaces
     }
 
     /// A number for nodes that one transformer shares between places of this object.
-    pub fn new_group(&mut self) -> u32 {
+    pub(crate) fn new_group(&mut self) -> u32 {
         self.groups += 1;
         self.groups
     }
 
     /// Brings shared nodes in line after a change.
-    pub fn sync(&mut self) {
+    pub(crate) fn sync(&mut self) {
         if self.groups > 0 {
             sync_shared(&mut self.node);
         }
     }
 
     /// Forgets that nodes are shared: the tree was rebuilt.
-    pub fn unshare(&mut self) {
+    pub(crate) fn unshare(&mut self) {
         self.groups = 0;
     }
 
     /// Whether kustomize keeps state in annotations of this object.
-    pub fn has_state(&self) -> bool {
+    pub(crate) fn has_state(&self) -> bool {
         !self.earlier.is_empty()
             || self.needs_hash
             || self.behavior != Behavior::Unspecified
@@ -267,7 +267,7 @@ impl Resource {
 
     /// The annotations in which kustomize keeps earlier ids, prefixes and suffixes, and what generators ask
     /// for.
-    pub fn state_annotations(&self) -> Vec<(String, String)> {
+    pub(crate) fn state_annotations(&self) -> Vec<(String, String)> {
         let list = |part: fn(&Earlier) -> &SmolStr| self.earlier.iter().map(part).cloned().collect();
         let generated = self.needs_hash || self.behavior != Behavior::Unspecified;
         let lists: [(&str, Vec<SmolStr>); 7] = [
@@ -290,7 +290,7 @@ impl Resource {
     }
 
     /// The object with the annotations in which kustomize keeps earlier ids, as its errors show it.
-    pub fn json_with_state(&self) -> Value {
+    pub(crate) fn json_with_state(&self) -> Value {
         let mut object = crate::node::to_json(&self.node).unwrap_or_default();
         let state = self.state_annotations();
         if state.is_empty() {
@@ -306,7 +306,7 @@ impl Resource {
     }
 
     /// Forgets what kustomize keeps in annotations: a patch removed them.
-    pub fn forget_state(&mut self) {
+    pub(crate) fn forget_state(&mut self) {
         self.earlier.clear();
         self.id_parts = [0; 3];
         self.prefixes.clear();
@@ -321,7 +321,7 @@ impl Resource {
     ///
     /// # Errors
     /// Metadata that is no mapping.
-    pub fn take_metadata_of(&mut self, other: &Resource) -> Result<(), String> {
+    pub(crate) fn take_metadata_of(&mut self, other: &Resource) -> Result<(), String> {
         for field in ["labels", "annotations"] {
             let mut merged = other.node.metadata_map(field);
             merged.extend(self.node.metadata_map(field));
@@ -344,7 +344,7 @@ impl Resource {
     ///
     /// # Errors
     /// Metadata that is no mapping.
-    pub fn clean_annotations(&mut self, dropped: &[&str]) -> Result<(), String> {
+    pub(crate) fn clean_annotations(&mut self, dropped: &[&str]) -> Result<(), String> {
         let mut annotations: StringMap = self.node.metadata_map("annotations");
         annotations.retain(|key, _| !is_removed(key) && !dropped.contains(&key.as_str()));
         self.node.set_metadata_map("annotations", &annotations)

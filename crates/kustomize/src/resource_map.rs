@@ -38,7 +38,7 @@ impl ResourceMap {
     ///
     /// # Errors
     /// An id that is there already.
-    pub fn append(&mut self, list: Vec<Resource>) -> Result<()> {
+    pub(crate) fn append(&mut self, list: Vec<Resource>) -> Result<()> {
         // Most files hold one object, and there are thousands of them: to compare names is cheaper than to
         // gather all ids anew for each.
         if list.len() <= FEW {
@@ -80,14 +80,14 @@ impl ResourceMap {
     }
 
     /// The positions of objects that have or had an id.
-    pub fn find_by_any_id(&self, matches: impl Fn(&ResId) -> bool) -> Vec<usize> {
+    pub(crate) fn find_by_any_id(&self, matches: impl Fn(&ResId) -> bool) -> Vec<usize> {
         let fits =
             |resource: &Resource| resource.earlier_ids().any(|id| matches(&id)) || matches(&resource.id());
         (0..self.list.len()).filter(|at| !self.list[*at].node.is_empty() && fits(&self.list[*at])).collect()
     }
 
     /// The positions of objects that have or had one id.
-    pub fn find_id(&self, id: &ResId) -> Vec<usize> {
+    pub(crate) fn find_id(&self, id: &ResId) -> Vec<usize> {
         let fits = |resource: &Resource| !resource.node.is_empty() && resource.has_or_had(id);
         self.list.iter().enumerate().filter(|(_, resource)| fits(resource)).map(|(at, _)| at).collect()
     }
@@ -96,7 +96,7 @@ impl ResourceMap {
     ///
     /// # Errors
     /// None or several, in kustomize's words.
-    pub fn find_unique(&self, id: &ResId) -> Result<usize> {
+    pub(crate) fn find_unique(&self, id: &ResId) -> Result<usize> {
         let found = self.find_id(id);
         let problem = match found.as_slice() {
             [at] => return Ok(*at),
@@ -107,7 +107,7 @@ impl ResourceMap {
     }
 
     /// Drops objects that a transformer emptied.
-    pub fn drop_empties(&mut self) {
+    pub(crate) fn drop_empties(&mut self) {
         self.list.retain(|resource| !resource.node.is_empty());
     }
 
@@ -115,7 +115,7 @@ impl ResourceMap {
     ///
     /// # Errors
     /// Nothing to merge into or replace, or something where nothing should be.
-    pub fn absorb(&mut self, generated: Vec<Resource>) -> Result<()> {
+    pub(crate) fn absorb(&mut self, generated: Vec<Resource>) -> Result<()> {
         generated.into_iter().try_for_each(|resource| self.absorb_one(resource))
     }
 

@@ -97,7 +97,7 @@ impl Matcher {
     ///
     /// # Errors
     /// Texts that are no regular expression.
-    pub fn new(selector: &Selector) -> Result<Self> {
+    pub(crate) fn new(selector: &Selector) -> Result<Self> {
         let gvk = &selector.gvk;
         Ok(Self {
             group: Pattern::new(&gvk.group)?,
@@ -111,14 +111,14 @@ impl Matcher {
     }
 
     /// Whether group, version and kind fit.
-    pub fn fits_kind(&self, gvk: &Gvk) -> bool {
+    pub(crate) fn fits_kind(&self, gvk: &Gvk) -> bool {
         self.group.matches_text(&gvk.group)
             && self.version.matches_text(&gvk.version)
             && self.kind.matches_text(&gvk.kind)
     }
 
     /// Whether an id fits, its namespace as it is written.
-    pub fn fits_id(&self, gvk: &Gvk, name: &str, namespace: &str) -> bool {
+    pub(crate) fn fits_id(&self, gvk: &Gvk, name: &str, namespace: &str) -> bool {
         self.fits_kind(gvk) && self.name.matches_text(name) && self.namespace.matches_text(namespace)
     }
 
@@ -126,12 +126,12 @@ impl Matcher {
     ///
     /// # Errors
     /// A selector that is none.
-    pub fn fits_metadata(&self, resource: &Resource) -> Result<bool> {
+    pub(crate) fn fits_metadata(&self, resource: &Resource) -> Result<bool> {
         Ok(self.annotations.matches(resource)? & self.labels.matches(resource)?)
     }
 
     /// Whether there are label or annotation selectors.
-    pub fn has_metadata(&self) -> bool {
+    pub(crate) fn has_metadata(&self) -> bool {
         !self.labels.is_empty || !self.annotations.is_empty
     }
 
@@ -139,7 +139,7 @@ impl Matcher {
     ///
     /// # Errors
     /// A label or annotation selector that is none, if it comes to that.
-    pub fn select(&self, objects: &ResourceMap) -> Result<Vec<bool>> {
+    pub(crate) fn select(&self, objects: &ResourceMap) -> Result<Vec<bool>> {
         objects.list.iter().map(|resource| self.selects(resource)).collect()
     }
 

@@ -41,7 +41,7 @@ impl Vars {
     ///
     /// # Errors
     /// A name that is known already, an object reference that fits several objects.
-    pub fn add(&mut self, vars: &[Var], objects: &mut ResourceMap) -> Result<()> {
+    pub(crate) fn add(&mut self, vars: &[Var], objects: &mut ResourceMap) -> Result<()> {
         for var in vars {
             note_object(var, objects)?;
         }
@@ -52,7 +52,7 @@ impl Vars {
     ///
     /// # Errors
     /// A name that is known already.
-    pub fn merge(&mut self, other: Vars) -> Result<()> {
+    pub(crate) fn merge(&mut self, other: Vars) -> Result<()> {
         other.known.into_values().try_for_each(|var| self.insert(var))
     }
 
@@ -71,7 +71,7 @@ impl Vars {
     ///
     /// # Errors
     /// A var whose object or field is not there.
-    pub fn resolve(
+    pub(crate) fn resolve(
         &self,
         objects: &mut ResourceMap,
         specs: &[FieldSpec],

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Reads a policy of an administrator.
-pub fn read(object: Object<'_>) -> PolicyReading {
+pub(crate) fn read(object: Object<'_>) -> PolicyReading {
     let spec = object.value.get("spec").unwrap_or(&Value::Null);
     let priority = spec.int_at(&["priority"]).unwrap_or(i64::MAX);
     let layer = match (object.key.kind.as_str(), spec.str_at(&["tier"])) {

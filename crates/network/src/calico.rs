@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The tiers of a network: those that are declared, and those that Calico brings.
-pub fn tiers<'a>(objects: impl Iterator<Item = Object<'a>>) -> BTreeMap<String, TierPosition> {
+pub(crate) fn tiers<'a>(objects: impl Iterator<Item = Object<'a>>) -> BTreeMap<String, TierPosition> {
     let mut found: BTreeMap<String, TierPosition> = BTreeMap::new();
     for object in objects.filter(|object| is_calico(*object) && object.key.kind == "Tier") {
         let spec = object.value.get("spec").unwrap_or(&Value::Null);
@@ -40,29 +40,29 @@ pub fn tiers<'a>(objects: impl Iterator<Item = Object<'a>>) -> BTreeMap<String, 
 }
 
 /// The label in which Calico tells a pod's service account.
-pub const ACCOUNT: &str = "projectcalico.org/serviceaccount";
+pub(crate) const ACCOUNT: &str = "projectcalico.org/serviceaccount";
 /// The tier of policies that name none.
-pub const DEFAULT_TIER: &str = "default";
+pub(crate) const DEFAULT_TIER: &str = "default";
 /// Where Calico puts the policies of administrators.
-pub const ADMIN: f64 = 1_000.0;
+pub(crate) const ADMIN: f64 = 1_000.0;
 /// Where Calico puts the policies of namespaces.
-pub const ORDINARY: f64 = 1_000_000.0;
+pub(crate) const ORDINARY: f64 = 1_000_000.0;
 /// Where Calico puts what is asked last.
-pub const BASELINE: f64 = 10_000_000.0;
+pub(crate) const BASELINE: f64 = 10_000_000.0;
 
 /// Whether an object is one of Calico's.
-pub fn is_calico(object: Object<'_>) -> bool {
+pub(crate) fn is_calico(object: Object<'_>) -> bool {
     matches!(object.key.group.as_str(), "projectcalico.org" | "crd.projectcalico.org")
 }
 
 /// Whether an object gives labels to addresses that are no pod's, so that a selector may select those.
-pub fn is_set(object: Object<'_>) -> bool {
+pub(crate) fn is_set(object: Object<'_>) -> bool {
     is_calico(object)
         && matches!(object.key.kind.as_str(), "NetworkSet" | "GlobalNetworkSet" | "HostEndpoint")
 }
 
 /// Reads a NetworkPolicy or GlobalNetworkPolicy.
-pub fn read(object: Object<'_>) -> PolicyReading {
+pub(crate) fn read(object: Object<'_>) -> PolicyReading {
     let spec = object.value.get("spec").unwrap_or(&Value::Null);
     // These are for the interfaces of nodes.
     if ["doNotTrack", "preDNAT"].iter().any(|key| spec.get(key).and_then(Value::as_bool) == Some(true)) {

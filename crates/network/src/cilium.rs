@@ -19,7 +19,7 @@ const NAMESPACE: &str = "io.kubernetes.pod.namespace";
 const NAMESPACE_LABELS: &str = "io.cilium.k8s.namespace.labels.";
 
 /// Reads a CiliumNetworkPolicy or CiliumClusterwideNetworkPolicy.
-pub fn read(object: Object<'_>) -> PolicyReading {
+pub(crate) fn read(object: Object<'_>) -> PolicyReading {
     let value = object.value;
     let single = value.get("spec").filter(|spec| spec.is_object());
     let several = value.get("specs").and_then(Value::as_array).into_iter().flatten();

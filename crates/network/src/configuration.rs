@@ -11,7 +11,7 @@ use crate::{endpoint::Pod, object::Object};
 type Values<'a> = HashMap<&'a str, HashMap<&'a str, &'a serde_json::Map<String, Value>>>;
 
 /// Notes the values of ConfigMaps that the environment of pods takes.
-pub fn note<'a>(pods: &mut [Pod], objects: impl Iterator<Item = Object<'a>>) {
+pub(crate) fn note<'a>(pods: &mut [Pod], objects: impl Iterator<Item = Object<'a>>) {
     let maps = objects.filter(|it| it.key.kind == "ConfigMap" && it.key.group.is_empty());
     let mut values: Values<'_> = HashMap::new();
     for map in maps {

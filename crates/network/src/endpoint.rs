@@ -148,7 +148,7 @@ impl Pod {
 }
 
 /// The containers of a pod, those that run first included.
-pub fn containers(spec: &Value) -> impl Iterator<Item = &Value> + Clone {
+pub(crate) fn containers(spec: &Value) -> impl Iterator<Item = &Value> + Clone {
     ["initContainers", "containers"]
         .into_iter()
         .flat_map(|key| spec.get(key).and_then(Value::as_array).into_iter().flatten())

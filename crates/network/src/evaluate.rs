@@ -48,7 +48,7 @@ impl Judgement {
 }
 
 /// Where the metadata service of clouds is.
-pub const METADATA: IpAddr = IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254));
+pub(crate) const METADATA: IpAddr = IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254));
 
 impl Network {
     /// What becomes of a flow under the CNIs that the cluster may have.

@@ -37,7 +37,7 @@ controllers! {
 }
 
 /// A database that asks the API server who leads.
-pub const INSTANCE: Controller =
+pub(crate) const INSTANCE: Controller =
     Controller { name: "instance of a database", image: "", label: "", calls_cloud: false };
 
 impl Controller {

@@ -11,13 +11,13 @@ use crate::{
 };
 
 /// The title of a policy. Those of whole clusters have no namespace, though an Application may give them one.
-pub fn title(object: Object<'_>) -> String {
+pub(crate) fn title(object: Object<'_>) -> String {
     let is_namespaced = matches!(object.key.kind.as_str(), "NetworkPolicy" | "CiliumNetworkPolicy");
     if is_namespaced { object.title() } else { format!("{}/{}", object.key.kind, object.key.name) }
 }
 
 /// A NetworkPolicy of `networking.k8s.io/v1`.
-pub fn network_policy(object: Object<'_>) -> Policy {
+pub(crate) fn network_policy(object: Object<'_>) -> Policy {
     let spec = object.value.get("spec").unwrap_or(&Value::Null);
     // Without types it is what the API server fills in: for egress only where it has rules.
     let types = filled(spec, "policyTypes");
@@ -43,7 +43,7 @@ pub fn network_policy(object: Object<'_>) -> Policy {
 }
 
 /// One rule of a NetworkPolicy: empty lists are as absent ones.
-pub fn rule(value: &Value, peers: &str) -> Rule {
+pub(crate) fn rule(value: &Value, peers: &str) -> Rule {
     Rule {
         action: Action::Allow,
         peers: filled(value, peers).map(|all| all.iter().map(peer).collect()),
@@ -52,7 +52,7 @@ pub fn rule(value: &Value, peers: &str) -> Rule {
 }
 
 /// A list that has something in it.
-pub fn filled<'a>(value: &'a Value, key: &str) -> Option<&'a Vec<Value>> {
+pub(crate) fn filled<'a>(value: &'a Value, key: &str) -> Option<&'a Vec<Value>> {
     value.get(key).and_then(Value::as_array).filter(|list| !list.is_empty())
 }
 
@@ -70,7 +70,7 @@ fn peer(value: &Value) -> Peer {
 }
 
 /// `cidr` and `except`.
-pub fn address(value: &Value) -> Option<Address> {
+pub(crate) fn address(value: &Value) -> Option<Address> {
     let except = value.get("except").and_then(Value::as_array).into_iter().flatten();
     Some(Address {
         block: value.str_at(&["cidr"])?.parse().ok()?,
@@ -79,7 +79,7 @@ pub fn address(value: &Value) -> Option<Address> {
 }
 
 /// A port of a rule. One that is still to be filled in (`${PORT}`) may be any.
-pub fn port(value: &Value) -> PortRange {
+pub(crate) fn port(value: &Value) -> PortRange {
     let is_open = value.str_at(&["port"]).is_some_and(|port| port.contains(['$', '{', '<']));
     PortRange {
         protocol: Some(Protocol::from_name(value.str_at(&["protocol"]))),

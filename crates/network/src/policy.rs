@@ -146,7 +146,7 @@ pub struct Policy {
 }
 
 /// What an object is to the network.
-pub enum PolicyReading {
+pub(crate) enum PolicyReading {
     /// Policies that are understood.
     Policies(Vec<Policy>),
     /// A policy whose effect is not known here.

@@ -6,7 +6,7 @@ use tiphys_value::ObjectExt;
 use crate::{endpoint::Pod, object::Object};
 
 /// Notes which pods' service accounts are bound to rights.
-pub fn note<'a>(pods: &mut [Pod], objects: impl Iterator<Item = Object<'a>> + Clone) {
+pub(crate) fn note<'a>(pods: &mut [Pod], objects: impl Iterator<Item = Object<'a>> + Clone) {
     let bindings = objects.clone().filter(|object| {
         object.key.group == "rbac.authorization.k8s.io" && object.key.kind.ends_with("Binding")
     });

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Labels of an object; `None` as a whole if they are not known.
-pub type Labels = BTreeMap<String, String>;
+pub(crate) type Labels = BTreeMap<String, String>;
 
 /// One condition of a selector.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -31,7 +31,7 @@ enum Asks {
 
 /// What may become of a packet.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Whether it may pass.
     pub may_pass: bool,
     /// Whether it may be dropped.
@@ -44,7 +44,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// Whether it passes.
-    pub fn passes(&self) -> Tri {
+    pub(crate) fn passes(&self) -> Tri {
         match (self.may_pass, self.may_drop) {
             (true, false) => Tri::Yes,
             (false, true) => Tri::No,

@@ -18,7 +18,7 @@ pub(crate) struct ObjectBudget {
 
 impl ObjectBudget {
     /// A budget for objects with or without origins.
-    pub fn new(origins: bool) -> Self {
+    pub(crate) fn new(origins: bool) -> Self {
         Self { memory: Budget::new(RenderLimits::current().memory), origins, objects: Cell::new(0) }
     }
 
@@ -26,7 +26,7 @@ impl ObjectBudget {
     ///
     /// # Errors
     /// They are too large, with the file that they come from.
-    pub fn count(
+    pub(crate) fn count(
         &self,
         objects: Vec<RenderedObject>,
         file: &str,
@@ -43,7 +43,7 @@ impl ObjectBudget {
     ///
     /// # Errors
     /// They are too many.
-    pub fn count_objects(&self, count: usize, folder: &str) -> Result<(), RenderError> {
+    pub(crate) fn count_objects(&self, count: usize, folder: &str) -> Result<(), RenderError> {
         self.objects.set(self.objects.get() + count);
         let most = RenderLimits::current().objects;
         if self.objects.get() <= most {
@@ -58,7 +58,7 @@ impl ObjectBudget {
     }
 
     /// The error of objects that take too much memory.
-    pub fn exceeded_error(&self, file: &str) -> RenderError {
+    pub(crate) fn exceeded_error(&self, file: &str) -> RenderError {
         let [flag, ..] = RenderLimits::FLAGS;
         RenderError::new(format!(
             "the objects of the Application take more than {} MiB of memory, counted up to {file}: write less \

@@ -19,7 +19,7 @@ pub(crate) fn kube_version(text: &str) -> Result<String, RenderError> {
 }
 
 impl BuildEnv {
-    pub fn new(
+    pub(crate) fn new(
         app: &Application,
         source: &ApplicationSource,
         revision: &str,
@@ -43,12 +43,12 @@ impl BuildEnv {
     }
 
     /// Whether there is a variable of this name.
-    pub fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
     /// Replaces `$NAME` and `${NAME}`; `$$` is a dollar sign; an unknown variable is empty.
-    pub fn expand(&self, text: &str) -> String {
+    pub(crate) fn expand(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(at) = rest.find('$') {

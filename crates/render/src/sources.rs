@@ -141,7 +141,7 @@ pub(crate) struct SourceSet {
 
 impl SourceSet {
     /// Opens every source.
-    pub fn open(declared: &[ApplicationSource], sources: &dyn Sources) -> Result<Self, RenderError> {
+    pub(crate) fn open(declared: &[ApplicationSource], sources: &dyn Sources) -> Result<Self, RenderError> {
         let mut set = Self { trees: Vec::with_capacity(declared.len()), by_ref: BTreeMap::new() };
         for (index, source) in declared.iter().enumerate() {
             set.trees.push(open_source(source, sources)?);
@@ -161,21 +161,21 @@ impl SourceSet {
         Ok(set)
     }
 
-    pub fn tree(&self, index: usize) -> &Arc<dyn FileTree> {
+    pub(crate) fn tree(&self, index: usize) -> &Arc<dyn FileTree> {
         &self.trees[index].tree
     }
 
-    pub fn revision(&self, index: usize) -> &str {
+    pub(crate) fn revision(&self, index: usize) -> &str {
         &self.trees[index].revision
     }
 
     /// Whether a source has this `ref`.
-    pub fn has_reference(&self, name: &str) -> bool {
+    pub(crate) fn has_reference(&self, name: &str) -> bool {
         self.by_ref.contains_key(name)
     }
 
     /// The tree of the source that has a `ref`.
-    pub fn ref_tree(&self, name: &str) -> Result<&Arc<dyn FileTree>, RenderError> {
+    pub(crate) fn ref_tree(&self, name: &str) -> Result<&Arc<dyn FileTree>, RenderError> {
         let index = self.by_ref.get(name).copied().ok_or_else(|| {
             let known: Vec<&str> = self.by_ref.keys().map(String::as_str).collect();
             let known = if known.is_empty() {

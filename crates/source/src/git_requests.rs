@@ -49,14 +49,14 @@ impl Histogram {
 pub(crate) struct Counts(Arc<Mutex<BTreeMap<String, GitRequests>>>);
 
 impl Counts {
-    pub fn record_request(&self, url: &str, took: Duration, result: &Result<(), SourceError>) {
+    pub(crate) fn record_request(&self, url: &str, took: Duration, result: &Result<(), SourceError>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let asked = all.entry(without_credentials(url)).or_default();
         asked.took.record(took);
         asked.failed += u64::from(result.is_err());
     }
 
-    pub fn all(&self) -> BTreeMap<String, GitRequests> {
+    pub(crate) fn all(&self) -> BTreeMap<String, GitRequests> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

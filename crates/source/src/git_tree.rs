@@ -23,10 +23,10 @@ const PARTIAL: &str =
     "; the checkout is a partial clone (`--filter`), and nothing is fetched into it: clone it whole";
 
 /// The blobs of a repository.
-pub struct Blobs(ThreadSafeRepository);
+pub(crate) struct Blobs(ThreadSafeRepository);
 
 /// The files of a commit. Names are read at once, contents when they are asked for.
-pub type GitTree = ListedTree<Blobs>;
+pub(crate) type GitTree = ListedTree<Blobs>;
 
 impl Contents for Blobs {
     type Id = ObjectId;

@@ -44,7 +44,7 @@ impl AppTokens {
     ///
     /// # Errors
     /// The key is none, or GitHub hands out no token.
-    pub fn login(&self, url: &str, access: Access) -> Result<Access, String> {
+    pub(crate) fn login(&self, url: &str, access: Access) -> Result<Access, String> {
         let Some(app) = access.github_app.clone() else { return Ok(access) };
         let path = RepoId::parse(url).map(|id| id.to_string()).unwrap_or_default();
         let mut steps = path.rsplitn(3, '/');

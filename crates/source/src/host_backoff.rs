@@ -32,7 +32,7 @@ struct Failure {
 
 impl Pauses {
     /// Where an answer is good for a time, no failure counts for longer; by default none does.
-    pub fn with_freshness(fresh_for: Duration) -> Self {
+    pub(crate) fn with_freshness(fresh_for: Duration) -> Self {
         Self { longest: fresh_for.min(LONGEST), failed: Mutex::default() }
     }
 
@@ -40,7 +40,11 @@ impl Pauses {
     ///
     /// # Errors
     /// That of the question.
-    pub fn ask<T>(&self, what: &str, ask: impl FnOnce() -> Result<T, SourceError>) -> Result<T, SourceError> {
+    pub(crate) fn ask<T>(
+        &self,
+        what: &str,
+        ask: impl FnOnce() -> Result<T, SourceError>,
+    ) -> Result<T, SourceError> {
         if let Some(error) = self.running(what) {
             return Err(error);
         }
@@ -50,14 +54,14 @@ impl Pauses {
     }
 
     /// What something failed with, while it is not to be asked again.
-    pub fn running(&self, what: &str) -> Option<SourceError> {
+    pub(crate) fn running(&self, what: &str) -> Option<SourceError> {
         let failed = self.failed();
         let failure = failed.get(what)?;
         (failure.at.elapsed() < pause(failure.in_a_row).min(self.longest)).then(|| failure.error.clone())
     }
 
     /// Everything may be asked again: somebody means now.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         self.failed().clear();
     }
 

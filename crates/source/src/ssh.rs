@@ -28,7 +28,7 @@ pub(crate) struct Call {
 
 impl Call {
     /// The call of a program for an access; keys are kept in a folder.
-    pub fn prepare(program: &str, access: &Access, folder: &Path) -> Result<Self, String> {
+    pub(crate) fn prepare(program: &str, access: &Access, folder: &Path) -> Result<Self, String> {
         let cannot = |error: io::Error| format!("what ssh says cannot be kept: {error}");
         fs::create_dir_all(folder).map_err(cannot)?;
         let said = tempfile::NamedTempFile::new_in(folder).map_err(cannot)?;
@@ -38,12 +38,12 @@ impl Call {
     }
 
     /// The command that Git is to reach the host with.
-    pub fn command(&self) -> &str {
+    pub(crate) fn command(&self) -> &str {
         &self.command
     }
 
     /// Why a fetch failed, if `ssh` or the host behind it said so.
-    pub fn fault(&self, url: &str) -> Option<SourceError> {
+    pub(crate) fn fault(&self, url: &str) -> Option<SourceError> {
         let mut text = Vec::new();
         self.said.reopen().ok()?.take(SAID_LIMIT).read_to_end(&mut text).ok()?;
         let mut reason = last_lines(&String::from_utf8_lossy(&text))?;

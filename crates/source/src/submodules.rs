@@ -104,7 +104,7 @@ pub(crate) struct MountedTree {
 }
 
 impl MountedTree {
-    pub fn new(base: Arc<dyn FileTree>, mounts: BTreeMap<String, Arc<dyn FileTree>>) -> Self {
+    pub(crate) fn new(base: Arc<dyn FileTree>, mounts: BTreeMap<String, Arc<dyn FileTree>>) -> Self {
         Self { base, mounts }
     }
 

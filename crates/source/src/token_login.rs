@@ -19,7 +19,7 @@ impl Logins {
     ///
     /// # Errors
     /// The key is none, or there is no token.
-    pub fn git(&self, url: &str, access: Access) -> Result<Access, String> {
+    pub(crate) fn git(&self, url: &str, access: Access) -> Result<Access, String> {
         let access = self.apps.login(url, access)?;
         let Some(identity) = &access.identity else { return Ok(access) };
         let token = Some(self.token(identity, &access)?);
@@ -37,7 +37,7 @@ impl Logins {
     ///
     /// # Errors
     /// There is none.
-    pub fn token(&self, identity: &Identity, access: &Access) -> Result<String, String> {
+    pub(crate) fn token(&self, identity: &Identity, access: &Access) -> Result<String, String> {
         let through =
             Access { proxy: access.proxy.clone(), no_proxy: access.no_proxy.clone(), ..Access::default() };
         let ask = || {

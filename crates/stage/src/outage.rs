@@ -32,7 +32,7 @@ const WORKLOADS: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];
 
 impl Availability {
     /// Takes up an object as it is now; `None` if it is gone.
-    pub fn observe(&mut self, at_ms: u64, before: &Value, object: Option<&Value>) {
+    pub(crate) fn observe(&mut self, at_ms: u64, before: &Value, object: Option<&Value>) {
         let key = before.resource_key();
         if key.group == "discovery.k8s.io" && key.kind == "EndpointSlice" {
             let Some(service) = before.label("kubernetes.io/service-name") else { return };
@@ -83,7 +83,7 @@ impl Availability {
     }
 
     /// All outages, the first first.
-    pub fn outages(&self) -> Vec<Outage> {
+    pub(crate) fn outages(&self) -> Vec<Outage> {
         let open = self.open.iter().map(|(object, from)| Outage {
             object: object.clone(),
             from_ms: *from,

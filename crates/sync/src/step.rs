@@ -225,14 +225,14 @@ impl Progress<'_, '_> {
     }
 
     /// Tasks that have still to run, SyncFail aside.
-    pub fn pending(&self) -> impl Iterator<Item = &Task<'_>> {
+    pub(crate) fn pending(&self) -> impl Iterator<Item = &Task<'_>> {
         self.tasks.iter().filter(|task| {
             task.is_pending() && task.id.phase != SyncPhase::SyncFail && !self.is_left_out(task)
         })
     }
 
     /// With `ApplyOutOfSyncOnly`, objects that do not differ are not applied.
-    pub fn is_left_out(&self, task: &Task<'_>) -> bool {
+    pub(crate) fn is_left_out(&self, task: &Task<'_>) -> bool {
         self.input.options.is_on("ApplyOutOfSyncOnly")
             && !task.is_hook()
             && !task.is_prune()
@@ -379,7 +379,7 @@ impl Progress<'_, '_> {
     }
 
     /// After a failure: the SyncFail hooks, then the end.
-    pub fn run_fail_phase(&mut self) {
+    pub(crate) fn run_fail_phase(&mut self) {
         let running: Vec<usize> = (0..self.tasks.len())
             .filter(|at| {
                 let task = &self.tasks[*at];
@@ -450,12 +450,12 @@ impl Progress<'_, '_> {
     }
 
     /// Whether the next wave, or the repetition of a failed request, has still to wait.
-    pub fn is_paused(&self) -> bool {
+    pub(crate) fn is_paused(&self) -> bool {
         self.state.extension.not_before.is_some_and(|until| self.input.now < until.timestamp())
     }
 
     /// Notes a wait; one that went on before keeps its beginning and its deadline.
-    pub fn wait(
+    pub(crate) fn wait(
         &mut self,
         kind: WaitKind,
         object: Option<tiphys_value::ResourceKey>,

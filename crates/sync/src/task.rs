@@ -37,53 +37,53 @@ pub(crate) struct Task<'a> {
 }
 
 impl Task<'_> {
-    pub fn is_prune(&self) -> bool {
+    pub(crate) fn is_prune(&self) -> bool {
         self.target.is_none()
     }
 
-    pub fn is_hook(&self) -> bool {
+    pub(crate) fn is_hook(&self) -> bool {
         self.hook.is_some()
     }
 
-    pub fn phase(&self) -> Option<OperationPhase> {
+    pub(crate) fn phase(&self) -> Option<OperationPhase> {
         self.result.as_ref().and_then(|result| result.hook_phase)
     }
 
-    pub fn is_pending(&self) -> bool {
+    pub(crate) fn is_pending(&self) -> bool {
         self.phase().is_none()
     }
 
-    pub fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         self.phase() == Some(OperationPhase::Running)
     }
 
-    pub fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         matches!(self.phase(), Some(OperationPhase::Failed | OperationPhase::Error))
     }
 
-    pub fn has_status(&self, status: ResultCode) -> bool {
+    pub(crate) fn has_status(&self, status: ResultCode) -> bool {
         self.result.as_ref().is_some_and(|result| result.status == Some(status))
     }
 
-    pub fn message(&self) -> &str {
+    pub(crate) fn message(&self) -> &str {
         self.result.as_ref().map_or("", |result| &result.message)
     }
 
     /// The object whose annotations speak for the task.
-    pub fn object(&self) -> Option<&Value> {
+    pub(crate) fn object(&self) -> Option<&Value> {
         self.target.as_deref().or_else(|| self.live.map(|live| &*live.object))
     }
 
     /// Whether the hook is deleted on an occasion: what the sources say now counts, not what is live.
-    pub fn is_deleted_on(&self, policy: HookDeletePolicy) -> bool {
+    pub(crate) fn is_deleted_on(&self, policy: HookDeletePolicy) -> bool {
         self.object().is_some_and(|object| hook::hook_delete_policies(object).contains(&policy))
     }
 
-    pub fn step(&self) -> (SyncPhase, i64) {
+    pub(crate) fn step(&self) -> (SyncPhase, i64) {
         (self.id.phase, self.wave)
     }
 
-    pub fn key_text(&self) -> String {
+    pub(crate) fn key_text(&self) -> String {
         task_key(&self.id)
     }
 }

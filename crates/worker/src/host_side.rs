@@ -20,12 +20,12 @@ pub(crate) struct Answers<'a> {
 }
 
 impl<'a> Answers<'a> {
-    pub fn new(context: &'a Context<'a>) -> Self {
+    pub(crate) fn new(context: &'a Context<'a>) -> Self {
         Self { context, trees: Vec::new() }
     }
 
     /// The answer to a question.
-    pub fn answer(&mut self, question: Question) -> Answer {
+    pub(crate) fn answer(&mut self, question: Question) -> Answer {
         let sources = self.context.sources;
         match question {
             Question::Repository { url, revision } => self.opened(sources.repository(&url, &revision)),

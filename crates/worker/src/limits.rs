@@ -84,7 +84,7 @@ mod linux {
     /// What functions of templates read: the names of time zones.
     const READABLE: [&str; 2] = ["/usr/share/zoneinfo", "/etc/localtime"];
 
-    pub fn enforce() -> io::Result<()> {
+    pub(super) fn enforce() -> io::Result<()> {
         files().map_err(io::Error::other)?;
         calls()
     }

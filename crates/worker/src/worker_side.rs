@@ -118,7 +118,7 @@ struct Ends {
 
 impl Line {
     /// Asks, and waits for the answer.
-    pub fn ask(&self, question: Question) -> io::Result<Answer> {
+    pub(crate) fn ask(&self, question: Question) -> io::Result<Answer> {
         let mut ends = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         protocol::write(&mut ends.to, &Said::Question(question))?;
         protocol::read(&mut ends.from)?

@@ -34,12 +34,12 @@ struct Frame {
 }
 
 impl<'a> Composer<'a> {
-    pub fn new(text: &'a str, profile: Profile, budget: &'a Budget) -> Self {
+    pub(crate) fn new(text: &'a str, profile: Profile, budget: &'a Budget) -> Self {
         Self { events: Events::new(text, profile), profile, budget, anchors: HashSet::new() }
     }
 
     /// The next document; `None` at the end of the stream.
-    pub fn next_document(&mut self) -> Result<Option<Document>, Error> {
+    pub(crate) fn next_document(&mut self) -> Result<Option<Document>, Error> {
         let mut document =
             Document { root: Node::null(), head_comment: String::new(), foot_comment: String::new() };
         loop {

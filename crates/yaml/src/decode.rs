@@ -64,7 +64,7 @@ type SeenKeys = HashSet<Key>;
 
 impl<'n> Decoder<'n> {
     /// Decodes `root`, the top of a document.
-    pub fn decode(
+    pub(crate) fn decode(
         root: &'n Node,
         profile: Profile,
         strict: bool,

@@ -35,7 +35,7 @@ pub(crate) struct HttpCall {
 impl HttpCall {
     /// Makes the call and returns the answer, or why there is none. Blocks the calling thread; on a
     /// runtime with several threads the others take over its tasks meanwhile.
-    pub fn run(self) -> Result<Value, String> {
+    pub(super) fn run(self) -> Result<Value, String> {
         let timeout = self.timeout;
         let post = format!("Post {}", quote(&self.url));
         let work = move || {

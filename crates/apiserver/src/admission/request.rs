@@ -11,7 +11,7 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Create => "CREATE",
             Self::Update => "UPDATE",

@@ -22,7 +22,7 @@ pub(crate) struct User {
 
 impl User {
     /// The cluster's administrator.
-    pub fn admin() -> Self {
+    pub(crate) fn admin() -> Self {
         Self {
             name: "kubernetes-admin".into(),
             uid: String::new(),
@@ -32,7 +32,7 @@ impl User {
     }
 
     /// A service account, as its token names it.
-    pub fn service_account(namespace: &str, name: &str, uid: &str) -> Self {
+    pub(crate) fn service_account(namespace: &str, name: &str, uid: &str) -> Self {
         Self {
             name: format!("system:serviceaccount:{namespace}:{name}"),
             uid: uid.into(),
@@ -45,7 +45,7 @@ impl User {
         }
     }
 
-    pub fn is_admin(&self) -> bool {
+    pub(crate) fn is_admin(&self) -> bool {
         self.groups.iter().any(|g| g == "system:masters")
     }
 }

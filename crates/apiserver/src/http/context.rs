@@ -25,7 +25,7 @@ pub(super) struct Context<'a> {
 }
 
 impl Context<'_> {
-    pub fn header(&self, name: &str) -> &str {
+    pub(super) fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default()
     }
 }

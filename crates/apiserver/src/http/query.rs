@@ -14,7 +14,7 @@ use crate::{
 pub(super) struct Query(BTreeMap<String, String>);
 
 impl Query {
-    pub fn parse(text: &str) -> Self {
+    pub(super) fn parse(text: &str) -> Self {
         let mut map = BTreeMap::new();
         for pair in text.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -23,17 +23,17 @@ impl Query {
         Self(map)
     }
 
-    pub fn get(&self, key: &str) -> &str {
+    pub(super) fn get(&self, key: &str) -> &str {
         self.0.get(key).map_or("", String::as_str)
     }
 
     /// Everything but `false` and `0` says yes.
-    pub fn flag(&self, key: &str) -> bool {
+    pub(super) fn flag(&self, key: &str) -> bool {
         self.0.get(key).is_some_and(|value| !matches!(value.to_lowercase().as_str(), "false" | "0"))
     }
 
     /// Refuses what a list cannot be asked.
-    pub fn check_list(&self) -> ApiResult<()> {
+    pub(super) fn check_list(&self) -> ApiResult<()> {
         self.whole_number("limit")?;
         self.whole_number("timeoutSeconds")?;
         if self.get("sendInitialEvents").is_empty() {
@@ -57,7 +57,7 @@ impl Query {
         }
     }
 
-    pub fn list_options(&self) -> ListOptions {
+    pub(super) fn list_options(&self) -> ListOptions {
         ListOptions {
             label_selector: self.get("labelSelector").to_owned(),
             field_selector: self.get("fieldSelector").to_owned(),
@@ -69,7 +69,7 @@ impl Query {
     }
 
     /// Adds to the options of a body those of the URL, which count only where the body is silent.
-    pub fn add_delete_options(&self, options: &mut DeleteOptions) -> ApiResult<()> {
+    pub(super) fn add_delete_options(&self, options: &mut DeleteOptions) -> ApiResult<()> {
         if options.propagation.is_none() && !self.get("propagationPolicy").is_empty() {
             options.propagation = Some(Propagation::parse(self.get("propagationPolicy"))?);
         }

@@ -31,7 +31,7 @@ pub(super) struct Stalling<S> {
 }
 
 impl<S> Stalling<S> {
-    pub fn new(stream: S) -> Self {
+    pub(super) fn new(stream: S) -> Self {
         Self {
             stream,
             deadline: Box::pin(tokio::time::sleep(PATIENCE)),

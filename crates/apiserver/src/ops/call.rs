@@ -21,7 +21,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    pub fn new(user: User, manager: &str) -> Self {
+    pub(crate) fn new(user: User, manager: &str) -> Self {
         Self {
             user,
             manager: manager.to_owned(),
@@ -44,19 +44,19 @@ pub(crate) struct At {
 }
 
 impl At {
-    pub fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         crate::store::key(&self.namespace, &self.name)
     }
 
-    pub fn not_found(&self) -> crate::ApiError {
+    pub(crate) fn not_found(&self) -> crate::ApiError {
         crate::ApiError::not_found(self.resource.named(&self.name))
     }
 
-    pub fn is_status(&self) -> bool {
+    pub(crate) fn is_status(&self) -> bool {
         self.subresource.as_deref() == Some("status")
     }
 
-    pub fn is(&self, group: &str, plural: &str) -> bool {
+    pub(crate) fn is(&self, group: &str, plural: &str) -> bool {
         self.resource.id.group() == group && self.resource.id.resource() == plural
     }
 }

@@ -23,7 +23,7 @@ pub(crate) enum PatchKind {
 }
 
 impl PatchKind {
-    pub fn is_apply(self) -> bool {
+    pub(crate) fn is_apply(self) -> bool {
         self == Self::Apply
     }
 }

@@ -232,7 +232,7 @@ pub(super) enum Failed {
 }
 
 impl Failed {
-    pub fn into_error(self) -> ApiError {
+    pub(super) fn into_error(self) -> ApiError {
         match self {
             Self::Refused(error) => error,
             Self::Changed => ApiError::new(409, "Conflict", "the object has been modified"),

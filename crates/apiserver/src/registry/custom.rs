@@ -122,7 +122,7 @@ fn custom_version(crd: &Arc<Object>, version: &Value, gvk: &GroupVersionKind) ->
 
 impl CustomVersion {
     /// What prunes an object when it is stored in another version.
-    pub fn storage_schema(&self) -> Option<&StructuralSchema> {
+    pub(crate) fn storage_schema(&self) -> Option<&StructuralSchema> {
         self.stored.as_ref()
     }
 }

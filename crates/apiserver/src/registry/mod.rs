@@ -45,7 +45,7 @@ pub(crate) struct Subresource {
 }
 
 impl Resource {
-    pub fn group(&self) -> &str {
+    pub(crate) fn group(&self) -> &str {
         &self.gvk.group
     }
 
@@ -68,24 +68,24 @@ impl Resource {
         }
     }
 
-    pub fn gvr(&self) -> GroupVersionResource {
+    pub(crate) fn gvr(&self) -> GroupVersionResource {
         GroupVersionResource::new(&self.gvk.group, &self.gvk.version, &self.plural)
     }
 
-    pub fn group_kind(&self) -> GroupKind {
+    pub(crate) fn group_kind(&self) -> GroupKind {
         self.gvk.group_kind()
     }
 
-    pub fn has_verb(&self, verb: &str) -> bool {
+    pub(crate) fn has_verb(&self, verb: &str) -> bool {
         self.verbs.iter().any(|v| v == verb)
     }
 
-    pub fn subresource(&self, name: &str) -> Option<&Subresource> {
+    pub(crate) fn subresource(&self, name: &str) -> Option<&Subresource> {
         self.subresources.iter().find(|sub| sub.name == name)
     }
 
     /// How errors name an object of this resource.
-    pub fn named<'a>(&'a self, name: &'a str) -> crate::Named<'a> {
+    pub(crate) fn named<'a>(&'a self, name: &'a str) -> crate::Named<'a> {
         crate::Named { group: &self.gvk.group, resource: &self.plural, name }
     }
 }
@@ -119,7 +119,7 @@ struct Added {
 impl Registry {
     /// The built-in resources and those of the definitions in a snapshot; what `before` has of definitions
     /// that did not change is taken over.
-    pub fn build(snapshot: &Snapshot, version: KubernetesVersion, before: Option<&Self>) -> Self {
+    pub(crate) fn build(snapshot: &Snapshot, version: KubernetesVersion, before: Option<&Self>) -> Self {
         match before.and_then(|before| before.followed(snapshot)) {
             Some(registry) => registry,
             None => Self::from_scratch(snapshot, version),
@@ -239,37 +239,37 @@ impl Registry {
         self.resources.insert_mut((group, version, resource.plural.clone()), resource);
     }
 
-    pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
+    pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
         self.resources.get(&(group.to_owned(), version.to_owned(), plural.to_owned()))
     }
 
-    pub fn by_kind(&self, gvk: &GroupVersionKind) -> Option<&Arc<Resource>> {
+    pub(crate) fn by_kind(&self, gvk: &GroupVersionKind) -> Option<&Arc<Resource>> {
         self.by_kind.get(gvk)
     }
 
     /// The resource in the version in which its objects are stored.
-    pub fn stored(&self, id: &ResourceId) -> Option<&Arc<Resource>> {
+    pub(crate) fn stored(&self, id: &ResourceId) -> Option<&Arc<Resource>> {
         self.stored.get(id)
     }
 
-    pub fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
         self.resources.values()
     }
 
-    pub fn groups(&self) -> &[Group] {
+    pub(crate) fn groups(&self) -> &[Group] {
         &self.groups
     }
 
-    pub fn has_group(&self, group: &str) -> bool {
+    pub(crate) fn has_group(&self, group: &str) -> bool {
         self.groups.iter().any(|known| known.0 == group)
     }
 
-    pub fn has_group_version(&self, group: &str, version: &str) -> bool {
+    pub(crate) fn has_group_version(&self, group: &str, version: &str) -> bool {
         self.groups.iter().any(|known| known.0 == group && known.1.iter().any(|v| v == version))
     }
 
     /// Resources of one group in all its versions.
-    pub fn of_group<'a>(&'a self, group: &'a str) -> impl Iterator<Item = &'a Arc<Resource>> {
+    pub(crate) fn of_group<'a>(&'a self, group: &'a str) -> impl Iterator<Item = &'a Arc<Resource>> {
         let start = (group.to_owned(), String::new(), String::new());
         self.resources
             .range(start..)
@@ -278,7 +278,11 @@ impl Registry {
     }
 
     /// Resources of one version, ordered by plural name.
-    pub fn of_version<'a>(&'a self, group: &str, version: &str) -> impl Iterator<Item = &'a Arc<Resource>> {
+    pub(crate) fn of_version<'a>(
+        &'a self,
+        group: &str,
+        version: &str,
+    ) -> impl Iterator<Item = &'a Arc<Resource>> {
         let start = (group.to_owned(), version.to_owned(), String::new());
         let prefix = (start.0.clone(), start.1.clone());
         self.resources

@@ -120,7 +120,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub fn new(resource: &ResourceId, key: &str, revision: u64, object: Option<Arc<Object>>) -> Self {
+    pub(super) fn new(resource: &ResourceId, key: &str, revision: u64, object: Option<Arc<Object>>) -> Self {
         let key = format!("{}\0{}\0{key}", resource.group(), resource.resource());
         Self { key, revision, object }
     }
@@ -139,7 +139,7 @@ type Stored = Vec<(ResourceId, String, Object)>;
 
 impl Journal {
     /// Opens a folder, making it if need be, and reads everything in it.
-    pub fn open(folder: &Path) -> Result<(Self, Stored), StateError> {
+    pub(super) fn open(folder: &Path) -> Result<(Self, Stored), StateError> {
         let fail = |source| StateError::Folder { folder: folder.to_owned(), source };
         file_permissions::make_folder(folder, FILE).map_err(fail)?;
         let file = folder.join(FILE);
@@ -179,19 +179,19 @@ impl Journal {
     }
 
     /// The newest revision that was on disk when the folder was opened.
-    pub fn newest(&self) -> u64 {
+    pub(super) fn newest(&self) -> u64 {
         self.newest
     }
 
     /// Queues a change. A writer that stopped is reported by [`Self::durable`].
-    pub fn append(&self, record: Record) {
+    pub(super) fn append(&self, record: Record) {
         if let Some(queue) = &self.queue {
             let _ = queue.send(record);
         }
     }
 
     /// Waits until a revision is on disk.
-    pub async fn durable(&self, revision: u64) -> Result<(), StateError> {
+    pub(super) async fn durable(&self, revision: u64) -> Result<(), StateError> {
         let mut written = self.written.clone();
         let reached = written.wait_for(|state| state.as_ref().map_or(true, |at| *at >= revision)).await;
         match reached.as_deref() {

@@ -72,7 +72,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    pub fn starting_at(floor: u64, capacity: usize) -> Self {
+    pub(super) fn starting_at(floor: u64, capacity: usize) -> Self {
         Self {
             changes: VecDeque::new(),
             weight: 0,
@@ -84,15 +84,15 @@ impl Log {
     }
 
     /// The revision at which the log was begun.
-    pub fn first_floor(&self) -> u64 {
+    pub(super) fn first_floor(&self) -> u64 {
         self.first_floor
     }
 
-    pub fn signal(&self) -> &Arc<Notify> {
+    pub(super) fn signal(&self) -> &Arc<Notify> {
         &self.signal
     }
 
-    pub fn push(&mut self, change: Arc<Change>) {
+    pub(super) fn push(&mut self, change: Arc<Change>) {
         if self.changes.len() == self.capacity {
             self.forget_oldest();
         }
@@ -102,13 +102,13 @@ impl Log {
     }
 
     /// Forgets the oldest change if all together are heavier than `limit` bytes, and not but a few.
-    pub fn forget_beyond(&mut self, limit: usize) -> Option<Arc<Change>> {
+    pub(super) fn forget_beyond(&mut self, limit: usize) -> Option<Arc<Change>> {
         let is_due = self.weight > limit && self.changes.len() > ALWAYS_KEPT;
         if is_due { self.forget_oldest() } else { None }
     }
 
     /// Forgets all changes up to a revision.
-    pub fn forget_through(&mut self, revision: u64) {
+    pub(super) fn forget_through(&mut self, revision: u64) {
         while self.changes.front().is_some_and(|oldest| oldest.revision <= revision) {
             self.forget_oldest();
         }
@@ -121,7 +121,7 @@ impl Log {
         Some(oldest)
     }
 
-    pub fn since(&self, revision: u64, limit: usize) -> Result<Vec<Arc<Change>>, TooOld> {
+    pub(super) fn since(&self, revision: u64, limit: usize) -> Result<Vec<Arc<Change>>, TooOld> {
         if revision < self.floor {
             return Err(TooOld { asked: revision, oldest: self.floor });
         }

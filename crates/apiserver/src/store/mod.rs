@@ -86,12 +86,12 @@ pub(crate) struct Store {
 
 impl Store {
     /// An empty store in memory.
-    pub fn in_memory() -> Self {
+    pub(crate) fn in_memory() -> Self {
         Self::from_snapshot(Snapshot::default(), None)
     }
 
     /// A store that keeps every write in a folder and starts with what is there.
-    pub fn open(folder: &Path) -> Result<Self, StateError> {
+    pub(crate) fn open(folder: &Path) -> Result<Self, StateError> {
         let (journal, records) = Journal::open(folder)?;
         let mut snapshot = Snapshot::default();
         let mut newest = 0;
@@ -114,23 +114,23 @@ impl Store {
     }
 
     /// Gives Services their addresses from a network from now on.
-    pub fn set_network(&self, network: ServiceNetwork) {
+    pub(crate) fn set_network(&self, network: ServiceNetwork) {
         let mut state = self.lock();
         state.snapshot.allocations.network = network;
     }
 
     /// An independent store in memory with the same content; its change log starts empty.
-    pub fn fork(&self) -> Self {
+    pub(crate) fn fork(&self) -> Self {
         Self::from_snapshot(self.snapshot(), None)
     }
 
     /// The present content.
-    pub fn snapshot(&self) -> Snapshot {
+    pub(crate) fn snapshot(&self) -> Snapshot {
         self.lock().snapshot.clone()
     }
 
     /// The content at a revision; `None` if that is too long ago or has not happened.
-    pub fn snapshot_at(&self, revision: u64) -> Option<Snapshot> {
+    pub(crate) fn snapshot_at(&self, revision: u64) -> Option<Snapshot> {
         let state = self.lock();
         let next = state.past.partition_point(|past| past.revision() <= revision);
         let found = state.past.get(next.checked_sub(1)?)?;
@@ -138,12 +138,12 @@ impl Store {
     }
 
     /// The newest revision.
-    pub fn revision(&self) -> u64 {
+    pub(crate) fn revision(&self) -> u64 {
         self.lock().snapshot.revision()
     }
 
     /// Carries out a write if its expectation holds; stamps the new revision into the object.
-    pub fn commit(&self, mut write: Write<'_>) -> Result<Arc<Object>, CommitError> {
+    pub(crate) fn commit(&self, mut write: Write<'_>) -> Result<Arc<Object>, CommitError> {
         let mut state = self.lock();
         let previous = state.snapshot.find(write.resource, write.key).cloned();
         let holds = match (write.expect, &previous) {
@@ -166,7 +166,7 @@ impl Store {
     }
 
     /// Puts an object in the place of whatever is there, keeping its addresses and ports as they are.
-    pub fn import(&self, resource: &ResourceId, key: &str, value: Value) -> Arc<Object> {
+    pub(crate) fn import(&self, resource: &ResourceId, key: &str, value: Value) -> Arc<Object> {
         let mut state = self.lock();
         let previous = state.snapshot.find(resource, key).cloned();
         if resource.group().is_empty() && resource.resource() == "services" {
@@ -215,7 +215,7 @@ impl Store {
     }
 
     /// Changes after a revision: of one resource, or of all.
-    pub fn changes_since(
+    pub(crate) fn changes_since(
         &self,
         resource: Option<&ResourceId>,
         revision: u64,
@@ -229,22 +229,22 @@ impl Store {
     }
 
     /// Wakes up whoever waits when one resource changes.
-    pub fn signal(&self, resource: &ResourceId) -> Arc<Notify> {
+    pub(crate) fn signal(&self, resource: &ResourceId) -> Arc<Notify> {
         Arc::clone(self.lock().log_of(resource).signal())
     }
 
     /// Wakes up whoever waits when anything changes.
-    pub fn any_signal(&self) -> Arc<Notify> {
+    pub(crate) fn any_signal(&self) -> Arc<Notify> {
         Arc::clone(&self.any_change)
     }
 
     /// Forgets old changes of a resource and ends its watches from there (its definition is gone).
-    pub fn wake(&self, resource: &ResourceId) {
+    pub(crate) fn wake(&self, resource: &ResourceId) {
         self.lock().log_of(resource).signal().notify_waiters();
     }
 
     /// Waits until everything up to a revision would survive the death of the process.
-    pub async fn durable(&self, revision: u64) -> Result<(), StateError> {
+    pub(crate) async fn durable(&self, revision: u64) -> Result<(), StateError> {
         match &self.journal {
             Some(journal) => journal.durable(revision).await,
             None => Ok(()),

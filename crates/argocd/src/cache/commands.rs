@@ -45,7 +45,7 @@ pub(super) enum Reply {
 }
 
 impl Reply {
-    pub fn bytes(&self) -> Vec<u8> {
+    pub(super) fn bytes(&self) -> Vec<u8> {
         match self {
             Self::Ok => b"+OK\r\n".to_vec(),
             Self::Text(text) => format!("+{text}\r\n").into_bytes(),

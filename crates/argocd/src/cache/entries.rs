@@ -15,7 +15,7 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    pub fn get(&self, key: &str) -> Option<Vec<u8>> {
+    pub(super) fn get(&self, key: &str) -> Option<Vec<u8>> {
         let (value, until) = self.values.get(key)?;
         is_alive(*until).then(|| value.clone())
     }
@@ -24,7 +24,7 @@ impl Entries {
     ///
     /// # Errors
     /// There is no room for it.
-    pub fn set(
+    pub(super) fn set(
         &mut self,
         key: String,
         value: Vec<u8>,
@@ -47,14 +47,14 @@ impl Entries {
     }
 
     /// Whether there was one.
-    pub fn remove(&mut self, key: &str) -> bool {
+    pub(super) fn remove(&mut self, key: &str) -> bool {
         let Some((value, until)) = self.values.remove(key) else { return false };
         self.taken -= key.len() + value.len();
         is_alive(until)
     }
 
     /// Whether there was one.
-    pub fn rename(&mut self, from: &str, to: String) -> bool {
+    pub(super) fn rename(&mut self, from: &str, to: String) -> bool {
         let Some((value, until)) = self.values.remove(from) else { return false };
         self.taken -= from.len() + value.len();
         self.remove(&to);

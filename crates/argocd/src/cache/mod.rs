@@ -29,7 +29,7 @@ pub(crate) struct Cache {
 }
 
 impl Cache {
-    pub fn new(controller: Arc<Controller>) -> Self {
+    pub(crate) fn new(controller: Arc<Controller>) -> Self {
         Self { controller, entries: Arc::default() }
     }
 

@@ -9,7 +9,7 @@ use super::source::Source;
 /// A repository. Its credentials are read where it is tested; where it is rendered, those that are declared
 /// count.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct Repository {
+pub(super) struct Repository {
     /// Address.
     #[prost(string, tag = "1")]
     pub repo: String,
@@ -77,7 +77,7 @@ pub struct Repository {
 
 /// A source that another refers to.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct RefTarget {
+pub(super) struct RefTarget {
     /// Its repository.
     #[prost(message, optional, tag = "1")]
     pub repo: Option<Repository>,
@@ -88,7 +88,7 @@ pub struct RefTarget {
 
 /// An Application, as far as its sources go.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct Application {
+pub(super) struct Application {
     /// `spec`.
     #[prost(message, optional, tag = "2")]
     pub spec: Option<ApplicationSpec>,
@@ -96,7 +96,7 @@ pub struct Application {
 
 /// `spec` of an Application.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct ApplicationSpec {
+pub(super) struct ApplicationSpec {
     /// `source`.
     #[prost(message, optional, tag = "1")]
     pub source: Option<Source>,
@@ -113,7 +113,7 @@ pub struct ApplicationSpec {
 
 /// `sourceHydrator`.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct SourceHydrator {
+pub(super) struct SourceHydrator {
     /// `drySource`.
     #[prost(message, optional, tag = "1")]
     pub dry_source: Option<DrySource>,
@@ -124,7 +124,7 @@ pub struct SourceHydrator {
 
 /// `sourceHydrator.drySource`.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct DrySource {
+pub(super) struct DrySource {
     /// `repoURL`.
     #[prost(string, tag = "1")]
     pub repo_url: String,
@@ -132,7 +132,7 @@ pub struct DrySource {
 
 /// `sourceHydrator.syncSource`.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct SyncSource {
+pub(super) struct SyncSource {
     /// `targetBranch`.
     #[prost(string, tag = "1")]
     pub target_branch: String,
@@ -146,7 +146,7 @@ pub struct SyncSource {
 
 /// Asks what a revision means.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct ResolveRevisionRequest {
+pub(super) struct ResolveRevisionRequest {
     /// The repository.
     #[prost(message, optional, tag = "1")]
     pub repo: Option<Repository>,
@@ -163,7 +163,7 @@ pub struct ResolveRevisionRequest {
 
 /// What a revision means.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct ResolveRevisionResponse {
+pub(super) struct ResolveRevisionResponse {
     /// Commit, version or digest.
     #[prost(string, tag = "1")]
     pub revision: String,
@@ -174,7 +174,7 @@ pub struct ResolveRevisionResponse {
 
 /// Asks whether a repository can be had.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct TestRepositoryRequest {
+pub(super) struct TestRepositoryRequest {
     /// The repository.
     #[prost(message, optional, tag = "1")]
     pub repo: Option<Repository>,
@@ -182,7 +182,7 @@ pub struct TestRepositoryRequest {
 
 /// A repository can be had.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct TestRepositoryResponse {
+pub(super) struct TestRepositoryResponse {
     /// Whether signatures are verified: never said here, as nobody reads it.
     #[prost(bool, tag = "1")]
     pub verified_repository: bool,
@@ -190,7 +190,7 @@ pub struct TestRepositoryResponse {
 
 /// Asks what a source renders to.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct ManifestRequest {
+pub(super) struct ManifestRequest {
     /// The repository.
     #[prost(message, optional, tag = "1")]
     pub repo: Option<Repository>,
@@ -229,7 +229,7 @@ pub struct ManifestRequest {
 /// A piece of the question what files render to: the request, then what is said of the archive, then its
 /// bytes.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct ManifestRequestWithFiles {
+pub(super) struct ManifestRequestWithFiles {
     /// The piece.
     #[prost(oneof = "Part", tags = "1, 2, 3")]
     pub part: Option<Part>,
@@ -237,7 +237,7 @@ pub struct ManifestRequestWithFiles {
 
 /// A piece of [`ManifestRequestWithFiles`].
 #[derive(Clone, PartialEq, prost::Oneof)]
-pub enum Part {
+pub(super) enum Part {
     /// The source, whose files follow.
     #[prost(message, boxed, tag = "1")]
     Request(Box<ManifestRequest>),
@@ -251,7 +251,7 @@ pub enum Part {
 
 /// What is said of an archive of files.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct ManifestFileMetadata {
+pub(super) struct ManifestFileMetadata {
     /// SHA-256 of it in hexadecimal digits.
     #[prost(string, tag = "1")]
     pub checksum: String,
@@ -259,7 +259,7 @@ pub struct ManifestFileMetadata {
 
 /// Some of an archive of files.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct ManifestFileChunk {
+pub(super) struct ManifestFileChunk {
     /// The bytes.
     #[prost(bytes = "vec", tag = "1")]
     pub chunk: Vec<u8>,
@@ -267,7 +267,7 @@ pub struct ManifestFileChunk {
 
 /// What a source renders to.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct ManifestResponse {
+pub(super) struct ManifestResponse {
     /// The objects as JSON.
     #[prost(string, repeated, tag = "1")]
     pub manifests: Vec<String>,

@@ -10,7 +10,7 @@ use tiphys_model::ApplicationSource;
 /// `ApplicationSource`.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Source {
+pub(super) struct Source {
     /// `repoURL`.
     #[prost(string, tag = "1")]
     #[serde(rename = "repoURL")]
@@ -57,7 +57,7 @@ impl Source {
     ///
     /// # Errors
     /// A value in it is not of its type.
-    pub fn to_model(&self) -> Result<ApplicationSource, serde_json::Error> {
+    pub(super) fn to_model(&self) -> Result<ApplicationSource, serde_json::Error> {
         serde_json::from_value(serde_json::to_value(self)?)
     }
 }
@@ -65,7 +65,7 @@ impl Source {
 /// `helm`.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Helm {
+pub(super) struct Helm {
     /// `valueFiles`.
     #[prost(string, repeated, tag = "1")]
     pub value_files: Vec<String>,
@@ -116,7 +116,7 @@ pub struct Helm {
 
 /// Anything, as JSON text.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct RawExtension {
+pub(super) struct RawExtension {
     /// The text.
     #[prost(bytes = "vec", tag = "1")]
     pub raw: Vec<u8>,
@@ -132,7 +132,7 @@ impl Serialize for RawExtension {
 /// One of `helm.parameters`.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct HelmParameter {
+pub(super) struct HelmParameter {
     /// `name`.
     #[prost(string, tag = "1")]
     pub name: String,
@@ -146,7 +146,7 @@ pub struct HelmParameter {
 
 /// One of `helm.fileParameters`.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
-pub struct HelmFileParameter {
+pub(super) struct HelmFileParameter {
     /// `name`.
     #[prost(string, tag = "1")]
     pub name: String,
@@ -158,7 +158,7 @@ pub struct HelmFileParameter {
 /// `kustomize`.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Kustomize {
+pub(super) struct Kustomize {
     /// `namePrefix`.
     #[prost(string, tag = "1")]
     pub name_prefix: String,
@@ -217,7 +217,7 @@ pub struct Kustomize {
 
 /// One of `kustomize.replicas`.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
-pub struct KustomizeReplica {
+pub(super) struct KustomizeReplica {
     /// `name`.
     #[prost(string, tag = "1")]
     pub name: String,
@@ -228,7 +228,7 @@ pub struct KustomizeReplica {
 
 /// A whole number or a text.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct IntOrString {
+pub(super) struct IntOrString {
     /// Which of them: 0 is the number.
     #[prost(int64, tag = "1")]
     pub kind: i64,
@@ -248,7 +248,7 @@ impl Serialize for IntOrString {
 
 /// One of `kustomize.patches`.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
-pub struct KustomizePatch {
+pub(super) struct KustomizePatch {
     /// `path`.
     #[prost(string, tag = "1")]
     pub path: String,
@@ -267,7 +267,7 @@ pub struct KustomizePatch {
 /// `target` of a patch; in JSON one map with what it holds.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct KustomizeSelector {
+pub(super) struct KustomizeSelector {
     /// The names.
     #[prost(message, optional, tag = "1")]
     #[serde(flatten)]
@@ -282,7 +282,7 @@ pub struct KustomizeSelector {
 
 /// The names in the `target` of a patch.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
-pub struct KustomizeResource {
+pub(super) struct KustomizeResource {
     /// The kind.
     #[prost(message, optional, tag = "1")]
     #[serde(flatten)]
@@ -297,7 +297,7 @@ pub struct KustomizeResource {
 
 /// The kind in the `target` of a patch.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
-pub struct KustomizeKind {
+pub(super) struct KustomizeKind {
     /// `group`.
     #[prost(string, tag = "1")]
     pub group: String,
@@ -311,7 +311,7 @@ pub struct KustomizeKind {
 
 /// `directory`.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
-pub struct Directory {
+pub(super) struct Directory {
     /// `recurse`.
     #[prost(bool, tag = "1")]
     pub recurse: bool,
@@ -330,7 +330,7 @@ pub struct Directory {
 /// `directory.jsonnet`.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Jsonnet {
+pub(super) struct Jsonnet {
     /// `extVars`.
     #[prost(message, repeated, tag = "1")]
     pub ext_vars: Vec<JsonnetVar>,
@@ -344,7 +344,7 @@ pub struct Jsonnet {
 
 /// A Jsonnet variable.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
-pub struct JsonnetVar {
+pub(super) struct JsonnetVar {
     /// `name`.
     #[prost(string, tag = "1")]
     pub name: String,
@@ -358,7 +358,7 @@ pub struct JsonnetVar {
 
 /// `plugin`.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
-pub struct Plugin {
+pub(super) struct Plugin {
     /// `name`.
     #[prost(string, tag = "1")]
     pub name: String,
@@ -372,7 +372,7 @@ pub struct Plugin {
 
 /// A name and a value.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
-pub struct NameValue {
+pub(super) struct NameValue {
     /// `name`.
     #[prost(string, tag = "1")]
     pub name: String,
@@ -383,7 +383,7 @@ pub struct NameValue {
 
 /// One of `plugin.parameters`.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
-pub struct PluginParameter {
+pub(super) struct PluginParameter {
     /// `name`.
     #[prost(string, tag = "1")]
     pub name: String,
@@ -403,7 +403,7 @@ pub struct PluginParameter {
 
 /// A map that may be absent.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
-pub struct TextMap {
+pub(super) struct TextMap {
     /// `map`.
     #[prost(map = "string, string", tag = "1")]
     pub map: HashMap<String, String>,
@@ -411,7 +411,7 @@ pub struct TextMap {
 
 /// A list that may be absent.
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
-pub struct TextArray {
+pub(super) struct TextArray {
     /// `array`.
     #[prost(string, repeated, tag = "1")]
     pub array: Vec<String>,

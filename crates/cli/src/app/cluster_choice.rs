@@ -13,7 +13,7 @@ use crate::{
 /// Which cluster.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Cluster")]
-pub struct Target {
+pub(crate) struct Target {
     /// Kubeconfig of the cluster that the Applications are in; by default that of a `tiphys up` that
     /// you run for this folder, else $KUBECONFIG, else ~/.kube/config.
     #[arg(long, global = true, value_name = "FILE")]
@@ -27,7 +27,7 @@ pub struct Target {
 }
 
 /// The cluster that was chosen.
-pub struct Chosen {
+pub(crate) struct Chosen {
     /// The connection.
     pub connection: Connection,
     /// How it was named.
@@ -43,7 +43,7 @@ impl Target {
     ///
     /// # Errors
     /// There is no usable kubeconfig, or several clusters run for this folder.
-    pub async fn connect(&self) -> anyhow::Result<Chosen> {
+    pub(crate) async fn connect(&self) -> anyhow::Result<Chosen> {
         let local = self.local_cluster()?;
         let found = local.as_ref().map(LocalCluster::kubeconfig);
         let file = self.kubeconfig.as_deref().or(found.as_deref());

@@ -8,7 +8,7 @@ use crate::exit::WrongUse;
 
 /// How the cluster of a command was named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NamedBy {
+pub(crate) enum NamedBy {
     /// `--kubeconfig` or `--context`.
     Flag,
     /// `$KUBECONFIG`.
@@ -23,7 +23,7 @@ pub enum NamedBy {
 ///
 /// # Errors
 /// Nobody agreed, or nobody can be asked.
-pub fn before_change(address: &str, named_by: NamedBy, agreed: bool) -> anyhow::Result<()> {
+pub(crate) fn before_change(address: &str, named_by: NamedBy, agreed: bool) -> anyhow::Result<()> {
     eprintln!("the cluster at {address} is changed");
     if agreed || named_by != NamedBy::Nothing {
         return Ok(());
@@ -41,7 +41,7 @@ pub fn before_change(address: &str, named_by: NamedBy, agreed: bool) -> anyhow::
 ///
 /// # Errors
 /// The terminal cannot be read.
-pub fn ask(question: &str) -> anyhow::Result<bool> {
+pub(crate) fn ask(question: &str) -> anyhow::Result<bool> {
     write!(std::io::stderr(), "{} [y/N] ", tiphys_diag::sanitize::terminal(question))?;
     std::io::stderr().flush()?;
     let mut answer = String::new();

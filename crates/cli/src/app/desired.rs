@@ -26,7 +26,7 @@ const AT_ONCE: usize = 16;
 
 /// Which state of the sources counts.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct Wanted {
+pub(crate) struct Wanted {
     /// Render this branch, tag or commit, not what targetRevision says.
     #[arg(long, value_name = "REV")]
     pub revision: Option<String>,
@@ -43,7 +43,7 @@ pub struct Wanted {
 ///
 /// # Errors
 /// They cannot be read.
-pub async fn settings_of(session: &Session) -> anyhow::Result<ArgoSettings> {
+pub(crate) async fn settings_of(session: &Session) -> anyhow::Result<ArgoSettings> {
     let config_map = session.cluster.resource(&GroupVersionKind::new("", "v1", "ConfigMap")).await?;
     let get = async |name| session.cluster.get(&config_map, &session.namespace, name).await;
     let config = get(settings::CONFIG_MAP).await?;
@@ -55,7 +55,7 @@ pub async fn settings_of(session: &Session) -> anyhow::Result<ArgoSettings> {
 ///
 /// # Errors
 /// No cluster Secret declares it, the Secrets may not be read, or it cannot be reached.
-pub async fn destination(session: &Session, app: &Application) -> anyhow::Result<Cluster> {
+pub(crate) async fn destination(session: &Session, app: &Application) -> anyhow::Result<Cluster> {
     let home = &session.cluster;
     let destination = &app.spec.destination;
     if let Some(first) = &session.twin {
@@ -82,7 +82,7 @@ pub async fn destination(session: &Session, app: &Application) -> anyhow::Result
 ///
 /// # Errors
 /// A source cannot be had, or does not render.
-pub async fn rendered(
+pub(crate) async fn rendered(
     session: &Session,
     cluster: &Cluster,
     app: &Application,
@@ -152,7 +152,7 @@ fn pin(app: &mut Application, revision: &str) {
 }
 
 /// The key of a target in the cluster: with the destination namespace where it names none.
-pub fn key_of(cluster: &Cluster, target: &Value, app: &Application) -> ResourceKey {
+pub(crate) fn key_of(cluster: &Cluster, target: &Value, app: &Application) -> ResourceKey {
     let mut key = target.resource_key();
     match cluster.discovery().resource(&target.gvk()).map(|resource| resource.namespaced) {
         Some(false) => key.namespace.clear(),
@@ -166,7 +166,7 @@ pub fn key_of(cluster: &Cluster, target: &Value, app: &Application) -> ResourceK
 ///
 /// # Errors
 /// The cluster does not answer.
-pub async fn live(
+pub(crate) async fn live(
     cluster: &Cluster,
     keys: &BTreeSet<(ResourceKey, String)>,
 ) -> anyhow::Result<BTreeMap<ResourceKey, Value>> {
@@ -186,7 +186,7 @@ pub async fn live(
 }
 
 /// The keys, with versions, of the objects that an Application's status lists.
-pub fn listed(app: &Application) -> BTreeSet<(ResourceKey, String)> {
+pub(crate) fn listed(app: &Application) -> BTreeSet<(ResourceKey, String)> {
     let resources = app.status.resources.iter();
     resources
         .map(|one| (ResourceKey::new(&one.group, &one.kind, &one.namespace, &one.name), one.version.clone()))

@@ -1,13 +1,13 @@
 //! What the commands on Applications share: the cluster that they live in, operations and their end,
 //! desired and live objects.
 
-pub mod cluster_choice;
-pub mod consent;
-pub mod desired;
-pub mod name_suggestions;
-pub mod operation_end;
-pub mod selection;
-pub mod session;
-pub mod spec;
-pub mod view;
-pub mod windows;
+pub(crate) mod cluster_choice;
+pub(crate) mod consent;
+pub(crate) mod desired;
+pub(crate) mod name_suggestions;
+pub(crate) mod operation_end;
+pub(crate) mod selection;
+pub(crate) mod session;
+pub(crate) mod spec;
+pub(crate) mod view;
+pub(crate) mod windows;

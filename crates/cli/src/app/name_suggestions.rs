@@ -4,7 +4,7 @@
 const MOST: usize = 3;
 
 /// The names most like a word, the likeliest first: those that it is a part of, and those a few letters away.
-pub fn similar<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+pub(crate) fn similar<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let word = word.to_lowercase();
     let mut found: Vec<(usize, &str)> = names
         .filter_map(|name| {

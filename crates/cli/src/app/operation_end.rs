@@ -24,7 +24,7 @@ const NOTE: &str = "tiphys.dev/request";
 ///
 /// # Errors
 /// An operation is under way already, it cannot be made, or the cluster does not answer.
-pub async fn request(
+pub(crate) async fn request(
     session: &Session,
     id: &AppId,
     make: impl Fn(&Application) -> anyhow::Result<Operation>,
@@ -64,7 +64,7 @@ fn user() -> String {
 ///
 /// # Errors
 /// It fails, does not end in time, or another one takes its place.
-pub async fn follow(
+pub(crate) async fn follow(
     session: &Session,
     id: &AppId,
     note: &NameValue,

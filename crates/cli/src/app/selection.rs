@@ -8,7 +8,7 @@ use crate::exit::WrongUse;
 
 /// Applications by name, or by what they have in common.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Selection {
+pub(crate) struct Selection {
     /// The Applications.
     #[arg(value_name = "APP", required_unless_present_any = ["selector", "project"])]
     apps: Vec<String>,
@@ -18,7 +18,7 @@ pub struct Selection {
 
 /// Which Applications.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct Filter {
+pub(crate) struct Filter {
     /// Labels: key=value, key!=value, key in (a,b), key.
     #[arg(long, short = 'l', value_name = "SELECTOR")]
     selector: Option<String>,
@@ -32,7 +32,7 @@ impl Selection {
     ///
     /// # Errors
     /// None fits, the selector cannot be read, or the cluster does not answer.
-    pub async fn resolve(&self, session: &Session) -> anyhow::Result<Vec<AppId>> {
+    pub(crate) async fn resolve(&self, session: &Session) -> anyhow::Result<Vec<AppId>> {
         let named: Vec<AppId> = self.apps.iter().map(|app| session.id(app)).collect::<Result<_, _>>()?;
         if !named.is_empty() && self.filter.is_empty() {
             return Ok(named);
@@ -52,7 +52,7 @@ impl Selection {
 
 impl Filter {
     /// Whether nothing is asked for.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.selector.is_none() && self.project.is_empty()
     }
 
@@ -60,7 +60,7 @@ impl Filter {
     ///
     /// # Errors
     /// The selector cannot be read.
-    pub fn choose(&self, apps: Vec<Value>) -> anyhow::Result<Vec<Value>> {
+    pub(crate) fn choose(&self, apps: Vec<Value>) -> anyhow::Result<Vec<Value>> {
         let selector =
             LabelSelector::parse(self.selector.as_deref().unwrap_or_default()).map_err(WrongUse)?;
         let mut chosen: Vec<Value> = apps

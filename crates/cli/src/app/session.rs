@@ -11,12 +11,12 @@ use super::{cluster_choice::Target, consent::NamedBy, name_suggestions::similar}
 use crate::{exit::WrongUse, local_clusters::Served};
 
 /// The name under which the commands write.
-pub const FIELD_MANAGER: &str = "tiphys-cli";
+pub(crate) const FIELD_MANAGER: &str = "tiphys-cli";
 /// How often a write is repeated that somebody else's came before.
 const ATTEMPTS: usize = 5;
 
 /// A connection to the cluster that Applications live in.
-pub struct Session {
+pub(crate) struct Session {
     /// The cluster.
     pub cluster: Cluster,
     /// Address of its API server.
@@ -35,7 +35,7 @@ pub struct Session {
 
 /// Namespace and name of an Application.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct AppId {
+pub(crate) struct AppId {
     /// Namespace.
     pub namespace: String,
     /// Name.
@@ -50,14 +50,14 @@ impl std::fmt::Display for AppId {
 
 impl AppId {
     /// The id of an Application object.
-    pub fn from_object(object: &Value) -> Self {
+    pub(crate) fn from_object(object: &Value) -> Self {
         Self { namespace: object.namespace().to_owned(), name: object.name().to_owned() }
     }
 }
 
 /// The operation of a JSON patch that puts a value in its place as it is: a merge patch takes the nulls in
 /// one, as Helm's values may have, for removals.
-pub fn put(path: &str, value: Value) -> Value {
+pub(crate) fn put(path: &str, value: Value) -> Value {
     json!({"op": "add", "path": path, "value": value})
 }
 
@@ -66,7 +66,7 @@ impl Session {
     ///
     /// # Errors
     /// The cluster cannot be reached, or has no Applications.
-    pub async fn open(target: &Target) -> anyhow::Result<Self> {
+    pub(crate) async fn open(target: &Target) -> anyhow::Result<Self> {
         let chosen = target.connect().await?;
         let (cluster, address) = (chosen.connection.cluster, chosen.connection.address);
         let kind = GroupVersionKind::from_api_version(names::API_VERSION, "Application");
@@ -80,7 +80,7 @@ impl Session {
     ///
     /// # Errors
     /// It is neither: an empty name would mean all of them to the API.
-    pub fn id(&self, word: &str) -> Result<AppId, WrongUse> {
+    pub(crate) fn id(&self, word: &str) -> Result<AppId, WrongUse> {
         let (namespace, name) = word.split_once('/').unwrap_or((&self.namespace, word));
         if namespace.is_empty() || name.is_empty() || name.contains('/') {
             return Err(WrongUse(format!("{word:?} names no Application; write NAME or NAMESPACE/NAME")));
@@ -92,7 +92,7 @@ impl Session {
     ///
     /// # Errors
     /// It is not there, or the cluster does not answer.
-    pub async fn get(&self, id: &AppId) -> anyhow::Result<Value> {
+    pub(crate) async fn get(&self, id: &AppId) -> anyhow::Result<Value> {
         match self.find(id).await? {
             Some(app) => Ok(app),
             None => Err(WrongUse(format!("there is no Application {id}; {}", self.known(id).await)).into()),
@@ -103,7 +103,7 @@ impl Session {
     ///
     /// # Errors
     /// The cluster does not answer.
-    pub async fn find(&self, id: &AppId) -> anyhow::Result<Option<Value>> {
+    pub(crate) async fn find(&self, id: &AppId) -> anyhow::Result<Option<Value>> {
         Ok(self.cluster.get(&self.apps, &id.namespace, &id.name).await?)
     }
 
@@ -111,7 +111,7 @@ impl Session {
     ///
     /// # Errors
     /// The cluster does not answer.
-    pub async fn list(&self) -> anyhow::Result<Vec<Value>> {
+    pub(crate) async fn list(&self) -> anyhow::Result<Vec<Value>> {
         let list = match self.cluster.list(&self.apps, "").await {
             Err(ClusterError::Api { code: 403, .. }) => {
                 self.cluster.list(&self.apps, &self.namespace).await?
@@ -147,7 +147,7 @@ impl Session {
     ///
     /// # Errors
     /// It is not there, changed meanwhile, or the cluster does not answer.
-    pub async fn patch(&self, id: &AppId, patch: &Value) -> Result<Value, ClusterError> {
+    pub(crate) async fn patch(&self, id: &AppId, patch: &Value) -> Result<Value, ClusterError> {
         let name = (id.namespace.as_str(), id.name.as_str());
         let kind = if patch.is_array() { PatchType::Json } else { PatchType::Merge };
         self.cluster.patch(&self.apps, name, "", kind, patch, FIELD_MANAGER).await
@@ -158,7 +158,7 @@ impl Session {
     ///
     /// # Errors
     /// It is not there, the patch cannot be made, or the cluster does not answer.
-    pub async fn change(
+    pub(crate) async fn change(
         &self,
         id: &AppId,
         make: impl Fn(&Application, &Value) -> anyhow::Result<Value>,
@@ -185,7 +185,7 @@ impl Session {
     ///
     /// # Errors
     /// It exists, is refused, or the cluster does not answer.
-    pub async fn create(&self, app: &Value) -> Result<Value, ClusterError> {
+    pub(crate) async fn create(&self, app: &Value) -> Result<Value, ClusterError> {
         self.cluster.create(app, FIELD_MANAGER, false).await
     }
 
@@ -193,7 +193,7 @@ impl Session {
     ///
     /// # Errors
     /// The cluster does not answer.
-    pub async fn delete(&self, id: &AppId) -> anyhow::Result<bool> {
+    pub(crate) async fn delete(&self, id: &AppId) -> anyhow::Result<bool> {
         let name = (id.namespace.as_str(), id.name.as_str());
         let propagation = tiphys_cluster::Propagation::Background;
         Ok(self.cluster.delete(&self.apps, name, propagation, "", false).await?)
@@ -203,7 +203,7 @@ impl Session {
     ///
     /// # Errors
     /// It is not there, or nothing took the request within the time.
-    pub async fn refresh(&self, id: &AppId, hard: bool) -> anyhow::Result<Value> {
+    pub(crate) async fn refresh(&self, id: &AppId, hard: bool) -> anyhow::Result<Value> {
         const PATIENCE: Duration = Duration::from_secs(60);
         let kind = if hard { "hard" } else { "normal" };
         self.get(id).await?;
@@ -223,7 +223,7 @@ impl Session {
 
     /// Follows an Application until `seen` returns something; `None` after the time. `seen` is told `None`
     /// when the Application is not there.
-    pub async fn until<T>(
+    pub(crate) async fn until<T>(
         &self,
         id: &AppId,
         patience: Duration,
@@ -246,7 +246,7 @@ impl Session {
     }
 
     /// Follows all Applications of the cluster for as long as `seen` returns `true`.
-    pub async fn follow(&self, mut seen: impl FnMut(Report) -> bool) {
+    pub(crate) async fn follow(&self, mut seen: impl FnMut(Report) -> bool) {
         self.cluster.watch(&self.apps, "", &mut seen).await;
     }
 }

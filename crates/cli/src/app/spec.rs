@@ -10,7 +10,7 @@ use crate::exit::WrongUse;
 
 /// Parts of a spec.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
-pub struct SpecArgs {
+pub(crate) struct SpecArgs {
     /// Project.
     #[arg(long)]
     project: Option<String>,
@@ -93,13 +93,13 @@ pub struct SpecArgs {
 
 impl SpecArgs {
     /// Whether nothing is given but which source is meant.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         let position = self.source_position;
         *self == Self { source_position: position, ..Self::default() }
     }
 
     /// Says on stderr which sync options the engine does not know: they are kept, and have no effect.
-    pub fn warn(&self) {
+    pub(crate) fn warn(&self) {
         self.sync_option.iter().for_each(|option| warn_of_option(option.trim_start_matches('!')));
     }
 
@@ -107,7 +107,7 @@ impl SpecArgs {
     ///
     /// # Errors
     /// A pair has no `=`, there is no such source, or nothing to set it on.
-    pub fn apply(&self, app: &mut Application) -> Result<(), WrongUse> {
+    pub(crate) fn apply(&self, app: &mut Application) -> Result<(), WrongUse> {
         set(&mut app.spec.project, &self.project);
         self.destination(app);
         self.policy(app);
@@ -226,7 +226,7 @@ impl SpecArgs {
 }
 
 /// Says on stderr that the engine does not know a sync option.
-pub fn warn_of_option(option: &str) {
+pub(crate) fn warn_of_option(option: &str) {
     let key = option.split('=').next().unwrap_or_default();
     if SYNC_OPTIONS.contains(&key) {
         return;

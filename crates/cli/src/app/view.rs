@@ -9,7 +9,7 @@ use tiphys_value::Value;
 use crate::output::{one_line, table};
 
 /// One line for each source: what it is.
-pub fn source(source: &ApplicationSource) -> String {
+pub(crate) fn source(source: &ApplicationSource) -> String {
     let what = if source.chart.is_empty() { &source.path } else { &source.chart };
     let reference = match source.reference.as_str() {
         "" => String::new(),
@@ -19,36 +19,36 @@ pub fn source(source: &ApplicationSource) -> String {
 }
 
 /// A cluster by name or address.
-pub fn cluster(destination: &Destination) -> &str {
+pub(crate) fn cluster(destination: &Destination) -> &str {
     if destination.server.is_empty() { &destination.name } else { &destination.server }
 }
 
 /// `Auto-Prune`, `Auto`, `Manual`, as Argo CD's command line has them.
-pub fn policy(app: &Application) -> String {
+pub(crate) fn policy(app: &Application) -> String {
     let Some(automated) = app.automated_policy() else { return "Manual".into() };
     if automated.prunes() { "Auto-Prune".into() } else { "Auto".into() }
 }
 
 /// Health, or a dash before the first look.
-pub fn health(app: &Application) -> &'static str {
+pub(crate) fn health(app: &Application) -> &'static str {
     app.status.health.status.map_or("-", HealthCode::as_str)
 }
 
 /// The revision that was compared; of several the first.
-pub fn revision(app: &Application) -> &str {
+pub(crate) fn revision(app: &Application) -> &str {
     let sync = &app.status.sync;
     sync.revisions.first().unwrap_or(&sync.revision)
 }
 
 /// Kinds of the conditions, or a dash.
-pub fn conditions(app: &Application) -> String {
+pub(crate) fn conditions(app: &Application) -> String {
     let kinds: Vec<String> = app.status.conditions.iter().map(|c| format!("{:?}", c.kind)).collect();
     if kinds.is_empty() { "<none>".into() } else { kinds.join(",") }
 }
 
 /// Why an Application is not as it should be, in brackets: its first condition, else how its operation
 /// failed, else the first of its objects that is not Healthy. Nothing if none of them says a word.
-pub fn because(app: &Application) -> String {
+pub(crate) fn because(app: &Application) -> String {
     let status = &app.status;
     let condition = status.conditions.iter().find(|it| it.kind.is_error()).map(|it| it.message.clone());
     let failed = || {
@@ -67,7 +67,7 @@ pub fn because(app: &Application) -> String {
 }
 
 /// Everything about an Application that fits on a screen, without its objects.
-pub fn head(app: &Application) -> String {
+pub(crate) fn head(app: &Application) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "{:<20}{value}", format!("{name}:"));
@@ -97,7 +97,7 @@ pub fn head(app: &Application) -> String {
 }
 
 /// An operation with what it waits for.
-pub fn operation(state: &OperationState) -> String {
+pub(crate) fn operation(state: &OperationState) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "{:<20}{value}", format!("{name}:"));
@@ -125,7 +125,7 @@ pub fn operation(state: &OperationState) -> String {
 }
 
 /// One row for each object: group, kind, namespace, name, sync status, health, hook, message.
-pub fn resources(app: &Application) -> String {
+pub(crate) fn resources(app: &Application) -> String {
     let results = app.status.operation_state.as_ref().and_then(|state| state.sync_result.as_ref());
     let results: Vec<_> = results.iter().flat_map(|result| &result.resources).collect();
     let mut rows: Vec<[String; 8]> = Vec::new();
@@ -168,7 +168,7 @@ pub fn resources(app: &Application) -> String {
 }
 
 /// Applications as rows, in the order of Argo CD's command line.
-pub fn rows(apps: &[Value]) -> String {
+pub(crate) fn rows(apps: &[Value]) -> String {
     let mut rows = Vec::new();
     for object in apps {
         let Ok(app) = Application::from_value(object) else { continue };

@@ -16,7 +16,7 @@ use super::session::{AppId, Session};
 ///
 /// # Errors
 /// They are closed, or cannot be read.
-pub async fn check_open(session: &Session, id: &AppId) -> anyhow::Result<()> {
+pub(crate) async fn check_open(session: &Session, id: &AppId) -> anyhow::Result<()> {
     let app = Application::from_value(&session.get(id).await?)?;
     let kind = GroupVersionKind::from_api_version(names::API_VERSION, "AppProject");
     let resource = session.cluster.resource(&kind).await?;

@@ -16,7 +16,7 @@ use tiphys_check::Severity;
 #[command(after_help = "Examples:\n  tiphys check\n  tiphys check examples/storefront --offline\n  \
     tiphys check --diff origin/main --output markdown\n  tiphys check --rule C --severity error\n  \
     tiphys check --explain B3-two-owners")]
-pub struct Args {
+pub(crate) struct Args {
     /// The repository: a folder, or an address that Git takes.
     #[arg(default_value = ".", value_name = "PATH_OR_GIT_URL")]
     pub place: String,
@@ -94,7 +94,7 @@ pub struct Args {
 
 /// The form of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Output {
+pub(crate) enum Output {
     /// For people: the line, the caret, why, and what to do.
     Text,
     /// One JSON object; docs/check-json.md describes it.

@@ -9,7 +9,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 const MARKS: [&str; 2] = ["--> \x1b[0m", "::: \x1b[0m"];
 
 /// The coloured text with every place `file:line:column` linked to the file below `root`.
-pub fn linked(text: &str, root: &Path) -> String {
+pub(super) fn linked(text: &str, root: &Path) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         match MARKS.iter().find_map(|mark| line.split_once(mark).map(|(before, rest)| (before, *mark, rest)))

@@ -28,7 +28,7 @@ use crate::{
     exit::{Reported, WrongUse},
     repository::with_environment,
 };
-pub use args::Args;
+pub(crate) use args::Args;
 use args::Output;
 use survey::Reader;
 
@@ -55,7 +55,7 @@ struct Round {
 ///
 /// # Errors
 /// There are findings, or the check cannot run.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let cannot = |error: anyhow::Error| WrongUse(format!("{error:#}"));
     let check = Check::prepare(args).map_err(cannot)?;
     if args.watch {

@@ -8,14 +8,14 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 const QUIET: Duration = Duration::from_secs(1);
 
 /// A bar that shows itself only after a second, on stderr if that is a terminal.
-pub struct Progress {
+pub(super) struct Progress {
     start: Instant,
     bar: ProgressBar,
 }
 
 impl Progress {
     /// Nothing is done yet.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("rendering {bar:30} {pos} of {len} Applications");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -23,7 +23,7 @@ impl Progress {
     }
 
     /// So many are done, of so many that are known of.
-    pub fn tell(&self, done: usize, known: usize) {
+    pub(super) fn tell(&self, done: usize, known: usize) {
         if self.start.elapsed() >= QUIET {
             self.bar.set_length(known as u64);
             self.bar.set_position(done as u64);

@@ -16,7 +16,7 @@ use super::{args::Args, progress::Progress};
 use crate::repository::{Asked, Given, Repository};
 
 /// Reads one repository, as it is or with other texts in it.
-pub struct Reader {
+pub(super) struct Reader {
     repository: Repository,
     clusters: Vec<ClusterInfo>,
     /// The version that is asked for, or nothing.
@@ -28,7 +28,11 @@ pub struct Reader {
 
 impl Reader {
     /// Opens what was given.
-    pub fn open(args: &Args, revision: Option<&str>, clusters: Vec<ClusterInfo>) -> anyhow::Result<Self> {
+    pub(super) fn open(
+        args: &Args,
+        revision: Option<&str>,
+        clusters: Vec<ClusterInfo>,
+    ) -> anyhow::Result<Self> {
         let given = Given {
             place: &args.place,
             revision,
@@ -42,18 +46,18 @@ impl Reader {
     }
 
     /// The files.
-    pub fn tree(&self) -> &Arc<dyn FileTree> {
+    pub(super) fn tree(&self) -> &Arc<dyn FileTree> {
         &self.repository.tree
     }
 
     /// The folder on disk, if it is one.
-    pub fn root(&self) -> Option<&Path> {
+    pub(super) fn root(&self) -> Option<&Path> {
         self.repository.root.as_deref()
     }
 
     /// What the repository says in a tree, its own or one made from it, and what to keep for the next time;
     /// something may be kept from the last time.
-    pub fn survey(&self, tree: Arc<dyn FileTree>, kept: &Kept) -> (Survey, Kept) {
+    pub(super) fn survey(&self, tree: Arc<dyn FileTree>, kept: &Kept) -> (Survey, Kept) {
         let progress = Progress::new();
         let asked = Asked {
             environment: self.environment.as_deref(),
@@ -68,7 +72,7 @@ impl Reader {
     }
 
     /// Tells a survey of the states of the repository that Applications read in place of the one at hand.
-    pub fn look_up_revisions(&self, survey: &mut Survey) {
+    pub(super) fn look_up_revisions(&self, survey: &mut Survey) {
         // A commit in place of the files is not what is checked out.
         let working_tree =
             self.repository.repositories.working_tree().filter(|_| self.repository.commit.is_empty());

@@ -20,7 +20,7 @@ const QUIET: Duration = Duration::from_millis(5);
 /// # Errors
 /// The folder cannot be watched or the first round not be made; what goes wrong later is printed, and the
 /// next edit awaited.
-pub fn follow(check: &Check<'_>) -> anyhow::Result<()> {
+pub(super) fn follow(check: &Check<'_>) -> anyhow::Result<()> {
     let root = check.reader.root().context("--watch needs a folder, not an address")?;
     let (sender, edits) = channel();
     let _guard = tiphys_source::watch(root, move |paths| drop(sender.send(paths)))?;

@@ -25,7 +25,7 @@ use crate::{
 
 /// ApplicationSets: what they yield, and what a change of one would do.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     command: Set,
 }
@@ -101,7 +101,7 @@ struct Input {
 ///
 /// # Errors
 /// Those of the command.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     match &args.command {
         Set::Generate(args) => run_generate(args),
         Set::Preview(args) => {

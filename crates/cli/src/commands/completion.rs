@@ -4,7 +4,7 @@ use clap_complete::Shell;
 
 /// For which shell.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The shell; its own documentation says where the script belongs.
     shell: Shell,
 }
@@ -13,7 +13,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Stdout cannot be written.
-pub fn run(args: &Args, command: &mut clap::Command) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args, command: &mut clap::Command) -> anyhow::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, command, "tiphys", &mut script);
     Ok(crate::output::write(&script)?)

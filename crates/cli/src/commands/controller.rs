@@ -35,7 +35,7 @@ const REST_AFTER: Duration = Duration::from_secs(10);
 ///   tiphys controller --in-cluster --namespace argocd
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub(crate) struct Args {
     /// Kubeconfig of the cluster; by default $KUBECONFIG, else ~/.kube/config, else the cluster that this
     /// runs in.
     #[arg(long, value_name = "FILE", conflicts_with = "in_cluster")]
@@ -142,7 +142,7 @@ const FINISH: Duration = Duration::from_secs(15);
 ///
 /// # Errors
 /// No cluster, or it was lost.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     log(args.log_format, args.log_level);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(async {

@@ -19,7 +19,7 @@ use crate::app::cluster_choice::Target;
 ///   tiphys dump --context prod --output-folder state.tar.gz
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub(crate) struct Args {
     /// A new folder, or an archive if it ends with .tar.gz.
     #[arg(long, value_name = "FOLDER|FILE")]
     output_folder: PathBuf,
@@ -37,6 +37,6 @@ pub struct Args {
 ///
 /// # Errors
 /// The cluster cannot be read, or the folder exists or cannot be written.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     save_live(&args.target, args.namespace.as_deref(), args.logs, &args.output_folder)
 }

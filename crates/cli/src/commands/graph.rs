@@ -25,7 +25,7 @@ use crate::{
 #[command(after_help = "Examples:\n  tiphys graph\n  tiphys graph --output mermaid\n  \
     tiphys graph --fix-order\n  tiphys graph --output waves > tiphys-order.yaml\n  \
     tiphys graph --expect tiphys-order.yaml")]
-pub struct Args {
+pub(crate) struct Args {
     /// The repository: a folder, or an address that Git takes.
     #[arg(default_value = ".", value_name = "PATH_OR_GIT_URL")]
     place: String,
@@ -77,7 +77,7 @@ enum Output {
 /// # Errors
 /// It is not as expected, there is none that is right (exit code 1), or the repository or a file cannot be
 /// read (exit code 2).
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let survey = read(args).map_err(|error| WrongUse(format!("{error:#}")))?;
     let (edges, order) = (Edges::from_survey(&survey), Order::from_survey(&survey));
     let environments = (0..survey.environments.len()).map(EnvironmentId);

@@ -28,7 +28,7 @@ use crate::{
 ///   tiphys health certificate.yaml --settings argocd-cm.yaml
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub(crate) struct Args {
     /// Files or folders with objects; - is the standard input.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -47,7 +47,7 @@ pub struct Args {
 ///
 /// # Errors
 /// A file cannot be read, or some object is not healthy.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let rules = settings::rules(&settings::read(args.settings.as_deref())?, args.compat);
     let mut judged = Vec::new();
     for file in &args.files {

@@ -14,7 +14,7 @@ use crate::exit::WrongUse;
 ///   tiphys man --dir ~/.local/share/man/man1
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub(crate) struct Args {
     /// The command whose page is printed, such as `app sync`; by default tiphys itself.
     #[arg(value_name = "COMMAND", conflicts_with = "dir")]
     command: Vec<String>,
@@ -27,7 +27,7 @@ pub struct Args {
 ///
 /// # Errors
 /// No command has that name, or the output cannot be written.
-pub fn run(args: &Args, root: Command) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args, root: Command) -> anyhow::Result<()> {
     if let Some(dir) = &args.dir {
         let place = || format!("cannot write manual pages into {}", dir.display());
         std::fs::create_dir_all(dir).with_context(place)?;

@@ -13,7 +13,7 @@ use crate::{
 
 /// Move an installation of Argo CD to Tiphys.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
 }
@@ -64,7 +64,7 @@ enum Form {
 ///
 /// # Errors
 /// The installation cannot be read, or uses what is not supported.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let Command::Plan(args) = &args.command;
     let namespace = &args.target.app_namespace;
     let installation = match args.from.is_empty() {

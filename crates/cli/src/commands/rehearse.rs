@@ -1,3 +1,3 @@
 //! `tiphys rehearse`.
 
-pub use crate::rehearse::{Args, run};
+pub(crate) use crate::rehearse::{Args, run};

@@ -6,7 +6,7 @@ use super::{render_app, render_helm, render_kustomize};
 
 /// What to render.
 #[derive(Debug, Subcommand)]
-pub enum Render {
+pub(crate) enum Render {
     /// Print what `helm template` prints.
     Helm(Box<render_helm::Args>),
     /// Print what `kustomize build` prints.
@@ -19,7 +19,7 @@ pub enum Render {
 ///
 /// # Errors
 /// Those of the renderer, and of writing stdout.
-pub fn run(render: Render) -> anyhow::Result<()> {
+pub(crate) fn run(render: Render) -> anyhow::Result<()> {
     match render {
         Render::Helm(args) => render_helm::run(&args),
         Render::Kustomize(args) => render_kustomize::run(&args),

@@ -28,7 +28,7 @@ const ONWARD: &str = " > app.yaml && tiphys render app app.yaml --repo .";
 
 /// Which Application.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// A file with one Application or several, a folder with such files, or - for the standard input.
     file: PathBuf,
     /// Folder of the repository that the Application means; by default the Git work tree of the file, or of
@@ -53,7 +53,7 @@ pub struct Args {
 ///
 /// # Errors
 /// The file holds no Application, or one of them does not render; the others are printed.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let is_input = args.file == Path::new("-");
     let file = match is_input {
         true => PathBuf::from("."),

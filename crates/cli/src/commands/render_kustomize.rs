@@ -16,7 +16,7 @@ use tiphys_vfs::{DiskTree, FileTree};
 /// Which kustomization, and how. Of a flag that is given twice the last counts.
 #[derive(Debug, clap::Args)]
 #[command(args_override_self = true)]
-pub struct Args {
+pub(crate) struct Args {
     /// Folder with a kustomization file, or the address of one in a Git repository
     /// (`https://host/org/repo//folder?ref=v1`).
     #[arg(default_value = ".")]
@@ -114,7 +114,7 @@ enum Order {
 ///
 /// # Errors
 /// With kustomize's text, the place of the fault and advice.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     args.idle.check()?;
     if args.reorder.is_some() {
         eprintln!(

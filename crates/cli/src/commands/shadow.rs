@@ -19,7 +19,7 @@ use crate::{
 
 /// Look at what `tiphys controller --shadow` has written.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
 }
@@ -78,7 +78,7 @@ struct Report {
 ///
 /// # Errors
 /// The input cannot be read, holds no decision, or the engines differ.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let Command::Report(args) = &args.command;
     let text = read(args.file.as_deref())?;
     let report = report_of(&text);

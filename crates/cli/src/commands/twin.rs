@@ -23,7 +23,7 @@ const SHOWN: usize = 20;
 /// it is interrupted, and then exits with 0. With --from it holds what a dump holds, and nothing changes
 /// by itself: no controller runs.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Address to serve the API on; port 0 takes a free one.
     #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDRESS")]
     listen: SocketAddr,
@@ -58,7 +58,7 @@ pub struct Args {
 ///
 /// # Errors
 /// The dump or the state folder cannot be used, or the address not listened on.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(serve(args))
 }

@@ -6,6 +6,6 @@ use crate::output::say;
 ///
 /// # Errors
 /// stdout cannot be written.
-pub fn run() -> anyhow::Result<()> {
+pub(crate) fn run() -> anyhow::Result<()> {
     Ok(say(concat!("tiphys ", env!("CARGO_PKG_VERSION")))?)
 }

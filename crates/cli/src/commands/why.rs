@@ -15,7 +15,7 @@ use crate::{
 
 /// Which field of which object.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Application, kind and name of the object: `shop/Deployment/cart`.
     #[arg(value_name = "APP/KIND/NAME")]
     object: String,
@@ -49,7 +49,7 @@ pub struct Args {
 ///
 /// # Errors
 /// There is no such Application, object or field, or the Application does not render.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let [app, kind, name] = args.object.split('/').collect::<Vec<_>>()[..] else {
         bail!("{:?} is not of the form APP/KIND/NAME", args.object);
     };

@@ -17,7 +17,7 @@ const USER_FIELDS: [&str; 1] = ["token"];
 ///
 /// # Errors
 /// The reason.
-pub fn refuse_unsafe(file: &Path, server: &str) -> anyhow::Result<()> {
+pub(super) fn refuse_unsafe(file: &Path, server: &str) -> anyhow::Result<()> {
     let config = read(file)?;
     let refused = |reason: String| {
         anyhow::Error::from(WrongUse(format!(
@@ -59,7 +59,7 @@ fn is_of_this_machine(server: &str) -> bool {
 ///
 /// # Errors
 /// It holds something else, or cannot be read.
-pub fn refuse_foreign(file: &Path) -> anyhow::Result<()> {
+pub(super) fn refuse_foreign(file: &Path) -> anyhow::Result<()> {
     let text = match fs::read_to_string(file) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         text => text.with_context(|| format!("cannot read {}", file.display()))?,
@@ -82,7 +82,7 @@ pub fn refuse_foreign(file: &Path) -> anyhow::Result<()> {
 }
 
 /// The server of a kubeconfig of an embedded cluster.
-pub fn server(file: &Path) -> Option<String> {
+pub(super) fn server(file: &Path) -> Option<String> {
     let config = read(file).ok()?;
     let server = config.pointer("/clusters/0/cluster/server")?.as_str()?;
     Some(server.trim_end_matches('/').to_owned())

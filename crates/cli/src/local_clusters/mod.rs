@@ -30,7 +30,7 @@ const KUBECONFIG: &str = "kubeconfig";
 
 /// The repository that a cluster runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Served {
+pub(crate) struct Served {
     /// Its folder.
     pub folder: PathBuf,
     /// Its Applications take the commits that they name, not the files as they are.
@@ -52,7 +52,7 @@ struct Note {
 
 /// A cluster that runs on this machine.
 #[derive(Clone, Debug)]
-pub struct LocalCluster {
+pub(crate) struct LocalCluster {
     folder: PathBuf,
     note: Note,
 }
@@ -60,12 +60,12 @@ pub struct LocalCluster {
 impl LocalCluster {
     /// Its kubeconfig, which holds an address of this machine and a token, and nothing that could be
     /// executed.
-    pub fn kubeconfig(&self) -> PathBuf {
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.folder.join(KUBECONFIG)
     }
 
     /// The repository that it runs, if that is a folder that is still there.
-    pub fn served(&self) -> Option<&Served> {
+    pub(crate) fn served(&self) -> Option<&Served> {
         self.note.served.as_ref().filter(|served| served.folder.is_dir())
     }
 
@@ -73,7 +73,7 @@ impl LocalCluster {
     ///
     /// # Errors
     /// Several run there, or what is noted cannot be trusted.
-    pub fn of_folder(folder: &Path) -> anyhow::Result<Option<Self>> {
+    pub(crate) fn of_folder(folder: &Path) -> anyhow::Result<Option<Self>> {
         let Ok(folder) = folder.canonicalize() else { return Ok(None) };
         let depth = |cluster: &Self| {
             let above = cluster.note.folders.iter().filter(|above| folder.starts_with(above));
@@ -99,7 +99,7 @@ impl LocalCluster {
     }
 
     /// The one whose API has an address.
-    pub fn at_server(server: &str) -> Option<Self> {
+    pub(crate) fn at_server(server: &str) -> Option<Self> {
         let server = server.trim_end_matches('/');
         all().ok()?.into_iter().find(|cluster| cluster.note.server == server)
     }
@@ -119,7 +119,7 @@ fn choose_one(folder: &Path, several: &[(usize, LocalCluster)]) -> String {
 
 /// What a cluster is started for.
 #[derive(Clone, Debug, Default)]
-pub struct Purpose {
+pub(crate) struct Purpose {
     /// The folder or address of the repository; empty for a cluster without one.
     pub place: String,
     /// What tells it from others of the same place.
@@ -130,7 +130,7 @@ pub struct Purpose {
 
 /// The place where a cluster is noted while it runs; dropping it takes the note away.
 #[derive(Debug)]
-pub struct Registration {
+pub(crate) struct Registration {
     folder: PathBuf,
     purpose: Purpose,
     folders: Vec<PathBuf>,
@@ -145,7 +145,7 @@ impl Registration {
     /// # Errors
     /// One runs there already, the file holds somebody else's kubeconfig, or the user's folder cannot be
     /// used.
-    pub fn open(purpose: Purpose, named: Option<&Path>) -> anyhow::Result<Self> {
+    pub(crate) fn open(purpose: Purpose, named: Option<&Path>) -> anyhow::Result<Self> {
         if let Some(file) = named {
             kubeconfig::refuse_foreign(file)?;
         }
@@ -170,7 +170,7 @@ impl Registration {
     }
 
     /// Where the kubeconfig is: what a person is told.
-    pub fn kubeconfig(&self) -> PathBuf {
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.named.clone().unwrap_or_else(|| self.folder.join(KUBECONFIG))
     }
 
@@ -178,7 +178,7 @@ impl Registration {
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn note(&self, serving: &Serving) -> anyhow::Result<()> {
+    pub(crate) fn note(&self, serving: &Serving) -> anyhow::Result<()> {
         private::create(&self.folder)?;
         self.write_kubeconfig(serving, None)?;
         let note = Note {
@@ -194,7 +194,7 @@ impl Registration {
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn note_beside(&self, serving: &Serving, name: &str) -> anyhow::Result<()> {
+    pub(crate) fn note_beside(&self, serving: &Serving, name: &str) -> anyhow::Result<()> {
         self.write_kubeconfig(serving, Some(name))
     }
 
@@ -219,14 +219,14 @@ impl Drop for Registration {
 }
 
 /// Where the kubeconfig of a cluster beside the first, whose kubeconfig is given, is.
-pub fn kubeconfig_beside(first: &Path, name: &str) -> PathBuf {
+pub(crate) fn kubeconfig_beside(first: &Path, name: &str) -> PathBuf {
     let mut path = first.to_path_buf().into_os_string();
     path.push(format!(".{name}"));
     path.into()
 }
 
 /// Whether the server of a kubeconfig can be reached.
-pub fn kubeconfig_answers(file: &Path) -> bool {
+pub(crate) fn kubeconfig_answers(file: &Path) -> bool {
     kubeconfig::server(file).is_some_and(|server| answers(&server))
 }
 

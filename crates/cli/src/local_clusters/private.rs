@@ -19,7 +19,7 @@ fn place() -> anyhow::Result<PathBuf> {
 ///
 /// # Errors
 /// It cannot be made, or others may write to it.
-pub fn folder() -> anyhow::Result<PathBuf> {
+pub(super) fn folder() -> anyhow::Result<PathBuf> {
     let folder = place()?;
     create(&folder)?;
     refuse_shared(&folder)?;
@@ -30,7 +30,7 @@ pub fn folder() -> anyhow::Result<PathBuf> {
 ///
 /// # Errors
 /// Others may write to it.
-pub fn existing_folder() -> anyhow::Result<Option<PathBuf>> {
+pub(super) fn existing_folder() -> anyhow::Result<Option<PathBuf>> {
     // Who has no home folder has noted nothing.
     let Ok(folder) = place() else { return Ok(None) };
     if !folder.is_dir() {
@@ -44,7 +44,7 @@ pub fn existing_folder() -> anyhow::Result<Option<PathBuf>> {
 ///
 /// # Errors
 /// The system refuses.
-pub fn create(folder: &Path) -> anyhow::Result<()> {
+pub(super) fn create(folder: &Path) -> anyhow::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -58,7 +58,7 @@ pub fn create(folder: &Path) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// The system refuses.
-pub fn write(file: &Path, content: &[u8]) -> anyhow::Result<()> {
+pub(super) fn write(file: &Path, content: &[u8]) -> anyhow::Result<()> {
     let folder = file.parent().context("a file lies in a folder")?;
     let write = || -> std::io::Result<()> {
         let mut new = tempfile::NamedTempFile::new_in(folder)?;

@@ -4,7 +4,7 @@ const PAGE: &str = include_str!("../../../../docs/differences.md");
 
 /// A row of the page: how Argo CD and Tiphys behave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub(crate) struct Row {
     /// What it is about.
     pub subject: &'static str,
     /// What Argo CD does; empty where there is nothing like it.
@@ -14,7 +14,7 @@ pub struct Row {
 }
 
 /// The row about a subject.
-pub fn row(subject: &str) -> Option<Row> {
+pub(crate) fn row(subject: &str) -> Option<Row> {
     rows().find(|row| row.subject == subject)
 }
 

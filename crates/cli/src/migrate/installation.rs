@@ -15,7 +15,7 @@ const CONFIG_MAPS: [&str; 4] =
 
 /// What there is of an Argo CD.
 #[derive(Clone, Debug, Default)]
-pub struct Installation {
+pub(crate) struct Installation {
     /// The namespace of its settings.
     pub namespace: String,
     pub applications: Vec<Value>,
@@ -35,7 +35,7 @@ impl Installation {
     ///
     /// # Errors
     /// They cannot be read, or hold nothing of an Argo CD.
-    pub fn from_files(places: &[PathBuf], namespace: &str) -> anyhow::Result<Self> {
+    pub(crate) fn from_files(places: &[PathBuf], namespace: &str) -> anyhow::Result<Self> {
         let mut objects = Vec::new();
         let mut installation = Self { namespace: namespace.to_owned(), ..Self::default() };
         for place in places {
@@ -65,7 +65,7 @@ impl Installation {
     ///
     /// # Errors
     /// The cluster does not answer, has no Applications, or does not let them be read.
-    pub async fn from_cluster(cluster: &Cluster, namespace: &str) -> anyhow::Result<Self> {
+    pub(crate) async fn from_cluster(cluster: &Cluster, namespace: &str) -> anyhow::Result<Self> {
         let mut installation = Self { namespace: namespace.to_owned(), ..Self::default() };
         cluster.discover().await?;
         let application = GroupVersionKind::from_api_version(names::API_VERSION, "Application");
@@ -111,12 +111,12 @@ impl Installation {
     }
 
     /// One of its ConfigMaps.
-    pub fn config_map(&self, name: &str) -> Option<&Value> {
+    pub(crate) fn config_map(&self, name: &str) -> Option<&Value> {
         self.config_maps.iter().find(|map| map.name() == name)
     }
 
     /// A project of its namespace.
-    pub fn project(&self, name: &str) -> Option<&Value> {
+    pub(crate) fn project(&self, name: &str) -> Option<&Value> {
         let name = if name.is_empty() { "default" } else { name };
         self.projects.iter().find(|project| project.name() == name)
     }

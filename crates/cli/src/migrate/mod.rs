@@ -1,8 +1,8 @@
 //! What Tiphys would do otherwise than the Argo CD of an installation.
 
-pub mod differences;
-pub mod installation;
-pub mod plan;
+pub(crate) mod differences;
+pub(crate) mod installation;
+pub(crate) mod plan;
 mod report;
 mod rules;
 mod settings;

@@ -15,7 +15,7 @@ use super::{
 /// What becomes of something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// Nothing that it uses behaves otherwise.
     Same,
     /// It works, and something that it uses behaves otherwise.
@@ -27,7 +27,7 @@ pub enum Verdict {
 /// One thing that is not the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Finding {
+pub(crate) struct Finding {
     pub verdict: Verdict,
     /// The row of the page about differences.
     pub subject: String,
@@ -46,7 +46,7 @@ pub struct Finding {
 /// An Application or ApplicationSet with what becomes of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Entry {
+pub(crate) struct Entry {
     pub namespace: String,
     pub name: String,
     pub verdict: Verdict,
@@ -60,7 +60,7 @@ pub struct Entry {
 /// What to do, one step after the other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Step {
+pub(crate) struct Step {
     pub what: String,
     pub commands: Vec<String>,
 }
@@ -68,7 +68,7 @@ pub struct Step {
 /// A plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Plan {
+pub(crate) struct Plan {
     pub namespace: String,
     pub applications: Vec<Entry>,
     pub application_sets: Vec<Entry>,
@@ -82,7 +82,7 @@ pub struct Plan {
 }
 
 /// Rows that concern every Application, or every automated one, whatever else it uses.
-pub const EVERYWHERE: [&str; 7] = [
+pub(crate) const EVERYWHERE: [&str; 7] = [
     "apply",
     "how long it waits",
     "a failed apply",
@@ -94,7 +94,7 @@ pub const EVERYWHERE: [&str; 7] = [
 
 impl Plan {
     /// The plan for an installation.
-    pub fn new(installation: &Installation) -> Self {
+    pub(crate) fn new(installation: &Installation) -> Self {
         let entries = |objects: &[Value], rules: &[Rule]| {
             let mut entries: Vec<Entry> =
                 objects.iter().map(|object| entry(object, rules, installation)).collect();
@@ -116,7 +116,7 @@ impl Plan {
     }
 
     /// How many Applications have each verdict.
-    pub fn counts(&self) -> BTreeMap<Verdict, usize> {
+    pub(crate) fn counts(&self) -> BTreeMap<Verdict, usize> {
         let mut counts = BTreeMap::new();
         for entry in &self.applications {
             *counts.entry(entry.verdict).or_default() += 1;
@@ -125,7 +125,7 @@ impl Plan {
     }
 
     /// Whether something that an Application or ApplicationSet uses does not work.
-    pub fn has_unsupported(&self) -> bool {
+    pub(crate) fn has_unsupported(&self) -> bool {
         let entries = self.applications.iter().chain(&self.application_sets);
         entries.into_iter().any(|entry| entry.verdict == Verdict::NotSupported)
     }
@@ -133,7 +133,7 @@ impl Plan {
 
 impl Finding {
     /// A finding in the words of the page about differences.
-    pub fn about(verdict: Verdict, subject: &str, used: &str, todo: &str) -> Self {
+    pub(crate) fn about(verdict: Verdict, subject: &str, used: &str, todo: &str) -> Self {
         let row = row(subject);
         Self {
             verdict,

@@ -30,7 +30,7 @@ impl Entry {
 
 impl Plan {
     /// The plan as text.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut text = format!("{}\n", self.summary());
         for (what, entries) in self.kinds() {
             for entry in entries {
@@ -82,7 +82,7 @@ impl Plan {
     }
 
     /// The plan as Markdown.
-    pub fn markdown(&self) -> String {
+    pub(crate) fn markdown(&self) -> String {
         let mut text = format!("# From Argo CD to Tiphys\n\n{}\n", self.summary());
         for (what, entries) in self.kinds() {
             if entries.is_empty() {

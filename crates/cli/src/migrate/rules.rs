@@ -12,7 +12,7 @@ use super::plan::Verdict;
 const MAX_DEPTH: usize = 64;
 
 /// What a rule looks at.
-pub struct Subject<'a> {
+pub(super) struct Subject<'a> {
     /// The Application or ApplicationSet.
     pub object: &'a Value,
     /// The project of an Application, if it is known.
@@ -20,7 +20,7 @@ pub struct Subject<'a> {
 }
 
 /// One row, and how to see whether it concerns something.
-pub struct Rule {
+pub(super) struct Rule {
     pub verdict: Verdict,
     /// The first column of the row.
     pub subject: &'static str,
@@ -42,7 +42,7 @@ const fn unsupported(
 }
 
 /// The rules for Applications.
-pub const APPLICATION: &[Rule] = &[
+pub(super) const APPLICATION: &[Rule] = &[
     unsupported(
         "config management plugins",
         plugin,
@@ -122,7 +122,7 @@ pub const APPLICATION: &[Rule] = &[
 ];
 
 /// The rules for ApplicationSets.
-pub const SET: &[Rule] = &[
+pub(super) const SET: &[Rule] = &[
     unsupported(
         "ApplicationSets with generators `scmProvider` and `pullRequest`",
         |s| generators(s).into_iter().find(|name| ["scmProvider", "pullRequest"].contains(&name.as_str())),

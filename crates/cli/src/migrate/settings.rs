@@ -27,7 +27,7 @@ const PLUGINS: &str = "config management plugins";
 const OWN_PLUGINS: &str = "configManagementPlugins";
 
 /// What is said of the settings of an installation.
-pub fn findings(installation: &Installation) -> Vec<Finding> {
+pub(super) fn findings(installation: &Installation) -> Vec<Finding> {
     let mut found = Vec::new();
     let config = installation.config_map("argocd-cm");
     let params = installation.config_map("argocd-cmd-params-cm");

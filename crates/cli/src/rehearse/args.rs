@@ -24,7 +24,7 @@ use crate::{duration, revisions::Range, up::placeholder_kinds};
     tiphys rehearse --fault registry=ghcr.io:401@1m+10m\n  tiphys rehearse --explore\n  \
     tiphys rehearse --environment dev --argo-cd"
 )]
-pub struct Args {
+pub(crate) struct Args {
     /// The repository: a folder, or an address that Git takes.
     #[arg(default_value = ".", value_name = "PATH_OR_GIT_URL")]
     pub place: String,
@@ -96,7 +96,7 @@ pub struct Args {
 
 /// How the story is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Output {
+pub(crate) enum Output {
     /// For people: a verdict, what happens, causes with consequences, and what is not known.
     Text,
     /// One JSON object with every moment.

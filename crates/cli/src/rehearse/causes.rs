@@ -6,7 +6,7 @@ use tiphys_value::ResourceKey;
 use super::text::{NAMED, is_application, named, short, some_of};
 
 /// What is wrong, with what, where that is written, and what comes of it.
-pub fn cause_lines(cause: &Cause) -> Vec<String> {
+pub(super) fn cause_lines(cause: &Cause) -> Vec<String> {
     let objects: Vec<String> = cause.objects.iter().map(named).collect();
     let id = cause.mechanism.as_ref().map(|it| format!("   [{}]", it.id)).unwrap_or_default();
     let mut lines = vec![format!("{}{id}", short(&cause.text))];
@@ -28,7 +28,7 @@ pub fn cause_lines(cause: &Cause) -> Vec<String> {
 }
 
 /// What would mend it, a line each.
-pub fn repair_lines(repair: &Repair) -> Vec<String> {
+pub(super) fn repair_lines(repair: &Repair) -> Vec<String> {
     let place = repair.place.as_ref().map(|place| format!("   {place}")).unwrap_or_default();
     let mut lines = vec![format!("repair: {}{place}", repair.text)];
     lines.extend(repair.patch.iter().flat_map(|patch| patch.lines()).map(|line| format!("    {line}")));
@@ -37,7 +37,7 @@ pub fn repair_lines(repair: &Repair) -> Vec<String> {
 }
 
 /// What is not well because of a cause: objects, then Applications.
-pub fn hit_names(cause: &Cause) -> Vec<String> {
+pub(super) fn hit_names(cause: &Cause) -> Vec<String> {
     // A ReplicaSet says nothing that its Deployment does not.
     let told = cause.consequences.iter().filter(|key| key.kind != "ReplicaSet");
     let (apps, others): (Vec<&ResourceKey>, Vec<&ResourceKey>) = told.partition(|key| is_application(key));

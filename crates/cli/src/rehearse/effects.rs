@@ -12,7 +12,7 @@ use tiphys_value::ResourceKey;
 /// What becomes of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "what")]
-pub enum Effect {
+pub(super) enum Effect {
     /// It is new.
     Created,
     /// It was deleted and made anew.
@@ -31,7 +31,7 @@ pub enum Effect {
 /// What becomes of an Application.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct AppEffects {
+pub(super) struct AppEffects {
     /// Its objects.
     pub objects: Vec<ObjectEffect>,
     /// Workloads of it whose pods are others afterwards, and how many new ones were made.
@@ -43,7 +43,7 @@ pub struct AppEffects {
 /// An object, and what becomes of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ObjectEffect {
+pub(super) struct ObjectEffect {
     /// Which.
     pub object: ResourceKey,
     /// What.
@@ -59,7 +59,7 @@ pub struct ObjectEffect {
 /// A workload with new pods in place of old ones.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Restart {
+pub(super) struct Restart {
     /// The workload.
     pub workload: ResourceKey,
     /// How many pods were made.
@@ -69,7 +69,7 @@ pub struct Restart {
 /// Something that an operation waited for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Waited {
+pub(super) struct Waited {
     /// For what, in the words of the engine.
     pub wait: String,
     /// The same as a cause of the common vocabulary.
@@ -84,7 +84,7 @@ pub struct Waited {
 /// What a change does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Effects {
+pub(super) struct Effects {
     /// By Application; those without effects are left out.
     pub applications: BTreeMap<String, AppEffects>,
     /// Applications that were green and are not any more.
@@ -95,7 +95,7 @@ pub struct Effects {
 
 impl Effects {
     /// Of a story that follows another one.
-    pub fn between(before: &Story, story: &Story) -> Self {
+    pub(super) fn between(before: &Story, story: &Story) -> Self {
         let mut effects = Self::default();
         let mut by_object: BTreeMap<(&str, &ResourceKey), Vec<&Moment>> = BTreeMap::new();
         let mut pods: BTreeMap<(&str, &ResourceKey), (usize, usize)> = BTreeMap::new();
@@ -143,12 +143,12 @@ impl Effects {
     }
 
     /// Whether nothing at all comes of the change.
-    pub fn is_nothing(&self) -> bool {
+    pub(super) fn is_nothing(&self) -> bool {
         self.touched() == 0 && self.turned_red.is_empty()
     }
 
     /// How many Applications have objects that change.
-    pub fn touched(&self) -> usize {
+    pub(super) fn touched(&self) -> usize {
         self.applications.values().filter(|app| !app.objects.is_empty() || !app.restarted.is_empty()).count()
     }
 }
@@ -185,7 +185,7 @@ fn effect(moments: &[&Moment]) -> Effect {
 const WORTH_TELLING: u64 = 5_000;
 
 /// What each Application waited for, the longest first.
-pub fn waits(story: &Story) -> BTreeMap<String, Vec<Waited>> {
+pub(super) fn waits(story: &Story) -> BTreeMap<String, Vec<Waited>> {
     let mut open: BTreeMap<&ResourceKey, (&str, u64)> = BTreeMap::new();
     let mut all: BTreeMap<String, BTreeMap<&str, (u64, bool)>> = BTreeMap::new();
     let mut mechanisms: BTreeMap<&str, &Mechanism> = BTreeMap::new();

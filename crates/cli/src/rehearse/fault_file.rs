@@ -30,7 +30,7 @@ struct Parts {
 ///
 /// # Errors
 /// It cannot be read, is no list, or one of them is no fault.
-pub fn read(path: &Path) -> anyhow::Result<Vec<Timed>> {
+pub(super) fn read(path: &Path) -> anyhow::Result<Vec<Timed>> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
     parse(&text).with_context(|| shown.to_string())

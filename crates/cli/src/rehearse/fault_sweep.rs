@@ -28,7 +28,7 @@ const LASTS: Duration = Duration::from_secs(10 * 60);
 ///
 /// # Errors
 /// A play could not run.
-pub fn explore(subject: &Subject, rules: Rules, most: usize) -> anyhow::Result<Exploration> {
+pub(super) fn explore(subject: &Subject, rules: Rules, most: usize) -> anyhow::Result<Exploration> {
     let (brought, played) = subject.play(rules, &[])?;
     let without_faults = Ended::from_story(&played.story);
     let mut faults = targets(brought.as_ref(), &played, &subject.plan).faults();

@@ -25,7 +25,7 @@ use crate::{
 const NAMED: usize = 4;
 
 /// What was saved of a cluster.
-pub struct Found {
+pub(super) struct Found {
     /// Its objects, and definitions for kinds that it does not define.
     pub objects: Vec<Value>,
     /// When it was saved, if that is told.
@@ -39,7 +39,7 @@ impl Found {
     ///
     /// # Errors
     /// It cannot be read, or holds no object.
-    pub fn read(place: &Path, repositories: &Repositories) -> anyhow::Result<Self> {
+    pub(super) fn read(place: &Path, repositories: &Repositories) -> anyhow::Result<Self> {
         let dump = if is_archive(place) && place.is_file() {
             let unpacked = Unpacked::from_archive(place)?;
             read_dump(unpacked.folder())?

@@ -18,7 +18,7 @@ use super::{
 const SHOWN: usize = 10;
 
 /// Everything, the verdict first.
-pub fn write(report: &Report) -> String {
+pub(super) fn write(report: &Report) -> String {
     let mark = if report.is_green { "✅" } else { "❌" };
     let mut text = format!("### {mark} tiphys rehearse: {}\n", escape(&verdict(report)));
     if let Some(change) = &report.change {
@@ -132,7 +132,7 @@ fn table(first: &str, second: &str, lines: &[String], what: &str, text: &mut Str
 }
 
 /// What every single fault leads to.
-pub fn write_exploration(exploration: &Exploration) -> String {
+pub(super) fn write_exploration(exploration: &Exploration) -> String {
     let lost: Vec<String> = exploration
         .ranking
         .iter()

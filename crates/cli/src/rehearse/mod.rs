@@ -31,7 +31,7 @@ use crate::{
     exit::{Reported, WrongUse},
     output::json_text,
 };
-pub use args::Args;
+pub(crate) use args::Args;
 use args::Output;
 use effects::Effects;
 use play::{Played, Rules};
@@ -42,7 +42,7 @@ use subject::{Subject, targets};
 ///
 /// # Errors
 /// It does not end green (exit code 1), or the rehearsal could not run (exit code 2).
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let could_not_run = |error: anyhow::Error| match error.is::<WrongUse>() {
         true => error,
         false => WrongUse(format!("{error:#}")).into(),

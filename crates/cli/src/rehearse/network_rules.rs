@@ -26,7 +26,7 @@ const TIMEOUT: &str = "Get \"https://10.96.0.1:443/api?timeout=32s\": dial tcp 1
 
 /// What network policies cut off.
 #[derive(Default)]
-pub struct CutOff {
+pub(super) struct CutOff {
     /// As rules of the world.
     pub rules: Behaviours,
     /// As causes with what would mend them.
@@ -36,7 +36,7 @@ pub struct CutOff {
 /// The pods whose probes are dropped; and those that cannot do without the API server, and whose way to it
 /// every CNI in question cuts: they end again and again. Where a CNI lets them through, or the repository
 /// does not settle it, nothing is taken to be wrong.
-pub fn cut_off(plan: &Plan) -> CutOff {
+pub(super) fn cut_off(plan: &Plan) -> CutOff {
     let mut cut = CutOff::default();
     if !has_policies(plan) {
         return cut;

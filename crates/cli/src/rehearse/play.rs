@@ -50,7 +50,7 @@ const STEADY: Duration = Duration::from_secs(2 * 60);
 
 /// How it is played.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules {
+pub(super) struct Rules {
     /// By Argo CD's rules.
     pub argo_cd: bool,
     /// Draws uids and names.
@@ -64,7 +64,7 @@ pub struct Rules {
 }
 
 /// How a play ended: its story, and the clusters as they are then.
-pub struct Played {
+pub(super) struct Played {
     /// What happened.
     pub story: Story,
     /// The engine's own cluster.
@@ -78,7 +78,7 @@ pub struct Played {
 
 /// What of the world a repository tells.
 #[derive(Default)]
-pub struct WorldKnowledge {
+pub(super) struct WorldKnowledge {
     /// Registries, and what network policies cut off, as rules.
     pub rules: Behaviours,
     /// What network policies cut off, as causes.
@@ -89,7 +89,7 @@ pub struct WorldKnowledge {
 
 impl WorldKnowledge {
     /// What a repository tells.
-    pub fn from_plan(plan: &Plan, rules: Rules) -> Self {
+    pub(super) fn from_plan(plan: &Plan, rules: Rules) -> Self {
         let cut = network_rules::cut_off(plan);
         let mut known = strict_world::registries(plan, rules.seed);
         known.extend(cut.rules.clone());
@@ -102,7 +102,7 @@ impl WorldKnowledge {
 ///
 /// # Errors
 /// The cluster cannot be set up.
-pub async fn bring_up(
+pub(super) async fn bring_up(
     plan: &Plan,
     known: &WorldKnowledge,
     rules: Rules,
@@ -160,7 +160,7 @@ async fn add_beside(
 ///
 /// # Errors
 /// The cluster cannot be set up.
-pub async fn go_on(
+pub(super) async fn go_on(
     before: &Played,
     was: Option<(&Plan, &WorldKnowledge)>,
     (plan, known): (&Plan, &WorldKnowledge),
@@ -257,7 +257,7 @@ async fn play(
 ///
 /// # Errors
 /// The cluster cannot be set up.
-pub async fn stand_still(
+pub(super) async fn stand_still(
     saved: &Found,
     plan: &Plan,
     known: &WorldKnowledge,

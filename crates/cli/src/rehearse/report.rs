@@ -14,12 +14,12 @@ use tiphys_value::ResourceKey;
 use super::effects::Effects;
 
 /// The version of the JSON form. It is raised when a field changes its meaning or goes; new ones may come.
-pub const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 1;
 
 /// How a play ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Ended {
+pub(super) struct Ended {
     /// How.
     pub outcome: Outcome,
     /// When, in milliseconds of virtual time.
@@ -32,7 +32,7 @@ pub struct Ended {
 
 impl Ended {
     /// Of a story.
-    pub fn from_story(story: &Story) -> Self {
+    pub(super) fn from_story(story: &Story) -> Self {
         let red = story.applications.iter().filter(|app| !app.is_green);
         Self {
             outcome: story.outcome,
@@ -46,7 +46,7 @@ impl Ended {
 /// A change, and what it does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Change {
+pub(super) struct Change {
     /// The state before.
     pub base: String,
     /// The state after.
@@ -60,7 +60,7 @@ pub struct Change {
 /// An Application that ends otherwise by other rules.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Difference {
+pub(super) struct Difference {
     /// Which one.
     pub application: String,
     /// How it ends by Argo CD's rules.
@@ -72,7 +72,7 @@ pub struct Difference {
 /// A rehearsal.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Report {
+pub(super) struct Report {
     /// [`VERSION`].
     pub version: u32,
     /// Whether the command ends with exit code 0.
@@ -109,7 +109,7 @@ pub struct Report {
 /// What a fault leads to.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Ranked {
+pub(super) struct Ranked {
     /// The fault.
     pub fault: String,
     /// How it ended.
@@ -135,7 +135,7 @@ pub struct Ranked {
 /// What every single fault leads to.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Exploration {
+pub(super) struct Exploration {
     /// [`VERSION`].
     pub version: u32,
     /// How it ends without a fault.

@@ -13,7 +13,7 @@ use crate::commands::doctor::save::{ABOUT, check_new};
 ///
 /// # Errors
 /// The folder is there already, or cannot be written.
-pub fn save(still: &Still, folder: &Path) -> anyhow::Result<()> {
+pub(super) fn save(still: &Still, folder: &Path) -> anyhow::Result<()> {
     check_new(folder)?;
     let cannot = || format!("cannot write {}", folder.display());
     std::fs::create_dir_all(folder).with_context(cannot)?;

@@ -12,7 +12,7 @@ use crate::up::plan::Plan;
 const MOST: usize = 20;
 
 /// Adds to each cause where its objects, or what made them, are written: file and line.
-pub fn add(story: &mut Story, plan: &Plan) {
+pub(super) fn add(story: &mut Story, plan: &Plan) {
     if story.causes.is_empty() {
         return;
     }
@@ -31,7 +31,7 @@ pub fn add(story: &mut Story, plan: &Plan) {
 }
 
 /// Adds to what a change does where the objects are written: as they are, or as they were if they are gone.
-pub fn add_to_effects(effects: &mut Effects, before: &Plan, after: &Plan) {
+pub(super) fn add_to_effects(effects: &mut Effects, before: &Plan, after: &Plan) {
     let (before, after) = (of_objects(before), of_objects(after));
     for one in effects.applications.values_mut().flat_map(|app| &mut app.objects) {
         one.place = after.get(&one.object).or_else(|| before.get(&one.object)).cloned();
@@ -39,7 +39,7 @@ pub fn add_to_effects(effects: &mut Effects, before: &Plan, after: &Plan) {
 }
 
 /// Where every rendered object, root Application and project is written.
-pub fn of_objects(plan: &Plan) -> BTreeMap<ResourceKey, String> {
+pub(super) fn of_objects(plan: &Plan) -> BTreeMap<ResourceKey, String> {
     let mut places = BTreeMap::new();
     for object in plan.rendered().filter(|object| !object.location.file.is_empty()) {
         let Location { file, line, .. } = &object.location;
@@ -57,7 +57,7 @@ pub fn of_objects(plan: &Plan) -> BTreeMap<ResourceKey, String> {
 }
 
 /// Where every Application is written, by the name in the marks of its objects.
-pub fn of_applications(plan: &Plan) -> BTreeMap<String, String> {
+pub(super) fn of_applications(plan: &Plan) -> BTreeMap<String, String> {
     let places = of_objects(plan).into_iter();
     let own = |key: &ResourceKey| match key.namespace.as_str() {
         "" | crate::ENGINE_NAMESPACE => key.name.clone(),

@@ -21,7 +21,7 @@ const NETWORKS: [&str; 4] = ["aws-vpc-cni", "calico", "cilium", "flannel"];
 
 /// What registries answer: images that are known as withdrawn, and publishers from whom most workloads of the
 /// repository pull with a Secret.
-pub fn registries(plan: &Plan, seed: u64) -> Behaviours {
+pub(super) fn registries(plan: &Plan, seed: u64) -> Behaviours {
     let known = withdrawn_images().into_iter().map(|supply| {
         let pull = if supply.is_served { Pull::Works } else { Pull::NotFound };
         ImageRule::new(&supply.pattern, pull)
@@ -119,7 +119,7 @@ fn publisher(image: &str) -> Option<String> {
 
 /// The network of pods, if a DaemonSet of the cluster is known to be it: without its pods nodes have none.
 /// That holds for changes only: a cluster that is brought up has some network before the engine can run.
-pub fn networks(snapshot: &Snapshot) -> Behaviours {
+pub(super) fn networks(snapshot: &Snapshot) -> Behaviours {
     let sets = snapshot.list(&ResourceId::new("apps", "daemonsets"), None);
     let networks = sets.map(|set| set.value()).filter(|set| is_network(set));
     let rules = networks.map(|set| NodeRule {

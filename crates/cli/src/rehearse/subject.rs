@@ -30,7 +30,7 @@ enum Base {
 }
 
 /// What is rehearsed.
-pub struct Subject {
+pub(super) struct Subject {
     base: Base,
     /// The state that is played in the end.
     pub plan: Plan,
@@ -45,7 +45,7 @@ impl Subject {
     ///
     /// # Errors
     /// A state cannot be read.
-    pub fn open(args: &Args, rules: Rules) -> anyhow::Result<Self> {
+    pub(super) fn open(args: &Args, rules: Rules) -> anyhow::Result<Self> {
         let request = Request {
             place: &args.place,
             revision: args.revision.as_deref(),
@@ -78,7 +78,7 @@ impl Subject {
     }
 
     /// The plan of the state before, if it is one of the repository.
-    pub fn before(&self) -> Option<&Plan> {
+    pub(super) fn before(&self) -> Option<&Plan> {
         self.before_with_known().map(|(plan, _)| plan)
     }
 
@@ -90,7 +90,7 @@ impl Subject {
     }
 
     /// What is to be told of how the states were understood.
-    pub fn notices(&self) -> Vec<String> {
+    pub(super) fn notices(&self) -> Vec<String> {
         let found = match &self.base {
             Base::Found(found) => found.notices.as_slice(),
             _ => &[],
@@ -102,7 +102,7 @@ impl Subject {
     ///
     /// # Errors
     /// A cluster cannot be set up.
-    pub fn play(&self, rules: Rules, faults: &[Timed]) -> anyhow::Result<(Option<Played>, Played)> {
+    pub(super) fn play(&self, rules: Rules, faults: &[Timed]) -> anyhow::Result<(Option<Played>, Played)> {
         let brought = match &self.base {
             Base::Empty => None,
             Base::Plan(before) => {
@@ -119,7 +119,12 @@ impl Subject {
     ///
     /// # Errors
     /// A cluster cannot be set up.
-    pub fn again(&self, brought: Option<&Played>, rules: Rules, faults: &[Timed]) -> anyhow::Result<Played> {
+    pub(super) fn again(
+        &self,
+        brought: Option<&Played>,
+        rules: Rules,
+        faults: &[Timed],
+    ) -> anyhow::Result<Played> {
         match brought {
             Some(brought) => on_virtual_time(go_on(
                 brought,
@@ -153,7 +158,7 @@ fn on_virtual_time<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::
 }
 
 /// What may fail of what was played.
-pub fn targets(brought: Option<&Played>, played: &Played, plan: &Plan) -> Targets {
+pub(super) fn targets(brought: Option<&Played>, played: &Played, plan: &Plan) -> Targets {
     let mut all = Targets::default();
     for end in brought.into_iter().chain([played]) {
         all.extend(Targets::of(&end.home.server().snapshot()));

@@ -16,7 +16,7 @@ use super::{
 use crate::output::one_line;
 
 /// How many names a line has.
-pub const NAMED: usize = 6;
+pub(super) const NAMED: usize = 6;
 /// How many objects of an Application are told of.
 const OBJECTS: usize = 12;
 /// How many causes are told.
@@ -27,7 +27,7 @@ const LONG: usize = 400;
 const BRIEF: u64 = 1000;
 
 /// Virtual time: `0.3s`, `48s`, `3m12s`, `2h05m`.
-pub fn time(ms: u64) -> String {
+pub(super) fn time(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {
         0..10 if ms % 1000 >= 100 => format!("{seconds}.{}s", ms % 1000 / 100),
@@ -38,7 +38,7 @@ pub fn time(ms: u64) -> String {
 }
 
 /// Names, the first of many.
-pub fn some_of(names: &[String], most: usize) -> String {
+pub(super) fn some_of(names: &[String], most: usize) -> String {
     match names.len().saturating_sub(most) {
         0 => names.join(", "),
         more => format!("{} and {more} more", names[..most].join(", ")),
@@ -46,23 +46,23 @@ pub fn some_of(names: &[String], most: usize) -> String {
 }
 
 /// An object: `Deployment shop/web`.
-pub fn object_name(key: &ResourceKey) -> String {
+pub(super) fn object_name(key: &ResourceKey) -> String {
     let place = if key.namespace.is_empty() { String::new() } else { format!("{}/", key.namespace) };
     format!("{} {place}{}", key.kind, key.name)
 }
 
 /// The same with the namespace left out where all the world is in one.
-pub fn named(key: &ResourceKey) -> String {
+pub(super) fn named(key: &ResourceKey) -> String {
     if is_application(key) { format!("Application {}", key.name) } else { object_name(key) }
 }
 
 /// Whether it is an Application.
-pub fn is_application(key: &ResourceKey) -> bool {
+pub(super) fn is_application(key: &ResourceKey) -> bool {
     key.kind == "Application" && key.group == tiphys_model::names::GROUP
 }
 
 /// The first line of all: how it ends.
-pub fn verdict(report: &Report) -> String {
+pub(super) fn verdict(report: &Report) -> String {
     let end = ended(&Ended::from_story(&report.story));
     let long: Vec<String> = report.too_long_unavailable.iter().map(object_name).collect();
     match &report.change {
@@ -85,7 +85,7 @@ pub fn verdict(report: &Report) -> String {
 }
 
 /// How a play ended, in words.
-pub fn ended(ended: &Ended) -> String {
+pub(super) fn ended(ended: &Ended) -> String {
     let all = ended.applications;
     let red = ended.red.len();
     let took = time(ended.took_ms);
@@ -104,7 +104,7 @@ pub fn ended(ended: &Ended) -> String {
 }
 
 /// Everything that a person needs.
-pub fn write(report: &Report) -> String {
+pub(super) fn write(report: &Report) -> String {
     let mut text = format!("{}\n", verdict(report));
     summary(report, &mut text);
     if let Some(change) = &report.change {
@@ -191,7 +191,7 @@ fn waited(wait: &Waited) -> String {
 }
 
 /// A text on one line, not too long.
-pub fn short(text: &str) -> String {
+pub(super) fn short(text: &str) -> String {
     let line = one_line(text);
     match line.char_indices().nth(LONG) {
         Some((at, _)) => format!("{}…", &line[..at]),
@@ -225,7 +225,7 @@ fn effects(change: &Change, text: &mut String) {
 }
 
 /// What becomes of an Application, a line each.
-pub fn effect_lines(app: &AppEffects) -> Vec<String> {
+pub(super) fn effect_lines(app: &AppEffects) -> Vec<String> {
     let mut lines = Vec::new();
     for one in app.objects.iter().take(OBJECTS) {
         let object = named(&one.object);
@@ -250,7 +250,7 @@ pub fn effect_lines(app: &AppEffects) -> Vec<String> {
 }
 
 /// What was unavailable, each object once, longest first, and when.
-pub fn outages_by_object(story: &Story) -> Vec<(&ResourceKey, String)> {
+pub(super) fn outages_by_object(story: &Story) -> Vec<(&ResourceKey, String)> {
     let end = story.moments.last().map_or(0, |moment| moment.at_ms).max(story.took_ms);
     let length = |one: &Outage| one.to_ms.unwrap_or(end).saturating_sub(one.from_ms);
     let mut by_object: BTreeMap<&ResourceKey, Vec<&Outage>> = BTreeMap::new();
@@ -309,7 +309,7 @@ fn causes(report: &Report, text: &mut String) {
 }
 
 /// What is not known, a line each.
-pub fn assumed_lines(report: &Report) -> Vec<String> {
+pub(super) fn assumed_lines(report: &Report) -> Vec<String> {
     let assumed = &report.story.assumed;
     let mut lines = Vec::new();
     let images = assumed.images.len();
@@ -344,7 +344,7 @@ fn assumed(report: &Report, text: &mut String) {
 }
 
 /// What every single fault leads to.
-pub fn write_exploration(exploration: &Exploration) -> String {
+pub(super) fn write_exploration(exploration: &Exploration) -> String {
     let mut text = format!("without a fault: {}\n", ended(&exploration.without_faults));
     let lasts = time(exploration.lasts_ms);
     let (lost, survived): (Vec<_>, Vec<_>) =

@@ -17,10 +17,10 @@ use tiphys_value::Value;
 use tiphys_vfs::FileTree;
 
 use crate::exit::WrongUse;
-pub use nothing::{nothing_found, out_of_reach};
+pub(crate) use nothing::{nothing_found, out_of_reach};
 
 /// What was given on the command line.
-pub struct Given<'a> {
+pub(crate) struct Given<'a> {
     /// A folder, or an address that Git takes.
     pub place: &'a str,
     /// Branch, tag or commit, in place of the files as they are.
@@ -34,7 +34,7 @@ pub struct Given<'a> {
 }
 
 /// A repository that is open.
-pub struct Repository {
+pub(crate) struct Repository {
     /// Serves it, and what else its Applications name.
     pub repositories: Arc<Repositories>,
     /// Its files.
@@ -58,7 +58,7 @@ pub struct Repository {
 static NOW: LazyLock<Timestamp> = LazyLock::new(Timestamp::now);
 
 /// How a repository is looked at by whoever runs it, or asks what of it would run.
-pub fn to_run() -> Options {
+pub(crate) fn to_run() -> Options {
     Options::to_run(*NOW)
 }
 
@@ -67,7 +67,7 @@ impl Repository {
     ///
     /// # Errors
     /// It cannot be read or fetched, or has no such revision or folder.
-    pub fn open(given: &Given<'_>) -> anyhow::Result<Self> {
+    pub(crate) fn open(given: &Given<'_>) -> anyhow::Result<Self> {
         let fetcher = crate::fetch::fetcher_for(given.place, given.offline);
         let repositories = Arc::new(Repositories::new(Some(fetcher), given.respect_revisions));
         if Path::new(given.place).exists() {
@@ -148,7 +148,12 @@ impl Repository {
     }
 
     /// What it says as a whole. Addresses that are found to mean it do so from then on.
-    pub fn survey(&self, options: Options, environment: Option<&str>, clusters: &[ClusterInfo]) -> Survey {
+    pub(crate) fn survey(
+        &self,
+        options: Options,
+        environment: Option<&str>,
+        clusters: &[ClusterInfo],
+    ) -> Survey {
         let asked = Asked { environment, clusters, options, kube_version: "", progress: &|_, _| {} };
         let read = std::mem::take(&mut *self.read.lock().unwrap_or_else(PoisonError::into_inner));
         let (survey, _) = self.survey_of(self.tree.clone(), &asked, &read);
@@ -158,7 +163,12 @@ impl Repository {
 
     /// What it says in a tree, its own or one made from it, and what to keep for the next time; something may
     /// be kept from the last time.
-    pub fn survey_of(&self, tree: Arc<dyn FileTree>, asked: &Asked<'_>, kept: &Kept) -> (Survey, Kept) {
+    pub(crate) fn survey_of(
+        &self,
+        tree: Arc<dyn FileTree>,
+        asked: &Asked<'_>,
+        kept: &Kept,
+    ) -> (Survey, Kept) {
         let checkouts = Checkouts::new(&self.repositories);
         let input = Input {
             tree,
@@ -177,7 +187,7 @@ impl Repository {
 
     /// What stands in its files. Addresses that these, and what is declared elsewhere, show to mean it do so
     /// from then on; what is to be told of that is returned too.
-    pub fn declarations(&self, elsewhere: &[Value]) -> (Declarations, Option<String>) {
+    pub(crate) fn declarations(&self, elsewhere: &[Value]) -> (Declarations, Option<String>) {
         let declarations = Declarations::read(self.tree.clone(), &self.folder);
         let adoption = declarations.adoption(elsewhere, &|url| self.repositories.is_own_address(url));
         adoption.addresses.iter().for_each(|url| self.repositories.add_address(url));
@@ -185,7 +195,7 @@ impl Repository {
     }
 
     /// Whether it was given as an address, so that its new commits have to be asked for.
-    pub fn is_remote(&self) -> bool {
+    pub(crate) fn is_remote(&self) -> bool {
         self.root.is_none() && self.address.is_some()
     }
 
@@ -193,7 +203,7 @@ impl Repository {
     ///
     /// # Errors
     /// The remote does not answer, or does not have the revision any more.
-    pub fn newer(
+    pub(crate) fn newer(
         repositories: &Repositories,
         address: &str,
         revision: &str,
@@ -205,7 +215,7 @@ impl Repository {
     }
 
     /// Takes up a newer commit of the given repository.
-    pub fn move_to(&mut self, checkout: Checkout) {
+    pub(crate) fn move_to(&mut self, checkout: Checkout) {
         self.tree = checkout.tree.clone();
         self.commit.clone_from(&checkout.revision);
         self.repositories.give_commit(checkout);
@@ -213,7 +223,7 @@ impl Repository {
 }
 
 /// What is asked of a repository.
-pub struct Asked<'a> {
+pub(crate) struct Asked<'a> {
     /// One of several environments that stand side by side, by its name or the end of it.
     pub environment: Option<&'a str>,
     /// Clusters that its own files do not declare.
@@ -230,7 +240,7 @@ pub struct Asked<'a> {
 ///
 /// # Errors
 /// It has no such environment.
-pub fn with_environment(survey: Survey) -> Result<Survey, WrongUse> {
+pub(crate) fn with_environment(survey: Survey) -> Result<Survey, WrongUse> {
     match survey.no_environment {
         Some(why) => Err(WrongUse(why)),
         None => Ok(survey),
@@ -239,7 +249,7 @@ pub fn with_environment(survey: Survey) -> Result<Survey, WrongUse> {
 
 /// The files that were meant to declare Applications, sets or projects and cannot be read, each with why, and
 /// what else is left out for want of a name.
-pub fn faults(survey: &Survey) -> Vec<String> {
+pub(crate) fn faults(survey: &Survey) -> Vec<String> {
     let was_to_declare = |file: &str| survey.files.text(file).is_some_and(|text| was_to_declare(&text));
     let files = survey.faults.iter().filter(|fault| was_to_declare(&fault.file));
     let unnamed = survey.notices.iter().filter(|notice| notice.is_fault()).map(ToString::to_string);
@@ -248,7 +258,7 @@ pub fn faults(survey: &Survey) -> Vec<String> {
 }
 
 /// What a survey leaves out, or takes otherwise than it stands.
-pub fn notices(survey: &Survey) -> Vec<String> {
+pub(crate) fn notices(survey: &Survey) -> Vec<String> {
     survey.notices.iter().filter(|notice| !notice.is_fault()).map(ToString::to_string).collect()
 }
 

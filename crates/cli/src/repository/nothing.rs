@@ -17,7 +17,7 @@ const OTHER_ENGINES: [(&str, &str); 5] = [
 const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
 
 /// What is told of a repository in which no Application is found.
-pub fn nothing_found(survey: &Survey, folder: &str) -> String {
+pub(crate) fn nothing_found(survey: &Survey, folder: &str) -> String {
     let place = if folder.is_empty() { "the repository" } else { folder };
     let mut text = format!(
         "no Application found in {place}: looked through {} YAML and JSON files for kind: Application and ApplicationSet of argoproj.io/v1alpha1",
@@ -108,7 +108,7 @@ fn wants_values(survey: &Survey, chart: &str) -> String {
 }
 
 /// What could not be had, which may declare Applications: told where nothing else does.
-pub fn out_of_reach(survey: &Survey) -> Option<String> {
+pub(crate) fn out_of_reach(survey: &Survey) -> Option<String> {
     const TOLD: usize = 5;
     let mut told: Vec<String> =
         survey.unseen.iter().map(|unseen| format!("  {}: {}", unseen.what, unseen.why)).collect();

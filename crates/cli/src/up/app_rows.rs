@@ -21,7 +21,7 @@ use crate::duration::humanize;
 /// An Application as it stands.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Row {
+pub(crate) struct Row {
     /// Namespace.
     pub namespace: String,
     /// Name.
@@ -81,7 +81,7 @@ pub struct Row {
 }
 
 /// The Applications of a cluster, by wave and name.
-pub fn from_cache(cache: &LiveCache) -> Vec<Row> {
+pub(crate) fn from_cache(cache: &LiveCache) -> Vec<Row> {
     let sets = cache.of_kind(&GroupKind::new(names::GROUP, "ApplicationSet"));
     let rollouts = set_rollouts::standings(&sets);
     let mut rows: Vec<Row> = cache
@@ -107,7 +107,7 @@ fn tell_apart(rows: &mut [Row]) {
 }
 
 /// The destinations of the Applications of a cluster.
-pub fn destinations(cache: &LiveCache) -> Vec<Destination> {
+pub(crate) fn destinations(cache: &LiveCache) -> Vec<Destination> {
     let apps = cache.of_kind(&GroupKind::new(names::GROUP, "Application"));
     apps.iter().filter_map(|app| Application::from_value(app).ok()).map(|app| app.spec.destination).collect()
 }
@@ -222,7 +222,7 @@ fn unreadable(object: &Value) -> Row {
 }
 
 /// The rows of Applications and sets that the cluster did not take.
-pub fn refused(all: &[Refused]) -> Vec<Row> {
+pub(crate) fn refused(all: &[Refused]) -> Vec<Row> {
     let ours = all.iter().map(|refused| {
         let object = json!({
             "apiVersion": names::API_VERSION,
@@ -400,14 +400,14 @@ fn objects_out_of_place(app: &Application, waits: &[Wait]) -> Vec<(String, Optio
 
 impl Row {
     /// Whether there is nothing left to do.
-    pub fn is_green(&self) -> bool {
+    pub(crate) fn is_green(&self) -> bool {
         self.sync == SyncStatusCode::Synced
             && self.health == Some(HealthCode::Healthy)
             && self.phase.is_none_or(OperationPhase::is_completed)
     }
 
     /// Says of an Application that nothing is known of, what it is that takes so long.
-    pub fn tell_of_sources(&mut self) {
+    pub(crate) fn tell_of_sources(&mut self) {
         if self.reasons.is_empty() && !self.sources.is_empty() {
             self.sources.dedup();
             let sources = self.sources.join(", ");
@@ -418,7 +418,7 @@ impl Row {
     }
 
     /// Whether pods of it wait for a Secret or ConfigMap that is not there.
-    pub fn lacks_what_people_make(&self) -> bool {
+    pub(crate) fn lacks_what_people_make(&self) -> bool {
         let causes = self.waits.iter().map(|wait| wait.cause.as_str());
         let texts = self.reasons.iter().map(String::as_str).chain(causes);
         texts.into_iter().any(|text| {
@@ -429,7 +429,7 @@ impl Row {
     }
 
     /// Whether objects of it wait for a namespace that is not there.
-    pub fn lacks_a_namespace(&self) -> bool {
+    pub(crate) fn lacks_a_namespace(&self) -> bool {
         let is_namespace = |text: &str| {
             text.split_once("namespaces \"").is_some_and(|(_, rest)| rest.contains("\" not found"))
         };
@@ -437,7 +437,7 @@ impl Row {
     }
 
     /// Whether nothing happens to it before somebody asks for a sync.
-    pub fn waits_for_a_person(&self) -> bool {
+    pub(crate) fn waits_for_a_person(&self) -> bool {
         self.is_manual
             && self.sync == SyncStatusCode::OutOfSync
             && self.phase.is_none_or(OperationPhase::is_completed)
@@ -445,12 +445,12 @@ impl Row {
 
     /// Whether its operation fails again and again: nothing but another attempt is to come, of the whole or
     /// of single objects, and there were several.
-    pub fn fails_again_and_again(&self, now: Timestamp) -> bool {
+    pub(crate) fn fails_again_and_again(&self, now: Timestamp) -> bool {
         !self.waits.is_empty() && self.keeps_failing(now)
     }
 
     /// The same, or another attempt is being made.
-    pub fn keeps_failing(&self, now: Timestamp) -> bool {
+    pub(crate) fn keeps_failing(&self, now: Timestamp) -> bool {
         const ENOUGH: i64 = 3;
         const LONG: Duration = Duration::from_secs(30);
         let is_running = self.phase.is_some_and(|phase| !phase.is_completed());
@@ -462,7 +462,7 @@ impl Row {
 
     /// What of it is looked at to tell whether anything moves: that the same attempt is made again and again
     /// is no move.
-    pub fn at_rest(&self, now: Timestamp) -> Self {
+    pub(crate) fn at_rest(&self, now: Timestamp) -> Self {
         if !self.keeps_failing(now) {
             return self.clone();
         }
@@ -478,7 +478,7 @@ impl Row {
     }
 
     /// The Applications that it waits for: by its operation, or for its health.
-    pub fn awaited_applications(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn awaited_applications(&self) -> impl Iterator<Item = &str> {
         let waits = self.waits.iter().filter_map(|wait| wait.object.as_ref());
         let waits = waits.filter(|object| object.kind == "Application").map(|object| object.name.as_str());
         let by_health = self.phase.is_none_or(OperationPhase::is_completed);
@@ -486,25 +486,25 @@ impl Row {
     }
 
     /// Health for people.
-    pub fn health_text(&self) -> &'static str {
+    pub(crate) fn health_text(&self) -> &'static str {
         self.health.map_or("-", HealthCode::as_str)
     }
 
     /// The revision for people: the first seven digits of a commit, and the mark of edits.
-    pub fn short_revision(&self) -> String {
+    pub(crate) fn short_revision(&self) -> String {
         let (commit, edits) = self.revision.split_once('+').unwrap_or((&self.revision, ""));
         let short = if tiphys_source::is_commit_id(commit) { &commit[..7] } else { commit };
         if edits.is_empty() { short.to_owned() } else { format!("{short}+edits") }
     }
 
     /// Since when the first wait lasts.
-    pub fn waiting_for(&self, now: Timestamp) -> Option<Duration> {
+    pub(crate) fn waiting_for(&self, now: Timestamp) -> Option<Duration> {
         let wait = self.waits.first()?;
         Some(elapsed(wait.since.timestamp(), now))
     }
 
     /// What it does, with how long it has been waiting.
-    pub fn doing_since(&self, now: Timestamp) -> String {
+    pub(crate) fn doing_since(&self, now: Timestamp) -> String {
         match self.waiting_for(now) {
             Some(since) if since.as_secs() > 0 => format!("{} for {}", self.doing, humanize(since)),
             _ => self.doing.clone(),

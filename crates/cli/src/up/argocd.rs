@@ -24,7 +24,7 @@ const REDIS: [&str; 2] = ["argocd-redis", "argocd-redis-ha-haproxy"];
 ///
 /// # Errors
 /// A certificate cannot be made, or the cluster takes something not.
-pub async fn provide(twin: &Twin, controller: Arc<Controller>) -> anyhow::Result<()> {
+pub(super) async fn provide(twin: &Twin, controller: Arc<Controller>) -> anyhow::Result<()> {
     twin.answer_in_pods(Arc::new(Answers(Programs::new(controller)?)));
     for object in presupposed() {
         create(&twin.cluster, &object).await?;

@@ -10,7 +10,7 @@ use crate::duration;
 
 /// When something stands in for what is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum When {
+pub(crate) enum When {
     /// Definitions where something is out of reach that may bring them.
     #[default]
     Auto,
@@ -27,7 +27,7 @@ pub enum When {
 /// reasons are printed; 2 wrong use: nothing to run, or more than one thing to run. Without --once the
 /// command stays until it is interrupted, and then exits with 0.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The repository: a folder, or an address that Git takes.
     #[arg(default_value = ".", value_name = "PATH_OR_GIT_URL")]
     pub place: String,
@@ -102,7 +102,7 @@ pub struct Args {
 
 /// How progress is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Output {
+pub(crate) enum Output {
     /// For people.
     Text,
     /// One event a line.

@@ -21,7 +21,7 @@ const NULL: &str = "Invalid value: \"null\"";
 
 /// An object that somebody applies by hand, and where it is written.
 #[derive(Clone, Debug)]
-pub struct ByHand {
+pub(crate) struct ByHand {
     /// `file:line`, or the flag that tells of it.
     pub place: String,
     /// The file; empty if none holds it.
@@ -32,20 +32,20 @@ pub struct ByHand {
 
 impl ByHand {
     /// One that stands in a file.
-    pub fn from_declared(declared: &RenderedObject) -> Self {
+    pub(crate) fn from_declared(declared: &RenderedObject) -> Self {
         let Location { file, line, .. } = &declared.location;
         let place = if *line == 0 { file.to_string() } else { format!("{file}:{line}") };
         Self { place, file: file.to_string(), object: declared.value.clone() }
     }
 
     /// Namespace (the engine's if there is none) and name.
-    pub fn id(&self) -> (String, String) {
+    pub(crate) fn id(&self) -> (String, String) {
         DeclaredId::of(&self.object).id
     }
 }
 
 /// The Secret of a cluster that a file beside the repository tells of.
-pub fn cluster_secret(cluster: &ClusterInfo) -> ByHand {
+pub(crate) fn cluster_secret(cluster: &ClusterInfo) -> ByHand {
     let mut labels = cluster.labels.clone();
     labels.insert(names::SECRET_TYPE.to_owned(), "cluster".to_owned());
     let object = json!({
@@ -65,7 +65,7 @@ pub fn cluster_secret(cluster: &ClusterInfo) -> ByHand {
 }
 
 /// What the cluster does not take.
-pub struct Refused {
+pub(crate) struct Refused {
     /// Kind of the object.
     pub kind: String,
     /// Its namespace.
@@ -77,7 +77,7 @@ pub struct Refused {
 }
 
 /// What is put into a cluster.
-pub struct Install<'a> {
+pub(crate) struct Install<'a> {
     /// The cluster.
     pub cluster: &'a Cluster,
     /// AppProjects and cluster Secrets that no Application brings.
@@ -91,7 +91,7 @@ impl Install<'_> {
     ///
     /// # Errors
     /// The cluster refuses one.
-    pub async fn definitions(&self) -> anyhow::Result<()> {
+    pub(crate) async fn definitions(&self) -> anyhow::Result<()> {
         for definition in crds::definitions() {
             self.apply(&definition).await?;
         }
@@ -104,7 +104,7 @@ impl Install<'_> {
     ///
     /// # Errors
     /// The cluster refuses the engine's namespace or the default project.
-    pub async fn applications(&self, roots: &[ByHand]) -> anyhow::Result<Vec<Refused>> {
+    pub(crate) async fn applications(&self, roots: &[ByHand]) -> anyhow::Result<Vec<Refused>> {
         let found = roots.iter().chain(self.projects);
         let mut namespaces: BTreeSet<String> = found.map(|found| found.id().0).collect();
         namespaces.insert(ENGINE_NAMESPACE.to_owned());
@@ -134,7 +134,7 @@ impl Install<'_> {
     ///
     /// # Errors
     /// The cluster refuses one.
-    pub async fn stand_ins(
+    pub(crate) async fn stand_ins(
         &self,
         namespaces: &BTreeSet<String>,
         projects: &BTreeSet<String>,
@@ -153,7 +153,7 @@ impl Install<'_> {
     ///
     /// # Errors
     /// The cluster refuses.
-    pub async fn remove(&self, gone: &ByHand) -> anyhow::Result<()> {
+    pub(crate) async fn remove(&self, gone: &ByHand) -> anyhow::Result<()> {
         let resource = self.cluster.resource(&gone.object.gvk()).await?;
         let (namespace, name) = gone.id();
         self.cluster.delete(&resource, (&namespace, &name), Propagation::Background, "", false).await?;
@@ -186,7 +186,7 @@ impl Install<'_> {
 }
 
 /// Settings of a repository that has none any more.
-pub fn without_settings(mut settings: Value) -> Value {
+pub(crate) fn without_settings(mut settings: Value) -> Value {
     settings["data"] = json!({});
     settings
 }
@@ -213,7 +213,7 @@ fn clean(found: &ByHand) -> Value {
 }
 
 /// A project that allows everything; every installation has one that is named `default`.
-pub fn open_project(name: &str) -> Value {
+pub(crate) fn open_project(name: &str) -> Value {
     json!({
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "AppProject",

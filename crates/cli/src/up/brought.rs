@@ -18,7 +18,7 @@ type AppName = (String, String);
 
 /// What a repository brings.
 #[derive(Clone)]
-pub struct Brought {
+pub(crate) struct Brought {
     /// What Applications render of the kinds that other objects name without a namespace: classes, volumes,
     /// and the ServiceAccounts of Argo CD. With those Applications.
     classes: BTreeMap<KindName, BTreeSet<AppName>>,
@@ -28,7 +28,7 @@ pub struct Brought {
 
 impl Brought {
     /// What the files of a repository say.
-    pub fn by(survey: &Survey) -> Self {
+    pub(crate) fn by(survey: &Survey) -> Self {
         Self { classes: classes(survey), tools: survey.lazy_tools() }
     }
 
@@ -38,12 +38,12 @@ impl Brought {
 
     /// Whether scripts, playbooks or pipelines install charts or manifests from elsewhere, other than Argo
     /// CD: these may bring kinds, and what operators make.
-    pub fn tools_install(&self) -> bool {
+    pub(crate) fn tools_install(&self) -> bool {
         self.writers().any(installs_from_elsewhere)
     }
 
     /// Whether a script, playbook or pipeline makes an object.
-    pub fn is_made_by_tools(&self, key: &ResourceKey) -> bool {
+    pub(crate) fn is_made_by_tools(&self, key: &ResourceKey) -> bool {
         let makes = |writer: &Writer, made: &ResourceKey| {
             let namespace = match made.namespace.is_empty() {
                 true => writer.namespace.as_deref().unwrap_or_default(),
@@ -58,7 +58,7 @@ impl Brought {
 
     /// The classes, volumes and accounts, by kind and name, that an Application is still expected to bring:
     /// none whose sources are out of reach does.
-    pub fn expected_classes(&self, rows: &[Row]) -> BTreeSet<KindName> {
+    pub(crate) fn expected_classes(&self, rows: &[Row]) -> BTreeSet<KindName> {
         let out = rows.iter().filter(|row| row.is_out_of_reach && !row.is_set);
         let out: BTreeSet<AppName> = out.map(|row| (row.namespace.clone(), row.name.clone())).collect();
         let expected = self.classes.iter().filter(|(_, apps)| apps.iter().any(|app| !out.contains(app)));

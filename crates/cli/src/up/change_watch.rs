@@ -23,7 +23,7 @@ const GATHER: Duration = Duration::from_millis(50);
 const SECOND_LOOK: Duration = Duration::from_secs(1);
 
 /// The edits of a working tree.
-pub struct Edits {
+pub(super) struct Edits {
     paths: mpsc::UnboundedReceiver<Batch>,
     /// What was heard and not yet handed out, and when it will be.
     gathered: Vec<Batch>,
@@ -42,13 +42,13 @@ struct Batch {
 
 impl Edits {
     /// No edits, ever.
-    pub fn none() -> Self {
+    pub(super) fn none() -> Self {
         let (sender, paths) = mpsc::unbounded_channel();
         Self { paths, gathered: Vec::new(), due: Instant::now(), root: None, _guard: None, sender }
     }
 
     /// The edits of a repository's folder, if it is one. That it cannot be watched is said, and no more.
-    pub fn watch(repository: &Repository, reporter: &mut Reporter) -> Self {
+    pub(super) fn watch(repository: &Repository, reporter: &mut Reporter) -> Self {
         let mut edits = Self::none();
         let Some(root) = &repository.root else { return edits };
         edits.root = Some(root.clone());
@@ -64,7 +64,7 @@ impl Edits {
     }
 
     /// The next batch of edited paths. Nothing is lost if the future is dropped before its end.
-    pub async fn next(&mut self) -> Vec<String> {
+    pub(super) async fn next(&mut self) -> Vec<String> {
         if self.gathered.is_empty() {
             let Some(first) = self.paths.recv().await else { return std::future::pending().await };
             self.gathered.push(first);
@@ -105,7 +105,7 @@ impl Edits {
 }
 
 /// The new commits of a repository that was given by its address.
-pub struct Commits {
+pub(super) struct Commits {
     found: mpsc::UnboundedReceiver<anyhow::Result<Checkout>>,
     /// The commit that is served.
     known: Arc<Mutex<String>>,
@@ -122,7 +122,7 @@ impl Drop for Commits {
 
 impl Commits {
     /// Asks for new commits every now and then, if the repository is a remote one.
-    pub fn poll(repository: &Repository, args: &Args) -> Self {
+    pub(super) fn poll(repository: &Repository, args: &Args) -> Self {
         let (sender, found) = mpsc::unbounded_channel();
         let known = Arc::new(Mutex::new(repository.commit.clone()));
         let mut commits = Self { found, known, asking: None, _sender: sender };
@@ -140,12 +140,12 @@ impl Commits {
     }
 
     /// Notes the commit that is served.
-    pub fn know(&self, commit: &str) {
+    pub(super) fn know(&self, commit: &str) {
         commit.clone_into(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// The next commit, or why none can be had.
-    pub async fn next(&mut self) -> anyhow::Result<Checkout> {
+    pub(super) async fn next(&mut self) -> anyhow::Result<Checkout> {
         match self.found.recv().await {
             Some(found) => found,
             None => std::future::pending().await,

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The clusters beside the engine's own. Dropping it ends them.
-pub struct Clusters {
+pub(crate) struct Clusters {
     /// Where their kubeconfigs go.
     registration: Arc<Registration>,
     /// By the address that stands for each.
@@ -31,12 +31,12 @@ pub struct Clusters {
 
 impl Clusters {
     /// None yet; the kubeconfigs of those to come lie beside that of the engine's own.
-    pub fn beside(registration: Arc<Registration>) -> Self {
+    pub(crate) fn beside(registration: Arc<Registration>) -> Self {
         Self { registration, opened: Arc::default(), twins: Vec::new(), known: BTreeSet::new() }
     }
 
     /// Leads the engine to them.
-    pub fn opener(&self) -> Opener {
+    pub(crate) fn opener(&self) -> Opener {
         let opened = self.opened.clone();
         Opener::new(move |server| opened.lock().unwrap_or_else(PoisonError::into_inner).get(server).cloned())
     }
@@ -46,7 +46,7 @@ impl Clusters {
     ///
     /// # Errors
     /// The cluster cannot be started, or the Secret not be written.
-    pub async fn provide(
+    pub(crate) async fn provide(
         &mut self,
         args: &Args,
         home: &Cluster,
@@ -70,7 +70,7 @@ impl Clusters {
 }
 
 /// A cluster beside the engine's own.
-pub struct Beside {
+pub(crate) struct Beside {
     /// What it is called.
     pub name: String,
     /// The address that stands for it.
@@ -79,7 +79,7 @@ pub struct Beside {
 
 impl Beside {
     /// The cluster of a destination, if it is not the engine's own.
-    pub fn for_destination(destination: &Destination) -> Option<Self> {
+    pub(crate) fn for_destination(destination: &Destination) -> Option<Self> {
         let cluster = Some(cluster_of(destination)).filter(|cluster| *cluster != HOME)?;
         let server = match cluster {
             ("", name) => format!("https://{name}"),
@@ -89,7 +89,7 @@ impl Beside {
     }
 
     /// What is to be told of it.
-    pub fn notice(&self) -> String {
+    pub(crate) fn notice(&self) -> String {
         format!(
             "{} is a cluster of its own, as Applications for several clusters have the same objects",
             self.name
@@ -100,7 +100,7 @@ impl Beside {
     ///
     /// # Errors
     /// The engine's cluster does not take the Secret.
-    pub async fn declare(&self, home: &Cluster) -> anyhow::Result<()> {
+    pub(crate) async fn declare(&self, home: &Cluster) -> anyhow::Result<()> {
         let Self { name, server } = self;
         let file = file_name(name);
         let secret = json!({
@@ -120,7 +120,7 @@ impl Beside {
 
 /// Where the kubeconfig of a destination's own cluster is, if it has one beside the first, whose kubeconfig
 /// is given.
-pub fn kubeconfig_for(first: &Path, destination: &Destination) -> Option<PathBuf> {
+pub(crate) fn kubeconfig_for(first: &Path, destination: &Destination) -> Option<PathBuf> {
     let cluster = Some(cluster_of(destination)).filter(|cluster| *cluster != HOME)?;
     Some(kubeconfig_beside(first, &file_name(&name_of(cluster))))
 }

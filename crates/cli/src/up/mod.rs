@@ -1,30 +1,30 @@
 //! `tiphys up`: the embedded cluster, the engine on it, and what is told of both.
 
-pub mod app_rows;
+pub(crate) mod app_rows;
 mod argocd;
 mod args;
-pub mod bootstrap;
-pub mod brought;
+pub(crate) mod bootstrap;
+pub(crate) mod brought;
 mod change_watch;
-pub mod extra_clusters;
+pub(crate) mod extra_clusters;
 mod field_manager;
 mod placeholder_issuers;
-pub mod placeholder_kinds;
+pub(crate) mod placeholder_kinds;
 mod placeholder_nodes;
 mod placeholder_platform;
 mod placeholder_secrets;
-pub mod placeholders;
-pub mod plan;
-pub mod progress;
-pub mod quiescence;
+pub(crate) mod placeholders;
+pub(crate) mod plan;
+pub(crate) mod progress;
+pub(crate) mod quiescence;
 mod report;
-pub mod service_network;
+pub(crate) mod service_network;
 mod set_rollouts;
 mod signals;
 mod some_names;
-pub mod sync_requests;
+pub(crate) mod sync_requests;
 mod table;
-pub mod twin;
+pub(crate) mod twin;
 mod unhealthy_causes;
 mod wait_messages;
 
@@ -55,13 +55,13 @@ use crate::{
     settings,
 };
 use app_rows::Row;
-pub use args::Args;
+pub(crate) use args::Args;
 use args::Output;
 use bootstrap::ByHand;
 use brought::Brought;
 use change_watch::{Commits, Edits};
 use extra_clusters::Clusters;
-pub use extra_clusters::kubeconfig_for;
+pub(crate) use extra_clusters::kubeconfig_for;
 use field_manager::FIELD_MANAGER;
 pub(crate) use field_manager::apply_options;
 use placeholders::Placeholders;
@@ -87,7 +87,7 @@ const STUCK: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// Nothing to run, the cluster cannot start, or not green in time.
-pub async fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     let started = Instant::now();
     let mut reporter = Reporter::new(args.output == Output::Json, started.into_std());
     let opened = tokio::task::spawn_blocking({

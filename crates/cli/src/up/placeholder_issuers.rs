@@ -17,7 +17,7 @@ const VERSION: &str = "v1";
 
 /// The issuers that certificates of a cluster name, and that neither are there nor among the objects of an
 /// Application.
-pub fn missing(cache: &LiveCache, applications: &LiveCache) -> BTreeSet<ResourceKey> {
+pub(super) fn missing(cache: &LiveCache, applications: &LiveCache) -> BTreeSet<ResourceKey> {
     let brought = brought(applications, GROUP);
     let certificates = cache.of_kind(&GroupKind::new(GROUP, "Certificate"));
     let named = certificates.iter().filter_map(|certificate| issuer_of(certificate));
@@ -40,7 +40,7 @@ fn issuer_of(certificate: &Value) -> Option<ResourceKey> {
 }
 
 /// The kinds of issuers that a cluster does not serve.
-pub fn unserved(issuers: &BTreeSet<ResourceKey>, cluster: &Cluster) -> Kinds {
+pub(super) fn unserved(issuers: &BTreeSet<ResourceKey>, cluster: &Cluster) -> Kinds {
     let discovery = cluster.discovery();
     let kinds: BTreeSet<GroupKind> = issuers.iter().map(ResourceKey::group_kind).collect();
     let unserved = kinds.into_iter().filter(|kind| discovery.preferred_resource(kind).is_none());
@@ -48,7 +48,7 @@ pub fn unserved(issuers: &BTreeSet<ResourceKey>, cluster: &Cluster) -> Kinds {
 }
 
 /// What is told of them.
-pub fn notice(issuers: &BTreeSet<ResourceKey>) -> String {
+pub(super) fn notice(issuers: &BTreeSet<ResourceKey>) -> String {
     let names: Vec<String> =
         issuers.iter().map(|issuer| format!("{}/{}", issuer.kind, issuer.name)).collect();
     format!(
@@ -61,7 +61,7 @@ pub fn notice(issuers: &BTreeSet<ResourceKey>) -> String {
 ///
 /// # Errors
 /// The cluster refuses one.
-pub async fn provide(cluster: &Cluster, issuers: &BTreeSet<ResourceKey>) -> anyhow::Result<()> {
+pub(super) async fn provide(cluster: &Cluster, issuers: &BTreeSet<ResourceKey>) -> anyhow::Result<()> {
     for issuer in issuers {
         let mut object = json!({
             "apiVersion": format!("{GROUP}/{VERSION}"),

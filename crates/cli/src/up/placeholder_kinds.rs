@@ -11,7 +11,7 @@ use tiphys_model::{Application, names};
 use tiphys_value::{GroupKind, ObjectExt, Value, json};
 use tiphys_world::{Behaviours, Settings, behaviour::Operator};
 
-pub use super::args::When;
+pub(crate) use super::args::When;
 use super::{app_rows::Row, apply_options, wait_messages};
 
 /// Groups that platforms serve by themselves; those below them too.
@@ -55,11 +55,11 @@ const NAMESPACED: [&str; 9] = [
 ];
 
 /// The kinds that objects wait for.
-pub type Kinds = BTreeMap<GroupKind, Asked>;
+pub(crate) type Kinds = BTreeMap<GroupKind, Asked>;
 
 /// What is asked of a kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub(crate) struct Asked {
     /// The versions.
     versions: BTreeSet<String>,
     /// Objects of it are in a namespace: they or their Applications' destinations name one.
@@ -68,12 +68,12 @@ pub struct Asked {
 
 impl Asked {
     /// In one version.
-    pub fn in_version(version: &str) -> Self {
+    pub(crate) fn in_version(version: &str) -> Self {
         Self { versions: BTreeSet::from([version.to_owned()]), is_in_namespace: true }
     }
 
     /// Also in another version, by an object that is in a namespace or not.
-    pub fn add(&mut self, version: &str, is_in_namespace: bool) {
+    pub(crate) fn add(&mut self, version: &str, is_in_namespace: bool) {
         self.versions.insert(version.to_owned());
         self.is_in_namespace |= is_in_namespace;
     }
@@ -81,7 +81,7 @@ impl Asked {
 
 /// The kinds that objects of Applications wait for because a cluster does not have them. The Applications are
 /// in the first.
-pub fn missing(caches: &[LiveCache], rows: &[Row]) -> Kinds {
+pub(crate) fn missing(caches: &[LiveCache], rows: &[Row]) -> Kinds {
     let waited: BTreeSet<(&str, &str)> =
         rows.iter().flat_map(|row| &row.waits).filter_map(wait_messages::missing_kind).collect();
     let mut kinds = Kinds::new();
@@ -108,7 +108,7 @@ fn is_served_by(cluster: &Cluster, kind: &GroupKind) -> bool {
 
 /// Those of them that something out of reach may bring. `unreachable`: a source of the repository's
 /// Applications cannot be fetched.
-pub fn excused(kinds: Kinds, cache: &LiveCache, unreachable: bool) -> Kinds {
+pub(crate) fn excused(kinds: Kinds, cache: &LiveCache, unreachable: bool) -> Kinds {
     let is_brought = || {
         applications(cache).any(|app| {
             app.status.resources.iter().any(|it| BRINGERS.contains(&(it.group.as_str(), it.kind.as_str())))
@@ -121,13 +121,13 @@ pub fn excused(kinds: Kinds, cache: &LiveCache, unreachable: bool) -> Kinds {
 }
 
 /// The Applications that can be read.
-pub fn applications(cache: &LiveCache) -> impl Iterator<Item = Application> {
+pub(crate) fn applications(cache: &LiveCache) -> impl Iterator<Item = Application> {
     let apps = cache.of_kind(&GroupKind::new(names::GROUP, "Application"));
     apps.into_iter().filter_map(|app| Application::from_value(&app).ok())
 }
 
 /// The kinds and names of the objects of a group that Applications bring.
-pub fn brought(cache: &LiveCache, group: &str) -> BTreeSet<(String, String)> {
+pub(crate) fn brought(cache: &LiveCache, group: &str) -> BTreeSet<(String, String)> {
     let resources = applications(cache).flat_map(|app| app.status.resources);
     resources
         .filter(|resource| resource.group == group)
@@ -143,7 +143,7 @@ fn is_of_platform(group: &str) -> bool {
 
 /// Namespaces that something waits for: those that a platform has from the beginning, and where a source of
 /// the repository's Applications cannot be fetched all, as that may bring them.
-pub fn namespaces(rows: &[Row], unreachable: bool) -> BTreeSet<String> {
+pub(crate) fn namespaces(rows: &[Row], unreachable: bool) -> BTreeSet<String> {
     let causes = rows.iter().flat_map(|row| &row.waits).map(|wait| wait.cause.as_str());
     let missing = causes.filter_map(|cause| cause.split_once("namespaces \"")?.1.split_once("\" not found"));
     missing
@@ -154,7 +154,7 @@ pub fn namespaces(rows: &[Row], unreachable: bool) -> BTreeSet<String> {
 
 /// Projects that Applications belong to and that are not there, and those for which ApplicationSets yield
 /// nothing: something out of reach may bring them.
-pub fn projects(cache: &LiveCache) -> BTreeSet<String> {
+pub(crate) fn projects(cache: &LiveCache) -> BTreeSet<String> {
     let there = cache.of_kind(&GroupKind::new(names::GROUP, "AppProject"));
     // Those of other namespaces are of other installations.
     let there: BTreeSet<(&str, &str)> =
@@ -182,7 +182,7 @@ fn awaited_by(set: &Value) -> Vec<String> {
 
 /// The kinds whose objects nobody has looked at, though the cluster could play their operator: none of its
 /// pods is there, so it comes from something out of reach.
-pub fn unattended(caches: &[LiveCache]) -> BTreeSet<GroupKind> {
+pub(crate) fn unattended(caches: &[LiveCache]) -> BTreeSet<GroupKind> {
     let of_kind = |kind: &GroupKind| caches.iter().flat_map(|cache| cache.of_kind(kind)).collect::<Vec<_>>();
     let pods = of_kind(&GroupKind::new("", "Pod"));
     let containers =
@@ -200,7 +200,7 @@ pub fn unattended(caches: &[LiveCache]) -> BTreeSet<GroupKind> {
 }
 
 /// What is told of kinds whose operators are played.
-pub fn told_of_operators(kinds: &BTreeSet<GroupKind>) -> String {
+pub(crate) fn told_of_operators(kinds: &BTreeSet<GroupKind>) -> String {
     format!(
         "the operators of these kinds come from something out of reach, and are played (--stand-ins never leaves their objects alone): {}",
         listed(kinds.iter())
@@ -216,7 +216,11 @@ fn listed<'a>(kinds: impl Iterator<Item = &'a GroupKind>) -> String {
 ///
 /// # Errors
 /// The cluster refuses one.
-pub async fn provide(cluster: &Cluster, kinds: &Kinds, all: &BTreeSet<GroupKind>) -> anyhow::Result<()> {
+pub(crate) async fn provide(
+    cluster: &Cluster,
+    kinds: &Kinds,
+    all: &BTreeSet<GroupKind>,
+) -> anyhow::Result<()> {
     for (kind, asked) in kinds.iter().filter(|(kind, _)| !is_served_by(cluster, kind)) {
         let definition = definition(kind, asked);
         cluster.apply(&definition, &apply_options()).await.map_err(|error| {
@@ -231,7 +235,7 @@ pub async fn provide(cluster: &Cluster, kinds: &Kinds, all: &BTreeSet<GroupKind>
 }
 
 /// What is told of it.
-pub fn notice(kinds: &Kinds) -> String {
+pub(crate) fn notice(kinds: &Kinds) -> String {
     format!(
         "nothing in reach defines these kinds, so definitions that take any field stand in, and known operators of them are played (--stand-ins never leaves them missing): {}",
         listed(kinds.keys())
@@ -239,7 +243,7 @@ pub fn notice(kinds: &Kinds) -> String {
 }
 
 /// A definition of a kind that takes anything.
-pub fn definition(kind: &GroupKind, Asked { versions, is_in_namespace }: &Asked) -> Value {
+pub(crate) fn definition(kind: &GroupKind, Asked { versions, is_in_namespace }: &Asked) -> Value {
     let plural = plural(&kind.kind);
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let last = versions.last();

@@ -43,11 +43,11 @@ enum Missing {
 
 /// The nodes that are missing, or that have joined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Nodes(BTreeMap<Node, (Missing, usize)>);
+pub(super) struct Nodes(BTreeMap<Node, (Missing, usize)>);
 
 impl Nodes {
     /// The nodes that the pods of a cluster wait for.
-    pub fn missing(cache: &LiveCache) -> Self {
+    pub(super) fn missing(cache: &LiveCache) -> Self {
         let model = cache.of_kind(&GroupKind::new("", "Node")).into_iter().next();
         let mut found: BTreeMap<Node, (Missing, usize)> = BTreeMap::new();
         for pod in cache.of_kind(&GroupKind::new("", "Pod")) {
@@ -79,7 +79,7 @@ impl Nodes {
 
     /// Takes up what is missing, and returns what of it is new: of a kind that has joined another one is no
     /// help unless room is what is missing, and at some number it is none either.
-    pub fn add(&mut self, found: Self) -> Self {
+    pub(super) fn add(&mut self, found: Self) -> Self {
         let mut new = BTreeMap::new();
         for (node, (missing, count)) in found.0 {
             let joined = self.0.get(&node).map_or(0, |(_, joined)| *joined);
@@ -96,7 +96,7 @@ impl Nodes {
     }
 
     /// The nodes for people.
-    pub fn descriptions(&self) -> BTreeSet<String> {
+    pub(super) fn descriptions(&self) -> BTreeSet<String> {
         let shown = |(node, (_, count)): (&Node, &(Missing, usize))| {
             let labels = node.labels.iter().map(|(name, value)| format!("{name}={value}"));
             let size = LARGE.iter().filter(|_| node.large).map(|(name, has)| format!("{name}={has}"));
@@ -114,7 +114,7 @@ impl Nodes {
     ///
     /// # Errors
     /// The cluster refuses one.
-    pub async fn join(&self, cluster: &Cluster, cache: &LiveCache) -> anyhow::Result<()> {
+    pub(super) async fn join(&self, cluster: &Cluster, cache: &LiveCache) -> anyhow::Result<()> {
         let known = cache.of_kind(&GroupKind::new("", "Node"));
         let mut names: BTreeSet<String> = known.iter().map(|node| node.name().to_owned()).collect();
         let Some(model) = known.first() else { return Ok(()) };

@@ -23,7 +23,7 @@ type Claim = Arc<Value>;
 
 /// What is missing in a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Presupposed {
+pub(super) struct Presupposed {
     storage: BTreeSet<String>,
     /// Volumes that claims name, by name, with those claims.
     volumes: BTreeMap<String, Claim>,
@@ -37,7 +37,7 @@ pub struct Presupposed {
 }
 
 /// What is missing in a cluster, and stands among the objects of no Application.
-pub fn missing(cache: &LiveCache) -> Presupposed {
+pub(super) fn missing(cache: &LiveCache) -> Presupposed {
     let mut found = Presupposed {
         storage: classes_of_claims(cache),
         volumes: volumes_of_claims(cache),
@@ -162,13 +162,13 @@ fn waiting_balancer(service: &Value) -> Option<((String, String), String)> {
 
 impl Presupposed {
     /// Whether nothing is missing.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
     /// The same without what the repository itself brings, by kind and name, be it later: who waits for that
     /// waits for an order that never comes on a real cluster either, and must be told so.
-    pub fn without(mut self, brought: &BTreeSet<(String, String)>) -> Self {
+    pub(super) fn without(mut self, brought: &BTreeSet<(String, String)>) -> Self {
         let is_brought = |kind: &str, name: &str| brought.contains(&(kind.to_owned(), name.to_owned()));
         self.storage.retain(|name| !is_brought("StorageClass", name));
         self.volumes.retain(|name, _| !is_brought("PersistentVolume", name));
@@ -179,7 +179,7 @@ impl Presupposed {
     }
 
     /// Takes up what is missing, and returns what of it is new.
-    pub fn add(&mut self, mut found: Self) -> Self {
+    pub(super) fn add(&mut self, mut found: Self) -> Self {
         found.storage.retain(|name| self.storage.insert(name.clone()));
         found.volumes.retain(|name, claim| self.volumes.insert(name.clone(), claim.clone()).is_none());
         found.runtimes.retain(|name| self.runtimes.insert(name.clone()));
@@ -191,7 +191,7 @@ impl Presupposed {
     }
 
     /// What is to be told, one line each.
-    pub fn notices(&self) -> Vec<String> {
+    pub(super) fn notices(&self) -> Vec<String> {
         let classes: BTreeSet<String> = self.balancers.values().cloned().collect();
         let nodes = self.nodes.descriptions();
         let volumes: BTreeSet<String> = self.volumes.keys().cloned().collect();
@@ -217,7 +217,7 @@ impl Presupposed {
     ///
     /// # Errors
     /// The cluster refuses something.
-    pub async fn provide(&self, cluster: &Cluster, cache: &LiveCache) -> anyhow::Result<()> {
+    pub(super) async fn provide(&self, cluster: &Cluster, cache: &LiveCache) -> anyhow::Result<()> {
         let volumes = self.volumes.iter().map(|(name, claim)| volume_for(name, claim));
         let accounts = self.accounts.iter().flat_map(|(namespace, name)| account(namespace, name));
         for object in self.classes(cache).into_iter().chain(volumes).chain(accounts) {

@@ -13,11 +13,11 @@ use super::{apply_options, placeholder_kinds};
 const VALUE: &str = "stands-in";
 
 /// Objects that are missing, with the keys that pods ask for.
-pub type Missing = BTreeMap<ResourceKey, BTreeSet<String>>;
+pub(super) type Missing = BTreeMap<ResourceKey, BTreeSet<String>>;
 
 /// The Secrets and ConfigMaps that pods of a cluster cannot do without, and that neither are there nor among
 /// the objects of an Application.
-pub fn missing(cache: &LiveCache, applications: &LiveCache) -> Missing {
+pub(super) fn missing(cache: &LiveCache, applications: &LiveCache) -> Missing {
     let brought = placeholder_kinds::brought(applications, "");
     let mut missing = Missing::new();
     for pod in cache.of_kind(&GroupKind::new("", "Pod")) {
@@ -74,7 +74,7 @@ fn references(pod: &Value) -> Vec<(&'static str, String, Vec<String>)> {
 }
 
 /// What is told of them: all that pods name, or those that a tool of the repository makes.
-pub fn notice(missing: &Missing, all: bool) -> String {
+pub(super) fn notice(missing: &Missing, all: bool) -> String {
     let names: Vec<String> =
         missing.keys().map(|key| format!("{}/{} in {}", key.kind, key.name, key.namespace)).collect();
     let names = names.join(", ");
@@ -93,7 +93,7 @@ pub fn notice(missing: &Missing, all: bool) -> String {
 ///
 /// # Errors
 /// The cluster refuses one.
-pub async fn provide(cluster: &Cluster, missing: &Missing) -> anyhow::Result<()> {
+pub(super) async fn provide(cluster: &Cluster, missing: &Missing) -> anyhow::Result<()> {
     for (at, keys) in missing {
         let field = if at.kind == "Secret" { "stringData" } else { "data" };
         let data: BTreeMap<&str, &str> = keys.iter().map(|key| (key.as_str(), VALUE)).collect();

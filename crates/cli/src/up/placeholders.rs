@@ -18,7 +18,7 @@ const ARGO_KINDS: [&str; 3] = ["Application", "ApplicationSet", "AppProject"];
 
 /// What stands in for what is missing, and what did so far.
 #[derive(Clone)]
-pub struct Placeholders {
+pub(crate) struct Placeholders {
     when: placeholder_kinds::When,
     /// What the repository brings.
     brought: Brought,
@@ -41,18 +41,18 @@ pub struct Placeholders {
 }
 
 /// Every cluster of an engine with its live state, the engine's own first.
-pub fn sites(controller: &Controller) -> Vec<(Cluster, LiveCache)> {
+pub(crate) fn sites(controller: &Controller) -> Vec<(Cluster, LiveCache)> {
     controller.caches().into_iter().map(|cache| (cache.cluster().clone(), cache)).collect()
 }
 
 impl Placeholders {
     /// Takes up what a changed repository brings.
-    pub fn set_brought(&mut self, brought: Brought) {
+    pub(crate) fn set_brought(&mut self, brought: Brought) {
         self.brought = brought;
     }
 
     /// Nothing stands in so far.
-    pub fn new(when: placeholder_kinds::When, brought: Brought) -> Self {
+    pub(crate) fn new(when: placeholder_kinds::When, brought: Brought) -> Self {
         Self {
             when,
             brought,
@@ -69,7 +69,11 @@ impl Placeholders {
 
     /// Puts definitions and what else is missing in the place of those that are out of reach, if nothing else
     /// moves. Returns what is to be told of it.
-    pub async fn stand_in(&mut self, progress: Progress<'_>, stillness: &mut Stillness) -> Vec<String> {
+    pub(crate) async fn stand_in(
+        &mut self,
+        progress: Progress<'_>,
+        stillness: &mut Stillness,
+    ) -> Vec<String> {
         let Progress { controller, rows, .. } = progress;
         if self.when == placeholder_kinds::When::Never || !stillness.is_settled() || !progress.has_seen_all()
         {

@@ -23,7 +23,7 @@ use crate::{
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub(crate) struct Request<'a> {
     /// The repository: a folder, or an address that Git takes.
     pub place: &'a str,
     /// Branch, tag or commit, in place of the files as they are.
@@ -43,7 +43,7 @@ pub struct Request<'a> {
 }
 
 /// What is to be run.
-pub struct Plan {
+pub(crate) struct Plan {
     /// The repository.
     pub repository: Repository,
     /// Everything that the repository leads to.
@@ -64,7 +64,7 @@ pub struct Plan {
 
 /// What somebody applies by hand so that a repository comes up.
 #[derive(Clone, Default)]
-pub struct Start {
+pub(crate) struct Start {
     /// The Applications and sets that nothing else brings.
     pub roots: Vec<ByHand>,
     /// Projects and cluster Secrets that no Application brings.
@@ -79,7 +79,7 @@ pub struct Start {
 
 impl Start {
     /// What a repository wants, beside clusters that it does not declare.
-    pub fn from_survey(survey: &Survey, clusters: &[ClusterInfo]) -> Self {
+    pub(crate) fn from_survey(survey: &Survey, clusters: &[ClusterInfo]) -> Self {
         let bootstrap = Bootstrap::of(survey);
         let mut start = Self {
             argo_settings: bootstrap.settings(),
@@ -108,19 +108,19 @@ impl Start {
 
 /// How a repository is looked at to be run: what is of other repositories is not fetched before the engine
 /// does.
-pub fn options() -> Options {
+pub(crate) fn options() -> Options {
     Options { foreign: false, ..to_run() }
 }
 
 impl Plan {
     /// The objects that Applications render.
-    pub fn rendered(&self) -> impl Iterator<Item = &RenderedObject> {
+    pub(crate) fn rendered(&self) -> impl Iterator<Item = &RenderedObject> {
         rendered(&self.survey)
     }
 }
 
 /// Whether an Application brings Argo CD's settings.
-pub fn brings_settings(survey: &Survey) -> bool {
+pub(crate) fn brings_settings(survey: &Survey) -> bool {
     survey.rendered_config_maps().next().is_some()
 }
 
@@ -154,7 +154,7 @@ fn clusters_apart(survey: &Survey) -> Vec<Destination> {
 ///
 /// # Errors
 /// It cannot be opened, holds nothing to run, or several environments of which none is chosen.
-pub fn prepare(request: &Request<'_>) -> anyhow::Result<Plan> {
+pub(crate) fn prepare(request: &Request<'_>) -> anyhow::Result<Plan> {
     let repository = Repository::open(&Given {
         place: request.place,
         revision: request.revision,
@@ -251,7 +251,7 @@ fn ignored_revisions(request: &Request<'_>, repository: &Repository, survey: &Su
 }
 
 /// What is installed, by kind, namespace and name.
-pub fn installed(roots: &[ByHand], projects: &[ByHand]) -> BTreeMap<(String, String, String), ByHand> {
+pub(crate) fn installed(roots: &[ByHand], projects: &[ByHand]) -> BTreeMap<(String, String, String), ByHand> {
     let all = roots.iter().chain(projects);
     all.map(|one| {
         let (namespace, name) = one.id();
@@ -261,7 +261,7 @@ pub fn installed(roots: &[ByHand], projects: &[ByHand]) -> BTreeMap<(String, Str
 }
 
 /// Whether something that is no root any more is brought by an Application or set now.
-pub fn is_led_to(gone: &ByHand, survey: &Survey) -> bool {
+pub(crate) fn is_led_to(gone: &ByHand, survey: &Survey) -> bool {
     let bootstrap = Bootstrap::of(survey);
     match gone.object.kind() {
         "Application" | "ApplicationSet" => bootstrap.knows(&DeclaredId::of(&gone.object)),

@@ -7,7 +7,7 @@ use super::app_rows::{self, Row};
 
 /// The Applications as they stand, and what the engine knows of them.
 #[derive(Clone, Copy)]
-pub struct Progress<'a> {
+pub(crate) struct Progress<'a> {
     /// The engine.
     pub controller: &'a Controller,
     /// The Applications.
@@ -19,7 +19,7 @@ pub struct Progress<'a> {
 }
 
 /// The Applications of an engine, and those that its cluster did not take.
-pub fn rows_of(controller: &Controller, refused: &[Row]) -> Vec<Row> {
+pub(crate) fn rows_of(controller: &Controller, refused: &[Row]) -> Vec<Row> {
     let mut rows = app_rows::from_cache(controller.cache());
     for row in rows.iter_mut().filter(|row| !row.is_set) {
         row.is_out_of_reach = controller.is_out_of_reach(&key_of(row));
@@ -34,7 +34,7 @@ fn key_of(row: &Row) -> AppKey {
 
 impl Progress<'_> {
     /// Whether something that the repository needs cannot be had from here.
-    pub fn is_anything_out_of_reach(&self) -> bool {
+    pub(crate) fn is_anything_out_of_reach(&self) -> bool {
         self.rows.iter().any(|row| match row.is_set {
             true => row.is_invalid,
             false => row.is_out_of_reach,
@@ -42,14 +42,14 @@ impl Progress<'_> {
     }
 
     /// Whether the engine has looked at each of them.
-    pub fn has_seen_all(&self) -> bool {
+    pub(crate) fn has_seen_all(&self) -> bool {
         self.rows.iter().all(|row| self.has_seen(row))
     }
 
     /// Whether everything that is not green cannot become green by itself: it does not render, its sources
     /// cannot be had (hosts are asked again after minutes), its spec is invalid, only a person would sync it,
     /// its sync has failed several times, or it waits for such an Application.
-    pub fn is_stuck(&self) -> bool {
+    pub(crate) fn is_stuck(&self) -> bool {
         let rows = self.rows;
         let broken = |row: &Row| {
             row.is_invalid
@@ -70,12 +70,12 @@ impl Progress<'_> {
     }
 
     /// Whether the engine has looked at an Application.
-    pub fn has_seen(&self, row: &Row) -> bool {
+    pub(crate) fn has_seen(&self, row: &Row) -> bool {
         row.is_set || row.is_refused || self.controller.has_seen(&key_of(row))
     }
 
     /// Whether all is well.
-    pub fn is_green(&self) -> bool {
+    pub(crate) fn is_green(&self) -> bool {
         !self.rows.is_empty() && self.rows.iter().all(|row| row.is_green() && self.has_seen(row))
     }
 }

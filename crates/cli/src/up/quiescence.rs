@@ -14,14 +14,14 @@ use super::app_rows::Row;
 const SETTLED: Duration = Duration::from_secs(3);
 
 /// How long before that is taken to be the end.
-pub const QUIET: Duration = Duration::from_secs(15);
+pub(crate) const QUIET: Duration = Duration::from_secs(15);
 
 /// How long before a person who watches is told why.
-pub const QUIET_FOR_A_PERSON: Duration = Duration::from_secs(6);
+pub(crate) const QUIET_FOR_A_PERSON: Duration = Duration::from_secs(6);
 
 /// Since when nothing moves. What it says holds from one look to the next, so that nobody takes for the end
 /// what was not yet rest for who puts things in place then.
-pub struct Stillness {
+pub(crate) struct Stillness {
     seen: Vec<Row>,
     since: Instant,
     still_for: Duration,
@@ -33,7 +33,7 @@ pub struct Stillness {
 
 impl Stillness {
     /// From now on, where so long a rest is the end.
-    pub fn with_quiet(quiet: Duration) -> Self {
+    pub(crate) fn with_quiet(quiet: Duration) -> Self {
         Self {
             quiet,
             seen: Vec::new(),
@@ -44,7 +44,7 @@ impl Stillness {
     }
 
     /// Takes up what is to be told now; `now` is the time on the cluster's clock.
-    pub fn observe(&mut self, rows: &[Row], now: Timestamp) {
+    pub(crate) fn observe(&mut self, rows: &[Row], now: Timestamp) {
         self.now = now;
         let same = self.seen.len() == rows.len()
             && self.seen.iter().zip(rows).all(|(seen, row)| seen.at_rest(now) == row.at_rest(now));
@@ -56,31 +56,31 @@ impl Stillness {
     }
 
     /// Something was done that will move things.
-    pub fn stir(&mut self) {
+    pub(crate) fn stir(&mut self) {
         self.since = Instant::now();
         self.still_for = Duration::ZERO;
     }
 
     /// How long nothing had moved at the last look.
-    pub fn still_for(&self) -> Duration {
+    pub(crate) fn still_for(&self) -> Duration {
         self.still_for
     }
 
     /// How long until things count as settled, and how long until that counts as the end, if nothing moves
     /// until then.
-    pub fn next_look(&self) -> Option<Duration> {
+    pub(crate) fn next_look(&self) -> Option<Duration> {
         [SETTLED, self.quiet].into_iter().find(|at| self.still_for < *at).map(|at| at - self.still_for)
     }
 
     /// Whether things have come to rest for the moment.
-    pub fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         self.still_for >= SETTLED
     }
 
     /// Whether nothing has moved for long, and nothing is known to be on its way: no attempt is to be
     /// repeated that has not failed again and again, no program is starting or at work on something that
     /// ends, or has still to run for a while to count, in any of the clusters.
-    pub fn is_quiet(&self, caches: &[LiveCache]) -> bool {
+    pub(crate) fn is_quiet(&self, caches: &[LiveCache]) -> bool {
         let all = |group: &str, kind: &str| {
             let kind = GroupKind::new(group, kind);
             caches.iter().flat_map(|cache| cache.of_kind(&kind)).collect::<Vec<_>>()

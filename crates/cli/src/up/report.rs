@@ -17,7 +17,7 @@ use super::{app_rows::Row, table::table, wait_messages};
 use crate::duration::humanize;
 
 /// Tells of progress.
-pub struct Reporter {
+pub(super) struct Reporter {
     json: bool,
     started: Instant,
     told: BTreeMap<Key, Row>,
@@ -40,19 +40,19 @@ struct Live {
 
 impl Reporter {
     /// Tells on stdout.
-    pub fn new(json: bool, started: Instant) -> Self {
+    pub(super) fn new(json: bool, started: Instant) -> Self {
         let live = (!json && std::io::stdout().is_terminal() && std::io::stderr().is_terminal())
             .then(|| Live { all: MultiProgress::new(), bars: BTreeMap::new() });
         Self { json, started, told: BTreeMap::new(), live, was_green: false }
     }
 
     /// Whether the view moves though nothing changes.
-    pub fn is_animated(&self) -> bool {
+    pub(super) fn is_animated(&self) -> bool {
         self.live.as_ref().is_some_and(|live| !live.bars.is_empty())
     }
 
     /// Something worth saying once.
-    pub fn notice(&mut self, text: &str) {
+    pub(super) fn notice(&mut self, text: &str) {
         if self.json {
             self.event(json!({"event": "notice", "message": text}));
         } else {
@@ -61,7 +61,7 @@ impl Reporter {
     }
 
     /// What is going to be run.
-    pub fn plan(&mut self, survey: &Survey) {
+    pub(super) fn plan(&mut self, survey: &Survey) {
         if !self.json {
             return;
         }
@@ -74,7 +74,7 @@ impl Reporter {
     }
 
     /// The cluster is ready.
-    pub fn cluster(&mut self, address: &str, kubeconfig: &Path, ready_in: Duration) {
+    pub(super) fn cluster(&mut self, address: &str, kubeconfig: &Path, ready_in: Duration) {
         let kubeconfig = std::path::absolute(kubeconfig).unwrap_or_else(|_| kubeconfig.to_path_buf());
         if self.json {
             self.event(json!({
@@ -91,7 +91,7 @@ impl Reporter {
 
     /// The Applications as they stand; only what changed is told. Returns whether one is new, or has another
     /// revision than was told: a change so quick that nothing was ever seen out of place.
-    pub fn rows(&mut self, rows: &[Row]) -> bool {
+    pub(super) fn rows(&mut self, rows: &[Row]) -> bool {
         let mut moved = false;
         for row in rows {
             let key = key_of(row);
@@ -138,7 +138,7 @@ impl Reporter {
     }
 
     /// All is green: the table the first time, a line later.
-    pub fn green(&mut self, rows: &[Row]) {
+    pub(super) fn green(&mut self, rows: &[Row]) {
         if std::mem::replace(&mut self.was_green, true) && !self.json {
             self.line(&format!("{:>7}  {}", humanize(self.started.elapsed()), all_green(rows)));
         } else {
@@ -147,7 +147,7 @@ impl Reporter {
     }
 
     /// All is green, or time is up: the table, and what is missing.
-    pub fn end(&mut self, rows: &[Row], green: bool) {
+    pub(super) fn end(&mut self, rows: &[Row], green: bool) {
         self.close();
         let seconds = self.started.elapsed().as_secs_f64();
         if self.json {
@@ -203,7 +203,7 @@ impl Reporter {
     }
 
     /// Takes the live view off the terminal.
-    pub fn close(&mut self) {
+    pub(super) fn close(&mut self) {
         if let Some(live) = &mut self.live {
             for bar in std::mem::take(&mut live.bars).into_values() {
                 bar.finish_and_clear();

@@ -18,7 +18,7 @@ const COMMON: [(&str, &str); 7] = [
 ];
 
 /// The range, and what is to be said of it.
-pub struct Chosen {
+pub(crate) struct Chosen {
     /// `None` is that of the state folder, or the default.
     pub range: Option<ServiceNetwork>,
     /// Why it is not the default, if nobody asked for it.
@@ -27,7 +27,7 @@ pub struct Chosen {
 
 /// The range that was asked for, or the one that the repository's fixed addresses need. A cluster that exists
 /// has one.
-pub fn chosen(asked: Option<ServiceNetwork>, exists: bool, tree: &dyn FileTree) -> Chosen {
+pub(crate) fn chosen(asked: Option<ServiceNetwork>, exists: bool, tree: &dyn FileTree) -> Chosen {
     if asked.is_some() || exists {
         return Chosen { range: asked, told: None };
     }

@@ -8,7 +8,7 @@ use tiphys_value::{ObjectExt, Value};
 const NO_STEP: &str = "-1";
 
 /// Where each Application, by namespace and name, stands in the rollout of its set, in words.
-pub fn standings(sets: &[Arc<Value>]) -> BTreeMap<(String, String), String> {
+pub(super) fn standings(sets: &[Arc<Value>]) -> BTreeMap<(String, String), String> {
     let mut all = BTreeMap::new();
     for set in sets {
         let apps = set.at(&["status", "applicationStatus"]).and_then(Value::as_array);

@@ -13,7 +13,7 @@ const ASKER: &str = "tiphys-up";
 ///
 /// # Errors
 /// The cluster refuses.
-pub async fn ask(cluster: &Cluster, row: &Row) -> anyhow::Result<()> {
+pub(crate) async fn ask(cluster: &Cluster, row: &Row) -> anyhow::Result<()> {
     let kind = GroupVersionKind::from_api_version(names::API_VERSION, "Application");
     let resource = cluster.resource(&kind).await?;
     let operation = json!({"operation": {"initiatedBy": {"username": ASKER}, "sync": {}}});

@@ -5,7 +5,7 @@ use super::app_rows::Row;
 const HEADER: [&str; 6] = ["WAVE", "APPLICATION", "SYNC", "HEALTH", "REVISION", "RESOURCES"];
 
 /// One line for each Application under a header, columns aligned.
-pub fn table(rows: &[Row]) -> String {
+pub(super) fn table(rows: &[Row]) -> String {
     let mut lines: Vec<[String; 6]> = vec![HEADER.map(str::to_owned)];
     for row in rows {
         lines.push([

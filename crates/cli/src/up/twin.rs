@@ -20,7 +20,7 @@ use super::args::Args;
 use crate::local_clusters::Registration;
 
 /// A running embedded cluster. Dropping it ends it.
-pub struct Twin {
+pub(crate) struct Twin {
     /// The engine's way to it.
     pub cluster: Cluster,
     /// Where kubectl finds it.
@@ -36,7 +36,7 @@ impl Twin {
     ///
     /// # Errors
     /// The state folder cannot be used, or the address not listened on.
-    pub async fn start(
+    pub(crate) async fn start(
         args: &Args,
         network: Option<ServiceNetwork>,
         registration: &Registration,
@@ -55,7 +55,11 @@ impl Twin {
     ///
     /// # Errors
     /// As of [`Self::start`].
-    pub async fn start_beside(args: &Args, registration: &Registration, name: &str) -> anyhow::Result<Self> {
+    pub(crate) async fn start_beside(
+        args: &Args,
+        registration: &Registration,
+        name: &str,
+    ) -> anyhow::Result<Self> {
         let state_dir = args.state.as_ref().map(|folder| folder.join("clusters").join(name));
         let options = ApiServerOptions {
             state_dir,
@@ -88,7 +92,7 @@ impl Twin {
     }
 
     /// Lets something listen in its Pods.
-    pub fn answer_in_pods(&self, backend: Arc<dyn PodBackend>) {
+    pub(crate) fn answer_in_pods(&self, backend: Arc<dyn PodBackend>) {
         self.server.set_pod_backend(backend);
     }
 }
@@ -106,7 +110,7 @@ fn outbound(args: &Args) -> Outbound {
 }
 
 /// The custom resources that somebody attends to: the operators that the cluster plays, and the engine.
-pub fn attended() -> BTreeSet<GroupKind> {
+pub(crate) fn attended() -> BTreeSet<GroupKind> {
     let own = ["Application", "ApplicationSet", "AppProject"].map(|kind| GroupKind::new(names::GROUP, kind));
     let played = Settings::default().behaviours.operators;
     own.into_iter()

@@ -23,7 +23,7 @@ const MADE: [(&str, &str); 5] = [
 const MAX_LENGTH: usize = 300;
 
 /// Adds what clusters know of the causes to the reasons of rows, and to what their operations wait for.
-pub async fn add(rows: &mut [Row], sites: &[(Cluster, LiveCache)]) {
+pub(super) async fn add(rows: &mut [Row], sites: &[(Cluster, LiveCache)]) {
     for (cluster, cache) in sites {
         let known = ClusterEvidence::gather(cluster, cache).await;
         for row in &mut *rows {

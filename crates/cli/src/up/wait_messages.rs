@@ -7,7 +7,7 @@ use tiphys_sync::{Wait, WaitKind};
 const NAMED: usize = 3;
 
 /// One line for each wait; one for all objects that the same thing blocks.
-pub fn lines(waits: &[Wait]) -> Vec<String> {
+pub(super) fn lines(waits: &[Wait]) -> Vec<String> {
     let mut groups: Vec<(String, Vec<&Wait>)> = Vec::new();
     let mut lines = Vec::new();
     for wait in waits {
@@ -28,7 +28,7 @@ pub fn lines(waits: &[Wait]) -> Vec<String> {
 }
 
 /// A wait for people: objects of the core group have no group.
-pub fn describe(wait: &Wait) -> String {
+pub(super) fn describe(wait: &Wait) -> String {
     let text = wait.to_string();
     match &wait.object {
         Some(object) if object.group.is_empty() => {
@@ -76,7 +76,7 @@ fn named(waits: &[&Wait]) -> String {
 }
 
 /// The group and kind of an object that waits for its definition.
-pub fn missing_kind(wait: &Wait) -> Option<(&str, &str)> {
+pub(super) fn missing_kind(wait: &Wait) -> Option<(&str, &str)> {
     let object = wait.object.as_ref()?;
     let is_missing = wait.kind == WaitKind::Blocked
         && wait.cause.starts_with("The Kubernetes API could not find")

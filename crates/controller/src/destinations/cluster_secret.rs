@@ -20,7 +20,7 @@ pub(crate) struct Declared {
 
 impl Declared {
     /// Reads a Secret; `None` if it names no address, or is to be left alone.
-    pub fn read(secret: &Value) -> Option<Self> {
+    pub(crate) fn read(secret: &Value) -> Option<Self> {
         let mut info = declared_cluster(secret);
         if info.server.is_empty() || secret.annotation(names::SKIP_RECONCILE) == Some("true") {
             return None;
@@ -39,7 +39,7 @@ impl Declared {
     }
 
     /// All of it that is followed, as a project lists destinations.
-    pub fn destinations(&self) -> Vec<Destination> {
+    pub(crate) fn destinations(&self) -> Vec<Destination> {
         let to = |namespace: &str| Destination {
             server: self.info.server.clone(),
             name: String::new(),
@@ -52,7 +52,7 @@ impl Declared {
     }
 
     /// How it is reached.
-    pub fn access(&self) -> Result<Access, ClusterError> {
+    pub(crate) fn access(&self) -> Result<Access, ClusterError> {
         Access::parse(&self.info.server, &self.config)
     }
 }

@@ -67,7 +67,13 @@ const KINDS_PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::fro
 const KINDS_REST: (u32, Duration) = (5, Duration::from_secs(3));
 
 impl ConnectedCluster {
-    pub fn new(server: &str, is_home: bool, cache: LiveCache, kube_version: String, workers: usize) -> Self {
+    pub(crate) fn new(
+        server: &str,
+        is_home: bool,
+        cache: LiveCache,
+        kube_version: String,
+        workers: usize,
+    ) -> Self {
         Self {
             server: server.to_owned(),
             cache,
@@ -85,33 +91,33 @@ impl ConnectedCluster {
     }
 
     /// How long it has been followed.
-    pub fn age(&self) -> Duration {
+    pub(crate) fn age(&self) -> Duration {
         self.since.elapsed()
     }
 
     /// Counts a change of one of its objects.
-    pub fn count_change(&self, object: &ResourceKey) {
+    pub(crate) fn count_change(&self, object: &ResourceKey) {
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         *changes.entry(object.group_kind()).or_default() += 1;
     }
 
     /// How many changes of objects of each kind were heard of.
-    pub fn changes(&self) -> BTreeMap<GroupKind, u64> {
+    pub(crate) fn changes(&self) -> BTreeMap<GroupKind, u64> {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The schema of a custom resource; `None` if it is none, or not known.
-    pub fn schema(&self, kind: &GroupVersionKind) -> Option<StructuralSchema> {
+    pub(crate) fn schema(&self, kind: &GroupVersionKind) -> Option<StructuralSchema> {
         self.schemas.schema_of(&self.cache, kind)
     }
 
     /// Asks for the cluster to be asked what it serves: once for all kinds that are defined meanwhile.
-    pub fn ask_for_kinds(&self) {
+    pub(crate) fn ask_for_kinds(&self) {
         self.kinds.notify_one();
     }
 
     /// Returns when kinds were defined or withdrawn, and are followed, or no longer.
-    pub async fn new_kinds(&self) {
+    pub(crate) async fn new_kinds(&self) {
         self.kinds.notified().await;
         let rest = *self.kinds_rest.lock().unwrap_or_else(PoisonError::into_inner);
         tokio::time::sleep_until(rest).await;
@@ -127,7 +133,7 @@ impl ConnectedCluster {
     }
 
     /// The Applications that watch a namespace.
-    pub fn watching(&self, namespace: &str) -> Vec<AppKey> {
+    pub(crate) fn watching(&self, namespace: &str) -> Vec<AppKey> {
         let watched = self.watched.read().unwrap_or_else(PoisonError::into_inner);
         let first = (namespace.to_owned(), AppKey { namespace: String::new(), name: String::new() });
         let inside = watched.range(first..).take_while(|(known, _)| known == namespace);
@@ -135,7 +141,7 @@ impl ConnectedCluster {
     }
 
     /// Notes which namespace an Application watches.
-    pub fn watch(&self, app: &AppKey, namespace: Option<&str>) {
+    pub(crate) fn watch(&self, app: &AppKey, namespace: Option<&str>) {
         {
             let watched = self.watched.read().unwrap_or_else(PoisonError::into_inner);
             let is_known = namespace.map_or_else(
@@ -152,12 +158,12 @@ impl ConnectedCluster {
     }
 
     /// The Applications that want an object.
-    pub fn wanting(&self, object: &ResourceKey) -> BTreeSet<AppKey> {
+    pub(crate) fn wanting(&self, object: &ResourceKey) -> BTreeSet<AppKey> {
         self.wanted.read().unwrap_or_else(PoisonError::into_inner).get(object).cloned().unwrap_or_default()
     }
 
     /// Notes which objects an Application wants now, and which it wanted before.
-    pub fn index(&self, app: &AppKey, before: &BTreeSet<ResourceKey>, now: &BTreeSet<ResourceKey>) {
+    pub(crate) fn index(&self, app: &AppKey, before: &BTreeSet<ResourceKey>, now: &BTreeSet<ResourceKey>) {
         let mut wanted = self.wanted.write().unwrap_or_else(PoisonError::into_inner);
         for gone in before.difference(now) {
             if let Some(apps) = wanted.get_mut(gone) {
@@ -260,12 +266,12 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    pub fn new(home: Arc<ConnectedCluster>, settings: Settings, follower: Weak<dyn Follower>) -> Self {
+    pub(crate) fn new(home: Arc<ConnectedCluster>, settings: Settings, follower: Weak<dyn Follower>) -> Self {
         Self { home, settings, entries: Mutex::default(), follower }
     }
 
     /// The engine's own cluster.
-    pub fn home(&self) -> &Arc<ConnectedCluster> {
+    pub(crate) fn home(&self) -> &Arc<ConnectedCluster> {
         &self.home
     }
 
@@ -274,12 +280,12 @@ impl Places {
     }
 
     /// Ends every connection.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.lock().clear();
     }
 
     /// Ends the connections to clusters that none of these destinations means.
-    pub fn leave_all_but(&self, destinations: &[Destination]) {
+    pub(crate) fn leave_all_but(&self, destinations: &[Destination]) {
         let wanted: BTreeSet<String> =
             destinations.iter().filter_map(|destination| self.server_of(destination).ok()).collect();
         let mut entries = self.lock();
@@ -325,7 +331,7 @@ impl Places {
 
     /// A destination with address and name of its cluster where they are known, and the project that the
     /// cluster is for.
-    pub fn resolve(&self, destination: &Destination) -> (Destination, String) {
+    pub(crate) fn resolve(&self, destination: &Destination) -> (Destination, String) {
         let mut resolved = destination.clone();
         let Ok(server) = self.server_of(destination) else { return (resolved, String::new()) };
         let (name, project) = self.lock().get(&server).map_or_else(Default::default, |entry| {
@@ -340,14 +346,14 @@ impl Places {
     }
 
     /// What a project may deploy to because the Secrets of clusters name it.
-    pub fn of_project(&self, project: &str) -> Vec<Destination> {
+    pub(crate) fn of_project(&self, project: &str) -> Vec<Destination> {
         let entries = self.lock();
         let own = entries.values().filter(|entry| entry.declared.info.project == project);
         own.flat_map(|entry| entry.declared.destinations()).collect()
     }
 
     /// Every cluster, for metrics.
-    pub fn seen(&self) -> Vec<ClusterStatus> {
+    pub(crate) fn seen(&self) -> Vec<ClusterStatus> {
         let entries = self.lock();
         let own = entries.get(names::IN_CLUSTER_SERVER).map(|entry| entry.declared.info.name.clone());
         let mut all = vec![ClusterStatus {
@@ -375,7 +381,7 @@ impl Places {
 
 impl Places {
     /// The cluster of an Application. Begins to connect to one that nobody wanted so far.
-    pub fn place_of(self: &Arc<Self>, app: &Application) -> Result<Arc<ConnectedCluster>, Absent> {
+    pub(crate) fn place_of(self: &Arc<Self>, app: &Application) -> Result<Arc<ConnectedCluster>, Absent> {
         self.place_at(&app.spec.destination)
     }
 
@@ -408,7 +414,7 @@ impl Places {
 
     /// The workers that an Application needs: `None` are those of the engine's own cluster. `last` is the
     /// cluster that it was last compared with, where that may be taken to be still its own.
-    pub fn remote_workers(
+    pub(crate) fn remote_workers(
         self: &Arc<Self>,
         last: Option<Arc<ConnectedCluster>>,
         object: impl FnOnce() -> Option<Arc<Value>>,
@@ -425,7 +431,7 @@ impl Places {
     }
 
     /// What is wrong with a destination.
-    pub fn destination_fault(&self, destination: &Destination) -> Option<String> {
+    pub(crate) fn destination_fault(&self, destination: &Destination) -> Option<String> {
         if let Err(fault) = self.settings.check_destination(destination) {
             return Some(fault);
         }
@@ -436,13 +442,13 @@ impl Places {
     }
 
     /// Reads the cluster Secrets again. Returns whether anything changed.
-    pub fn read(&self, cache: &LiveCache, namespace: &str) -> bool {
+    pub(crate) fn read(&self, cache: &LiveCache, namespace: &str) -> bool {
         let secrets = crate::clusters::cluster_secrets(cache, namespace);
         self.declare(secrets.iter().filter_map(|secret| Declared::read(secret)).collect())
     }
 
     /// Whether an Application's object is synced to the cluster of an address.
-    pub fn is_inhabitant(&self, app: &Value, server: &str) -> bool {
+    pub(crate) fn is_inhabitant(&self, app: &Value, server: &str) -> bool {
         destination_of(app).is_some_and(|d| self.server_of(&d).as_deref() == Ok(server))
     }
 

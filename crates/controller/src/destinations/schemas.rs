@@ -25,7 +25,7 @@ pub(super) struct Schemas {
 impl Schemas {
     /// The schema of a kind; `None` if it is no custom resource, or its definition is not followed or has
     /// none.
-    pub fn schema_of(&self, cache: &LiveCache, kind: &GroupVersionKind) -> Option<StructuralSchema> {
+    pub(super) fn schema_of(&self, cache: &LiveCache, kind: &GroupVersionKind) -> Option<StructuralSchema> {
         let definition = cache.get(&cache.cluster().discovery().definition_key(kind)?)?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(read) = known.get(kind).filter(|read| Arc::ptr_eq(&read.definition, &definition)) {

@@ -56,7 +56,7 @@ pub(super) struct DeleteHooks {
 
 impl DeleteHooks {
     /// Runs the hooks of a stage until all have ended well.
-    pub async fn run(
+    pub(super) async fn run(
         &self,
         key: &AppKey,
         app: &Application,
@@ -232,7 +232,7 @@ impl DeleteHooks {
     }
 
     /// Deletes the hooks of a stage that are not to stay, and lets go of the others.
-    pub async fn end(&self, app: &Application, place: &ConnectedCluster, stage: HookType) -> Stage {
+    pub(super) async fn end(&self, app: &Application, place: &ConnectedCluster, stage: HookType) -> Stage {
         let instance = app.instance_name(&self.home.settings.namespace);
         let mut hooks = place.cache.tracked_by(&instance);
         hooks.retain(|object| hook::hook_types(object).contains(&stage));

@@ -56,7 +56,7 @@ pub(crate) struct Finalizer {
 }
 
 impl Finalizer {
-    pub fn new(
+    pub(crate) fn new(
         home: Arc<Home>,
         places: Arc<Places>,
         policies: Arc<Policies>,
@@ -69,7 +69,7 @@ impl Finalizer {
     }
 
     /// Brings the deletion of an Application forward by one stage.
-    pub async fn finalize(&self, key: &AppKey, app: &Application, report: &mut Report) -> Next {
+    pub(crate) async fn finalize(&self, key: &AppKey, app: &Application, report: &mut Report) -> Next {
         let has = |finalizer: &str| app.metadata.finalizers.iter().any(|held| held == finalizer);
         let all = HOOKS.iter().flat_map(|(_, run, cleanup)| [*run, *cleanup]).chain(CASCADE);
         if !all.clone().any(has) {

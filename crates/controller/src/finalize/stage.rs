@@ -29,17 +29,17 @@ pub(super) enum Stage {
 
 impl Stage {
     /// Nothing new is to be said.
-    pub fn waits(next: Next) -> Self {
+    pub(super) fn waits(next: Next) -> Self {
         Self::Waits { next, condition: None }
     }
 
     /// It cannot go on for a reason that somebody has to know.
-    pub fn fails(next: Next, why: String) -> Self {
+    pub(super) fn fails(next: Next, why: String) -> Self {
         Self::waits_for(next, ConditionType::DeletionError, why)
     }
 
     /// It cannot go on before this is so, which somebody may have to know.
-    pub fn waits_for(next: Next, kind: ConditionType, message: String) -> Self {
+    pub(super) fn waits_for(next: Next, kind: ConditionType, message: String) -> Self {
         Self::Waits { next, condition: Some(Condition::new(kind, bounded(message))) }
     }
 }

@@ -42,12 +42,12 @@ struct Rows {
 
 impl AppMetrics {
     /// Notes that an Application came, changed or went.
-    pub fn note(&self, key: &AppKey) {
+    pub(crate) fn note(&self, key: &AppKey) {
         self.lock().changed.insert(key.clone());
     }
 
     /// Any Application may have changed.
-    pub fn doubt(&self) {
+    pub(crate) fn doubt(&self) {
         self.lock().is_whole = false;
     }
 

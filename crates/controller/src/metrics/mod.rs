@@ -73,7 +73,7 @@ pub(crate) enum Count {
 
 impl Count {
     /// What became of requests for objects of an Application.
-    pub fn requests(app: &Application, outcomes: &[Outcome]) -> impl Iterator<Item = Self> {
+    pub(crate) fn requests(app: &Application, outcomes: &[Outcome]) -> impl Iterator<Item = Self> {
         outcomes.iter().map(|Outcome { action, result }| {
             let code = result.as_ref().map_or_else(|failure| failure.code.unwrap_or_default(), |_| 200);
             let more = vec![
@@ -89,7 +89,7 @@ impl Count {
     }
 
     /// An operation that ended.
-    pub fn sync(app: &Application, state: &OperationState) -> Self {
+    pub(crate) fn sync(app: &Application, state: &OperationState) -> Self {
         let dry_run = state.operation.sync.as_ref().is_some_and(|sync| sync.dry_run);
         let server = &app.spec.destination.server;
         let phase = format!("{:?}", state.phase);
@@ -105,19 +105,19 @@ impl Count {
 
 impl Metrics {
     /// Notes how long a look at an Application took.
-    pub fn looked(&self, namespace: &str, server: String, took: Duration) {
+    pub(crate) fn looked(&self, namespace: &str, server: String, took: Duration) {
         let mut counters = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
         counters.looks.entry((namespace.to_owned(), server)).or_default().record(took);
     }
 
     /// Notes how long a look at an ApplicationSet took.
-    pub fn looked_at_set(&self, namespace: &str, name: &str, took: Duration) {
+    pub(crate) fn looked_at_set(&self, namespace: &str, name: &str, took: Duration) {
         let mut counters = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
         counters.set_looks.entry((namespace.to_owned(), name.to_owned())).or_default().record(took);
     }
 
     /// Counts what a look has found.
-    pub fn count(&self, counts: Vec<Count>) {
+    pub(crate) fn count(&self, counts: Vec<Count>) {
         let mut counters = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
         for count in counts {
             match count {
@@ -136,7 +136,7 @@ impl Metrics {
     }
 
     /// Notes an event of a Git host.
-    pub fn told_of(&self, repository: &str) {
+    pub(crate) fn told_of(&self, repository: &str) {
         let mut counters = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
         *counters.events.entry(without_passwords(repository).into_owned()).or_default() += 1;
     }

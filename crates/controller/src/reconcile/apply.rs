@@ -50,7 +50,7 @@ pub(crate) struct Operator {
 
 impl Operator {
     /// Works on the operation of an Application until it waits or ends.
-    pub async fn operate(
+    pub(crate) async fn operate(
         &self,
         key: &AppKey,
         app: &mut Application,
@@ -213,7 +213,7 @@ impl Operator {
     }
 
     /// Ends the operation of an Application whose spec is not valid.
-    pub fn refuse(&self, key: &AppKey, app: &mut Application, report: &mut Report) {
+    pub(crate) fn refuse(&self, key: &AppKey, app: &mut Application, report: &mut Report) {
         if let Some(mut taken) = take_up(app, None, self.home.now()) {
             self.fail_without_targets(key, app, &mut taken.state, report);
         }

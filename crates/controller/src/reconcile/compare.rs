@@ -45,12 +45,12 @@ pub(crate) struct Compared {
 
 impl Compared {
     /// The objects that automated sync leaves alone.
-    pub fn left_alone(&self) -> BTreeSet<ResourceKey> {
+    pub(crate) fn left_alone(&self) -> BTreeSet<ResourceKey> {
         self.protected.keys().chain(self.paused.keys()).cloned().collect()
     }
 
     /// When the first hold on an object ends.
-    pub fn first_hold_end(&self) -> Option<Timestamp> {
+    pub(crate) fn first_hold_end(&self) -> Option<Timestamp> {
         self.paused.values().filter_map(Until::timestamp).min()
     }
 }
@@ -63,13 +63,13 @@ pub(crate) struct Comparer {
 }
 
 impl Comparer {
-    pub fn new(home: Arc<Home>, policies: Arc<Policies>, apps: Arc<AppMemory>) -> Self {
+    pub(crate) fn new(home: Arc<Home>, policies: Arc<Policies>, apps: Arc<AppMemory>) -> Self {
         Self { home, policies, apps }
     }
 
     /// Compares with what is in force: where the sources do not render, the last good state of the same spec,
     /// so that what is changed in the cluster is still healed.
-    pub async fn compare_in_force(
+    pub(crate) async fn compare_in_force(
         &self,
         key: &AppKey,
         app: &Application,
@@ -85,7 +85,7 @@ impl Comparer {
     }
 
     /// Compares the desired with the live state; `None` if the desired state or the project is not known.
-    pub async fn compare(
+    pub(crate) async fn compare(
         &self,
         app: &Application,
         rendering: Arc<Rendering>,
@@ -150,7 +150,7 @@ impl Comparer {
     }
 
     /// How a target differs from its live object.
-    pub fn difference(
+    pub(crate) fn difference(
         &self,
         app: &Application,
         (target, live): (&Value, &Value),

@@ -82,7 +82,7 @@ pub(super) fn automated(
 
 impl Decision {
     /// Puts it into the Application: the operation that begins, why none does, and what it takes back.
-    pub fn put_into(self, app: &mut Application, report: &mut Report, now: Timestamp) {
+    pub(super) fn put_into(self, app: &mut Application, report: &mut Report, now: Timestamp) {
         note_left(app, &self.auto);
         if !self.reverted.is_empty() {
             for line in &self.reverted {

@@ -31,12 +31,12 @@ pub(crate) struct Renderer {
 }
 
 impl Renderer {
-    pub fn new(home: Arc<Home>, sources: Arc<Sources>, apps: Arc<AppMemory>) -> Self {
+    pub(crate) fn new(home: Arc<Home>, sources: Arc<Sources>, apps: Arc<AppMemory>) -> Self {
         Self { home, sources, apps }
     }
 
     /// The rendering of an Application: the last one if it still serves.
-    pub async fn rendering(
+    pub(crate) async fn rendering(
         &self,
         key: &AppKey,
         app: &Application,
@@ -84,13 +84,13 @@ impl Renderer {
     /// Whether an Application is left alone for a while because limits of the kernel ended its rendering
     /// again and again: what takes all of a worker's time and memory every few minutes is taken from the
     /// others. News that somebody brings, a change of its spec and a hard refresh still count.
-    pub fn is_set_aside(&self, key: &AppKey) -> bool {
+    pub(crate) fn is_set_aside(&self, key: &AppKey) -> bool {
         self.apps.known_rendering(key).is_some_and(|known| known.is_set_aside())
     }
 
     /// The level of a look: a hard one if `timeout.hard.reconciliation` has passed since the Application was
     /// rendered.
-    pub fn due_level(&self, key: &AppKey, level: Refresh) -> Refresh {
+    pub(crate) fn due_level(&self, key: &AppKey, level: Refresh) -> Refresh {
         let every = self.home.installation().argo.reconciliation.hard;
         let known = self.apps.known_rendering(key).filter(|_| !every.is_zero() && level == Refresh::Sources);
         if known.is_some_and(|known| known.is_older_than(every)) { Refresh::Hard } else { level }
@@ -99,7 +99,7 @@ impl Renderer {
     /// When the sources of an Application are asked for news. Remote repositories tell nobody of new commits;
     /// they are asked at intervals that differ from Application to Application, or only when somebody asks if
     /// the interval is zero. What could not be had is asked for sooner.
-    pub fn next_poll(&self, key: &AppKey, rendering: &Rendering) -> Option<Look> {
+    pub(crate) fn next_poll(&self, key: &AppKey, rendering: &Rendering) -> Option<Look> {
         let installation = self.home.installation();
         let (interval, hard) = (installation.refresh, installation.argo.reconciliation.hard);
         let shortest = [interval, hard].into_iter().filter(|interval| !interval.is_zero()).min();
@@ -134,7 +134,7 @@ impl Renderer {
     }
 
     /// The objects that somebody gives in the place of an Application's sources.
-    pub async fn render_given(
+    pub(crate) async fn render_given(
         &self,
         app: &Application,
         manifests: Vec<String>,
@@ -145,7 +145,7 @@ impl Renderer {
     }
 
     /// Renders an Application for a cluster, on a thread that may block.
-    pub async fn render(
+    pub(crate) async fn render(
         &self,
         app: &Application,
         place: &Arc<ConnectedCluster>,

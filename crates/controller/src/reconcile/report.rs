@@ -28,12 +28,12 @@ pub(crate) struct Next {
 
 impl Next {
     /// Another look at once.
-    pub fn at_once() -> Self {
+    pub(crate) fn at_once() -> Self {
         Self { again: true, ..Self::default() }
     }
 
     /// Another look after a while.
-    pub fn after(wait: Duration, now: Timestamp) -> Self {
+    pub(crate) fn after(wait: Duration, now: Timestamp) -> Self {
         Self { at: Some(tiphys_model::time::after(now, wait)), ..Self::default() }
     }
 }
@@ -58,7 +58,7 @@ pub(crate) struct Look {
 
 impl Look {
     /// At once, by its sources.
-    pub fn at_sources(key: AppKey) -> Self {
+    pub(crate) fn at_sources(key: AppKey) -> Self {
         Self { key, level: Refresh::Sources, wait: Duration::ZERO }
     }
 }

@@ -33,13 +33,24 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub fn new(home: Arc<Home>, apps: Arc<AppMemory>, queue: Arc<Queue>, metrics: Arc<Metrics>) -> Self {
+    pub(crate) fn new(
+        home: Arc<Home>,
+        apps: Arc<AppMemory>,
+        queue: Arc<Queue>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
         Self { home, apps, queue, metrics }
     }
 
     /// Writes what changed of status, operation and the refresh request, after what the look has to tell
     /// beside. `false` if the status could not be written: then the Application is looked at again later.
-    pub async fn status(&self, key: &AppKey, before: &Value, app: &Application, report: &mut Report) -> bool {
+    pub(crate) async fn status(
+        &self,
+        key: &AppKey,
+        before: &Value,
+        app: &Application,
+        report: &mut Report,
+    ) -> bool {
         self.events(app, report).await;
         self.requeue(report);
         let there = app.operation.is_none().then(|| self.home.cache.peek(&own_key(app))).flatten();
@@ -67,7 +78,7 @@ impl Writer {
     }
 
     /// An Application of which nothing is known but why still gets a status that says so.
-    pub async fn unknown(&self, key: &AppKey, object: &Value, kind: ConditionType, fault: &str) {
+    pub(crate) async fn unknown(&self, key: &AppKey, object: &Value, kind: ConditionType, fault: &str) {
         let mut after = object.clone();
         set_unknown_because(&mut after, kind, &status_writer::bounded(fault.to_owned()));
         self.object(key, object, &after).await;
@@ -81,7 +92,7 @@ impl Writer {
     }
 
     /// Writes one condition in the place of all, if it is not the only one already.
-    pub async fn condition(&self, key: &AppKey, app: &Application, condition: Condition) {
+    pub(crate) async fn condition(&self, key: &AppKey, app: &Application, condition: Condition) {
         let known = &app.status.conditions;
         if known.len() == 1 && known[0].kind == condition.kind && known[0].message == condition.message {
             return;
@@ -93,7 +104,7 @@ impl Writer {
     }
 
     /// Writes the finalizers of an Application, if nobody changed it meanwhile.
-    pub async fn finalizers(&self, key: &AppKey, app: &Application, finalizers: &[impl Serialize]) {
+    pub(crate) async fn finalizers(&self, key: &AppKey, app: &Application, finalizers: &[impl Serialize]) {
         let patch =
             json!({"metadata": {"finalizers": finalizers, "resourceVersion": app.metadata.resource_version}});
         match status_writer::patch_application(&self.home.cache, key, &patch).await {
@@ -105,7 +116,7 @@ impl Writer {
     }
 
     /// Records the Events of a report.
-    pub async fn events(&self, app: &Application, report: &mut Report) {
+    pub(crate) async fn events(&self, app: &Application, report: &mut Report) {
         for event in std::mem::take(&mut report.events) {
             self.event(app, &event).await;
         }
@@ -117,7 +128,7 @@ impl Writer {
     }
 
     /// Counts what a report has, and lets those be looked at that it names.
-    pub fn requeue(&self, report: &mut Report) {
+    pub(crate) fn requeue(&self, report: &mut Report) {
         self.metrics.count(std::mem::take(&mut report.counts));
         let now = Instant::now();
         for look in std::mem::take(&mut report.looks) {

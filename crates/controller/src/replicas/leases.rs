@@ -44,7 +44,7 @@ pub(super) struct Table {
 
 impl Table {
     /// Reads the table. A Lease of one that works alone has none; what cannot be read of one is nobody's.
-    pub fn read(lease: &Value) -> Self {
+    pub(super) fn read(lease: &Value) -> Self {
         let owners: BTreeMap<String, String> =
             lease.annotation(SLOTS).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         let owners = owners.into_iter().filter_map(|(member, text)| Some((member, from_text(&text)?)));
@@ -52,12 +52,12 @@ impl Table {
     }
 
     /// The slots that somebody has.
-    pub fn taken(&self) -> SlotSet {
+    pub(super) fn taken(&self) -> SlotSet {
         self.owners.values().flatten().copied().collect()
     }
 
     /// The Lease that says this, in the place of the one that was read.
-    pub fn object(&self, namespace: &str, there: Option<&Value>, timing: &Timing) -> Value {
+    pub(super) fn object(&self, namespace: &str, there: Option<&Value>, timing: &Timing) -> Value {
         let owners: BTreeMap<&String, String> = self
             .owners
             .iter()
@@ -108,7 +108,7 @@ pub(super) enum Holder {
 }
 
 impl Holder {
-    pub fn read(lease: &Value) -> Self {
+    pub(super) fn read(lease: &Value) -> Self {
         match lease.str_at(&["spec", "holderIdentity"]).unwrap_or_default() {
             SCHEME => Self::Replicas,
             "" => Self::Nobody,
@@ -129,7 +129,7 @@ pub(super) struct Member {
 
 impl Member {
     /// Reads a replica's Lease; `None` if it is another one.
-    pub fn read(lease: &Value) -> Option<Self> {
+    pub(super) fn read(lease: &Value) -> Option<Self> {
         lease.label(REPLICA).filter(|table| *table == TABLE)?;
         let holder = lease.str_at(&["spec", "holderIdentity"]).unwrap_or_default();
         let name = lease.name().to_owned();
@@ -137,7 +137,7 @@ impl Member {
     }
 
     /// The Lease of a replica that was read, or a new one.
-    pub fn renewed(namespace: &str, name: &str, there: Option<&Value>, timing: &Timing) -> Value {
+    pub(super) fn renewed(namespace: &str, name: &str, there: Option<&Value>, timing: &Timing) -> Value {
         let now = time_now();
         let since = there.map(|lease| lease["spec"]["acquireTime"].clone());
         let mut lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
@@ -151,7 +151,7 @@ impl Member {
     }
 
     /// The Lease after it has expired. A renewal that comes later is refused: the Lease bears its version.
-    pub fn evicted(&self) -> Value {
+    pub(super) fn evicted(&self) -> Value {
         let mut lease = self.object.clone();
         lease["spec"]["holderIdentity"] = "".into();
         lease

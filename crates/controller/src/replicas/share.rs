@@ -81,12 +81,12 @@ pub(crate) struct Look {
 
 impl Look {
     /// A look by an engine that shares nothing.
-    pub fn unshared() -> Self {
+    pub(crate) fn unshared() -> Self {
         Self { shared: None, may_be_old: false }
     }
 
     /// Notes whether an Application has an operation under way.
-    pub fn note(&self, key: &AppKey, is_under_way: bool) {
+    pub(crate) fn note(&self, key: &AppKey, is_under_way: bool) {
         let Some((share, slot)) = &self.shared else { return };
         let mut state = share.lock();
         state.versions.remove(key);

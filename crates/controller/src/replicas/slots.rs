@@ -22,16 +22,16 @@ pub(crate) type SlotSet = BTreeSet<Slot>;
 
 impl Slot {
     /// What only one replica may do and what belongs to no Application: whoever has this slot does it.
-    pub const EXCLUSIVE: Self = Self(HASHED);
+    pub(super) const EXCLUSIVE: Self = Self(HASHED);
 
     /// All slots.
-    pub fn all() -> impl Iterator<Item = Self> {
+    pub(super) fn all() -> impl Iterator<Item = Self> {
         (0..=HASHED).map(Self)
     }
 
     /// The slot of an Application. Those of another cluster are together, so that one replica alone follows
     /// that cluster; those of the engine's own cluster, which every replica follows, are divided.
-    pub fn of_application(app: &Value) -> Self {
+    pub(super) fn of_application(app: &Value) -> Self {
         let field = |name: &str| app.str_at(&["spec", "destination", name]).unwrap_or_default().to_owned();
         let destination =
             Destination { server: field("server"), name: field("name"), namespace: String::new() };
@@ -46,7 +46,7 @@ impl Slot {
     }
 
     /// The slot of an ApplicationSet.
-    pub fn of_set(key: &AppKey) -> Self {
+    pub(super) fn of_set(key: &AppKey) -> Self {
         Self::hashed(&["set", &key.namespace, &key.name])
     }
 

@@ -57,7 +57,7 @@ pub(crate) struct SetReconciler {
 
 impl SetReconciler {
     /// Looks at an ApplicationSet once.
-    pub async fn reconcile(&self, key: &AppKey, level: Refresh) -> Next {
+    pub(crate) async fn reconcile(&self, key: &AppKey, level: Refresh) -> Next {
         let at = ResourceKey::new(names::GROUP, "ApplicationSet", &key.namespace, &key.name);
         let installation = self.home.installation();
         let served = installation.serves_sets(&key.namespace, &self.home.settings);
@@ -111,7 +111,7 @@ impl SetReconciler {
 
     /// What follows a look that ended in a fault of the engine's own: the set says so, and is looked at again
     /// later.
-    pub async fn after_panic(&self, key: &AppKey, panic: &str) -> Next {
+    pub(crate) async fn after_panic(&self, key: &AppKey, panic: &str) -> Next {
         tracing::error!(set = %key.name, panic, "a fault of the engine ended the look at an ApplicationSet; it is tried again");
         let at = ResourceKey::new(names::GROUP, "ApplicationSet", &key.namespace, &key.name);
         // An engine that only watches writes nothing, not even this.

@@ -53,22 +53,22 @@ impl Sets {
     }
 
     /// What a set yielded last.
-    pub fn last(&self, key: &AppKey) -> Option<Arc<Yield>> {
+    pub(crate) fn last(&self, key: &AppKey) -> Option<Arc<Yield>> {
         self.lock().get(key).cloned()
     }
 
-    pub fn keep(&self, key: &AppKey, made: Arc<Yield>) {
+    pub(crate) fn keep(&self, key: &AppKey, made: Arc<Yield>) {
         self.lock().insert(key.clone(), made);
     }
 
-    pub fn forget(&self, key: &AppKey) {
+    pub(crate) fn forget(&self, key: &AppKey) {
         self.lock().remove(key);
         self.succeeded(key);
     }
 
     /// How long after a look that failed a set is looked at again: `first`, and twice as long after each
     /// further one, up to `longest`. Looks that come sooner, for other reasons, are no further attempts.
-    pub fn pause_after_failure(&self, key: &AppKey, first: Duration, longest: Duration) -> Duration {
+    pub(crate) fn pause_after_failure(&self, key: &AppKey, first: Duration, longest: Duration) -> Duration {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         let known = failures.entry(key.clone()).or_insert(Failures { count: 0, at: now });
@@ -81,12 +81,12 @@ impl Sets {
     }
 
     /// A look at a set found nothing wrong.
-    pub fn succeeded(&self, key: &AppKey) {
+    pub(crate) fn succeeded(&self, key: &AppKey) {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
 
     /// Sets that read an edited path.
-    pub fn edited(&self, paths: &[String], gather: Duration) {
+    pub(crate) fn edited(&self, paths: &[String], gather: Duration) {
         let everything = paths.iter().any(String::is_empty);
         let known = self.lock();
         for (key, made) in known.iter() {
@@ -99,7 +99,10 @@ impl Sets {
 
     /// The sets whose generators looked into repositories that are meant, with these; and those that ask a
     /// plugin.
-    pub fn reading(&self, is_meant: &dyn Fn(&str) -> bool) -> (Vec<(AppKey, BTreeSet<String>)>, Vec<AppKey>) {
+    pub(crate) fn reading(
+        &self,
+        is_meant: &dyn Fn(&str) -> bool,
+    ) -> (Vec<(AppKey, BTreeSet<String>)>, Vec<AppKey>) {
         let known = self.lock();
         let read = |made: &Yield| -> BTreeSet<String> {
             made.depends_on.addresses.iter().filter(|url| is_meant(url)).cloned().collect()
@@ -111,7 +114,7 @@ impl Sets {
     }
 
     /// Puts the sets in that a change of the live state concerns.
-    pub fn take(&self, change: &Change, gather: Duration) {
+    pub(crate) fn take(&self, change: &Change, gather: Duration) {
         let kind = change.key.group_kind();
         if kind == set_kind() {
             let key = AppKey { namespace: change.key.namespace.clone(), name: change.key.name.clone() };

@@ -20,7 +20,7 @@ pub(crate) struct SetError {
 }
 
 impl SetError {
-    pub fn new(reason: &'static str, message: impl Into<String>) -> Self {
+    pub(super) fn new(reason: &'static str, message: impl Into<String>) -> Self {
         Self { reason, message: bounded(message.into()) }
     }
 }
@@ -40,7 +40,7 @@ pub(crate) struct SetObservation {
 
 impl SetObservation {
     /// A look that a fault of the engine's own broke off.
-    pub fn broken(told: &str) -> Self {
+    pub(super) fn broken(told: &str) -> Self {
         Self { fault: Some(SetError::new("UnknownError", told)), ..Self::default() }
     }
 }

@@ -47,7 +47,7 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    pub fn new(repositories: Arc<Repositories>) -> Self {
+    pub(crate) fn new(repositories: Arc<Repositories>) -> Self {
         Self {
             repositories,
             credentials: Mutex::default(),
@@ -60,7 +60,7 @@ impl Sources {
 
     /// Reads all credentials again; whether they are others than before. What could not be fetched then is
     /// tried again.
-    pub fn read_credentials(&self, cache: &LiveCache, namespace: &str) -> bool {
+    pub(crate) fn read_credentials(&self, cache: &LiveCache, namespace: &str) -> bool {
         let all = credentials::declared(cache, namespace);
         let mut known = self.credentials();
         if *known == all {
@@ -82,7 +82,7 @@ impl Sources {
     /// The addresses of the repositories whose Secrets say that they are for a project. A template of
     /// credentials is no repository. A registry is named with its scheme and, as Applications name it that
     /// have a chart of it, without.
-    pub fn repositories_of(&self, project: &str) -> Vec<String> {
+    pub(crate) fn repositories_of(&self, project: &str) -> Vec<String> {
         let known = self.credentials();
         let own = known.iter().filter(|entry| entry.exact && entry.project == project);
         own.flat_map(|entry| {
@@ -93,19 +93,24 @@ impl Sources {
     }
 
     /// Reads the keys that are believed; whether they are others than before.
-    pub fn read_keys(&self, cache: &LiveCache, namespace: &str) -> bool {
+    pub(crate) fn read_keys(&self, cache: &LiveCache, namespace: &str) -> bool {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner).read(cache, namespace)
     }
 
     /// What the project of an Application demands.
-    pub fn integrity_of(&self, home: &Home, app: &Application) -> Integrity {
+    pub(crate) fn integrity_of(&self, home: &Home, app: &Application) -> Integrity {
         let namespaces = [home.settings.namespace.as_str(), engine_namespace(&home.settings, app)];
         self.integrity_of_project(&home.cache, app.project(), &namespaces)
     }
 
     /// What a project demands that lies in the first of some namespaces that has it. One that cannot be read
     /// demands nothing here: no Application of it is looked at.
-    pub fn integrity_of_project(&self, cache: &LiveCache, name: &str, namespaces: &[&str]) -> Integrity {
+    pub(crate) fn integrity_of_project(
+        &self,
+        cache: &LiveCache,
+        name: &str,
+        namespaces: &[&str],
+    ) -> Integrity {
         // Of hardly any project anything is demanded, and this is asked at every look.
         let says = |object: &Arc<Value>| {
             ["sourceIntegrity", "signatureKeys"].iter().any(|field| object.at(&["spec", field]).is_some())
@@ -117,14 +122,14 @@ impl Sources {
     }
 
     /// Forgets how fresh the repositories of an Application's sources are.
-    pub fn expire(&self, app: &Application) {
+    pub(crate) fn expire(&self, app: &Application) {
         for source in app.spec.effective_sources() {
             self.repositories.expire_address(&source.repo_url);
         }
     }
 
     /// Whether all that a rendering read is at the commits that it was read at.
-    pub fn stand(&self, known: &Rendering) -> bool {
+    pub(crate) fn stand(&self, known: &Rendering) -> bool {
         known.asked_for().is_some_and(|(project, reads)| {
             reads.iter().all(|read| {
                 let texts = [project, &read.url, &read.revision, &read.commit];
@@ -138,7 +143,7 @@ impl Sources {
 
     /// Notes that a revision of a repository was seen at another commit than one that was read. `false` if
     /// that was known already.
-    pub fn note_left(&self, read: &RepositoryRead) -> bool {
+    pub(crate) fn note_left(&self, read: &RepositoryRead) -> bool {
         let place = (read.url.clone(), read.revision.clone());
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         left.insert(place, read.commit.clone()).as_ref() != Some(&read.commit)
@@ -146,17 +151,17 @@ impl Sources {
 
     /// Whether an older revision of what an Application reads can be had at all: a working tree has only its
     /// present.
-    pub fn have_revisions(&self, app: &Application) -> bool {
+    pub(crate) fn have_revisions(&self, app: &Application) -> bool {
         app.spec.effective_sources().iter().all(|source| self.repositories.has_revisions(&source.repo_url))
     }
 
     /// Notes that the working tree was edited.
-    pub fn edited(&self) {
+    pub(crate) fn edited(&self) {
         self.edits.fetch_add(1, Ordering::SeqCst);
     }
 
     /// How often edits were told of so far.
-    pub fn edits(&self) -> u64 {
+    pub(crate) fn edits(&self) -> u64 {
         self.edits.load(Ordering::SeqCst)
     }
 }

@@ -22,7 +22,7 @@ type Sighting = (String, String, String, String);
 
 impl Sightings {
     /// Whether something stands where it was: as it was seen a moment ago, or as is seen now.
-    pub fn confirm(&self, sighting: Sighting, stands: impl FnOnce() -> bool) -> bool {
+    pub(super) fn confirm(&self, sighting: Sighting, stands: impl FnOnce() -> bool) -> bool {
         let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if lock().get(&sighting).is_some_and(|at| at.elapsed() < SEEN) {
             return true;

@@ -37,7 +37,7 @@ struct Parser<'v> {
 ///
 /// # Errors
 /// Go's texts.
-pub fn parse_in(layout: &str, value: &str, zone: &Zone) -> Result<Time, ParseError> {
+pub(super) fn parse_in(layout: &str, value: &str, zone: &Zone) -> Result<Time, ParseError> {
     let mut parser = Parser {
         value,
         year: 0,

@@ -37,7 +37,7 @@ pub(super) fn action(name: &'static str, run: Run) -> BuiltinAction {
 
 impl BuiltinAction {
     /// Disables the action where it would do nothing.
-    pub fn disabled_if(mut self, is_disabled: bool) -> Self {
+    pub(super) fn disabled_if(mut self, is_disabled: bool) -> Self {
         if is_disabled {
             self.state = State::Disabled;
         }
@@ -45,7 +45,7 @@ impl BuiltinAction {
     }
 
     /// Hides the action where it makes no sense.
-    pub fn hidden_if(mut self, is_hidden: bool) -> Self {
+    pub(super) fn hidden_if(mut self, is_hidden: bool) -> Self {
         if is_hidden {
             self.state = State::Hidden;
         }
@@ -53,19 +53,19 @@ impl BuiltinAction {
     }
 
     /// Gives it a name for people.
-    pub fn shown_as(mut self, name: &str) -> Self {
+    pub(super) fn shown_as(mut self, name: &str) -> Self {
         name.clone_into(&mut self.display_name);
         self
     }
 
     /// Gives it a parameter.
-    pub fn with(mut self, name: &str, default: Option<&str>) -> Self {
+    pub(super) fn with(mut self, name: &str, default: Option<&str>) -> Self {
         self.params.push(Param { name: name.to_owned(), default: default.map(str::to_owned) });
         self
     }
 
     /// The action as it is listed.
-    pub fn to_action(&self) -> Action {
+    pub(super) fn to_action(&self) -> Action {
         Action {
             name: self.name.to_owned(),
             display_name: self.display_name.clone(),
@@ -75,7 +75,7 @@ impl BuiltinAction {
     }
 
     /// Runs it.
-    pub fn run(
+    pub(super) fn run(
         &self,
         object: &Value,
         given: &BTreeMap<String, String>,

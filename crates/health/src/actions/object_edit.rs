@@ -20,12 +20,12 @@ pub(super) struct Edit<'a> {
 
 impl Edit<'_> {
     /// Sets a field, with the maps on the way to it.
-    pub fn set(&mut self, path: &[&str], value: impl Into<Value>) {
+    pub(super) fn set(&mut self, path: &[&str], value: impl Into<Value>) {
         set_field(&mut self.object, path, value.into());
     }
 
     /// Takes a field away.
-    pub fn unset(&mut self, path: &[&str]) {
+    pub(super) fn unset(&mut self, path: &[&str]) {
         let Some((last, way)) = path.split_last() else { return };
         let parent = way.iter().try_fold(&mut self.object, |object, key| object.get_mut(*key));
         if let Some(map) = parent.and_then(Value::as_object_mut) {
@@ -34,31 +34,31 @@ impl Edit<'_> {
     }
 
     /// Makes a switch that is on `false`. One that is not set means the same, and stays unset.
-    pub fn switch_off(&mut self, path: &[&str]) {
+    pub(super) fn switch_off(&mut self, path: &[&str]) {
         if is_on(&self.object, path) {
             self.set(path, false);
         }
     }
 
     /// Sets an annotation.
-    pub fn annotate(&mut self, key: &str, value: impl Into<String>) {
+    pub(super) fn annotate(&mut self, key: &str, value: impl Into<String>) {
         self.set(&["metadata", "annotations", key], value.into());
     }
 
     /// The time, as Kubernetes writes it.
-    pub fn time(&self) -> String {
+    pub(super) fn time(&self) -> String {
         self.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 
     /// A parameter that is a number of pods.
-    pub fn replicas(&self) -> Result<u32, String> {
+    pub(super) fn replicas(&self) -> Result<u32, String> {
         let text = self.params.get("replicas").ok_or("the parameter replicas is missing")?;
         let number = text.trim().parse();
         number.map_err(|_| format!("the parameter replicas is {text:?}, which is no number of pods"))
     }
 
     /// A reference to the object as the owner of another one.
-    pub fn owner(&self) -> Value {
+    pub(super) fn owner(&self) -> Value {
         let object = &self.object;
         serde_json::json!({"apiVersion": object.api_version(), "kind": object.kind(), "name": object.name(),
             "uid": object.uid()})

@@ -19,7 +19,7 @@ enum Step {
 
 impl Path {
     /// Reads a path.
-    pub fn parse(text: &'static str) -> Result<Self, String> {
+    pub(super) fn parse(text: &'static str) -> Result<Self, String> {
         let rest = text.strip_prefix('.').ok_or_else(|| format!("{text} is no path"))?;
         let mut steps = Vec::new();
         // A dot within a key is written `\.`; no key holds a zero byte.
@@ -38,7 +38,7 @@ impl Path {
     }
 
     /// Every value that stands there; none if nothing does.
-    pub fn values<'a>(&self, object: &'a Value) -> Vec<&'a Value> {
+    pub(super) fn values<'a>(&self, object: &'a Value) -> Vec<&'a Value> {
         let mut found = vec![object];
         for step in &self.steps {
             found = match step {
@@ -53,7 +53,7 @@ impl Path {
     }
 
     /// Whether something stands there that is not empty.
-    pub fn is_set(&self, object: &Value) -> bool {
+    pub(super) fn is_set(&self, object: &Value) -> bool {
         self.values(object).into_iter().any(|value| match value {
             Value::Null => false,
             Value::String(text) => !text.is_empty(),
@@ -64,7 +64,7 @@ impl Path {
     }
 
     /// The number that stands there, of several their sum; of a text such as `2/3` the first one.
-    pub fn number(&self, object: &Value) -> Option<f64> {
+    pub(super) fn number(&self, object: &Value) -> Option<f64> {
         let number =
             |value: &Value| value.as_f64().or_else(|| value.as_str()?.split('/').next()?.parse().ok());
         self.values(object).into_iter().filter_map(number).reduce(|sum, number| sum + number)

@@ -69,7 +69,7 @@ pub(super) enum Operand {
 
 impl Test {
     /// Reads a test.
-    pub fn parse(text: &'static str) -> Result<Self, String> {
+    pub(super) fn parse(text: &'static str) -> Result<Self, String> {
         if let Some(rest) = text.strip_prefix('!') {
             return match rest.starts_with('.') {
                 true => Ok(Self::Set(Path::parse(rest)?, false)),
@@ -110,7 +110,7 @@ impl Test {
     }
 
     /// Whether an object passes.
-    pub fn holds(&self, object: &Value) -> bool {
+    pub(super) fn holds(&self, object: &Value) -> bool {
         match self {
             Self::Condition(test) => test.find(object).is_some(),
             Self::Without(test) => test.find(object).is_none(),
@@ -138,7 +138,7 @@ impl Test {
     }
 
     /// That it passed, where the object says nothing about it.
-    pub fn fact(&self, object: &Value) -> Option<String> {
+    pub(super) fn fact(&self, object: &Value) -> Option<String> {
         match self {
             Self::Condition(test) => {
                 test.find(object).map(|condition| format!("{} is {}", condition.kind, condition.status))
@@ -148,7 +148,7 @@ impl Test {
     }
 
     /// What the object says about what passed.
-    pub fn message(&self, object: &Value) -> Option<String> {
+    pub(super) fn message(&self, object: &Value) -> Option<String> {
         match self {
             Self::Condition(test) => test.find(object).and_then(|condition| described(&condition)),
             Self::Equals(path, _, true) | Self::Set(path, true) => {

@@ -67,7 +67,7 @@ pub(super) struct Rule {
 
 impl Table {
     /// The rules of a kind.
-    pub fn rules_for(&self, kind: &str) -> Option<&KindRules> {
+    pub(super) fn rules_for(&self, kind: &str) -> Option<&KindRules> {
         let named = |name: &str| self.blocks.iter().find(|block| block.kinds.contains(&name));
         named(kind).or_else(|| named("*"))
     }

@@ -72,17 +72,17 @@ impl Step {
 
 impl<'a> Route<'a> {
     /// Cuts the path of a spec as [`split_path`] does.
-    pub fn new(spec: &'a FieldSpec) -> Self {
+    pub(crate) fn new(spec: &'a FieldSpec) -> Self {
         Self { spec, steps: split_path(&spec.path, '/').into_iter().map(Step::new).collect() }
     }
 
     /// The routes of several specs.
-    pub fn all(specs: &'a [FieldSpec]) -> Vec<Self> {
+    pub(crate) fn all(specs: &'a [FieldSpec]) -> Vec<Self> {
         specs.iter().map(Self::new).collect()
     }
 
     /// The spec.
-    pub fn spec(&self) -> &'a FieldSpec {
+    pub(crate) fn spec(&self) -> &'a FieldSpec {
         self.spec
     }
 
@@ -90,7 +90,12 @@ impl<'a> Route<'a> {
     ///
     /// # Errors
     /// As [`apply`].
-    pub fn apply(&self, node: &mut Node, create: Option<Create>, set: &mut Setter<'_>) -> Result<(), String> {
+    pub(crate) fn apply(
+        &self,
+        node: &mut Node,
+        create: Option<Create>,
+        set: &mut Setter<'_>,
+    ) -> Result<(), String> {
         let spec = self.spec;
         if !spec.gvk.selects(node.api_version(), node.object_kind()) {
             return Ok(());
@@ -102,7 +107,7 @@ impl<'a> Route<'a> {
     ///
     /// # Errors
     /// As [`apply`].
-    pub fn follow(
+    pub(crate) fn follow(
         &self,
         node: &mut Node,
         create: Option<Create>,

@@ -36,7 +36,7 @@ pub(crate) struct TransformerConfig {
 
 impl TransformerConfig {
     /// Kustomize's defaults.
-    pub fn defaults() -> Arc<Self> {
+    pub(crate) fn defaults() -> Arc<Self> {
         defaults::config()
     }
 
@@ -44,7 +44,7 @@ impl TransformerConfig {
     ///
     /// # Errors
     /// A spec that both have with different `create`.
-    pub fn merge(self: &Arc<Self>, other: &Arc<Self>) -> Result<Arc<Self>, String> {
+    pub(crate) fn merge(self: &Arc<Self>, other: &Arc<Self>) -> Result<Arc<Self>, String> {
         if Arc::ptr_eq(self, other) || **other == Self::default() {
             return Ok(self.clone());
         }
@@ -71,7 +71,7 @@ impl TransformerConfig {
     ///
     /// # Errors
     /// As [`Self::merge`].
-    pub fn add_name_reference(&mut self, reference: &NameReference) -> Result<(), String> {
+    pub(crate) fn add_name_reference(&mut self, reference: &NameReference) -> Result<(), String> {
         match self.name_reference.iter_mut().find(|known| known.gvk == reference.gvk) {
             Some(known) => merge_specs(&mut known.field_specs, &reference.field_specs),
             None => {
@@ -112,7 +112,7 @@ impl TransformerConfig {
     }
 
     /// Sorts all lists by kind, as kustomize does before use.
-    pub fn sort(&mut self) {
+    pub(crate) fn sort(&mut self) {
         for (_, specs) in self.lists_mut() {
             specs.sort_by(|a, b| a.gvk.compare(&b.gvk));
         }

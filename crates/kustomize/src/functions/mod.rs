@@ -127,7 +127,7 @@ impl Function<'_> {
     ///
     /// # Errors
     /// It fails, or prints no objects.
-    pub fn generate(&self, context: &mut Context<'_>) -> Result<Vec<Resource>> {
+    pub(crate) fn generate(&self, context: &mut Context<'_>) -> Result<Vec<Resource>> {
         let Some(program) = &self.program else { return Ok(Vec::new()) };
         let input = match program {
             FunctionProgram::Plugin { .. } => String::new(),

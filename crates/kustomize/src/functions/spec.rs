@@ -97,7 +97,7 @@ fn fault(name: &str, text: &str) -> Error {
 
 impl Spec {
     /// The program that it asks for.
-    pub fn program(&self) -> Option<FunctionProgram> {
+    pub(super) fn program(&self) -> Option<FunctionProgram> {
         if !self.container.image.is_empty() {
             return Some(FunctionProgram::Image(self.container.image.clone()));
         }
@@ -105,12 +105,12 @@ impl Spec {
     }
 
     /// Arguments: only executables have them.
-    pub fn args(&self) -> Vec<String> {
+    pub(super) fn args(&self) -> Vec<String> {
         if self.container.image.is_empty() { self.exec.args.clone() } else { Vec::new() }
     }
 
     /// Variables with values. Names alone would hand on variables of the caller, of which none is given.
-    pub fn env(&self) -> Vec<(String, String)> {
+    pub(super) fn env(&self) -> Vec<(String, String)> {
         let pair =
             |text: &String| text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
         if self.container.image.is_empty() {
@@ -131,7 +131,7 @@ impl Spec {
     ///
     /// # Errors
     /// A path that is absolute or leads out of the kustomization's folder.
-    pub fn check_mounts(&self, id: &ResId) -> Result<()> {
+    pub(super) fn check_mounts(&self, id: &ResId) -> Result<()> {
         for mount in &self.container.mounts {
             let src = &mount.src;
             let rule = if src.starts_with('/') {
@@ -152,7 +152,7 @@ impl Spec {
     ///
     /// # Errors
     /// There are mounts.
-    pub fn refuse_mounts(&self) -> Result<()> {
+    pub(super) fn refuse_mounts(&self) -> Result<()> {
         if self.container.mounts.is_empty() {
             return Ok(());
         }

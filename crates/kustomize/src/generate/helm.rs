@@ -34,7 +34,7 @@ impl HelmGenerator {
     ///
     /// # Errors
     /// Helm is not enabled, no name, an unknown `valuesMerge`, values files that are missing.
-    pub fn check(&self, loader: &Loader<'_>, context: &Context<'_>) -> Result<()> {
+    pub(crate) fn check(&self, loader: &Loader<'_>, context: &Context<'_>) -> Result<()> {
         if !context.options.enable_helm {
             return Err(Error::new(ErrorKind::Unsupported, "must specify --enable-helm").advise(
                 "add it to `kustomize.buildOptions` of argocd-cm, or to the command; the chart is rendered without running helm",
@@ -57,7 +57,7 @@ impl HelmGenerator {
     }
 
     /// The configuration as kustomize hands it to its plugin: what is empty is left out.
-    pub fn config(&self) -> String {
+    pub(crate) fn config(&self) -> String {
         let parts = [serde_json::to_value(&self.globals), serde_json::to_value(&self.chart)];
         let fields = parts.into_iter().flatten().filter_map(|part| match part {
             Value::Object(fields) => Some(fields),

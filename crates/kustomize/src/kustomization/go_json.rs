@@ -74,7 +74,7 @@ pub(crate) struct Misfit {
 
 impl Misfit {
     /// What the user may have meant by an unknown field.
-    pub fn advice(&self) -> Option<String> {
+    pub(crate) fn advice(&self) -> Option<String> {
         let names = || self.known.iter().map(|field| field.name);
         match (self.nearest, self.known) {
             (Some(nearest), _) => Some(format!("did you mean `{nearest}`?")),

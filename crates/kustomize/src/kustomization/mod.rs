@@ -36,7 +36,7 @@ pub(crate) struct Source {
 
 impl Source {
     /// Where the value at a path of keys and indices stands; the file, if that is not known.
-    pub fn locate(&self, path: &[&str]) -> Location {
+    pub(crate) fn locate(&self, path: &[&str]) -> Location {
         let segments = path.iter().map(|step| match step.parse() {
             Ok(index) => Segment::Index(index),
             Err(_) => Segment::Key((*step).to_owned()),

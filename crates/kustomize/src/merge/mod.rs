@@ -47,7 +47,7 @@ impl Merger<'_> {
     ///
     /// # Errors
     /// kyaml's text: kinds that do not fit, unknown directives.
-    pub fn merge(&mut self, target: &mut Node, patch: Node) -> Result<bool, String> {
+    pub(crate) fn merge(&mut self, target: &mut Node, patch: Node) -> Result<bool, String> {
         match self.walk(Some(target), Some(patch), None)? {
             Outcome::Gone => Ok(false),
             // A directive to replace the whole object has no effect in kyaml.

@@ -201,7 +201,7 @@ fn tag_of(node: &yaml::Node) -> Tag {
 
 impl Node {
     /// The node for the emitter of YAML; comments are gone.
-    pub fn to_yaml_node(&self) -> yaml::Node {
+    pub(crate) fn to_yaml_node(&self) -> yaml::Node {
         let mut node = match &self.content {
             Content::Scalar(text) => yaml::Node::scalar(text.clone()),
             Content::Seq(items) => yaml::Node::sequence(items.iter().map(Node::to_yaml_node).collect()),

@@ -4,22 +4,22 @@ use super::{Content, Kind, Node, Style, reads_as_string};
 
 impl Node {
     /// The value of a field; `None` for other kinds than mappings.
-    pub fn get(&self, name: &str) -> Option<&Node> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Node> {
         self.pairs().iter().find(|(key, _)| key.value() == name).map(|(_, value)| value)
     }
 
     /// The value of a field, to change.
-    pub fn get_mut(&mut self, name: &str) -> Option<&mut Node> {
+    pub(crate) fn get_mut(&mut self, name: &str) -> Option<&mut Node> {
         self.pairs_mut()?.iter_mut().find(|(key, _)| key.value() == name).map(|(_, value)| value)
     }
 
     /// The position of a field in its mapping.
-    pub fn position(&self, name: &str) -> Option<usize> {
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
         self.pairs().iter().position(|(key, _)| key.value() == name)
     }
 
     /// The text of a field, empty if absent or no scalar.
-    pub fn text_of(&self, name: &str) -> &str {
+    pub(crate) fn text_of(&self, name: &str) -> &str {
         self.get(name).map(Node::value).unwrap_or_default()
     }
 
@@ -27,7 +27,7 @@ impl Node {
     ///
     /// # Errors
     /// The node is no mapping and not null.
-    pub fn clear(&mut self, name: &str) -> Result<Option<Node>, String> {
+    pub(crate) fn clear(&mut self, name: &str) -> Result<Option<Node>, String> {
         self.expect(Kind::Map)?;
         let Some(at) = self.position(name) else { return Ok(None) };
         Ok(self.pairs_mut().map(|pairs| pairs.remove(at).1))
@@ -38,12 +38,12 @@ impl Node {
     ///
     /// # Errors
     /// The node is no mapping.
-    pub fn set(&mut self, name: &str, value: Node) -> Result<(), String> {
+    pub(crate) fn set(&mut self, name: &str, value: Node) -> Result<(), String> {
         self.set_in_group(name, value, 0)
     }
 
     /// As [`Self::set`], of a field that is known not to be there: nothing is searched for.
-    pub fn add(&mut self, name: &str, mut value: Node) {
+    pub(crate) fn add(&mut self, name: &str, mut value: Node) {
         quote_ambiguous(&mut value);
         if let Some(pairs) = self.pairs_mut() {
             pairs.push((Node::scalar(name), value));
@@ -54,7 +54,7 @@ impl Node {
     ///
     /// # Errors
     /// As [`Self::set`].
-    pub fn set_in_group(&mut self, name: &str, mut value: Node, group: u32) -> Result<(), String> {
+    pub(crate) fn set_in_group(&mut self, name: &str, mut value: Node, group: u32) -> Result<(), String> {
         quote_ambiguous(&mut value);
         if value.is_null() {
             self.clear(name)?;
@@ -80,7 +80,7 @@ impl Node {
     ///
     /// # Errors
     /// The node is a collection.
-    pub fn set_scalar(&mut self, mut value: Node) -> Result<(), String> {
+    pub(crate) fn set_scalar(&mut self, mut value: Node) -> Result<(), String> {
         self.expect(Kind::Scalar)?;
         if value.is_null() {
             return Ok(());
@@ -94,12 +94,12 @@ impl Node {
     ///
     /// # Errors
     /// kyaml's text.
-    pub fn expect(&self, kind: Kind) -> Result<(), String> {
+    pub(crate) fn expect(&self, kind: Kind) -> Result<(), String> {
         if self.is_null() || self.kind() == kind { Ok(()) } else { Err(kind_error(kind, self)) }
     }
 
     /// Turns a null into an empty node of a kind.
-    pub fn become_kind(&mut self, kind: Kind, tag: super::Tag) {
+    pub(crate) fn become_kind(&mut self, kind: Kind, tag: super::Tag) {
         self.tag = tag;
         match (kind, &self.content) {
             (Kind::Map, Content::Map(_))

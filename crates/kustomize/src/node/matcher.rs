@@ -22,7 +22,7 @@ impl PathMatcher<'_> {
     ///
     /// # Errors
     /// A step that does not fit its node, or what the action returned.
-    pub fn each(&self, node: &mut Node, action: &mut Action<'_>) -> Result<usize, String> {
+    pub(crate) fn each(&self, node: &mut Node, action: &mut Action<'_>) -> Result<usize, String> {
         check_steps(self.path.len())?;
         self.walk(node, self.path, action)
     }

@@ -11,12 +11,12 @@ pub(crate) type StringMap = BTreeMap<String, String>;
 
 impl Node {
     /// `apiVersion`, or empty.
-    pub fn api_version(&self) -> &str {
+    pub(crate) fn api_version(&self) -> &str {
         self.text_of("apiVersion")
     }
 
     /// `kind`, or empty.
-    pub fn object_kind(&self) -> &str {
+    pub(crate) fn object_kind(&self) -> &str {
         self.text_of("kind")
     }
 
@@ -33,22 +33,22 @@ impl Node {
     }
 
     /// `metadata.name`, or empty.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.metadata_text("name")
     }
 
     /// `metadata.namespace`, or empty.
-    pub fn namespace(&self) -> &str {
+    pub(crate) fn namespace(&self) -> &str {
         self.metadata_text("namespace")
     }
 
     /// One annotation.
-    pub fn annotation(&self, key: &str) -> Option<&str> {
+    pub(crate) fn annotation(&self, key: &str) -> Option<&str> {
         self.metadata()?.get("annotations")?.get(key).map(Node::value)
     }
 
     /// `metadata.labels` or `metadata.annotations` as texts.
-    pub fn metadata_map(&self, field: &str) -> StringMap {
+    pub(crate) fn metadata_map(&self, field: &str) -> StringMap {
         let map = self.metadata().and_then(|metadata| metadata.get(field));
         let pairs = map.map(Node::pairs).unwrap_or_default();
         pairs.iter().map(|(key, value)| (key.value().to_owned(), value.value().to_owned())).collect()
@@ -56,7 +56,7 @@ impl Node {
 
     /// Replaces `metadata.labels` or `metadata.annotations`; an empty map removes the field. Values
     /// that stay the same keep their node's origin.
-    pub fn set_metadata_map(&mut self, field: &str, map: &StringMap) -> Result<(), String> {
+    pub(crate) fn set_metadata_map(&mut self, field: &str, map: &StringMap) -> Result<(), String> {
         let Some(metadata) = lookup_create(self, &["metadata"], Kind::Map)? else { return Ok(()) };
         let old = metadata.clear(field)?;
         if map.is_empty() {
@@ -78,12 +78,12 @@ impl Node {
     }
 
     /// Sets `metadata.name` (`SetName`).
-    pub fn set_name(&mut self, name: &str) -> Result<(), String> {
+    pub(crate) fn set_name(&mut self, name: &str) -> Result<(), String> {
         self.set_metadata_text("name", name)
     }
 
     /// Sets `metadata.namespace`, or removes it where it is empty (`SetNamespace`).
-    pub fn set_namespace(&mut self, namespace: &str) -> Result<(), String> {
+    pub(crate) fn set_namespace(&mut self, namespace: &str) -> Result<(), String> {
         if !namespace.is_empty() {
             return self.set_metadata_text("namespace", namespace);
         }
@@ -100,7 +100,7 @@ impl Node {
     }
 
     /// Sets a top-level text such as `kind`.
-    pub fn set_top(&mut self, field: &str, text: &str) -> Result<(), String> {
+    pub(crate) fn set_top(&mut self, field: &str, text: &str) -> Result<(), String> {
         set_same_or_new(self, field, text)
     }
 }

@@ -119,39 +119,39 @@ impl Node {
     }
 
     /// A scalar whose type follows from its text (`NewScalarRNode`).
-    pub fn scalar(value: impl Into<SmolStr>) -> Self {
+    pub(crate) fn scalar(value: impl Into<SmolStr>) -> Self {
         Self::make(Content::Scalar(value.into()), Tag::Unset)
     }
 
     /// A scalar with a tag.
-    pub fn tagged(value: impl Into<SmolStr>, tag: Tag) -> Self {
+    pub(crate) fn tagged(value: impl Into<SmolStr>, tag: Tag) -> Self {
         Self::make(Content::Scalar(value.into()), tag)
     }
 
     /// A text, in literal style where it has several lines (`NewStringRNode`).
-    pub fn string(value: impl Into<SmolStr>) -> Self {
+    pub(crate) fn string(value: impl Into<SmolStr>) -> Self {
         let value = value.into();
         let style = if value.contains('\n') { Style::Block } else { Style::Plain };
         Self { style, ..Self::make(Content::Scalar(value), Tag::Str) }
     }
 
     /// `null`.
-    pub fn null() -> Self {
+    pub(crate) fn null() -> Self {
         Self::make(Content::Scalar(SmolStr::new_static("null")), Tag::Null)
     }
 
     /// A mapping.
-    pub fn map(pairs: Vec<(Node, Node)>) -> Self {
+    pub(crate) fn map(pairs: Vec<(Node, Node)>) -> Self {
         Self::make(Content::Map(pairs), Tag::Map)
     }
 
     /// A sequence.
-    pub fn seq(items: Vec<Node>) -> Self {
+    pub(crate) fn seq(items: Vec<Node>) -> Self {
         Self::make(Content::Seq(items), Tag::Seq)
     }
 
     /// An empty node of a kind, as `LookupCreate` makes it.
-    pub fn empty(kind: Kind) -> Self {
+    pub(crate) fn empty(kind: Kind) -> Self {
         match kind {
             Kind::Scalar => Self::scalar(""),
             Kind::Map => Self::map(Vec::new()),
@@ -160,7 +160,7 @@ impl Node {
     }
 
     /// The kind.
-    pub fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> Kind {
         match self.content {
             Content::Scalar(_) => Kind::Scalar,
             Content::Map(_) => Kind::Map,
@@ -169,7 +169,7 @@ impl Node {
     }
 
     /// The text of a scalar; empty for collections, as the `Value` of go-yaml's nodes.
-    pub fn value(&self) -> &str {
+    pub(crate) fn value(&self) -> &str {
         match &self.content {
             Content::Scalar(value) => value,
             _ => "",
@@ -177,7 +177,7 @@ impl Node {
     }
 
     /// The text of a scalar, shared.
-    pub fn value_smol(&self) -> SmolStr {
+    pub(crate) fn value_smol(&self) -> SmolStr {
         match &self.content {
             Content::Scalar(value) => value.clone(),
             _ => SmolStr::default(),
@@ -185,7 +185,7 @@ impl Node {
     }
 
     /// The pairs of a mapping; none for other kinds.
-    pub fn pairs(&self) -> &[(Node, Node)] {
+    pub(crate) fn pairs(&self) -> &[(Node, Node)] {
         match &self.content {
             Content::Map(pairs) => pairs,
             _ => &[],
@@ -193,7 +193,7 @@ impl Node {
     }
 
     /// The pairs of a mapping.
-    pub fn pairs_mut(&mut self) -> Option<&mut Vec<(Node, Node)>> {
+    pub(crate) fn pairs_mut(&mut self) -> Option<&mut Vec<(Node, Node)>> {
         match &mut self.content {
             Content::Map(pairs) => Some(pairs),
             _ => None,
@@ -201,7 +201,7 @@ impl Node {
     }
 
     /// The items of a sequence; none for other kinds.
-    pub fn items(&self) -> &[Node] {
+    pub(crate) fn items(&self) -> &[Node] {
         match &self.content {
             Content::Seq(items) => items,
             _ => &[],
@@ -209,7 +209,7 @@ impl Node {
     }
 
     /// The items of a sequence.
-    pub fn items_mut(&mut self) -> Option<&mut Vec<Node>> {
+    pub(crate) fn items_mut(&mut self) -> Option<&mut Vec<Node>> {
         match &mut self.content {
             Content::Seq(items) => Some(items),
             _ => None,
@@ -217,12 +217,12 @@ impl Node {
     }
 
     /// Whether the node is a null.
-    pub fn is_null(&self) -> bool {
+    pub(crate) fn is_null(&self) -> bool {
         matches!(self.tag, Tag::Null | Tag::Explicit(ExplicitTag::Null))
     }
 
     /// Whether the node is null or an empty collection.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.is_null()
             || match &self.content {
                 Content::Scalar(_) => false,
@@ -232,37 +232,37 @@ impl Node {
     }
 
     /// Whether the node is null or an empty mapping.
-    pub fn is_empty_map(&self) -> bool {
+    pub(crate) fn is_empty_map(&self) -> bool {
         self.is_null() || matches!(&self.content, Content::Map(pairs) if pairs.is_empty())
     }
 
     /// Whether the node is a scalar that is, or may be, text (`IsYNodeString`).
-    pub fn is_string(&self) -> bool {
+    pub(crate) fn is_string(&self) -> bool {
         self.kind() == Kind::Scalar
             && matches!(self.tag, Tag::Str | Tag::Unset | Tag::Explicit(ExplicitTag::Str))
     }
 
     /// Whether the scalar is written in quotes or as a block.
-    pub fn is_quoted(&self) -> bool {
+    pub(crate) fn is_quoted(&self) -> bool {
         matches!(self.style, Style::DoubleQuoted | Style::SingleQuoted | Style::Block | Style::Folded)
     }
 
     /// Puts another node's content in this one's place, noting that it was written. Kind, tag and
     /// style are the other's (`SetYNode`).
-    pub fn assign(&mut self, other: Node) {
+    pub(crate) fn assign(&mut self, other: Node) {
         let origin = if other.origin == 0 { (self.origin & !WRITTEN) | WRITTEN } else { other.origin };
         let group = if self.group == 0 { 0 } else { self.group | GROUP_WRITTEN };
         *self = Node { origin, group, ..other };
     }
 
     /// Replaces the text of a scalar, keeping tag and style.
-    pub fn assign_value(&mut self, value: impl Into<SmolStr>) {
+    pub(crate) fn assign_value(&mut self, value: impl Into<SmolStr>) {
         self.content = Content::Scalar(value.into());
         self.touch();
     }
 
     /// Notes that the node was written in place.
-    pub fn touch(&mut self) {
+    pub(crate) fn touch(&mut self) {
         self.origin |= WRITTEN;
         if self.group != 0 {
             self.group |= GROUP_WRITTEN;
@@ -272,7 +272,7 @@ impl Node {
 
 impl Kind {
     /// The name in kyaml's errors.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Scalar => "ScalarNode",
             Self::Map => "MappingNode",

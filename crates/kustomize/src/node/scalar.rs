@@ -21,7 +21,7 @@ pub(crate) enum Resolved {
 
 impl Resolved {
     /// The tag that go-yaml gives a text of this meaning.
-    pub fn tag(&self) -> Tag {
+    pub(crate) fn tag(&self) -> Tag {
         match self {
             Self::Null => Tag::Null,
             Self::Bool(_) => Tag::Bool,

@@ -103,19 +103,19 @@ impl Schemas {
 
 impl<'a> Schema<'a> {
     /// The schema of a field.
-    pub fn field(&self, name: &str) -> Option<Schema<'a>> {
+    pub(crate) fn field(&self, name: &str) -> Option<Schema<'a>> {
         let declared = self.set.types.get(self.of? as usize)?;
         let field = declared.fields.get(name).or(declared.additional.as_ref())?;
         Some(Schema { set: self.set, of: field.of, field: Some(field) })
     }
 
     /// The keys by which a list is merged, if it is.
-    pub fn merge_keys(&self) -> Option<&'a [String]> {
+    pub(crate) fn merge_keys(&self) -> Option<&'a [String]> {
         self.field?.merge_keys.as_deref()
     }
 
     /// The schema of the items of a list.
-    pub fn items(&self) -> Option<Schema<'a>> {
+    pub(crate) fn items(&self) -> Option<Schema<'a>> {
         self.of.map(|of| Schema { set: self.set, of: Some(of), field: None })
     }
 }

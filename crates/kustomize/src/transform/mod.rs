@@ -56,7 +56,7 @@ impl Configured<'_> {
     ///
     /// # Errors
     /// Those of the transformer.
-    pub fn run(&self, objects: &mut ResourceMap, context: &mut Context<'_>) -> Result<()> {
+    pub(crate) fn run(&self, objects: &mut ResourceMap, context: &mut Context<'_>) -> Result<()> {
         self.transformer
             .transform(objects, context)
             .map_err(|error| error.located_at(Some(self.location.clone())))?;

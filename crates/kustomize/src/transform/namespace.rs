@@ -33,7 +33,7 @@ impl SubjectMode {
     ///
     /// # Errors
     /// Unknown names.
-    pub fn parse(name: &str) -> Result<Self> {
+    pub(crate) fn parse(name: &str) -> Result<Self> {
         match name {
             "" | "defaultOnly" => Ok(Self::DefaultOnly),
             "allServiceAccounts" => Ok(Self::AllServiceAccounts),
@@ -136,7 +136,7 @@ impl NamespaceTransformer {
     ///
     /// # Errors
     /// Specs that lead to collections.
-    pub fn apply(&self, node: &mut Node, cluster_scoped: bool) -> Result<(), String> {
+    pub(crate) fn apply(&self, node: &mut Node, cluster_scoped: bool) -> Result<(), String> {
         let own = own_spec();
         self.set_in(node, cluster_scoped, &self.routes(&own))
     }

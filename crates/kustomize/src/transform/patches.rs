@@ -62,7 +62,7 @@ impl PatchText {
     ///
     /// # Errors
     /// What is no YAML or no object.
-    pub fn objects(&self, context: &mut Context<'_>) -> Result<Vec<Resource>> {
+    pub(crate) fn objects(&self, context: &mut Context<'_>) -> Result<Vec<Resource>> {
         let source =
             Text { text: &self.text, file: &self.file, line_offset: self.line_offset, writer: self.writer };
         let nodes = read_objects(context, source)?;
@@ -77,7 +77,7 @@ impl PatchText {
     }
 
     /// Where the operations of a JSON patch stand.
-    pub fn places(&self, context: &Context<'_>) -> Places {
+    pub(crate) fn places(&self, context: &Context<'_>) -> Places {
         let mut places = Places { writer: self.writer, positions: Vec::new() };
         if context.tracker.is_enabled()
             && let Ok(Some(document)) = tiphys_yaml::parse_first(&self.text, tiphys_yaml::Profile::Go3)
@@ -96,7 +96,7 @@ impl Patches {
     ///
     /// # Errors
     /// Neither, or both.
-    pub fn new(
+    pub(crate) fn new(
         text: &PatchText,
         source: String,
         target: Option<&Selector>,

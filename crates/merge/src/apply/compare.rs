@@ -20,7 +20,7 @@ pub(super) struct Comparison {
 
 impl Comparison {
     /// Whether nothing changed.
-    pub fn is_same(&self) -> bool {
+    pub(super) fn is_same(&self) -> bool {
         self.added.is_empty() && self.modified.is_empty() && self.removed.is_empty()
     }
 }

@@ -12,7 +12,7 @@ use tiphys_value::go_type;
 const DEPTH: usize = 128;
 
 /// What does not fit, in the server's words; `None` if everything does.
-pub fn faults(config: &Value, ty: TypeRef<'_>) -> Option<String> {
+pub(super) fn faults(config: &Value, ty: TypeRef<'_>) -> Option<String> {
     let mut walk = Walk { faults: Vec::new() };
     walk.value(config, ty, "", DEPTH);
     match walk.faults.as_slice() {

@@ -24,24 +24,24 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(data: &'a BTreeMap<String, String>) -> Self {
+    pub(super) fn new(data: &'a BTreeMap<String, String>) -> Self {
         Self { data, faults: Vec::new(), used: Vec::new() }
     }
 
     /// A text that is set and not blank.
-    pub fn text(&mut self, key: &str) -> Option<String> {
+    pub(super) fn text(&mut self, key: &str) -> Option<String> {
         self.used.push(key.to_owned());
         self.data.get(key).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
     }
 
     /// A text of YAML.
-    pub fn yaml<T: DeserializeOwned>(&mut self, key: &str) -> Option<T> {
+    pub(super) fn yaml<T: DeserializeOwned>(&mut self, key: &str) -> Option<T> {
         let text = self.text(key)?;
         parsed(&text).map_err(|message| self.fault(key, message)).ok()
     }
 
     /// `true` or `false`, in the spellings that Go takes.
-    pub fn flag(&mut self, key: &str, default: bool) -> bool {
+    pub(super) fn flag(&mut self, key: &str, default: bool) -> bool {
         let Some(text) = self.text(key) else { return default };
         go_bool(&text).unwrap_or_else(|| {
             self.fault(key, format!("{text:?} is neither \"true\" nor \"false\""));
@@ -50,12 +50,12 @@ impl<'a> Reader<'a> {
     }
 
     /// A duration; a bare number counts seconds.
-    pub fn duration(&mut self, key: &str, default: Duration) -> Duration {
+    pub(super) fn duration(&mut self, key: &str, default: Duration) -> Duration {
         self.optional_duration(key).unwrap_or(default)
     }
 
     /// A duration that may be left to the engine.
-    pub fn optional_duration(&mut self, key: &str) -> Option<Duration> {
+    pub(super) fn optional_duration(&mut self, key: &str) -> Option<Duration> {
         let text = self.text(key)?;
         let read = duration::parse_lenient(&text);
         if read.is_none() {
@@ -65,30 +65,30 @@ impl<'a> Reader<'a> {
     }
 
     /// A whole number.
-    pub fn number(&mut self, key: &str) -> Option<i64> {
+    pub(super) fn number(&mut self, key: &str) -> Option<i64> {
         let text = self.text(key)?;
         text.parse().map_err(|_| self.fault(key, format!("{text:?} is no whole number"))).ok()
     }
 
     /// A list with commas.
-    pub fn list(&mut self, key: &str) -> Vec<String> {
+    pub(super) fn list(&mut self, key: &str) -> Vec<String> {
         let text = self.text(key).unwrap_or_default();
         text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
     }
 
-    pub fn fault(&mut self, key: &str, message: impl Into<String>) {
+    pub(super) fn fault(&mut self, key: &str, message: impl Into<String>) {
         self.faults.push(SettingsFault { key: key.to_owned(), message: message.into() });
     }
 
     /// The keys that begin with a prefix.
-    pub fn keys(&mut self, prefix: &str) -> Vec<String> {
+    pub(super) fn keys(&mut self, prefix: &str) -> Vec<String> {
         let keys: Vec<String> = self.data.keys().filter(|key| key.starts_with(prefix)).cloned().collect();
         self.used.extend(keys.iter().cloned());
         keys
     }
 
     /// The keys that nobody has asked for.
-    pub fn unused(&self) -> Vec<String> {
+    pub(super) fn unused(&self) -> Vec<String> {
         self.data.keys().filter(|key| !self.used.contains(key)).cloned().collect()
     }
 }

@@ -15,7 +15,7 @@ pub(super) struct Patterns(HashMap<String, Regex>);
 
 impl Patterns {
     /// Compiles every pattern in a schema.
-    pub fn of(schema: &Value) -> Self {
+    pub(super) fn of(schema: &Value) -> Self {
         let mut found = Self::default();
         found.collect(schema, 0);
         found

@@ -73,7 +73,7 @@ impl Program<'_> {
     ///
     /// # Errors
     /// It cannot be started, takes too long or prints too much.
-    pub fn run(&self) -> Result<Done, Failure> {
+    pub(crate) fn run(&self) -> Result<Done, Failure> {
         let program = &self.words[0];
         let mut child = self.start().map_err(|why| Failure::Start { program: program.clone(), why })?;
         feed(child.stdin.take(), self.input);

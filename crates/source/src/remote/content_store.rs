@@ -24,7 +24,7 @@ pub(crate) fn is_sha256(text: &str) -> bool {
 }
 
 impl Store {
-    pub fn new(folder: impl Into<PathBuf>) -> Self {
+    pub(super) fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
     }
 
@@ -33,7 +33,7 @@ impl Store {
     }
 
     /// Bytes with that SHA-256, if they are here (and whole).
-    pub fn blob(&self, digest: &str) -> Option<Vec<u8>> {
+    pub(super) fn blob(&self, digest: &str) -> Option<Vec<u8>> {
         if !is_sha256(digest) {
             return None;
         }
@@ -41,7 +41,7 @@ impl Store {
     }
 
     /// Keeps bytes; returns their digest.
-    pub fn keep(&self, bytes: &[u8]) -> std::io::Result<String> {
+    pub(super) fn keep(&self, bytes: &[u8]) -> std::io::Result<String> {
         let digest = sha256(bytes);
         write_atomically(&self.blob_path(&digest), bytes)?;
         Ok(digest)
@@ -52,12 +52,12 @@ impl Store {
     }
 
     /// What was noted under a key.
-    pub fn read_note(&self, key: &str) -> Option<String> {
+    pub(super) fn read_note(&self, key: &str) -> Option<String> {
         fs::read_to_string(self.note_path(key)).ok()
     }
 
     /// Notes a text under a key.
-    pub fn set_note(&self, key: &str, text: &str) -> std::io::Result<()> {
+    pub(super) fn set_note(&self, key: &str, text: &str) -> std::io::Result<()> {
         write_atomically(&self.note_path(key), text.as_bytes())
     }
 }

@@ -15,7 +15,7 @@ pub(crate) struct HelmRepositories {
 impl HelmRepositories {
     /// Reads `repositories.yaml` from where the environment says that Helm has it; nothing if there is
     /// no such file or it cannot be read.
-    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Self {
+    pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Self {
         let text = config_file(variable).and_then(|path| std::fs::read_to_string(path).ok());
         text.map(|text| Self::parse(&text)).unwrap_or_default()
     }
@@ -27,12 +27,12 @@ impl HelmRepositories {
     }
 
     /// The address of a repository by its name.
-    pub fn address(&self, name: &str) -> Option<&str> {
+    pub(crate) fn address(&self, name: &str) -> Option<&str> {
         self.entries.iter().find(|(known, ..)| known == name).map(|(_, url, _)| url.as_str())
     }
 
     /// Adds what the repositories want to be told.
-    pub fn add_access(&self, table: &mut AccessTable) {
+    pub(crate) fn add_access(&self, table: &mut AccessTable) {
         for (_, url, access) in &self.entries {
             table.insert(url, access.clone());
         }

@@ -32,12 +32,12 @@ pub(crate) struct Http {
 
 impl Http {
     /// Clients for what is good for a time: what failed is not asked again at once.
-    pub fn pausing(fresh_for: Duration) -> Self {
+    pub(crate) fn pausing(fresh_for: Duration) -> Self {
         Self { clients: Mutex::default(), pauses: Pauses::with_freshness(fresh_for) }
     }
 
     /// The client for an access.
-    pub fn client(&self, url: &str, access: &Access) -> Result<Client, SourceError> {
+    pub(crate) fn client(&self, url: &str, access: &Access) -> Result<Client, SourceError> {
         let nobody = Access { username: None, password: None, bearer_token: None, ..access.clone() };
         let tls = Access { github_app: None, identity: None, ..nobody };
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,12 +50,12 @@ impl Http {
     }
 
     /// The body behind an address.
-    pub fn get(&self, url: &str, access: &Access, limit: u64) -> Result<Vec<u8>, SourceError> {
+    pub(crate) fn get(&self, url: &str, access: &Access, limit: u64) -> Result<Vec<u8>, SourceError> {
         self.pauses.ask(url, || read_ok(url, self.send(url, access)?, limit))
     }
 
     /// The answer of an address, whatever its status.
-    pub fn send(&self, url: &str, access: &Access) -> Result<Response, SourceError> {
+    pub(crate) fn send(&self, url: &str, access: &Access) -> Result<Response, SourceError> {
         let request = authorize(self.client(url, access)?.get(url), access);
         request.send().map_err(|e| fetch_error(url, &e))
     }

@@ -22,7 +22,7 @@ pub(crate) struct Index {
 
 impl Index {
     /// Reads an index as Helm does: entries without valid version are left out.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
         let value = tiphys_yaml::from_yaml_for_fields(text).map_err(|e| e.to_string())?;
         if value.get("apiVersion").and_then(|v| v.as_str()).is_none_or(str::is_empty) {
             return Err("no API version specified".to_owned());
@@ -40,7 +40,7 @@ impl Index {
 
     /// The entry for an exact version, else the newest that satisfies a constraint; an empty version
     /// means the newest release. Errors say what there is instead.
-    pub fn find(&self, name: &str, version: &str) -> Result<&IndexEntry, String> {
+    pub(super) fn find(&self, name: &str, version: &str) -> Result<&IndexEntry, String> {
         let Some(entries) = self.charts.get(name) else {
             return Err(format!("; it has no chart of that name{}", self.similar(name)));
         };

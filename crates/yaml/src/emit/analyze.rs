@@ -15,7 +15,7 @@ pub(super) struct Analysis {
 impl Analysis {
     /// Analyses a text. go-yaml v2 counts tabs as unprintable (`tabs_are_text` is false), so that
     /// even multi-line text with tabs is double-quoted.
-    pub fn from_text(text: &str, tabs_are_text: bool) -> Self {
+    pub(super) fn from_text(text: &str, tabs_are_text: bool) -> Self {
         if text.is_empty() {
             return Self {
                 multiline: false,

@@ -4,7 +4,7 @@ use super::state::Emitter;
 use crate::chars::is_break_char;
 
 impl Emitter<'_> {
-    pub fn process_head_comment(&mut self) {
+    pub(super) fn process_head_comment(&mut self) {
         if !self.tail_comment.is_empty() {
             let tail = std::mem::take(&mut self.tail_comment);
             self.write_indent();
@@ -18,7 +18,7 @@ impl Emitter<'_> {
         }
     }
 
-    pub fn process_line_comment(&mut self) {
+    pub(super) fn process_line_comment(&mut self) {
         if self.line_comment.is_empty() {
             return;
         }
@@ -30,7 +30,7 @@ impl Emitter<'_> {
     }
 
     /// The line comment of a block scalar's header, or just the end of its line.
-    pub fn process_header_comment(&mut self) {
+    pub(super) fn process_header_comment(&mut self) {
         if self.line_comment.is_empty() {
             self.put_break();
         } else {
@@ -38,7 +38,7 @@ impl Emitter<'_> {
         }
     }
 
-    pub fn process_foot_comment(&mut self) {
+    pub(super) fn process_foot_comment(&mut self) {
         if self.foot_comment.is_empty() {
             return;
         }
@@ -79,7 +79,7 @@ impl Emitter<'_> {
     }
 
     /// Whether comments wait that need a line of their own.
-    pub fn has_trailing_comments(&self) -> bool {
+    pub(super) fn has_trailing_comments(&self) -> bool {
         !self.line_comment.is_empty() || !self.foot_comment.is_empty() || !self.tail_comment.is_empty()
     }
 }

@@ -5,26 +5,26 @@ use crate::{Node, chars::is_break_char};
 
 impl<'a> Emitter<'a> {
     /// One document with the comments around it.
-    pub fn document(&mut self, head: &'a str, root: &'a Node, foot: &'a str) {
+    pub(super) fn document(&mut self, head: &'a str, root: &'a Node, foot: &'a str) {
         self.begin_document(head);
         self.node(root, "", false);
         self.end_document(foot);
     }
 
     #[inline]
-    pub fn push_char(&mut self, c: char) {
+    pub(super) fn push_char(&mut self, c: char) {
         self.out.push(c);
         self.column += 1;
     }
 
-    pub fn put_break(&mut self) {
+    pub(super) fn put_break(&mut self) {
         self.out.push('\n');
         self.column = 0;
         self.indention = true;
     }
 
     /// A line break as it is in the text.
-    pub fn write_break(&mut self, c: char) {
+    pub(super) fn write_break(&mut self, c: char) {
         debug_assert!(is_break_char(c), "only breaks break lines");
         if c == '\n' {
             self.put_break();
@@ -36,20 +36,20 @@ impl<'a> Emitter<'a> {
     }
 
     /// Text without line breaks.
-    pub fn write_text(&mut self, text: &str) {
+    pub(super) fn write_text(&mut self, text: &str) {
         self.push_text(text);
         self.whitespace = false;
         self.indention = false;
     }
 
     #[inline]
-    pub fn push_text(&mut self, text: &str) {
+    pub(super) fn push_text(&mut self, text: &str) {
         self.out.push_str(text);
         self.column += text.chars().count();
     }
 
     /// Goes to the current indentation, on a new line unless this one is still empty.
-    pub fn write_indent(&mut self) {
+    pub(super) fn write_indent(&mut self) {
         let indent = self.indent.max(0);
         let columns = indent as usize;
         if !self.indention || self.column > columns || self.column == columns && !self.whitespace {
@@ -68,7 +68,7 @@ impl<'a> Emitter<'a> {
         self.foot_indent = -1;
     }
 
-    pub fn write_indicator(
+    pub(super) fn write_indicator(
         &mut self,
         indicator: &str,
         need_whitespace: bool,

@@ -33,7 +33,7 @@ pub(super) struct Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    pub fn new(kind: Kind<'a>) -> Self {
+    pub(super) fn new(kind: Kind<'a>) -> Self {
         Self { kind, anchor: "", tag: Cow::Borrowed(""), head: "", line: "", foot: "", tail: "" }
     }
 

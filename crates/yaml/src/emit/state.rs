@@ -71,7 +71,7 @@ pub(super) struct Emitter<'a> {
 
 impl<'a> Emitter<'a> {
     /// go-yaml v3.
-    pub fn go3(options: EmitOptions) -> Self {
+    pub(super) fn go3(options: EmitOptions) -> Self {
         let mut emitter = Self::new(Dialect::Go3);
         if (2..=9).contains(&options.indent) {
             emitter.best_indent = options.indent as i32;
@@ -82,7 +82,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// go-yaml v2.
-    pub fn go2() -> Self {
+    pub(super) fn go2() -> Self {
         Self::new(Dialect::Go2)
     }
 
@@ -113,11 +113,11 @@ impl<'a> Emitter<'a> {
     }
 
     /// What was written.
-    pub fn finish(self) -> String {
+    pub(super) fn finish(self) -> String {
         self.out
     }
 
-    pub fn begin_document(&mut self, head: &'a str) {
+    pub(super) fn begin_document(&mut self, head: &'a str) {
         if !head.is_empty() {
             self.head_comment = head;
         }
@@ -136,7 +136,7 @@ impl<'a> Emitter<'a> {
         self.state = State::Root;
     }
 
-    pub fn end_document(&mut self, foot: &'a str) {
+    pub(super) fn end_document(&mut self, foot: &'a str) {
         if !foot.is_empty() {
             self.foot_comment = foot;
         }
@@ -147,7 +147,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// Takes one event.
-    pub fn event(&mut self, event: Event<'a>) {
+    pub(super) fn event(&mut self, event: Event<'a>) {
         let take = |slot: &mut &'a str, comment: &'a str| {
             if !comment.is_empty() {
                 *slot = comment;
@@ -185,7 +185,7 @@ impl<'a> Emitter<'a> {
         self.process_foot_comment();
     }
 
-    pub fn increase_indent(&mut self, flow: bool, indentless: bool, compact: bool) {
+    pub(super) fn increase_indent(&mut self, flow: bool, indentless: bool, compact: bool) {
         self.indents.push(self.indent);
         if self.indent < 0 {
             self.indent = if flow { self.best_indent } else { 0 };
@@ -203,11 +203,11 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    pub fn decrease_indent(&mut self) {
+    pub(super) fn decrease_indent(&mut self) {
         self.indent = self.indents.pop().unwrap_or(-1);
     }
 
-    pub fn pop_state(&mut self) {
+    pub(super) fn pop_state(&mut self) {
         self.state = self.states.pop().unwrap_or(State::DocumentEnd);
     }
 
@@ -290,7 +290,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// A node's properties and, for a scalar, its text; what a collection holds follows by its state.
-    pub fn emit_node(&mut self, event: &Event<'a>, context: Context) {
+    pub(super) fn emit_node(&mut self, event: &Event<'a>, context: Context) {
         self.context = context;
         match event.kind {
             Kind::Alias(name) => {

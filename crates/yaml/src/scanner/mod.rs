@@ -64,7 +64,7 @@ pub(crate) struct Scanner<'a> {
 
 impl<'a> Scanner<'a> {
     /// A scanner at the start of `text`; a byte order mark is skipped.
-    pub fn new(text: &'a str, profile: Profile) -> Self {
+    pub(crate) fn new(text: &'a str, profile: Profile) -> Self {
         let start = if text.starts_with('\u{FEFF}') { 3 } else { 0 };
         let unreadable = find_forbidden(text).map(|at| {
             let chunk = at / READ_CHUNK * READ_CHUNK;
@@ -96,7 +96,7 @@ impl<'a> Scanner<'a> {
 
     /// The next token, which stays; comments that belong to it wait in `self.comments`.
     #[inline]
-    pub fn peek(&mut self) -> Scan<&Token<'a>> {
+    pub(crate) fn peek(&mut self) -> Scan<&Token<'a>> {
         if !self.token_available {
             self.fetch_more_tokens()?;
         }
@@ -105,7 +105,7 @@ impl<'a> Scanner<'a> {
 
     /// Takes the token that was peeked.
     #[inline]
-    pub fn take(&mut self) -> Option<Token<'a>> {
+    pub(crate) fn take(&mut self) -> Option<Token<'a>> {
         self.token_available = false;
         self.tokens_taken += 1;
         self.tokens.pop_front()
@@ -113,7 +113,7 @@ impl<'a> Scanner<'a> {
 
     /// Where the scanner stands.
     #[inline]
-    pub fn mark(&self) -> Mark {
+    pub(crate) fn mark(&self) -> Mark {
         Mark { offset: self.pos as u32, index: self.index, line: self.line, column: self.column }
     }
 
@@ -133,7 +133,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// A fault at a mark; if go-yaml could not have read that far, a reader fault instead.
-    pub fn fault_at<T>(
+    pub(crate) fn fault_at<T>(
         &self,
         source: FaultSource,
         context: Mark,
@@ -146,7 +146,7 @@ impl<'a> Scanner<'a> {
 
     /// Fails if go-yaml would have come upon a forbidden character by now.
     #[inline]
-    pub fn check_readable(&self) -> Scan<()> {
+    pub(crate) fn check_readable(&self) -> Scan<()> {
         match self.unreadable {
             Some((chunk, _)) if self.pos + READ_AHEAD > chunk => Err(Box::new(self.unreadable_fault())),
             _ => Ok(()),

@@ -15,7 +15,7 @@ pub(crate) struct Mark {
 
 impl Mark {
     /// The same place as users count.
-    pub fn position(self) -> Position {
+    pub(crate) fn position(self) -> Position {
         Position { offset: self.offset, line: self.line + 1, column: self.column + 1 }
     }
 }

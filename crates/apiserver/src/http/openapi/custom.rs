@@ -94,7 +94,7 @@ fn list_of(resource: &Resource, dialect: Dialect) -> Value {
 
 impl Dialect {
     /// Where named schemas are in the document.
-    pub fn prefix(self) -> &'static str {
+    pub(super) fn prefix(self) -> &'static str {
         match self {
             Self::V2 => "#/definitions/",
             Self::V3 => "#/components/schemas/",

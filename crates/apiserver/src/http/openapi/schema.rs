@@ -13,12 +13,12 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub fn new(prefix: &'static str) -> Self {
+    pub(super) fn new(prefix: &'static str) -> Self {
         Self { wanted: BTreeSet::new(), prefix }
     }
 
     /// The schema of an object type.
-    pub fn definition(&mut self, definition: &Definition) -> Value {
+    pub(super) fn definition(&mut self, definition: &Definition) -> Value {
         let mut schema = json!({"type": "object"});
         let mut properties = Map::new();
         for (name, field) in &definition.fields {

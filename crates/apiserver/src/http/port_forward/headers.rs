@@ -54,7 +54,7 @@ fn malformed(what: &str) -> io::Error {
 pub(super) struct Reader(Decompress);
 
 impl Reader {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(Decompress::new(true))
     }
 
@@ -62,7 +62,7 @@ impl Reader {
     ///
     /// # Errors
     /// It is malformed, or longer than 64 KiB.
-    pub fn read(&mut self, compressed: &[u8]) -> io::Result<Headers> {
+    pub(super) fn read(&mut self, compressed: &[u8]) -> io::Result<Headers> {
         parse(&self.inflate(compressed)?)
     }
 
@@ -116,7 +116,7 @@ fn text(block: &mut &[u8]) -> io::Result<String> {
 pub(super) struct Writer(Compress);
 
 impl Writer {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(Compress::new(Compression::fast(), true))
     }
 
@@ -124,7 +124,7 @@ impl Writer {
     ///
     /// # Errors
     /// They do not fit in one.
-    pub fn write(&mut self, headers: &Headers) -> io::Result<Vec<u8>> {
+    pub(super) fn write(&mut self, headers: &Headers) -> io::Result<Vec<u8>> {
         let mut block = Vec::new();
         block.extend_from_slice(&u32::try_from(headers.len()).unwrap_or(u32::MAX).to_be_bytes());
         for (name, value) in headers {

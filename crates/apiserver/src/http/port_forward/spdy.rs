@@ -54,7 +54,7 @@ pub(super) struct Reader<R> {
 }
 
 impl<R: AsyncRead + Unpin> Reader<R> {
-    pub fn new(from: R) -> Self {
+    pub(super) fn new(from: R) -> Self {
         Self { from, headers: headers::Reader::new() }
     }
 
@@ -62,7 +62,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
     ///
     /// # Errors
     /// The connection breaks, or a frame is malformed.
-    pub async fn next(&mut self) -> io::Result<Option<Frame>> {
+    pub(super) async fn next(&mut self) -> io::Result<Option<Frame>> {
         let mut head = [0; HEAD];
         match self.from.read_exact(&mut head).await {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
@@ -114,7 +114,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
 pub(super) struct Writer(headers::Writer);
 
 impl Writer {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(headers::Writer::new())
     }
 
@@ -122,7 +122,7 @@ impl Writer {
     ///
     /// # Errors
     /// Its content is too long for a frame.
-    pub fn bytes(&mut self, frame: &Frame) -> io::Result<Vec<u8>> {
+    pub(super) fn bytes(&mut self, frame: &Frame) -> io::Result<Vec<u8>> {
         let control = |kind: u16, content: &[&[u8]]| {
             let [a, b] = kind.to_be_bytes();
             framed([CONTROL[0], CONTROL[1], a, b], 0, content)

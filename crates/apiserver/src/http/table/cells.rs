@@ -13,7 +13,7 @@ pub(super) struct Column {
 }
 
 impl Column {
-    pub fn new(name: &str, kind: &str, priority: i64) -> Self {
+    pub(super) fn new(name: &str, kind: &str, priority: i64) -> Self {
         Self {
             name: name.into(),
             kind: kind.into(),
@@ -24,17 +24,17 @@ impl Column {
     }
 
     /// The same with a format, which tells clients how to show it.
-    pub fn formatted(self, format: &str) -> Self {
+    pub(super) fn formatted(self, format: &str) -> Self {
         Self { format: format.into(), ..self }
     }
 
     /// The first column of every table.
-    pub fn name() -> Self {
+    pub(super) fn name() -> Self {
         Self { format: "name".into(), ..Self::new("Name", "string", 0) }
     }
 
     /// A column from `additionalPrinterColumns`.
-    pub fn custom(column: &Value) -> Self {
+    pub(super) fn custom(column: &Value) -> Self {
         let text = |key| column.str_at(&[key]).unwrap_or_default().to_owned();
         Self {
             name: text("name"),
@@ -45,7 +45,7 @@ impl Column {
         }
     }
 
-    pub fn definition(&self) -> Value {
+    pub(super) fn definition(&self) -> Value {
         json!({"name": self.name, "type": self.kind, "format": self.format, "description": self.description, "priority": self.priority})
     }
 }

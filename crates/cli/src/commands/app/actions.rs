@@ -24,14 +24,14 @@ use crate::{
 /// Actions are those of the keys resource.customizations.actions.* of argocd-cm and built-in ones, by Argo
 /// CD's names. An Application itself is one of its objects (toggle-auto-sync).
 #[derive(Clone, Debug, clap::Args)]
-pub struct Args {
+pub(super) struct Args {
     #[command(subcommand)]
     command: Command,
 }
 
 impl Args {
     /// Whether an action is run, and not only listed.
-    pub fn runs_one(&self) -> bool {
+    pub(super) fn runs_one(&self) -> bool {
         matches!(self.command, Command::Run(_))
     }
 }
@@ -122,7 +122,7 @@ impl Filter {
 ///
 /// # Errors
 /// No object fits, an action fails or is not permitted, or the cluster refuses what it makes.
-pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
+pub(super) async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
     match &args.command {
         Command::List(args) => list(session, args).await,
         Command::Run(args) => act(session, args).await,

@@ -22,7 +22,7 @@ use crate::{
 ///   tiphys app adopt shop --policy share
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub(super) struct Args {
     /// The Application.
     app: String,
     /// What happens to them.
@@ -40,7 +40,7 @@ pub struct Args {
 ///
 /// # Errors
 /// It is not there, nobody agrees, or the cluster does not answer.
-pub async fn run(session: &Session, args: &Args, agreed: bool) -> anyhow::Result<()> {
+pub(super) async fn run(session: &Session, args: &Args, agreed: bool) -> anyhow::Result<()> {
     let id = session.id(&args.app)?;
     let app = Application::from_value(&session.get(&id).await?)?;
     eprint!("{}", preview(&app, &args.policy));

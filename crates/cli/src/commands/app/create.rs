@@ -24,7 +24,7 @@ use crate::{
 ///   tiphys app create --file shop.yaml --upsert
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub(super) struct Args {
     /// Name of the Application; a file may say it.
     #[arg(required_unless_present = "file")]
     app: Option<String>,
@@ -48,7 +48,7 @@ pub struct Args {
 ///
 /// # Errors
 /// It is there already, it lacks something, or the cluster refuses it.
-pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
+pub(super) async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
     let mut app = match &args.file {
         Some(file) => from_file(file)?,
         None => Application::default(),
@@ -100,7 +100,7 @@ async fn create(
 }
 
 /// The patch that gives an Application the spec of another, and metadata beside its own.
-pub fn wanted_of(there: &Value, wanted: &Value, metadata: Value) -> Value {
+pub(super) fn wanted_of(there: &Value, wanted: &Value, metadata: Value) -> Value {
     if has_null(&wanted["spec"]) {
         let mut operations = vec![put("/spec", wanted["spec"].clone())];
         for (field, own) in metadata.as_object().into_iter().flatten() {

@@ -28,7 +28,7 @@ use crate::{
 ///   tiphys app delete shop --cascade=false --yes
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     selection: Selection,
     /// Delete the objects too.
@@ -52,7 +52,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Nobody agreed, or the cluster does not answer.
-pub async fn run(session: &Session, args: &Args, agreed: bool) -> anyhow::Result<()> {
+pub(super) async fn run(session: &Session, args: &Args, agreed: bool) -> anyhow::Result<()> {
     let ids = args.selection.resolve(session).await?;
     let mut apps = Vec::new();
     for id in &ids {

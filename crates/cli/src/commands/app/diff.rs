@@ -35,7 +35,7 @@ use crate::{
 ///   tiphys app diff shop --revision v1.2.3 --output json
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub(super) struct Args {
     /// The Application.
     app: String,
     #[command(flatten)]
@@ -55,7 +55,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Something differs (exit code 1), or it could not be told (exit code 2).
-pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
+pub(super) async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
     let changes = changes(session, args).await.map_err(|error| WrongUse(format!("{error:#}")))?;
     let text: String = changes.iter().map(Change::text).collect();
     print(args.output, &text, &Value::Array(changes.iter().map(Change::value).collect()))?;

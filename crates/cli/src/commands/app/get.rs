@@ -17,7 +17,7 @@ use crate::{
 ///   tiphys app get shop --watch
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub(super) struct Args {
     /// The Application.
     app: String,
     /// Let the engine look again first.
@@ -38,7 +38,7 @@ pub struct Args {
 ///
 /// # Errors
 /// It is not there, or the cluster does not answer.
-pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
+pub(super) async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
     let id = session.id(&args.app)?;
     let mut object = match args.refresh || args.hard_refresh {
         true => session.refresh(&id, args.hard_refresh).await?,

@@ -15,7 +15,7 @@ use crate::{
 ///   tiphys app history shop --output json
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub(super) struct Args {
     /// The Application.
     app: String,
     /// How the result is written.
@@ -27,7 +27,7 @@ pub struct Args {
 ///
 /// # Errors
 /// The Application is not there, or the cluster does not answer.
-pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
+pub(super) async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
     let object = session.get(&session.id(&args.app)?).await?;
     let app = Application::from_value(&object)?;
     let rows: Vec<[String; 4]> = app.status.history.iter().map(row).collect();

@@ -22,7 +22,7 @@ use crate::{
 ///   tiphys app list --watch
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     pub filter: Filter,
     /// How the result is written.
@@ -50,7 +50,7 @@ enum Output {
 ///
 /// # Errors
 /// The selector cannot be read, or the cluster does not answer.
-pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
+pub(super) async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
     show(args, args.filter.choose(session.list().await?)?)?;
     if !args.watch {
         return Ok(());

@@ -23,7 +23,7 @@ use crate::{
 ///   tiphys app manifests shop --revision v1.2.3 --output json
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub(super) struct Args {
     /// The Application.
     app: String,
     /// Which objects.
@@ -48,7 +48,7 @@ enum Source {
 ///
 /// # Errors
 /// The Application is not there, does not render, or the cluster does not answer.
-pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
+pub(super) async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
     let app = Application::from_value(&session.get(&session.id(&args.app)?).await?)?;
     let settings = desired::settings_of(session).await?;
     let cluster = desired::destination(session, &app).await?;

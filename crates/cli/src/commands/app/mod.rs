@@ -30,7 +30,7 @@ use crate::app::{cluster_choice::Target, consent::before_change, session::Sessio
 /// Exit codes: 0 done; 1 it did not work, the reason is on stderr; 2 wrong use of the command line. `diff`
 /// and `wait` say more in their own help.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(flatten)]
     target: Target,
     /// Change the cluster without asking: one that was not named, and what `delete` would delete.
@@ -67,7 +67,7 @@ enum App {
 ///
 /// # Errors
 /// Those of the command, and that the cluster cannot be reached.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(async {
         let session = Session::open(&args.target).await?;

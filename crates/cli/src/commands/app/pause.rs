@@ -24,7 +24,7 @@ use crate::{
 ///   tiphys app resume shop
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub(super) struct Args {
     /// The Application.
     app: String,
     /// How long.
@@ -44,7 +44,7 @@ pub struct Args {
 ///   tiphys app resume shop
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct ResumeArgs {
+pub(super) struct ResumeArgs {
     /// The Application.
     app: String,
     /// How the result is written.
@@ -56,7 +56,7 @@ pub struct ResumeArgs {
 ///
 /// # Errors
 /// It is not there, or the cluster does not answer.
-pub async fn pause(session: &Session, args: &Args) -> anyhow::Result<()> {
+pub(super) async fn pause(session: &Session, args: &Args) -> anyhow::Result<()> {
     let id = session.id(&args.app)?;
     let until = Time::from(tiphys_model::time::after(Timestamp::now(), args.length)).to_string();
     let resting = args
@@ -93,7 +93,7 @@ fn listed(app: &Application, resting: &[String], until: &str) -> String {
 ///
 /// # Errors
 /// The Application is not there, or the cluster does not answer.
-pub async fn resume(session: &Session, args: &ResumeArgs) -> anyhow::Result<()> {
+pub(super) async fn resume(session: &Session, args: &ResumeArgs) -> anyhow::Result<()> {
     let id = session.id(&args.app)?;
     let both = [names::PAUSED_UNTIL, names::PAUSED_RESOURCES];
     let patch =

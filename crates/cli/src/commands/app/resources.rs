@@ -17,7 +17,7 @@ use crate::{
 ///   tiphys app resources shop --orphaned
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub(super) struct Args {
     /// The Application.
     app: String,
     /// List the objects of its destination namespace that no Application has; its project must monitor them
@@ -33,7 +33,7 @@ pub struct Args {
 ///
 /// # Errors
 /// The Application is not there, or the cluster does not answer.
-pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
+pub(super) async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
     let object = session.get(&session.id(&args.app)?).await?;
     let app = Application::from_value(&object)?;
     if args.orphaned {

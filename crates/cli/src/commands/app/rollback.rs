@@ -21,7 +21,7 @@ use crate::{
 ///   tiphys app rollback shop 3 --prune
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub(super) struct Args {
     /// The Application.
     app: String,
     /// Id of an entry of its history; by default the last but one.
@@ -41,7 +41,7 @@ pub struct Args {
 ///
 /// # Errors
 /// There is no such entry, the Application syncs itself, or the operation fails.
-pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
+pub(super) async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
     let id = session.id(&args.app)?;
     if session.repository.as_ref().is_some_and(|served| !served.by_revision) {
         return Err(WrongUse(

@@ -21,7 +21,7 @@ use crate::{
 ///   tiphys app set shop --sync-policy none
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub(super) struct Args {
     /// The Application.
     app: String,
     #[command(flatten)]
@@ -35,7 +35,7 @@ pub struct Args {
 ///
 /// # Errors
 /// It is not there, nothing can be set so, or the cluster refuses it.
-pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
+pub(super) async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
     let id = session.id(&args.app)?;
     if args.spec.is_empty() {
         return Err(

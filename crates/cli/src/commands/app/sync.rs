@@ -32,7 +32,7 @@ use crate::{
 ///   tiphys app sync --selector team=red --async
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     selection: Selection,
     /// Sync to this branch, tag or commit, not to what targetRevision says.
@@ -88,7 +88,7 @@ pub struct Args {
 ///
 /// # Errors
 /// Nothing to sync, or an operation is refused, fails or does not end.
-pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
+pub(super) async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
     let ids = args.selection.resolve(session).await?;
     args.sync_option.iter().for_each(|option| warn_of_option(option));
     let mut asked = Vec::new();
@@ -260,7 +260,7 @@ fn fits(pattern: &SyncOperationResource, one: &SyncOperationResource) -> bool {
 }
 
 /// `GROUP:KIND:NAME` or `GROUP:KIND:NAMESPACE/NAME`.
-pub fn object(text: &str) -> Result<SyncOperationResource, WrongUse> {
+pub(super) fn object(text: &str) -> Result<SyncOperationResource, WrongUse> {
     let parts: Vec<&str> = text.splitn(3, ':').collect();
     let [group, kind, name] = parts[..] else {
         return Err(WrongUse(format!(

@@ -15,7 +15,7 @@ use crate::{
 ///   tiphys app terminate shop --output json
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub(super) struct Args {
     /// The Application.
     app: String,
     /// How the result is written.
@@ -27,7 +27,7 @@ pub struct Args {
 ///
 /// # Errors
 /// None is under way.
-pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
+pub(super) async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
     let id = session.id(&args.app)?;
     let (_, after) = session
         .change(&id, |app, _| {

@@ -28,7 +28,7 @@ const FIELD_MANAGER: &str = "tiphys-undo";
 ///   tiphys app undo shop ConfigMap/settings --dry-run
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub(super) struct Args {
     /// The Application.
     app: String,
     /// Only these objects, as KIND/NAME; by default all of the last prune.
@@ -67,7 +67,7 @@ impl Pruned {
 ///
 /// # Errors
 /// Nothing was recorded, an object lies in another cluster, or the cluster refuses one.
-pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
+pub(super) async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
     let id = session.id(&args.app)?;
     let mut all = recorded(session, &format!("{}/{}", id.namespace, id.name)).await?;
     all.sort_by(|a, b| b.at.cmp(&a.at).then_with(|| a.name().cmp(&b.name())));

@@ -30,7 +30,7 @@ use crate::{
 ///   tiphys app wait --selector team=red --output json
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub(super) struct Args {
     #[command(flatten)]
     selection: Selection,
     /// Wait until it is Synced.
@@ -66,7 +66,7 @@ pub struct Args {
 ///
 /// # Errors
 /// One is not as it should be in time.
-pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
+pub(super) async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
     for text in &args.resource {
         object(text)?;
     }

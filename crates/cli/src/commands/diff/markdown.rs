@@ -14,7 +14,7 @@ const LIMIT: usize = 60_000;
 const MOST_FILES: usize = 100;
 
 /// A table, and what differs folded up below.
-pub fn write(found: &Found, range: &str) -> String {
+pub(super) fn write(found: &Found, range: &str) -> String {
     // Writing to a String cannot fail.
     let mut text = format!("### {} in {}\n\n", found.differ(), code(range));
     if let Some(more) = found.not_compared() {

@@ -38,7 +38,7 @@ use crate::{
 ///   tiphys diff main..HEAD envs/prod --output markdown
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub(crate) struct Args {
     /// Two revisions REV..REV (REV...REV: from their common commit), or one to compare the files as they are
     /// with.
     #[arg(value_name = "REV..REV")]
@@ -83,7 +83,7 @@ enum Output {
 ///
 /// # Errors
 /// A revision cannot be read, or the exit code tells that something differs.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let range = Range::parse(&args.range).map_err(WrongUse)?;
     if range.new.is_none() && WorkingTree::is_bare(Path::new(&args.repo)) {
         return Err(WrongUse(format!(

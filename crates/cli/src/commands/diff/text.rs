@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::{Found, diff, fate, faults, name, noise, object, verb, visible_changes};
 
 /// Everything that differs, by Application.
-pub fn write(found: &Found) -> String {
+pub(super) fn write(found: &Found) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
     for app in &found.apps {

@@ -16,7 +16,7 @@ use super::private_files::{new_file, new_folder};
 const LIMITS: (usize, u64) = (200_000, 2 * 1024 * 1024 * 1024);
 
 /// A folder for this process alone, removed with what is in it when this goes.
-pub struct Unpacked {
+pub(crate) struct Unpacked {
     folder: PathBuf,
 }
 
@@ -25,7 +25,7 @@ impl Unpacked {
     ///
     /// # Errors
     /// It is no archive, is larger than a state may be, or there is no place for it.
-    pub fn from_archive(archive: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn from_archive(archive: &Path) -> anyhow::Result<Self> {
         let shown = archive.display();
         let file = File::open(archive).with_context(|| format!("cannot read {shown}"))?;
         let unpacked = Self { folder: temporary_folder().context("cannot make a temporary folder")? };
@@ -48,7 +48,7 @@ impl Unpacked {
     }
 
     /// Where the files are.
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 }

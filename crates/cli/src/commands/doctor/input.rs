@@ -15,7 +15,7 @@ use super::{
 use crate::app::cluster_choice::Target;
 
 /// What is looked at.
-pub struct State {
+pub(crate) struct State {
     /// Objects, events, logs.
     pub case: Case,
     /// What it is called.
@@ -28,7 +28,7 @@ pub struct State {
 ///
 /// # Errors
 /// The system gives none.
-pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+pub(super) fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
 }
 
@@ -36,7 +36,7 @@ pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 ///
 /// # Errors
 /// There is no usable kubeconfig, or the cluster does not let anything be read.
-pub async fn live(target: &Target, namespace: Option<&str>, logs: Logs) -> anyhow::Result<State> {
+pub(super) async fn live(target: &Target, namespace: Option<&str>, logs: Logs) -> anyhow::Result<State> {
     let connection = target.connect().await?.connection;
     let cluster = connection.cluster.read_only();
     let reading = live::read(&cluster, Options { namespace, logs }).await;
@@ -58,7 +58,7 @@ pub async fn live(target: &Target, namespace: Option<&str>, logs: Logs) -> anyho
 ///
 /// # Errors
 /// A path cannot be read, or nothing in the paths is an object.
-pub fn saved(paths: &[PathBuf]) -> anyhow::Result<State> {
+pub(super) fn saved(paths: &[PathBuf]) -> anyhow::Result<State> {
     let mut archives = Vec::new();
     let mut folders = Vec::new();
     for path in paths {

@@ -1,13 +1,13 @@
 //! `tiphys doctor`.
 
-pub mod archive;
+pub(crate) mod archive;
 mod input;
 mod live;
 mod mask;
 mod private_files;
 mod prove;
 mod report;
-pub mod save;
+pub(crate) mod save;
 mod watch;
 mod written;
 
@@ -26,8 +26,8 @@ use crate::{
     output,
 };
 
-pub use input::State;
-pub use live::Logs;
+pub(crate) use input::State;
+pub(crate) use live::Logs;
 
 use report::{Level, Report};
 use written::Declarations;
@@ -51,7 +51,7 @@ use written::Declarations;
 ///   tiphys doctor --repo ~/platform
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub(crate) struct Args {
     /// Look at what was saved: folders and files of `kubectl get -o yaml|json`, `kubectl cluster-info dump`,
     /// must-gather, `tiphys dump`; archives (.tar.gz) of them.
     #[arg(long, num_args = 1.., value_name = "FOLDER|FILE", conflicts_with_all = ["kubeconfig", "context", "watch", "logs"])]
@@ -106,7 +106,7 @@ enum Output {
 ///
 /// # Errors
 /// Something is wrong (exit code 1), or it cannot look (exit code 2).
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let declarations = args.repo.as_deref().map(Declarations::open).transpose().map_err(cannot_look)?;
     if args.watch {
         return watch::follow(args, declarations.as_ref());
@@ -128,7 +128,12 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// It cannot be read, or the place exists or cannot be written.
-pub fn save_live(target: &Target, namespace: Option<&str>, logs: Logs, place: &Path) -> anyhow::Result<()> {
+pub(crate) fn save_live(
+    target: &Target,
+    namespace: Option<&str>,
+    logs: Logs,
+    place: &Path,
+) -> anyhow::Result<()> {
     let saved = || -> anyhow::Result<()> {
         save::check_new(place)?;
         let state = input::runtime()?.block_on(input::live(target, namespace, logs))?;

@@ -21,13 +21,13 @@ use super::{
 };
 
 /// Kind and API version of the object that says when and where the state was saved.
-pub const ABOUT: (&str, &str) = ("tiphys.dev/v1alpha1", "ClusterDump");
+pub(crate) const ABOUT: (&str, &str) = ("tiphys.dev/v1alpha1", "ClusterDump");
 /// The longest part of a file's name that comes from an object's.
 const NAME: usize = 200;
 
 /// Where the state is from.
 #[derive(Clone, Debug, Default)]
-pub struct Source {
+pub(crate) struct Source {
     /// Address of the API server.
     pub server: String,
     /// Version of Kubernetes.
@@ -35,7 +35,7 @@ pub struct Source {
 }
 
 /// Whether a path is that of an archive.
-pub fn is_archive(path: &Path) -> bool {
+pub(crate) fn is_archive(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase());
     name.is_some_and(|name| name.ends_with(".tar.gz") || name.ends_with(".tgz"))
 }
@@ -44,7 +44,7 @@ pub fn is_archive(path: &Path) -> bool {
 ///
 /// # Errors
 /// Something is there.
-pub fn check_new(place: &Path) -> anyhow::Result<()> {
+pub(crate) fn check_new(place: &Path) -> anyhow::Result<()> {
     match place.symlink_metadata() {
         Ok(_) => bail!("{} exists already: name a new folder or file", place.display()),
         Err(_) => Ok(()),
@@ -55,7 +55,7 @@ pub fn check_new(place: &Path) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// The place exists already, or cannot be written.
-pub fn save(case: &Case, source: &Source, place: &Path) -> anyhow::Result<usize> {
+pub(crate) fn save(case: &Case, source: &Source, place: &Path) -> anyhow::Result<usize> {
     let files = files(case, source);
     let count = files.len();
     let cannot = || format!("cannot save to {}", place.display());
@@ -68,7 +68,7 @@ pub fn save(case: &Case, source: &Source, place: &Path) -> anyhow::Result<usize>
 }
 
 /// Takes out of a state what [`save`] said about it: when it was saved, and what could not be seen.
-pub fn take_about(case: &mut Case) -> Source {
+pub(crate) fn take_about(case: &mut Case) -> Source {
     let mut source = Source::default();
     let (about, objects): (Vec<Value>, Vec<Value>) = std::mem::take(&mut case.objects)
         .into_iter()

@@ -13,7 +13,7 @@ const PAUSE: Duration = Duration::from_secs(30);
 /// # Errors
 /// There is no usable kubeconfig, or nobody reads what is printed. A cluster that does not answer for a while
 /// is told of, and asked again.
-pub fn follow(args: &Args, declarations: Option<&Declarations>) -> anyhow::Result<()> {
+pub(super) fn follow(args: &Args, declarations: Option<&Declarations>) -> anyhow::Result<()> {
     input::runtime()?.block_on(async {
         let mut signals = Signals::new()?;
         let mut before = None;

@@ -19,7 +19,7 @@ const CHANGES: usize = 3;
 const SLACK: SignedDuration = SignedDuration::from_mins(5);
 
 /// A repository that was read.
-pub struct Declarations {
+pub(super) struct Declarations {
     repository: Repository,
     survey: Survey,
 }
@@ -29,7 +29,7 @@ impl Declarations {
     ///
     /// # Errors
     /// It cannot be opened or fetched.
-    pub fn open(place: &str) -> anyhow::Result<Self> {
+    pub(super) fn open(place: &str) -> anyhow::Result<Self> {
         let given = Given { place, revision: None, path: None, respect_revisions: false, offline: false };
         let repository = Repository::open(&given)?;
         let survey = repository.survey(Options::default(), None, &[]);
@@ -37,7 +37,7 @@ impl Declarations {
     }
 
     /// Leads every root back to the repository.
-    pub fn locate(&self, diagnosis: &mut Diagnosis, case: &Case) {
+    pub(super) fn locate(&self, diagnosis: &mut Diagnosis, case: &Case) {
         let live: BTreeMap<Object, &Value> =
             case.objects.iter().map(|object| (Object::from_live(object), object)).collect();
         let mut not_found = Vec::new();

@@ -6,7 +6,7 @@ use tiphys_gocompat::time::Duration;
 
 /// Flags without effect.
 #[derive(Debug, Default, clap::Args)]
-pub struct Idle {
+pub(super) struct Idle {
     #[arg(long, hide = true)]
     atomic: bool,
     #[arg(long, hide = true, alias = "colour", value_parser = ["never", "auto", "always"])]
@@ -88,12 +88,12 @@ struct Cluster {
 
 impl Idle {
     /// Whether what is no YAML is to be printed.
-    pub fn debug(&self) -> bool {
+    pub(super) fn debug(&self) -> bool {
         self.debug
     }
 
     /// Says which flags Helm 4 has given up, as it does.
-    pub fn warn(&self) {
+    pub(super) fn warn(&self) {
         const UNUSED: &str = "this flag has no effect for 'helm template' and will be removed in Helm 5";
         for (given, flag, instead) in [
             (self.force, "force", "use --force-replace instead"),
@@ -111,7 +111,7 @@ impl Idle {
     ///
     /// # Errors
     /// Names the flag.
-    pub fn check(&self, asks_cluster: bool) -> anyhow::Result<()> {
+    pub(super) fn check(&self, asks_cluster: bool) -> anyhow::Result<()> {
         if let Some(text) = &self.timeout
             && let Err(error) = Duration::parse(text)
         {

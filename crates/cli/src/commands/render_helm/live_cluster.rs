@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 use crate::app::cluster_choice::Target;
 
 /// A cluster that is only read.
-pub struct Live {
+pub(super) struct Live {
     runtime: Runtime,
     cluster: Cluster,
 }
@@ -20,7 +20,7 @@ impl Live {
     ///
     /// # Errors
     /// There is no usable kubeconfig, or the cluster does not answer.
-    pub fn connect(target: &Target) -> anyhow::Result<(Arc<Self>, Served)> {
+    pub(super) fn connect(target: &Target) -> anyhow::Result<(Arc<Self>, Served)> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (cluster, served) = runtime.block_on(async {
             let cluster = target.connect().await?.connection.cluster.read_only();

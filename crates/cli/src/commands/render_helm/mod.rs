@@ -27,7 +27,7 @@ use crate::app::cluster_choice::Target;
 /// counts.
 #[derive(Debug, clap::Args)]
 #[command(args_override_self = true)]
-pub struct Args {
+pub(crate) struct Args {
     /// Release name and chart, or the chart alone: a folder, a `.tgz` archive, or what `helm template` would
     /// fetch (a name in --repo, `repo_name/chart`, `oci://…`, `https://….tgz`).
     #[arg(num_args = 1..=2, required = true, value_names = ["NAME", "CHART"])]
@@ -143,7 +143,7 @@ enum DryRun {
 ///
 /// # Errors
 /// With Helm's text.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let compat = match args.compat {
         Version::Helm4 => Compat::Helm4,
         Version::Helm3 => Compat::Helm3,

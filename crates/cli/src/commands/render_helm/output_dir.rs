@@ -18,7 +18,7 @@ use crate::output::say;
 ///
 /// # Errors
 /// A path that would leave the folder, or a file that cannot be written.
-pub fn write(folder: &Path, crds: &Path, output: &TemplateOutput) -> anyhow::Result<()> {
+pub(super) fn write(folder: &Path, crds: &Path, output: &TemplateOutput) -> anyhow::Result<()> {
     let mut written = BTreeSet::new();
     let crds = output.crds.iter().map(|manifest| (crds, manifest));
     for (folder, manifest) in crds.chain(output.manifests.iter().map(|manifest| (folder, manifest))) {

@@ -12,7 +12,7 @@ use tiphys_source::{Access, ChartRequest, Fetcher};
 
 /// Which chart, and where from.
 #[derive(Debug, Default, clap::Args)]
-pub struct ChartSource {
+pub(super) struct ChartSource {
     /// Chart repository that CHART is the name of a chart in.
     #[arg(long, value_name = "URL")]
     repo: Option<String>,
@@ -87,7 +87,7 @@ impl Login {
 
 impl ChartSource {
     /// What fetches as Helm's files say.
-    pub fn fetcher(&self, offline: bool) -> Arc<Fetcher> {
+    pub(super) fn fetcher(&self, offline: bool) -> Arc<Fetcher> {
         Arc::new(self.configured(offline))
     }
 
@@ -104,7 +104,7 @@ impl ChartSource {
     ///
     /// # Errors
     /// There is no such thing, or it cannot be fetched.
-    pub fn fetch(&self, chart: &str, offline: bool) -> anyhow::Result<Arc<[u8]>> {
+    pub(super) fn fetch(&self, chart: &str, offline: bool) -> anyhow::Result<Arc<[u8]>> {
         if chart.starts_with(['/', '.']) {
             bail!("path {chart:?} not found");
         }

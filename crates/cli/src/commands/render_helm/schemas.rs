@@ -4,7 +4,7 @@ use tiphys_helm::SchemaLoader;
 use tiphys_kustomize::RemoteLoader as _;
 
 /// Fetches them over HTTP, or names them if nothing may be fetched.
-pub struct Fetched {
+pub(super) struct Fetched {
     /// Whether to fetch nothing.
     pub offline: bool,
 }

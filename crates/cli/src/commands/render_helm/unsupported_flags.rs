@@ -4,7 +4,7 @@ use anyhow::bail;
 
 /// Flags that scripts written for `helm template` give.
 #[derive(Debug, clap::Args)]
-pub struct Refused {
+pub(super) struct Refused {
     #[arg(long, hide = true)]
     validate: bool,
     #[arg(long, hide = true)]
@@ -20,7 +20,7 @@ impl Refused {
     ///
     /// # Errors
     /// Names the flag and what to do.
-    pub fn check(&self) -> anyhow::Result<()> {
+    pub(super) fn check(&self) -> anyhow::Result<()> {
         if self.validate {
             bail!(
                 "--validate is not supported: no manifest is sent to a cluster; for its version and `lookup` use --dry-run=server, to try the chart `tiphys up`"

@@ -14,7 +14,7 @@ use super::{
 };
 
 /// All causes, those that hit most first.
-pub fn write(causes: &[Cause], body: &mut String) {
+pub(super) fn write(causes: &[Cause], body: &mut String) {
     if causes.is_empty() {
         return;
     }
@@ -64,7 +64,7 @@ fn write_cause(at: usize, cause: &Cause, body: &mut String) {
 }
 
 /// A repair with what to write or to run.
-pub fn write_repair(repair: &Repair, body: &mut String) {
+pub(super) fn write_repair(repair: &Repair, body: &mut String) {
     let _ = write!(
         body,
         "<div class=\"repair\"><h3>The smallest repair</h3>\n<p>{}",

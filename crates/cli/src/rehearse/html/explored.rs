@@ -14,7 +14,7 @@ use super::{
 };
 
 /// Title and content.
-pub fn body(exploration: &Exploration) -> (String, String) {
+pub(super) fn body(exploration: &Exploration) -> (String, String) {
     let (lost, survived): (Vec<&Ranked>, Vec<&Ranked>) =
         exploration.ranking.iter().partition(|one| one.ended.outcome != Outcome::Green);
     let all = exploration.ranking.len();

@@ -16,7 +16,7 @@ use super::super::report::Report;
 const MOST: usize = 60_000;
 
 /// The data as JSON that ends no script and commands nothing.
-pub fn json(report: &Report) -> String {
+pub(super) fn json(report: &Report) -> String {
     let text = data(&report.story, &report.places).to_string();
     let text = sanitize::without_passwords(&text);
     // These three mean something to HTML only, and stand within texts only.

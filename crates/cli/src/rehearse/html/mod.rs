@@ -25,7 +25,7 @@ const SCRIPT: &str = include_str!("page.js");
 const SHOWN: usize = 8;
 
 /// The whole page. Writing to a `String` cannot fail.
-pub fn write(report: &Report) -> String {
+pub(super) fn write(report: &Report) -> String {
     let story = &report.story;
     let mut body = String::new();
     head(report, &mut body);
@@ -44,7 +44,7 @@ pub fn write(report: &Report) -> String {
 }
 
 /// What every single fault leads to, as one page.
-pub fn write_exploration(exploration: &Exploration) -> String {
+pub(super) fn write_exploration(exploration: &Exploration) -> String {
     let (title, body) = explored::body(exploration);
     page(&title, &body)
 }

@@ -26,7 +26,7 @@ use crate::up::plan::Plan;
 
 /// Pods of which the repository says that the network keeps something from them.
 #[derive(Clone, Debug)]
-pub struct CutFlow {
+pub(super) struct CutFlow {
     /// Which.
     pub pods: Pods,
     /// What is kept from them, and by which policies.
@@ -47,7 +47,7 @@ struct Ground<'a> {
 }
 
 /// Adds to each cause of a story what would mend it, and what cut-off flows tell of it.
-pub fn add(story: &mut Story, plan: &Plan, flows: &[CutFlow], end: &Still) {
+pub(super) fn add(story: &mut Story, plan: &Plan, flows: &[CutFlow], end: &Still) {
     if story.causes.is_empty() {
         return;
     }

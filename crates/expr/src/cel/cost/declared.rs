@@ -51,7 +51,7 @@ pub(in crate::cel) enum Scalar {
 impl Declared {
     /// The type of a schema; `None` if its values are not shown to expressions. The root of a resource has a
     /// name and a type beside what the schema says.
-    pub fn from_schema(schema: &Value, is_resource: bool) -> Option<Self> {
+    pub(crate) fn from_schema(schema: &Value, is_resource: bool) -> Option<Self> {
         Self::from_schema_at_depth(schema, is_resource, 0)
     }
 

@@ -10,31 +10,31 @@ pub(super) struct Size {
 
 impl Size {
     /// Nothing is known.
-    pub const UNKNOWN: Self = Self { least: 0, most: u64::MAX };
+    pub(super) const UNKNOWN: Self = Self { least: 0, most: u64::MAX };
 
-    pub fn exactly(size: u64) -> Self {
+    pub(super) fn exactly(size: u64) -> Self {
         Self { least: size, most: size }
     }
 
-    pub fn up_to(most: u64) -> Self {
+    pub(super) fn up_to(most: u64) -> Self {
         Self { least: 0, most }
     }
 
-    pub fn plus(self, other: Self) -> Self {
+    pub(super) fn plus(self, other: Self) -> Self {
         Self { least: self.least.saturating_add(other.least), most: self.most.saturating_add(other.most) }
     }
 
-    pub fn times(self, other: Self) -> Self {
+    pub(super) fn times(self, other: Self) -> Self {
         Self { least: self.least.saturating_mul(other.least), most: self.most.saturating_mul(other.most) }
     }
 
     /// One or the other.
-    pub fn or(self, other: Self) -> Self {
+    pub(super) fn or(self, other: Self) -> Self {
         Self { least: self.least.min(other.least), most: self.most.max(other.most) }
     }
 
     /// What it costs to go through it once, at so much for each part.
-    pub fn traversal_cost(self, factor: f64) -> u64 {
+    pub(super) fn traversal_cost(self, factor: f64) -> u64 {
         scale(self.most, factor)
     }
 }

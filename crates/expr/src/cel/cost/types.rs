@@ -26,7 +26,7 @@ pub(super) enum Type<'a> {
 
 impl<'a> Type<'a> {
     /// The type of a declaration.
-    pub fn from_declared(declared: &'a Declared) -> Self {
+    pub(super) fn from_declared(declared: &'a Declared) -> Self {
         match &declared.shape {
             Shape::Scalar(Scalar::Dyn) => Self::Dyn,
             Shape::Scalar(Scalar::Bool) => Self::Bool,
@@ -42,17 +42,17 @@ impl<'a> Type<'a> {
     }
 
     /// A list of something.
-    pub fn list(items: Self) -> Self {
+    pub(super) fn list(items: Self) -> Self {
         Self::List(Rc::new(items))
     }
 
     /// Something that may be missing.
-    pub fn optional(self) -> Self {
+    pub(super) fn optional(self) -> Self {
         Self::Optional(Rc::new(self))
     }
 
     /// Whether all values have the same size.
-    pub fn has_size_one(&self) -> bool {
+    pub(super) fn has_size_one(&self) -> bool {
         match self {
             Self::Bool | Self::Scalar => true,
             Self::Optional(inner) => inner.has_size_one(),
@@ -61,7 +61,7 @@ impl<'a> Type<'a> {
     }
 
     /// What the items of a list, and the values of a map, are.
-    pub fn parts(&self) -> Self {
+    pub(super) fn parts(&self) -> Self {
         match self {
             Self::List(items) | Self::Map(_, items) => (**items).clone(),
             Self::Optional(inner) => inner.parts().optional(),
@@ -70,7 +70,7 @@ impl<'a> Type<'a> {
     }
 
     /// What a loop over it goes through.
-    pub fn steps(&self) -> Self {
+    pub(super) fn steps(&self) -> Self {
         match self {
             Self::Map(keys, _) => (**keys).clone(),
             other => other.parts(),
@@ -78,7 +78,7 @@ impl<'a> Type<'a> {
     }
 
     /// A field, or the value of a key.
-    pub fn field(&self, name: &str) -> Self {
+    pub(super) fn field(&self, name: &str) -> Self {
         match self {
             Self::Object(Declared { shape: Shape::Object(fields), .. }) => {
                 fields.get(name).map_or(Self::Dyn, Self::from_declared)
@@ -90,7 +90,7 @@ impl<'a> Type<'a> {
     }
 
     /// What an optional holds.
-    pub fn optional_value(&self) -> Self {
+    pub(super) fn optional_value(&self) -> Self {
         match self {
             Self::Optional(inner) => (**inner).clone(),
             _ => Self::Dyn,
@@ -98,7 +98,7 @@ impl<'a> Type<'a> {
     }
 
     /// The one of two types that says more.
-    pub fn or(self, other: Self) -> Self {
+    pub(super) fn or(self, other: Self) -> Self {
         match &self {
             Self::Dyn => other,
             Self::List(items) if matches!(**items, Self::Dyn) => other,

@@ -37,7 +37,7 @@ const VIEWS: [(&str, &str); 3] =
     [("events.k8s.io", ""), ("extensions", "networking.k8s.io"), ("extensions", "apps")];
 
 /// `plural.group` of a kind.
-pub fn plural_name(resource: &Resource) -> String {
+pub(super) fn plural_name(resource: &Resource) -> String {
     match resource.gvk.group.as_str() {
         "" => resource.plural.clone(),
         group => format!("{}.{group}", resource.plural),
@@ -45,7 +45,7 @@ pub fn plural_name(resource: &Resource) -> String {
 }
 
 /// The kinds that can be listed, each once, the most telling first.
-pub fn readable(discovery: &Discovery) -> Vec<Resource> {
+pub(super) fn readable(discovery: &Discovery) -> Vec<Resource> {
     let names: BTreeSet<(&str, &str)> = discovery
         .kinds()
         .filter(|kind| kind.has_verb("list"))

@@ -54,7 +54,7 @@ const COMPONENTS: [&str; 32] = [
 
 /// A log that is to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub(super) struct Wanted {
     /// The pod's namespace.
     pub namespace: String,
     /// The pod.
@@ -68,7 +68,7 @@ pub struct Wanted {
 }
 
 /// The logs to read of the pods among these objects, those in trouble first.
-pub fn choose(objects: &[Value], now: Timestamp, mode: Logs) -> Vec<Wanted> {
+pub(super) fn choose(objects: &[Value], now: Timestamp, mode: Logs) -> Vec<Wanted> {
     let pods = || objects.iter().filter(|object| object.kind() == "Pod" && object.gvk().group.is_empty());
     let mut wanted = Vec::new();
     let most = match mode {

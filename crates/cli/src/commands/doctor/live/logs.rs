@@ -34,7 +34,7 @@ struct Trouble {
 }
 
 /// Adds the logs that matter to a case.
-pub async fn read(cluster: &Cluster, mode: Logs, case: &mut Case, denied: &mut Denied) {
+pub(super) async fn read(cluster: &Cluster, mode: Logs, case: &mut Case, denied: &mut Denied) {
     let choice = log_choice::choose(&case.objects, case.at.unwrap_or(Timestamp::UNIX_EPOCH), mode);
     let deadline = Instant::now() + TIMES.1;
     let trouble = Mutex::new(Trouble::default());

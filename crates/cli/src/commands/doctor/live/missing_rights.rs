@@ -7,21 +7,21 @@ use tiphys_doctor::Unreadable;
 
 /// Resources that were refused, by API group and verb.
 #[derive(Debug, Default)]
-pub struct Denied(BTreeMap<(String, &'static str), BTreeSet<String>>);
+pub(super) struct Denied(BTreeMap<(String, &'static str), BTreeSet<String>>);
 
 impl Denied {
     /// A kind may not be read.
-    pub fn add(&mut self, resource: &Resource, verb: &'static str) {
+    pub(super) fn add(&mut self, resource: &Resource, verb: &'static str) {
         self.add_named(&resource.gvk.group, &resource.plural, verb);
     }
 
     /// A resource of a group may not be read.
-    pub fn add_named(&mut self, group: &str, plural: &str, verb: &'static str) {
+    pub(super) fn add_named(&mut self, group: &str, plural: &str, verb: &'static str) {
         self.0.entry((group.to_owned(), verb)).or_default().insert(plural.to_owned());
     }
 
     /// One entry for each rule that is missing.
-    pub fn unreadable(&self) -> impl Iterator<Item = Unreadable> {
+    pub(super) fn unreadable(&self) -> impl Iterator<Item = Unreadable> {
         self.0.iter().map(|((group, verb), resources)| {
             let resources: Vec<&str> = resources.iter().map(String::as_str).collect();
             let (shown, named) = (if group.is_empty() { "core" } else { group }, resources.join(", "));

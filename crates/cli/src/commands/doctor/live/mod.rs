@@ -42,7 +42,7 @@ const BYTES: (usize, usize) = (128 * 1024 * 1024, 512 * 1024 * 1024);
 
 /// Which logs are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Logs {
+pub(crate) enum Logs {
     /// Of containers that are not ready or restarted within the last hour, and of the cluster's own
     /// components.
     #[default]
@@ -55,7 +55,7 @@ pub enum Logs {
 
 /// What is read.
 #[derive(Clone, Copy, Debug)]
-pub struct Options<'a> {
+pub(super) struct Options<'a> {
     /// Where whoever may not list all namespaces reads.
     pub namespace: Option<&'a str>,
     /// Which logs.
@@ -63,7 +63,7 @@ pub struct Options<'a> {
 }
 
 /// What was read.
-pub struct Reading {
+pub(super) struct Reading {
     /// The state.
     pub case: Case,
     /// The version of Kubernetes; empty if it is not told.
@@ -74,7 +74,7 @@ pub struct Reading {
 ///
 /// # Errors
 /// It does not answer, or no list at all may be read.
-pub async fn read(cluster: &Cluster, options: Options<'_>) -> Result<Reading, ClusterError> {
+pub(super) async fn read(cluster: &Cluster, options: Options<'_>) -> Result<Reading, ClusterError> {
     let at = Timestamp::now();
     let discovery = timeout(DISCOVERY, cluster.discover()).await;
     let discovery = discovery.unwrap_or_else(|_| {

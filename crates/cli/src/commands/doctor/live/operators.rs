@@ -10,7 +10,7 @@ use tiphys_value::ObjectExt as _;
 type NamespacedName = (String, String);
 
 /// The pods whose logs may tell why a webhook, an API or a custom resource fails.
-pub fn backends(objects: &[Value]) -> BTreeSet<NamespacedName> {
+pub(super) fn backends(objects: &[Value]) -> BTreeSet<NamespacedName> {
     let services = asked_services(objects);
     let accounts = accounts_of_controllers(objects, &unready_groups(objects));
     let selectors: Vec<(&str, &serde_json::Map<String, Value>)> = of_kind(objects, "Service")

@@ -3,11 +3,11 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// A bar on stderr, if that is a terminal.
-pub struct Progress(ProgressBar);
+pub(super) struct Progress(ProgressBar);
 
 impl Progress {
     /// So many of something are to be read.
-    pub fn new(what: &str, count: usize) -> Self {
+    pub(super) fn new(what: &str, count: usize) -> Self {
         let bar = ProgressBar::with_draw_target(Some(count as u64), ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template(&format!("reading {what} {{bar:30}} {{pos}} of {{len}}"));
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -15,7 +15,7 @@ impl Progress {
     }
 
     /// One is read.
-    pub fn step(&self) {
+    pub(super) fn step(&self) {
         self.0.inc(1);
     }
 }

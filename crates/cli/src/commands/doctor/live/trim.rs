@@ -7,12 +7,12 @@ use tiphys_value::ObjectExt as _;
 use crate::commands::doctor::mask::strip_secret;
 
 /// Whether a kind is that of Secrets.
-pub fn is_secret(resource: &Resource) -> bool {
+pub(super) fn is_secret(resource: &Resource) -> bool {
     resource.gvk.group.is_empty() && resource.gvk.kind == "Secret"
 }
 
 /// An object as it is kept. Who wrote a status, and when, stays; which fields of it does not.
-pub fn trimmed(mut object: Value) -> Value {
+pub(super) fn trimmed(mut object: Value) -> Value {
     if object.kind() == "Secret"
         && let Some(map) = object.as_object_mut()
     {
@@ -29,7 +29,7 @@ pub fn trimmed(mut object: Value) -> Value {
 }
 
 /// Gives the type back to a release of Helm of which only the metadata was read.
-pub fn mark_release(secret: &mut Value) {
+pub(super) fn mark_release(secret: &mut Value) {
     if let Some(secret) = secret.as_object_mut() {
         secret.insert("type".to_owned(), "helm.sh/release.v1".into());
     }

@@ -9,9 +9,9 @@ mod object;
 mod secret;
 mod text;
 
-pub use object::mask_object;
-pub use secret::strip_secret;
-pub use text::mask_text;
+pub(super) use object::mask_object;
+pub(super) use secret::strip_secret;
+pub(super) use text::mask_text;
 
 /// What stands where a credential stood.
 const MASKED: &str = "***";

@@ -77,14 +77,14 @@ fn plain(name: &str) -> String {
 }
 
 /// Whether the value of a field or flag of this name is a credential.
-pub fn is_credential(name: &str) -> bool {
+pub(super) fn is_credential(name: &str) -> bool {
     let name = plain(name);
     let singular = name.strip_suffix('s').unwrap_or(&name);
     ENDINGS.iter().any(|ending| name.ends_with(ending) || singular.ends_with(ending))
 }
 
 /// Whether the value of an environment variable, or of a parameter of a chart, is a credential.
-pub fn is_credential_variable(name: &str) -> bool {
+pub(super) fn is_credential_variable(name: &str) -> bool {
     let name = plain(name);
     if ABOUT.iter().any(|ending| name.ends_with(ending)) {
         return false;
@@ -95,7 +95,7 @@ pub fn is_credential_variable(name: &str) -> bool {
 }
 
 /// Whether a value is none: empty, a switch, a reference to another value, or masked already.
-pub fn is_no_value(value: &str) -> bool {
+pub(super) fn is_no_value(value: &str) -> bool {
     let value = value.trim().trim_matches(['"', '\'']);
     matches!(
         value.to_ascii_lowercase().as_str(),
@@ -106,7 +106,7 @@ pub fn is_no_value(value: &str) -> bool {
 }
 
 /// Whether a value is the name of a Secret, as fields like `existingSecret` have it, and no secret itself.
-pub fn is_secret_name(key: &str, value: &str) -> bool {
+pub(super) fn is_secret_name(key: &str, value: &str) -> bool {
     let own = [
         "clientsecret",
         "appsecret",

@@ -10,7 +10,7 @@ const MAX_DEPTH: usize = 128;
 const MAX_NESTED: usize = 4 * 1024 * 1024;
 
 /// Masks every credential in an object. Of a Secret, wherever it stands, only keys and public parts are left.
-pub fn mask_object(object: &mut Value) {
+pub(crate) fn mask_object(object: &mut Value) {
     mask(object, 0);
 }
 

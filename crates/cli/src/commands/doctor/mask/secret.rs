@@ -8,7 +8,7 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Takes every value out of a Secret and leaves its keys. Public certificates stay, and of the credentials of
 /// image registries the hosts. Annotations that repeat the object go.
-pub fn strip_secret(secret: &mut Map<String, Value>) {
+pub(crate) fn strip_secret(secret: &mut Map<String, Value>) {
     let kind = secret.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     for (field, is_encoded) in [("data", true), ("stringData", false)] {
         let Some(values) = secret.get_mut(field) else { continue };

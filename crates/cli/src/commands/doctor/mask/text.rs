@@ -58,7 +58,7 @@ const KNOWN_TOKENS: [&str; 4] = [
 ];
 
 /// A text in which `***` stands for every credential.
-pub fn mask_text(text: &str) -> Cow<'_, str> {
+pub(crate) fn mask_text(text: &str) -> Cow<'_, str> {
     // Most texts of a cluster are names.
     let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-./".contains(&byte);
     if text.len() < 4 || text.bytes().all(is_name) {

@@ -49,7 +49,7 @@ const KINDS: [&str; 20] = [
 
 /// A rule by which the copy behaves as was seen, and whose behaviour it is.
 #[derive(Clone, Debug)]
-pub struct Rule {
+pub(super) struct Rule {
     /// The workload, the node.
     pub of: Object,
     /// The image that cannot be pulled, if it is about one.
@@ -60,7 +60,7 @@ pub struct Rule {
 }
 
 /// A copy that has gone on for a while as it was seen.
-pub struct Copy {
+pub(super) struct Copy {
     still: Still,
     rules: Vec<Rule>,
     /// The workloads that are broken in it.
@@ -72,7 +72,7 @@ impl Copy {
     ///
     /// # Errors
     /// What the state lacks, or why it cannot be copied.
-    pub async fn make(case: &Case) -> Result<Self, String> {
+    pub(super) async fn make(case: &Case) -> Result<Self, String> {
         let has = |kind: &str| case.objects.iter().any(|object| object.kind() == kind);
         if !has("Node") || !has("Pod") {
             return Err("no node or no pod was saved, so there is nothing to copy".to_owned());
@@ -104,7 +104,7 @@ impl Copy {
     }
 
     /// The workloads and nodes that are well after a repair for no other reason than that the repair says so.
-    pub fn assumed_by(&self, repair: &Repair) -> BTreeSet<Object> {
+    pub(super) fn assumed_by(&self, repair: &Repair) -> BTreeSet<Object> {
         self.rules.iter().filter(|rule| repair.ends(rule)).map(|rule| rule.of.clone()).collect()
     }
 
@@ -112,7 +112,7 @@ impl Copy {
     ///
     /// # Errors
     /// The copy refuses the repair.
-    pub async fn repaired(&self, repair: &Repair) -> Result<BTreeSet<Object>, String> {
+    pub(super) async fn repaired(&self, repair: &Repair) -> Result<BTreeSet<Object>, String> {
         let left = self.rules.iter().filter(|rule| !repair.ends(rule));
         let still = self.still.with_rules(behaviours(left)?);
         let site = still.resume().map_err(|error| error.to_string())?;
@@ -165,7 +165,7 @@ fn red_in(still: &Still) -> BTreeSet<Object> {
 }
 
 /// The workloads that have fewer ready pods than they want.
-pub fn red<'a>(objects: impl Iterator<Item = &'a Value>) -> BTreeSet<Object> {
+pub(super) fn red<'a>(objects: impl Iterator<Item = &'a Value>) -> BTreeSet<Object> {
     let count = |object: &Value, path: &[&str]| object.int_at(path).unwrap_or(0);
     let is_short = |object: &&Value| match object.kind() {
         "DaemonSet" => {
@@ -323,7 +323,7 @@ fn behaviour(
 }
 
 /// What made a pod in the end.
-pub fn workload<'a>(pod: &'a Value, owners: &BTreeMap<&str, &'a Value>) -> &'a Value {
+pub(super) fn workload<'a>(pod: &'a Value, owners: &BTreeMap<&str, &'a Value>) -> &'a Value {
     let mut at = pod;
     for _ in 0..4 {
         let references =

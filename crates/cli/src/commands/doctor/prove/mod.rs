@@ -34,7 +34,7 @@ const SHOWN: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];
 
 /// Tries out the remedies of what is asserted, and writes down what came of it. A state may be anything: a
 /// copy that breaks off or does not end proves nothing, and does no harm.
-pub fn prove(diagnosis: &mut Diagnosis, case: &Case) {
+pub(super) fn prove(diagnosis: &mut Diagnosis, case: &Case) {
     if !diagnosis.causes.iter().any(|root| root.confidence >= 0.5) {
         return;
     }

@@ -13,7 +13,7 @@ const MORE_KEYS: &str = "tiphys.dev/more-keys";
 
 /// A change of the copy.
 #[derive(Clone, Debug)]
-pub enum Step {
+pub(super) enum Step {
     Create(Value),
     Patch { api_version: String, object: Object, patch: Value },
     Delete { api_version: String, object: Object },
@@ -21,7 +21,7 @@ pub enum Step {
 
 /// What is done to a copy.
 #[derive(Clone, Debug, Default)]
-pub struct Repair {
+pub(super) struct Repair {
     pub steps: Vec<Step>,
     /// Workloads and nodes that behave well from now on.
     well: BTreeSet<Object>,
@@ -34,7 +34,7 @@ pub struct Repair {
 
 impl Repair {
     /// Whether a rule holds no longer after it.
-    pub fn ends(&self, rule: &Rule) -> bool {
+    pub(super) fn ends(&self, rule: &Rule) -> bool {
         match &rule.image {
             Some(image) => self.images.contains(image),
             None => self.well.contains(&rule.of),
@@ -46,7 +46,7 @@ impl Repair {
 ///
 /// # Errors
 /// A copy does not play what is broken.
-pub fn repair(root: &Root, case: &Case) -> Result<Repair, String> {
+pub(super) fn repair(root: &Root, case: &Case) -> Result<Repair, String> {
     let mut repair = Repair::default();
     let object = &root.object;
     let live = case.objects.iter().find(|live| Object::from_live(live) == *object);
@@ -146,7 +146,7 @@ fn api_version(kind: &str) -> &'static str {
 }
 
 /// An object of a kind that holds configuration, with whatever key is asked for.
-pub fn made(kind: &str, namespace: &str, name: &str) -> Value {
+pub(super) fn made(kind: &str, namespace: &str, name: &str) -> Value {
     let mut object =
         json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": namespace}});
     if kind != "ServiceAccount" {
@@ -156,7 +156,7 @@ pub fn made(kind: &str, namespace: &str, name: &str) -> Value {
 }
 
 /// The names of a kind that a pod refers to.
-pub fn references(pod: &Value, kind: &str) -> BTreeSet<String> {
+pub(super) fn references(pod: &Value, kind: &str) -> BTreeSet<String> {
     fn walk(value: &Value, keys: &[&str], found: &mut BTreeSet<String>) {
         match value {
             Value::Object(map) => {

@@ -22,7 +22,7 @@ const LABELS: [(&str, &str); 3] = [
 
 /// Consequences that belong together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group {
+pub(crate) struct Group {
     /// `Application shop`, `namespace shop`, `cluster`.
     pub name: String,
     /// How many of each kind: `3 Pods, 1 Deployment`.
@@ -32,7 +32,7 @@ pub struct Group {
 }
 
 /// The consequences by Application, and by namespace where no Application is known.
-pub fn groups(consequences: &[Consequence], case: &Case) -> Vec<Group> {
+pub(super) fn groups(consequences: &[Consequence], case: &Case) -> Vec<Group> {
     if consequences.is_empty() {
         return Vec::new();
     }

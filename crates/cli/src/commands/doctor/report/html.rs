@@ -9,7 +9,7 @@ use crate::counted::counted;
 
 /// The whole page. It runs no script and loads nothing; its policy forbids both. Writing to a `String` cannot
 /// fail.
-pub fn html(report: &Report) -> String {
+pub(crate) fn html(report: &Report) -> String {
     let level = match report.level {
         Level::Well => "well",
         Level::Unsure => "unsure",

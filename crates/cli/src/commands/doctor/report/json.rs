@@ -15,7 +15,11 @@ const VERSION: u32 = 1;
 ///
 /// # Errors
 /// The diagnosis holds something that JSON has no form for.
-pub fn json(diagnosis: &Diagnosis, report: &Report, place: &DiagnosedCluster) -> serde_json::Result<Value> {
+pub(crate) fn json(
+    diagnosis: &Diagnosis,
+    report: &Report,
+    place: &DiagnosedCluster,
+) -> serde_json::Result<Value> {
     let mut value = serde_json::to_value(diagnosis)?;
     mask_object(&mut value);
     if let Some(root) = value.as_object_mut() {
@@ -36,7 +40,7 @@ pub fn json(diagnosis: &Diagnosis, report: &Report, place: &DiagnosedCluster) ->
 }
 
 /// JSON in which characters that a terminal would obey are written as escapes; for programs it is the same.
-pub fn visible_json(value: &Value) -> String {
+pub(crate) fn visible_json(value: &Value) -> String {
     let text = format!("{value:#}\n");
     if !text.chars().any(|c| c != '\n' && is_obeyed(c)) {
         return text;

@@ -8,7 +8,7 @@ use super::{CauseView, Report};
 const SHOWN: usize = 15;
 
 /// The whole report. Writing to a `String` cannot fail.
-pub fn markdown(report: &Report) -> String {
+pub(crate) fn markdown(report: &Report) -> String {
     let mut out = format!("## {}\n\n{}\n", escaped(&report.verdict), escaped(&report.head));
     for (at, cause) in report.causes.iter().enumerate() {
         write_cause(&mut out, at + 1, cause);

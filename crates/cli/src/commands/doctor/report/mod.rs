@@ -15,15 +15,15 @@ mod text;
 use jiff::{SignedDuration, Timestamp};
 use tiphys_doctor::{Case, Diagnosis, Evidence, Root};
 
-pub use html::html;
-pub use json::{json, visible_json};
-pub use markdown::markdown;
-pub use text::text;
+pub(super) use html::html;
+pub(super) use json::{json, visible_json};
+pub(super) use markdown::markdown;
+pub(super) use text::text;
 
 use crate::counted::counted;
 use consequences::Group;
 use sanitize::{is_safe_command, one_line};
-pub use sanitize::{sanitize, visible};
+pub(super) use sanitize::{sanitize, visible};
 
 /// From this confidence on a cause is asserted.
 const ASSERTED: f64 = 0.5;
@@ -32,7 +32,7 @@ const EVIDENCE: usize = 400;
 
 /// What was looked at.
 #[derive(Clone, Debug, Default)]
-pub struct DiagnosedCluster {
+pub(crate) struct DiagnosedCluster {
     /// A cluster's address, or the files.
     pub name: String,
     /// The context of the kubeconfig, if it was named.
@@ -45,7 +45,7 @@ pub struct DiagnosedCluster {
 
 /// Whether something is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
+pub(super) enum Level {
     /// Nothing is wrong.
     Well,
     /// Something is, and nobody knows why for sure.
@@ -56,7 +56,7 @@ pub enum Level {
 
 /// A diagnosis as it is shown.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub(super) struct Report {
     pub level: Level,
     /// One line: whether something is wrong, and where.
     pub verdict: String,
@@ -74,7 +74,7 @@ pub struct Report {
 
 /// One cause as it is shown.
 #[derive(Clone, Debug)]
-pub struct CauseView {
+pub(super) struct CauseView {
     /// The id, such as `image/not-found`.
     pub id: &'static str,
     /// What the id means.
@@ -106,7 +106,7 @@ pub struct CauseView {
 
 /// A quoted text and where it stands.
 #[derive(Clone, Debug)]
-pub struct Quote {
+pub(super) struct Quote {
     pub source: String,
     pub text: String,
 }
@@ -116,7 +116,7 @@ const NOT_TRIED: &str = "not proved: it was not tried out on a copy of the clust
 
 impl Report {
     /// Everything that is to be shown.
-    pub fn new(diagnosis: &Diagnosis, case: &Case, place: &DiagnosedCluster) -> Self {
+    pub(super) fn new(diagnosis: &Diagnosis, case: &Case, place: &DiagnosedCluster) -> Self {
         let level = match (diagnosis.causes.iter().any(is_asserted), diagnosis.unexplained.is_empty()) {
             (true, _) => Level::Wrong,
             (false, true) if diagnosis.causes.is_empty() => Level::Well,
@@ -138,7 +138,7 @@ impl Report {
 
 impl Report {
     /// What tells this report from another one of the same cluster, whatever time has passed.
-    pub fn identity(&self) -> Vec<String> {
+    pub(super) fn identity(&self) -> Vec<String> {
         let causes =
             self.causes.iter().map(|cause| format!("{} {} {}", cause.id, cause.object, cause.is_asserted));
         let mut parts: Vec<String> = causes.collect();

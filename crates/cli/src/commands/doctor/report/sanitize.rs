@@ -8,17 +8,17 @@ use crate::commands::doctor::mask::{mask_object, mask_text};
 const DEEPEST: usize = 64;
 
 /// A text on one line: line breaks and tabs become blanks, other control characters stay for [`shown`].
-pub fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     text.split([' ', '\n', '\r', '\t']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// A text without credentials, in which characters that a terminal would obey are visible.
-pub fn sanitize(text: &str) -> String {
+pub(crate) fn sanitize(text: &str) -> String {
     visible(&mask_text(text))
 }
 
 /// A text in which characters that a terminal would obey, or that turn the direction of others, are visible.
-pub fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -31,14 +31,14 @@ pub fn visible(text: &str) -> String {
 }
 
 /// Whether a character does something other than be seen.
-pub fn is_obeyed(c: char) -> bool {
+pub(super) fn is_obeyed(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
         || matches!(c, '\u{e0000}'..='\u{e007f}')
 }
 
 /// Whether a shell runs what a command says and nothing else, whatever names it holds: commands are copied.
-pub fn is_safe_command(command: &str) -> bool {
+pub(super) fn is_safe_command(command: &str) -> bool {
     #[derive(PartialEq)]
     enum Quote {
         None,
@@ -86,7 +86,7 @@ fn placeholders(command: &str) -> String {
 }
 
 /// A patch as YAML.
-pub fn patch(patch: &Value) -> String {
+pub(super) fn patch(patch: &Value) -> String {
     let mut patch = patch.clone();
     // A patch with a credential could not be applied, and must not be shown.
     mask_object(&mut patch);

@@ -32,7 +32,7 @@ impl Style {
 }
 
 /// The whole report. Writing to a `String` cannot fail.
-pub fn text(report: &Report, color: bool) -> String {
+pub(crate) fn text(report: &Report, color: bool) -> String {
     let style = Style { color };
     let code = match report.level {
         Level::Well => "1;32",
