@@ -15,7 +15,6 @@ const DEBT: &[(&str, &[usize])] = &[
     ("crates/apiserver", &[30]),
     ("crates/doctor", &[13]),
     ("crates/gotemplate", &[16]),
-    ("crates/graph", &[24, 8]),
     ("crates/helm", &[13]),
     ("crates/world", &[54]),
 ];

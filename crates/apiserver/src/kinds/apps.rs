@@ -2,7 +2,10 @@
 
 use tiphys_value::json;
 
-use super::{Generation, Kind, NameRule, PLAIN, StatusWrite, daemon_sets};
+use super::{
+    daemon_sets,
+    kind::{Generation, Kind, NameRule, PLAIN, StatusWrite},
+};
 
 const GROUP: &str = "apps";
 const TEMPLATE: Option<&[&str]> = Some(&["spec", "template"]);

@@ -2,7 +2,7 @@
 
 use tiphys_value::{ObjectExt, Value, json};
 
-use super::{Generation, Kind, PLAIN};
+use super::kind::{Generation, Kind, PLAIN};
 use crate::meta;
 
 const GROUP: &str = "batch";

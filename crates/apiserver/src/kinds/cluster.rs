@@ -2,7 +2,11 @@
 
 use tiphys_value::{ObjectExt, Value, json};
 
-use super::{Generation, Kind, NameRule, PLAIN, StatusWrite, admission_policies, definitions, requests};
+use super::{
+    admission_policies, definitions,
+    kind::{Generation, Kind, NameRule, PLAIN, StatusWrite},
+    requests,
+};
 use crate::rfc3339_seconds;
 
 const ADMISSION: Kind = Kind {

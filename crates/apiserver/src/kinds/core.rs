@@ -2,7 +2,11 @@
 
 use tiphys_value::json;
 
-use super::{Generation, Kind, NameRule, PLAIN, StatusWrite, claims, namespaces, pods, services};
+use super::{
+    claims,
+    kind::{Generation, Kind, NameRule, PLAIN, StatusWrite},
+    namespaces, pods, services,
+};
 
 pub(super) const KINDS: &[Kind] = &[
     Kind {

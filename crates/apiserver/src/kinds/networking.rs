@@ -2,7 +2,7 @@
 
 use tiphys_value::json;
 
-use super::{Generation, Kind, NameRule, PLAIN, StatusWrite};
+use super::kind::{Generation, Kind, NameRule, PLAIN, StatusWrite};
 
 const GROUP: &str = "networking.k8s.io";
 

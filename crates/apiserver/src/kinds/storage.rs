@@ -2,7 +2,7 @@
 
 use tiphys_value::json;
 
-use super::{Generation, Kind, PLAIN, StatusWrite};
+use super::kind::{Generation, Kind, PLAIN, StatusWrite};
 
 const STORAGE: Kind = Kind { group: "storage.k8s.io", ..PLAIN };
 const RESOURCE: Kind = Kind {

@@ -4,7 +4,11 @@
 use tiphys_model::names;
 use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
 
-use super::{EdgeKind, Out, Target, path};
+use super::{
+    edge::{EdgeKind, Target},
+    out::Out,
+    path::path,
+};
 
 pub fn add(out: &mut Out<'_, '_>) {
     let key = &out.object.key;

@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
 
-use super::path;
+use super::path::path;
 use crate::{EnvironmentId, Object, ObjectId, Owner, Survey};
 
 /// Objects by cluster and key.

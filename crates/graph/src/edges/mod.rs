@@ -2,7 +2,10 @@
 //! An edge never leaves the cluster of its object; see [`Object::lives_with`].
 
 mod define;
+mod edge;
 mod index;
+mod out;
+mod path;
 mod pods;
 mod produce;
 mod route;
@@ -11,89 +14,16 @@ mod webhook;
 
 use std::collections::HashMap;
 
-use tiphys_value::{FieldPath, ResourceKey};
+use tiphys_value::ResourceKey;
 
+pub use edge::{Edge, EdgeKind, Target};
 pub use index::{Index, pod_spec, pod_template};
 pub use produce::{CreationPolicy, Product};
 pub use webhook::{Webhook, plural_of, webhooks};
 
 use crate::{Object, ObjectId, Survey};
-
-/// What an edge says of its two ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EdgeKind {
-    /// Its pods mount a ConfigMap, Secret or PersistentVolumeClaim.
-    Mounts,
-    /// Its pods take their environment from a ConfigMap or Secret.
-    Env,
-    /// Its images are pulled with a Secret.
-    Pulls,
-    /// Its pods run as a ServiceAccount.
-    RunsAs,
-    /// Its selector finds the pods of a workload.
-    Selects,
-    /// It scales a workload.
-    Scales,
-    /// It sends traffic to a Service or through a Gateway.
-    Routes,
-    /// The API server calls a Service because of it.
-    Calls,
-    /// A CustomResourceDefinition defines its kind.
-    DefinedBy,
-    /// It lives in a Namespace that is rendered too.
-    LivesIn,
-    /// It grants a role, or grants it to a ServiceAccount.
-    Binds,
-    /// Its controller makes an object from it.
-    Produces,
-    /// Its controller needs another object to do its work: a secret store, an issuer, a project.
-    Needs,
-}
-
-impl EdgeKind {
-    /// The word for it.
-    pub fn verb(self) -> &'static str {
-        match self {
-            Self::Mounts => "mounts",
-            Self::Env => "takes its environment from",
-            Self::Pulls => "pulls with",
-            Self::RunsAs => "runs as",
-            Self::Selects => "selects",
-            Self::Scales => "scales",
-            Self::Routes => "routes to",
-            Self::Calls => "calls",
-            Self::DefinedBy => "is defined by",
-            Self::LivesIn => "lives in",
-            Self::Binds => "binds",
-            Self::Produces => "produces",
-            Self::Needs => "needs",
-        }
-    }
-}
-
-/// The far end of an edge.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// A rendered object.
-    Object(ObjectId),
-    /// Something that nothing in the repository renders: it may come from a controller, or be missing.
-    Named(ResourceKey),
-}
-
-/// One dependency.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edge {
-    /// The object that says so.
-    pub from: ObjectId,
-    /// What it depends on, or acts upon.
-    pub to: Target,
-    /// What the edge says.
-    pub kind: EdgeKind,
-    /// The field of `from` that says so.
-    pub field: FieldPath,
-    /// Whether it works without the far end too.
-    pub optional: bool,
-}
+use out::Out;
+pub(crate) use path::path;
 
 /// All edges of a survey.
 pub struct Edges<'a> {
@@ -179,34 +109,4 @@ impl<'a> Edges<'a> {
         found.extend(self.products(near, key).iter().map(|product| product.from));
         found
     }
-}
-
-/// Where the edges of one object go.
-struct Out<'a, 'b> {
-    index: &'b Index<'a>,
-    object: &'a Object,
-    edges: &'b mut Vec<Edge>,
-}
-
-impl Out<'_, '_> {
-    /// Adds an edge to whatever has a key.
-    fn add(&mut self, kind: EdgeKind, key: ResourceKey, field: FieldPath, optional: bool) {
-        let first = self.index.objects_at(self.object, &key).first().copied();
-        let to = first.map_or(Target::Named(key), Target::Object);
-        self.edges.push(Edge { from: self.object.id, to, kind, field, optional });
-    }
-
-    fn add_to(&mut self, kind: EdgeKind, to: ObjectId, field: FieldPath) {
-        self.edges.push(Edge { from: self.object.id, to: Target::Object(to), kind, field, optional: false });
-    }
-
-    /// A key in the namespace of the object.
-    fn near(&self, group: &str, kind: &str, name: &str) -> ResourceKey {
-        ResourceKey::new(group, kind, &self.object.key.namespace, name)
-    }
-}
-
-/// The path of nested keys.
-pub(crate) fn path(keys: &[&str]) -> FieldPath {
-    keys.iter().fold(FieldPath::default(), |path, key| path.key(*key))
 }

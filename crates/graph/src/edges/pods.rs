@@ -2,7 +2,7 @@
 
 use tiphys_value::{FieldPath, ObjectExt, Value};
 
-use super::{EdgeKind, Out, pod_spec};
+use super::{edge::EdgeKind, index::pod_spec, out::Out};
 
 pub fn add(out: &mut Out<'_, '_>) {
     let Some((spec, at)) = pod_spec(out.object.value()) else { return };

@@ -2,7 +2,7 @@
 
 use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
 
-use super::{EdgeKind, Out, path};
+use super::{edge::EdgeKind, out::Out, path::path};
 use crate::ObjectId;
 
 /// What becomes of an object that a controller would make and that is there already.

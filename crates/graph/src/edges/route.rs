@@ -2,7 +2,7 @@
 
 use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
 
-use super::{EdgeKind, Out, path};
+use super::{edge::EdgeKind, out::Out, path::path};
 
 const GATEWAY: &str = "gateway.networking.k8s.io";
 

@@ -3,7 +3,7 @@
 use tiphys_schema::LabelSelector;
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
-use super::{EdgeKind, Out, path, pod_template};
+use super::{edge::EdgeKind, index::pod_template, out::Out, path::path};
 
 pub fn add(out: &mut Out<'_, '_>) {
     let object = out.object.value();

@@ -4,7 +4,7 @@
 use tiphys_schema::{Catalog, LabelSelector};
 use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value, json};
 
-use super::{EdgeKind, Index, Out, path};
+use super::{edge::EdgeKind, index::Index, out::Out, path::path};
 use crate::Object;
 
 pub fn add(out: &mut Out<'_, '_>) {

@@ -7,16 +7,16 @@ use std::{
 
 use tiphys_model::{Application, hook};
 use tiphys_render::RenderError;
-use tiphys_value::{ObjectExt, RenderedObject, ResourceKey, Value};
+use tiphys_value::{ObjectExt, RenderedObject, Value};
 
 use super::{
     App, AppId, Declaration, Environment, EnvironmentId, Files, Object, ObjectId, Outcome, Owner, Root, Set,
-    SetId, StatedSettings, Survey, Unit, UnitId, UnreadableFile,
-    build::{self, Found, Seed},
-    declarations, environment,
+    SetId, StatedSettings, Survey, Unit, UnitId, UnreadableFile, build, declarations, environment,
+    found::{Found, Seed},
     grouping::{self, Groups},
-    is_namespaced,
-    render_cache::{ENGINE_NAMESPACE, Rendering},
+    kinds::key_of,
+    names::ENGINE_NAMESPACE,
+    rendering::Rendering,
     units::UnitFolder,
 };
 
@@ -152,7 +152,7 @@ impl<'a> Assembly<'a> {
             tools: Arc::new(OnceLock::new()),
             kube_version: self.found.input.kube_version.to_owned(),
             flux: None,
-            flux_sources: super::flux::Sources::default(),
+            flux_sources: Default::default(),
             is_of_flux: false,
             index: std::sync::OnceLock::new(),
         }
@@ -309,15 +309,6 @@ impl<'a> Assembly<'a> {
 fn namespace_of(declared: &Value) -> String {
     let namespace = declared.namespace();
     (if namespace.is_empty() { ENGINE_NAMESPACE } else { namespace }).to_owned()
-}
-
-/// The key of an object: a namespace that a cluster-scoped kind bears does not count.
-pub(super) fn key_of(object: &Value) -> ResourceKey {
-    let mut key = object.resource_key();
-    if is_namespaced(&object.gvk()) == Some(false) {
-        key.namespace.clear();
-    }
-    key
 }
 
 /// The origins of an ApplicationSet's template as those of the Application that it yields.

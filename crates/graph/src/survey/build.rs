@@ -13,14 +13,15 @@ use tiphys_vfs::{join, parent};
 
 use super::{
     DeclaredId, Files, Input, Outcome, Survey, Unit, UnitKind, application_sets,
-    application_sets::Yielded,
     assemble::Assembly,
     declarations::{Declarations, declares, is_of_concern},
     discover::{self, Manifests},
     flux,
-    incremental::Renderings,
+    found::{Found, Seed},
     notice::Notice,
-    render_cache::{Memo, Rendering},
+    render_cache::Memo,
+    rendering::Rendering,
+    rendering::Renderings,
     types::Unseen,
     units,
     units::UnitFolder,
@@ -31,25 +32,6 @@ use crate::unused_folders;
 
 /// How many Applications are followed.
 const MAX_APPLICATIONS: usize = 20_000;
-
-/// Everything that was found, before it is sorted into environments.
-pub struct Found<'a> {
-    pub input: &'a Input<'a>,
-    pub files: Arc<Files>,
-    pub memo: Memo<'a>,
-    /// What each ApplicationSet yields, by its text.
-    pub sets: HashMap<String, Yielded>,
-    clusters: Vec<ClusterInfo>,
-}
-
-/// What starts a tree of Applications.
-pub struct Seed {
-    pub declared: RenderedObject,
-    /// The unit that renders it; `None` if it stands in a file.
-    pub unit: Option<usize>,
-    /// The environment whose values file makes the unit render it.
-    pub environment: Option<String>,
-}
 
 /// Reads a repository whose files are read, with the renderings of earlier readings that still hold. Returns
 /// all renderings for the next.

@@ -10,8 +10,8 @@ use tiphys_value::{ObjectExt, Value};
 use tiphys_vfs::is_below;
 
 use super::{
-    build::{Found, Seed},
     declarations, environment,
+    found::{Found, Seed},
 };
 
 /// How deep Applications are followed.

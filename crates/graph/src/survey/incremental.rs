@@ -9,7 +9,11 @@ use std::{
 use tiphys_model::settings::RenderSettings;
 use tiphys_vfs::{EntryKind, FileTree, is_below};
 
-use super::{Files, discover::Parsed, files::Texts, render_cache::Rendering};
+use super::{
+    discover::Parsed,
+    files::{Files, Texts},
+    rendering::{Renderings, Touched, those},
+};
 
 /// What surveys of one repository read and rendered.
 #[derive(Clone, Default)]
@@ -25,9 +29,6 @@ pub struct Kept {
     /// What files say of the renderers, and the settings that all of these are made with.
     pub(super) settings: Option<(RenderSettings, RenderSettings)>,
 }
-
-/// Renderings by what the Application says.
-pub type Renderings = HashMap<String, Arc<Rendering>>;
 
 impl Kept {
     /// What still holds in `tree`, in which only the files or folders of the paths `changed` are other than
@@ -67,21 +68,6 @@ impl Kept {
         self.unadopted.retain(|_, rendering| rendering.missed.is_empty());
         self
     }
-}
-
-/// The renderings of which something is true.
-pub fn those(all: &Renderings, is_kept: impl Fn(&Rendering) -> bool) -> Renderings {
-    let kept = all.iter().filter(|(_, rendering)| is_kept(rendering));
-    kept.map(|(key, rendering)| (key.clone(), rendering.clone())).collect()
-}
-
-/// What a rendering asked of the repository and of others.
-#[derive(Default)]
-pub struct Touched {
-    /// The files and folders that it read or looked for.
-    pub paths: BTreeSet<Arc<str>>,
-    /// The addresses of repositories.
-    pub addresses: BTreeSet<String>,
 }
 
 /// How the files differ from before.

@@ -1,7 +1,7 @@
 //! Which kinds live in namespaces.
 
 use tiphys_schema::Catalog;
-use tiphys_value::GroupVersionKind;
+use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey, Value};
 
 /// Kinds of much used operators that live in no namespace.
 const OF_CLUSTERS: [(&str, &[&str]); 13] = [
@@ -35,4 +35,13 @@ pub fn is_namespaced(kind: &GroupVersionKind) -> Option<bool> {
         return Some(false);
     }
     Catalog::latest().kind(kind).map(|known| known.namespaced)
+}
+
+/// The key of an object: a namespace that a cluster-scoped kind bears does not count.
+pub(super) fn key_of(object: &Value) -> ResourceKey {
+    let mut key = object.resource_key();
+    if is_namespaced(&object.gvk()) == Some(false) {
+        key.namespace.clear();
+    }
+    key
 }

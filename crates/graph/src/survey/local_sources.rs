@@ -14,10 +14,13 @@ use tiphys_model::SourceType;
 use tiphys_render::{RenderError, SourceTree, Sources};
 use tiphys_vfs::{DirEntry, EntryKind, FileTree, MemTree, VfsError};
 
-use super::{Input, flux, incremental::Touched, partial_rendering, sops, units::AS_FLUX};
-
-/// The address under which units ask for this repository.
-pub const THIS_REPOSITORY: &str = "file:///this-repository";
+use super::{
+    chart_dependencies, flux,
+    input::Input,
+    names::{AS_FLUX, THIS_REPOSITORY},
+    rendering::Touched,
+    sops,
+};
 
 /// A tree that notes which files are read, and what is looked for.
 pub struct Reading {
@@ -217,11 +220,11 @@ impl Sources for Here<'_> {
         tree: &dyn FileTree,
         pass_credentials: bool,
     ) -> Result<(), RenderError> {
-        let what = partial_rendering::dependencies_of(chart);
+        let what = chart_dependencies::dependencies_of(chart);
         let completed = self.note(|| what, self.input.sources.complete(chart, tree, pass_credentials));
         match (&self.left_out, completed) {
             (Some(left_out), Err(_)) => {
-                partial_rendering::reduce(chart, left_out);
+                chart_dependencies::reduce(chart, left_out);
                 Ok(())
             }
             (_, completed) => completed,

@@ -2,23 +2,20 @@
 //! a chart whose dependencies cannot the templates that ask for none of them, and of a kustomization what it
 //! takes from here.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, LazyLock},
-};
+use std::{collections::BTreeSet, sync::Arc};
 
-use regex::Regex;
-use tiphys_helm::{Chart, ChartFile};
 use tiphys_kustomize::FILE_NAMES;
 use tiphys_model::{Application, ApplicationSource};
 use tiphys_render::{Cause, RenderError, Subject};
 use tiphys_value::RenderedObject;
 
 use super::{
-    Input,
-    incremental::Touched,
-    local_sources::{Here, THIS_REPOSITORY},
-    render_cache::{self, Attempt},
+    attempt::{Attempt, attempt, is_fixed, is_open},
+    chart_dependencies::is_of_chart,
+    input::Input,
+    local_sources::Here,
+    names::THIS_REPOSITORY,
+    rendering::Touched,
 };
 
 /// What was seen of an Application.
@@ -88,14 +85,14 @@ fn values_fault(
         ..it.clone()
     });
     let referred: Vec<ApplicationSource> = referred.collect();
-    if referred.iter().any(|it| render_cache::is_fixed(&it.target_revision)) {
+    if referred.iter().any(|it| is_fixed(&it.target_revision)) {
         return None;
     }
     let mut alone = application.clone();
     alone.spec.source = None;
     alone.spec.sources = std::iter::once(chart).chain(referred).collect();
     let here = Here::with_stand_ins(input);
-    let Attempt { result, missed, .. } = render_cache::attempt(&alone, input, &here);
+    let Attempt { result, missed, .. } = attempt(&alone, input, &here);
     let error = result.err().filter(|_| missed.is_empty())?;
     // What else may be wrong with them depends on the chart.
     let is_theirs = error.cause() == Cause::Missing || error.subject() == Some(&Subject::Reference);
@@ -115,7 +112,7 @@ impl Part {
         // Each round leaves out one more template, so that this ends.
         loop {
             let here = Here::partly(input, left_out.clone());
-            let Attempt { result, read, missed, touched } = render_cache::attempt(alone, input, &here);
+            let Attempt { result, read, missed, touched } = attempt(alone, input, &here);
             self.touched.paths.extend(touched.paths);
             self.touched.addresses.extend(touched.addresses);
             self.read.extend(read.iter().cloned());
@@ -132,7 +129,7 @@ impl Part {
                     Some(_) if left_out.len() == MOST_LEFT_OUT => return,
                     Some(name) if left_out.insert(name.clone()) => {}
                     _ => {
-                        let is_ours = source.chart.is_empty() && !render_cache::is_open(&error, alone);
+                        let is_ours = source.chart.is_empty() && !is_open(&error, alone);
                         self.fault = self.fault.take().or(is_ours.then_some(error));
                         return;
                     }
@@ -145,90 +142,11 @@ impl Part {
 /// A chart of which more templates fail shows nothing.
 const MOST_LEFT_OUT: usize = 50;
 
-/// What [`Here`] calls the dependencies of a chart.
-pub fn dependencies_of(chart: &Chart) -> String {
-    format!("{DEPENDENCIES}{}", chart.name())
-}
-
-const DEPENDENCIES: &str = "dependencies of chart ";
-
-/// Whether what is missed is dependencies of a chart.
-pub fn is_of_chart(missed: &str) -> bool {
-    missed.starts_with(DEPENDENCIES)
-}
-
 /// The template that a rendering failed in, as a path in its chart; none if it does not even parse.
 fn failing_template(error: &RenderError) -> Option<String> {
     let Some(Subject::Template { name, is_syntax: false, .. }) = error.subject() else { return None };
     let at = name.find("/templates/")?;
     Some(name[at + 1..].to_owned())
-}
-
-/// Takes from a chart the dependencies that it lacks, the templates that ask for them, and those of some
-/// names.
-pub fn reduce(chart: &mut Chart, left_out: &BTreeSet<String>) {
-    let missing: Vec<String> = chart
-        .missing_dependencies()
-        .iter()
-        .flat_map(|it| [it.name.clone(), it.alias.clone()])
-        .filter(|name| !name.is_empty())
-        .collect();
-    let missed: Vec<_> = chart.missing_dependencies().into_iter().cloned().collect();
-    chart.metadata.dependencies.retain(|wanted| !missed.contains(wanted));
-    let texts: Vec<(&ChartFile, String)> = chart
-        .templates
-        .iter()
-        .map(|file| {
-            let bytes = file.data().map(|data| data.to_vec()).unwrap_or_default();
-            (file, String::from_utf8_lossy(&bytes).into_owned())
-        })
-        .collect();
-    let mut tainted: BTreeSet<usize> = BTreeSet::new();
-    let mut names: BTreeSet<String> = BTreeSet::new();
-    loop {
-        let before = tainted.len();
-        for (at, (file, text)) in texts.iter().enumerate() {
-            if tainted.contains(&at) || !(asks_for(text, &missing) || includes(text, &names)) {
-                continue;
-            }
-            tainted.insert(at);
-            if file.name.rsplit('/').next().is_some_and(|base| base.starts_with('_')) {
-                names.extend(DEFINED.captures_iter(text).map(|found| found[1].to_owned()));
-            }
-        }
-        if tainted.len() == before {
-            break;
-        }
-    }
-    let is_partial = |file: &ChartFile| file.name.rsplit('/').next().is_some_and(|it| it.starts_with('_'));
-    let kept = texts.iter().enumerate().filter(|(at, (file, _))| {
-        // What is defined there is not rendered by itself.
-        (is_partial(file) || !tainted.contains(at)) && !left_out.contains(file.name.as_ref())
-    });
-    chart.templates = Arc::new(kept.map(|(_, (file, _))| (*file).clone()).collect());
-}
-
-/// The names of templates that a text defines.
-static DEFINED: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r#"define\s+"([^"]+)""#).expect("the expression is right"));
-
-/// Whether a template includes one of some names.
-fn includes(text: &str, names: &BTreeSet<String>) -> bool {
-    names.iter().any(|name| text.contains(&format!("\"{name}\"")))
-}
-
-/// Whether a template looks at the values of charts, whose own defaults nobody knows, or at the charts
-/// themselves.
-fn asks_for(text: &str, charts: &[String]) -> bool {
-    let values = |name: &str| {
-        let path = format!(".Values.{name}");
-        let is_whole = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-        text.match_indices(&path).any(|(at, _)| is_whole(&text[at + path.len()..]))
-    };
-    text.contains(".Subcharts")
-        || charts
-            .iter()
-            .any(|name| values(name) || (text.contains(".Values") && text.contains(&format!("\"{name}\""))))
 }
 
 #[cfg(test)]
@@ -244,18 +162,5 @@ mod tests {
         assert_eq!(failed("web/templates/a/b.yaml", false).as_deref(), Some("templates/a/b.yaml"));
         assert_eq!(failed("web/templates/a/b.yaml", true), None);
         assert_eq!(failing_template(&RenderError::new("value file x: cannot read")), None);
-    }
-
-    #[test]
-    fn values_of_a_chart_are_told_from_values_that_begin_alike() {
-        let charts = ["db".to_owned()];
-        for (text, expected) in [
-            ("{{ .Values.db.host }}", true),
-            ("{{ index .Values \"db\" \"host\" }}", true),
-            ("{{ .Values.dbName }}", false),
-            ("{{ .Values.web.db }}", false),
-        ] {
-            assert_eq!(asks_for(text, &charts), expected, "{text}");
-        }
     }
 }

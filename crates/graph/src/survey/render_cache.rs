@@ -8,34 +8,22 @@ use std::{
     },
 };
 
-use tiphys_model::{Application, SourceType, Tracking};
-use tiphys_render::{Cause, Context, RenderError, Rendered, render};
-use tiphys_value::{RenderedObject, Value};
+use tiphys_model::Application;
+use tiphys_render::Cause;
+use tiphys_value::Value;
 
 use crate::parallel;
 
 use super::{
-    Input, Outcome,
-    incremental::{Renderings, Touched},
-    is_namespaced,
-    local_sources::{Here, THIS_REPOSITORY},
+    attempt::{Attempt, attempt, may_be_elsewhere},
+    chart_dependencies::is_of_chart,
+    input::Input,
+    local_sources::Here,
+    names::THIS_REPOSITORY,
     partial_rendering,
+    rendering::{Rendering, Renderings, Touched},
+    types::Outcome,
 };
-
-/// Namespace of the engine, where Applications live that name none: Argo CD's.
-pub const ENGINE_NAMESPACE: &str = "argocd";
-
-/// What an Application renders to.
-pub struct Rendering {
-    pub outcome: Outcome,
-    pub objects: Vec<Arc<RenderedObject>>,
-    pub tools: Vec<Option<SourceType>>,
-    pub read: Arc<BTreeSet<Arc<str>>>,
-    /// The files that the objects were made from: what was read, unless only a part was seen.
-    pub seen: Arc<BTreeSet<Arc<str>>>,
-    pub missed: Vec<(String, String)>,
-    pub touched: Touched,
-}
 
 /// The renderings by what the Application says.
 pub struct Memo<'a> {
@@ -101,63 +89,8 @@ fn all(open: &[(String, Application)], input: &Input<'_>, before: usize) -> Vec<
     })
 }
 
-/// Whether a source is read at a tag or commit, so that what the repository holds now says little.
-fn asks_for_a_fixed_revision(application: &Application) -> bool {
-    application.spec.effective_sources().iter().any(|source| is_fixed(&source.target_revision))
-}
-
-/// Whether a revision is a version or a commit.
-pub fn is_fixed(revision: &str) -> bool {
-    let digits = revision.trim_start_matches('v');
-    let is_version = digits.starts_with(|c: char| c.is_ascii_digit()) && digits.contains('.');
-    let is_commit = revision.len() >= 7 && revision.chars().all(|c| c.is_ascii_hexdigit());
-    is_version || is_commit
-}
-
-/// What came of rendering an Application.
-pub struct Attempt {
-    pub result: Result<Rendered, RenderError>,
-    pub read: BTreeSet<Arc<str>>,
-    pub missed: Vec<(String, String)>,
-    pub touched: Touched,
-}
-
-/// Renders an Application from some sources.
-pub fn attempt(application: &Application, input: &Input<'_>, here: &Here<'_>) -> Attempt {
-    let tracking = Tracking::default();
-    let context = Context {
-        sources: here,
-        kube_version: input.kube_version,
-        api_versions: &[],
-        tracking: &tracking,
-        engine_namespace: ENGINE_NAMESPACE,
-        is_namespaced: &is_namespaced,
-        // What charts and kustomizations declare is told of with its place.
-        origins: input.options.origins || is_unit(application),
-        mock_secrets: true,
-        now: input.options.now,
-    };
-    let result = render(application, &context);
-    Attempt { result, read: here.read(), missed: here.missed(), touched: here.touched() }
-}
-
-/// Whether what an Application lacks may be in a revision that is not looked at.
-fn may_be_elsewhere(error: &RenderError, application: &Application) -> bool {
-    error.cause() == Cause::Missing && asks_for_a_fixed_revision(application)
-}
-
-/// Whether an error says nothing of the repository.
-pub fn is_open(error: &RenderError, application: &Application) -> bool {
-    error.is_transient() || error.cause() == Cause::Unsupported || may_be_elsewhere(error, application)
-}
-
 /// Why what an Application of other repositories renders is not known, where that is not asked for.
 const OF_OTHERS: &str = "it is of other repositories, which are not looked at";
-
-/// Whether an Application stands for a chart or kustomization that nothing reaches.
-fn is_unit(application: &Application) -> bool {
-    application.spec.effective_sources().iter().any(|source| source.repo_url == THIS_REPOSITORY)
-}
 
 /// Whether no source of an Application is this repository.
 fn is_foreign(application: &Application, input: &Input<'_>) -> bool {
@@ -215,7 +148,7 @@ pub fn render_application(application: &Application, input: &Input<'_>) -> Rende
                 touched,
             };
             let has_parts = application.spec.effective_sources().len() > 1
-                || nothing.missed.iter().any(|(what, _)| partial_rendering::is_of_chart(what));
+                || nothing.missed.iter().any(|(what, _)| is_of_chart(what));
             if !is_partly_here && (nothing.missed.is_empty() || !has_parts) {
                 return nothing;
             }

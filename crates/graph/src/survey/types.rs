@@ -7,7 +7,7 @@ pub use tiphys_network::ObjectId;
 use tiphys_render::RenderError;
 use tiphys_value::{ObjectExt, RenderedObject, ResourceKey, Value};
 
-use super::render_cache::ENGINE_NAMESPACE;
+use super::names::ENGINE_NAMESPACE;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {

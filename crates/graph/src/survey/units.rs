@@ -7,7 +7,10 @@ use tiphys_schema::names::dns1123_subdomain;
 use tiphys_value::{ObjectExt, RenderedObject, Value, json};
 use tiphys_vfs::{FileTree as _, base_name, join, parent};
 
-use super::{Files, UnitKind, environment, local_sources::THIS_REPOSITORY};
+use super::{
+    Files, UnitKind, environment,
+    names::{AS_FLUX, THIS_REPOSITORY},
+};
 
 /// A chart or kustomization of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,10 +59,6 @@ impl Added {
         }
     }
 }
-
-/// The version of kustomize that stands for the one in Flux's kustomize-controller, which reads files
-/// anywhere in the repository.
-pub const AS_FLUX: &str = "flux";
 
 /// Whether an object tells Flux what to build.
 pub fn is_of_flux(object: &Value) -> bool {

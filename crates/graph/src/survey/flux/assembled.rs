@@ -8,10 +8,10 @@ use std::{
 use tiphys_model::{Application, hook};
 use tiphys_value::{ObjectExt, Origins, RenderedObject, Value, json};
 
-use super::Part;
+use super::tree::Part;
 use crate::survey::{
     App, AppId, Declaration, Environment, EnvironmentId, Object, ObjectId, Outcome, Owner, Survey, Unseen,
-    assemble::key_of, declarations,
+    declarations, kinds::key_of,
 };
 
 /// The survey of the clusters.

@@ -8,7 +8,7 @@ use std::{
 use tiphys_value::{ObjectExt, RenderedObject};
 use tiphys_vfs::normalize;
 
-use super::{Part, Tree};
+use super::tree::{Part, Tree};
 use crate::survey::environment;
 
 /// The trees whose roots no other one holds.

@@ -8,11 +8,11 @@ use std::{
 use tiphys_value::{ObjectExt, Origins, RenderedObject, json};
 use tiphys_vfs::is_below;
 
-use super::{
-    sources::{Sources, is_here},
-    units,
+use super::sources::{Sources, is_here};
+use crate::{
+    survey::{contents::Survey, units},
+    unused_folders::put_away,
 };
-use crate::{survey::Survey, unused_folders::put_away};
 
 /// A Kustomization that may be an entry.
 pub struct Candidate {

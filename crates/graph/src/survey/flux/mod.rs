@@ -9,54 +9,33 @@ mod assembled;
 mod clusters;
 mod entries;
 mod generated;
+mod lookup;
 mod sources;
 mod substitute;
 mod translate;
+mod tree;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashSet},
+    collections::{BTreeMap, HashSet},
     sync::Arc,
 };
 
-use tiphys_model::SourceType;
 use tiphys_value::{ObjectExt, RenderedObject, Value};
 
 pub use generated::with_file;
 pub use sources::Sources;
 
-use super::{Object, Outcome, Survey, build::Found, units};
+use super::{Outcome, Survey, found::Found};
 use assembled::assembled;
 use clusters::{clusters, name_of, sure, without_inner};
 use entries::{candidates, entries, roots};
+use lookup::lookup;
 use substitute::{Giver, Variables};
 use translate::{Translated, TranslationContext, is_unit, translate};
+use tree::{Part, Tree};
 
 /// How many Kustomizations and HelmReleases of one cluster are followed.
 const MAX_PARTS: usize = 20_000;
-
-/// A Kustomization or HelmRelease, and what it comes to.
-struct Part {
-    declared: Arc<RenderedObject>,
-    application: Value,
-    outcome: Outcome,
-    objects: Vec<Arc<RenderedObject>>,
-    tools: Vec<Option<SourceType>>,
-    read: Arc<BTreeSet<Arc<str>>>,
-    missed: Vec<(String, String)>,
-}
-
-impl Part {
-    fn key(&self) -> (&str, &str, &str) {
-        let declared = &self.declared.value;
-        (declared.kind(), declared.namespace(), declared.name())
-    }
-}
-
-/// What one root leads to.
-struct Tree {
-    root: Arc<RenderedObject>,
-    parts: Vec<Part>,
-}
 
 impl Tree {
     /// Whether the root itself could be built.
@@ -147,28 +126,6 @@ fn tree(
         }
     }
     Tree { root, parts }
-}
-
-/// An object by what it is called, as far as it is sure which one is meant.
-fn lookup(
-    of: &Survey,
-    known: &[Arc<RenderedObject>],
-    kind: &str,
-    namespace: &str,
-    name: &str,
-) -> Option<Value> {
-    let is_it = |it: &Value| {
-        it.kind() == kind
-            && it.name() == name
-            && (it.namespace() == namespace || it.namespace().is_empty() || namespace.is_empty())
-    };
-    let mut of_cluster = known.iter().map(|it| &it.value).filter(|it| is_it(it));
-    if let Some(first) = of_cluster.next() {
-        return of_cluster.all(|it| it == first).then(|| first.clone());
-    }
-    let mut others = of.objects.iter().map(Object::value).filter(|it| is_it(it));
-    let first = others.next()?;
-    others.all(|it| it["spec"] == first["spec"] && it["data"] == first["data"]).then(|| first.clone())
 }
 
 fn part(

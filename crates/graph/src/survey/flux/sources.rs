@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use tiphys_value::{ObjectExt, Value};
 use tiphys_vfs::{join, normalize};
 
-use super::{entries::entries, lookup, units};
-use crate::survey::{Files, Input, Survey};
+use super::{entries::entries, lookup::lookup};
+use crate::survey::{contents::Survey, files::Files, input::Input, units};
 
 /// Kind and name of a source.
 type Named = (String, String);

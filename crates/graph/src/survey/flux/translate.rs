@@ -4,9 +4,9 @@ use tiphys_model::names;
 use tiphys_value::{ObjectExt, Value, json};
 use tiphys_vfs::{join, normalize};
 
-use crate::survey::{Files, local_sources::THIS_REPOSITORY, units::AS_FLUX};
+use crate::survey::{Files, names::AS_FLUX, names::THIS_REPOSITORY};
 
-use super::{Sources, generated};
+use super::{generated, sources::Sources};
 
 /// Where what Flux names is looked up.
 pub struct TranslationContext<'a> {

@@ -1,0 +1,41 @@
+//! What an Application renders to, and what that asked of the repository and of others.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use tiphys_model::SourceType;
+use tiphys_value::RenderedObject;
+
+use super::types::Outcome;
+
+/// What an Application renders to.
+pub struct Rendering {
+    pub outcome: Outcome,
+    pub objects: Vec<Arc<RenderedObject>>,
+    pub tools: Vec<Option<SourceType>>,
+    pub read: Arc<BTreeSet<Arc<str>>>,
+    /// The files that the objects were made from: what was read, unless only a part was seen.
+    pub seen: Arc<BTreeSet<Arc<str>>>,
+    pub missed: Vec<(String, String)>,
+    pub touched: Touched,
+}
+
+/// Renderings by what the Application says.
+pub type Renderings = HashMap<String, Arc<Rendering>>;
+
+/// The renderings of which something is true.
+pub fn those(all: &Renderings, is_kept: impl Fn(&Rendering) -> bool) -> Renderings {
+    let kept = all.iter().filter(|(_, rendering)| is_kept(rendering));
+    kept.map(|(key, rendering)| (key.clone(), rendering.clone())).collect()
+}
+
+/// What a rendering asked of the repository and of others.
+#[derive(Default)]
+pub struct Touched {
+    /// The files and folders that it read or looked for.
+    pub paths: BTreeSet<Arc<str>>,
+    /// The addresses of repositories.
+    pub addresses: BTreeSet<String>,
+}
