@@ -61,13 +61,18 @@ impl RealApiServer {
     /// # Errors
     /// A program is missing, or does not come up.
     pub fn start() -> Result<Self, StartError> {
-        Self::start_with(None)
+        Self::start_with(None, &[])
     }
 
-    fn start_with(audited_users: Option<usize>) -> Result<Self, StartError> {
+    /// As [`Self::start`], with more flags.
+    pub(crate) fn start_with_flags(flags: &[&str]) -> Result<Self, StartError> {
+        Self::start_with(None, flags)
+    }
+
+    fn start_with(audited_users: Option<usize>, flags: &[&str]) -> Result<Self, StartError> {
         let mut last = String::new();
         for _ in 0..ATTEMPTS {
-            let mut server = Self::spawn(audited_users)?;
+            let mut server = Self::spawn(audited_users, flags)?;
             match server.wait_until_ready() {
                 Ok(()) => return Ok(server),
                 Err(StartError::NotReady(why)) => last = why,
@@ -86,7 +91,7 @@ impl RealApiServer {
         for name in ["kube-apiserver", "etcd", "kubectl"] {
             crate::find_or_skip(name)?;
         }
-        Some(Self::start_with(Some(users)).unwrap_or_else(|error| panic!("{error}")))
+        Some(Self::start_with(Some(users), &[]).unwrap_or_else(|error| panic!("{error}")))
     }
 
     /// The file to which the server writes what was written, one event of its audit a line.
@@ -105,7 +110,7 @@ impl RealApiServer {
         Some(Self::start().unwrap_or_else(|error| panic!("{error}")))
     }
 
-    fn spawn(audited_users: Option<usize>) -> Result<Self, StartError> {
+    fn spawn(audited_users: Option<usize>, flags: &[&str]) -> Result<Self, StartError> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let dir = std::env::temp_dir().join(format!("tiphys-apiserver-{}-{number}", std::process::id()));
@@ -142,17 +147,33 @@ impl RealApiServer {
             api.arg(with_path("--audit-log-path=", &server.audit_log()));
         }
         // Every installer of clusters allows it.
-        api.arg("--allow-privileged=true");
+        api.arg("--allow-privileged=true").args(flags);
         server.run(api, "kube-apiserver.log")?;
         fs::write(dir.join("kubeconfig"), server.kubeconfig_of("admin", TOKEN))?;
         Ok(server)
     }
 
-    fn run(&mut self, mut command: Command, log: &str) -> io::Result<()> {
+    /// Starts a program that ends when this is dropped; what it says goes to a file.
+    pub(crate) fn run(&mut self, mut command: Command, log: &str) -> io::Result<()> {
         let log = File::create(self.dir.join(log))?;
         command.stdout(log.try_clone()?).stderr(log).stdin(Stdio::null());
         self.programs.push(command.spawn()?);
         Ok(())
+    }
+
+    /// The folder of the programs' files; it goes with them.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The first program that has ended, in words.
+    pub(crate) fn ended_program(&mut self) -> io::Result<Option<String>> {
+        for program in &mut self.programs {
+            if let Some(status) = program.try_wait()? {
+                return Ok(Some(format!("a program ended with {status}: {}", self.tail())));
+            }
+        }
+        Ok(None)
     }
 
     fn wait_until_ready(&mut self) -> Result<(), StartError> {
@@ -167,13 +188,8 @@ impl RealApiServer {
             if asked.status.success() && asked.stdout == b"ok" {
                 return Ok(());
             }
-            for program in &mut self.programs {
-                if let Some(status) = program.try_wait()? {
-                    return Err(StartError::NotReady(format!(
-                        "a program ended with {status}: {}",
-                        self.tail()
-                    )));
-                }
+            if let Some(why) = self.ended_program()? {
+                return Err(StartError::NotReady(why));
             }
             thread::sleep(Duration::from_millis(200));
         }
@@ -182,10 +198,12 @@ impl RealApiServer {
 
     /// The last lines of what the programs said.
     fn tail(&self) -> String {
-        let logs = ["etcd.log", "kube-apiserver.log"];
-        let texts = logs.map(|log| fs::read_to_string(self.dir.join(log)).unwrap_or_default());
-        let last = |text: &String| text.lines().rev().take(3).map(str::to_owned).collect::<Vec<_>>();
-        texts.iter().flat_map(last).collect::<Vec<_>>().join("\n")
+        let files = fs::read_dir(&self.dir).into_iter().flatten().flatten().map(|entry| entry.path());
+        let mut logs: Vec<_> = files.filter(|file| file.extension().is_some_and(|it| it == "log")).collect();
+        logs.sort();
+        let texts = logs.iter().map(|log| fs::read_to_string(log).unwrap_or_default());
+        let last = |text: String| text.lines().rev().take(3).map(str::to_owned).collect::<Vec<_>>();
+        texts.flat_map(last).collect::<Vec<_>>().join("\n")
     }
 
     /// Address and port.
@@ -231,10 +249,10 @@ impl Drop for RealApiServer {
     }
 }
 
-fn with_path(flag: &str, path: &Path) -> String {
+pub(crate) fn with_path(flag: &str, path: &Path) -> String {
     format!("{flag}{}", path.display())
 }
 
-fn free_port() -> io::Result<u16> {
+pub(crate) fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }

@@ -2,6 +2,7 @@
 //! are on this machine. Used by `cargo xtask oracles`, by oracle tests and by benches.
 
 mod api_server;
+mod control_plane;
 
 use std::{
     env,
@@ -11,6 +12,7 @@ use std::{
 use serde::Deserialize;
 
 pub use api_server::{RealApiServer, StartError};
+pub use control_plane::RealControlPlane;
 
 /// The pinned list, in the order in which they are installed.
 const PINS: &str = include_str!("../oracles.toml");

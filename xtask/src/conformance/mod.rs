@@ -3,6 +3,7 @@
 
 mod api_client;
 mod compare;
+mod controllers;
 mod corpus;
 mod edits;
 mod generate;
@@ -24,6 +25,8 @@ pub enum Suite {
     Requests(requests::Args),
     /// Objects that break one rule each, refused by both servers alike.
     Invalid(invalid::Args),
+    /// Sequences of steps on a real control plane, whose controllers and scheduler answer.
+    Controllers(controllers::Args),
     /// The official end-to-end tests of the API machinery and of kubectl.
     Official(official::Args),
 }
@@ -37,6 +40,7 @@ pub fn run(suite: &Suite) -> anyhow::Result<()> {
     match suite {
         Suite::Requests(args) => runtime.block_on(requests::run(args)),
         Suite::Invalid(args) => runtime.block_on(invalid::run(args)),
+        Suite::Controllers(args) => runtime.block_on(controllers::run(args)),
         Suite::Official(args) => runtime.block_on(official::run(args)),
     }
 }
