@@ -2,6 +2,7 @@
 //! KWOK in the place of the kubelets. It shows what the real controllers make of objects.
 
 use std::{
+    collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
     process::Command,
@@ -19,8 +20,6 @@ use crate::{
 const PROGRAMS: [&str; 3] = ["kube-controller-manager", "kube-scheduler", "kwok"];
 /// How long until the controllers have filled the first namespace.
 const READY: Duration = Duration::from_secs(120);
-/// Nodes with this annotation have their kubelet played.
-const PLAYED: &str = "kwok.x-k8s.io/node=fake";
 /// The etcd of an operating system may be too old for lists that are streamed, and not every client does without
 /// them where the API server offers them.
 const NO_STREAMED_LISTS: [&str; 1] = ["--feature-gates=WatchList=false"];
@@ -30,6 +29,8 @@ const RATE: [&str; 2] = ["--kube-api-qps=1000", "--kube-api-burst=2000"];
 /// The running programs; dropping it ends them.
 pub struct RealControlPlane {
     api: RealApiServer,
+    /// The process that plays the kubelet of each node.
+    kubelets: BTreeMap<String, u32>,
 }
 
 impl RealControlPlane {
@@ -40,21 +41,25 @@ impl RealControlPlane {
     }
 
     /// Starts everything and waits until the controllers work. `stages` are KWOK's: what kubelets do with nodes
-    /// and pods, as YAML documents.
+    /// and pods, as YAML documents. Each of `nodes` has a kubelet of its own.
     ///
     /// A node whose kubelet is silent for eight seconds counts as unreachable.
     ///
     /// # Errors
     /// A program is missing, or does not come up.
-    pub fn start(stages: &str) -> Result<Self, StartError> {
+    pub fn start(stages: &str, nodes: &[String]) -> Result<Self, StartError> {
         let mut api = RealApiServer::start_with_flags(&NO_STREAMED_LISTS)?;
         let folder = api.folder().to_owned();
         let kubeconfig = api.kubeconfig();
         api.run(controller_manager(&folder, &kubeconfig)?, "kube-controller-manager.log")?;
         api.run(scheduler(&folder, &kubeconfig)?, "kube-scheduler.log")?;
         fs::write(folder.join("kwok.yaml"), stages)?;
-        api.run(kwok(&folder, &kubeconfig)?, "kwok.log")?;
-        let mut plane = Self { api };
+        let mut kubelets = BTreeMap::new();
+        for node in nodes {
+            api.run(kwok(&folder, &kubeconfig, node)?, &format!("kwok-{node}.log"))?;
+            kubelets.extend(api.ids().last().map(|id| (node.clone(), *id)));
+        }
+        let mut plane = Self { api, kubelets };
         plane.wait_until_ready()?;
         Ok(plane)
     }
@@ -72,6 +77,17 @@ impl RealControlPlane {
     /// The administrator's kubeconfig.
     pub fn kubeconfig(&self) -> PathBuf {
         self.api.kubeconfig()
+    }
+
+    /// Silences the kubelet of a node, or lets it speak again.
+    ///
+    /// # Errors
+    /// No kubelet of that node is played, or it cannot be told.
+    pub fn silence(&self, node: &str, is_silent: bool) -> io::Result<()> {
+        let id = self.kubelets.get(node).ok_or_else(|| io::Error::other(format!("no kubelet of {node}")))?;
+        let signal = if is_silent { "-STOP" } else { "-CONT" };
+        let status = Command::new("kill").arg(signal).arg(id.to_string()).status()?;
+        if status.success() { Ok(()) } else { Err(io::Error::other(format!("kill {signal} {id}: {status}"))) }
     }
 
     fn wait_until_ready(&mut self) -> Result<(), StartError> {
@@ -120,12 +136,12 @@ fn scheduler(folder: &Path, kubeconfig: &Path) -> Result<Command, StartError> {
     Ok(command)
 }
 
-fn kwok(folder: &Path, kubeconfig: &Path) -> Result<Command, StartError> {
+fn kwok(folder: &Path, kubeconfig: &Path, node: &str) -> Result<Command, StartError> {
     let mut command = Command::new(find("kwok")?);
     command
         .arg(with_path("--kubeconfig=", kubeconfig))
         .arg(with_path("--config=", &folder.join("kwok.yaml")));
-    command.arg(format!("--manage-nodes-with-annotation-selector={PLAYED}"));
+    command.arg(format!("--manage-single-node={node}"));
     command.arg("--node-lease-duration-seconds=4");
     Ok(command)
 }

@@ -19,6 +19,9 @@ use crate::conformance::{
 /// How much time passes between two looks at whether the cluster is still.
 const STEP: Duration = Duration::from_millis(500);
 
+/// How much time passes after a write, as it does on a real cluster, whose controllers act meanwhile.
+const BETWEEN_WRITES: Duration = Duration::from_millis(50);
+
 /// A cluster of its own for one sequence; dropping it ends it.
 pub struct Embedded {
     server: ApiServer,
@@ -81,7 +84,11 @@ impl Drop for Embedded {
 
 impl Cluster for Embedded {
     async fn send(&mut self, exchange: &Exchange) -> anyhow::Result<Answer> {
-        self.peer.send(exchange).await
+        let answer = self.peer.send(exchange).await?;
+        if exchange.method != "GET" {
+            self.driver.pass(&self.clock, BETWEEN_WRITES);
+        }
+        Ok(answer)
     }
 
     async fn settle(&mut self, namespace: &str) -> anyhow::Result<()> {

@@ -107,20 +107,41 @@ fn read(args: &Args, name: &str) -> anyhow::Result<String> {
     fs::read_to_string(&path).with_context(|| path.display().to_string())
 }
 
-/// Plays sequences on both: first those that change nodes, one after the other, then the rest side by side.
+/// Plays sequences on both. Those that change nodes have a real control plane for themselves, one after the
+/// other, while the rest is played side by side on a second one.
 async fn play_all(sequences: Vec<Sequence>, rules: &str, args: &Args) -> anyhow::Result<Vec<Outcome>> {
-    let plane = Arc::new(Plane::start(&read(args, "stages.yaml")?, first_objects()?).await?);
     fs::create_dir_all(&args.recorded)?;
     let (alone, together): (Vec<_>, Vec<_>) = sequences.into_iter().partition(|it| it.is_alone);
+    let (mut outcomes, others) =
+        tokio::try_join!(play_in_turn(alone, rules, args), play_together(together, rules, args))?;
+    outcomes.extend(others);
+    outcomes.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(outcomes)
+}
+
+async fn play_in_turn(sequences: Vec<Sequence>, rules: &str, args: &Args) -> anyhow::Result<Vec<Outcome>> {
     let mut outcomes = Vec::new();
-    for sequence in alone {
+    if sequences.is_empty() {
+        return Ok(outcomes);
+    }
+    let plane = Plane::start(&read(args, "stages.yaml")?, first_objects()?).await?;
+    for sequence in sequences {
         let outcome = on_both(&sequence, rules, &plane, args.recorded.clone()).await?;
         tidy_up(&sequence, &plane).await?;
         outcomes.push(outcome);
     }
+    Ok(outcomes)
+}
+
+async fn play_together(sequences: Vec<Sequence>, rules: &str, args: &Args) -> anyhow::Result<Vec<Outcome>> {
+    let mut outcomes = Vec::new();
+    if sequences.is_empty() {
+        return Ok(outcomes);
+    }
+    let plane = Arc::new(Plane::start(&read(args, "stages.yaml")?, first_objects()?).await?);
     let turns = Arc::new(Semaphore::new(args.parallel.max(1)));
     let mut tasks = JoinSet::new();
-    for sequence in together {
+    for sequence in sequences {
         let (plane, rules, turns) = (Arc::clone(&plane), rules.to_owned(), Arc::clone(&turns));
         let recorded = args.recorded.clone();
         tasks.spawn(async move {
@@ -131,7 +152,6 @@ async fn play_all(sequences: Vec<Sequence>, rules: &str, args: &Args) -> anyhow:
     while let Some(outcome) = tasks.join_next().await {
         outcomes.push(outcome??);
     }
-    outcomes.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(outcomes)
 }
 
@@ -180,20 +200,16 @@ async fn replay(sequences: &[Sequence], rules: &str, args: &Args) -> anyhow::Res
     Ok(outcomes)
 }
 
-/// Takes away what a sequence made, and what it did to nodes, so that the next one finds the cluster as it was.
+/// Takes away what a sequence did to nodes, and what it made, so that the next one finds the cluster as it was.
 async fn tidy_up(sequence: &Sequence, plane: &Plane) -> anyhow::Result<()> {
-    const TRIES: usize = 60;
+    const TRIES: usize = 120;
     let mut client = plane.client().await?;
+    // Pods go only while their kubelets work.
+    for (collection, node) in first_objects()?.into_iter().filter(|(_, object)| object.kind() == "Node") {
+        plane.restore(&collection, node).await?;
+    }
     let namespace = format!("/api/v1/namespaces/{}", sequence.name);
     client.send(&Exchange::new("DELETE", namespace.clone(), &Value::Null)).await?;
-    let first: Vec<_> = first_objects()?.into_iter().filter(|(_, object)| object.kind() == "Node").collect();
-    for (collection, node) in &first {
-        let path = format!("{collection}/{}", node.name());
-        client.send(&Exchange::new("DELETE", path, &Value::Null)).await?;
-    }
-    for (collection, node) in first {
-        plane.create(&collection, node).await?;
-    }
     for _ in 0..TRIES {
         if client.send(&Exchange::new("GET", namespace.clone(), &Value::Null)).await?.code == 404 {
             return Ok(());

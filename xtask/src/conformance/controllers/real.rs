@@ -24,9 +24,6 @@ use crate::{
     https,
 };
 
-/// The annotation of nodes whose kubelet is played.
-const PLAYED: &str = "kwok.x-k8s.io/node";
-
 /// When something in each namespace changed last.
 #[derive(Clone, Default)]
 struct LastChanges(Arc<Mutex<HashMap<String, Instant>>>);
@@ -44,7 +41,7 @@ impl LastChanges {
 
 /// The running programs and those who watch them; dropping it ends them.
 pub struct Plane {
-    programs: RealControlPlane,
+    programs: Arc<RealControlPlane>,
     changes: LastChanges,
     watches: Vec<JoinHandle<()>>,
 }
@@ -55,7 +52,9 @@ impl Plane {
     /// # Errors
     /// A program is missing or does not come up, or an object is refused.
     pub async fn start(stages: &str, first: Vec<(String, Value)>) -> anyhow::Result<Self> {
-        let programs = RealControlPlane::start(stages)?;
+        let nodes = first.iter().filter(|(_, object)| object.kind() == "Node");
+        let nodes: Vec<_> = nodes.map(|(_, node)| node.name().to_owned()).collect();
+        let programs = Arc::new(RealControlPlane::start(stages, &nodes)?);
         let changes = LastChanges::default();
         let mut plane = Self { programs, changes: changes.clone(), watches: Vec::new() };
         let mut peer = plane.peer().await?;
@@ -81,12 +80,24 @@ impl Plane {
         Peer::open(&self.programs.address(), self.programs.token()).await
     }
 
-    /// Creates an object with its status; nodes get a kubelet.
+    /// Makes a node what it was: there, free of taints, with a kubelet that speaks.
     ///
     /// # Errors
     /// It is refused.
-    pub async fn create(&self, collection: &str, object: Value) -> anyhow::Result<()> {
-        create(collection, object, &mut self.peer().await?).await
+    pub async fn restore(&self, collection: &str, node: Value) -> anyhow::Result<()> {
+        let mut peer = self.peer().await?;
+        self.programs.silence(node.name(), false)?;
+        let change = json!({
+            "metadata": {"labels": {"disk": null}},
+            "spec": {"taints": null, "unschedulable": null},
+        });
+        let patch = Exchange::new("PATCH", format!("{collection}/{}", node.name()), &change);
+        let patched = peer.send(&patch.of_type("application/merge-patch+json")).await?;
+        match patched.code {
+            200 => Ok(()),
+            404 => create(collection, node, &mut peer).await,
+            code => anyhow::bail!("{collection}: {code} {}", patched.body),
+        }
     }
 
     /// A client for one sequence.
@@ -94,7 +105,8 @@ impl Plane {
     /// # Errors
     /// Nobody answers.
     pub async fn client(&self) -> anyhow::Result<Real> {
-        Ok(Real { peer: self.peer().await?, changes: self.changes.clone() })
+        let (programs, changes) = (Arc::clone(&self.programs), self.changes.clone());
+        Ok(Real { peer: self.peer().await?, programs, changes })
     }
 }
 
@@ -104,10 +116,8 @@ impl Drop for Plane {
     }
 }
 
-async fn create(collection: &str, mut object: Value, peer: &mut Peer) -> anyhow::Result<()> {
-    if object.kind() == "Node" {
-        object["metadata"]["annotations"][PLAYED] = "fake".into();
-    }
+/// Creates an object with its status.
+async fn create(collection: &str, object: Value, peer: &mut Peer) -> anyhow::Result<()> {
     let made = peer.send(&Exchange::new("POST", collection, &object)).await?;
     anyhow::ensure!(made.code == 201, "{collection}: {} {}", made.code, made.body);
     if object.get("status").is_some() {
@@ -169,6 +179,7 @@ impl Watch {
 /// The real control plane as one sequence sees it.
 pub struct Real {
     peer: Peer,
+    programs: Arc<RealControlPlane>,
     changes: LastChanges,
 }
 
@@ -201,12 +212,7 @@ impl Cluster for Real {
     }
 
     async fn silence(&mut self, node: &str, is_silent: bool) -> anyhow::Result<()> {
-        let value = if is_silent { Value::Null } else { "fake".into() };
-        let change = json!({"metadata": {"annotations": {PLAYED: value}}});
-        let patch = Exchange::new("PATCH", format!("/api/v1/nodes/{node}"), &change);
-        let answer = self.send(&patch.of_type("application/merge-patch+json")).await?;
-        anyhow::ensure!(answer.code == 200, "node {node}: {} {}", answer.code, answer.body);
-        Ok(())
+        Ok(self.programs.silence(node, is_silent)?)
     }
 
     /// The names of Events end with the time at which they were made.

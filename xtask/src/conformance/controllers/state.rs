@@ -127,6 +127,11 @@ fn only_controllers_part(pod: &mut Value) {
         for condition in conditions.iter_mut().filter_map(Value::as_object_mut) {
             condition.remove("observedGeneration");
         }
+        if conditions.is_empty()
+            && let Some(status) = pod.pointer_mut("/status").and_then(Value::as_object_mut)
+        {
+            status.remove("conditions");
+        }
     }
 }
 
@@ -172,6 +177,7 @@ impl Names {
                     match key.as_str() {
                         "pod-template-hash"
                         | "controller-revision-hash"
+                        | "controller.kubernetes.io/hash"
                         | "controller-uid"
                         | "batch.kubernetes.io/controller-uid"
                             if value.is_string() =>
