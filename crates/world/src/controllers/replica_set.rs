@@ -69,17 +69,18 @@ impl Controller for ReplicaController {
 
     fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome {
         let Some(set) = context.view.get(&(self.resource)(), key) else { return Outcome::done() };
-        if set.is_terminating() {
-            return Outcome::done();
-        }
         let claims = adoption::claim(&set, &resources::pods(), &self.selector(&set), |_| true, context.view);
-        if !claims.adopted.is_empty() {
+        if !claims.adopted.is_empty() && !set.is_terminating() {
             return claims.adopted.into();
         }
         let mut pods = claims.mine;
         let terminating = count(&pods, |pod| pod.is_terminating());
         pods.retain(|pod| is_active(pod));
-        let wanted = set.int_at(&["spec", "replicas"]).unwrap_or(1).max(0) as usize;
+        // One that is going makes and deletes nothing, and still counts what is left of it.
+        let wanted = match set.is_terminating() {
+            true => pods.len(),
+            false => set.int_at(&["spec", "replicas"]).unwrap_or(1).max(0) as usize,
+        };
         let surplus = pods.len().saturating_sub(wanted);
         pods.sort_by_cached_key(going_first);
         let availability = Availability::of(&set, context.now);
@@ -88,7 +89,7 @@ impl Controller for ReplicaController {
             // Those that go now are on their way when the status is read.
             status.insert("terminatingReplicas".into(), (terminating + surplus as i64).into());
         }
-        let mut writes = claims.released;
+        let mut writes = if set.is_terminating() { Vec::new() } else { claims.released };
         match context.failure {
             Some(why) => {
                 let condition = json!({"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": why});

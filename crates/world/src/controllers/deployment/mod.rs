@@ -43,13 +43,10 @@ impl Controller for DeploymentController {
         let Some(deployment) = context.view.get(&resources::deployments(), key) else {
             return Outcome::done();
         };
-        if deployment.is_terminating() {
-            return Outcome::done();
-        }
         let selector = adoption::selector_of(&deployment);
         let claims =
             adoption::claim(&deployment, &resources::replica_sets(), &selector, |_| true, context.view);
-        if !claims.adopted.is_empty() {
+        if !claims.adopted.is_empty() && !deployment.is_terminating() {
             return claims.adopted.into();
         }
         let mut sets = claims.mine;
@@ -64,17 +61,25 @@ impl Controller for DeploymentController {
         let old: Vec<_> = sets.iter().filter(|set| !is_new(set)).cloned().collect();
         let is_paused = deployment.at(&["spec", "paused"]) == Some(&Value::Bool(true));
         let revision = wanted_revision(new.as_deref().map(Object::value), &old);
-        let mut writes = claims.released;
-        if !is_paused && deployment.annotation(REVISION) != Some(&revision.to_string()) {
+        let mut writes = if deployment.is_terminating() { Vec::new() } else { claims.released };
+        if !is_paused
+            && !deployment.is_terminating()
+            && deployment.annotation(REVISION) != Some(&revision.to_string())
+        {
             let mut annotated = (*deployment).clone();
             annotated["metadata"]["annotations"][REVISION] = revision.to_string().into();
-            // The write makes a change, which brings the deployment back here.
-            return Write::Update { resource: resources::deployments(), object: annotated }.into();
+            // By the status the generation stays as it is. The write makes a change, which brings the deployment
+            // back here.
+            return Write::UpdateStatus { resource: resources::deployments(), object: annotated }.into();
         }
         let (status, again) = status::of(&deployment, new.as_deref().map(Object::value), &old, context);
         let updated = with_status(&deployment, status);
         writes
             .extend(updated.map(|object| Write::UpdateStatus { resource: resources::deployments(), object }));
+        if deployment.is_terminating() {
+            // Whoever looks at it still sees what is left of it.
+            return Outcome::from(writes);
+        }
         match (&new, is_paused) {
             (new, true) => writes.extend(proportional_scaling::rescale(&deployment, new.as_ref(), &old)),
             (new, false) if proportional_scaling::is_rescaled(&deployment, new.as_ref(), &old) => {
@@ -164,6 +169,9 @@ fn revision(set: &Value) -> i64 {
 /// allows no old pod beside a new one, which [`scale`] sees to.
 fn bounds(deployment: &Value) -> (i64, i64) {
     let wanted = wanted(deployment);
+    if is_recreate(deployment) {
+        return (wanted, wanted);
+    }
     let rolling = deployment.at(&["spec", "strategy", "rollingUpdate"]);
     let limit = |field, default: i64, up| {
         count_or_percent(rolling.and_then(|rolling| rolling.get(field)), wanted, default, up)
