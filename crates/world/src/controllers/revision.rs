@@ -19,6 +19,11 @@ use crate::{
 /// The label by which pods name their revision.
 pub const HASH: &str = "controller-revision-hash";
 
+/// The label by which a revision of an owner names its hash.
+fn hash_label(owner: &Value) -> &'static str {
+    if owner.kind() == "StatefulSet" { "controller.kubernetes.io/hash" } else { HASH }
+}
+
 /// The revisions of an owner, oldest first.
 pub struct Revisions {
     all: Vec<Arc<Object>>,
@@ -41,7 +46,8 @@ impl Revisions {
         let has_template =
             |revision: &&Arc<Object>| template_of(revision).as_ref() == Some(&owner["spec"]["template"]);
         let known = all.iter().rev().find(has_template);
-        let named = known.and_then(|known| Some((known.name().to_owned(), known.label(HASH)?.to_owned())));
+        let named = known
+            .and_then(|known| Some((known.name().to_owned(), known.label(hash_label(owner))?.to_owned())));
         let (current, hash) = named.unwrap_or_else(|| (format!("{}-{hash}", owner.name()), hash));
         Self { all, current, hash }
     }
@@ -68,7 +74,7 @@ impl Revisions {
         }
         let limit = owner.int_at(&["spec", "revisionHistoryLimit"]).unwrap_or(10).max(0) as usize;
         let is_used = |revision: &Object| {
-            let hash = revision.label(HASH);
+            let hash = revision.label(hash_label(owner));
             revision.name() == self.current
                 || pods.iter().any(|pod| pod.label(HASH) == hash || pod.label(HASH) == Some(revision.name()))
         };
@@ -89,8 +95,8 @@ impl Revisions {
         let mut template = owner["spec"]["template"].clone();
         template["$patch"] = "replace".into();
         let mut labels = owner["spec"]["template"]["metadata"]["labels"].clone();
-        labels[HASH] = self.hash.as_str().into();
-        let object = json!({
+        labels[hash_label(owner)] = self.hash.as_str().into();
+        let mut object = json!({
             "apiVersion": "apps/v1",
             "kind": "ControllerRevision",
             "metadata": {
@@ -102,6 +108,10 @@ impl Revisions {
             "data": {"spec": {"template": template}},
             "revision": number,
         });
+        // `kubectl rollout history` reads the cause of a change from them.
+        if let Some(annotations) = owner.at(&["metadata", "annotations"]) {
+            object["metadata"]["annotations"] = annotations.clone();
+        }
         Write::Create { resource: resources::controller_revisions(), object }
     }
 }

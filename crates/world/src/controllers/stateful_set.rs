@@ -54,14 +54,23 @@ impl Controller for StatefulSetController {
         writes.extend(
             updated.map(|object| Write::UpdateStatus { resource: resources::stateful_sets(), object }),
         );
-        if let Some(why) = context.failure {
-            let message = format!("Create Pod in StatefulSet {} failed error: {why}", set.name());
+        let next = step.next();
+        if let (Some(why), Some(pod)) = (context.failure, first_new_pod(&next)) {
+            let message = format!("Create Pod {pod} in StatefulSet {} failed error: {why}", set.name());
             writes
                 .push(Event::warning(&set, Reporter::Controller(SIGNATURE), "FailedCreate", message).into());
         }
-        writes.extend(step.next());
+        writes.extend(next);
         Outcome::from(writes).again(availability.next(&pods))
     }
+}
+
+/// The pod that is made first, which is the one that failed before.
+fn first_new_pod(writes: &[Write]) -> Option<&str> {
+    writes.iter().find_map(|write| match write {
+        Write::Create { resource, object } if *resource == resources::pods() => Some(object.name()),
+        _ => None,
+    })
 }
 
 fn ordinal(set: &Value, pod: &Value) -> Option<i64> {
@@ -166,7 +175,9 @@ impl Step<'_> {
         {
             for claim in super::volume_claims::claims_of(pod) {
                 let found = self.context.view.get(&resources::claims(), &claim);
-                let free = found.filter(|claim| crate::object::owners(claim).next().is_none());
+                // It may be the set's, to go with that; now it is the pod's.
+                let is_of_set = |owner: &Value| owner.str_at(&["uid"]) == Some(self.set.uid());
+                let free = found.filter(|claim| crate::object::owners(claim).all(is_of_set));
                 writes.extend(free.map(|claim| {
                     let mut object = claim.value().clone();
                     let mut owner = owner_reference(pod);
