@@ -64,9 +64,9 @@ struct Look<'a> {
 impl Look<'_> {
     fn run(mut self) -> Outcome {
         let mut status = status_of(self.cron);
+        self.forget_history("successfulJobsHistoryLimit", 3, "Complete", &mut status);
+        self.forget_history("failedJobsHistoryLimit", 1, "Failed", &mut status);
         self.see_finished(&mut status);
-        self.forget_history("successfulJobsHistoryLimit", 3, "Complete");
-        self.forget_history("failedJobsHistoryLimit", 1, "Failed");
         let is_suspended = self.cron.at(&["spec", "suspend"]) == Some(&Value::Bool(true));
         if !is_suspended && let Some(due) = self.due() {
             self.start(due, &mut status);
@@ -106,6 +106,11 @@ impl Look<'_> {
             }
             self.tell(false, "SawCompletedJob", format!("Saw completed job: {name}, condition: {kind}"));
         }
+        if self.jobs.iter().any(|job| is_condition_true(job, "Complete"))
+            && !status.contains_key("lastSuccessfulTime")
+        {
+            status.insert("lastSuccessfulTime".into(), time(self.context.now));
+        }
         let unlisted = self.jobs.iter().filter(|job| !is_finished(job));
         let missing = unlisted.filter(|job| !active.iter().any(|r| r.str_at(&["uid"]) == Some(job.uid())));
         let all: Vec<_> = active.iter().cloned().chain(missing.map(|job| reference(job))).collect();
@@ -115,12 +120,26 @@ impl Look<'_> {
         };
     }
 
-    fn forget_history(&mut self, field: &str, default: i64, kind: &str) {
+    /// Deletes a Job, which is active no longer.
+    fn delete(&mut self, job: &Object, status: &mut serde_json::Map<String, Value>) {
+        self.writes.push(delete(resources::jobs(), job));
+        self.tell(false, "SuccessfulDelete", format!("Deleted job {}", job.name()));
+        if let Some(active) = status.get_mut("active").and_then(Value::as_array_mut) {
+            active.retain(|reference| reference.str_at(&["uid"]) != Some(job.uid()));
+        }
+    }
+
+    fn forget_history(
+        &mut self,
+        field: &str,
+        default: i64,
+        kind: &str,
+        status: &mut serde_json::Map<String, Value>,
+    ) {
         let limit = self.cron.int_at(&["spec", field]).unwrap_or(default).max(0) as usize;
         let done: Vec<_> = self.jobs.iter().filter(|job| is_condition_true(job, kind)).collect();
         for job in done.iter().take(done.len().saturating_sub(limit)) {
-            self.writes.push(delete(resources::jobs(), job));
-            self.tell(false, "SuccessfulDelete", format!("Deleted job {}", job.name()));
+            self.delete(job, status);
         }
     }
 
@@ -191,8 +210,7 @@ impl Look<'_> {
             }
             Some("Replace") => {
                 for job in &active {
-                    self.writes.push(delete(resources::jobs(), job));
-                    self.tell(false, "SuccessfulDelete", format!("Deleted job {}", job.name()));
+                    self.delete(job, status);
                 }
             }
             _ => {}

@@ -125,7 +125,7 @@ impl<'a> Look<'a> {
             status.entry("startTime").or_insert_with(|| time(self.context.now));
         }
         let mut finish = self.finish(&status);
-        let mut changes = Vec::new();
+        let (mut changes, mut told) = (Vec::new(), Vec::new());
         if finish.is_some() {
             changes.extend(self.active.iter().flat_map(|pod| self.stop(pod, false)));
             self.going = self.active.len();
@@ -136,7 +136,7 @@ impl<'a> Look<'a> {
             if self.is_complete() {
                 finish = Some(Finish::complete());
             } else if !self.job.is_terminating() {
-                self.suspension(&mut status, &mut writes);
+                self.suspension(&mut status, &mut told);
             }
         }
         let counted = self.count(finish.as_ref());
@@ -149,11 +149,16 @@ impl<'a> Look<'a> {
                 writes.push(finish.event(self.job));
             }
         }
+        // What failed before may fail again: it is not counted ahead.
+        if self.context.failure.is_some() {
+            self.coming = 0;
+        }
         self.tell(&mut status);
         let updated = with_status(self.job, status.into());
         writes.extend(updated.map(|object| Write::UpdateStatus { resource: resources::jobs(), object }));
         writes.extend(counted);
         writes.extend(changes);
+        writes.extend(told);
         Outcome::from(writes).again(self.again)
     }
 
