@@ -9,7 +9,7 @@ use tiphys_value::ObjectExt;
 use super::{
     adoption,
     revision::{HASH, Revisions},
-    scheduler::{has_untolerated_taint, wants_node},
+    scheduler::{has_untolerated_taint, is_driven_away, wants_node},
     workload::{
         Availability, count, count_or_percent, created, delete_pod, deleted, failed_create, is_active,
         is_finished, is_ready, stable_suffix,
@@ -18,7 +18,7 @@ use super::{
 use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,
     controller::Context,
-    object::{pod_from_template, resources, status_of, with_status},
+    object::{is_controlled_by, pod_from_template, resources, status_of, with_status},
 };
 
 const SIGNATURE: &str = "daemonset-controller";
@@ -42,7 +42,9 @@ impl Controller for DaemonSetController {
 
     fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key> {
         if change.resource == resources::nodes() {
-            return view.list(&resources::daemon_sets(), None).iter().map(|set| Key::of(set)).collect();
+            let sets = view.list(&resources::daemon_sets(), None);
+            let concerns = |set: &Arc<Object>| change.is_deleted || changes_for(set, &change.object, view);
+            return sets.iter().filter(|set| concerns(set)).map(|set| Key::of(set)).collect();
         }
         adoption::keys(change, &resources::daemon_sets(), "DaemonSet", adoption::selector_of, view)
     }
@@ -68,7 +70,16 @@ impl Controller for DaemonSetController {
             .collect();
         let availability = Availability::of(&set, context.now);
         let now = context.now.as_nanosecond().to_string();
-        let look = Look { set: &set, pods: &pods, hash: &revisions.hash, availability, now: &now };
+        let stays = |node: &&Arc<Object>| wants_node(&sample, node) && !is_driven_away(&sample, node);
+        let keeping: Vec<_> = nodes.iter().filter(stays).map(|node| node.name()).collect();
+        let look = Look {
+            set: &set,
+            pods: &pods,
+            keeping: &keeping,
+            hash: &revisions.hash,
+            availability,
+            now: &now,
+        };
         let mut writes = claims.released;
         writes.extend(revisions.keep(&set, &pods));
         let names: Vec<_> = wanted.iter().map(|node| node.name()).collect();
@@ -80,6 +91,17 @@ impl Controller for DaemonSetController {
         }
         writes.extend(look.next(&names));
         Outcome::from(writes).again(availability.next(&pods))
+    }
+}
+
+/// Whether a change of a node changes something for a set: it takes a pod and has none, or has one that has to go.
+fn changes_for(set: &Value, node: &Value, view: &View<'_>) -> bool {
+    let sample = pod_for(set, "", "", "");
+    let fits = wants_node(&sample, node);
+    let has_pod = view.pods_on(node.name()).iter().any(|pod| is_controlled_by(pod, set));
+    match has_pod {
+        true => !fits || is_driven_away(&sample, node),
+        false => fits && !has_untolerated_taint(&sample, node),
     }
 }
 
@@ -99,6 +121,8 @@ fn node_of(pod: &Value) -> Option<&str> {
 struct Look<'a> {
     set: &'a Value,
     pods: &'a [Arc<Object>],
+    /// The nodes whose pods stay: a taint that only keeps new ones away changes nothing for them.
+    keeping: &'a [&'a str],
     hash: &'a str,
     availability: Availability,
     /// The time; a pod that comes after another one has a name of its own.
@@ -133,7 +157,7 @@ impl Look<'_> {
                         .into(),
                 );
                 writes.push(delete_pod(pod));
-            } else if !node_of(pod).is_some_and(|node| nodes.contains(&node)) {
+            } else if !node_of(pod).is_some_and(|node| self.keeping.contains(&node)) {
                 writes.extend([delete_pod(pod), deleted(self.set, SIGNATURE, pod.name())]);
             }
         }

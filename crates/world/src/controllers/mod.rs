@@ -8,6 +8,7 @@ mod deployment;
 mod disruption_budget;
 mod endpoints;
 mod endpoints_mirror;
+mod ephemeral_volume;
 mod event;
 mod eviction;
 mod garbage_collection;
@@ -47,6 +48,7 @@ pub fn all() -> Vec<Box<dyn Controller>> {
         Box::new(daemon_set::DaemonSetController),
         Box::new(job::JobController),
         Box::new(job::OrphanController),
+        Box::new(ephemeral_volume::EphemeralVolumeController),
         Box::new(volume_claims::ClaimController),
         Box::new(volume::VolumeController),
         Box::new(scheduler::Scheduler),

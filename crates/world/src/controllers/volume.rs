@@ -1,6 +1,6 @@
 //! PersistentVolumes: their phase, and what becomes of them once their claim is gone (core/v1, "Reclaiming").
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tiphys_value::ObjectExt;
 
 use super::workload::delete;
@@ -39,9 +39,16 @@ impl Controller for VolumeController {
         let claim = context.view.get(&resources::claims(), &claim_key);
         let is_claimed = !of("uid").is_empty();
         let claim = claim.filter(|claim| !is_claimed || claim.uid() == of("uid"));
+        let path = volume.str_at(&["spec", "hostPath", "path"]).unwrap_or_default();
+        // The volume controller itself deletes folders below /tmp, and nothing else.
+        let is_ours =
+            volume.annotation("pv.kubernetes.io/provisioned-by").is_some() || path.starts_with("/tmp/");
+        let is_deleted = volume.str_at(&["spec", "persistentVolumeReclaimPolicy"]) == Some("Delete");
+        let failure = if is_ours || !is_deleted { None } else { deletion_failure(&volume) };
         let phase = match (is_claimed, &claim) {
             (false, _) => "Available",
             (true, Some(_)) => "Bound",
+            (true, None) if failure.is_some() => "Failed",
             (true, None) => "Released",
         };
         if volume.is_terminating() {
@@ -56,19 +63,34 @@ impl Controller for VolumeController {
         if status.insert("phase".into(), json!(phase)) != Some(json!(phase)) {
             status.insert("lastPhaseTransitionTime".into(), crate::object::time(context.now));
         }
+        match (phase, &failure) {
+            ("Failed", Some(failure)) => status.insert("message".into(), failure.as_str().into()),
+            _ => status.remove("message"),
+        };
         let updated = with_status(&volume, status.into());
         writes.extend(updated.map(|object| Write::UpdateStatus { resource: resources::volumes(), object }));
-        let is_ours = volume.annotation("pv.kubernetes.io/provisioned-by").is_some();
-        match (phase, volume.str_at(&["spec", "persistentVolumeReclaimPolicy"])) {
-            ("Released", Some("Delete")) if is_ours => writes.push(delete(resources::volumes(), &volume)),
-            ("Released", Some("Delete")) if !writes.is_empty() => {
-                let message =
-                    "error getting deleter volume plugin for volume: no deletable volume plugin matched";
+        match (phase, failure) {
+            ("Released", _) if is_ours && is_deleted => writes.push(delete(resources::volumes(), &volume)),
+            ("Failed", Some(failure)) if !writes.is_empty() => {
                 let reporter = Reporter::Controller("persistentvolume-controller");
-                writes.push(Event::warning(&volume, reporter, "VolumeFailedDelete", message).into());
+                writes.push(Event::warning(&volume, reporter, "VolumeFailedDelete", failure).into());
             }
             _ => {}
         }
         writes.into()
     }
+}
+
+/// Why the volume controller cannot delete a volume that nobody provisioned; `None` if that is a driver's part.
+fn deletion_failure(volume: &Value) -> Option<String> {
+    if volume.at(&["spec", "csi"]).is_some() {
+        return None;
+    }
+    Some(match volume.str_at(&["spec", "hostPath", "path"]) {
+        Some(path) => format!("host_path deleter only supports /tmp/.+ but received provided {path}"),
+        None => format!(
+            "error getting deleter volume plugin for volume {:?}: no deletable volume plugin matched",
+            volume.name()
+        ),
+    })
 }

@@ -112,9 +112,7 @@ fn bind(claim: &Value, volume_name: &str, context: &Context<'_>) -> Outcome {
         Some(uid) if uid != claim.uid() => return set_phase(claim, "Pending"),
         Some(_) => {}
         None => {
-            let mut object = volume.value().clone();
-            object["spec"]["claimRef"] = reference(claim);
-            writes.push(Write::Update { resource: resources::volumes(), object });
+            writes.push(claimed(&volume, claim));
             return writes.into();
         }
     }
@@ -164,6 +162,10 @@ fn reference(claim: &Value) -> Value {
 fn search(claim: &Value, context: &Context<'_>) -> Outcome {
     let view = context.view;
     let class_name = claim.str_at(&["spec", "storageClassName"]).unwrap_or_default();
+    // The scheduler claims volumes that were made by hand for claims that wait for their first consumer.
+    if let Some(volume) = claimed_volume(claim, view) {
+        return named(claim, volume.name()).into();
+    }
     if waits_for_consumer(claim, view) && claim.annotation(SELECTED_NODE).is_none() {
         return tell_pending(
             claim,
@@ -172,12 +174,8 @@ fn search(claim: &Value, context: &Context<'_>) -> Outcome {
             "waiting for first consumer to be created before binding",
         );
     }
-    if let Some(volume) = matching(claim, view) {
-        let mut object = volume.value().clone();
-        object["spec"]["claimRef"] = reference(claim);
-        object["metadata"]["annotations"][BOUND_BY] = "yes".into();
-        return vec![Write::Update { resource: resources::volumes(), object }, named(claim, volume.name())]
-            .into();
+    if let Some(volume) = matching(claim, view, |_| true) {
+        return vec![claimed(&volume, claim), named(claim, volume.name())].into();
     }
     if class_name.is_empty() {
         let message = "no persistent volumes available for this claim and no storage class is set";
@@ -189,8 +187,8 @@ fn search(claim: &Value, context: &Context<'_>) -> Outcome {
         return tell_pending(claim, true, "ProvisioningFailed", &message);
     };
     if class.str_at(&["provisioner"]) == Some(BY_HAND) {
-        let message = "no persistent volumes available for this claim and no storage class is set";
-        return tell_pending(claim, false, "FailedBinding", message);
+        let message = format!("no volume plugin matched name: {BY_HAND}");
+        return tell_pending(claim, true, "ProvisioningFailed", &message);
     }
     provision(claim, &class).into()
 }
@@ -216,8 +214,29 @@ fn tell_pending(claim: &Value, is_warning: bool, reason: &str, message: &str) ->
     outcome
 }
 
-/// The smallest free volume that will do: of the class, with the modes, large enough, selected.
-fn matching(claim: &Value, view: &View<'_>) -> Option<Arc<Object>> {
+/// The volume with the mark that it is a claim's.
+pub fn claimed(volume: &Value, claim: &Value) -> Write {
+    let mut object = volume.clone();
+    object["spec"]["claimRef"] = reference(claim);
+    object["metadata"]["annotations"][BOUND_BY] = "yes".into();
+    Write::Update { resource: resources::volumes(), object }
+}
+
+/// The volume that is a claim's already.
+pub fn claimed_volume(claim: &Value, view: &View<'_>) -> Option<Arc<Object>> {
+    let is_own = |volume: &Arc<Object>| volume.str_at(&["spec", "claimRef", "uid"]) == Some(claim.uid());
+    view.list(&resources::volumes(), None).into_iter().find(is_own)
+}
+
+/// Whether the volumes of a claim's class are made by hand.
+pub fn is_class_by_hand(claim: &Value, view: &View<'_>) -> bool {
+    let name = claim.str_at(&["spec", "storageClassName"]).unwrap_or_default().to_owned();
+    let class = view.get(&resources::storage_classes(), &Key { namespace: String::new(), name });
+    class.is_some_and(|class| class.str_at(&["provisioner"]) == Some(BY_HAND))
+}
+
+/// The smallest free volume that will do: of the class, with the modes, large enough, selected, and suitable.
+pub fn matching(claim: &Value, view: &View<'_>, is_suitable: impl Fn(&Value) -> bool) -> Option<Arc<Object>> {
     let amount =
         |object: &Value, path: &[&str]| object.str_at(path).and_then(|text| text.parse::<Quantity>().ok());
     let wanted = amount(claim, &["spec", "resources", "requests", "storage"]);
@@ -243,6 +262,7 @@ fn matching(claim: &Value, view: &View<'_>) -> Option<Arc<Object>> {
             && selector
                 .as_ref()
                 .is_none_or(|s| s.matches(volume.at(&["metadata", "labels"]).unwrap_or(&Value::Null)))
+            && is_suitable(volume)
     };
     let volumes = view.list(&resources::volumes(), None).into_iter().filter(fits);
     volumes.min_by_key(|volume| {
@@ -280,6 +300,7 @@ fn provision(claim: &Value, class: &Value) -> Vec<Write> {
     for (key, value) in [
         ("pv.kubernetes.io/bind-completed", "yes"),
         (BOUND_BY, "yes"),
+        ("volume.beta.kubernetes.io/storage-provisioner", provisioner),
         ("volume.kubernetes.io/storage-provisioner", provisioner),
     ] {
         bound["metadata"]["annotations"][key] = value.into();

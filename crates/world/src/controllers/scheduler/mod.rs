@@ -16,7 +16,7 @@ use tiphys_value::ObjectExt;
 
 pub use self::{
     affinity::wants_node,
-    node::{has_untolerated_taint, share_host_port, toleration},
+    node::{has_untolerated_taint, is_driven_away, share_host_port, toleration},
     volumes::{SELECTED_NODE, waits_for_consumer},
 };
 use self::{
@@ -137,7 +137,7 @@ fn place(pod: &Arc<Object>, candidates: &mut [Candidate], context: &Context<'_>)
     for (at, candidate) in candidates.iter().enumerate() {
         let misfit = candidate
             .misfit(pod, &wanted)
-            .or_else(|| volumes.misfit(&candidate.node))
+            .or_else(|| volumes.misfit(&candidate.node, context.view))
             .or_else(|| spread.misfit(&candidate.node))
             .or_else(|| affinity.misfit(&candidate.node));
         match misfit {
@@ -162,9 +162,8 @@ fn place(pod: &Arc<Object>, candidates: &mut [Candidate], context: &Context<'_>)
         return placement;
     };
     let node = candidates[at].node.name().to_owned();
-    let selected = volumes.select(&node);
-    if !selected.is_empty() {
-        return selected.into();
+    if volumes.are_waiting() {
+        return volumes.select(&node, context.view).into();
     }
     candidates[at].take(pod, &wanted);
     let message = format!("Successfully assigned {}/{} to {node}", pod.namespace(), pod.name());
@@ -231,9 +230,10 @@ fn refuse(pod: &Value, reason: &str, message: &str, node: Option<&str>, context:
 const NO_CLAIMS: &str = "no new claims to deallocate";
 
 /// The message when a pod fits on no node whatever the nodes are.
+///
+/// Preemption looks for the node's verdict then and finds none, which Kubernetes 1.36 adds in these words.
 fn before_any_node(why: &str, nodes: usize) -> String {
-    let reasons = vec!["Preemption is not helpful for scheduling".to_owned(); nodes];
-    format!("0/{nodes} nodes are available: {why}. {}", helpless(&reasons, nodes))
+    format!("0/{nodes} nodes are available: {why}. not found")
 }
 
 /// The message when no node fits: how many nodes for which reason, in the scheduler's form.

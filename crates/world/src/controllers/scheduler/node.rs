@@ -117,9 +117,18 @@ fn unschedulable_taint() -> Value {
 
 /// Whether a node has a taint that keeps a pod away.
 pub fn has_untolerated_taint(pod: &Value, node: &Value) -> bool {
+    has_untolerated_taint_of(pod, node, &["NoSchedule", "NoExecute"])
+}
+
+/// Whether a taint of a node drives a pod away that is there already.
+pub fn is_driven_away(pod: &Value, node: &Value) -> bool {
+    has_untolerated_taint_of(pod, node, &["NoExecute"])
+}
+
+fn has_untolerated_taint_of(pod: &Value, node: &Value, effects: &[&str]) -> bool {
     let taints = node.at(&["spec", "taints"]).and_then(Value::as_array);
-    let keeps_away = |taint: &&Value| matches!(taint.str_at(&["effect"]), Some("NoSchedule" | "NoExecute"));
-    taints.into_iter().flatten().filter(keeps_away).any(|taint| !tolerates(pod, taint))
+    let is_meant = |taint: &&Value| taint.str_at(&["effect"]).is_some_and(|effect| effects.contains(&effect));
+    taints.into_iter().flatten().filter(is_meant).any(|taint| !tolerates(pod, taint))
 }
 
 /// Whether a pod tolerates a taint.

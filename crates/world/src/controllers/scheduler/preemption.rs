@@ -127,7 +127,9 @@ impl Preemption<'_> {
     fn misfit_among(&self, at: usize, pods: &[Arc<Object>]) -> Option<Misfit> {
         let node = &self.candidates[at].node;
         let trial = Candidate::with(node, pods);
-        if let Some(misfit) = trial.misfit(self.pod, self.wanted).or_else(|| self.volumes.misfit(node)) {
+        if let Some(misfit) =
+            trial.misfit(self.pod, self.wanted).or_else(|| self.volumes.misfit(node, self.view))
+        {
             return Some(misfit);
         }
         let mut all = self.candidates.to_vec();
