@@ -102,8 +102,9 @@ fn by_ports(service: &Value, pods: Vec<Arc<Object>>) -> Vec<Group> {
             None => groups.push(Group { ports, pods: vec![pod] }),
         }
     }
+    // A Service without pods has a slice that says so, without ports.
     if groups.is_empty() {
-        groups.push(Group { ports: ports(service, None), pods: Vec::new() });
+        groups.push(Group { ports: Value::Null, pods: Vec::new() });
     }
     groups
 }
@@ -230,6 +231,9 @@ fn endpoints_for(service: &Value, groups: &[Group], view: &View<'_>) -> Option<W
     let subsets = if subsets.is_empty() { Value::Null } else { subsets.into() };
     let mut labels = service.at(&["metadata", "labels"]).cloned().unwrap_or_else(|| json!({}));
     labels["endpoints.kubernetes.io/managed-by"] = "endpoint-controller".into();
+    if service.str_at(&["spec", "clusterIP"]) == Some("None") {
+        labels["service.kubernetes.io/headless"] = "".into();
+    }
     let key = Key::of(service);
     let mut object = match view.get(&resources::endpoints(), &key) {
         Some(found)
@@ -256,6 +260,12 @@ fn endpoints_for(service: &Value, groups: &[Group], view: &View<'_>) -> Option<W
 
 /// The pods of a group as Endpoints list them; `None` if there are none.
 fn subset(service: &Value, group: &Group) -> Option<Value> {
+    // Pods that have none of the ports that the Service names are not listed.
+    let names_ports =
+        service.at(&["spec", "ports"]).and_then(Value::as_array).is_some_and(|all| !all.is_empty());
+    if names_ports && group.ports.as_array().is_none_or(Vec::is_empty) {
+        return None;
+    }
     let address = |pod: &Arc<Object>| {
         let mut address = json!({
             "ip": pod["status"]["podIP"], "nodeName": pod["spec"]["nodeName"], "targetRef": target(pod),

@@ -60,7 +60,9 @@ impl Controller for NamespaceController {
                 propagation: Propagation::Background,
             })
             .collect();
-        let status = remaining(&namespace, &content, context.now);
+        // What else is left is counted once the pods are gone.
+        let counted = if has_pods { &[] } else { content.as_slice() };
+        let status = remaining(&namespace, counted, context.now);
         let updated = with_status(&namespace, status);
         writes
             .extend(updated.map(|object| Write::UpdateStatus { resource: resources::namespaces(), object }));
@@ -127,7 +129,10 @@ fn remaining(namespace: &Value, content: &Content, now: Timestamp) -> Value {
         texts.join(", ")
     };
     let message = format!("Some resources are remaining: {}", list(&counts, "has"));
-    set("NamespaceContentRemaining", true, "SomeResourcesRemain", &message);
+    match content.is_empty() {
+        true => set("NamespaceContentRemaining", false, "ContentRemoved", "All content successfully removed"),
+        false => set("NamespaceContentRemaining", true, "SomeResourcesRemain", &message),
+    }
     if held.is_empty() {
         let message = "All content-preserving finalizers finished";
         set("NamespaceFinalizersRemaining", false, "ContentHasNoFinalizers", message);

@@ -67,7 +67,11 @@ impl Controller for AutoscalerController {
             None => {
                 let kind = scaler.str_at(&["spec", "scaleTargetRef", "kind"]).unwrap_or_default();
                 let name = scaler.str_at(&["spec", "scaleTargetRef", "name"]).unwrap_or_default();
-                let why = format!("{}s \"{name}\" not found", kind.to_lowercase());
+                let api_version =
+                    scaler.str_at(&["spec", "scaleTargetRef", "apiVersion"]).unwrap_or_default();
+                let group = api_version.split_once('/').map(|(group, _)| format!(".{group}"));
+                let why =
+                    format!("{}s{} \"{name}\" not found", kind.to_lowercase(), group.unwrap_or_default());
                 let message =
                     format!("the HPA controller was unable to get the target's current scale: {why}");
                 set(&mut status, "AbleToScale", false, "FailedGetScale", &message, context);
