@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use tiphys_model::Application;
 use tiphys_value::{ObjectExt, Value};
 
 use super::{
@@ -149,13 +150,11 @@ impl Finding {
 fn entry(object: &Value, rules: &[Rule], installation: &Installation) -> Entry {
     let project = object.str_at(&["spec", "project"]).unwrap_or_default();
     let subject = Subject { object, project: installation.project(project) };
-    let findings: Vec<Finding> = rules
-        .iter()
-        .filter_map(|rule| {
-            let used = (rule.used)(&subject)?;
-            Some(Finding::about(rule.verdict, rule.subject, &used, rule.todo))
-        })
-        .collect();
+    let of_rules = rules.iter().filter_map(|rule| {
+        let used = (rule.used)(&subject)?;
+        Some(Finding::about(rule.verdict, rule.subject, &used, rule.todo))
+    });
+    let findings: Vec<Finding> = unreadable(object).into_iter().chain(of_rules).collect();
     let verdict = findings.iter().map(|finding| finding.verdict).max().unwrap_or(Verdict::Same);
     let phase = object.str_at(&["status", "operationState", "phase"]).unwrap_or_default();
     let mut before = Vec::new();
@@ -172,6 +171,20 @@ fn entry(object: &Value, rules: &[Rule], installation: &Installation) -> Entry {
         findings,
         before,
     }
+}
+
+/// What is wrong with an Application whose fields have other types than they should: a dump may hold one
+/// though an API server refuses it.
+fn unreadable(object: &Value) -> Option<Finding> {
+    let error = (object.kind() == "Application").then(|| Application::from_value(object).err()).flatten()?;
+    Some(Finding {
+        verdict: Verdict::NotSupported,
+        subject: "a specification that cannot be read".to_owned(),
+        used: error.to_string(),
+        argocd: "shows the Application with an error, and leaves it alone".to_owned(),
+        tiphys: "does the same".to_owned(),
+        todo: "give the field a value of its type".to_owned(),
+    })
 }
 
 /// The commands that take an installation over, and back.

@@ -239,6 +239,8 @@ fn odd_shapes_are_read_as_far_as_they_go() {
         let (plan, _) = plan(&application("odd", "default", more));
         assert_eq!(plan["applications"][0]["name"], "odd", "{more}");
     }
+    let (plan_of_number, _) = plan(&application("odd", "default", "  source: 1\n"));
+    assert_eq!(plan_of_number["applications"][0]["verdict"], "notSupported", "neither engine can use it");
     for generators in ["1", "[1, [], {a: 1}]", "{list: []}", "null"] {
         let (plan, _) = plan(&set("odd", generators));
         assert_eq!(plan["applicationSets"][0]["name"], "odd", "{generators}");
