@@ -32,6 +32,7 @@ const WORDS: &[(Cause, &[&str])] = &[
             "host key verification failed",
             "bad credentials",
             "denied: denied",
+            "requested access to the resource is denied",
             "invalid credentials",
             "authorization failed",
             "basic auth",

@@ -56,6 +56,7 @@ const NO_HOST: &[&str] = &[
     "no such host",
     "name or service not known",
     "enotfound",
+    "no resolvable bootstrap urls",
     "unknownhostexception",
     "nodename nor servname provided",
     "could not resolve host",
@@ -144,6 +145,7 @@ const UNTRUSTED: &[&str] = &[
     "unknown authority",
     "unable to verify the first certificate",
     "certificate verify failed",
+    "certificate_verify_failed",
     "self-signed certificate",
     "self signed certificate",
     "unable to get local issuer",
@@ -181,48 +183,51 @@ impl Failure {
     pub fn read(line: &str) -> Option<Self> {
         let low = line.to_ascii_lowercase();
         let is_lookup = has_any(&low, &["lookup ", "getaddrinfo", "resolv", "dns"]);
-        let found =
-            if has_any(&low, LOOKUP_SLOW) || is_lookup && low.contains("lookup ") && has_any(&low, TIMEOUT) {
-                Self::LookupTimeout
-            } else if has_any(&low, NO_HOST) {
-                Self::NoSuchHost
-            } else if low.contains("not yet valid: current time") && low.contains(" is before ") {
-                // Go says both in one sentence, and then which of them it is.
-                Self::NotYetValid
-            } else if has_any(&low, EXPIRED) {
-                Self::Expired
-            } else if has_any(&low, EARLY) && has_any(&low, &["certificate", "x509"]) {
-                Self::NotYetValid
-            } else if has_any(&low, UNTRUSTED) {
-                Self::Untrusted
-            } else if has_any(&low, PLAIN) {
-                Self::Plaintext
-            } else if low.contains("rbac: access denied") {
-                Self::MeshDenied
-            } else if has_any(
-                &low,
-                &[
-                    "too many redirects",
-                    "err_too_many_redirects",
-                    "redirect loop",
-                    "maximum redirects",
-                    "stopped after 10 redirects",
-                ],
-            ) {
-                Self::RedirectLoop
-            } else if has_any(&low, &["no healthy upstream", "no endpoints available", "no live upstreams"]) {
-                Self::NoEndpoint
-            } else if low.contains("connection timeout") || has_any(&low, TIMEOUT) {
-                Self::Timeout
-            } else if has_any(&low, REFUSED) {
-                Self::Refused
-            } else if has_any(&low, UNREACHABLE) {
-                Self::Unreachable
-            } else if has_any(&low, RESET) {
-                Self::Reset
-            } else {
-                return status(line);
-            };
+        let found = if has_any(&low, LOOKUP_SLOW)
+                || is_lookup && low.contains("lookup ") && has_any(&low, TIMEOUT)
+                // Go names the server that it asked: that one refuses, and not the host that is looked up.
+                || low.contains("lookup ") && low.contains(":53:") && has_any(&low, REFUSED)
+        {
+            Self::LookupTimeout
+        } else if has_any(&low, NO_HOST) {
+            Self::NoSuchHost
+        } else if low.contains("not yet valid: current time") && low.contains(" is before ") {
+            // Go says both in one sentence, and then which of them it is.
+            Self::NotYetValid
+        } else if has_any(&low, EXPIRED) {
+            Self::Expired
+        } else if has_any(&low, EARLY) && has_any(&low, &["certificate", "x509"]) {
+            Self::NotYetValid
+        } else if has_any(&low, UNTRUSTED) {
+            Self::Untrusted
+        } else if has_any(&low, PLAIN) {
+            Self::Plaintext
+        } else if low.contains("rbac: access denied") {
+            Self::MeshDenied
+        } else if has_any(
+            &low,
+            &[
+                "too many redirects",
+                "err_too_many_redirects",
+                "redirect loop",
+                "maximum redirects",
+                "stopped after 10 redirects",
+            ],
+        ) {
+            Self::RedirectLoop
+        } else if has_any(&low, &["no healthy upstream", "no endpoints available", "no live upstreams"]) {
+            Self::NoEndpoint
+        } else if low.contains("connection timeout") || has_any(&low, TIMEOUT) {
+            Self::Timeout
+        } else if has_any(&low, REFUSED) {
+            Self::Refused
+        } else if has_any(&low, UNREACHABLE) {
+            Self::Unreachable
+        } else if has_any(&low, RESET) {
+            Self::Reset
+        } else {
+            return status(line);
+        };
         Some(found)
     }
 }

@@ -109,6 +109,8 @@ const WORDS: &[(Cause, &[&str])] = &[
         Cause::AppBackendState,
         &[
             "too many connections",
+            "resource limit alarm",
+            "publishers will be blocked",
             "too many clients already",
             "remaining connection slots are reserved",
             "max number of clients reached",
@@ -171,6 +173,9 @@ const WORDS: &[(Cause, &[&str])] = &[
             "googleapi: error 403",
             "googleapi: error 401",
             "no ec2 imds role found",
+            "ec2imds: getmetadata",
+            "no valid providers in chain",
+            "unable to locate credentials",
             "webidentityerr",
             "invalididentitytoken",
             "could not find default credentials",
@@ -282,6 +287,7 @@ pattern!(
     | (?: could \s not \s parse | cannot \s parse | failed \s to \s parse | unable \s to \s parse | failed \s parsing | error \s parsing | parse \s error \s in | malformed ) [^'"`]{0,40} ['"`]([^'"`]+)['"`]
     | (?: not \s a \s valid | is \s not \s a \s supported | is \s not \s supported | is \s not \s one \s of ) ()
     | ((?-i:[A-Z][A-Z0-9_]{2,})) \s? [:=]? \s? (?: is \s (?:required|not \s set|missing|empty|invalid) | must \s be | not \s set | environment \s variable \s (?:is \s)? (?:required|missing|not \s set) )
+    | ['"] ((?-i:[A-Z][A-Z0-9_]{2,})) ['"] \s must \s be
     | (?: missing | required ) \s (?: required \s)? (?: environment \s variable | env(?:ironment)? (?:\s var)? | setting | configuration ) s? :? \s* ['"`]? ((?-i:[A-Z][A-Z0-9_]{2,}))
     | KeyError: \s ['"] ((?-i:[A-Z][A-Z0-9_]{2,})) ['"]
     "#

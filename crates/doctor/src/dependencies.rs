@@ -188,8 +188,17 @@ pub(crate) fn drivers(cluster: &Cluster<'_>, provisioner: &str) -> Vec<Object> {
         .collect();
     let kinds = ["Deployment", "StatefulSet", "DaemonSet"];
     let all = kinds.iter().flat_map(|kind| cluster.all(kind).iter());
+    // Storage systems live in a namespace of their own, and their drivers are named after it.
+    let is_own = |namespace: &str| {
+        short.iter().any(|part| {
+            namespace == *part || namespace.strip_prefix(part).is_some_and(|rest| rest.starts_with('-'))
+        })
+    };
     let of_driver = all.filter(|workload| {
         let name = workload.name();
+        if is_own(workload.namespace()) {
+            return true;
+        }
         name.contains("csi") && (short.iter().any(|part| name.contains(part)))
             || name.contains("provisioner") && short.iter().any(|part| name.contains(part))
     });
@@ -205,6 +214,7 @@ const REFERENCES: &[(&[&str], &str)] = &[
     (&["spec", "chartRef"], ""),
     (&["spec", "gatewayClassName"], "GatewayClass"),
     (&["spec", "storageClassName"], "StorageClass"),
+    (&["spec", "template", "spec", "nodeClassRef"], ""),
 ];
 
 fn references(live: &Value, found: &mut Vec<Object>) {
@@ -253,6 +263,23 @@ fn references(live: &Value, found: &mut Vec<Object>) {
     }
 }
 
+/// Whether a custom resource keeps the credentials of what it makes in a Secret, or a Job is told to make it.
+fn writes_secret(maker: &Value, secret: &Object) -> bool {
+    if maker.kind() == "Job" {
+        let Some(spec) = pods::spec(maker).filter(|_| maker.namespace() == secret.namespace) else {
+            return false;
+        };
+        return pods::containers(spec).any(|container| {
+            let words = items(container, &["command"]).chain(items(container, &["args"]));
+            let mut words = words.filter_map(Value::as_str);
+            words.any(|word| word.rsplit('=').next() == Some(secret.name.as_str()))
+        });
+    }
+    let reference = |key| maker.str_at(&["spec", "writeConnectionSecretToRef", key]);
+    reference("name") == Some(secret.name.as_str())
+        && reference("namespace").unwrap_or(maker.namespace()) == secret.namespace
+}
+
 /// What should have made an object: an ExternalSecret, a Certificate, an owner that is a custom resource.
 fn maker(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
     let mut found = Vec::new();
@@ -272,6 +299,10 @@ fn maker(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
             if class.namespace() == object.namespace && name == object.name {
                 found.push(Object::from_live(class));
             }
+        }
+        if cluster.live(object).is_none() {
+            let writers = cluster.case.objects.iter().filter(|it| writes_secret(it, object));
+            found.extend(writers.map(Object::from_live));
         }
     }
     if let Some(live) = cluster.live(object)

@@ -95,6 +95,12 @@ impl Finding {
         self
     }
 
+    /// What would decide whether something lies below was not saved: it is no assertion.
+    pub(crate) fn not_known(mut self) -> Self {
+        self.confidence = self.confidence.min(0.45);
+        self
+    }
+
     /// Adds what another finding of the same cause and object says.
     pub(crate) fn merge(&mut self, other: Self) {
         const MOST: usize = 12;

@@ -23,7 +23,8 @@ pub use diagnosis::{
 };
 pub use tiphys_cause::Cause;
 
-/// Which workloads call which Services, by the addresses in their configuration.
+/// Which workloads call which Services: by the addresses in their configuration, and the cluster's DNS by
+/// the lookups of names that fail.
 #[must_use]
 pub fn calls(case: &Case) -> Vec<(Object, Object)> {
     let cluster = cluster::Cluster::new(case);
@@ -33,7 +34,9 @@ pub fn calls(case: &Case) -> Vec<(Object, Object)> {
     let calls = services.flat_map(|service| {
         look.callers_of(&service).iter().map(|caller| (caller.clone(), service.clone())).collect::<Vec<_>>()
     });
-    calls.collect()
+    let mut calls: Vec<(Object, Object)> = calls.collect();
+    calls.extend(causes::dns::lookups(&look));
+    calls
 }
 
 /// What is wrong in a case, the surest root first.

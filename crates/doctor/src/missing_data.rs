@@ -23,6 +23,12 @@ pub(crate) fn not_seen(look: &Look<'_>) -> Vec<String> {
     for (kind, about) in KINDS.iter().filter(|(kind, _)| !look.cluster.has_kind(kind)) {
         found.push(format!("No {kind} was saved: nothing can be said about {about}."));
     }
+    if !look.cluster.knows_makers() && look.cluster.has_kind("Pod") {
+        found.push(
+            "Little but workloads and Services was saved, as `kubectl cluster-info dump` does: who should make a missing Secret or Service, and what Argo CD, Flux and operators say, is not known. `tiphys dump` saves all of it."
+                .to_owned(),
+        );
+    }
     if case.events.is_empty() && !case.listed.contains("Event") {
         found.push("No event was saved: what components say about objects is not known.".to_owned());
     }

@@ -116,7 +116,12 @@ pub(super) fn absent_fault<'a>(
     if let Some(workload) = workload {
         finding = finding.evidence("what it would select", Object::from_live(workload).to_string());
     }
-    for maker in makers(cluster, namespace, name) {
+    let makers = makers(cluster, namespace, name);
+    let is_operator_unseen = !makers.is_empty() && !cluster.has_kind("Deployment");
+    if is_operator_unseen || reads_unseen(cluster, caller) {
+        finding = finding.not_known();
+    }
+    for maker in makers {
         finding = finding.below(maker);
     }
     let remedy = match near.first() {
@@ -127,6 +132,18 @@ pub(super) fn absent_fault<'a>(
     };
     Some(finding.remedy(remedy, &[format!("kubectl -n {namespace} get services")]))
 }
+
+/// Whether a caller reads its addresses from ConfigMaps, and none was saved.
+fn reads_unseen(cluster: &Cluster<'_>, caller: &Caller<'_>) -> bool {
+    let mut names = Vec::new();
+    if let Some(spec) = caller.pods.first().and_then(|pod| pod.get("spec")) {
+        crate::dependencies::configuration(spec, caller.namespace(), &mut names);
+    }
+    !cluster.has_kind("ConfigMap") && names.iter().any(|it| it.kind == "ConfigMap" && it.name != ROOT_CA)
+}
+
+/// The ConfigMap that every pod has.
+const ROOT_CA: &str = "kube-root-ca.crt";
 
 /// The custom resources after which operators name such a Service: `cache` makes `cache` or `cache-leader`.
 fn makers(cluster: &Cluster<'_>, namespace: &str, service: &str) -> Vec<Object> {
@@ -209,6 +226,11 @@ pub(super) fn outside_fault<'a>(
                 ),
             )
             .remedy(format!("Ask who runs {}; this cannot be proved from here.", address.host), &[]);
+            // Who looks a name up asks the cluster's DNS first.
+            let is_lookup = matches!(call.failure, Failure::NoSuchHost | Failure::LookupTimeout);
+            let dns = crate::causes::dns::service(look).filter(|_| is_lookup);
+            let finding = if reads_unseen(look.cluster, caller) { finding.not_known() } else { finding };
+            let finding = dns.into_iter().fold(finding, |finding, dns| finding.below(Object::from_live(dns)));
             Some(nodes.fold(finding, |finding, node| finding.below(Object::new("Node", "", node))))
         }
     }

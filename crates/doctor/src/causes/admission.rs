@@ -152,10 +152,8 @@ pub(crate) fn fault(look: &Look<'_>, refused: &Refused) -> Option<Finding> {
         .cluster
         .live(&refused.writer)
         .map_or_else(|| refused.writer.clone(), |live| look.cluster.workload(live));
-    let namespace = refused
-        .written
-        .as_ref()
-        .map_or(refused.writer.namespace.as_str(), |written| written.namespace.as_str());
+    let target = target_namespace(look, refused);
+    let namespace = target.as_str();
     let finding = match cause {
         Cause::AdmitQuota => quota(look, namespace, &read),
         Cause::AdmitWebhookDown => webhook_down(look, &read, &refused.message),
@@ -239,10 +237,8 @@ pub(crate) fn fault(look: &Look<'_>, refused: &Refused) -> Option<Finding> {
 /// Whether what a refusal names is still so.
 pub(crate) fn still_holds(look: &Look<'_>, refused: &Refused, read: &Refusal) -> bool {
     let cluster = look.cluster;
-    let namespace = refused
-        .written
-        .as_ref()
-        .map_or(refused.writer.namespace.as_str(), |written| written.namespace.as_str());
+    let target = target_namespace(look, refused);
+    let namespace = target.as_str();
     match read.cause {
         Some(Cause::AdmitServiceAccount) => cluster.get("ServiceAccount", namespace, &read.subject).is_none(),
         Some(Cause::GitopsNamespace) => {
@@ -301,7 +297,14 @@ fn is_full(quota: &Value, message: &str) -> bool {
 }
 
 fn quota(look: &Look<'_>, namespace: &str, read: &Refusal) -> Finding {
-    let object = Object::new("ResourceQuota", namespace, &read.by);
+    let here = Object::new("ResourceQuota", namespace, &read.by);
+    // The writer may write to several namespaces, and a quota of the name may be in one only.
+    let mut named = look.cluster.all("ResourceQuota").iter().filter(|quota| quota.name() == read.by);
+    let object = match (look.cluster.live(&here), named.next(), named.next()) {
+        (None, Some(only), None) => Object::from_live(only),
+        _ => here,
+    };
+    let namespace = object.namespace.as_str();
     let finding = Finding::new(Cause::AdmitQuota, object.clone(), 0.95, format!("{object} is used up"))
         .field("spec.hard")
         .remedy(
@@ -515,6 +518,50 @@ fn policy(look: &Look<'_>, owner: &Object, refused: &Refused, read: &Refusal) ->
     .remedy("Make the object fit the policy, or except it.", &[])
 }
 
+/// The namespace of a refused write.
+fn target_namespace(look: &Look<'_>, refused: &Refused) -> String {
+    match &refused.written {
+        Some(written) => written.namespace.clone(),
+        None => told_object(&refused.message)
+            .map(|object| object.namespace)
+            .filter(|namespace| !namespace.is_empty())
+            .unwrap_or_else(|| home(look, &refused.writer)),
+    }
+}
+
+/// The object that Flux could not apply: `Deployment/shop/cart dry-run failed`.
+fn told_object(message: &str) -> Option<Object> {
+    let (path, _) = message.split_once(" dry-run failed")?;
+    let parts: Vec<&str> = path.split_whitespace().next_back()?.split('/').collect();
+    match parts[..] {
+        [kind, namespace, name] => Some(Object::new(kind, namespace, name)),
+        [kind, name] => Some(Object::new(kind, "", name)),
+        _ => None,
+    }
+}
+
+/// Kinds that live in no namespace and that repositories deliver.
+const CLUSTER_WIDE: &[&str] = &[
+    "Namespace",
+    "CustomResourceDefinition",
+    "PersistentVolume",
+    "StorageClass",
+    "PriorityClass",
+    "APIService",
+    "ValidatingWebhookConfiguration",
+    "MutatingWebhookConfiguration",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "IngressClass",
+    "GatewayClass",
+    "RuntimeClass",
+    "CSIDriver",
+];
+
+fn is_cluster_wide(kind: &str) -> bool {
+    kind.starts_with("Cluster") || CLUSTER_WIDE.contains(&kind)
+}
+
 /// The namespace that a writer writes to where an object names none.
 fn home(look: &Look<'_>, writer: &Object) -> String {
     let live = look.cluster.live(writer);
@@ -528,14 +575,16 @@ fn rule(look: &Look<'_>, cause: Cause, owner: &Object, refused: &Refused, read: 
     let told = read.object.as_ref().map(|(kind, name)| {
         let named = look.cluster.all(kind).iter().filter(|live| live.name() == *name);
         let named: Vec<&Value> = named.copied().collect();
-        let home = home(look, &refused.writer);
+        let home = target_namespace(look, refused);
         // Of several with the name, the one where the writer writes.
         match named.iter().find(|live| live.namespace() == home).or(named.first()) {
             Some(live) => Object::from_live(live),
+            None if is_cluster_wide(kind) => Object::new(kind, "", name),
             None => Object::new(kind, &home, name),
         }
     });
-    let object = refused.written.clone().or(told).unwrap_or_else(|| owner.clone());
+    let object = refused.written.clone().or(told).or_else(|| told_object(&refused.message));
+    let object = object.unwrap_or_else(|| owner.clone());
     let subject = if read.subject.is_empty() { String::new() } else { format!(": {}", read.subject) };
     let (what, text) = match cause {
         Cause::AdmitImmutable => (

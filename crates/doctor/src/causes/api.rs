@@ -116,7 +116,8 @@ pub(crate) fn rights_fault(look: &Look<'_>, asker: &Object, forbidden: &Forbidde
                 || asker.clone(),
                 |(namespace, name)| Object::new("ServiceAccount", namespace, name),
             );
-            new(object, 0.8, format!("{asker} may not {what}"))
+            // Which role should give it is told by roles and bindings, and they were not saved.
+            new(object, 0.45, format!("{asker} may not {what}"))
                 .remedy("Add the right to a role that is bound to it.", &[check])
         }
     };
@@ -137,11 +138,21 @@ fn ready_but_forbidden(look: &Look<'_>) -> Vec<Finding> {
                     || kind.strip_suffix('y').is_some_and(|stem| base == format!("{stem}ies"))
             });
             let workload = look.cluster.workload(pod);
-            let served: Vec<&Object> = look
+            let mut served: Vec<Object> = look
                 .red
                 .keys()
                 .filter(|object| crate::causes::operator::is_cared_for_by(look, object, &workload))
+                .cloned()
                 .collect();
+            // Resources may have no word for it; what should come of them is missed where they are.
+            if let Some(namespace) = forbidden.namespace.as_ref().filter(|_| !is_missed && served.is_empty())
+                && look.red.keys().any(|red| red.namespace == *namespace)
+            {
+                let here = look.cluster.case.objects.iter().filter(|it| it.namespace() == namespace);
+                let cared = here.map(Object::from_live);
+                served
+                    .extend(cared.filter(|it| crate::causes::operator::is_cared_for_by(look, it, &workload)));
+            }
             if !is_missed && served.is_empty() {
                 continue;
             }
@@ -152,7 +163,7 @@ fn ready_but_forbidden(look: &Look<'_>) -> Vec<Finding> {
                 found.push(
                     served
                         .into_iter()
-                        .fold(finding, |finding, object| finding.suffers(object.clone(), "is not cared for")),
+                        .fold(finding, |finding, object| finding.suffers(object, "is not cared for")),
                 );
             }
         }

@@ -7,7 +7,7 @@ use tiphys_value::{ObjectExt as _, Value};
 use crate::{
     Object,
     calls::Caller,
-    cluster::{items, pods, time},
+    cluster::{condition, items, pods, time},
     dependencies,
     finding::Finding,
     pod_addresses::wires,
@@ -79,6 +79,8 @@ fn missing(look: &Look<'_>, ill: &Ill<'_>) -> Vec<Finding> {
             .remedy(format!("Make {object}, or correct the reference in {}.", ill.workload), &[]),
         };
         let finding = dependencies::upstream(look.cluster, &object).into_iter().fold(finding, Finding::below);
+        let finding = if look.cluster.knows_makers() { finding } else { finding.not_known() };
+        let finding = undelivered(look, &object, &ill.workload).into_iter().fold(finding, Finding::below);
         let finding = ill.pods.iter().fold(finding, |finding, pod| {
             finding.suffers(Object::from_live(pod), "its container is not configured")
         });
@@ -88,6 +90,52 @@ fn missing(look: &Look<'_>, ill: &Ill<'_>) -> Vec<Finding> {
                 .evidence(source, message)
                 .since(ill.since),
         );
+    }
+    found
+}
+
+/// What should have delivered a missing object, and fails at building or applying it.
+fn undelivered(look: &Look<'_>, missing: &Object, workload: &Object) -> Vec<Object> {
+    let cluster = look.cluster;
+    let names_it = |text: &str| {
+        let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')));
+        // Files are named after the objects that they hold.
+        words.any(|word| word == missing.name || word.split('.').next() == Some(missing.name.as_str()))
+    };
+    let label = |key: &str| cluster.live(workload).and_then(|live| live.label(key)).unwrap_or_default();
+    let brings_workload = |live: &Value| {
+        live.name() == label("kustomize.toolkit.fluxcd.io/name")
+            && live.namespace() == label("kustomize.toolkit.fluxcd.io/namespace")
+    };
+    let fails_to_build = |live: &&&Value| {
+        let ready = condition(live, "Ready").filter(|it| it.str_at(&["status"]) == Some("False"));
+        let text = |key| ready.and_then(|it| it.str_at(&[key])).unwrap_or_default();
+        match text("reason") {
+            "BuildFailed" => {
+                let decrypts = missing.kind == "Secret" && live.at(&["spec", "decryption"]).is_some();
+                names_it(text("message")) || brings_workload(live) || decrypts
+            }
+            "ReconciliationFailed" => names_it(text("message")),
+            _ => false,
+        }
+    };
+    let kustomizations = cluster.all("Kustomization").iter().filter(fails_to_build);
+    let mut found: Vec<Object> = kustomizations.map(|live| Object::from_live(live)).collect();
+    for app in cluster.all("Application") {
+        let errors = items(app, &["status", "conditions"])
+            .filter(|it| it.str_at(&["type"]) == Some("ComparisonError"))
+            .filter_map(|it| it.str_at(&["message"]));
+        if errors.into_iter().any(names_it) {
+            found.push(Object::from_live(app));
+        }
+        for result in items(app, &["status", "operationState", "syncResult", "resources"]) {
+            let text = |key| result.str_at(&[key]).unwrap_or_default();
+            if text("status") == "SyncFailed"
+                && (text("namespace"), text("name")) == (&*missing.namespace, &*missing.name)
+            {
+                found.push(Object::new(text("kind"), text("namespace"), text("name")));
+            }
+        }
     }
     found
 }

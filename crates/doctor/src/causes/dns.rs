@@ -8,8 +8,9 @@ use crate::{
     calls::Caller,
     cluster::{items, pods},
     finding::Finding,
+    log_evidence::{Fact, LogFact},
     policy::{End, Port, Way, blocking, newest_change, opening},
-    search_context::Look,
+    search_context::{Ill, Look},
 };
 
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
@@ -54,8 +55,13 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     // Nodes in trouble keep its pods away: why they are is the cause, and is not known if they were not
     // saved.
     let troubled = look.cluster.pods_of(service).iter().any(|pod| is_kept_away(pod));
-    if troubled && !look.cluster.has_kind("Node") {
-        finding.confidence = 0.45;
+    let ends_unseen = dns_pods.iter().any(|pod| {
+        pods::statuses(pod).any(|status| pods::ended(status).is_some())
+            && look.cluster.logs(pod.namespace(), pod.name()).is_empty()
+    });
+    let is_unseen = !scaled && !look.cluster.has_kind("Pod") || ends_unseen;
+    if troubled && !look.cluster.has_kind("Node") || is_unseen {
+        finding = finding.not_known();
     }
     if workload.is_none()
         && let Some(below) = crate::calls::empty_service(look.cluster, service)
@@ -64,6 +70,30 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     }
     found.push(finding);
     found
+}
+
+/// Whether the cluster's DNS answers nobody: it has no endpoints, or its configuration is wrong.
+pub(crate) fn answers_nobody(look: &Look<'_>) -> bool {
+    let Some(service) = service(look) else { return false };
+    let pods = look.cluster.pods_of(service);
+    !look.cluster.is_served(service) || configuration(look, service.namespace(), &pods, None, None).is_some()
+}
+
+/// The workloads that cannot look names up, and the Service that they ask.
+pub(crate) fn lookups(look: &Look<'_>) -> Vec<(Object, Object)> {
+    let Some(service) = service(look) else { return Vec::new() };
+    let service = Object::from_live(service);
+    let asks = |ill: &&Ill<'_>| ill.facts.iter().any(is_failed_lookup);
+    look.ill.iter().filter(asks).map(|ill| (ill.workload.clone(), service.clone())).collect()
+}
+
+fn is_failed_lookup(fact: &LogFact) -> bool {
+    matches!(&fact.fact, Fact::Call(call) if matches!(call.failure, Failure::NoSuchHost | Failure::LookupTimeout))
+}
+
+/// Whether it is known why a caller gets no answer from the cluster's DNS.
+pub(crate) fn is_lookup_explained<'a>(look: &Look<'a>, caller: &Caller<'a>, call: &FailedCall) -> bool {
+    lookup_fault(look, caller, call).is_some_and(|finding| finding.confidence >= 0.5)
 }
 
 /// Whether taints by which nodes tell of their own troubles keep a pod away.
@@ -119,7 +149,8 @@ fn configuration(
                 .take(180)
                 .find_map(|line| Some((line, what_is_wrong(line, corefile)?)));
             let Some((line, what)) = line else { continue };
-            let is_broken = look.is_red(&Object::from_live(pod)) || look.ill.iter().any(|ill| ill.facts.iter().any(|fact| matches!(&fact.fact, crate::log_evidence::Fact::Call(call) if matches!(call.failure, Failure::NoSuchHost | Failure::LookupTimeout))));
+            let is_broken = look.is_red(&Object::from_live(pod))
+                || look.ill.iter().any(|ill| ill.facts.iter().any(is_failed_lookup));
             if !is_broken {
                 continue;
             }
@@ -147,7 +178,7 @@ fn configuration(
                 finding = finding.suffers(workload.clone(), "does not answer");
             }
             for ill in &look.ill {
-                if ill.facts.iter().any(|fact| matches!(&fact.fact, crate::log_evidence::Fact::Call(call) if matches!(call.failure, Failure::NoSuchHost | Failure::LookupTimeout))) {
+                if ill.facts.iter().any(is_failed_lookup) {
                     finding = finding.suffers(ill.workload.clone(), "cannot look names up");
                 }
             }
@@ -161,6 +192,9 @@ fn what_is_wrong(line: &str, corefile: &str) -> Option<String> {
     let low = line.to_ascii_lowercase();
     if low.contains("plugin/loop: loop") || low.contains("loop (127.0.0.1") {
         return Some("it forwards to itself".to_owned());
+    }
+    if low.contains("no nameservers found") {
+        return Some("it forwards to the servers of a file that names none".to_owned());
     }
     if low.contains("corefile:") || low.contains("error during parsing") || low.contains("unknown directive")
     {

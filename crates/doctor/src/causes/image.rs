@@ -7,6 +7,7 @@ use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
     Object,
+    address_target::Target,
     cluster::{items, pods},
     finding::Finding,
     search_context::{Ill, Look},
@@ -92,6 +93,7 @@ fn pull(look: &Look<'_>, ill: &Ill<'_>) -> Option<(Finding, String)> {
         Some((fault, told)) => (fault.clone(), (*told).clone()),
         None => (PullFault { cause: None, is_ambiguous: false, status: None }, words[0].clone()),
     };
+    let message = told.1;
     let by_reason = match reason.as_str() {
         "InvalidImageName" | "ErrImageNeverPull" => Some(Cause::ImageInvalid),
         _ => None,
@@ -123,7 +125,7 @@ fn pull(look: &Look<'_>, ill: &Ill<'_>) -> Option<(Finding, String)> {
     let mut finding = Finding::new(cause, object, confidence, what)
         .field(format!("spec.template.spec.containers[{container}].image"))
         .since(ill.since)
-        .evidence(told.0, told.1)
+        .evidence(told.0, message.clone())
         .evidence(ill.workload.to_string(), format!("image: {image}"));
     for pod in &ill.pods {
         finding = finding.suffers(Object::from_live(pod), reason.clone());
@@ -133,6 +135,12 @@ fn pull(look: &Look<'_>, ill: &Ill<'_>) -> Option<(Finding, String)> {
     }
     if cause == Cause::ImageRegistryUnreachable {
         finding = one_node(ill, finding);
+        // A registry may run in the cluster.
+        for address in tiphys_cause::addresses(image).into_iter().chain(tiphys_cause::addresses(&message)) {
+            if let Target::Service(service) = look.cluster.target(&address, ill.namespace()) {
+                finding = finding.below(Object::from_live(service));
+            }
+        }
     }
     let text = match cause {
         Cause::ImageNotFound => "Push the tag, or correct the image's name and tag.",

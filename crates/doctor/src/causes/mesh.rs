@@ -25,7 +25,9 @@ pub(crate) fn call_fault<'a>(
     ready: &[&Value],
 ) -> Option<Finding> {
     match call.failure {
-        Failure::Reset | Failure::Plaintext | Failure::Status(503) => mutual(look, caller, service, ready),
+        Failure::Reset | Failure::Plaintext | Failure::Untrusted | Failure::Status(503) => {
+            mutual(look, caller, call, service, ready)
+        }
         Failure::MeshDenied | Failure::Status(403) => authorization(look, caller, service, ready),
         _ => None,
     }
@@ -57,7 +59,13 @@ fn strict<'a>(look: &Look<'a>, pod: &Value) -> Option<&'a Value> {
     (found.str_at(&["spec", "mtls", "mode"]) == Some("STRICT")).then_some(*found)
 }
 
-fn mutual<'a>(look: &Look<'a>, caller: &Caller<'a>, service: &Value, ready: &[&Value]) -> Option<Finding> {
+fn mutual<'a>(
+    look: &Look<'a>,
+    caller: &Caller<'a>,
+    call: &FailedCall,
+    service: &Value,
+    ready: &[&Value],
+) -> Option<Finding> {
     let (pod, client) = (ready.first()?, caller.pods.first()?);
     let host = |rule: &&&Value| {
         let host = rule.str_at(&["spec", "host"]).unwrap_or_default();
@@ -83,6 +91,24 @@ fn mutual<'a>(look: &Look<'a>, caller: &Caller<'a>, service: &Value, ready: &[&V
             )
             .field("spec.trafficPolicy.tls.mode")
             .remedy("Set tls.mode: ISTIO_MUTUAL.", &[]),
+        );
+    }
+    let is_refused = matches!(call.failure, Failure::Untrusted | Failure::Plaintext);
+    if let (Some(rule), Some("SIMPLE" | "MUTUAL")) = (rule, mode)
+        && is_refused
+        && has_proxy(look, pod)
+    {
+        let object = Object::from_live(rule);
+        return Some(
+            Finding::new(
+                Cause::MeshMtls,
+                object.clone(),
+                0.85,
+                format!("{object} calls {target} with TLS of its own, and the mesh's proxy answers there"),
+            )
+            .field("spec.trafficPolicy.tls.mode")
+            .evidence(object.to_string(), format!("tls.mode: {}", mode.unwrap_or_default()))
+            .remedy("Set tls.mode: ISTIO_MUTUAL, or take the rule away.", &[]),
         );
     }
     if mode == Some("ISTIO_MUTUAL") && !has_proxy(look, pod) {

@@ -9,6 +9,7 @@ use tiphys_value::{ObjectExt as _, Value};
 use crate::{
     Object,
     address_target::Target,
+    calls::Caller,
     cluster::{condition, conditions, items, pods, said, time},
     finding::Finding,
     log_evidence::Fact,
@@ -198,7 +199,11 @@ fn sandboxes(look: &Look<'_>) -> Vec<Finding> {
         let is_waiting = pod.str_at(&["status", "phase"]) == Some("Pending");
         let event = look.cluster.events(&object).rfind(|event| event.reason == "FailedCreatePodSandBox");
         let Some(event) = event.filter(|_| is_waiting) else { continue };
-        let cause = sandbox_fault(&event.message).unwrap_or(Cause::NetCniDown);
+        let told = sandbox_fault(&event.message);
+        let cause = match told {
+            None if lacks_runtime(look, pod) => Cause::NodeRuntime,
+            _ => told.unwrap_or(Cause::NetCniDown),
+        };
         let plugin = sandbox_plugin(&event.message).and_then(|name| named_plugin(look, name));
         groups.entry((cause, plugin)).or_default().push((pod, event.message.clone()));
     }
@@ -229,11 +234,30 @@ fn sandboxes(look: &Look<'_>) -> Vec<Finding> {
         for node in nodes {
             finding = finding.below(Object::new("Node", "", node));
         }
+        // That a call took too long tells neither of the runtime nor of the plugin.
+        let is_told = told.iter().any(|(_, message)| sandbox_fault(message).is_some() || message.contains("plugin"));
+        let finding = if is_told || cause == Cause::NodeRuntime { finding } else { finding.not_known() };
+        let mut finding = finding;
         // A fault about the node itself must not lie below itself.
         finding.upstream.retain(|below| *below != finding.object);
         Some(finding)
     });
     found.collect()
+}
+
+/// Whether the kubelet of a pod's node says that it does not reach the container runtime.
+fn lacks_runtime(look: &Look<'_>, pod: &Value) -> bool {
+    let Some(node) = pod.str_at(&["spec", "nodeName"]) else { return false };
+    let mut events = look
+        .cluster
+        .case
+        .events
+        .iter()
+        .filter(|event| event.object.kind == "Node" && event.object.name == node && event.is_warning());
+    events.any(|event| {
+        matches!(event.reason.as_str(), "ContainerGCFailed" | "ImageGCFailed")
+            && (event.message.contains(".sock") || event.message.contains("DeadlineExceeded"))
+    })
 }
 
 /// The DaemonSet of a plugin that is chained before or behind the one that gives addresses.
@@ -357,12 +381,14 @@ fn routing(look: &Look<'_>) -> Vec<Finding> {
 /// Calls that were not answered in time, by the node of who called.
 fn silent_calls<'a>(look: &Look<'a>) -> BTreeMap<&'a str, BTreeSet<Object>> {
     let mut nodes: BTreeMap<&'a str, BTreeSet<Object>> = BTreeMap::new();
-    let is_dns_down = super::dns::service(look).is_some_and(|service| !look.cluster.is_served(service));
+    let is_dns_down = super::dns::answers_nobody(look);
     for ill in &look.ill {
         for fact in &ill.facts {
             let Fact::Call(call) = &fact.fact else { continue };
             // Nobody gets an answer from a DNS that does not run, whichever node he is on.
-            if is_dns_down && call.failure == Failure::LookupTimeout {
+            if call.failure == Failure::LookupTimeout
+                && (is_dns_down || super::dns::is_lookup_explained(look, &Caller::of_ill(look, ill), call))
+            {
                 continue;
             }
             if !matches!(call.failure, Failure::Timeout | Failure::LookupTimeout | Failure::Unreachable) {
@@ -469,6 +495,15 @@ fn proxy(look: &Look<'_>) -> Vec<Finding> {
         }) {
             finding = finding.below(Object::from_live(pod));
         }
+        // Agents of the network and of the DNS on the node.
+        let agents = look
+            .ill
+            .iter()
+            .filter(|ill| ill.workload.kind == "DaemonSet" && ill.workload.namespace.ends_with("-system"));
+        let here = agents.flat_map(|ill| &ill.pods);
+        finding = here
+            .filter(|pod| pod.str_at(&["spec", "nodeName"]) == Some(node))
+            .fold(finding, |finding, pod| finding.below(Object::from_live(pod)));
         found.push(
             callers
                 .iter()

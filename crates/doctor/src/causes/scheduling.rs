@@ -290,24 +290,36 @@ fn claims(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, obstacles: &[(u32, Obstac
                     .live(&object)
                     .and_then(|live| live.str_at(&["spec", "volumeName"]))
                     .unwrap_or("its volume");
-                return Some(
-                    Finding::new(
-                        Cause::VolumeZone,
-                        object,
-                        0.93,
-                        format!("{volume} of {} is in a zone where no node fits", ill.workload),
-                    )
-                    .below(Object::new("PersistentVolume", "", volume))
-                    .remedy(
-                        "Bring a node into the zone of the volume, or move the data.",
-                        &[format!("kubectl get pv {volume} -o jsonpath='{{.spec.nodeAffinity}}'")],
-                    ),
+                let finding = Finding::new(
+                    Cause::VolumeZone,
+                    object,
+                    0.93,
+                    format!("{volume} of {} is in a zone where no node fits", ill.workload),
                 );
+                let finding = homes(look.cluster, volume)
+                    .into_iter()
+                    .filter(|node| look.is_red(node))
+                    .fold(finding, Finding::below);
+                return Some(finding.below(Object::new("PersistentVolume", "", volume)).remedy(
+                    "Bring a node into the zone of the volume, or move the data.",
+                    &[format!("kubectl get pv {volume} -o jsonpath='{{.spec.nodeAffinity}}'")],
+                ));
             }
             _ => {}
         }
     }
     None
+}
+
+/// The nodes on which a volume may be used.
+fn homes(cluster: &Cluster<'_>, volume: &str) -> Vec<Object> {
+    let Some(volume) = cluster.get("PersistentVolume", "", volume) else { return Vec::new() };
+    let terms = || items(volume, &["spec", "nodeAffinity", "required", "nodeSelectorTerms"]);
+    let fits = |node: &&&Value| {
+        let labels = selector::labels(node);
+        terms().any(|term| items(term, &["matchExpressions"]).all(|it| selector::holds(it, labels)))
+    };
+    cluster.all("Node").iter().filter(fits).map(|node| Object::from_live(node)).collect()
 }
 
 /// Taints by which nodes tell of their own troubles: the nodes are to blame.
@@ -474,6 +486,20 @@ fn capacity(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, resource: &str, message
         let plugins = cluster.all("DaemonSet").iter().filter(|set| set.name().contains(word));
         finding = plugins.fold(finding, |finding, set| finding.below(Object::from_live(set)));
     }
+    // Who adds nodes, and cannot.
+    let adders = look.red.keys().filter(|it| {
+        matches!(it.kind.as_str(), "NodePool" | "NodeClaim" | "Provisioner" | "MachineDeployment")
+            || it.kind.ends_with("NodeClass")
+    });
+    finding = adders.cloned().fold(finding, Finding::below);
+    // Nodes in trouble that would have room.
+    let is_tainted = message.contains("untolerated taint {");
+    let roomy = cluster.all("Node").iter().filter(|node| {
+        let has = node.at(&["status", "allocatable", resource]).and_then(quantity::milli);
+        is_tainted && has.is_some_and(|has| has >= asked)
+    });
+    let troubled = roomy.map(|node| Object::from_live(node)).filter(|node| look.is_red(node));
+    finding = troubled.fold(finding, Finding::below);
     let largest = cluster
         .all("Node")
         .iter()

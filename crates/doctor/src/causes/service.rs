@@ -269,9 +269,11 @@ fn load_balancer(look: &Look<'_>, service: &Value) -> Option<Finding> {
 /// Whether the cloud refuses a request for want of rights.
 pub(crate) fn is_denied_by_cloud(message: &str) -> bool {
     let low = message.to_ascii_lowercase();
-    ["accessdenied", "unauthorizedoperation", "not authorized", "403", "401", "authorizationfailed"]
-        .iter()
-        .any(|word| low.contains(word))
+    // Google answers 403 where a quota is used up.
+    !low.contains("quota")
+        && ["accessdenied", "unauthorizedoperation", "not authorized", "403", "401", "authorizationfailed"]
+            .iter()
+            .any(|word| low.contains(word))
 }
 
 /// The workloads that make load balancers.

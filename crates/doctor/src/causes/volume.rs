@@ -311,7 +311,9 @@ fn provisioner(
         finding = finding.below(workload.clone());
     }
     finding.upstream.retain(|below| *below != finding.object);
-    Some(finding)
+    // Why a driver does not answer is told by its pods.
+    let knows_driver = class.is_some() && look.cluster.has_kind("Deployment") && look.cluster.has_kind("Pod");
+    Some(if failed.is_none() && !knows_driver { finding.not_known() } else { finding })
 }
 
 /// A claim that asks for more than it has.
@@ -368,13 +370,18 @@ fn resize(cluster: &Cluster<'_>, claim: &Value) -> Option<Finding> {
 fn mount(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
     for pod in &ill.pods {
         let object = Object::from_live(pod);
-        let is_waiting = pod.str_at(&["status", "phase"]) != Some("Running");
+        // A container that waits for its image, or ended, has its volumes.
+        let is_past = pods::statuses(pod).any(|status| {
+            pods::waiting(status)
+                .is_some_and(|(reason, _)| !matches!(reason, "" | "ContainerCreating" | "PodInitializing"))
+        });
+        let is_waiting = pod.str_at(&["status", "phase"]) != Some("Running") && !is_past;
         let events = look.cluster.events(&object).rev().filter(|event| {
             is_waiting
                 && matches!(event.reason.as_str(), "FailedMount" | "FailedAttachVolume" | "FailedMapVolume")
         });
         for event in events {
-            if absent(&event.message).is_some() {
+            if absent(&event.message).is_some() || is_start_noise(look.cluster, event) {
                 continue;
             }
             let Some(fault) = mount_fault(&event.message) else { continue };
@@ -431,6 +438,14 @@ fn mount(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
         }
     }
     None
+}
+
+/// Whether an event tells only that a kubelet had not read a ConfigMap or Secret yet, and not again since.
+fn is_start_noise(cluster: &Cluster<'_>, event: &Event) -> bool {
+    const OLD: i64 = 300;
+    event.message.contains("failed to sync")
+        && event.message.contains("cache")
+        && event.last.and_then(|last| cluster.seconds_since(last)).is_none_or(|age| age > OLD)
 }
 
 /// The claim behind a volume that a kubelet or the cluster names.

@@ -115,6 +115,13 @@ impl<'a> Cluster<'a> {
         self.by_kind.contains_key(kind) || self.case.listed.contains(kind)
     }
 
+    /// Whether who makes Secrets and Services would be known: more was saved than workloads and Services.
+    pub(crate) fn knows_makers(&self) -> bool {
+        let beyond = ["Secret", "ConfigMap", "CustomResourceDefinition", "ServiceAccount"];
+        let has_stores = self.has_kind("SecretStore") || self.has_kind("ClusterSecretStore");
+        beyond.iter().any(|kind| self.has_kind(kind)) && (!has_stores || self.has_kind("ExternalSecret"))
+    }
+
     /// The objects that name this one as their owner.
     pub(crate) fn owned(&self, owner: &Object) -> &[&'a Value] {
         self.owned.get(owner).map_or(&[], Vec::as_slice)

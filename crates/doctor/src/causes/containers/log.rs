@@ -99,7 +99,8 @@ fn complaint_fault<'a>(
             if !complaint.line.contains('/')
                 && !low.contains("bind")
                 && !low.contains("chown")
-                && !low.contains("open") =>
+                && !low.contains("open")
+                && !low.contains("setting key") =>
         {
             return None;
         }

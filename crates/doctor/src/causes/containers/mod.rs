@@ -531,6 +531,11 @@ fn exits(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
         &[format!("kubectl -n {} logs {} -c {name} --previous", object.namespace, object.name)],
     )
     .shallow();
+    // A node that has no room for threads stops the programs on it.
+    let lacks_threads = logs.iter().any(|log| log.text.lines().rev().take(60).any(says_no_threads));
+    if let Some(node) = pod.str_at(&["spec", "nodeName"]).filter(|_| lacks_threads) {
+        finding = finding.below(Object::new("Node", "", node));
+    }
     let is_killed = matches!(code, 137 | 143);
     let calls = ill.facts.iter().any(|fact| matches!(fact.fact, Fact::Call(_)));
     // Who killed it is not known; or the log blames a call, and nobody knows why that fails.
@@ -580,4 +585,11 @@ fn unready(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
     .shallow();
     let caller = Caller::of_ill(look, ill);
     Some(dependencies(look, &caller, finding))
+}
+
+fn says_no_threads(line: &str) -> bool {
+    let low = line.to_ascii_lowercase();
+    ["unable to create native thread", "cannot fork", "fork: retry", "newosproc", "can't start new thread"]
+        .iter()
+        .any(|words| low.contains(words))
 }

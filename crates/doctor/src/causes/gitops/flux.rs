@@ -150,7 +150,12 @@ pub(super) fn flux(look: &Look<'_>, live: &Value) -> Option<Finding> {
             .evidence(source, message),
         },
     };
-    Some(below.into_iter().fold(finding.since(since), Finding::below))
+    // What cannot be built does not depend on what was applied earlier.
+    let is_build = reason == "BuildFailed";
+    let is_needed = |it: &Object| {
+        !is_build || it.kind == "Secret" || it.kind.ends_with("Repository") || it.kind == "Bucket"
+    };
+    Some(below.into_iter().filter(is_needed).fold(finding.since(since), Finding::below))
 }
 
 fn auth(object: &Object, live: &Value, source: &str, message: &str) -> Finding {

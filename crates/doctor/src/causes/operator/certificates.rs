@@ -70,6 +70,20 @@ fn tells_of_store(words: &str) -> bool {
     is_of_client || is_unreachable
 }
 
+/// Whether words about one secret tell that the store answers, and has no such entry.
+fn tells_of_entry(low: &str) -> bool {
+    [
+        "resourcenotfoundexception",
+        "secretnotfound",
+        "secret does not exist",
+        "can't find the specified secret",
+        "nosuchkey",
+        "parameternotfound",
+    ]
+    .iter()
+    .any(|word| low.contains(word))
+}
+
 /// A certificate or a synchronized secret: who should make it comes first.
 pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let object = Object::from_live(live);
@@ -96,7 +110,10 @@ pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let is_secret = object.kind.ends_with("Secret");
     let denied =
         ["accessdenied", "403", "not authorized", "permission denied"].iter().any(|word| low.contains(word));
-    let is_of_store = is_secret && maker.is_some() && tells_of_store(&words);
+    let is_of_store = is_secret && maker.is_some() && tells_of_store(&words) && !tells_of_entry(&low);
+    let has_maker = maker.is_some_and(|it| look.cluster.live(it).is_some());
+    // Why an order does not end is told by the order.
+    let is_order_known = !low.contains("from order") || look.cluster.has_kind("Order");
     let finding = if let Some(maker) = maker.filter(|_| is_of_store) {
         let mut finding = finding_from_condition(
             live,
@@ -128,7 +145,7 @@ pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
         finding_from_condition(
             live,
             Cause::OperatorIssuer,
-            if maker.is_some_and(|it| look.cluster.live(it).is_some()) { 0.6 } else { 0.45 },
+            if has_maker && is_order_known { 0.6 } else { 0.45 },
             "is not issued",
             "Read its CertificateRequest, Order and Challenge.",
         )

@@ -61,6 +61,10 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
             ));
         }
         "SecretStore" | "ClusterSecretStore" if is_red => {
+            let words = complaint(live).map(said).unwrap_or_default();
+            if let Some(finding) = vain_call(look, live, &operators(look, live), &words) {
+                return Some(finding);
+            }
             let finding = finding_from_condition(
                 live,
                 Cause::OperatorSecretStore,
@@ -68,7 +72,11 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
                 "does not work",
                 "Correct the store: address, credentials, role.",
             );
-            return Some(with_calls(look, live, finding));
+            let finding = with_calls(look, live, finding);
+            let is_inside = finding.upstream.iter().any(|it| it.kind == "Service")
+                || words.contains(".svc") && !look.cluster.has_kind("Service");
+            let is_unseen = !look.cluster.has_kind("Pod") || !look.cluster.has_kind("Service");
+            return Some(if is_inside && is_unseen { finding.not_known() } else { finding });
         }
         "Challenge" | "Order" => return challenge(look, live),
         "Certificate" | "CertificateRequest" | "ExternalSecret" | "ClusterExternalSecret" | "PushSecret"
@@ -91,17 +99,11 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
     if let Some(finding) = vain_call(look, live, &operators, &words) {
         return Some(finding);
     }
-    let low = words.to_ascii_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| low.contains(word));
-    let mut finding = if complaints(&words).iter().any(|it| it.cause == Cause::OperatorCloudCredentials)
-        || has(&[
-            "accessdenied",
-            "unauthorizedoperation",
-            "is not authorized to perform",
-            "error 403",
-            "expiredtoken",
-            "authorizationfailed",
-        ]) {
+    // Conditions may tell only that something is wrong, and the operator's events what.
+    let warning = look.cluster.events(&object).rfind(|event| event.is_warning());
+    let warning = warning.filter(|event| !says_why(&words) && says_why(&event.message));
+    let words = warning.map_or(words, |event| event.message.clone());
+    let mut finding = if is_denied(&words) {
         finding_from_condition(
             live,
             Cause::OperatorCloudCredentials,
@@ -125,27 +127,7 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
                 &name,
             ))
         })
-    } else if has(&[
-        "invalid",
-        "not satisfiable",
-        "could decrypt",
-        "could not decrypt",
-        "failed to decrypt",
-        "no operators found",
-        "unsupported",
-        "not supported",
-        "must be",
-        "must not",
-        "validation",
-        "not allowed",
-        "rejected",
-        "unknown field",
-        "cannot parse",
-        "malformed",
-        "misconfigur",
-        "not permitted",
-        "forbidden value",
-    ]) {
+    } else if is_rejected(&words) {
         finding_from_condition(
             live,
             Cause::OperatorRejected,
@@ -163,6 +145,9 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
         )
         .shallow()
     };
+    if let Some(event) = warning {
+        finding = finding.evidence(format!("Event of {object}"), event.message.clone());
+    }
     for forbidden in tiphys_cause::forbidden(&words) {
         if let Some(operator) = operators.first()
             && let Some(rights) = crate::causes::api::rights_fault(look, operator, &forbidden)
@@ -182,6 +167,54 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
         finding = finding.below(reference);
     }
     Some(finding)
+}
+
+/// Whether the words of an operator tell more than that something is wrong.
+fn says_why(words: &str) -> bool {
+    is_denied(words) || is_rejected(words) || named_but_absent(words).is_some()
+}
+
+/// Whether the cloud refuses the operator.
+fn is_denied(words: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "accessdenied",
+        "unauthorizedoperation",
+        "is not authorized to perform",
+        "error 403",
+        "expiredtoken",
+        "authorizationfailed",
+    ];
+    let low = words.to_ascii_lowercase();
+    WORDS.iter().any(|word| low.contains(word))
+        || complaints(words).iter().any(|it| it.cause == Cause::OperatorCloudCredentials)
+}
+
+/// Whether the operator refuses the resource as it is.
+fn is_rejected(words: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "invalid",
+        "not satisfiable",
+        "could decrypt",
+        "could not decrypt",
+        "failed to decrypt",
+        "no operators found",
+        "unsupported",
+        "not supported",
+        "must be",
+        "must not",
+        "validation",
+        "not allowed",
+        "rejected",
+        "unknown field",
+        "cannot parse",
+        "malformed",
+        "misconfigur",
+        "not permitted",
+        "forbidden value",
+        "did not match any",
+    ];
+    let low = words.to_ascii_lowercase();
+    WORDS.iter().any(|word| low.contains(word))
 }
 
 /// The call of an operator that fails, as the condition or the last warning about the resource tells it.
