@@ -9,7 +9,7 @@ use anyhow::bail;
 /// What is handed on; `--help` behind `--` tells.
 #[derive(clap::Args)]
 pub struct Args {
-    /// How many, `--seed S`, `--misses FOLDER`, `--only TEXT`, `--thin COPIES`.
+    /// How many, `--seed S`, `--misses FOLDER`, `--only TEXT`, `--thin COPIES`, `--flux`.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     rest: Vec<String>,
 }

@@ -5,6 +5,7 @@
 #![allow(missing_docs, clippy::missing_panics_doc, reason = "a developer's tool")]
 
 pub mod dump;
+pub mod flux;
 pub mod generate;
 pub mod plant;
 pub mod play;

@@ -27,6 +27,9 @@ struct Args {
     /// How many copies of each dump are tried with parts left out.
     #[arg(long, default_value_t = 0)]
     thin: usize,
+    /// Try each dump as Flux would have delivered it, too.
+    #[arg(long)]
+    flux: bool,
     /// Only repositories that are made.
     #[arg(long)]
     made_only: bool,
@@ -56,10 +59,14 @@ fn main() -> anyhow::Result<()> {
         misses: args.misses,
         only: args.only,
         thin: args.thin,
+        flux: args.flux,
     });
     outcome.misses.iter().for_each(|miss| print!("{miss}"));
     outcome.troubles.iter().for_each(|trouble| println!("trouble: {trouble}"));
     print!("{}", outcome.table.text());
+    if args.flux {
+        print!("delivered by Flux:\n{}", outcome.by_flux.text());
+    }
     if args.thin > 0 {
         print!("with parts left out:\n{}", outcome.thinned.text());
     }

@@ -8,6 +8,7 @@ use tiphys_cluster::{Cluster, ClusterError, PatchType, Propagation};
 use tiphys_controller::{Settings, crds};
 use tiphys_health::HealthSettings;
 use tiphys_source::{Repositories, WorkingTree};
+use tiphys_stage::fault::{Injector, Timed};
 use tiphys_stage::{Next, Site, SiteOptions, Stage, Still, Watcher, virtual_runtime};
 use tiphys_sync::{AutoSettings, SyncSettings};
 use tiphys_value::{GroupKind, ObjectExt as _, Value, json};
@@ -154,6 +155,16 @@ pub fn bring_up(repository: &Repository, seed: u64) -> anyhow::Result<Ground> {
     Ok(Ground { still, rules })
 }
 
+/// The faults of the stage.
+fn faults(planted: &Planted) -> anyhow::Result<Vec<Timed>> {
+    let duration = |text: &str| {
+        let hours = text.strip_suffix('h').and_then(|hours| hours.parse::<u64>().ok());
+        hours.map(|hours| Duration::from_secs(hours * 3600)).ok_or_else(|| format!("{text:?} are no hours"))
+    };
+    let read = |fault: &String| Timed::parse(fault, duration).map_err(|why| anyhow::anyhow!(why));
+    planted.faults.iter().map(read).collect()
+}
+
 /// Plays a fault on a fork.
 ///
 /// # Errors
@@ -185,6 +196,7 @@ pub fn play(repository: &Repository, ground: &Ground, planted: &Planted) -> anyh
         }
         let mut stage = Stage::new(site, &repositories, settings());
         stage.start().await?;
+        Injector::new(faults(planted)?).apply(&mut stage).await?;
         stage.play(TO_SYNC, &mut Passing).await;
         for (kind, namespace, name) in &planted.deleted {
             let resource = cluster.resource(kind).await?;

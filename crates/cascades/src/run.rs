@@ -15,6 +15,7 @@ use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
     dump::{dump, objects},
+    flux,
     generate::generate,
     plant::{Planted, Scene},
     play::{bring_up, play},
@@ -40,6 +41,8 @@ pub struct Options {
     pub only: Option<String>,
     /// How many thinned copies of each dump are tried.
     pub thin: usize,
+    /// Whether each dump is tried as Flux would have delivered it, too.
+    pub flux: bool,
 }
 
 /// What came of it.
@@ -48,6 +51,8 @@ pub struct Outcome {
     pub table: Table,
     /// The same for thinned dumps.
     pub thinned: Table,
+    /// The same, as Flux would have delivered it.
+    pub by_flux: Table,
     pub misses: Vec<String>,
     /// Repositories that did not come up, and plays that could not run.
     pub troubles: Vec<String>,
@@ -55,7 +60,11 @@ pub struct Outcome {
 
 impl Outcome {
     fn take(&mut self, other: Self) {
-        for (mine, theirs) in [(&mut self.table, &other.table), (&mut self.thinned, &other.thinned)] {
+        for (mine, theirs) in [
+            (&mut self.table, &other.table),
+            (&mut self.thinned, &other.thinned),
+            (&mut self.by_flux, &other.by_flux),
+        ] {
             for (kind, row) in &theirs.rows {
                 let sum = mine.rows.entry(kind).or_default();
                 sum.cases += row.cases;
@@ -158,7 +167,10 @@ fn run_one(repository: &Repository, at: usize, count: usize, options: &Options) 
                 continue;
             }
         };
-        let case = dump(&still, repository, &planted);
+        let mut case = dump(&still, repository, &planted);
+        if !planted.flux.is_empty() {
+            case = flux::delivered(&case, &planted);
+        }
         let diagnosis = diagnose(&case);
         let scored = score(&diagnosis, &planted);
         let has_effect = planted.expected.causes.is_empty() || has_effect(&case, &planted, &scored);
@@ -168,6 +180,21 @@ fn run_one(repository: &Repository, at: usize, count: usize, options: &Options) 
             if let Some(folder) = &options.misses {
                 let saved = save(&folder.join(&name), &case, &planted, &scored, &diagnosis);
                 outcome.troubles.extend(saved.err().map(|error| format!("{name}: {error}")));
+            }
+        }
+        if options.flux && planted.flux.is_empty() && has_effect && flux::applies_to(&planted) {
+            let case = flux::delivered(&case, &planted);
+            let planted = flux::expected(&planted);
+            let diagnosis = diagnose(&case);
+            let scored = score(&diagnosis, &planted);
+            outcome.by_flux.add(&planted, &scored, true);
+            if !scored.is_first || !scored.false_roots.is_empty() {
+                let name = format!("{name}-flux");
+                outcome.misses.push(describe_miss(&name, &planted, &scored, &diagnosis, true));
+                if let Some(folder) = &options.misses {
+                    let saved = save(&folder.join(&name), &case, &planted, &scored, &diagnosis);
+                    outcome.troubles.extend(saved.err().map(|error| format!("{name}: {error}")));
+                }
             }
         }
         for copy in 0..options.thin {

@@ -21,10 +21,11 @@ pub(super) fn plant(scene: &Scene<'_>, found: &mut Vec<Planted>) {
         let tree = scene.edited(app, |app| {
             app["spec"]["source"]["repoURL"] = "https://git.example.com/acme/gone.git".into()
         });
-        found.extend(
-            planted("gitops: repository away", &["gitops/source-auth", "gitops/revision", "gitops/render"])
-                .edit(tree),
-        );
+        let mut away =
+            planted("gitops: repository away", &["gitops/source-auth", "gitops/revision", "gitops/render"]);
+        // A project may name its repositories, and does not permit another one.
+        away.expected.also.push("gitops/project");
+        found.extend(away.edit(tree));
     }
     for app in scene.declared("Application") {
         let name =

@@ -3,6 +3,8 @@
 mod admit;
 mod config;
 mod edge;
+mod engine;
+mod flux;
 mod gitops;
 mod image;
 mod planted;
@@ -14,7 +16,7 @@ mod service;
 
 pub use planted::{Expected, Planted};
 pub use scene::Scene;
-use scene::{container, mount, place, pods_of};
+use scene::{container, delivered_folder, mount, place, pods_of};
 
 impl Scene<'_> {
     /// Every fault that can be put into it.
@@ -31,6 +33,8 @@ impl Scene<'_> {
             platform::plant,
             gitops::plant,
             edge::plant,
+            engine::plant,
+            flux::plant,
         ] {
             plant(self, &mut found);
         }

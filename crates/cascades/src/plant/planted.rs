@@ -55,6 +55,10 @@ pub struct Planted {
     pub tree: Option<Tree>,
     /// Rules of the world that come first.
     pub rules: Value,
+    /// Faults of the stage that last from the beginning, in the words of `tiphys rehearse --fault`.
+    pub faults: Vec<String>,
+    /// What differs in objects of Flux: kind, name, merge patch. Flux then delivers to the cluster.
+    pub flux: Vec<(String, String, Value)>,
     /// Objects that somebody creates by hand.
     pub objects: Vec<Value>,
     /// Objects that somebody deletes; a name may end with `*`.
@@ -101,6 +105,16 @@ impl Planted {
 
     pub(super) fn rules(mut self, rules: Value) -> Self {
         self.rules = rules;
+        self
+    }
+
+    pub(super) fn fault(mut self, fault: &str) -> Self {
+        self.faults.push(fault.to_owned());
+        self
+    }
+
+    pub(super) fn by_flux(mut self, kind: &str, name: &str, patch: Value) -> Self {
+        self.flux.push((kind.to_owned(), name.to_owned(), patch));
         self
     }
 

@@ -2,7 +2,7 @@
 
 use tiphys_value::{ObjectExt as _, Value, json};
 
-use super::{Planted, Scene, container, mount, place, pods_of};
+use super::{Planted, Scene, container, delivered_folder, mount, place, pods_of};
 
 pub(super) fn plant(scene: &Scene<'_>, found: &mut Vec<Planted>) {
     for node in scene.all("Node") {
@@ -149,6 +149,9 @@ fn operators(scene: &Scene<'_>, found: &mut Vec<Planted>) {
         for workload in scene.programs().filter(|it| it.kind() == "Deployment" && it.namespace() != operator)
         {
             let namespace = workload.namespace();
+            if delivered_folder(scene, namespace).is_none() {
+                continue;
+            }
             let waits = |kind: &str| {
                 let tree = scene.edited(workload, |workload| {
                     mount(workload, json!({"name": "token", "secret": {"secretName": "token"}}));

@@ -41,6 +41,17 @@ impl Scene<'_> {
     }
 }
 
+/// The folder that is delivered into a namespace, if one is: files may be added to it.
+pub(super) fn delivered_folder(scene: &Scene<'_>, namespace: &str) -> Option<String> {
+    let text = |app: &Value, path: [&str; 3]| app.str_at(&path).unwrap_or_default().to_owned();
+    let mut apps = scene.declared("Application").filter(|app| app.at(&["spec", "source", "helm"]).is_none());
+    let app = apps.find(|app| {
+        text(app, ["spec", "destination", "namespace"]) == namespace
+            && text(app, ["spec", "source", "path"]) == namespace
+    })?;
+    Some(text(app, ["spec", "source", "path"]))
+}
+
 /// The name of an object with its namespace.
 pub(super) fn place(object: &Value) -> String {
     format!("{} {}/{}", object.kind(), object.namespace(), object.name())

@@ -5,8 +5,16 @@ use tiphys_cascades::run::{Options, run};
 
 #[test]
 fn what_was_put_in_is_named_and_nothing_else() {
-    let options =
-        Options { count: 12, seed: 3, folders: Vec::new(), made: 2, misses: None, only: None, thin: 1 };
+    let options = Options {
+        count: 12,
+        seed: 3,
+        folders: Vec::new(),
+        made: 2,
+        misses: None,
+        only: None,
+        thin: 1,
+        flux: true,
+    };
     let outcome = run(&options);
     assert!(outcome.troubles.is_empty(), "{:#?}", outcome.troubles);
     let (whole, thinned) = (outcome.table.total(), outcome.thinned.total());
