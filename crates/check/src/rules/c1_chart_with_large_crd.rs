@@ -81,11 +81,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let source = ApplicationSource {
             chart: used.chart.clone(),
             target_revision: used.version.clone(),
-            helm: Some(HelmSource { values_object: used.values.last().cloned(), ..HelmSource::default() }),
             ..ApplicationSource::default()
         };
-        let brings = used.brings_definitions && !known_charts::leaves_out_crds(&source);
-        if let Some((definition, bytes)) = large_definition(&source).filter(|_| brings) {
+        let found = large_definition(&source).filter(|_| !used.leaves_out_definitions());
+        if let Some((definition, bytes)) = found {
             let found = finding(context, app, &used.chart, used.span.clone(), (definition, bytes));
             once.add_by(used.chart.clone(), found);
         }

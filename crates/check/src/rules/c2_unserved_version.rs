@@ -28,7 +28,7 @@ use std::cell::LazyCell;
 use tiphys_diag::{Severity, Span};
 use tiphys_graph::{App, Object};
 use tiphys_model::ApplicationSource;
-use tiphys_value::{ObjectExt, Value};
+use tiphys_value::ObjectExt;
 
 use crate::{
     Context, Report, Rule,
@@ -174,7 +174,7 @@ fn installed(context: &Context<'_>, object: &Object, served: &Served, uses: &[Ch
         if !is_beside {
             continue;
         }
-        if used.value(&["installCRDs"]).or(used.value(&["crds", "enabled"])) == Some(&Value::Bool(false)) {
+        if used.leaves_out_definitions() {
             is_left_out = true;
             continue;
         }

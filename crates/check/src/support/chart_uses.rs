@@ -6,12 +6,12 @@ use std::{collections::HashMap, sync::Arc};
 use tiphys_diag::Span;
 use tiphys_graph::{App, AppId, Object, ObjectScope, tools::Lines};
 use tiphys_kustomize::FILE_NAMES;
-use tiphys_model::ApplicationSource;
+use tiphys_model::{ApplicationSource, HelmSource};
 use tiphys_value::{FieldPath, ObjectExt, Value};
 use tiphys_vfs::{base_name, join, parent};
 
 use super::{
-    field_paths,
+    field_paths, known_charts,
     pods::{list, text},
 };
 use crate::Context;
@@ -88,6 +88,18 @@ impl ChartUse {
     /// The last of its values that says something at a path such as `image.tag`.
     pub fn value(&self, path: &[&str]) -> Option<&Value> {
         self.values.iter().rev().find_map(|values| values.at(path))
+    }
+
+    /// All its values merged, as Helm does it: the later ones win.
+    pub fn merged_values(&self) -> Value {
+        self.values.iter().fold(Value::Null, merge_values)
+    }
+
+    /// Whether it keeps the chart's definitions out: by its values, or by who names it.
+    pub fn leaves_out_definitions(&self) -> bool {
+        let helm = HelmSource { values_object: Some(self.merged_values()), ..HelmSource::default() };
+        let source = ApplicationSource { helm: Some(helm), ..ApplicationSource::default() };
+        !self.brings_definitions || known_charts::leaves_out_crds(&source)
     }
 
     /// The same, as text: numbers too.
