@@ -23,7 +23,7 @@ pub use env::{Clock, Entropy, Env, FixedClock, Limits, SeededEntropy, SystemCloc
 pub use error::{CallError, CallResult, ExecError, Limit, ParseError, ParseFault};
 pub use exec::{Context, Memo};
 pub use functions::{Function, Functions};
-pub use parse::{Draft, Nameless, Parsing, Parts, Tree};
+pub use parse::{BranchKind, Draft, Nameless, Parsing, Parts, Pipeline, Step, Term, Tree};
 pub use template::{MissingKey, TemplateSet, Text, TextContent};
 pub use trace::{Part, Site, Tracer};
 pub use value::{

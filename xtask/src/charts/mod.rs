@@ -6,7 +6,12 @@
 mod facts;
 mod naming;
 mod probe;
+mod reads;
+mod schemas;
 mod sensitivity;
+mod value_facts;
+mod value_tree;
+mod values;
 
 use std::{
     collections::BTreeMap,
@@ -27,6 +32,8 @@ pub enum Action {
     Derive(Args),
     /// Say which lines of the table charts contradict.
     Check(Args),
+    /// Write the tables of the values that charts know anew, from any number of their versions.
+    Values(Args),
 }
 
 /// Options of both.
@@ -63,6 +70,7 @@ pub fn run(action: &Action) -> anyhow::Result<()> {
             fs::write(TABLE, format!("{HEADER}{text}"))?;
             Ok(())
         }
+        Action::Values(args) => values::write(&args.folder),
         Action::Check(args) => {
             let table = fs::read_to_string(TABLE)?;
             let derived = derive(&args.folder)?;
@@ -79,6 +87,16 @@ pub fn run(action: &Action) -> anyhow::Result<()> {
 
 /// The lines of each chart, by its name and owner.
 fn derive(folder: &Path) -> anyhow::Result<BTreeMap<String, String>> {
+    let found = for_each_chart(folder, |chart, owner, paths| Ok(facts_of(paths)?.to_lines(chart, owner)))?;
+    Ok(found.into_iter().map(|((chart, owner), lines)| (format!("{chart} {owner}"), lines)).collect())
+}
+
+/// What a function gives for each chart, by name and owner, from the folders of its versions. Charts that it
+/// fails for are told and left out.
+fn for_each_chart<T: Send>(
+    folder: &Path,
+    look_at: impl Fn(&str, &str, &[PathBuf]) -> anyhow::Result<T> + Sync,
+) -> anyhow::Result<BTreeMap<(String, String), T>> {
     let mut versions: BTreeMap<(String, String), Vec<PathBuf>> = BTreeMap::new();
     for owner in folders(folder)? {
         for path in folders(&owner)? {
@@ -98,10 +116,10 @@ fn derive(folder: &Path) -> anyhow::Result<BTreeMap<String, String>> {
                 loop {
                     let next = waiting.lock().ok().and_then(|mut waiting| waiting.next());
                     let Some(((chart, owner), paths)) = next else { return };
-                    match facts_of(&paths) {
+                    match look_at(&chart, &owner, &paths) {
                         Ok(facts) => {
                             if let Ok(mut found) = found.lock() {
-                                found.insert(format!("{chart} {owner}"), facts.to_lines(&chart, &owner));
+                                found.insert((chart, owner), facts);
                             }
                         }
                         Err(error) => eprintln!("{chart} of {owner}: {error:#}"),

@@ -5,6 +5,7 @@ mod batch;
 mod lex;
 mod node;
 mod number;
+mod outline;
 mod parser;
 mod pipeline;
 mod print;
@@ -12,6 +13,7 @@ mod print;
 pub use batch::{Draft, Nameless, Parsing};
 pub(crate) use node::{Branch, Call, Command, List, Name, Node, Number, Operand, Pipe, Span, Variable};
 pub use node::{Parts, Tree};
+pub use outline::{BranchKind, Pipeline, Step, Term};
 pub(crate) use print::Quoted;
 
 #[cfg(test)]

@@ -1,0 +1,194 @@
+//! The values that versions of a chart know, from its templates, its own values and its schema.
+
+use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
+
+use anyhow::Context as _;
+use tiphys_gotemplate::{Function, Functions, TemplateSet, Type, Value as TemplateValue};
+use tiphys_helm::Chart;
+use tiphys_value::Value;
+use tiphys_vfs::DiskTree;
+
+use super::{
+    reads::{Abstract, Reader},
+    schemas::Schemas,
+    value_tree::ValueTree,
+};
+
+/// The values that one version of a chart knows.
+pub struct ValueFacts {
+    /// The version.
+    pub version: String,
+    /// Its values.
+    pub tree: ValueTree,
+    /// Values of the chart's own that no template was seen to read.
+    pub unread: Vec<String>,
+}
+
+impl ValueFacts {
+    /// What the chart of a folder knows.
+    ///
+    /// # Errors
+    /// It is no chart, or its templates cannot be followed.
+    pub fn open(folder: &Path) -> anyhow::Result<Self> {
+        let chart = Chart::load(&DiskTree::open(folder)?, "")?;
+        let mut set = TemplateSet::new(Arc::new(functions()));
+        let mut entries = Vec::new();
+        collect(&chart, chart.name(), &[], &mut set, &mut entries)?;
+        let mut reader = Reader::new(&set);
+        for (name, path) in &entries {
+            reader.follow(name, &Abstract::context(path))?;
+        }
+        let mut tree = reader.tree;
+        let mut unread = Vec::new();
+        describe(&chart, folder, &[], &mut tree, &mut unread)?;
+        tree.prune();
+        Ok(Self { version: chart.metadata.version.clone(), tree, unread })
+    }
+}
+
+/// The functions that templates of charts may call; what they do is of no concern here.
+fn functions() -> Functions {
+    const OF_HELM: [&str; 21] = [
+        "include",
+        "tpl",
+        "required",
+        "fail",
+        "getHostByName",
+        "lookup",
+        "toYaml",
+        "toYamlPretty",
+        "mustToYaml",
+        "fromYaml",
+        "fromYamlArray",
+        "toJson",
+        "mustToJson",
+        "fromJson",
+        "fromJsonArray",
+        "toToml",
+        "mustToToml",
+        "fromToml",
+        "env",
+        "expandenv",
+        "toRawJson",
+    ];
+    let mut table = Functions::sprig();
+    for name in OF_HELM {
+        table.insert(Function::variadic(name, &[Type::Any], |_, _| Ok(TemplateValue::string(""))));
+    }
+    table
+}
+
+/// Parses the templates of a chart and of those that it depends on, and notes which are executed, with the
+/// path of the values that they see.
+fn collect(
+    chart: &Chart,
+    name: &str,
+    path: &[String],
+    set: &mut TemplateSet,
+    entries: &mut Vec<(String, Vec<String>)>,
+) -> anyhow::Result<()> {
+    for dependency in &chart.dependencies {
+        let below = format!("{name}/charts/{}", dependency.name());
+        for key in keys_of(chart, dependency.name()) {
+            collect(dependency, &below, &[path, &[key]].concat(), set, entries)?;
+        }
+    }
+    for file in chart.templates.iter() {
+        let full = format!("{name}/{}", file.name);
+        let text = String::from_utf8_lossy(file.data()?).into_owned();
+        set.parse(&full, &text).with_context(|| full.clone())?;
+        // Notes for people change nothing.
+        let is_helper = &*file.name == "templates/NOTES.txt"
+            || file.name.rsplit('/').next().is_some_and(|base| base.starts_with('_'));
+        if !is_helper && !chart.is_library() {
+            entries.push((full, path.to_vec()));
+        }
+    }
+    Ok(())
+}
+
+/// The keys below which a dependency finds its values.
+fn keys_of(chart: &Chart, dependency: &str) -> Vec<String> {
+    let declared = chart.metadata.dependencies.iter().filter(|it| it.name == dependency);
+    let mut keys: Vec<String> =
+        declared.map(|it| if it.alias.is_empty() { it.name.clone() } else { it.alias.clone() }).collect();
+    if keys.is_empty() {
+        keys.push(dependency.to_owned());
+    }
+    keys
+}
+
+/// Adds what a chart's own values and schema say, and what they say of its dependencies.
+fn describe(
+    chart: &Chart,
+    folder: &Path,
+    path: &[String],
+    tree: &mut ValueTree,
+    unread: &mut Vec<String>,
+) -> anyhow::Result<()> {
+    let at = |key: &str| [path, &[key.to_owned()]].concat();
+    tree.read_whole(&at("global"));
+    tree.read_whole(&at("tags"));
+    for dependency in &chart.metadata.dependencies {
+        let key = if dependency.alias.is_empty() { &dependency.name } else { &dependency.alias };
+        match chart.dependencies.iter().find(|it| it.name() == dependency.name) {
+            Some(own) => {
+                let below = folder.join("charts").join(&dependency.name);
+                describe(own, &below, &at(key), tree, unread)?;
+            }
+            None => tree.read_whole(&at(key)),
+        }
+        for condition in dependency.condition.split(',').filter(|it| !it.trim().is_empty()) {
+            let steps: Vec<String> = condition.trim().split('.').map(str::to_owned).collect();
+            tree.read(&[path, &steps].concat());
+        }
+        if !dependency.import_values.is_empty() {
+            tree.read_whole(path);
+        }
+    }
+    let mut texts: Vec<String> = Vec::new();
+    for file in chart.files.iter().chain(chart.templates.iter()) {
+        texts.push(String::from_utf8_lossy(file.data()?).into_owned());
+    }
+    if let Ok(text) = fs::read_to_string(folder.join("values.yaml")) {
+        let values = tiphys_yaml::from_yaml(&text)?;
+        note_unread(&values, &mut path.to_vec(), tree, unread);
+        tree.read(path).add_defaults(&values);
+        texts.push(text);
+    }
+    // What is a template only once it is rendered: texts among the values, and files.
+    for text in &texts {
+        for rest in text.split(".Values.").skip(1) {
+            let end = rest
+                .find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '.'))
+                .unwrap_or(rest.len());
+            let steps = rest[..end].trim_end_matches('.').split('.').map(str::to_owned);
+            let steps: Vec<String> = steps.filter(|step| !step.is_empty()).collect();
+            tree.read(&[path, &steps].concat());
+        }
+    }
+    if let Some(schema) = &chart.schema {
+        const ROOT: &str = "values.schema.json";
+        let is_schema = |name: &str| name.ends_with(".json") && name.starts_with("schemas/");
+        let mut schemas = BTreeMap::from([(ROOT.to_owned(), serde_json::from_slice::<Value>(schema)?)]);
+        for file in chart.files.iter().filter(|file| is_schema(&file.name)) {
+            schemas.insert(file.name.to_string(), serde_json::from_slice(file.data()?)?);
+        }
+        tree.read(path).add_schema(&schemas[ROOT], &Schemas::seen_from(&schemas, ROOT), 0);
+    }
+    Ok(())
+}
+
+/// Notes the chart's own values that no template was seen to read: each is a value that nothing reads, or one
+/// that this program did not understand.
+fn note_unread(values: &Value, path: &mut Vec<String>, tree: &ValueTree, unread: &mut Vec<String>) {
+    let Some(map) = values.as_object() else { return };
+    for (key, below) in map {
+        path.push(key.clone());
+        match tree.knows(path) {
+            true => note_unread(below, path, tree, unread),
+            false => unread.push(path.join(".")),
+        }
+        path.pop();
+    }
+}

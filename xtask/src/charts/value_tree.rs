@@ -1,0 +1,184 @@
+//! The tree of values that a chart knows, and how the table says it.
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use tiphys_value::Value;
+
+use super::schemas::Schemas;
+
+/// What stands for every key of a map and every element of a list.
+pub const ANY: &str = "*";
+
+/// A value that a chart knows.
+#[derive(Clone, Debug, Default)]
+pub struct ValueTree {
+    children: BTreeMap<String, Self>,
+    /// Whether templates hand it on as it is, with whatever stands below.
+    is_whole: bool,
+    /// Whether the chart's schema refuses keys that are not among the children.
+    is_strict: bool,
+}
+
+impl ValueTree {
+    /// Notes that a value is read.
+    pub fn read(&mut self, path: &[String]) -> &mut Self {
+        path.iter().fold(self, |node, step| node.children.entry(step.clone()).or_default())
+    }
+
+    /// Notes that a value is read with whatever stands below it.
+    pub fn read_whole(&mut self, path: &[String]) {
+        self.read(path).is_whole = true;
+    }
+
+    /// Whether templates read a value, itself or as a part of another.
+    pub fn knows(&self, path: &[String]) -> bool {
+        let Some((first, rest)) = path.split_first() else { return true };
+        let mut children = [first.as_str(), ANY].into_iter().filter_map(|key| self.children.get(key));
+        self.is_whole || children.any(|child| child.knows(rest))
+    }
+
+    /// Adds the keys of the chart's own values.
+    pub fn add_defaults(&mut self, values: &Value) {
+        match values {
+            Value::Object(map) => {
+                for (key, below) in map {
+                    self.children.entry(key.clone()).or_default().add_defaults(below);
+                }
+            }
+            Value::Array(items) => {
+                for item in items.iter().filter(|item| item.is_object()) {
+                    self.children.entry(ANY.to_owned()).or_default().add_defaults(item);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds what a JSON schema says.
+    pub fn add_schema(&mut self, schema: &Value, files: &Schemas<'_>, depth: usize) {
+        const MAX_DEPTH: usize = 24;
+        if depth > MAX_DEPTH {
+            self.is_whole = true;
+            return;
+        }
+        if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+            match files.find(reference) {
+                Some((meant, files)) => self.add_schema(meant, &files, depth + 1),
+                None => self.is_whole = true,
+            }
+        }
+        for (key, below) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            self.children.entry(key.clone()).or_default().add_schema(below, files, depth + 1);
+        }
+        let patterns = schema.get("patternProperties").and_then(Value::as_object);
+        let is_closed = schema.get("additionalProperties") == Some(&Value::Bool(false)) && patterns.is_none();
+        let open = schema.get("additionalProperties").filter(|it| it.is_object());
+        let items = schema.get("items").filter(|it| it.is_object());
+        for below in patterns.into_iter().flat_map(|map| map.values()).chain(open).chain(items) {
+            self.children.entry(ANY.to_owned()).or_default().add_schema(below, files, depth + 1);
+        }
+        self.is_strict |= is_closed && schema.get("properties").is_some();
+        let parts = |word: &str| schema.get(word).and_then(Value::as_array).into_iter().flatten();
+        for part in parts("allOf") {
+            self.add_schema(part, files, depth + 1);
+        }
+        for word in ["then", "else"] {
+            let mut part = Self::default();
+            schema.get(word).into_iter().for_each(|it| part.add_schema(it, files, depth + 1));
+            part.forget_strictness();
+            self.add(part);
+        }
+        for word in ["anyOf", "oneOf"] {
+            let mut all = Self::default();
+            let mut choices = Vec::new();
+            for choice in parts(word) {
+                let mut own = Self::default();
+                own.add_schema(choice, files, depth + 1);
+                choices.push(own);
+            }
+            // What takes a text or a number refuses no key.
+            choices.retain(|choice| choice.is_whole || !choice.children.is_empty());
+            let is_strict = !choices.is_empty() && choices.iter().all(|choice| choice.is_strict);
+            choices.into_iter().for_each(|choice| all.add(choice));
+            if !is_strict {
+                all.is_strict = false;
+            }
+            self.add(all);
+        }
+    }
+
+    fn forget_strictness(&mut self) {
+        self.is_strict = false;
+        self.children.values_mut().for_each(Self::forget_strictness);
+    }
+
+    /// Adds what another version of the chart knows: what either reads is known, and only what both refuse is
+    /// refused.
+    pub fn add_version(&mut self, other: Self) {
+        self.is_strict &= other.is_strict;
+        self.is_whole |= other.is_whole;
+        for (key, theirs) in other.children {
+            match self.children.get_mut(&key) {
+                Some(ours) => ours.add_version(theirs),
+                None => drop(self.children.insert(key, theirs)),
+            }
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.is_whole |= other.is_whole;
+        self.is_strict |= other.is_strict;
+        for (key, theirs) in other.children {
+            self.children.entry(key).or_default().add(theirs);
+        }
+    }
+
+    /// Leaves out what nothing can be said of: what is below values that are handed on as they are.
+    pub fn prune(&mut self) {
+        if self.is_whole && !self.is_strict || self.children.keys().any(|key| !is_plain(key)) {
+            self.children.clear();
+            self.is_strict = false;
+        }
+        // What holds for every key holds for those that are named, too.
+        if let Some(any) = self.children.get(ANY).cloned() {
+            for (_, child) in self.children.iter_mut().filter(|(key, _)| *key != ANY) {
+                child.add(any.clone());
+            }
+        }
+        self.children.values_mut().for_each(Self::prune);
+        let is_open = self.children.contains_key(ANY);
+        if is_open && self.children.values().all(|child| child.children.is_empty()) {
+            self.children.clear();
+            self.is_strict = false;
+        }
+    }
+
+    /// The lines of the table: each value that has others below it, with those that have none behind a colon.
+    pub fn to_lines(&self, depth: usize, text: &mut String) {
+        for (key, child) in self.children.iter().filter(|(_, child)| !child.children.is_empty()) {
+            let mark = if child.is_strict { "!" } else { "" };
+            let _ = write!(text, "{}{key}{mark}", " ".repeat(depth));
+            let leaves = child.children.iter().filter(|(_, below)| below.children.is_empty());
+            let leaves: Vec<&str> = leaves.map(|(key, _)| key.as_str()).collect();
+            if !leaves.is_empty() {
+                let _ = write!(text, ": {}", leaves.join(" "));
+            }
+            text.push('\n');
+            child.to_lines(depth + 1, text);
+        }
+    }
+
+    /// All of it as one tree below a name that stands for the whole.
+    pub fn to_table(&self) -> String {
+        let mut root = Self::default();
+        root.children.insert("values".to_owned(), self.clone());
+        let mut text = String::new();
+        root.to_lines(0, &mut text);
+        text
+    }
+}
+
+/// Whether a key can stand in the table.
+fn is_plain(key: &str) -> bool {
+    !key.is_empty() && !key.contains(|c: char| c.is_whitespace() || matches!(c, ':' | '!'))
+}
