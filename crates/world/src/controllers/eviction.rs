@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tiphys_value::ObjectExt;
 
 use super::{
@@ -12,7 +12,9 @@ use super::{
     workload::{delete_pod, is_finished},
 };
 use crate::{
-    Change, Controller, Event, Key, Outcome, Reporter, View, Write, controller::Context, object::resources,
+    Change, Controller, Event, Key, Outcome, Reporter, View, Write,
+    controller::Context,
+    object::{resources, set_condition, status_of, with_status},
 };
 
 /// Takes pods off tainted nodes.
@@ -65,7 +67,15 @@ impl Controller for TaintEviction {
                 let message = format!("Marking for deletion Pod {}/{}", pod.namespace(), pod.name());
                 let reporter = Reporter::Controller("taint-eviction-controller");
                 let told: Write = Event::normal(&pod, reporter, "TaintManagerEviction", message).into();
-                vec![told, delete_pod(&pod)].into()
+                let mut status = status_of(&pod);
+                let condition = json!({
+                    "type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager",
+                    "message": "Taint manager: deleting due to NoExecute taint",
+                });
+                set_condition(&mut status, condition, context.now);
+                let marked = with_status(&pod, status.into());
+                let marked = marked.map(|object| Write::UpdateStatus { resource: resources::pods(), object });
+                [told].into_iter().chain(marked).chain([delete_pod(&pod)]).collect::<Vec<_>>().into()
             }
         }
     }

@@ -56,6 +56,9 @@ impl Controller for NodeController {
         if let Some(object) = updated {
             let is = condition(&object, "Ready").map(|condition| condition["status"].clone());
             writes.extend(told(&node, was.as_ref(), is.as_ref()));
+            if was.is_some_and(|was| was == "True") && is.is_some_and(|is| is != "True") {
+                writes.extend(unready_pods(&node, context));
+            }
             writes.push(Write::UpdateStatus { resource: resources::nodes(), object });
             return writes.into();
         }
@@ -140,6 +143,25 @@ fn set_if_other(
     set_condition(status, condition, context.now);
 }
 
+/// The pods of a node that has ceased to be Ready: nobody says any longer that they are.
+fn unready_pods(node: &Value, context: &Context<'_>) -> Vec<Write> {
+    let mut writes = Vec::new();
+    for pod in context.view.pods_on(node.name()) {
+        let Some(ready) = condition(&pod, "Ready").filter(|ready| ready["status"] == "True") else {
+            continue;
+        };
+        let mut unready = ready.clone();
+        unready["status"] = "False".into();
+        let mut status = status_of(&pod);
+        set_condition(&mut status, unready, context.now);
+        let updated = with_status(&pod, status.into());
+        writes.extend(updated.map(|object| Write::UpdateStatus { resource: resources::pods(), object }));
+        let reporter = Reporter::Controller("node-controller");
+        writes.push(Event::warning(&pod, reporter, "NodeNotReady", "Node is not ready").into());
+    }
+    writes
+}
+
 fn told(node: &Value, was: Option<&Value>, is: Option<&Value>) -> Option<Write> {
     if was == is {
         return None;
@@ -184,7 +206,15 @@ fn tainted(
     let own = [UNREACHABLE, NOT_READY, NO_NETWORK, CORDONED];
     let present = node.at(&["spec", "taints"]).and_then(Value::as_array).cloned().unwrap_or_default();
     let is_own = |taint: &Value| own.iter().any(|key| taint["key"] == *key);
-    let mut taints: Vec<_> = present.iter().filter(|taint| !is_own(taint)).cloned().collect();
+    // Pods that tolerate a taint for a while have to know since when it is there.
+    let dated = |taint: &Value| {
+        let mut taint = taint.clone();
+        if taint["effect"] == "NoExecute" && taint.get("timeAdded").is_none_or(Value::is_null) {
+            taint["timeAdded"] = time(context.now);
+        }
+        taint
+    };
+    let mut taints: Vec<_> = present.iter().filter(|taint| !is_own(taint)).map(dated).collect();
     for (key, effect, _) in wanted.iter().filter(|(.., applies)| *applies) {
         let known = present.iter().find(|taint| taint["key"] == *key && taint["effect"] == *effect).cloned();
         taints.push(

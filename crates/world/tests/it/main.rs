@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod causes;
+mod conformance;
 mod controllers;
 mod found;
 mod operators;

@@ -85,6 +85,10 @@ impl Controller for DeploymentController {
             (new, false) if proportional_scaling::is_rescaled(&deployment, new.as_ref(), &old) => {
                 writes.extend(proportional_scaling::rescale(&deployment, new.as_ref(), &old));
             }
+            // Nothing new comes before the old pods are gone.
+            (None, false) if is_recreate(&deployment) && is_in_the_way(&old) => {
+                writes.extend(stop_old(&deployment, &old));
+            }
             (None, false) => writes.extend(create_replica_set(&deployment, &hash, &sets, revision)),
             (Some(new), false) => match relabelled(&deployment, new, revision) {
                 Some(write) => writes.push(write),
@@ -190,6 +194,16 @@ fn has_pods(sets: &[Arc<Object>]) -> bool {
     sets.iter().any(|set| left(set) > 0)
 }
 
+/// Whether sets have pods, or are about to.
+fn is_in_the_way(sets: &[Arc<Object>]) -> bool {
+    sets.iter().any(|set| replicas(set) > 0) || has_pods(sets)
+}
+
+/// Takes every pod from sets.
+fn stop_old(deployment: &Value, sets: &[Arc<Object>]) -> Vec<Write> {
+    sets.iter().filter(|set| replicas(set) > 0).flat_map(|set| resize(deployment, set, 0)).collect()
+}
+
 fn is_recreate(deployment: &Value) -> bool {
     deployment.str_at(&["spec", "strategy", "type"]) == Some("Recreate")
 }
@@ -260,9 +274,8 @@ fn scale(deployment: &Value, new: &Arc<Object>, old: &[Arc<Object>]) -> Vec<Writ
     if replicas(new) != goal && (replicas(new) < goal || replicas(new) > wanted(deployment)) {
         writes.extend(resize(deployment, new, goal));
     }
-    let lowered = |set: &Arc<Object>| resize(deployment, set, 0);
     match is_recreate(deployment) {
-        true => writes.extend(old.iter().filter(|set| replicas(set) > 0).flat_map(lowered)),
+        true => writes.extend(stop_old(deployment, old)),
         // The new set is raised first: what it lacks is known once it has been told.
         false if writes.is_empty() => writes = lower(deployment, new, old, least_available),
         false => {}
@@ -273,7 +286,8 @@ fn scale(deployment: &Value, new: &Arc<Object>, old: &[Arc<Object>]) -> Vec<Writ
 /// Lowers old sets as far as enough pods stay available: those that are not available go first, as they cost
 /// nothing. What the new set still lacks is never made up for by what an old one loses.
 fn lower(deployment: &Value, new: &Arc<Object>, old: &[Arc<Object>], least_available: i64) -> Vec<Write> {
-    let available = |set: &Value| in_status(set, "availableReplicas");
+    // Of a set that was just made smaller the status may still count those that go.
+    let available = |set: &Value| in_status(set, "availableReplicas").min(replicas(set));
     let all: i64 = replicas(new) + old.iter().map(|set| replicas(set)).sum::<i64>();
     let most = all - least_available - (replicas(new) - available(new));
     if most <= 0 {
