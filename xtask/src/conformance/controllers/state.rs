@@ -81,7 +81,7 @@ impl State {
                 reason: text(&["reason"]).to_owned(),
                 message: names.cleaned(text(&["message"])),
             };
-            let key = (about("kind").to_owned(), names.cleaned(about("name")), about("uid").to_owned());
+            let key = (about("kind").to_owned(), names.cleaned(about("name")), about("name").to_owned());
             let story = by_object.entry(key).or_default();
             // What is tried again is told again, and how often depends on how long one looks.
             if !story.contains(&told) {
