@@ -16,7 +16,7 @@ const DEBT: &[(&str, &[usize])] = &[
     ("crates/doctor", &[13]),
     ("crates/gotemplate", &[16]),
     ("crates/helm", &[13]),
-    ("crates/world", &[54]),
+    ("crates/world", &[55]),
 ];
 
 /// A module by its path below the root of its crate.

@@ -1,5 +1,6 @@
-//! A real control plane without containers: kube-apiserver, etcd, kube-controller-manager, kube-scheduler, and
-//! KWOK in the place of the kubelets. It shows what the real controllers make of objects.
+//! A real control plane without containers: kube-apiserver, etcd, kube-controller-manager,
+//! kube-scheduler, and KWOK in the place of the kubelets. It shows what the real controllers make of
+//! objects.
 
 use std::{
     collections::BTreeMap,
@@ -20,8 +21,8 @@ use crate::{
 const PROGRAMS: [&str; 3] = ["kube-controller-manager", "kube-scheduler", "kwok"];
 /// How long until the controllers have filled the first namespace.
 const READY: Duration = Duration::from_secs(120);
-/// The etcd of an operating system may be too old for lists that are streamed, and not every client does without
-/// them where the API server offers them.
+/// The etcd of an operating system may be too old for lists that are streamed, and not every client does
+/// without them where the API server offers them.
 const NO_STREAMED_LISTS: [&str; 1] = ["--feature-gates=WatchList=false"];
 /// Nobody else asks this API server: controllers need not hold back.
 const RATE: [&str; 2] = ["--kube-api-qps=1000", "--kube-api-burst=2000"];

@@ -94,7 +94,8 @@ impl Controller for DaemonSetController {
     }
 }
 
-/// Whether a change of a node changes something for a set: it takes a pod and has none, or has one that has to go.
+/// Whether a change of a node changes something for a set: it takes a pod and has none, or has one that
+/// has to go.
 fn changes_for(set: &Value, node: &Value, view: &View<'_>) -> bool {
     let sample = pod_for(set, "", "", "");
     let fits = wants_node(&sample, node);

@@ -55,7 +55,8 @@ pub struct Args {
     /// Folder in which what the real control plane came to is kept, a file for each sequence.
     #[arg(long, default_value = "target/controllers")]
     recorded: PathBuf,
-    /// Compare with what was recorded and start no real control plane; nothing is published if a sequence was not.
+    /// Compare with what was recorded and start no real control plane; nothing is published if a
+    /// sequence was not.
     #[arg(long)]
     replay: bool,
     /// Write the section of `docs/conformance.md`.
@@ -201,7 +202,8 @@ async fn replay(sequences: &[Sequence], rules: &str, args: &Args) -> anyhow::Res
     Ok(outcomes)
 }
 
-/// Takes away what a sequence did to nodes, and what it made, so that the next one finds the cluster as it was.
+/// Takes away what a sequence did to nodes, and what it made, so that the next one finds the cluster as
+/// it was.
 async fn tidy_up(sequence: &Sequence, plane: &Plane) -> anyhow::Result<()> {
     const TRIES: usize = 120;
     let mut client = plane.client().await?;

@@ -68,8 +68,8 @@ impl Controller for DeploymentController {
         {
             let mut annotated = (*deployment).clone();
             annotated["metadata"]["annotations"][REVISION] = revision.to_string().into();
-            // By the status the generation stays as it is. The write makes a change, which brings the deployment
-            // back here.
+            // By the status the generation stays as it is. The write makes a change, which brings the
+            // deployment back here.
             return Write::UpdateStatus { resource: resources::deployments(), object: annotated }.into();
         }
         let (status, again) = status::of(&deployment, new.as_deref().map(Object::value), &old, context);

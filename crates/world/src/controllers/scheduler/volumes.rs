@@ -87,8 +87,8 @@ impl Volumes {
         !self.waiting.is_empty()
     }
 
-    /// Has the claims that wait bound: a provisioner is told where the volume is wanted; a volume that was made
-    /// by hand is claimed.
+    /// Has the claims that wait bound: a provisioner is told where the volume is wanted; a volume that
+    /// was made by hand is claimed.
     pub fn select(&self, node: &str, view: &View<'_>) -> Vec<Write> {
         let on_node = view.get(&resources::nodes(), &Key { namespace: String::new(), name: node.to_owned() });
         let node_object = on_node.as_ref().map_or(&Value::Null, |node| node.value());
