@@ -1,8 +1,8 @@
 //! # An ignore rule that fits nothing
 //!
 //! `ignoreDifferences` names fields of kinds. A group that is no group (`core`, `apps/v1`, or none for a kind
-//! that has one), a kind in the plural, a JSON pointer with a wildcard or with an unescaped slash: none of
-//! these is refused, none fits, and the difference stays.
+//! that has one), a kind in the plural, a JSON pointer with a wildcard, with an unescaped slash or without the
+//! `spec` that it begins with: none of these is refused, none fits, and the difference stays.
 //!
 //! People see: an Application that stays OutOfSync though the difference is ignored, and that self-heal syncs
 //! again and again.
@@ -23,22 +23,16 @@
 //! ## When to suppress
 //! Where a kind of that name and group is served by something that the repository does not have.
 
-use std::{
-    cell::OnceCell,
-    collections::{BTreeMap, BTreeSet},
-    sync::LazyLock,
-};
-
 use tiphys_diag::Severity;
-use tiphys_graph::{Object, Survey};
-use tiphys_schema::Catalog;
-use tiphys_value::{FieldPath, Value};
+use tiphys_graph::Object;
+use tiphys_value::{FieldPath, ObjectExt, Value};
 
 use crate::{
     Context, Report, Rule,
     support::{
         dedup::Once,
         field_paths::keys,
+        kind_groups::KindGroups,
         placeholders,
         pods::{list, text},
     },
@@ -54,37 +48,6 @@ pub const RULE: Rule = Rule {
     check,
 };
 
-/// Groups by the names of their kinds.
-type Groups<'s> = BTreeMap<&'s str, BTreeSet<&'s str>>;
-
-/// The groups in which Kubernetes itself has a kind, by the kind's name.
-static GROUPS: LazyLock<Groups<'_>> = LazyLock::new(|| {
-    let mut groups = Groups::new();
-    for kind in Catalog::latest().kinds() {
-        groups.entry(&kind.gvk.kind).or_default().insert(&kind.gvk.group);
-    }
-    groups
-});
-
-/// The objects of the repository, of which most kinds are never asked for.
-struct RepositoryKinds<'s> {
-    survey: &'s Survey,
-    groups: OnceCell<Groups<'s>>,
-}
-
-impl<'s> RepositoryKinds<'s> {
-    /// The groups in which there are objects of each kind.
-    fn groups(&self) -> &Groups<'s> {
-        self.groups.get_or_init(|| {
-            let mut groups = Groups::new();
-            for object in &self.survey.objects {
-                groups.entry(&object.key.kind).or_default().insert(&object.key.group);
-            }
-            groups
-        })
-    }
-}
-
 /// What is wrong with a rule: where, what it says, and what to write.
 struct BadIgnoreRule {
     field: FieldPath,
@@ -95,7 +58,7 @@ struct BadIgnoreRule {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
-    let known = RepositoryKinds { survey: context.survey, groups: OnceCell::new() };
+    let known = KindGroups::from_survey(context.survey);
     for object in &context.survey.objects {
         let holder: &[&str] = match (object.key.group.as_str(), object.key.kind.as_str()) {
             ("argoproj.io", "Application") => &["spec"],
@@ -105,7 +68,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let path = keys(holder).key("ignoreDifferences");
         let rules = path.get(object.value()).and_then(Value::as_array).into_iter().flatten();
         for (at, rule) in rules.enumerate() {
-            for fault in faults(&known, rule, &path.index(at)) {
+            for fault in faults(context, &known, rule, &path.index(at)) {
                 add(context, object, fault, &mut once);
             }
         }
@@ -113,7 +76,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
-fn faults(known: &RepositoryKinds<'_>, rule: &Value, path: &FieldPath) -> Vec<BadIgnoreRule> {
+fn faults(
+    context: &Context<'_>,
+    known: &KindGroups<'_>,
+    rule: &Value,
+    path: &FieldPath,
+) -> Vec<BadIgnoreRule> {
     if !rule.is_object() {
         return Vec::new();
     }
@@ -128,65 +96,54 @@ fn faults(known: &RepositoryKinds<'_>, rule: &Value, path: &FieldPath) -> Vec<Ba
     }
     let pointers = list(rule, "jsonPointers").iter().enumerate();
     let pointers = pointers.filter_map(|(at, pointer)| Some((at, pointer.as_str()?)));
-    let kind = kind_fault(known, text(rule, "group"), text(rule, "kind"), path);
-    kind.into_iter()
-        .chain(pointers.filter_map(|(at, it)| pointer_fault(it, path.key("jsonPointers").index(at))))
-        .collect()
+    let of_pointer = |(at, it): (usize, &str)| {
+        let field = path.key("jsonPointers").index(at);
+        pointer_fault(it, field.clone()).or_else(|| misplaced_pointer(context, rule, it, field))
+    };
+    kind_fault(known, rule, path).into_iter().chain(pointers.filter_map(of_pointer)).collect()
 }
 
 /// A group and kind that nothing has.
-fn kind_fault(
-    known: &RepositoryKinds<'_>,
-    group: &str,
-    kind: &str,
-    path: &FieldPath,
+fn kind_fault(known: &KindGroups<'_>, rule: &Value, path: &FieldPath) -> Option<BadIgnoreRule> {
+    let (group, kind) = (text(rule, "group"), text(rule, "kind"));
+    let fault = known.fault(group, kind)?;
+    Some(BadIgnoreRule {
+        field: path.key(fault.field),
+        what: format!("{kind} of group {group:?}"),
+        effect: "nothing is of this group and kind",
+        help: fault.help,
+    })
+}
+
+/// A JSON pointer to a field that all objects of the kind have below `spec` alone.
+fn misplaced_pointer(
+    context: &Context<'_>,
+    rule: &Value,
+    pointer: &str,
+    field: FieldPath,
 ) -> Option<BadIgnoreRule> {
-    let is_open = |text: &str| text.contains(['*', '?', '[', '{', '$']);
-    if is_open(group) || is_open(kind) || kind.is_empty() {
+    const OF_MOST_KINDS: [&str; 6] = ["metadata", "spec", "status", "data", "webhooks", "rules"];
+    let first = pointer.strip_prefix('/')?.split('/').next()?;
+    if first.is_empty() || OF_MOST_KINDS.contains(&first) {
         return None;
     }
-    // A group that is left out has no place.
-    let place = |field: &str| path.key(if group.is_empty() { "kind" } else { field });
-    let fault = |field: &str, what: String, help: String| {
-        Some(BadIgnoreRule { field: place(field), what, effect: "nothing is of this group and kind", help })
-    };
-    let said = |group: &str| format!("{kind} of group {group:?}");
-    let write = |group: &str| match group {
-        "" => "leave `group` out: the core group has no name".to_owned(),
-        group => format!("write `group: {group}`"),
-    };
-    if let Some((before, _)) = group.split_once('/') {
-        return fault("group", said(group), write(if before == "core" { "" } else { before }));
+    let (group, kind) = (text(rule, "group"), text(rule, "kind"));
+    let mut of_kind =
+        context.survey.objects.iter().filter(|it| it.key.kind == kind && it.key.group == group).peekable();
+    of_kind.peek()?;
+    let mut is_below = false;
+    for object in of_kind {
+        if object.value().get(first).is_some() {
+            return None;
+        }
+        is_below |= object.value().at(&["spec", first]).is_some();
     }
-    if matches!(group, "core" | "v1") {
-        return fault("group", said(group), write(""));
-    }
-    if let Some(groups) = GROUPS.get(kind) {
-        let is_elsewhere = !groups.contains(group) && (group.is_empty() || is_of_kubernetes(group));
-        let first = groups.iter().next().filter(|_| is_elsewhere)?;
-        return fault("group", said(group), write(first));
-    }
-    if let Some(meant) = spelt_otherwise(kind) {
-        return fault("kind", said(group), format!("write `kind: {meant}`"));
-    }
-    // Of one without a group nothing is known.
-    let first =
-        known.groups().get(kind).filter(|_| group.is_empty())?.first().filter(|other| !other.is_empty())?;
-    fault("kind", said(group), write(first))
-}
-
-/// Whether Kubernetes itself has kinds in a group.
-fn is_of_kubernetes(group: &str) -> bool {
-    GROUPS.values().any(|groups| groups.contains(group))
-}
-
-/// The kind of Kubernetes that a name means which is in the plural, or of other letters.
-fn spelt_otherwise(kind: &str) -> Option<&'static str> {
-    let small = kind.to_ascii_lowercase();
-    let kinds = Catalog::latest().kinds().iter();
-    let fits =
-        |known: &&tiphys_schema::Kind| known.gvk.kind.eq_ignore_ascii_case(kind) || known.plural == small;
-    kinds.into_iter().find(fits).map(|known| known.gvk.kind.as_str())
+    is_below.then(|| BadIgnoreRule {
+        field,
+        what: format!("JSON pointer {pointer:?}"),
+        effect: "a pointer begins at the object itself, and this field lies below spec",
+        help: format!("write `/spec{pointer}`"),
+    })
 }
 
 /// A JSON pointer that leads nowhere in any object.

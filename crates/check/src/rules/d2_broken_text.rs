@@ -4,8 +4,12 @@
 //! `.json` and that does not parse stops the program when it starts. A key that is set twice loses one of its
 //! two values, or is refused, as the program likes. Both come from indenting, and from merging.
 //!
+//! The same holds for texts elsewhere: what External Secrets or Sealed Secrets make a Secret from, with each
+//! `{{ … }}` taken for some value, and the configuration of a network for Multus, which is JSON.
+//!
 //! People see: `CrashLoopBackOff`, `error loading config: yaml: line 12: mapping values are not allowed in
-//! this context`, `key "receivers" already set in map`.
+//! this context`, `key "receivers" already set in map`, `failed to unmarshal thin plugin delegate conf:
+//! invalid character '{' after array element`.
 //!
 //! ## Bad
 //! ```yaml
@@ -28,11 +32,11 @@
 //! ## When to suppress
 //! Where the program reads the text in a way of its own, or something completes it first.
 
-use std::collections::HashSet;
+use std::{borrow::Cow, collections::HashSet};
 
 use tiphys_diag::Severity;
 use tiphys_graph::Object;
-use tiphys_value::Value;
+use tiphys_value::{FieldPath, Value};
 use tiphys_yaml::{Content, Node, Profile};
 
 use crate::{
@@ -45,7 +49,7 @@ pub const RULE: Rule = Rule {
     id: "D2-broken-text",
     incident: "D2",
     severity: Severity::Warning,
-    title: "a configuration in a ConfigMap that is no YAML or JSON",
+    title: "a configuration inside an object that is no YAML or JSON",
     page: page!("d2_broken_text.rs"),
     check,
 };
@@ -56,26 +60,108 @@ const FILLED_IN: [&str; 7] = ["{{", "{%", "${", "<%", "$(", "%{", "(("];
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for object in &context.survey.objects {
-        let field = match (object.key.group.as_str(), object.key.kind.as_str()) {
-            ("", "ConfigMap") => "data",
-            ("", "Secret") => "stringData",
-            _ => continue,
-        };
+        let Some(holder) = holder(object) else { continue };
         let file = object.rendered.location.file.as_ref();
         if placeholders::is_skeleton(file) || unrendered_files::may_be_a_patch(context.survey, object) {
             continue;
         }
-        let texts = object.value().get(field).and_then(Value::as_object);
-        for (key, text) in texts.into_iter().flatten().filter_map(|(key, it)| Some((key, it.as_str()?))) {
-            if let Some(why) = fault(key, text) {
-                add(context, object, field, key, &why, &mut once);
+        for (place, key, text) in holder.texts(object) {
+            if let Some(why) = holder.fault(key, text) {
+                add(context, object, &place, key, &why, &mut once);
             }
         }
     }
     once.report(report);
 }
 
-fn add(context: &Context<'_>, object: &Object, field: &str, key: &str, why: &TextError, once: &mut Once) {
+/// Where an object holds texts.
+enum Holder {
+    /// In a mapping, by names that tell the format.
+    Files(FieldPath),
+    /// In such a mapping, as templates that a controller fills in.
+    Templates(FieldPath),
+    /// In one field, which is JSON.
+    Json(FieldPath),
+}
+
+fn holder(object: &Object) -> Option<Holder> {
+    let holder = match (object.key.group.as_str(), object.key.kind.as_str()) {
+        ("", "ConfigMap") => Holder::Files(keys(&["data"])),
+        ("", "Secret") => Holder::Files(keys(&["stringData"])),
+        ("external-secrets.io", "ExternalSecret") => {
+            Holder::Templates(keys(&["spec", "target", "template", "data"]))
+        }
+        ("external-secrets.io", "ClusterExternalSecret") => {
+            Holder::Templates(keys(&["spec", "externalSecretSpec", "target", "template", "data"]))
+        }
+        ("external-secrets.io", "PushSecret") | ("bitnami.com", "SealedSecret") => {
+            Holder::Templates(keys(&["spec", "template", "data"]))
+        }
+        ("k8s.cni.cncf.io", "NetworkAttachmentDefinition") => Holder::Json(keys(&["spec", "config"])),
+        _ => return None,
+    };
+    Some(holder)
+}
+
+impl Holder {
+    /// The texts, each with its place and its name.
+    fn texts<'o>(&'o self, object: &'o Object) -> Vec<(FieldPath, &'o str, &'o str)> {
+        let (Self::Files(path) | Self::Templates(path) | Self::Json(path)) = self;
+        match (self, path.get(object.value())) {
+            (Self::Json(_), Some(Value::String(text))) => vec![(path.clone(), "config", text)],
+            (Self::Files(_) | Self::Templates(_), Some(Value::Object(texts))) => {
+                let texts =
+                    texts.iter().filter_map(|(key, it)| Some((path.key(key), key.as_str(), it.as_str()?)));
+                texts.collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn fault(&self, key: &str, text: &str) -> Option<TextError> {
+        match self {
+            Self::Files(_) => fault(key, text),
+            Self::Templates(_) => match fault(key, &filled_in(text)?)? {
+                // Two keys may be two different ones once they are filled in.
+                TextError::Twice(_) => None,
+                error => Some(error),
+            },
+            Self::Json(_) if is_filled_in(text) => None,
+            Self::Json(_) => json(text),
+        }
+    }
+}
+
+/// A template with some value for each thing that is filled in; `None` where it does more than that.
+fn filled_in(text: &str) -> Option<Cow<'_, str>> {
+    const CONTROL: [&str; 9] = ["if", "else", "end", "range", "with", "define", "template", "block", "/*"];
+    if !text.contains("{{") {
+        return Some(Cow::Borrowed(text));
+    }
+    let mut parts = text.split("{{");
+    let mut whole = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (action, after) = part.split_once("}}")?;
+        let does_more = action.starts_with('-') || action.ends_with('-') || action.contains('`');
+        // What it makes may have several lines, or be a key and its value.
+        let is_long = ["indent", "toYaml", "range"].iter().any(|word| action.contains(word));
+        if does_more || is_long || CONTROL.iter().any(|word| action.trim_start().starts_with(word)) {
+            return None;
+        }
+        whole.push('0');
+        whole.push_str(after);
+    }
+    Some(Cow::Owned(whole))
+}
+
+fn add(
+    context: &Context<'_>,
+    object: &Object,
+    place: &FieldPath,
+    key: &str,
+    why: &TextError,
+    once: &mut Once,
+) {
     let (text, because) = match why {
         TextError::Syntax(why) => (
             format!("{key} of {} does not parse: {why}", object.title()),
@@ -86,10 +172,8 @@ fn add(context: &Context<'_>, object: &Object, field: &str, key: &str, why: &Tex
             "readers take one of the two and say nothing, or refuse the text",
         ),
     };
-    let diagnostic = RULE
-        .diagnostic(text)
-        .at(context.survey.span(object, &keys(&[field, key])), "this text")
-        .because(because);
+    let diagnostic =
+        RULE.diagnostic(text).at(context.survey.span(object, place), "this text").because(because);
     once.add(key, RULE.finding(context, object, diagnostic).likely());
 }
 
@@ -99,8 +183,13 @@ enum TextError {
     Twice(String),
 }
 
+/// Whether a text is empty, or another tool writes parts of it.
+fn is_filled_in(text: &str) -> bool {
+    text.trim().is_empty() || FILLED_IN.iter().any(|mark| text.contains(mark))
+}
+
 fn fault(key: &str, text: &str) -> Option<TextError> {
-    if text.trim().is_empty() || FILLED_IN.iter().any(|mark| text.contains(mark)) {
+    if is_filled_in(text) {
         return None;
     }
     if key.ends_with(".json") {

@@ -35,6 +35,7 @@ mod c2_argocd_policy;
 mod c2_binding_no_effect;
 mod c2_certificate_refused;
 mod c2_cilium_refused;
+mod c2_escaped_template;
 mod c2_exported;
 mod c2_ignore_expression;
 mod c2_inline_manifest;
@@ -86,7 +87,9 @@ mod d2_no_effect;
 mod d2_oci_chart;
 mod d2_odd_branch;
 mod d2_page_address;
+mod d2_project_entry;
 mod d2_project_forbids;
+mod d2_quoted_alias;
 mod d2_renders_nothing;
 mod d2_revision;
 mod d2_template_indent;
@@ -94,6 +97,7 @@ mod d2_unread_values;
 mod d2_unregistered;
 mod d2_unwatched;
 mod d2_value_file;
+mod d2_values_path;
 mod d3_disabled_copy;
 mod d3_incomplete_registration;
 mod d3_left_out;
@@ -140,6 +144,7 @@ mod f4_no_backend;
 mod f4_no_middleware;
 mod f4_redirect_loop;
 mod f4_route_refused;
+mod f4_rule_without_backend;
 mod f4_tunnel_redirect;
 mod f4_unheard;
 mod f4_unknown_host;
@@ -205,6 +210,7 @@ pub const ALL: &[&Rule] = &[
     &c2_binding_no_effect::RULE,
     &c2_certificate_refused::RULE,
     &c2_cilium_refused::RULE,
+    &c2_escaped_template::RULE,
     &c2_exported::RULE,
     &c2_ignore_expression::RULE,
     &c2_inline_manifest::RULE,
@@ -256,7 +262,9 @@ pub const ALL: &[&Rule] = &[
     &d2_oci_chart::RULE,
     &d2_odd_branch::RULE,
     &d2_page_address::RULE,
+    &d2_project_entry::RULE,
     &d2_project_forbids::RULE,
+    &d2_quoted_alias::RULE,
     &d2_renders_nothing::RULE,
     &d2_revision::RULE,
     &d2_template_indent::RULE,
@@ -264,6 +272,7 @@ pub const ALL: &[&Rule] = &[
     &d2_unregistered::RULE,
     &d2_unwatched::RULE,
     &d2_value_file::RULE,
+    &d2_values_path::RULE,
     &d3_disabled_copy::RULE,
     &d3_incomplete_registration::RULE,
     &d3_left_out::RULE,
@@ -310,6 +319,7 @@ pub const ALL: &[&Rule] = &[
     &f4_no_middleware::RULE,
     &f4_redirect_loop::RULE,
     &f4_route_refused::RULE,
+    &f4_rule_without_backend::RULE,
     &f4_tunnel_redirect::RULE,
     &f4_unheard::RULE,
     &f4_unknown_host::RULE,

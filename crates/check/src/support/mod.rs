@@ -18,6 +18,7 @@ pub(crate) mod gitlab;
 pub mod image_option;
 pub mod images;
 pub mod inline_manifests;
+pub mod kind_groups;
 pub mod known_charts;
 pub mod known_kinds;
 pub mod kustomization_entries;

@@ -11,4 +11,5 @@ mod pages;
 mod sarif;
 mod silent_faults;
 mod tool_refusals;
+mod unnoticed_slips;
 mod unused_files;

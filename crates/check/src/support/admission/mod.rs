@@ -5,6 +5,7 @@ mod external_secrets;
 mod gateway_api;
 mod istio;
 mod kyverno;
+mod load_balancers;
 
 use std::collections::HashSet;
 
@@ -40,6 +41,14 @@ pub fn refusals(object: &Object) -> Option<(&'static str, Vec<AdmissionRefusal>)
         "kyverno.io" => {
             kyverno::check(kind, spec, &mut found);
             "the webhook of Kyverno"
+        }
+        "metallb.io" => {
+            load_balancers::check_metallb(kind, spec, &mut found);
+            "the webhook of MetalLB"
+        }
+        "cilium.io" => {
+            load_balancers::check_cilium(kind, spec, &mut found);
+            "the operator of Cilium"
         }
         _ => return None,
     };

@@ -131,6 +131,26 @@ fn find<'n>(name: &'n Node, walker: &mut Walker<'n>) -> Option<&'static Event> {
     known
 }
 
+/// The event that is meant by a name that none has, as `github.event_name` is compared with it.
+pub(super) fn unknown_name(name: &str) -> Option<String> {
+    // What people call these is not what GitHub calls them.
+    const CALLED: [(&str, &str); 6] = [
+        ("pull", "pull_request"),
+        ("pr", "pull_request"),
+        ("tag", "push"),
+        ("manual", "workflow_dispatch"),
+        ("dispatch", "workflow_dispatch"),
+        ("cron", "schedule"),
+    ];
+    let mut names = EVENTS.iter().map(|event| event.name).chain(["schedule", "dynamic"]);
+    if name.is_empty() || names.clone().any(|known| known == name) {
+        return None;
+    }
+    let called = CALLED.iter().find(|(wrong, _)| *wrong == name).map(|(_, meant)| *meant);
+    let meant = called.or_else(|| nearest_name::nearest(name, &mut names))?;
+    Some(meant.to_owned())
+}
+
 /// What GitHub neither knows nor refuses in an event.
 fn ignored<'n>(walker: &mut Walker<'n>, node: &'n Node, message: String, label: String) {
     walker

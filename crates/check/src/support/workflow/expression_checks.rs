@@ -1,13 +1,20 @@
 //! What the expressions of a workflow ask for.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
 use tiphys_yaml::Node;
 
 use super::{
-    Effect, Walker, WorkflowFault,
+    Effect, Walker, WorkflowFault, events,
     expression::{self, Name, Part, position_text},
     sections::{CONTEXTS, ExpressionScope, FUNCTIONS, SPECIAL, Shape},
 };
 use crate::support::nearest_name;
+
+/// A comparison of the event's name with a text.
+static EVENT_NAME: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"github\.event_name\s*==\s*'([^']*)'").expect("the expression is right"));
 
 /// A text with expressions.
 #[derive(Clone, Copy)]
@@ -73,12 +80,26 @@ impl<'n> Walker<'n> {
         let Some(scope) = scope else { return };
         let of = Text { node, text, scope };
         for part in parts {
+            self.event_names(of, *part);
             match expression::names(part.text) {
                 Ok(names) => names.iter().for_each(|name| self.name(of, *part, name)),
                 Err(error) => {
                     let at = part.start + error.at;
                     self.in_text(node, text, at, Effect::Refused, error.message, "this cannot be read");
                 }
+            }
+        }
+    }
+
+    /// The names of events that the event of the run is compared with.
+    fn event_names(&mut self, of: Text<'n, '_>, part: Part<'_>) {
+        for compared in EVENT_NAME.captures_iter(part.text) {
+            let Some(name) = compared.get(1) else { continue };
+            if let Some(meant) = events::unknown_name(name.as_str()) {
+                let message = format!("no event is called '{}'", name.as_str());
+                let at = part.start + name.start();
+                let label = format!("{meant} is meant");
+                self.in_text(of.node, of.text, at, Effect::NeverTrue, message, label);
             }
         }
     }

@@ -35,6 +35,8 @@ pub(crate) enum Effect {
     Refused,
     /// A condition holds always.
     AlwaysTrue,
+    /// A comparison holds never.
+    NeverTrue,
     /// GitHub takes no notice of it.
     Ignored,
     /// An expression is always empty.
