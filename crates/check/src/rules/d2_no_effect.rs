@@ -20,7 +20,7 @@
 use std::sync::Arc;
 
 use tiphys_diag::Severity;
-use tiphys_graph::{App, Object, Unit, UnitKind};
+use tiphys_graph::{App, Object, Outcome, Unit, UnitKind};
 use tiphys_value::{Location, ObjectExt, Value};
 use tiphys_vfs::is_below;
 use tiphys_yaml::{Content, Node, Profile};
@@ -63,10 +63,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
         // What a patch deletes is not there to be seen, and what a replacement names anew is not there by its
         // name.
         if !text.contains("$patch: delete") && !app.read.iter().any(|it| takes_away(context, it)) {
-            patches(context, app, file, root, &objects, &mut once);
+            patches(context, &PatchedBy::App(app), (file, root), &objects, &mut once);
         }
     }
     of_flux(context, &mut once);
+    of_units(context, &mut once);
     once.report(report);
 }
 
@@ -250,15 +251,62 @@ fn gather<'a>(value: &'a Value, images: &mut Vec<&'a str>, depth: usize) {
     }
 }
 
+/// Whose patches are judged.
+enum PatchedBy<'a> {
+    App(&'a App),
+    /// A kustomization that no Application builds, by its folder.
+    Unit(&'a str),
+}
+
+impl PatchedBy<'_> {
+    fn title(&self) -> String {
+        match self {
+            Self::App(app) => format!("Application {} renders", app.name()),
+            Self::Unit(folder) => format!("the kustomization in {folder} builds"),
+        }
+    }
+}
+
+/// The patches of kustomizations that no Application builds.
+fn of_units(context: &Context<'_>, once: &mut Once) {
+    let survey = context.survey;
+    let is_built = |unit: &&Unit| {
+        unit.kind == UnitKind::Kustomization
+            && matches!(unit.outcome, Outcome::Rendered)
+            && !unit.objects.is_empty()
+    };
+    for unit in survey.units.iter().filter(is_built) {
+        let mut named = tiphys_kustomize::FILE_NAMES.iter().map(|name| format!("{}/{name}", unit.path));
+        let Some(file) = named.find(|path| survey.files.contains(path)) else { continue };
+        let Some(text) = survey.files.text(&file).filter(|text| text.contains("atches")) else { continue };
+        let Ok(documents) = tiphys_yaml::parse_documents(&text, Profile::Go2) else { continue };
+        let Some(root) = documents.first().map(|document| &document.root) else { continue };
+        let objects: Vec<&Object> = unit.objects.iter().map(|id| survey.object(*id)).collect();
+        let mut found = Once::default();
+        let file: Arc<str> = file.into();
+        patches(context, &PatchedBy::Unit(&unit.path), (&file, root), &objects, &mut found);
+        // What is deleted or named anew on the way is not there to be seen.
+        let folders = objects.iter().filter_map(|it| it.rendered.location.file.rsplit_once('/'));
+        let mut bases: Vec<&str> = folders.map(|(folder, _)| folder).chain([unit.path.as_str()]).collect();
+        bases.sort_unstable();
+        bases.dedup();
+        let is_near = |path: &str| bases.iter().any(|base| is_below(path, base));
+        if !found.is_empty() && !survey.files.paths().any(|it| is_near(it) && takes_away(context, it)) {
+            let mut own = Report::default();
+            found.report(&mut own);
+            own.findings.into_iter().for_each(|finding| once.add("", finding));
+        }
+    }
+}
+
 fn patches(
     context: &Context<'_>,
-    app: &App,
-    file: &Arc<str>,
-    root: &Node,
+    by: &PatchedBy<'_>,
+    (file, root): (&Arc<str>, &Node),
     objects: &[&Object],
     once: &mut Once,
 ) {
-    for patch in items(root, "patches") {
+    for patch in items(root, "patches").iter().chain(items(root, "patchesJson6902")) {
         let Some(target) = entry(patch, "target") else { continue };
         let selects = ["labelSelector", "annotationSelector"].iter().any(|it| entry(target, it).is_some());
         let (kind, name) = (scalar(target, "kind"), scalar(target, "name"));
@@ -276,12 +324,15 @@ fn patches(
         let shown = name.map_or_else(|| kind.to_owned(), |name| format!("{kind}/{name}"));
         let field = if name.is_some() { "name" } else { "kind" };
         let diagnostic = RULE
-            .diagnostic(format!("Application {} renders no {shown}: the patch has no effect", app.name()))
+            .diagnostic(format!("{} no {shown}: the patch has no effect", by.title()))
             .at(place(context, file, target, field), "found nowhere")
             .because(
                 "a patch is applied to what its target fits; if that is nothing, kustomize says nothing",
             );
-        let finding = Finding::new(RULE.incident, diagnostic).app(app.name());
+        let finding = match by {
+            PatchedBy::App(app) => Finding::new(RULE.incident, diagnostic).app(app.name()),
+            PatchedBy::Unit(_) => Finding::new(RULE.incident, diagnostic).likely(),
+        };
         let nearest =
             name.and_then(|name| nearest_name::nearest(name, of_kind().map(|it| it.value().name())));
         once.add("", finding.perhaps(name.unwrap_or_default(), nearest));

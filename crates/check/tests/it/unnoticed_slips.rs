@@ -174,6 +174,24 @@ fn an_event_is_compared_with_a_name_that_there_is() {
 }
 
 #[test]
+fn a_patch_that_no_application_builds_is_held_against_its_base() {
+    const BASE: &str = "apiVersion: example.com/v1\nkind: Basket\nmetadata: {name: shop}\nspec: {size: 1}\n";
+    let of = |name: &str| {
+        let overlay = format!(
+            "resources: [../base]\npatchesJson6902:\n- target: {{group: example.com, version: v1, kind: Basket, name: {name}}}\n  patch: '[{{\"op\": \"replace\", \"path\": \"/spec/size\", \"value\": 2}}]'\n"
+        );
+        let files = [
+            ("base/kustomization.yaml", "resources: [basket.yaml]\n"),
+            ("base/basket.yaml", BASE),
+            ("overlay/kustomization.yaml", overlay.as_str()),
+        ];
+        found("D2-no-effect", &files)
+    };
+    assert_eq!(of("web").len(), 1);
+    assert!(of("shop").is_empty());
+}
+
+#[test]
 fn a_release_that_leaves_the_definitions_out_in_any_way_tells_nothing() {
     let of = |values: &str| {
         let release = format!(
