@@ -24,8 +24,13 @@ pub struct Text {
 
 /// Reads a file.
 pub fn text(path: &Arc<str>, text: &Arc<str>) -> Result<Text, Unreadable> {
-    let parsed = catch_panic("the HCL file", || hcl_edit::parser::parse_body(text)).map_err(|panicked| {
-        Unreadable { message: panicked.to_string(), span: Span::point(path.clone(), 1, 1) }
+    let parsed = catch_panic("the HCL file", || {
+        let first = hcl_edit::parser::parse_body(text);
+        first.or_else(|error| hcl_edit::parser::parse_body(&with_joined_conditions(text)).map_err(|_| error))
+    })
+    .map_err(|panicked| Unreadable {
+        message: panicked.to_string(),
+        span: Span::point(path.clone(), 1, 1),
     })?;
     let body = parsed.map_err(|error| {
         let (line, column) = (error.location().line(), error.location().column());
@@ -45,6 +50,21 @@ pub fn text(path: &Arc<str>, text: &Arc<str>) -> Result<Text, Unreadable> {
     reads.visit_body(&body);
     let reads = reads.found;
     Ok(Text { blocks, reads })
+}
+
+/// The same text, of the same length, with lines that begin with `?` or `:` joined to the ones before them.
+/// Terraform takes such conditions between the braces of a `for`; the parser knows them between parentheses
+/// alone.
+fn with_joined_conditions(text: &str) -> String {
+    let mut joined = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        if line.trim_start().starts_with(['?', ':']) && joined.ends_with('\n') {
+            joined.pop();
+            joined.push(' ');
+        }
+        joined.push_str(line);
+    }
+    joined
 }
 
 struct Reader {
@@ -204,4 +224,22 @@ fn below_module(argument: &expr::Expression) -> Option<String> {
     let is_module =
         of.expr.as_variable().is_some_and(|root| root.as_str() == "path") && name.as_str() == "module";
     is_module.then(|| rest.value().strip_prefix('/').map(str::to_owned))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_over_several_lines_is_read_within_a_for() {
+        let of = |condition: &str| {
+            let hcl = format!(
+                "locals {{\n  users = {{\n    for name, user in var.users : name =>\n{condition}  }}\n}}\n"
+            );
+            text(&"users.tf".into(), &hcl.as_str().into())
+        };
+        let whole = of("    local.is_open\n    ? { host = user.host }\n    : { host = null }\n");
+        assert_eq!(whole.map(|it| it.blocks.len()).map_err(|it| it.message), Ok(1));
+        assert!(of("    local.is_open\n    ? { host = user.host\n").is_err());
+    }
 }
