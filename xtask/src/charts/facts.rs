@@ -17,7 +17,6 @@ use super::{
 pub struct Facts {
     oldest: String,
     newest: String,
-    values: BTreeSet<String>,
     services: BTreeMap<Naming, Service>,
 }
 
@@ -41,13 +40,9 @@ impl Service {
 impl Facts {
     /// What versions have in common, the oldest first; nothing if none renders.
     pub fn from_versions(versions: &[ChartVersion]) -> Option<Self> {
-        let mut values = BTreeSet::new();
         let mut services: Option<BTreeMap<Naming, Service>> = None;
         let mut seen = Vec::new();
         for version in versions {
-            let own = version.values.as_object().into_iter().flat_map(|map| map.keys().cloned());
-            values
-                .extend(own.chain(version.read.iter().cloned()).chain(version.dependencies.iter().cloned()));
             seen.push(version.version.as_str());
             let Ok(made) = version.services(RELEASE, &Value::Object(Map::new())) else {
                 // A chart that wants values first says nothing about its Services.
@@ -68,15 +63,12 @@ impl Facts {
             });
         }
         let (oldest, newest) = ((*seen.first()?).to_owned(), (*seen.last()?).to_owned());
-        values.retain(|key| !key.contains(char::is_whitespace));
-        Some(Self { oldest, newest, values, services: services.unwrap_or_default() })
+        Some(Self { oldest, newest, services: services.unwrap_or_default() })
     }
 
     /// The lines of the table.
     pub fn to_lines(&self, chart: &str, owner: &str) -> String {
         let mut text = format!("{chart} {owner} {} {}\n", self.oldest, self.newest);
-        let values: Vec<&str> = self.values.iter().map(String::as_str).collect();
-        let _ = writeln!(text, " values {}", values.join(" "));
         for (naming, service) in &self.services {
             let _ = write!(text, " service {naming}");
             for (name, number, path) in &service.ports {

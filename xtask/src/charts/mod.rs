@@ -46,11 +46,10 @@ pub struct Args {
 const TABLE: &str = "crates/check/data/known-charts.txt";
 
 const HEADER: &str = "\
-# What charts make with their default values, and which values they read: for charts that are out of reach.
+# What charts make with their default values: for charts that are out of reach.
 # Made by `cargo xtask charts derive FOLDER` from renderings under several release names; `charts check` compares.
 # A line without indent: the chart, parts of addresses that it is published under, and the oldest and the newest
 # version that was looked at. These and several between agree on the Services below.
-# values: the keys that any of these versions reads at the top level.
 # service: its name, the ports that any version gives it (name=number, with :PATH of the value that sets it; none
 # where it is headless), and behind `if` the values that decide whether it is there and how, with their defaults.
 # Names: [CHART] is the usual full name: fullnameOverride; or the release's name if it contains CHART or

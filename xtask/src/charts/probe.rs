@@ -1,11 +1,6 @@
 //! One version of a chart, rendered as often as wanted.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::Path,
-    sync::Arc,
-};
+use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
 use anyhow::Context;
 use tiphys_helm::{Chart, RenderOptions, ValuesSource, template};
@@ -29,8 +24,6 @@ pub struct ChartVersion {
     pub values: Value,
     /// The names under which dependencies get their values.
     pub dependencies: Vec<String>,
-    /// Words behind `.Values.` in its own templates.
-    pub read: BTreeSet<String>,
 }
 
 impl ChartVersion {
@@ -58,9 +51,7 @@ impl ChartVersion {
             }
             dependencies.push(key);
         }
-        let mut read = BTreeSet::new();
-        gather_reads(&folder.join("templates"), &mut read);
-        Ok(Self { name: text("name"), version: text("version"), chart, values, dependencies, read })
+        Ok(Self { name: text("name"), version: text("version"), chart, values, dependencies })
     }
 
     /// What versions are sorted by.
@@ -133,25 +124,4 @@ pub fn merged(mut below: Value, above: &Value) -> Value {
 fn read_yaml(path: &Path) -> anyhow::Result<Value> {
     let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
     tiphys_yaml::from_yaml(&text).with_context(|| path.display().to_string())
-}
-
-/// Notes the words behind `.Values.` in the files of a folder.
-fn gather_reads(folder: &Path, read: &mut BTreeSet<String>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
-        let path = entry.path();
-        if path.is_dir() {
-            gather_reads(&path, read);
-            continue;
-        }
-        let Ok(text) = fs::read_to_string(&path) else { continue };
-        for rest in text.split(".Values.").skip(1) {
-            let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
-            read.insert(rest[..end].to_owned());
-        }
-        // `index .Values "a-key"`
-        for rest in text.split(".Values \"").skip(1) {
-            read.extend(rest.split('"').next().map(str::to_owned));
-        }
-    }
-    read.remove("");
 }

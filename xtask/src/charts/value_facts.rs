@@ -146,8 +146,9 @@ fn describe(
             tree.read_whole(path);
         }
     }
+    // What is a template only once it is rendered: texts among the values, and files.
     let mut texts: Vec<String> = Vec::new();
-    for file in chart.files.iter().chain(chart.templates.iter()) {
+    for file in chart.files.iter().filter(|file| !file.name.ends_with(".md")) {
         texts.push(String::from_utf8_lossy(file.data()?).into_owned());
     }
     if let Ok(text) = fs::read_to_string(folder.join("values.yaml")) {
@@ -156,14 +157,11 @@ fn describe(
         tree.read(path).add_defaults(&values);
         texts.push(text);
     }
-    // What is a template only once it is rendered: texts among the values, and files.
-    for text in &texts {
-        for rest in text.split(".Values.").skip(1) {
-            let end = rest
-                .find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '.'))
-                .unwrap_or(rest.len());
-            let steps = rest[..end].trim_end_matches('.').split('.').map(str::to_owned);
-            let steps: Vec<String> = steps.filter(|step| !step.is_empty()).collect();
+    for steps in texts.iter().flat_map(|text| mentioned(text)) {
+        tree.read_whole(&[path, &steps].concat());
+    }
+    for file in chart.templates.iter() {
+        for steps in mentioned(&String::from_utf8_lossy(file.data()?)) {
             tree.read(&[path, &steps].concat());
         }
     }
@@ -177,6 +175,16 @@ fn describe(
         tree.read(path).add_schema(&schemas[ROOT], &Schemas::seen_from(&schemas, ROOT), 0);
     }
     Ok(())
+}
+
+/// The paths that a text has behind `.Values.`.
+fn mentioned(text: &str) -> Vec<Vec<String>> {
+    let paths = text.split(".Values.").skip(1).map(|rest| {
+        let is_end = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '.');
+        let path = &rest[..rest.find(is_end).unwrap_or(rest.len())];
+        path.split('.').filter(|step| !step.is_empty()).map(str::to_owned).collect()
+    });
+    paths.filter(|path: &Vec<String>| !path.is_empty()).collect()
 }
 
 /// Notes the chart's own values that no template was seen to read: each is a value that nothing reads, or one

@@ -1,10 +1,14 @@
 //! # Values that nothing reads
 //!
 //! A chart with nothing but dependencies hands to each of them the values under its name. A key that is the
-//! name of none of them is read by nobody: what it says has no effect, and nothing tells so. Of much used
-//! charts that are out of reach it is known which values they read. A key that is nearly one of them is told.
+//! name of none of them is read by nobody: what it says has no effect, and nothing tells so.
 //!
-//! People see: nothing: the default values are in force.
+//! Of much used charts that are out of reach it is known which values they read, at every level, and which
+//! their schemas refuse. A value that no template of such a chart reads is told, with the value that is meant
+//! where that is plain. Maps that templates hand on as they are take every key, and nothing is said of them.
+//!
+//! People see: nothing: the default values are in force. Where the chart has a schema: `values don't meet the
+//! specifications of the schema(s)`, and no release.
 //!
 //! ## Bad
 //! ```yaml
@@ -26,12 +30,10 @@ use tiphys_graph::{Files, Survey};
 use tiphys_value::{Location, Value};
 use tiphys_yaml::{Content, Profile};
 
+use super::unread_chart_values;
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        chart_uses::ChartUse,
-        dedup::Once,
-        known_charts::KnownChart,
         kustomization_entries, nearest_name, placeholders,
         pods::{list, text},
     },
@@ -66,38 +68,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             check_values_file(context, &file, (path, &read), report);
         }
     }
-    let mut once = Once::default();
-    for used in context.chart_uses() {
-        check_known_chart(used, &mut once);
-    }
-    once.report(report);
-}
-
-/// Values for a known chart out of reach that it reads under a name that is nearly theirs.
-fn check_known_chart(used: &ChartUse, once: &mut Once) {
-    let Some(chart) = KnownChart::of_use(used) else { return };
-    let set: BTreeSet<&str> = used
-        .values
-        .iter()
-        .filter_map(Value::as_object)
-        .flat_map(|map| map.keys())
-        .map(String::as_str)
-        .collect();
-    for name in set.iter().filter(|name| !chart.values.contains(**name)) {
-        let slip = nearest_name::nearest(name, chart.values.iter().copied());
-        // Where both are there, the other one is for somebody else.
-        let Some(meant) = slip.filter(|meant| !set.contains(meant)) else { continue };
-        let what = format!("the value {name} is read by nobody: chart {} calls it {meant}", chart.name);
-        let (oldest, newest) = chart.versions;
-        let diagnostic = RULE
-            .diagnostic(what.clone())
-            .at(used.span.clone(), format!("{} gives it to this chart", used.by))
-            .because(format!(
-                "what it says has no effect; this goes by what versions {oldest} to {newest} of the chart read, the chart itself is out of reach"
-            ))
-            .help(format!("write {meant}"));
-        once.add(&format!("{what} {}", used.by), Finding::new(RULE.incident, diagnostic).likely());
-    }
+    unread_chart_values::check(context, report);
 }
 
 /// The keys that a chart without templates of its own hands on; nothing for every other chart.

@@ -172,6 +172,7 @@ mod g6_missing_script;
 mod g6_node_build;
 mod g7_order_drift;
 mod reach;
+mod unread_chart_values;
 
 pub use e3_withdrawn_image::{Supply, replacement_of_withdrawn, withdrawn_images};
 pub use f2_probes_blocked::takes_nodes_for_strangers;

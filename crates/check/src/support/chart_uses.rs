@@ -26,6 +26,10 @@ pub struct ChartUse {
     pub version: String,
     /// The values that it is given, the weakest first.
     pub values: Vec<Value>,
+    /// Where one of them stands that somebody wrote for this chart alone.
+    pub values_at: Option<ValuesPlace>,
+    /// The folder of the chart that depends on it.
+    pub parent: Option<String>,
     /// Who names it, for messages.
     pub by: String,
     /// Where it is named.
@@ -40,6 +44,22 @@ pub struct ChartUse {
     pub has_hidden_values: bool,
     /// What it is released as; `None` if that, or a part of its values, is not known.
     pub release: Option<Release>,
+}
+
+/// Where values stand.
+pub struct ValuesPlace {
+    /// Which of the values of a chart they are.
+    pub index: usize,
+    /// What they are a part of.
+    pub writer: ValuesWriter,
+}
+
+/// What values are a part of.
+pub enum ValuesWriter {
+    /// A HelmRelease, by its place among the objects.
+    Release(usize),
+    /// An Application, in one of its fields.
+    Application(AppId, FieldPath),
 }
 
 /// What a chart is released as.
@@ -122,8 +142,9 @@ pub fn all(context: &Context<'_>) -> Vec<ChartUse> {
             found.push(of_application(context, app, source, &field_paths::source(spec, at)));
         }
     }
-    let releases = context.survey.objects.iter().filter(|object| object.key.kind == "HelmRelease");
-    found.extend(releases.filter_map(|object| of_release(context, object)));
+    let objects = context.survey.objects.iter().enumerate();
+    let releases = objects.filter(|(_, object)| object.key.kind == "HelmRelease");
+    found.extend(releases.filter_map(|(at, object)| of_release(context, at, object)));
     let of_folders = sources_of_folders(context);
     for path in context.survey.files.paths() {
         match base_name(path) {
@@ -143,12 +164,15 @@ fn of_application(
 ) -> ChartUse {
     let chart = source.chart.rsplit('/').next().unwrap_or_default();
     let release = Release::of_source(context, app, source, None);
+    let values = values_of(context, None, source);
     ChartUse {
         release: release.map(|release| release.of_chart(chart)),
         chart: chart.to_owned(),
         repository: format!("{}/{}", source.repo_url, source.chart),
         version: source.target_revision.clone(),
-        values: values_of(context, None, source),
+        values_at: own_values(app, source.helm.as_ref(), &values, place),
+        values,
+        parent: None,
         by: format!("Application {}", app.name()),
         span: context.survey.app_span(app, &place.key("chart")),
         app: Some(app.id),
@@ -156,6 +180,20 @@ fn of_application(
         brings_definitions: !source.helm.as_ref().is_some_and(|helm| helm.skip_crds),
         has_hidden_values: false,
     }
+}
+
+/// Where the values stand that a source has as an object in its own text.
+fn own_values(
+    app: &App,
+    helm: Option<&HelmSource>,
+    values: &[Value],
+    place: &FieldPath,
+) -> Option<ValuesPlace> {
+    helm?.values_object.as_ref()?;
+    // Parameters come last.
+    let index = values.len().checked_sub(2)?;
+    let field = place.key("helm").key("valuesObject");
+    Some(ValuesPlace { index, writer: ValuesWriter::Application(app.id, field) })
 }
 
 /// The parameters of a source as values; the names of lists are left out.
@@ -184,7 +222,7 @@ fn merge_values(mut into: Value, other: &Value) -> Value {
     }
 }
 
-fn of_release(context: &Context<'_>, release: &Object) -> Option<ChartUse> {
+fn of_release(context: &Context<'_>, at: usize, release: &Object) -> Option<ChartUse> {
     let spec = release.value().get("spec")?;
     let chart = spec.at(&["chart", "spec"]);
     let (reference, name) = match chart {
@@ -227,6 +265,11 @@ fn of_release(context: &Context<'_>, release: &Object) -> Option<ChartUse> {
         chart: repository.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned(),
         repository,
         version,
+        values_at: spec.get("values").and_then(|_| {
+            let index = values.len().checked_sub(1)?;
+            Some(ValuesPlace { index, writer: ValuesWriter::Release(at) })
+        }),
+        parent: None,
         values,
         by: release.title(),
         span: context.survey.span(release, &place),
@@ -316,6 +359,8 @@ fn of_chart(context: &Context<'_>, path: &Arc<str>, of_folders: &Folders, found:
             repository: format!("{}/{name}", repository.trim_end_matches('/')),
             version: text(dependency, "version").to_owned(),
             values: given.iter().flat_map(of_key).collect(),
+            values_at: None,
+            parent: Some(folder.to_owned()),
             by: format!("chart {}", if folder.is_empty() { text(&chart, "name") } else { folder }),
             span: line_of(context, path, name),
             app,
@@ -397,6 +442,8 @@ fn of_kustomization(context: &Context<'_>, path: &Arc<str>, found: &mut Vec<Char
             repository: format!("{}/{name}", repository.trim_end_matches('/')),
             version: text(chart, "version").to_owned(),
             values: in_files.chain(chart.get("valuesInline").cloned()).collect(),
+            values_at: None,
+            parent: None,
             by: format!("kustomization {folder}"),
             span: line_of(context, path, name),
             app: reader(context, path),

@@ -19,8 +19,6 @@ pub struct KnownChart {
     owners: Vec<&'static str>,
     /// The oldest and the newest version that was looked at.
     pub versions: (&'static str, &'static str),
-    /// The keys that it reads at the top level of its values.
-    pub values: BTreeSet<&'static str>,
     /// The Services that every version between makes.
     pub services: Vec<KnownService>,
 }
@@ -71,15 +69,7 @@ impl KnownChart {
     /// What is known of the chart that something takes: the same one, in a version that was looked at, or
     /// between two that were.
     pub fn of_use(used: &ChartUse) -> Option<&'static Self> {
-        let home = used.repository.strip_suffix(&used.chart).unwrap_or(&used.repository).to_lowercase();
-        let mut same = ALL.iter().filter(|it| it.name == used.chart);
-        let chart = same.find(|it| it.owners.iter().any(|owner| home.contains(owner)))?;
-        let version = used.version.trim_start_matches('v');
-        let is_exact = version.starts_with(|c: char| c.is_ascii_digit())
-            && version.split(['.', '-', '+']).all(|part| !matches!(part, "x" | "X" | "*" | ""));
-        let is_within =
-            is_exact && !is_older(version, chart.versions.0) && !is_older(chart.versions.1, version);
-        is_within.then_some(chart)
+        ALL.iter().find(|it| it.name == used.chart && is_in_range(used, &it.owners, it.versions))
     }
 
     /// The chart and the versions that its facts are from, for messages.
@@ -133,21 +123,31 @@ impl KnownService {
 fn read(table: &'static str) -> Vec<KnownChart> {
     let mut found: Vec<KnownChart> = Vec::new();
     for line in table.lines().filter(|line| !line.starts_with('#')) {
-        if let Some(rest) = line.strip_prefix(" values ") {
-            found.last_mut().into_iter().for_each(|chart| chart.values = rest.split(' ').collect());
-        } else if let Some(rest) = line.strip_prefix(" service ") {
+        if let Some(rest) = line.strip_prefix(" service ") {
             found.last_mut().into_iter().for_each(|chart| chart.services.extend(KnownService::read(rest)));
         } else if let [name, owners, oldest, newest] = line.split(' ').collect::<Vec<_>>()[..] {
             found.push(KnownChart {
                 name,
                 owners: owners.split(',').collect(),
                 versions: (oldest, newest),
-                values: BTreeSet::new(),
                 services: Vec::new(),
             });
         }
     }
     found
+}
+
+/// Whether a chart that something takes is published under one of some parts of addresses, in a version between
+/// two.
+pub fn is_in_range(used: &ChartUse, owners: &[&str], (oldest, newest): (&str, &str)) -> bool {
+    let home = used.repository.strip_suffix(&used.chart).unwrap_or(&used.repository).to_lowercase();
+    let version = used.version.trim_start_matches('v');
+    let is_exact = version.starts_with(|c: char| c.is_ascii_digit())
+        && version.split(['.', '-', '+']).all(|part| !matches!(part, "x" | "X" | "*" | ""));
+    owners.iter().any(|owner| home.contains(owner))
+        && is_exact
+        && !is_older(version, oldest.trim_start_matches('v'))
+        && !is_older(newest.trim_start_matches('v'), version)
 }
 
 /// Whether a chart's version, or all versions of a range, come before another.
@@ -195,10 +195,9 @@ mod tests {
     #[test]
     fn every_line_of_the_table_is_read() {
         let count = |start: &str| TABLE.lines().filter(|line| line.starts_with(start)).count();
-        assert_eq!(ALL.len(), count(" values "));
+        assert_eq!(ALL.len(), TABLE.lines().filter(|line| !line.starts_with([' ', '#'])).count());
         assert_eq!(ALL.iter().map(|chart| chart.services.len()).sum::<usize>(), count(" service "));
         let known = ALL.iter().find(|it| it.name == "grafana" && it.owners == ["grafana"]).expect("is known");
-        assert!(known.values.contains("adminPassword"));
         assert_eq!(known.services[0].naming, Naming::read("[grafana]"));
         assert_eq!(known.services[0].ports[0].path, Some("service.port"));
     }

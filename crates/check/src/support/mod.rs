@@ -21,6 +21,7 @@ pub mod inline_manifests;
 pub mod kind_groups;
 pub mod known_charts;
 pub mod known_kinds;
+pub mod known_values;
 pub mod kustomization_entries;
 pub mod misspelled_names;
 pub mod mutations;

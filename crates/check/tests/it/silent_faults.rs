@@ -553,12 +553,21 @@ fn an_address_that_a_known_chart_does_not_serve_is_told() {
 }
 
 #[test]
-fn a_value_that_a_known_chart_calls_nearly_so_is_told() {
-    let of = |values: &str| beside_chart("D2-unread-values", "9.2.1", values, "");
-    assert_eq!(
-        of("{persistance: {enabled: true}}"),
-        ["the value persistance is read by nobody: chart grafana calls it persistence"]
+fn a_value_that_a_known_chart_does_not_read_is_told_at_every_level() {
+    let of = |values: &str| -> Vec<String> {
+        let told = beside_chart("D2-unread-values", "9.2.1", values, "");
+        told.into_iter()
+            .map(|text| text.split_once("the value ").map_or(text.clone(), |it| it.1.to_owned()))
+            .collect()
+    };
+    assert_eq!(of("{persistance: {enabled: true}}"), ["persistance, which no template reads"]);
+    assert_eq!(of("{service: {prot: 80}}"), ["service.prot, which no template reads"]);
+    assert_eq!(of("{mine: 1}"), ["mine, which no template reads"]);
+    // What templates hand on as it is takes every key, and what says nothing is not told.
+    assert!(
+        of("{persistence: {enabled: true}, nodeSelector: {disk: fast}, grafana.ini: {a: {b: c}}}").is_empty()
     );
-    assert!(of("{persistence: {enabled: true}, mine: 1}").is_empty());
-    assert!(of("{persistance: {}, persistence: {enabled: true}}").is_empty());
+    assert!(of("{persistance: {}, persistence: {enabled: true}, x-shared: {a: 1}}").is_empty());
+    // A value that another one refers to in a template is read.
+    assert!(of("{mine: 1, podAnnotations: {a: '{{ .Values.mine }}'}}").is_empty());
 }

@@ -1,0 +1,146 @@
+//! Values for charts that are out of reach, which these charts do not know.
+
+use tiphys_diag::{Severity, Span};
+use tiphys_value::{FieldPath, Value};
+
+use super::d2_unread_values::RULE;
+use crate::{
+    Context, Finding, Report,
+    support::{
+        chart_uses::{ChartUse, ValuesWriter},
+        dedup::Once,
+        known_values::{KnownValues, Step, Unread},
+    },
+};
+
+/// How many values that nobody reads make a chart another one than is known.
+const OF_ANOTHER_CHART: usize = 8;
+
+/// Tells the values that known charts do not know.
+pub fn check(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
+    for used in context.chart_uses() {
+        let Some(known) = KnownValues::of_use(used) else { continue };
+        for (index, values) in used.values.iter().enumerate() {
+            let unread = known.find_unread(values);
+            if unread.len() >= OF_ANOTHER_CHART || is_for_another(context, used, values) {
+                continue;
+            }
+            for it in unread.iter().filter(|it| !is_read_elsewhere(context, used, it)) {
+                let place = place_of(context, used, index, it);
+                if place.as_ref().is_some_and(|span| is_anchor(context, span)) {
+                    continue;
+                }
+                let span = place.unwrap_or_else(|| used.span.clone());
+                let finding = finding(used, &known, it, span);
+                once.add(&format!("{} {}", it.shown(), used.by), finding);
+            }
+        }
+    }
+    once.report(report);
+}
+
+fn finding(used: &ChartUse, known: &KnownValues, it: &Unread<'_>, span: Span) -> Finding {
+    const MOST: usize = 8;
+    let shown = it.shown();
+    let (oldest, newest) = known.versions;
+    let basis = format!(
+        "this goes by what versions {oldest} to {newest} of the chart know, the chart itself is out of reach"
+    );
+    let (message, mechanism) = match it.is_refused {
+        true => (
+            format!("{} gives chart {} the value {shown}, which its schema refuses", used.by, known.chart),
+            "Helm renders nothing if values do not fit the schema of the chart",
+        ),
+        false => (
+            format!("{} gives chart {} the value {shown}, which no template reads", used.by, known.chart),
+            "what it says has no effect: templates get the chart's own value",
+        ),
+    };
+    let label = if it.is_refused { "is refused" } else { "has no effect" };
+    let mut diagnostic = RULE.diagnostic(message).at(span, label).because(format!("{mechanism}; {basis}"));
+    if it.is_refused {
+        diagnostic.severity = Severity::Error;
+    }
+    let diagnostic = match it.meant.as_slice() {
+        [] => {
+            let known: Vec<&str> = it.known.iter().copied().filter(|key| *key != "*").collect();
+            match known.len() <= MOST {
+                true => {
+                    diagnostic.help(format!("remove it; the chart knows in its place: {}", known.join(", ")))
+                }
+                false => diagnostic.help("remove it, or write it as the chart's values have it"),
+            }
+        }
+        meant => diagnostic.help(format!("the chart knows {}", meant.join(", "))),
+    };
+    let finding = Finding::new(RULE.incident, diagnostic).likely();
+    match (it.path.last(), it.meant.as_slice()) {
+        (Some(Step::Key(wrong)), [meant]) => {
+            let name = meant.rsplit('.').next().unwrap_or(meant);
+            finding.perhaps(wrong, Some(name).filter(|name| name != wrong))
+        }
+        _ => finding,
+    }
+}
+
+/// Whether another chart is given the same values: each reads what it knows.
+fn is_for_another(context: &Context<'_>, used: &ChartUse, values: &Value) -> bool {
+    context.chart_uses().iter().any(|other| other.chart != used.chart && other.values.contains(values))
+}
+
+/// Whether a template reads a value that stands in the other values, or in the chart that depends on this one.
+fn is_read_elsewhere(context: &Context<'_>, used: &ChartUse, it: &Unread<'_>) -> bool {
+    let Some(Step::Key(key)) = it.path.iter().rev().find(|step| matches!(step, Step::Key(_))) else {
+        return false;
+    };
+    let Some(Step::Key(first)) = it.path.first() else { return false };
+    let in_values = used.values.iter().any(|values| has_template_with(values, first));
+    let templates = used.parent.as_ref().map(|folder| match folder.as_str() {
+        "" => "templates/".to_owned(),
+        folder => format!("{folder}/templates/"),
+    });
+    in_values
+        || templates.is_some_and(|templates| {
+            let files = &context.survey.files;
+            let mut own = files.paths().filter(|path| path.starts_with(&templates));
+            own.any(|path| files.text(path).is_some_and(|text| text.contains(key)))
+        })
+}
+
+/// Whether a text among values is a template that names a value.
+fn has_template_with(value: &Value, name: &str) -> bool {
+    match value {
+        Value::String(text) => text.contains("Values") && text.contains(name),
+        Value::Array(items) => items.iter().any(|item| has_template_with(item, name)),
+        Value::Object(map) => map.values().any(|below| has_template_with(below, name)),
+        _ => false,
+    }
+}
+
+/// Where a value stands, if that is known.
+fn place_of(context: &Context<'_>, used: &ChartUse, index: usize, it: &Unread<'_>) -> Option<Span> {
+    let place = used.values_at.as_ref().filter(|place| place.index == index)?;
+    let below = |field: FieldPath| {
+        it.path.iter().fold(field, |field, step| match step {
+            Step::Key(key) => field.key(*key),
+            Step::Index(at) => field.index(*at),
+        })
+    };
+    Some(match &place.writer {
+        ValuesWriter::Release(at) => {
+            let release = &context.survey.objects[*at];
+            context.survey.span(release, &below(FieldPath::default().key("spec").key("values")))
+        }
+        ValuesWriter::Application(app, field) => {
+            context.survey.app_span(context.survey.app(*app), &below(field.clone()))
+        }
+    })
+}
+
+/// Whether a line gives a value a name, which is there to be referred to.
+fn is_anchor(context: &Context<'_>, span: &Span) -> bool {
+    let text = context.survey.files.text(&span.file).unwrap_or_default();
+    let line = text.lines().nth(span.start.line.max(1) as usize - 1).unwrap_or_default();
+    line.contains(": &")
+}

@@ -1,0 +1,321 @@
+//! The values that charts know which are out of reach: one table a chart, made by `cargo xtask charts values`.
+//!
+//! A table begins with the chart's name, parts of addresses that it is published under, and the oldest and
+//! newest version that was looked at. Each further line is a value that has others below it, one blank deeper
+//! for each step; behind its colon stand those that have none, or of which nothing is known. `*` is every key of
+//! a map and every element of a list. Behind `!` the chart's schema refuses all other keys.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use tiphys_value::Value;
+
+use super::{chart_uses::ChartUse, known_charts::is_in_range, nearest_name, placeholders};
+
+const TABLES: &[&str] = &include!("../../data/chart-values/all.rs");
+const ANY: &str = "*";
+/// Words that stand at many places, so that nothing follows from them.
+const COMMON: [&str; 10] =
+    ["annotations", "enabled", "host", "labels", "name", "namespace", "port", "type", "url", "version"];
+
+static HEADS: LazyLock<Vec<Head>> =
+    LazyLock::new(|| TABLES.iter().filter_map(|table| Head::read(table)).collect());
+
+/// The first line of a table.
+struct Head {
+    chart: &'static str,
+    owners: Vec<&'static str>,
+    versions: (&'static str, &'static str),
+    /// The other lines.
+    lines: &'static str,
+}
+
+impl Head {
+    fn read(table: &'static str) -> Option<Self> {
+        let (head, lines) = table.split_once('\n')?;
+        let [chart, owners, oldest, newest] = head.split(' ').collect::<Vec<_>>()[..] else { return None };
+        Some(Self { chart, owners: owners.split(',').collect(), versions: (oldest, newest), lines })
+    }
+}
+
+/// The values that some versions of a chart know.
+pub struct KnownValues {
+    /// The chart's name.
+    pub chart: &'static str,
+    /// The oldest and the newest version that was looked at.
+    pub versions: (&'static str, &'static str),
+    root: Node,
+}
+
+#[derive(Default)]
+struct Node {
+    children: BTreeMap<&'static str, Self>,
+    is_strict: bool,
+}
+
+/// A value that a chart does not know.
+pub struct Unread<'a> {
+    /// Where it is.
+    pub path: Vec<Step<'a>>,
+    /// Whether the chart's schema refuses it.
+    pub is_refused: bool,
+    /// Where it may be meant to be.
+    pub meant: Vec<String>,
+    /// What the chart knows in its place.
+    pub known: Vec<&'static str>,
+}
+
+/// A step to a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// A key of a map.
+    Key(&'a str),
+    /// An element of a list.
+    Index(usize),
+}
+
+impl Unread<'_> {
+    /// Its path as people write it.
+    pub fn shown(&self) -> String {
+        let mut text = String::new();
+        for step in &self.path {
+            match step {
+                Step::Key(key) if text.is_empty() => text.push_str(key),
+                Step::Key(key) => text.extend([".", key]),
+                Step::Index(at) => text.push_str(&format!("[{at}]")),
+            }
+        }
+        text
+    }
+}
+
+impl KnownValues {
+    /// What is known of the chart that something takes, in a version that was looked at or between two that were.
+    pub fn of_use(used: &ChartUse) -> Option<Self> {
+        let head = HEADS
+            .iter()
+            .find(|head| head.chart == used.chart && is_in_range(used, &head.owners, head.versions))?;
+        Some(Self { chart: head.chart, versions: head.versions, root: read_tree(head.lines) })
+    }
+
+    /// The values that the chart does not know.
+    pub fn find_unread<'a>(&self, values: &'a Value) -> Vec<Unread<'a>> {
+        let mut found = Vec::new();
+        self.walk(values, &self.root, &mut Vec::new(), &mut found);
+        found
+    }
+
+    fn walk<'a>(&self, value: &'a Value, node: &Node, path: &mut Vec<Step<'a>>, found: &mut Vec<Unread<'a>>) {
+        if node.children.is_empty() {
+            return;
+        }
+        match value {
+            Value::Array(items) => {
+                let Some(below) = node.children.get(ANY) else { return };
+                for (at, item) in items.iter().enumerate() {
+                    path.push(Step::Index(at));
+                    self.walk(item, below, path, found);
+                    path.pop();
+                }
+            }
+            Value::Object(map) => {
+                for (key, below) in map {
+                    path.push(Step::Key(key));
+                    match node.children.get(key.as_str()).or_else(|| node.children.get(ANY)) {
+                        Some(known) => self.walk(below, known, path, found),
+                        None if is_aside(key, below, node.is_strict) => {}
+                        None => found.push(Unread {
+                            path: path.clone(),
+                            is_refused: node.is_strict,
+                            meant: self.meant(path, key, below, value, node),
+                            known: node.children.keys().copied().collect(),
+                        }),
+                    }
+                    path.pop();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Where a value may be meant to be: under a name that is nearly the same, or at another level.
+    fn meant(&self, path: &[Step<'_>], key: &str, value: &Value, beside: &Value, node: &Node) -> Vec<String> {
+        let free = |name: &&str| beside.get(*name).is_none();
+        let above: Vec<&str> = path[..path.len() - 1].iter().map(|step| step_name(*step)).collect();
+        if let Some(near) = nearest(key, node).filter(free) {
+            return vec![[above.as_slice(), &[near]].concat().join(".")];
+        }
+        // `web: {replicaCount: 3}` for `replicaCount: 3`
+        if let Some(map) = value.as_object()
+            && !map.is_empty()
+            && map
+                .keys()
+                .all(|below| node.children.contains_key(below.as_str()) && beside.get(below).is_none())
+        {
+            return map.keys().map(|below| [above.as_slice(), &[below]].concat().join(".")).collect();
+        }
+        const MOST: usize = 3;
+        let mut elsewhere = Vec::new();
+        self.root.find(key, value, &mut Vec::new(), &mut elsewhere);
+        let near_first = |found: &Vec<&str>| {
+            let shared = found.iter().zip(&above).take_while(|(one, other)| one == other).count();
+            (above.len() - shared + (found.len() - 1 - shared.min(found.len() - 1)), found.len())
+        };
+        elsewhere.sort_by_key(near_first);
+        let Some(best) = elsewhere.first().map(|found| near_first(found).0) else { return Vec::new() };
+        // A word that stands everywhere says nothing.
+        const FARTHEST: usize = 2;
+        elsewhere.retain(|found| near_first(found).0 == best);
+        match best <= FARTHEST && elsewhere.len() <= MOST {
+            true => elsewhere.into_iter().map(|found| found.join(".")).collect(),
+            false => Vec::new(),
+        }
+    }
+}
+
+impl Node {
+    /// Finds the values of a name that can be what a value is meant to be.
+    fn find<'n>(&'n self, key: &str, value: &Value, path: &mut Vec<&'n str>, found: &mut Vec<Vec<&'n str>>) {
+        const MAX_DEPTH: usize = 8;
+        if path.len() > MAX_DEPTH {
+            return;
+        }
+        for (name, child) in &self.children {
+            path.push(name);
+            let fits = child.children.is_empty()
+                || value.as_object().is_some_and(|map| {
+                    map.keys().all(|below| {
+                        child.children.contains_key(below.as_str()) || child.children.contains_key(ANY)
+                    })
+                });
+            if *name == key && fits {
+                found.push(path.clone());
+            }
+            child.find(key, value, path, found);
+            path.pop();
+        }
+    }
+}
+
+/// The key that is nearly the same, also but for the case of its letters or an `s` at its end.
+fn nearest(key: &str, node: &Node) -> Option<&'static str> {
+    let same = node.children.keys().copied().find(|known| known.eq_ignore_ascii_case(key));
+    same.or_else(|| nearest_name::nearest(key, node.children.keys().copied().filter(|known| *known != ANY)))
+}
+
+fn step_name<'a>(step: Step<'a>) -> &'a str {
+    match step {
+        Step::Key(key) => key,
+        Step::Index(_) => ANY,
+    }
+}
+
+/// Whether a value is not meant for the chart, or says nothing: anchors, `x-…`, what is empty.
+fn is_aside(key: &str, value: &Value, is_strict: bool) -> bool {
+    let is_empty = value.is_null()
+        || value.as_object().is_some_and(|map| map.is_empty())
+        || value.as_array().is_some_and(Vec::is_empty)
+        || value.as_str() == Some("");
+    // Nothing would be other if it were read.
+    let is_as_ever = key == "enabled" && value.as_bool() == Some(true);
+    let says_nothing = !is_strict && (is_empty || is_as_ever);
+    says_nothing
+        || key.starts_with(['.', '_', '$', '&'])
+        || key.starts_with("x-")
+        // A parameter of an Application that sets an element of a list.
+        || key.contains('[')
+        || key == "<<"
+        || placeholders::is_in(key)
+}
+
+fn read_tree(lines: &'static str) -> Node {
+    let mut root = Node::default();
+    let mut path: Vec<&'static str> = Vec::new();
+    for line in lines.lines() {
+        let depth = line.len() - line.trim_start().len();
+        let (name, leaves) = line.trim_start().split_once(": ").unwrap_or((line.trim_start(), ""));
+        let is_strict = name.ends_with('!');
+        path.truncate(depth);
+        path.push(name.trim_end_matches('!'));
+        let node = path.iter().skip(1).fold(&mut root, |node, step| node.children.entry(step).or_default());
+        node.is_strict = is_strict;
+        for leaf in leaves.split(' ').filter(|leaf| !leaf.is_empty()) {
+            node.children.entry(leaf).or_default();
+        }
+    }
+    root
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINES: &str = "\
+values: nameOverride replicas
+ server!: image replicas
+  ingress: enabled hosts
+   tls
+    *: secretName
+";
+
+    fn known() -> KnownValues {
+        KnownValues { chart: "web", versions: ("1.0.0", "2.0.0"), root: read_tree(LINES) }
+    }
+
+    fn unread(values: &str) -> Vec<(String, bool, Vec<String>)> {
+        let values = tiphys_yaml::from_yaml(values).expect("YAML");
+        let found =
+            known().find_unread(&values).into_iter().map(|it| (it.shown(), it.is_refused, it.meant.clone()));
+        found.collect()
+    }
+
+    #[test]
+    fn what_a_chart_knows_is_not_told() {
+        assert!(
+            unread("server: {image: {any: thing}, ingress: {tls: [{secretName: a}]}}\nnameOverride: x")
+                .is_empty()
+        );
+        assert!(unread("x-anchors: {a: 1}\nother: {}\nenabled: true").is_empty());
+    }
+
+    #[test]
+    fn a_slip_and_a_wrong_level_are_told_with_what_is_meant() {
+        assert_eq!(
+            unread("server: {ingres: {}}"),
+            [("server.ingres".into(), true, vec!["server.ingress".into()])]
+        );
+        assert_eq!(
+            unread("ingress: {enabled: true}"),
+            [("ingress".into(), false, vec!["server.ingress".into()])]
+        );
+        assert_eq!(
+            unread("server: {ingress: {tls: [{secretname: a}]}}"),
+            [(
+                "server.ingress.tls[0].secretname".into(),
+                false,
+                vec!["server.ingress.tls.*.secretName".into()]
+            )]
+        );
+        assert_eq!(unread("web: {replicas: 3}"), [("web".into(), false, vec!["replicas".into()])]);
+    }
+
+    #[test]
+    fn every_table_is_read() {
+        assert_eq!(HEADS.len(), TABLES.len());
+        for (head, table) in HEADS.iter().zip(TABLES) {
+            assert!(!table.trim_end().is_empty() && !head.versions.0.is_empty());
+            // A chart of which nothing is known that its templates leave out has one line.
+            assert_eq!(
+                read_tree(head.lines).children.is_empty(),
+                table.lines().count() == 1,
+                "{}",
+                head.chart
+            );
+        }
+        let head = HEADS
+            .iter()
+            .find(|head| head.chart == "grafana" && head.owners == ["grafana"])
+            .expect("is known");
+        let tree = read_tree(head.lines);
+        assert!(tree.children["ingress"].children.contains_key("hosts"));
+    }
+}
