@@ -28,7 +28,7 @@ pub use tiphys_cause::Cause;
 #[must_use]
 pub fn calls(case: &Case) -> Vec<(Object, Object)> {
     let cluster = cluster::Cluster::new(case);
-    let red = symptoms::Symptoms::new();
+    let red = symptoms::symptoms(&cluster);
     let look = search_context::Look::new(&cluster, &red);
     let services = cluster.all("Service").iter().map(|service| Object::from_live(service));
     let calls = services.flat_map(|service| {

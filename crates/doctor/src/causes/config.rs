@@ -80,6 +80,9 @@ fn missing(look: &Look<'_>, ill: &Ill<'_>) -> Vec<Finding> {
         };
         let finding = dependencies::upstream(look.cluster, &object).into_iter().fold(finding, Finding::below);
         let finding = if look.cluster.knows_makers() { finding } else { finding.not_known() };
+        // Who should make it is red: why is the cause, whether it is known or not.
+        let makers = dependencies::upstream(look.cluster, &object);
+        let finding = if makers.iter().any(|it| look.is_red(it)) { finding.not_known() } else { finding };
         let finding = undelivered(look, &object, &ill.workload).into_iter().fold(finding, Finding::below);
         let finding = ill.pods.iter().fold(finding, |finding, pod| {
             finding.suffers(Object::from_live(pod), "its container is not configured")
