@@ -45,7 +45,7 @@ fn paused(scene: &Scene<'_>, workload: &Value, found: &mut Vec<Planted>) {
     };
     let tree = with_absent_image(scene, workload).and_then(|tree| {
         tree.edited("Application", app.namespace(), app.name(), |app| {
-            app["spec"]["syncPolicy"] = json!({"automated": null});
+            app["spec"]["syncPolicy"] = json!({"automated": {"enabled": false}});
         })
     });
     found.extend(Planted::new("paused: Application", place(workload), &[]).rules(rules).edit(tree));
