@@ -72,6 +72,11 @@ pub(super) fn repair(root: &Root, case: &Case) -> Result<Repair, String> {
         | Cause::NodeRuntime => {
             repair.well.insert(object.clone());
         }
+        // With the right configuration its pods answer.
+        Cause::DnsConfig => {
+            let pods = root.sufferers.iter().filter(|it| it.namespace == object.namespace && is_server(it));
+            repair.well.extend(pods.cloned());
+        }
         Cause::ConfigMissing | Cause::ConfigKeyMissing => repair.steps.push(configuration(root, case)?),
         Cause::AdmitServiceAccount if object.kind == "ServiceAccount" => {
             repair.steps.push(Step::Create(made("ServiceAccount", &object.namespace, &object.name)));
@@ -96,6 +101,10 @@ pub(super) fn repair(root: &Root, case: &Case) -> Result<Repair, String> {
         _ => return Err("a copy of the cluster does not play what is broken here".to_owned()),
     }
     Ok(repair)
+}
+
+fn is_server(object: &Object) -> bool {
+    matches!(object.kind.as_str(), "Deployment" | "DaemonSet")
 }
 
 fn is_at_zero(workload: &Value) -> bool {

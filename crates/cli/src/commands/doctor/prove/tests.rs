@@ -52,6 +52,45 @@ fn case(broken: Value, env: Value) -> Case {
     case
 }
 
+/// A DNS that cannot read its configuration, and a program that looks a name up.
+fn case_of_dns() -> Case {
+    let ended = json!({"terminated": {"exitCode": 1, "reason": "Error", "startedAt": "2026-03-10T07:59:00Z", "finishedAt": "2026-03-10T07:59:01Z"}});
+    let mut server = container(false, json!({"waiting": {"reason": "CrashLoopBackOff"}}));
+    server["lastState"] = ended;
+    server["restartCount"] = 9.into();
+    let mut case = case(server, json!([]));
+    for object in &mut case.objects {
+        if object.name().starts_with("db") {
+            let text = object.to_string().replace("\"shop\"", "\"kube-system\"");
+            let text = text.replace("\"db", "\"coredns").replace("-db", "-coredns");
+            *object = serde_json::from_str(&text).unwrap();
+        }
+    }
+    let log = |namespace: &str, pod: &str, text: &str| Log {
+        namespace: namespace.to_owned(),
+        pod: pod.to_owned(),
+        container: "app".to_owned(),
+        previous: false,
+        text: text.to_owned(),
+    };
+    case.logs.push(log(
+        "kube-system",
+        "coredns-5d-x",
+        "/etc/coredns/Corefile:4 - Error during parsing: Unknown directive 'proxy'\n",
+    ));
+    case.logs.push(log("shop", "web-5d-x", "dial tcp: lookup db.example.net on 10.96.0.20:53: read udp 10.244.0.9:4->10.96.0.20:53: i/o timeout\n"));
+    case.objects.push(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": "kube-system", "name": "coredns", "uid": "u-corefile"},
+        "data": {"Corefile": ".:53 {\n  errors\n  proxy . /etc/resolv.conf\n}\n"}}));
+    case
+}
+
+#[test]
+fn who_looks_names_up_runs_once_the_dns_reads_its_configuration() {
+    let (cause, proof) = proof(&case_of_dns());
+    assert_eq!(cause, Cause::DnsConfig);
+    assert!(proof.is_proved, "{}", proof.text);
+}
+
 fn proof(case: &Case) -> (Cause, Proof) {
     let mut diagnosis = diagnose(case);
     prove(&mut diagnosis, case);
