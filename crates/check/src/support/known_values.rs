@@ -13,9 +13,6 @@ use super::{chart_uses::ChartUse, known_charts::is_in_range, nearest_name, place
 
 const TABLES: &[&str] = &include!("../../data/chart-values/all.rs");
 const ANY: &str = "*";
-/// Words that stand at many places, so that nothing follows from them.
-const COMMON: [&str; 10] =
-    ["annotations", "enabled", "host", "labels", "name", "namespace", "port", "type", "url", "version"];
 
 static HEADS: LazyLock<Vec<Head>> =
     LazyLock::new(|| TABLES.iter().filter_map(|table| Head::read(table)).collect());
