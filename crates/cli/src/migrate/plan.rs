@@ -176,7 +176,14 @@ fn entry(object: &Value, rules: &[Rule], installation: &Installation) -> Entry {
 /// What is wrong with an Application whose fields have other types than they should: a dump may hold one
 /// though an API server refuses it.
 fn unreadable(object: &Value) -> Option<Finding> {
-    let error = (object.kind() == "Application").then(|| Application::from_value(object).err()).flatten()?;
+    let stated = object.as_object().filter(|_| object.kind() == "Application")?;
+    // What it is to be decides; a status that somebody exported in part is no fault of it.
+    let stated: Value = stated
+        .iter()
+        .filter(|(key, _)| *key != "status")
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    let error = Application::from_value(&stated).err()?;
     Some(Finding {
         verdict: Verdict::NotSupported,
         subject: "a specification that cannot be read".to_owned(),
