@@ -1,6 +1,11 @@
 //! The values that versions of a chart know, from its templates, its own values and its schema.
 
-use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    sync::Arc,
+};
 
 use anyhow::Context as _;
 use tiphys_gotemplate::{Function, Functions, TemplateSet, Type, Value as TemplateValue};
@@ -157,13 +162,16 @@ fn describe(
         tree.read(path).add_defaults(&values);
         texts.push(text);
     }
+    let mut templates: Vec<String> = Vec::new();
+    for file in chart.templates.iter() {
+        templates.push(String::from_utf8_lossy(file.data()?).into_owned());
+    }
+    texts.extend(called(&texts, &templates));
     for steps in texts.iter().flat_map(|text| mentioned(text)) {
         tree.read_whole(&[path, &steps].concat());
     }
-    for file in chart.templates.iter() {
-        for steps in mentioned(&String::from_utf8_lossy(file.data()?)) {
-            tree.read(&[path, &steps].concat());
-        }
+    for steps in templates.iter().flat_map(|text| mentioned(text)) {
+        tree.read(&[path, &steps].concat());
     }
     if let Some(schema) = &chart.schema {
         const ROOT: &str = "values.schema.json";
@@ -175,6 +183,30 @@ fn describe(
         tree.read(path).add_schema(&schemas[ROOT], &Schemas::seen_from(&schemas, ROOT), 0);
     }
     Ok(())
+}
+
+/// The bodies of the templates that texts include, and of those that these include.
+fn called(texts: &[String], templates: &[String]) -> Vec<String> {
+    let defined: BTreeMap<&str, &str> = templates
+        .iter()
+        .flat_map(|text| text.split("define \"").skip(1))
+        .filter_map(|rest| rest.split_once('"'))
+        .collect();
+    let names = |text: &str| -> Vec<String> {
+        let words = ["include \"", "template \""];
+        let rests = words.iter().flat_map(|word| text.split(word).skip(1));
+        rests.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())).collect()
+    };
+    let mut open: Vec<String> = texts.iter().flat_map(|text| names(text)).collect();
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let mut bodies = Vec::new();
+    while let Some(name) = open.pop() {
+        let Some(body) = defined.get(name.as_str()).filter(|_| !seen.contains(&name)) else { continue };
+        open.extend(names(body));
+        bodies.push((*body).to_owned());
+        seen.insert(name);
+    }
+    bodies
 }
 
 /// The paths that a text has behind `.Values.`.
