@@ -70,7 +70,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let hidden = hidden_names(template);
             let Some(first) = hidden.iter().next() else { continue };
             let asks = |name: &&str| template.contains(&format!("{{{{ .{name} ")) && !hidden.contains(*name);
-            if !hidden.iter().all(|name| fetched.contains(name)) || fetched.iter().any(|name| asks(name)) {
+            if !hidden.iter().all(|name| fetched.contains(name)) || fetched.iter().any(asks) {
                 continue;
             }
             once.add(key, finding(context, object, key, first));

@@ -7,7 +7,8 @@
 //!
 //! Other faults are taken, and told as warnings: a condition with text beside its `${{ }}` is a text then,
 //! and a text always holds; of events, types and filters that it does not know GitHub takes no notice; inputs
-//! and outputs that nobody declares are empty; an event that is compared with a name that none has; a job for a runner that GitHub has no more waits for a day.
+//! and outputs that nobody declares are empty; an event that is compared with a name that none has; a
+//! job for a runner that GitHub has no more waits for a day.
 //!
 //! People see: `Invalid workflow file`, `Unrecognized named-value: 'secrets'. Located at position 1 within
 //! expression`, `Unexpected value ''`, `Unexpected symbol: '"main"'`, `The identifier 'v1.2' is invalid`,

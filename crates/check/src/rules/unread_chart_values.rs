@@ -89,7 +89,8 @@ fn is_for_another(context: &Context<'_>, used: &ChartUse, values: &Value) -> boo
     context.chart_uses().iter().any(|other| other.chart != used.chart && other.values.contains(values))
 }
 
-/// Whether a template reads a value that stands in the other values, or in the chart that depends on this one.
+/// Whether a template reads a value that stands in the other values, or in the chart that depends on
+/// this one.
 fn is_read_elsewhere(context: &Context<'_>, used: &ChartUse, it: &Unread<'_>) -> bool {
     let Some(Step::Key(key)) = it.path.iter().rev().find(|step| matches!(step, Step::Key(_))) else {
         return false;

@@ -137,7 +137,8 @@ fn read(table: &'static str) -> Vec<KnownChart> {
     found
 }
 
-/// Whether a chart that something takes is published under one of some parts of addresses, in a version between
+/// Whether a chart that something takes is published under one of some parts of addresses, in a version
+/// between
 /// two.
 pub fn is_in_range(used: &ChartUse, owners: &[&str], (oldest, newest): (&str, &str)) -> bool {
     let home = used.repository.strip_suffix(&used.chart).unwrap_or(&used.repository).to_lowercase();

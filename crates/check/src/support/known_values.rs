@@ -86,7 +86,8 @@ impl Unread<'_> {
 }
 
 impl KnownValues {
-    /// What is known of the chart that something takes, in a version that was looked at or between two that were.
+    /// What is known of the chart that something takes, in a version that was looked at or between two
+    /// that were.
     pub fn of_use(used: &ChartUse) -> Option<Self> {
         let head = HEADS
             .iter()

@@ -2,7 +2,7 @@
 
 use tiphys_value::{ObjectExt, Value};
 
-use super::Refusals;
+use super::refused_fields::Refusals;
 use crate::support::{
     field_paths::keys,
     pods::{list, text},

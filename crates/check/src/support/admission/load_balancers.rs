@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use tiphys_value::{FieldPath, Value};
 
-use super::Refusals;
+use super::refused_fields::Refusals;
 use crate::support::{
     field_paths::keys,
     pods::{list, text},

@@ -6,19 +6,12 @@ mod gateway_api;
 mod istio;
 mod kyverno;
 mod load_balancers;
-
-use std::collections::HashSet;
+mod refused_fields;
 
 use tiphys_graph::Object;
-use tiphys_value::{FieldPath, Value};
 
-/// One thing that is refused.
-pub struct AdmissionRefusal {
-    /// The field; it may be missing.
-    pub field: FieldPath,
-    /// What is said of it.
-    pub message: String,
-}
+pub use refused_fields::AdmissionRefusal;
+use refused_fields::Refusals;
 
 /// Who refuses, and what; nothing for kinds of which nothing is known.
 pub fn refusals(object: &Object) -> Option<(&'static str, Vec<AdmissionRefusal>)> {
@@ -53,35 +46,4 @@ pub fn refusals(object: &Object) -> Option<(&'static str, Vec<AdmissionRefusal>)
         _ => return None,
     };
     Some((who, found.0))
-}
-
-/// Collects what is refused.
-#[derive(Default)]
-struct Refusals(Vec<AdmissionRefusal>);
-
-impl Refusals {
-    fn add(&mut self, field: FieldPath, message: impl Into<String>) {
-        self.0.push(AdmissionRefusal { field, message: message.into() });
-    }
-
-    /// Refuses a list that is longer than it may be.
-    fn longer(&mut self, list: &[Value], most: usize, field: &FieldPath) {
-        if list.len() > most {
-            self.add(field.clone(), format!("Too many: {}: must have at most {most} items", list.len()));
-        }
-    }
-
-    /// Refuses the second of two items that have one text; items without one are passed over.
-    fn repeated<'v>(
-        &mut self,
-        items: impl Iterator<Item = (FieldPath, &'v str)>,
-        message: impl Fn(&str) -> String,
-    ) {
-        let mut known = HashSet::new();
-        for (field, text) in items.filter(|(_, text)| !text.is_empty()) {
-            if !known.insert(text) {
-                self.add(field, message(text));
-            }
-        }
-    }
 }
