@@ -24,13 +24,6 @@ pub(crate) struct End<'a> {
     pub(crate) spec: Option<&'a Value>,
 }
 
-/// The ways that a policy judges.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
-    Ingress,
-    Egress,
-}
-
 /// A packet's port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Port {
@@ -127,11 +120,11 @@ fn plugin(cluster: &Cluster<'_>) -> Option<Cni> {
 }
 
 /// A change of a NetworkPolicy that lets packets of one more peer pass; `None` for other kinds of policies.
-pub(crate) fn opening(policy: &Value, way: Way, peer: &End<'_>, ports: &[Port]) -> Option<Value> {
+pub(crate) fn opening(policy: &Value, way: Direction, peer: &End<'_>, ports: &[Port]) -> Option<Value> {
     if policy.kind() != "NetworkPolicy" {
         return None;
     }
-    let (rules, peers) = if way == Way::Ingress { ("ingress", "from") } else { ("egress", "to") };
+    let (rules, peers) = if way == Direction::Ingress { ("ingress", "from") } else { ("egress", "to") };
     let ports: Vec<Value> =
         ports.iter().map(|port| json!({"port": port.number, "protocol": port.protocol})).collect();
     let mut rule = json!({"ports": ports});
@@ -172,12 +165,12 @@ fn without_hashes(labels: &Value) -> Value {
 /// The policies that keep a packet from its way, the newest first; empty if it passes, or may pass.
 pub(crate) fn blocking<'a>(
     cluster: &Cluster<'a>,
-    way: Way,
+    way: Direction,
     from: &End<'_>,
     to: &End<'_>,
     port: Port,
 ) -> Vec<&'a Value> {
-    let (bound, peer) = if way == Way::Ingress { (to, from) } else { (from, to) };
+    let (bound, peer) = if way == Direction::Ingress { (to, from) } else { (from, to) };
     let Some(plugin) = plugin(cluster).filter(|_| bound.is_pod) else { return Vec::new() };
     let objects = concerned(cluster, bound, peer);
     if objects.is_empty() {
@@ -191,12 +184,13 @@ pub(crate) fn blocking<'a>(
         value,
     }));
     network.cnis = vec![plugin];
-    network.is_managed = runs_control_plane_elsewhere(cluster);
+    // Nothing else is judged by who runs the control plane.
+    network.is_managed = if peer.is_api_server { is_elsewhere(cluster, &peer.addresses) } else { None };
     network.pods =
         [Some(bound), Some(peer).filter(|peer| peer.is_pod)].into_iter().flatten().map(pod).collect();
     let judged = network.judge(&Flow {
         pod: 0,
-        direction: if way == Way::Ingress { Direction::Ingress } else { Direction::Egress },
+        direction: way,
         other: peer.destination(),
         addresses: peer.addresses.clone(),
         ports: vec![(Protocol::from_name(Some(port.protocol)), port.number)],
@@ -248,10 +242,9 @@ fn key_of(object: &Value) -> ResourceKey {
 
 /// Whether the API server answers at addresses that are no node's: then the cloud runs it. `None` where its
 /// addresses or the nodes are not known.
-fn runs_control_plane_elsewhere(cluster: &Cluster<'_>) -> Option<bool> {
-    let (server, _) = api_server(cluster);
+fn is_elsewhere(cluster: &Cluster<'_>, server: &[IpAddr]) -> Option<bool> {
     let nodes = cluster.all("Node");
-    if server.addresses.is_empty() || nodes.is_empty() {
+    if server.is_empty() || nodes.is_empty() {
         return None;
     }
     let is_node = |address: &IpAddr| {
@@ -260,7 +253,7 @@ fn runs_control_plane_elsewhere(cluster: &Cluster<'_>) -> Option<bool> {
             .flat_map(|node| items(node, &["status", "addresses"]))
             .any(|known| known.str_at(&["address"]).and_then(|text| text.parse().ok()) == Some(*address))
     };
-    Some(!server.addresses.iter().any(is_node))
+    Some(!server.iter().any(is_node))
 }
 
 fn pod(end: &End<'_>) -> Pod {
@@ -305,7 +298,7 @@ status: {podIP: 10.1.0.2}
 ---
 ";
 
-    fn blocked(policy: &str, way: Way, number: u16) -> bool {
+    fn blocked(policy: &str, way: Direction, number: u16) -> bool {
         let case = case(&format!("{PODS}{policy}"));
         let cluster = Cluster::new(&case);
         let (a, b) = (End::of_pod(&case.objects[0]), End::of_pod(&case.objects[1]));
@@ -323,10 +316,14 @@ spec:
   - from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: left}}}]
     ports: [{port: 80}]
 ";
-        assert!(!blocked(policy, Way::Ingress, 80));
-        assert!(blocked(policy, Way::Ingress, 81));
-        assert!(blocked(&policy.replace("metadata.name: left", "metadata.name: other"), Way::Ingress, 80));
-        assert!(!blocked(policy, Way::Egress, 81));
+        assert!(!blocked(policy, Direction::Ingress, 80));
+        assert!(blocked(policy, Direction::Ingress, 81));
+        assert!(blocked(
+            &policy.replace("metadata.name: left", "metadata.name: other"),
+            Direction::Ingress,
+            80
+        ));
+        assert!(!blocked(policy, Direction::Egress, 81));
     }
 
     #[test]
@@ -339,10 +336,10 @@ spec:
   policyTypes: [Egress]
   egress: [{to: [{ipBlock: {cidr: 10.1.0.0/16}}]}]
 ";
-        assert!(!blocked(policy, Way::Egress, 80));
+        assert!(!blocked(policy, Direction::Egress, 80));
         let cilium =
             "---\napiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: cilium, namespace: kube-system}\n";
-        assert!(blocked(&format!("{policy}{cilium}"), Way::Egress, 80));
+        assert!(blocked(&format!("{policy}{cilium}"), Direction::Egress, 80));
         let own = "apiVersion: cilium.io/v2
 kind: CiliumNetworkPolicy
 metadata: {name: p, namespace: left}
@@ -352,8 +349,8 @@ spec:
   - toEndpoints: [{matchLabels: {app: b, 'k8s:io.kubernetes.pod.namespace': right}}]
     toPorts: [{ports: [{port: '80', protocol: TCP}]}]
 ";
-        assert!(!blocked(own, Way::Egress, 80));
-        assert!(blocked(own, Way::Egress, 81));
+        assert!(!blocked(own, Direction::Egress, 80));
+        assert!(blocked(own, Direction::Egress, 81));
     }
 
     #[test]
@@ -363,7 +360,7 @@ kind: NetworkPolicy
 metadata: {name: open, namespace: right}
 spec: {podSelector: {}, ingress: [{}]}
 ";
-        assert!(!blocked(open, Way::Ingress, 80));
+        assert!(!blocked(open, Direction::Ingress, 80));
         let cilium = "---
 apiVersion: cilium.io/v2
 kind: CiliumClusterwideNetworkPolicy
@@ -372,7 +369,7 @@ spec:
   endpointSelector: {matchLabels: {app: b}}
   ingressDeny: [{fromEndpoints: [{matchLabels: {app: a, 'k8s:io.kubernetes.pod.namespace': left}}]}]
 ";
-        assert!(blocked(&format!("{open}{cilium}"), Way::Ingress, 80));
+        assert!(blocked(&format!("{open}{cilium}"), Direction::Ingress, 80));
         let calico = "---
 apiVersion: crd.projectcalico.org/v1
 kind: GlobalNetworkPolicy
@@ -383,8 +380,8 @@ spec:
   types: [Ingress]
   ingress: [{action: Deny, protocol: TCP, source: {selector: app == 'a'}, destination: {ports: [80]}}]
 ";
-        assert!(blocked(&format!("{open}{calico}"), Way::Ingress, 80));
-        assert!(!blocked(&format!("{open}{calico}"), Way::Ingress, 81));
+        assert!(blocked(&format!("{open}{calico}"), Direction::Ingress, 80));
+        assert!(!blocked(&format!("{open}{calico}"), Direction::Ingress, 81));
     }
 
     #[test]
@@ -402,7 +399,7 @@ spec:
     spec:
       containers: [{name: aws-eks-nodeagent, args: ['--enable-network-policy=false']}]
 ";
-        assert!(!blocked(policy, Way::Ingress, 80));
-        assert!(blocked(&policy.replace("=false", "=true"), Way::Ingress, 80));
+        assert!(!blocked(policy, Direction::Ingress, 80));
+        assert!(blocked(&policy.replace("=false", "=true"), Direction::Ingress, 80));
     }
 }

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use tiphys_cause::{Address, Cause, FailedCall, Failure};
+use tiphys_network::Direction;
 use tiphys_value::{ObjectExt as _, Value};
 
 use super::{Caller, guess, wrong_value};
@@ -12,7 +13,7 @@ use crate::{
     cluster::Cluster,
     finding::Finding,
     pod_addresses::wires,
-    policy::{End, Port, Way, api_server, blocking, opening},
+    policy::{End, Port, api_server, blocking, opening},
     search_context::Look,
 };
 
@@ -24,7 +25,7 @@ pub(super) fn api_server_fault<'a>(
     if matches!(call.failure, Failure::Timeout | Failure::Unreachable) {
         let (end, number) = api_server(look.cluster);
         let policies =
-            blocking(look.cluster, Way::Egress, &caller.end(), &end, Port { number, protocol: "TCP" });
+            blocking(look.cluster, Direction::Egress, &caller.end(), &end, Port { number, protocol: "TCP" });
         if let Some(policy) = policies.first() {
             let object = Object::from_live(policy);
             let summary = format!(
@@ -37,7 +38,7 @@ pub(super) fn api_server_fault<'a>(
                     .field("spec.egress")
                     .evidence(object.to_string(), policy.at(&["spec", "egress"]).map_or("no rule of egress".to_owned(), ToString::to_string))
                     .remedy(format!("Allow port {number} to the addresses of the API server (`kubectl get endpoints kubernetes`); the Service's own address is not what the policy sees."), &["kubectl -n default get endpoints kubernetes".to_owned()])
-                    .change(opening(policy, Way::Egress, &end, &[Port { number, protocol: "TCP" }])),
+                    .change(opening(policy, Direction::Egress, &end, &[Port { number, protocol: "TCP" }])),
             );
         }
     }
@@ -169,7 +170,7 @@ pub(super) fn outside_fault<'a>(
     if is_silent {
         let ip = address.host.parse::<IpAddr>().ok().into_iter().collect();
         let port = Port { number: address.port.unwrap_or(443), protocol: "TCP" };
-        let policies = blocking(look.cluster, Way::Egress, &caller.end(), &End::outside(ip), port);
+        let policies = blocking(look.cluster, Direction::Egress, &caller.end(), &End::outside(ip), port);
         if let Some(policy) = policies.first() {
             let object = Object::from_live(policy);
             return Some(

@@ -1,6 +1,7 @@
 //! Calls of Services and pods.
 
 use tiphys_cause::{Address, Cause, FailedCall, Failure};
+use tiphys_network::Direction;
 use tiphys_value::{ObjectExt as _, Value, json};
 
 use super::{Caller, guess, wrong_value};
@@ -9,7 +10,7 @@ use crate::{
     address_target::is_near,
     cluster::{Cluster, items, pods, services},
     finding::Finding,
-    policy::{End, Port, Way, blocking, opening},
+    policy::{End, Port, blocking, opening},
     search_context::Look,
 };
 
@@ -237,19 +238,21 @@ fn blocked_way<'a>(
     port: Port,
 ) -> Option<Finding> {
     let from = caller.end();
-    for (way, cause) in [(Way::Ingress, Cause::NetPolicyIngress), (Way::Egress, Cause::NetPolicyEgress)] {
+    for (way, cause) in
+        [(Direction::Ingress, Cause::NetPolicyIngress), (Direction::Egress, Cause::NetPolicyEgress)]
+    {
         let policies = blocking(look.cluster, way, &from, to, port);
         let Some(policy) = policies.first() else { continue };
         let object = Object::from_live(policy);
-        let side = if way == Way::Ingress { "in" } else { "out" };
+        let side = if way == Direction::Ingress { "in" } else { "out" };
         let summary = format!(
             "{object} does not let {} {side} to {target} on {}/{}",
             caller.workload, port.protocol, port.number
         );
         let finding =
             Finding::new(cause, object.clone(), 0.92, summary).since(crate::policy::newest_change(policy));
-        let rules = if way == Way::Ingress { "ingress" } else { "egress" };
-        let peer = if way == Way::Ingress { &from } else { to };
+        let rules = if way == Direction::Ingress { "ingress" } else { "egress" };
+        let peer = if way == Direction::Ingress { &from } else { to };
         return Some(
             finding
                 .field(format!("spec.{rules}"))

@@ -1,6 +1,7 @@
 //! Objects that the API server does not take: quotas, limits, webhooks, policies, rules of the API.
 
 use tiphys_cause::{Cause, Failure, Refusal, refusal, unwrapped};
+use tiphys_network::Direction;
 use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
@@ -8,7 +9,7 @@ use crate::{
     calls::empty_service,
     cluster::{condition, items, pods, quantity, services},
     finding::Finding,
-    policy::{End, Port, Way, api_server, blocking},
+    policy::{End, Port, api_server, blocking},
     search_context::Look,
 };
 
@@ -410,8 +411,13 @@ fn silent_webhook(
         .and_then(|port| u16::try_from(port).ok())
         .unwrap_or(443);
     let (server, _) = api_server(look.cluster);
-    let policies =
-        blocking(look.cluster, Way::Ingress, &server, &End::of_pod(pod), Port { number, protocol: "TCP" });
+    let policies = blocking(
+        look.cluster,
+        Direction::Ingress,
+        &server,
+        &End::of_pod(pod),
+        Port { number, protocol: "TCP" },
+    );
     if let Some(policy) = policies.first() {
         let named = Object::from_live(policy);
         return Finding::new(

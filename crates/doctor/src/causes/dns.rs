@@ -1,6 +1,7 @@
 //! The cluster's DNS: its pods, its configuration, the way to it, and pods that ask elsewhere.
 
 use tiphys_cause::{Cause, FailedCall, Failure};
+use tiphys_network::Direction;
 use tiphys_value::{ObjectExt as _, Value, json};
 
 use crate::{
@@ -9,7 +10,7 @@ use crate::{
     cluster::{items, pods},
     finding::Finding,
     log_evidence::{Fact, LogFact},
-    policy::{End, Port, Way, blocking, newest_change, opening},
+    policy::{End, Port, blocking, newest_change, opening},
     search_context::{Ill, Look},
 };
 
@@ -257,13 +258,13 @@ pub(crate) fn lookup_fault<'a>(look: &Look<'a>, caller: &Caller<'a>, call: &Fail
     let usual = json!({"metadata": {"namespace": "kube-system", "labels": {"k8s-app": "kube-dns"}}});
     let (to, number) = end(look, &usual);
     let from = End::of_pod(pod);
-    for (way, protocol) in [(Way::Egress, "UDP"), (Way::Ingress, "UDP")] {
+    for (way, protocol) in [(Direction::Egress, "UDP"), (Direction::Ingress, "UDP")] {
         let policies = blocking(look.cluster, way, &from, &to, Port { number, protocol });
         let ports = ["UDP", "TCP"].map(|protocol| Port { number, protocol });
         // A rule may name port 53 although the pods listen on another.
         if let Some(policy) = policies.first() {
             let object = Object::from_live(policy);
-            let rules = if way == Way::Egress { "egress" } else { "ingress" };
+            let rules = if way == Direction::Egress { "egress" } else { "ingress" };
             return Some(
                 Finding::new(
                     Cause::NetPolicyDns,
@@ -286,7 +287,7 @@ pub(crate) fn lookup_fault<'a>(look: &Look<'a>, caller: &Caller<'a>, call: &Fail
                 .change(opening(
                     policy,
                     way,
-                    if way == Way::Egress { &to } else { &from },
+                    if way == Direction::Egress { &to } else { &from },
                     &ports,
                 )),
             );

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_cause::{Cause, Failure, sandbox_fault, sandbox_plugin};
+use tiphys_network::Direction;
 use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
@@ -13,7 +14,7 @@ use crate::{
     cluster::{condition, conditions, items, pods, said, time},
     finding::Finding,
     log_evidence::Fact,
-    policy::{End, Port, Way, blocking, newest_change},
+    policy::{End, Port, blocking, newest_change},
     search_context::Look,
     symptoms::SLOW_DELETION,
 };
@@ -285,8 +286,13 @@ pub(crate) fn probe_policy(look: &Look<'_>, pod: &Value, port: Option<i64>) -> O
         .filter_map(|it| it.str_at(&["address"])?.parse().ok())
         .collect();
     let kubelet = End { is_node: true, ..End::outside(addresses) };
-    let policies =
-        blocking(look.cluster, Way::Ingress, &kubelet, &End::of_pod(pod), Port { number, protocol: "TCP" });
+    let policies = blocking(
+        look.cluster,
+        Direction::Ingress,
+        &kubelet,
+        &End::of_pod(pod),
+        Port { number, protocol: "TCP" },
+    );
     // One finding for all policies of a namespace that do it: they are of one hand.
     let all = look.cluster.all("NetworkPolicy").iter().filter(|it| it.namespace() == pod.namespace());
     let mut names: Vec<&str> = policies.iter().map(|policy| policy.name()).collect();
@@ -298,7 +304,7 @@ pub(crate) fn probe_policy(look: &Look<'_>, pod: &Value, port: Option<i64>) -> O
         for other in ill.pods.iter().filter(|other| other.namespace() == pod.namespace()) {
             let others = blocking(
                 look.cluster,
-                Way::Ingress,
+                Direction::Ingress,
                 &kubelet,
                 &End::of_pod(other),
                 Port { number, protocol: "TCP" },
