@@ -85,21 +85,8 @@ fn check_manager(name: &str) -> Result<(), FieldError> {
     }
 }
 
-/// Built-in kinds that warn of their end (deprecation guide of Kubernetes).
-fn deprecation_of(resource: &Resource) -> Option<&'static str> {
-    match (resource.group(), resource.plural.as_str()) {
-        (_, "flowschemas") if resource.gvk.version == "v1beta3" => Some(
-            "flowcontrol.apiserver.k8s.io/v1beta3 FlowSchema is deprecated in v1.29+, unavailable in v1.32+",
-        ),
-        (_, "prioritylevelconfigurations") if resource.gvk.version == "v1beta3" => Some(
-            "flowcontrol.apiserver.k8s.io/v1beta3 PriorityLevelConfiguration is deprecated in v1.29+, unavailable in v1.32+",
-        ),
-        _ => resource.kind.deprecation,
-    }
-}
-
 pub(super) fn warn_deprecated(resource: &Resource, call: &mut Call) {
-    if let Some(text) = deprecation_of(resource).filter(|_| resource.custom.is_none()) {
+    if let Some(text) = (resource.kind.deprecation)(&resource.gvk.version) {
         call.warnings.push(text.to_owned());
     }
     if let Some(text) = resource.custom.as_ref().and_then(|c| c.deprecation.as_ref()) {

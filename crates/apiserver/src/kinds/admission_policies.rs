@@ -13,7 +13,7 @@ pub(super) fn webhooks(configuration: &Value) -> Option<ErrorList> {
         let path = Path::new("webhooks").index(at);
         errors.extend(faults(webhook, ("matchConditions", "expression"), None, &path));
     }
-    told(errors)
+    unless_empty(errors)
 }
 
 /// Faults in a ValidatingAdmissionPolicy.
@@ -30,11 +30,11 @@ pub(super) fn validating(policy: &Value) -> Option<ErrorList> {
     let all = EXPRESSIONS
         .iter()
         .flat_map(|place| faults(&policy["spec"], *place, Some(&variables), &Path::new("spec")).0);
-    told(ErrorList(all.collect()))
+    unless_empty(ErrorList(all.collect()))
 }
 
 /// What is wrong with an expression is told before all else.
-fn told(errors: ErrorList) -> Option<ErrorList> {
+fn unless_empty(errors: ErrorList) -> Option<ErrorList> {
     (!errors.is_empty()).then_some(errors)
 }
 

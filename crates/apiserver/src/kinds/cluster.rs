@@ -16,6 +16,8 @@ const ADMISSION: Kind = Kind {
     is_updated_by_version: true,
     ..PLAIN
 };
+const WEBHOOKS: Kind =
+    Kind { validate: |_, configuration, _| admission_policies::webhooks(configuration), ..ADMISSION };
 const RIGHTS: Kind = Kind {
     group: "rbac.authorization.k8s.io",
     name: NameRule::PathSegment,
@@ -32,11 +34,7 @@ const FLOW: Kind = Kind {
 pub(super) const KINDS: &[Kind] = &[
     Kind { plural: "mutatingadmissionpolicies", ..ADMISSION },
     Kind { plural: "mutatingadmissionpolicybindings", ..ADMISSION },
-    Kind {
-        plural: "mutatingwebhookconfigurations",
-        validate: |_, configuration, _| admission_policies::webhooks(configuration),
-        ..ADMISSION
-    },
+    Kind { plural: "mutatingwebhookconfigurations", ..WEBHOOKS },
     Kind {
         plural: "validatingadmissionpolicies",
         status_write: StatusWrite::ALONE,
@@ -44,11 +42,7 @@ pub(super) const KINDS: &[Kind] = &[
         ..ADMISSION
     },
     Kind { plural: "validatingadmissionpolicybindings", ..ADMISSION },
-    Kind {
-        plural: "validatingwebhookconfigurations",
-        validate: |_, configuration, _| admission_policies::webhooks(configuration),
-        ..ADMISSION
-    },
+    Kind { plural: "validatingwebhookconfigurations", ..WEBHOOKS },
     Kind {
         group: "apiextensions.k8s.io",
         plural: "customresourcedefinitions",
@@ -114,8 +108,24 @@ pub(super) const KINDS: &[Kind] = &[
         ],
         ..PLAIN
     },
-    Kind { plural: "flowschemas", ..FLOW },
-    Kind { plural: "prioritylevelconfigurations", ..FLOW },
+    Kind {
+        plural: "flowschemas",
+        deprecation: |version| {
+            (version == "v1beta3").then_some(
+                "flowcontrol.apiserver.k8s.io/v1beta3 FlowSchema is deprecated in v1.29+, unavailable in v1.32+",
+            )
+        },
+        ..FLOW
+    },
+    Kind {
+        plural: "prioritylevelconfigurations",
+        deprecation: |version| {
+            (version == "v1beta3").then_some(
+                "flowcontrol.apiserver.k8s.io/v1beta3 PriorityLevelConfiguration is deprecated in v1.29+, unavailable in v1.32+",
+            )
+        },
+        ..FLOW
+    },
     Kind {
         group: "node.k8s.io",
         plural: "runtimeclasses",

@@ -11,14 +11,14 @@ use super::{
 pub(super) const KINDS: &[Kind] = &[
     Kind {
         plural: "componentstatuses",
-        deprecation: Some("v1 ComponentStatus is deprecated in v1.19+"),
+        deprecation: |_| Some("v1 ComponentStatus is deprecated in v1.19+"),
         ..PLAIN
     },
     Kind {
         plural: "endpoints",
         stored_as: Some("services/endpoints"),
         is_created_by_update: true,
-        deprecation: Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
+        deprecation: |_| Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
         ..PLAIN
     },
     Kind {

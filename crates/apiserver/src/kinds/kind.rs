@@ -89,8 +89,8 @@ pub(crate) struct Kind {
     pub is_marked_before_gone: bool,
     /// The finalizer that keeps it while it is in use.
     pub protection: Option<&'static str>,
-    /// What every answer about it warns of.
-    pub deprecation: Option<&'static str>,
+    /// What every answer about one of its versions warns of (deprecation guide of Kubernetes).
+    pub deprecation: fn(&str) -> Option<&'static str>,
     /// What a deletion warns of that does not say what becomes of dependents.
     pub deletion_warning: Option<&'static str>,
     /// Where the template of its pods is; empty for the object itself.
@@ -144,7 +144,7 @@ pub(super) const PLAIN: Kind = Kind {
     holds_objects: false,
     is_marked_before_gone: false,
     protection: None,
-    deprecation: None,
+    deprecation: |_| None,
     deletion_warning: None,
     pod_template: None,
     before_record: |_| false,
