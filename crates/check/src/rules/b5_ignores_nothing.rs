@@ -1,9 +1,8 @@
 //! # An ignore rule that fits nothing
 //!
 //! `ignoreDifferences` names fields of kinds. A group that is no group (`core`, `apps/v1`, or none for a kind
-//! that has one), a kind in the plural, a JSON pointer with a wildcard, with an unescaped slash or
-//! without the
-//! `spec` that it begins with: none of these is refused, none fits, and the difference stays.
+//! that has one), a kind in the plural, a JSON pointer with a wildcard, with an unescaped slash or without
+//! the `spec` that it begins with: none of these is refused, none fits, and the difference stays.
 //!
 //! People see: an Application that stays OutOfSync though the difference is ignored, and that self-heal syncs
 //! again and again.

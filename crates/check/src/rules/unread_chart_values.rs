@@ -23,7 +23,8 @@ pub fn check(context: &Context<'_>, report: &mut Report) {
         let Some(known) = KnownValues::of_use(used) else { continue };
         for (index, values) in used.values.iter().enumerate() {
             let unread = known.find_unread(values);
-            if unread.len() >= OF_ANOTHER_CHART || is_for_another(context, used, values) {
+            let is_this_chart = (1..OF_ANOTHER_CHART).contains(&unread.len());
+            if !is_this_chart || is_for_another(context, used, values) {
                 continue;
             }
             for it in unread.iter().filter(|it| !is_read_elsewhere(context, used, it)) {
@@ -32,8 +33,8 @@ pub fn check(context: &Context<'_>, report: &mut Report) {
                     continue;
                 }
                 let span = place.unwrap_or_else(|| used.span.clone());
-                let finding = finding(used, &known, it, span);
-                once.add(&format!("{} {}", it.shown(), used.by), finding);
+                let finding = finding(used, known, it, span);
+                once.add(&format!("{it} {}", used.by), finding);
             }
         }
     }
@@ -42,18 +43,17 @@ pub fn check(context: &Context<'_>, report: &mut Report) {
 
 fn finding(used: &ChartUse, known: &KnownValues, it: &Unread<'_>, span: Span) -> Finding {
     const MOST: usize = 8;
-    let shown = it.shown();
     let (oldest, newest) = known.versions;
     let basis = format!(
         "this goes by what versions {oldest} to {newest} of the chart know, the chart itself is out of reach"
     );
     let (message, mechanism) = match it.is_refused {
         true => (
-            format!("{} gives chart {} the value {shown}, which its schema refuses", used.by, known.chart),
+            format!("{} gives chart {} the value {it}, which its schema refuses", used.by, known.chart),
             "Helm renders nothing if values do not fit the schema of the chart",
         ),
         false => (
-            format!("{} gives chart {} the value {shown}, which no template reads", used.by, known.chart),
+            format!("{} gives chart {} the value {it}, which no template reads", used.by, known.chart),
             "what it says has no effect: templates get the chart's own value",
         ),
     };
@@ -89,8 +89,7 @@ fn is_for_another(context: &Context<'_>, used: &ChartUse, values: &Value) -> boo
     context.chart_uses().iter().any(|other| other.chart != used.chart && other.values.contains(values))
 }
 
-/// Whether a template reads a value that stands in the other values, or in the chart that depends on
-/// this one.
+/// Whether a template reads a value that stands in the other values, or in the chart that depends on this.
 fn is_read_elsewhere(context: &Context<'_>, used: &ChartUse, it: &Unread<'_>) -> bool {
     let Some(Step::Key(key)) = it.path.iter().rev().find(|step| matches!(step, Step::Key(_))) else {
         return false;

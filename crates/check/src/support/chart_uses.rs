@@ -117,9 +117,7 @@ impl ChartUse {
 
     /// Whether it keeps the chart's definitions out: by its values, or by who names it.
     pub fn leaves_out_definitions(&self) -> bool {
-        let helm = HelmSource { values_object: Some(self.merged_values()), ..HelmSource::default() };
-        let source = ApplicationSource { helm: Some(helm), ..ApplicationSource::default() };
-        !self.brings_definitions || known_charts::leaves_out_crds(&source)
+        !self.brings_definitions || known_charts::values_leave_out_crds(&self.merged_values())
     }
 
     /// The same, as text: numbers too.

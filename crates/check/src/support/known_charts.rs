@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, sync::LazyLock};
 
 use tiphys_model::ApplicationSource;
+use tiphys_value::Value;
 
 use super::chart_uses::ChartUse;
 
@@ -137,9 +138,8 @@ fn read(table: &'static str) -> Vec<KnownChart> {
     found
 }
 
-/// Whether a chart that something takes is published under one of some parts of addresses, in a version
-/// between
-/// two.
+/// Whether a chart that something takes is published under one of some parts of addresses, in a version that
+/// lies between two.
 pub fn is_in_range(used: &ChartUse, owners: &[&str], (oldest, newest): (&str, &str)) -> bool {
     let home = used.repository.strip_suffix(&used.chart).unwrap_or(&used.repository).to_lowercase();
     let version = used.version.trim_start_matches('v');
@@ -163,30 +163,29 @@ pub fn is_older(wanted: &str, first: &str) -> bool {
 }
 
 /// The values that a source gives its chart in its own text, the weakest first.
-pub fn inline_values(source: &ApplicationSource) -> Vec<tiphys_value::Value> {
+pub fn inline_values(source: &ApplicationSource) -> Vec<Value> {
     let Some(helm) = &source.helm else { return Vec::new() };
     tiphys_yaml::from_yaml(&helm.values).into_iter().chain(helm.values_object.iter().cloned()).collect()
 }
 
 /// Whether the source keeps the chart's CRDs out: `skipCrds`, or values that say so in one of the usual ways.
 pub fn leaves_out_crds(source: &ApplicationSource) -> bool {
-    let Some(helm) = &source.helm else { return false };
-    let values = inline_values(source);
-    let off = |value: &tiphys_value::Value| {
-        let says_no = |pointer: &str| value.pointer(pointer) == Some(&tiphys_value::Value::Bool(false));
-        [
-            "/installCRDs",
-            "/prometheus-operator-crds/enabled",
-            "/crds/enabled",
-            "/crds/install",
-            "/crds/create",
-            "/crd/enabled",
-            "/crds/createCRDs",
-        ]
-        .iter()
-        .any(|pointer| says_no(pointer))
-    };
-    helm.skip_crds || values.iter().any(off)
+    source.helm.as_ref().is_some_and(|helm| helm.skip_crds)
+        || inline_values(source).iter().any(values_leave_out_crds)
+}
+
+/// Whether values keep a chart's CRDs out in one of the usual ways.
+pub fn values_leave_out_crds(values: &Value) -> bool {
+    const SWITCHES: [&str; 7] = [
+        "/installCRDs",
+        "/prometheus-operator-crds/enabled",
+        "/crds/enabled",
+        "/crds/install",
+        "/crds/create",
+        "/crd/enabled",
+        "/crds/createCRDs",
+    ];
+    SWITCHES.iter().any(|switch| values.pointer(switch) == Some(&Value::Bool(false)))
 }
 
 #[cfg(test)]

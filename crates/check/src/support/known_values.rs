@@ -5,7 +5,11 @@
 //! for each step; behind its colon stand those that have none, or of which nothing is known. `*` is every key of
 //! a map and every element of a list. Behind `!` the chart's schema refuses all other keys.
 
-use std::{collections::BTreeMap, sync::LazyLock};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{LazyLock, OnceLock},
+};
 
 use tiphys_value::Value;
 
@@ -14,25 +18,8 @@ use super::{chart_uses::ChartUse, known_charts::is_in_range, nearest_name, place
 const TABLES: &[&str] = &include!("../../data/chart-values/all.rs");
 const ANY: &str = "*";
 
-static HEADS: LazyLock<Vec<Head>> =
-    LazyLock::new(|| TABLES.iter().filter_map(|table| Head::read(table)).collect());
-
-/// The first line of a table.
-struct Head {
-    chart: &'static str,
-    owners: Vec<&'static str>,
-    versions: (&'static str, &'static str),
-    /// The other lines.
-    lines: &'static str,
-}
-
-impl Head {
-    fn read(table: &'static str) -> Option<Self> {
-        let (head, lines) = table.split_once('\n')?;
-        let [chart, owners, oldest, newest] = head.split(' ').collect::<Vec<_>>()[..] else { return None };
-        Some(Self { chart, owners: owners.split(',').collect(), versions: (oldest, newest), lines })
-    }
-}
+static TABLES_READ: LazyLock<Vec<KnownValues>> =
+    LazyLock::new(|| TABLES.iter().filter_map(|table| KnownValues::read(table)).collect());
 
 /// The values that some versions of a chart know.
 pub struct KnownValues {
@@ -40,7 +27,11 @@ pub struct KnownValues {
     pub chart: &'static str,
     /// The oldest and the newest version that was looked at.
     pub versions: (&'static str, &'static str),
-    root: Node,
+    /// Parts of addresses that it is published under.
+    owners: Vec<&'static str>,
+    /// The lines behind the first, of most tables never read.
+    lines: &'static str,
+    root: OnceLock<Node>,
 }
 
 #[derive(Default)]
@@ -70,35 +61,44 @@ pub enum Step<'a> {
     Index(usize),
 }
 
-impl Unread<'_> {
-    /// Its path as people write it.
-    pub fn shown(&self) -> String {
-        let mut text = String::new();
-        for step in &self.path {
+/// Its path as people write it.
+impl fmt::Display for Unread<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, step) in self.path.iter().enumerate() {
             match step {
-                Step::Key(key) if text.is_empty() => text.push_str(key),
-                Step::Key(key) => text.extend([".", key]),
-                Step::Index(at) => text.push_str(&format!("[{at}]")),
+                Step::Key(key) if at == 0 => f.write_str(key)?,
+                Step::Key(key) => write!(f, ".{key}")?,
+                Step::Index(at) => write!(f, "[{at}]")?,
             }
         }
-        text
+        Ok(())
     }
 }
 
 impl KnownValues {
+    fn read(table: &'static str) -> Option<Self> {
+        let (head, lines) = table.split_once('\n')?;
+        let [chart, owners, oldest, newest] = head.split(' ').collect::<Vec<_>>()[..] else { return None };
+        let owners = owners.split(',').collect();
+        Some(Self { chart, versions: (oldest, newest), owners, lines, root: OnceLock::new() })
+    }
+
     /// What is known of the chart that something takes, in a version that was looked at or between two
     /// that were.
-    pub fn of_use(used: &ChartUse) -> Option<Self> {
-        let head = HEADS
+    pub fn of_use(used: &ChartUse) -> Option<&'static Self> {
+        TABLES_READ
             .iter()
-            .find(|head| head.chart == used.chart && is_in_range(used, &head.owners, head.versions))?;
-        Some(Self { chart: head.chart, versions: head.versions, root: read_tree(head.lines) })
+            .find(|known| known.chart == used.chart && is_in_range(used, &known.owners, known.versions))
+    }
+
+    fn root(&self) -> &Node {
+        self.root.get_or_init(|| read_tree(self.lines))
     }
 
     /// The values that the chart does not know.
     pub fn find_unread<'a>(&self, values: &'a Value) -> Vec<Unread<'a>> {
         let mut found = Vec::new();
-        self.walk(values, &self.root, &mut Vec::new(), &mut found);
+        self.walk(values, self.root(), &mut Vec::new(), &mut found);
         found
     }
 
@@ -153,7 +153,7 @@ impl KnownValues {
         }
         const MOST: usize = 3;
         let mut elsewhere = Vec::new();
-        self.root.find(key, value, &mut Vec::new(), &mut elsewhere);
+        self.root().find(key, value, &mut Vec::new(), &mut elsewhere);
         let near_first = |found: &Vec<&str>| {
             let shared = found.iter().zip(&above).take_while(|(one, other)| one == other).count();
             (above.len() - shared + (found.len() - 1 - shared.min(found.len() - 1)), found.len())
@@ -256,14 +256,20 @@ values: nameOverride replicas
 ";
 
     fn known() -> KnownValues {
-        KnownValues { chart: "web", versions: ("1.0.0", "2.0.0"), root: read_tree(LINES) }
+        KnownValues {
+            chart: "web",
+            versions: ("1.0.0", "2.0.0"),
+            owners: Vec::new(),
+            lines: LINES,
+            root: OnceLock::new(),
+        }
     }
 
     fn unread(values: &str) -> Vec<(String, bool, Vec<String>)> {
         let values = tiphys_yaml::from_yaml(values).expect("YAML");
-        let found =
-            known().find_unread(&values).into_iter().map(|it| (it.shown(), it.is_refused, it.meant.clone()));
-        found.collect()
+        let known = known();
+        let found = known.find_unread(&values).into_iter();
+        found.map(|it| (it.to_string(), it.is_refused, it.meant)).collect()
     }
 
     #[test]
@@ -298,22 +304,16 @@ values: nameOverride replicas
 
     #[test]
     fn every_table_is_read() {
-        assert_eq!(HEADS.len(), TABLES.len());
-        for (head, table) in HEADS.iter().zip(TABLES) {
-            assert!(!table.trim_end().is_empty() && !head.versions.0.is_empty());
+        assert_eq!(TABLES_READ.len(), TABLES.len());
+        for (known, table) in TABLES_READ.iter().zip(TABLES) {
+            assert!(!table.trim_end().is_empty() && !known.versions.0.is_empty());
             // A chart of which nothing is known that its templates leave out has one line.
-            assert_eq!(
-                read_tree(head.lines).children.is_empty(),
-                table.lines().count() == 1,
-                "{}",
-                head.chart
-            );
+            assert_eq!(known.root().children.is_empty(), table.lines().count() == 1, "{}", known.chart);
         }
-        let head = HEADS
+        let grafana = TABLES_READ
             .iter()
-            .find(|head| head.chart == "grafana" && head.owners == ["grafana"])
+            .find(|known| known.chart == "grafana" && known.owners == ["grafana"])
             .expect("is known");
-        let tree = read_tree(head.lines);
-        assert!(tree.children["ingress"].children.contains_key("hosts"));
+        assert!(grafana.root().children["ingress"].children.contains_key("hosts"));
     }
 }
