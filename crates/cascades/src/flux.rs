@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use tiphys_doctor::Case;
+use tiphys_merge::merge_patch;
 use tiphys_value::{ObjectExt as _, Value, json};
 
 use crate::plant::Planted;
@@ -50,7 +51,7 @@ pub fn delivered(case: &Case, planted: &Planted) -> Case {
     for (kind, name, patch) in &planted.flux {
         let named = flux.objects.iter_mut().find(|it| it.kind() == kind && it.name() == name);
         if let Some(object) = named {
-            merge(object, patch);
+            *object = merge_patch(object, patch);
         }
     }
     for object in &mut flux.objects {
@@ -145,15 +146,4 @@ fn date(object: &mut Value, since: Option<&str>) {
     }
     let conditions = object["status"]["conditions"].as_array_mut().into_iter().flatten();
     conditions.for_each(|it| it["lastTransitionTime"] = since.into());
-}
-
-fn merge(object: &mut Value, patch: &Value) {
-    match patch {
-        Value::Object(fields) => {
-            for (key, value) in fields {
-                merge(&mut object[key.as_str()], value);
-            }
-        }
-        other => *object = other.clone(),
-    }
 }

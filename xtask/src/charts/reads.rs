@@ -1,8 +1,7 @@
 //! Which values the templates of a chart read.
 //!
-//! Templates are followed on all their ways with the paths of values in place of values. What is printed
-//! as it
-//! is, or goes to a function that nobody follows, counts as read with all that is below it.
+//! Templates are followed on all their ways with the paths of values in place of values. What is printed as
+//! it is, or goes to a function that nobody follows, counts as read with all that is below it.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},

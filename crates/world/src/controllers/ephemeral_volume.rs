@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tiphys_value::ObjectExt;
 
-use super::workload::is_finished;
+use super::{volume_claims::ephemeral_claim_name, workload::is_finished};
 use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,
     controller::Context,
@@ -61,7 +61,7 @@ fn ephemeral_volumes(pod: &Value) -> impl Iterator<Item = &Value> {
 fn claim(pod: &Value, volume: &Value) -> Value {
     let template = &volume["ephemeral"]["volumeClaimTemplate"];
     let mut metadata = json!({
-        "name": format!("{}-{}", pod.name(), volume.str_at(&["name"]).unwrap_or_default()),
+        "name": ephemeral_claim_name(pod, volume),
         "namespace": pod.namespace(),
         "ownerReferences": [owner_reference(pod)],
     });

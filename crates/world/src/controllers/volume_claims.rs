@@ -68,15 +68,16 @@ pub fn claims_of(pod: &Value) -> Vec<Key> {
     let volumes = pod.at(&["spec", "volumes"]).and_then(Value::as_array);
     let name = |volume: &Value| {
         let claim = volume.str_at(&["persistentVolumeClaim", "claimName"]).map(str::to_owned);
-        let own = || {
-            volume
-                .get("ephemeral")
-                .map(|_| format!("{}-{}", pod.name(), volume.str_at(&["name"]).unwrap_or_default()))
-        };
+        let own = || volume.get("ephemeral").map(|_| ephemeral_claim_name(pod, volume));
         claim.or_else(own)
     };
     let names = volumes.into_iter().flatten().filter_map(name);
     names.map(|name| Key { namespace: pod.namespace().to_owned(), name }).collect()
+}
+
+/// What the claim of an ephemeral volume of a pod is called.
+pub fn ephemeral_claim_name(pod: &Value, volume: &Value) -> String {
+    format!("{}-{}", pod.name(), volume.str_at(&["name"]).unwrap_or_default())
 }
 
 /// Lets a claim go that no pod uses.

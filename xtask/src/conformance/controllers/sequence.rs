@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
 use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
+use tiphys_merge::merge_patch;
 use tiphys_value::ObjectExt;
 
 use crate::conformance::corpus::Exchange;
@@ -229,9 +230,7 @@ impl Builder<'_> {
         let Some(base) = base else { return Ok(object) };
         let base = base.as_str().unwrap_or_default();
         let found = self.bases.get(base).with_context(|| format!("no base is called {base:?}"))?;
-        let mut whole = self.filled(found);
-        merge(&mut whole, object);
-        Ok(whole)
+        Ok(merge_patch(&self.filled(found), &object))
     }
 
     /// The path of an object's collection.
@@ -266,25 +265,6 @@ impl Builder<'_> {
         let propagation = propagation.unwrap_or_else(|| "Background".into());
         let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation});
         Ok(Exchange::new("DELETE", path, &options))
-    }
-}
-
-/// RFC 7386: maps are merged, `null` takes away, everything else replaces.
-fn merge(into: &mut Value, change: Value) {
-    let Value::Object(change) = change else {
-        *into = change;
-        return;
-    };
-    if !into.is_object() {
-        *into = json!({});
-    }
-    let Some(fields) = into.as_object_mut() else { return };
-    for (key, value) in change {
-        if value.is_null() {
-            fields.remove(&key);
-        } else {
-            merge(fields.entry(key).or_insert(Value::Null), value);
-        }
     }
 }
 

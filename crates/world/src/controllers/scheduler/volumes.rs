@@ -9,7 +9,7 @@ use tiphys_value::ObjectExt;
 use super::{Misfit, affinity, claims_of};
 use crate::{
     Key, View, Write,
-    controllers::volume_claims::{claimed, claimed_volume, is_class_by_hand, matching},
+    controllers::volume_claims::{claimed, claimed_volume, ephemeral_claim_name, is_class_by_hand, matching},
     object::resources,
 };
 
@@ -110,8 +110,7 @@ impl Volumes {
 fn is_of_ephemeral_volume(pod: &Value, key: &Key) -> bool {
     let volumes = pod.at(&["spec", "volumes"]).and_then(Value::as_array).into_iter().flatten();
     let mut ephemeral = volumes.filter(|volume| volume.get("ephemeral").is_some());
-    ephemeral
-        .any(|volume| format!("{}-{}", pod.name(), volume.str_at(&["name"]).unwrap_or_default()) == key.name)
+    ephemeral.any(|volume| ephemeral_claim_name(pod, volume) == key.name)
 }
 
 /// Whether a volume can be used on a node.
