@@ -15,9 +15,10 @@ const TABLES: &str = "crates/check/data/chart-values";
 /// Writes the tables of all charts of a folder, and the list of tables that the program is built with.
 ///
 /// # Errors
-/// The folder cannot be read, or the tables cannot be written.
+/// The folder cannot be read or holds no chart, or the tables cannot be written.
 pub fn write(folder: &Path) -> anyhow::Result<()> {
     let tables = for_each_chart(folder, table_of)?;
+    anyhow::ensure!(!tables.is_empty(), "{} holds no chart: the tables stay as they are", folder.display());
     let mut list = String::from("// Made by `cargo xtask charts values`: the tables beside this file.\n[\n");
     for ((chart, owners), table) in &tables {
         let owner = owners.split(',').next().unwrap_or(owners);
