@@ -1,10 +1,12 @@
-//! The objects that every cluster has from the start.
+//! How a server starts, and the objects that every cluster has from then on.
+
+use std::sync::{Arc, OnceLock};
 
 use tiphys_value::{GroupVersionResource, ObjectExt, Value, json};
 
 use crate::{
-    ApiServer, Client, meta, rfc3339_seconds,
-    store::{Expect, Write},
+    ApiServer, ApiServerOptions, Client, Entropy, Snapshot, StateError, TokioClock, meta, rfc3339_seconds,
+    store::{Expect, ResourceId, ServiceNetwork, Store, Write},
 };
 
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
@@ -34,8 +36,43 @@ const API_SERVICES: [(&str, i64, i64); 21] = [
     ("v2.autoscaling", 17500, 30),
 ];
 
+impl ApiServer {
+    /// Starts a server: opens its store and puts the objects there that every cluster has.
+    pub fn new(options: ApiServerOptions) -> Result<Self, StateError> {
+        let store = match &options.state_dir {
+            Some(folder) => Store::open(folder)?,
+            None => Store::in_memory(),
+        };
+        store.set_network(chosen_network(&store.snapshot(), options.service_network)?);
+        let seed = options.seed.unwrap_or_else(Entropy::random_seed);
+        let server = Self::assemble(
+            store,
+            options.clock.unwrap_or_else(|| Arc::new(TokioClock::wall())),
+            Entropy::from_seed(seed),
+            options.token.map_or_else(OnceLock::new, OnceLock::from),
+            options.kubernetes_version,
+            options.outbound,
+        );
+        ensure(&server);
+        server.reload_registry();
+        Ok(server)
+    }
+}
+
+/// The network of a cluster that may exist already: its Services keep their addresses.
+fn chosen_network(present: &Snapshot, asked: Option<ServiceNetwork>) -> Result<ServiceNetwork, StateError> {
+    let is_fresh = present.count(&ResourceId::new("", "services")) == 0;
+    let range = present.get(&ResourceId::new("networking.k8s.io", "servicecidrs"), "", "kubernetes");
+    let range = range.and_then(|range| range["spec"]["cidrs"][0].as_str()?.parse().ok());
+    let was: Option<ServiceNetwork> = range.or((!is_fresh).then(ServiceNetwork::default));
+    match (was, asked) {
+        (Some(was), Some(asked)) if was != asked => Err(StateError::Network { was, asked }),
+        (was, asked) => Ok(was.or(asked).unwrap_or_default()),
+    }
+}
+
 /// Creates what is missing. What is there already stays as it is.
-pub(crate) fn ensure(server: &ApiServer) {
+fn ensure(server: &ApiServer) {
     let client = server.client("kube-apiserver");
     for name in NAMESPACES {
         put(&client, "v1", "namespaces", "", namespace(name));
@@ -180,7 +217,6 @@ fn kubernetes_slice() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ApiServerOptions, ResourceId};
 
     #[test]
     fn every_object_is_accepted() {

@@ -31,6 +31,14 @@ pub struct List {
     pub items: Vec<Arc<Object>>,
 }
 
+impl ApiServer {
+    /// A client in the same process, acting as the cluster's administrator. Its writes are recorded
+    /// under the field manager `name`.
+    pub fn client(&self, name: &str) -> Client {
+        Client::new(self.clone(), User::admin(), name)
+    }
+}
+
 impl Client {
     pub(crate) fn new(server: ApiServer, user: User, manager: &str) -> Self {
         Self { server, user, manager: manager.to_owned(), dry_run: false }

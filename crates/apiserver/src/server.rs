@@ -10,8 +10,7 @@ use tiphys_value::Value;
 use tokio::io::DuplexStream;
 
 use crate::{
-    Change, Client, Entropy, KubernetesVersion, SharedClock, Snapshot, StateError, TokioClock, TooOld,
-    auth::User,
+    Change, Entropy, KubernetesVersion, SharedClock, Snapshot, TooOld,
     registry::Registry,
     store::{ResourceId, ServiceNetwork, Store},
 };
@@ -102,18 +101,6 @@ pub(crate) struct Inner {
     pub outbound: Outbound,
 }
 
-/// The network of a cluster that may exist already: its Services keep their addresses.
-fn chosen_network(present: &Snapshot, asked: Option<ServiceNetwork>) -> Result<ServiceNetwork, StateError> {
-    let is_fresh = present.count(&ResourceId::new("", "services")) == 0;
-    let range = present.get(&ResourceId::new("networking.k8s.io", "servicecidrs"), "", "kubernetes");
-    let range = range.and_then(|range| range["spec"]["cidrs"][0].as_str()?.parse().ok());
-    let was: Option<ServiceNetwork> = range.or((!is_fresh).then(ServiceNetwork::default));
-    match (was, asked) {
-        (Some(was), Some(asked)) if was != asked => Err(StateError::Network { was, asked }),
-        (was, asked) => Ok(was.or(asked).unwrap_or_default()),
-    }
-}
-
 /// An embedded Kubernetes API server. A cheap handle: clones are the same server.
 #[derive(Clone)]
 pub struct ApiServer {
@@ -121,28 +108,8 @@ pub struct ApiServer {
 }
 
 impl ApiServer {
-    /// Starts a server: opens its store and puts the objects there that every cluster has.
-    pub fn new(options: ApiServerOptions) -> Result<Self, StateError> {
-        let store = match &options.state_dir {
-            Some(folder) => Store::open(folder)?,
-            None => Store::in_memory(),
-        };
-        store.set_network(chosen_network(&store.snapshot(), options.service_network)?);
-        let seed = options.seed.unwrap_or_else(Entropy::random_seed);
-        let server = Self::assemble(
-            store,
-            options.clock.unwrap_or_else(|| Arc::new(TokioClock::wall())),
-            Entropy::from_seed(seed),
-            options.token.map_or_else(OnceLock::new, OnceLock::from),
-            options.kubernetes_version,
-            options.outbound,
-        );
-        crate::bootstrap::ensure(&server);
-        server.reload_registry();
-        Ok(server)
-    }
-
-    fn assemble(
+    /// A server over a store, with nothing in it but what is there.
+    pub(crate) fn assemble(
         store: Store,
         clock: SharedClock,
         entropy: Entropy,
@@ -187,12 +154,6 @@ impl ApiServer {
             outbound: inner.outbound,
         };
         Self { inner: Arc::new(forked) }
-    }
-
-    /// A client in the same process, acting as the cluster's administrator. Its writes are recorded
-    /// under the field manager `name`.
-    pub fn client(&self, name: &str) -> Client {
-        Client::new(self.clone(), User::admin(), name)
     }
 
     /// Everything in the store now.

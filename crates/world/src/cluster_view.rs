@@ -10,9 +10,13 @@ use tiphys_value::{GroupVersionKind, GroupVersionResource, ObjectExt, Value};
 
 use crate::{
     Key,
-    controllers::is_adoptable,
     object::{controller_of, is_condition_true, owners, resources},
 };
+
+/// Whether objects of a resource are taken up by owners.
+pub(crate) fn is_adoptable(resource: &GroupVersionResource) -> bool {
+    [resources::pods(), resources::replica_sets(), resources::controller_revisions()].contains(resource)
+}
 
 /// All objects at one moment, and what owns what among them.
 pub struct View<'a> {

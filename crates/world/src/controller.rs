@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use tiphys_value::{GroupVersionResource, ObjectExt};
 
-use crate::{Behaviours, Change, Event, View, world::Settings};
+use crate::{Behaviours, Change, Event, View, settings::Settings};
 
 /// One object of a resource. The namespace is empty for cluster-scoped objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,7 +3,7 @@
 use tiphys_value::{ObjectExt, Value, json};
 
 use crate::{
-    ApiError, ApiResult, ApiServer,
+    ApiError, ApiResult, ApiServer, meta,
     ops::{At, items},
     store::ResourceId,
 };
@@ -28,16 +28,26 @@ pub(super) fn on_create(server: &ApiServer, at: &At, object: &mut Value) -> ApiR
         }
         ("", "persistentvolumeclaims") => {
             storage_class(server, object);
-            crate::ops::protect(at, object);
+            protect(at, object);
         }
         ("", "persistentvolumes") | ("storage.k8s.io", "volumeattributesclasses") => {
-            crate::ops::protect(at, object);
+            protect(at, object);
         }
         ("", "nodes") => not_ready(object),
         ("networking.k8s.io", "ingresses") => ingress_class(server, object),
         _ => {}
     }
     Ok(())
+}
+
+/// Puts a new claim or volume under protection.
+fn protect(at: &At, object: &mut Value) {
+    let Some(finalizer) = at.resource.kind.protection else { return };
+    let mut finalizers: Vec<String> = meta::finalizers(object).into_iter().map(str::to_owned).collect();
+    if !finalizers.iter().any(|name| name == finalizer) {
+        finalizers.push(finalizer.to_owned());
+        meta::set_finalizers(object, &finalizers.iter().map(String::as_str).collect::<Vec<_>>());
+    }
 }
 
 /// A node takes no pods before somebody has seen it ready.

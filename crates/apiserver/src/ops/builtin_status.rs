@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use tiphys_value::{ObjectExt, Value, json};
 
-use super::{At, items, managed_fields, write};
-use crate::{ApiServer, Object, rfc3339_seconds, store::ResourceId};
+use super::{At, items, managed_fields};
+use crate::{
+    ApiServer, Object, rfc3339_seconds,
+    store::{Expect, ResourceId, Write},
+};
 
 /// The kind of aggregated APIs: group and plural.
 const AGGREGATION: (&str, &str) = ("apiregistration.k8s.io", "apiservices");
@@ -30,6 +33,13 @@ pub(super) fn after_commit(server: &ApiServer, at: &At, object: &Object, removed
     }
 }
 
+/// Stores a status that the server itself works out. Losing a race means that it is worked out anew.
+pub(crate) fn put_status(server: &ApiServer, resource: &ResourceId, old: &Object, next: Value) -> bool {
+    let key = crate::store::key(old.namespace(), old.name());
+    let expect = Expect::Revision(old.revision());
+    server.inner.store.commit(Write { resource, key: &key, expect, value: next, remove: false }).is_ok()
+}
+
 fn flow_schema(server: &ApiServer, at: &At, schema: &Object) {
     let level = schema.str_at(&["spec", "priorityLevelConfiguration", "name"]).unwrap_or_default();
     let levels = ResourceId::new(FLOW_GROUP, "prioritylevelconfigurations");
@@ -50,7 +60,7 @@ fn flow_schema(server: &ApiServer, at: &At, schema: &Object) {
     let at = At { name: schema.name().to_owned(), subresource: Some("status".into()), ..at.clone() };
     let call = super::Call::new(crate::auth::User::admin(), FLOW_MANAGER);
     if let Ok(next) = managed_fields::apply_config(server, &call, &at, Some(schema), &applied, true) {
-        write::put_status(server, &at.resource.id, schema, next);
+        put_status(server, &at.resource.id, schema, next);
     }
 }
 
@@ -147,5 +157,5 @@ fn put(server: &ApiServer, at: &At, object: &Object, manager: &str, wanted: [&st
     let own = condition(server, wanted);
     next["status"]["conditions"] = others.into_iter().chain([own]).collect::<Vec<_>>().into();
     managed_fields::record_status(server, at, manager, object, &mut next);
-    write::put_status(server, &at.resource.id, object, next);
+    put_status(server, &at.resource.id, object, next);
 }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use tiphys_value::{GroupKind, ObjectExt, Value};
+
 use super::decode::FieldValidation;
-use crate::{auth::User, registry::Resource};
+use crate::{auth::User, meta, registry::Resource};
 
 /// Who asks, and how the write is to be done.
 #[derive(Clone, Debug)]
@@ -58,5 +60,24 @@ impl At {
 
     pub(crate) fn is(&self, group: &str, plural: &str) -> bool {
         self.resource.id.group() == group && self.resource.id.resource() == plural
+    }
+
+    /// Whether nothing holds a terminating object any more.
+    pub(crate) fn may_go(&self, object: &Value) -> bool {
+        let no_grace = object.int_at(&["metadata", "deletionGracePeriodSeconds"]).unwrap_or(0) == 0;
+        no_grace && !(self.resource.kind.is_held)(object) && meta::finalizers(object).is_empty()
+    }
+
+    /// Whether the request is about events, of whichever group.
+    pub(crate) fn is_event(&self) -> bool {
+        self.is("", "events") || self.is("events.k8s.io", "events")
+    }
+
+    /// The kind that messages name: that of the form in which objects are kept.
+    pub(crate) fn error_kind(&self) -> GroupKind {
+        match self.is_event() {
+            true => GroupKind::new("", "Event"),
+            false => self.resource.group_kind(),
+        }
     }
 }

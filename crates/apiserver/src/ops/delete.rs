@@ -7,8 +7,9 @@ use tiphys_schema::{FieldError, Path};
 use tiphys_value::{ObjectExt, Value};
 
 use super::{
-    At, Call, ListOptions, lifecycle,
-    write::{self, Failed},
+    At, Call, ListOptions,
+    commit::{Failed, commit},
+    definitions,
 };
 use crate::{ApiError, ApiResult, ApiServer, Object, admission, meta, rfc3339_seconds, store::Expect};
 
@@ -153,7 +154,7 @@ pub(crate) fn delete(
             Err(error) => return Err(error.into_error()),
             Ok(outcome) => {
                 if outcome.gone && !call.dry_run {
-                    lifecycle::after_removal(server, at);
+                    definitions::after_removal(server, at);
                 }
                 return Ok(outcome);
             }
@@ -170,7 +171,7 @@ fn protect(at: &At) -> ApiResult<()> {
 }
 
 fn check_preconditions(at: &At, current: &Object, options: &DeleteOptions) -> ApiResult<()> {
-    let kind = write::error_kind(at);
+    let kind = at.error_kind();
     let named = crate::Named { group: &kind.group, resource: &kind.kind, name: &at.name };
     if let Some(uid) = options.uid.as_deref().filter(|uid| *uid != current.uid()) {
         // These look before the store does.
@@ -210,7 +211,7 @@ fn delete_once(
     let finalizers: Vec<&str> = wanted.iter().map(String::as_str).collect();
     meta::set_finalizers(&mut next, &finalizers);
     if !current.is_terminating() {
-        lifecycle::mark_definition(server, at, &mut next);
+        definitions::mark_definition(server, at, &mut next);
     }
     let grace = grace_period(at, current, options);
     mark(server, &mut next, grace);
@@ -219,7 +220,7 @@ fn delete_once(
     if kind.holds_objects {
         meta::set(&mut next, "deletionGracePeriodSeconds", "");
     }
-    let gone = lifecycle::may_go(at, &next);
+    let gone = at.may_go(&next);
     if !gone && meta::essence(&next) == meta::essence(current) {
         return Ok(Outcome { object: Arc::clone(current), gone: false });
     }
@@ -231,10 +232,10 @@ fn delete_once(
     }
     if gone {
         let last = if is_marked { next } else { current.value().clone() };
-        let object = write::commit(server, at, Expect::Revision(current.revision()), last, true)?;
+        let object = commit(server, at, Expect::Revision(current.revision()), last, true)?;
         return Ok(Outcome { object, gone });
     }
-    let object = write::commit(server, at, Expect::Revision(current.revision()), next, false)?;
+    let object = commit(server, at, Expect::Revision(current.revision()), next, false)?;
     Ok(Outcome { object, gone })
 }
 

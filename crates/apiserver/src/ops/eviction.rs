@@ -5,11 +5,7 @@ use std::sync::Arc;
 use tiphys_schema::LabelSelector;
 use tiphys_value::{ObjectExt, Value, json};
 
-use super::{
-    At, Call, DeleteOptions, items,
-    subresource::success,
-    write::{Failed, replace},
-};
+use super::{At, Call, DeleteOptions, commit::Failed, items, subresource::success, write::replace};
 use crate::{ApiError, ApiResult, ApiServer, Cause, Object, meta, store::ResourceId};
 
 /// How often a lost race is run again.

@@ -2,11 +2,13 @@
 
 mod builtin_status;
 mod call;
+mod commit;
 mod conversion_webhook;
 mod decode;
+mod definitions;
 mod delete;
+mod event_life;
 mod eviction;
-mod lifecycle;
 mod managed_fields;
 mod metadata;
 mod patch;
@@ -21,22 +23,22 @@ mod warnings;
 mod write;
 
 pub(crate) use crate::meta::items;
+pub(crate) use builtin_status::put_status;
 pub(crate) use call::{At, Call};
+pub(crate) use commit::after_commit;
 pub(crate) use conversion_webhook::{in_version, seen_one as converted};
 pub(crate) use decode::bind_to_url;
 pub(crate) use decode::{FieldValidation, decode_input, expected_kind};
 pub use delete::{DeleteOptions, Propagation};
 pub(crate) use delete::{check_delete_options, delete, delete_collection};
-pub(crate) use lifecycle::after_commit;
 pub use patch::Patch;
-pub(crate) use protection::protect;
 pub use read::ListOptions;
 pub(crate) use read::{get, is_cached, list, parse_revision, read_revision};
 pub(crate) use scale::{ScaleChange, get_scale, update_scale};
 pub(crate) use subresource::{create_subresource, selector_text};
 use tiphys_value::Value;
 pub(crate) use version_conversion::{is_shown_as_stored, present};
-pub(crate) use write::{create, create_decoded, patch, put_status, update, update_decoded};
+pub(crate) use write::{create, create_decoded, patch, update, update_decoded};
 
 use crate::registry::Resource;
 

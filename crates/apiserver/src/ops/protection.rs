@@ -1,23 +1,13 @@
 //! Protection of storage that is in use: claims stay until no pod uses them, volumes until no claim does
 //! (the API server's StorageObjectInUseProtection with the controllers behind it).
 
-use tiphys_value::{ObjectExt, Value};
+use tiphys_value::ObjectExt;
 
-use super::{At, items, write};
+use super::{At, commit::commit, items};
 use crate::{
     ApiServer, Object, Snapshot, kinds, meta,
     store::{Expect, ResourceId},
 };
-
-/// Puts a new claim or volume under protection.
-pub(crate) fn protect(at: &At, object: &mut Value) {
-    let Some(finalizer) = at.resource.kind.protection else { return };
-    let mut finalizers: Vec<String> = meta::finalizers(object).into_iter().map(str::to_owned).collect();
-    if !finalizers.iter().any(|name| name == finalizer) {
-        finalizers.push(finalizer.to_owned());
-        meta::set_finalizers(object, &finalizers.iter().map(String::as_str).collect::<Vec<_>>());
-    }
-}
 
 /// Lets go of what is to be deleted and in use no more, after a write that may have ended its use.
 pub(super) fn after_write(server: &ApiServer, at: &At) {
@@ -87,9 +77,9 @@ fn release(server: &ApiServer, resource: &ResourceId, object: &Object, finalizer
     let mut next = object.value().clone();
     let rest: Vec<&str> = meta::finalizers(object).into_iter().filter(|name| *name != finalizer).collect();
     meta::set_finalizers(&mut next, &rest);
-    let gone = super::lifecycle::may_go(&at, &next);
+    let gone = at.may_go(&next);
     // Whoever writes it at the same time will look again.
-    drop(write::commit(server, &at, Expect::Revision(object.revision()), next, gone));
+    drop(commit(server, &at, Expect::Revision(object.revision()), next, gone));
 }
 
 #[cfg(test)]

@@ -7,8 +7,10 @@ use tiphys_schema::{Catalog, TypeRef};
 use tiphys_value::{FieldPath, ObjectExt, Value, json};
 
 use super::{
-    At, Call, Patch, bind_to_url, decode_input, managed_fields, present, selector_text, version_conversion,
-    write::{Failed, PATCH_RETRIES, replace},
+    At, Call, Patch, bind_to_url,
+    commit::Failed,
+    decode_input, managed_fields, present, selector_text, version_conversion,
+    write::{PATCH_RETRIES, replace},
 };
 use crate::{ApiError, ApiResult, ApiServer, Object, meta};
 

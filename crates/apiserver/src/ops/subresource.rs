@@ -5,10 +5,7 @@ use std::sync::Arc;
 use tiphys_schema::quote;
 use tiphys_value::{ObjectExt, Value, json};
 
-use super::{
-    At, Call, decode_input, eviction, items,
-    write::{Failed, replace},
-};
+use super::{At, Call, commit::Failed, decode_input, eviction, items, write::replace};
 use crate::{ApiError, ApiResult, ApiServer, Object, auth};
 
 /// Creates a subresource; returns the answer.

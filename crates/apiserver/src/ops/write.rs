@@ -6,17 +6,19 @@ use tiphys_schema::{ErrorList, FieldError, FieldRule, Path};
 use tiphys_value::{ObjectExt, Value};
 
 use super::{
-    At, Call, Patch, conversion_webhook,
+    At, Call, Patch,
+    commit::{Failed, commit, refused_allocation},
+    conversion_webhook,
     decode::{bind_to_url, decode_input},
-    lifecycle, managed_fields, metadata,
+    managed_fields, metadata,
     patch::read_patched,
     strategy, version_conversion, warnings,
 };
 use crate::{
-    ApiError, ApiResult, ApiServer, Object,
+    ApiError, ApiResult, ApiServer, Cause, Object,
     admission::{self, Operation},
     meta,
-    store::{AllocationConflict, CommitError, Expect, Write},
+    store::{Expect, ResourceId},
 };
 
 /// How often a patch is tried again after losing a race.
@@ -45,7 +47,7 @@ pub(crate) fn create_decoded(
     }
     let generated = generate_name(server, &mut object);
     let named = At { name: object.name().to_owned(), ..at.clone() };
-    lifecycle::check_namespace(server, &named)?;
+    check_namespace(server, &named)?;
     version_conversion::to_storage(&at.resource, &mut object);
     let kind = at.resource.kind;
     (kind.count)(&mut object, None);
@@ -91,6 +93,32 @@ pub(crate) fn create_decoded(
     }
 }
 
+/// Objects are created only in namespaces that are there and will stay.
+pub(super) fn check_namespace(server: &ApiServer, at: &At) -> ApiResult<()> {
+    if !at.resource.namespaced {
+        return Ok(());
+    }
+    let snapshot = server.snapshot();
+    let Some(namespace) = snapshot.get(&ResourceId::new("", "namespaces"), "", &at.namespace) else {
+        return Err(ApiError::not_found(crate::Named {
+            group: "",
+            resource: "namespaces",
+            name: &at.namespace,
+        }));
+    };
+    if !namespace.is_terminating() {
+        return Ok(());
+    }
+    let why =
+        format!("unable to create new content in namespace {} because it is being terminated", at.namespace);
+    let cause = Cause {
+        reason: "NamespaceTerminating".into(),
+        message: format!("namespace {} is being terminated", at.namespace),
+        field: "metadata.namespace".into(),
+    };
+    Err(ApiError::forbidden(at.resource.named(&at.name), &why).with_cause(cause))
+}
+
 /// What is stored does not say which lists were empty and which were not given; a dry run still shows that.
 fn forget_empty(call: &Call, at: &At, object: &mut Value) {
     let ty = tiphys_schema::Catalog::latest().type_of(&object.gvk()).filter(|_| at.resource.custom.is_none());
@@ -101,12 +129,6 @@ fn forget_empty(call: &Call, at: &At, object: &mut Value) {
 
 fn present(server: &ApiServer, at: &At) -> Option<Arc<Object>> {
     server.snapshot().get(&at.resource.id, &at.namespace, &at.name).cloned()
-}
-
-/// An address or port that a Service asks for cannot be given.
-fn refused_allocation(at: &At, conflict: AllocationConflict) -> ApiError {
-    let fault = FieldError::invalid(&Path::new(conflict.field), conflict.value, conflict.why);
-    ApiError::invalid(&at.resource.gvk.group_kind(), &at.name, &ErrorList(vec![fault]))
 }
 
 /// Why an object cannot be created beside one of its name.
@@ -223,29 +245,6 @@ fn whole(at: &At) -> At {
     }
 }
 
-/// Why a write did not happen.
-pub(super) enum Failed {
-    /// Somebody else was faster.
-    Changed,
-    /// It may not happen.
-    Refused(ApiError),
-}
-
-impl Failed {
-    pub(super) fn into_error(self) -> ApiError {
-        match self {
-            Self::Refused(error) => error,
-            Self::Changed => ApiError::new(409, "Conflict", "the object has been modified"),
-        }
-    }
-}
-
-impl From<ApiError> for Failed {
-    fn from(error: ApiError) -> Self {
-        Self::Refused(error)
-    }
-}
-
 /// Puts `object` (in its storage version) in the place of `current`.
 pub(super) fn replace(
     server: &ApiServer,
@@ -257,7 +256,7 @@ pub(super) fn replace(
     check_version(at, current, &object)?;
     let fixed = metadata::validate_fixed(&object, current);
     if !fixed.is_empty() {
-        return Err(ApiError::invalid(&error_kind(at), object.name(), &fixed).into());
+        return Err(ApiError::invalid(&at.error_kind(), object.name(), &fixed).into());
     }
     (at.resource.kind.before_record)(&mut object);
     // What is put back of a pod has been taken from its owner all the same.
@@ -278,7 +277,7 @@ pub(super) fn replace(
     check(at, &object, Some(current))?;
     admission::validate(&request, call, &object)?;
     call.warnings.extend(warnings::warnings_for(at, &object, Some(current.value())));
-    let removed = current.is_terminating() && lifecycle::may_go(at, &object);
+    let removed = current.is_terminating() && at.may_go(&object);
     if !removed
         && meta::essence(&object) == meta::essence(current)
         && managed_fields::same_owners(&object, current)
@@ -336,22 +335,10 @@ fn check_version(at: &At, current: &Object, object: &Value) -> Result<(), Failed
     }
 }
 
-/// Stores a status that the server itself works out. Losing a race means that it is worked out anew.
-pub(crate) fn put_status(
-    server: &ApiServer,
-    resource: &crate::ResourceId,
-    old: &Object,
-    next: Value,
-) -> bool {
-    let key = crate::store::key(old.namespace(), old.name());
-    let expect = Expect::Revision(old.revision());
-    server.inner.store.commit(Write { resource, key: &key, expect, value: next, remove: false }).is_ok()
-}
-
 /// Validates what is about to be stored.
 fn check(at: &At, object: &Value, old: Option<&Object>) -> ApiResult<()> {
     let old = old.map(Object::value);
-    let errors = if is_event(at) {
+    let errors = if at.is_event() {
         strategy::validate_event(at, object, old)
     } else {
         let mut errors = metadata::validate(at, object, old);
@@ -366,90 +353,5 @@ fn check(at: &At, object: &Value, old: Option<&Object>) -> ApiResult<()> {
     if errors.is_empty() {
         return Ok(());
     }
-    Err(ApiError::invalid(&error_kind(at), object.name(), &errors))
-}
-
-/// Whether a request is about events, of whichever group.
-pub(super) fn is_event(at: &At) -> bool {
-    at.is("", "events") || at.is("events.k8s.io", "events")
-}
-
-/// The kind that messages name: that of the form in which objects are kept.
-pub(super) fn error_kind(at: &At) -> tiphys_value::GroupKind {
-    match is_event(at) {
-        true => tiphys_value::GroupKind::new("", "Event"),
-        false => at.resource.group_kind(),
-    }
-}
-
-/// The most that a store like etcd takes in one request, in bytes.
-const MAX_STORED: usize = 1536 * 1024;
-
-/// An object that the store can take: one that is too large loses the record of its fields' owners first.
-fn within_size(mut object: Value) -> ApiResult<Value> {
-    if text_size(&object) <= MAX_STORED || object.to_string().len() <= MAX_STORED {
-        return Ok(object);
-    }
-    meta::metadata_mut(&mut object).remove("managedFields");
-    match object.to_string().len() <= MAX_STORED {
-        true => Ok(object),
-        false => Err(ApiError::new(500, "", "etcdserver: request is too large")),
-    }
-}
-
-/// At least what the JSON of a value takes unless it needs escapes, in bytes. Bodies are as deep as the
-/// parser's limit at most.
-fn text_size(value: &Value) -> usize {
-    match value {
-        Value::String(text) => 2 * text.len() + 2,
-        Value::Array(items) => items.iter().map(|item| text_size(item) + 1).sum::<usize>() + 2,
-        Value::Object(map) => {
-            map.iter().map(|(key, value)| 2 * key.len() + 4 + text_size(value)).sum::<usize>() + 2
-        }
-        _ => 24,
-    }
-}
-
-/// What a write takes the place of, if it is still what was read.
-fn replaced(server: &ApiServer, at: &At, revision: u64) -> Option<Arc<Object>> {
-    let snapshot = server.snapshot();
-    let known = snapshot.get(&at.resource.id, &at.namespace, &at.name);
-    known.filter(|object| object.revision() == revision).cloned()
-}
-
-/// Writes to the store, and does what follows from the write.
-pub(super) fn commit(
-    server: &ApiServer,
-    at: &At,
-    expect: Expect,
-    object: Value,
-    remove: bool,
-) -> Result<Arc<Object>, Failed> {
-    let object = match remove {
-        true => object,
-        false => within_size(object)?,
-    };
-    // Who wrote the object sees it as it was written.
-    let (value, written) = match conversion_webhook::stored(server, at, &object)? {
-        Some(stored) => (stored, Some(object)),
-        None => (object, None),
-    };
-    let replaced = match expect {
-        Expect::Revision(revision) if !remove => replaced(server, at, revision),
-        _ => None,
-    };
-    let write = Write { resource: &at.resource.id, key: &at.key(), expect, value, remove };
-    match server.inner.store.commit(write) {
-        Ok(object) => {
-            lifecycle::after_commit(server, at, &object, remove);
-            admission::after_write(server, at, replaced.as_deref(), &object);
-            super::protection::after_write(server, at);
-            Ok(match written {
-                Some(written) => Arc::new(Object::stamped(written, object.revision())),
-                None => object,
-            })
-        }
-        Err(CommitError::Changed) => Err(Failed::Changed),
-        Err(CommitError::Allocation(conflict)) => Err(refused_allocation(at, conflict).into()),
-    }
+    Err(ApiError::invalid(&at.error_kind(), object.name(), &errors))
 }

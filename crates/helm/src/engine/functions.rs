@@ -13,9 +13,9 @@ use tiphys_yaml::ErrorKind;
 use crate::chart::decoded;
 
 use super::{
-    NO_VALUE, ROOT,
+    NO_VALUE,
     errors::{WARN_END, WARN_START},
-    state::RenderState,
+    state::{ROOT, RenderState},
     to_yaml_pretty::to_yaml_pretty,
     toml, yaml_origins,
 };

@@ -9,18 +9,15 @@ mod metadata;
 mod objects;
 mod parallel;
 mod state;
+mod template_cache;
 mod thread_context;
 mod to_yaml_pretty;
 mod toml;
 mod yaml_origins;
 
-use std::{
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
-    time::Instant,
-};
+use std::{sync::Arc, time::Instant};
 
-use rustc_hash::FxHashSet;
-use tiphys_gotemplate::{Limit, Limits, MissingKey, TemplateSet, Text, TextContent};
+use tiphys_gotemplate::{Limit, Limits};
 use tiphys_value::RenderLimits;
 
 use crate::{
@@ -28,90 +25,11 @@ use crate::{
     release::Examined, values::Table,
 };
 
-pub(crate) use data::Renderable;
-use parallel::ParsedTemplates;
 pub(crate) use parallel::{BackgroundParser, Worker};
 pub use state::ClusterLookup;
 pub(crate) use state::NO_VALUE;
-use state::ROOT;
+pub(crate) use template_cache::TemplateCache;
 use thread_context::{Rendering, ThreadContext};
-
-/// Templates of a chart, parsed, with the files that they were parsed from.
-#[derive(Default)]
-pub(crate) struct TemplateCache {
-    last: Mutex<Option<Parsed>>,
-    parser: Mutex<Option<BackgroundParser>>,
-    /// Whether a rendering by two threads has found that templates change what they share.
-    needs_order: AtomicBool,
-}
-
-struct Parsed {
-    key: Vec<(String, usize)>,
-    set: Arc<TemplateSet>,
-}
-
-impl std::fmt::Debug for TemplateCache {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TemplateCache").finish_non_exhaustive()
-    }
-}
-
-impl TemplateCache {
-    /// An empty cache that makes use of templates which are being parsed.
-    pub(crate) fn with_parser(parser: BackgroundParser) -> Self {
-        Self { parser: Mutex::new(Some(parser)), ..Self::default() }
-    }
-
-    /// The parsed templates, from the last rendering if it had the same files under the same names.
-    fn parse(
-        &self,
-        templates: &[Renderable<'_>],
-        options: &RenderOptions,
-    ) -> Result<Arc<TemplateSet>, HelmError> {
-        let key: Vec<_> = templates
-            .iter()
-            .map(|template| Ok((template.name.clone(), template.file.data()?.as_ptr() as usize)))
-            .collect::<Result<_, HelmError>>()?;
-        let mut cached = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(parsed) = cached.as_ref().filter(|parsed| parsed.key == key) {
-            return Ok(parsed.set.clone());
-        }
-        let missing = if options.strict { MissingKey::Error } else { MissingKey::Zero };
-        let mut set = TemplateSet::new(functions::table()).with_missing_key(missing).with_root_name(ROOT);
-        let mut ahead = self.parsed_ahead(&key);
-        let texts: Vec<_> = templates
-            .iter()
-            .map(|template| {
-                let content = match ahead.remove(&(template.file.data()?.as_ptr() as usize)) {
-                    Some(parsed) => TextContent::Parsed(parsed),
-                    None => TextContent::Unparsed(template.file.text()?),
-                };
-                Ok(Text::new(&template.name, content))
-            })
-            .collect::<Result<_, HelmError>>()?;
-        set.parse_all(&texts).map_err(|error| {
-            HelmError::Template(TemplateError {
-                message: errors::parse_error(&error.to_string()),
-                line: error.line,
-                column: 0,
-                template: error.name,
-                is_syntax: true,
-            })
-        })?;
-        let set = Arc::new(set);
-        if !options.strict {
-            *cached = Some(Parsed { key, set: set.clone() });
-        }
-        Ok(set)
-    }
-
-    fn parsed_ahead(&self, key: &[(String, usize)]) -> ParsedTemplates {
-        let parser = self.parser.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(parser) = parser else { return ParsedTemplates::default() };
-        let wanted: FxHashSet<usize> = key.iter().map(|(_, address)| *address).collect();
-        parser.finish(|address| wanted.contains(&address))
-    }
-}
 
 /// What a template rendered to.
 pub(crate) enum Output {
@@ -167,7 +85,7 @@ fn render_alone(
     mut rendered: impl FnMut(String, Output),
 ) -> Result<(), HelmError> {
     let world = ThreadContext::new(rendering, trace.as_deref_mut());
-    let executor = world.executor(rendering.chart.cache.parse(world.templates(), rendering.options)?);
+    let executor = world.executor(world.parsed()?);
     for at in 0..executor.len() {
         let output = executor.execute(at, trace.as_deref_mut())?;
         rendered(executor.name(at).to_owned(), Output::Text(output));

@@ -48,9 +48,11 @@ impl<'a> ThreadContext<'a> {
         Self { rendering, templates, state, seeded, _roots: roots }
     }
 
-    /// All templates, in their order.
-    pub(super) fn templates(&self) -> &[Renderable<'a>] {
-        &self.templates
+    /// The templates parsed, as the chart keeps them over renderings.
+    pub(super) fn parsed(&self) -> Result<Arc<TemplateSet>, HelmError> {
+        let templates: Vec<_> =
+            self.templates.iter().map(|template| (template.name.as_str(), template.file)).collect();
+        self.rendering.chart.cache.parse(&templates, self.rendering.options)
     }
 
     /// What executes the templates, partials left out.

@@ -8,11 +8,8 @@ use std::sync::Arc;
 
 use tiphys_gocompat::strconv::quote;
 
-use super::{GLOBAL, Table, Val};
+use super::{GLOBAL, Table, Val, Warnings, defaults::has_null};
 use crate::{Chart, Compat, HelmError, log_text::log_text};
-
-/// What Helm logs on standard error.
-pub(crate) type Warnings = Vec<String>;
 
 struct Coalescer<'a> {
     warnings: &'a mut Warnings,
@@ -246,14 +243,6 @@ fn add_default(dest: &mut Table, key: &Arc<str>, default: &Val, cleans: bool) {
         }
     }
     dest.insert(key.clone(), value);
-}
-
-pub(super) fn has_null(table: &Table) -> bool {
-    table.values().any(|value| match value {
-        Val::Null => true,
-        Val::Table(table) => has_null(table),
-        _ => false,
-    })
 }
 
 /// Removes nulls at any depth of tables (lists are left alone).

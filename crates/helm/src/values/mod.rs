@@ -3,6 +3,7 @@
 mod coalesce;
 mod defaults;
 mod merge;
+mod merged_defaults;
 mod options;
 mod strvals;
 mod values_file;
@@ -11,9 +12,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use tiphys_value::{Number, Value};
 
-pub(crate) use coalesce::{Warnings, coalesce_values, merge_tables, merge_values};
-pub(crate) use defaults::{Defaults, MergeCache, merged_defaults};
+pub(crate) use coalesce::{coalesce_values, merge_tables, merge_values};
+pub(crate) use defaults::{Defaults, MergeCache, Warnings};
 pub(crate) use merge::merge_maps;
+pub(crate) use merged_defaults::merged_defaults;
 pub use options::set_file_paths;
 pub(crate) use options::{apply, user_values};
 pub(crate) use values_file::read_values;

@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 use tiphys_apiserver::Object;
 use tiphys_value::{GroupVersionResource, ObjectExt};
 
-use super::{own_or_owner, workload::is_finished};
+use super::workload::is_finished;
 use crate::{
     Change, Key, View, Write,
+    cluster_view::is_adoptable,
     labels::claims,
-    object::{controller_of, is_controlled_by, owner_reference, resources},
+    object::{controller_of, is_controlled_by, owner_reference},
 };
 
 /// What an owner has of one resource.
@@ -68,6 +69,18 @@ fn released(object: &Value, owner: &Value) -> Value {
     object
 }
 
+/// The keys that a change concerns when a controller watches `own` and what objects of kind `kind`
+/// control: the object itself, or the owner of the object.
+pub fn own_or_owner(change: &Change, own: &GroupVersionResource, kind: &str) -> Vec<Key> {
+    if change.resource == *own {
+        return vec![Key::of(&change.object)];
+    }
+    let owner = controller_of(&change.object).filter(|owner| owner["kind"] == kind);
+    let name = owner.and_then(|owner| owner.str_at(&["name"]));
+    let namespace = change.object.namespace().to_owned();
+    name.map(|name| Key { namespace, name: name.to_owned() }).into_iter().collect()
+}
+
 /// The owners of a kind that a change concerns: the object itself, the owner of the object, or who may adopt
 /// it.
 pub fn keys(
@@ -91,11 +104,6 @@ pub fn keys(
         .filter(|owner| claims(&selector(owner), &change.object))
         .map(|owner| Key::of(owner))
         .collect()
-}
-
-/// Whether objects of a resource are taken up by owners.
-pub fn is_adoptable(resource: &GroupVersionResource) -> bool {
-    [resources::pods(), resources::replica_sets(), resources::controller_revisions()].contains(resource)
 }
 
 /// `spec.selector` of a workload.

@@ -8,7 +8,7 @@ use tiphys_apiserver::Object;
 use tiphys_gocompat::{cron::Schedule, time::zone};
 use tiphys_value::ObjectExt;
 
-use super::{own_or_owner, workload::delete};
+use super::{adoption::own_or_owner, workload::delete};
 use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,
     controller::Context,

@@ -29,9 +29,7 @@ mod volume;
 mod volume_claims;
 pub(crate) mod workload;
 
-pub use self::adoption::is_adoptable;
-use crate::{Change, Controller, Key};
-use tiphys_value::{GroupVersionResource, ObjectExt};
+use crate::Controller;
 
 /// Every controller, in the order in which they take their turns.
 pub fn all() -> Vec<Box<dyn Controller>> {
@@ -63,16 +61,4 @@ pub fn all() -> Vec<Box<dyn Controller>> {
         Box::new(operator::OperatorController),
         Box::new(event::EventController),
     ]
-}
-
-/// The keys that a change concerns when a controller watches `own` and what objects of kind `kind`
-/// control: the object itself, or the owner of the object.
-fn own_or_owner(change: &Change, own: &GroupVersionResource, kind: &str) -> Vec<Key> {
-    if change.resource == *own {
-        return vec![Key::of(&change.object)];
-    }
-    let owner = crate::object::controller_of(&change.object).filter(|owner| owner["kind"] == kind);
-    let name = owner.and_then(|owner| owner.str_at(&["name"]));
-    let namespace = change.object.namespace().to_owned();
-    name.map(|name| Key { namespace, name: name.to_owned() }).into_iter().collect()
 }

@@ -9,7 +9,7 @@ use tiphys_value::{GroupVersionResource, ObjectExt};
 use super::{
     adoption,
     workload::{
-        Availability, count, created, delete_pod, deleted, failed_create, is_active, is_ready, ready_since,
+        Availability, count, created, delete_pod, deleted, failed_create, going_first, is_active, is_ready,
         stable_suffix,
     },
 };
@@ -123,35 +123,6 @@ fn free_names(set: &Value, number: usize, view: &View<'_>) -> Vec<String> {
     let names =
         (0u32..).map(|n| format!("{}-{}", set.name(), stable_suffix(&[set.uid(), &n.to_string()], 5)));
     names.filter(is_free).take(number).collect()
-}
-
-/// The order in which surplus pods go: those on no node, not started, not Ready, cheap to delete, Ready for
-/// the shortest time, restarted most often, youngest.
-pub(super) fn going_first(pod: &Arc<Object>) -> impl Ord + use<> {
-    let phase = match pod.str_at(&["status", "phase"]) {
-        Some("Running") => 2,
-        Some("Unknown") => 1,
-        _ => 0,
-    };
-    let is_placed = pod.str_at(&["spec", "nodeName"]).is_some_and(|node| !node.is_empty());
-    let cost: i32 = pod
-        .annotation("controller.kubernetes.io/pod-deletion-cost")
-        .and_then(|c| c.parse().ok())
-        .unwrap_or(0);
-    let since = ready_since(pod).map_or(0, |at| -at.as_second());
-    let statuses = pod.at(&["status", "containerStatuses"]).and_then(Value::as_array);
-    let restarts: i64 = statuses.into_iter().flatten().filter_map(|s| s.int_at(&["restartCount"])).sum();
-    let created = pod.str_at(&["metadata", "creationTimestamp"]).unwrap_or_default().to_owned();
-    (
-        is_placed,
-        phase,
-        is_ready(pod),
-        cost,
-        since,
-        -restarts,
-        std::cmp::Reverse(created),
-        pod.name().to_owned(),
-    )
 }
 
 fn status(set: &Value, pods: &[Arc<Object>], availability: Availability) -> Map<String, Value> {

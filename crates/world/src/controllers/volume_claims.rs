@@ -8,10 +8,7 @@ use tiphys_apiserver::Object;
 use tiphys_schema::{LabelSelector, Quantity};
 use tiphys_value::ObjectExt;
 
-use super::{
-    scheduler::{SELECTED_NODE, waits_for_consumer},
-    workload::is_finished,
-};
+use super::workload::is_finished;
 use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,
     bootstrap::PROVISIONER,
@@ -21,6 +18,9 @@ use crate::{
 
 const SIGNATURE: &str = "persistentvolume-controller";
 const PROTECTION: &str = "kubernetes.io/pvc-protection";
+/// The annotation by which the scheduler tells a provisioner where a volume is wanted.
+pub const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
+
 /// The provisioner of classes whose volumes are made by hand.
 const BY_HAND: &str = "kubernetes.io/no-provisioner";
 const BOUND_BY: &str = "pv.kubernetes.io/bound-by-controller";
@@ -61,6 +61,14 @@ impl Controller for ClaimController {
             None => search(&claim, context),
         }
     }
+}
+
+/// Whether a claim's class waits with binding until a pod wants the volume.
+pub fn waits_for_consumer(claim: &Value, view: &View<'_>) -> bool {
+    let class = claim.str_at(&["spec", "storageClassName"]).unwrap_or_default();
+    let key = Key { namespace: String::new(), name: class.to_owned() };
+    let class = view.get(&resources::storage_classes(), &key);
+    class.is_some_and(|class| class.str_at(&["volumeBindingMode"]) == Some("WaitForFirstConsumer"))
 }
 
 /// The claims that a pod mounts, those of its ephemeral volumes included.

@@ -120,7 +120,7 @@ fn first(
     mut rendered: impl FnMut(String, Output),
 ) -> Result<(), HelmError> {
     let world = ThreadContext::new(rendering, None);
-    let set = rendering.chart.cache.parse(world.templates(), rendering.options)?;
+    let set = world.parsed()?;
     let executor = world.executor(set.clone());
     let range = Arc::new(Range::new(executor.len()));
     // Nobody takes it if there is no second thread.
@@ -264,7 +264,7 @@ mod tests {
         let mut counts = false;
         let came = came(chart, memory, |rendering, mut rendered| {
             let world = ThreadContext::new(rendering, None);
-            let set = chart.cache.parse(world.templates(), rendering.options)?;
+            let set = world.parsed()?;
             let executor = world.executor(set.clone());
             let range = Arc::new(Range::new(executor.len()));
             let (start, started) = channel();
@@ -358,7 +358,7 @@ mod tests {
         let mut most = 0;
         came(&chart, u64::MAX, |rendering, _| {
             let world = ThreadContext::new(rendering, None);
-            let executor = world.executor(chart.cache.parse(world.templates(), rendering.options)?);
+            let executor = world.executor(world.parsed()?);
             (0..executor.len()).try_for_each(|at| executor.execute(at, None).map(drop))?;
             most = executor.memory_used();
             Ok(())

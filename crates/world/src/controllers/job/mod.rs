@@ -22,8 +22,9 @@ use self::{
 };
 use super::{
     adoption,
-    replica_set::going_first,
-    workload::{created, delete, delete_pod, deleted, failed_create, is_active, is_finished, is_ready},
+    workload::{
+        created, delete, delete_pod, deleted, failed_create, going_first, is_active, is_finished, is_ready,
+    },
 };
 use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,

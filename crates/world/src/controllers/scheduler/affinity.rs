@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tiphys_schema::LabelSelector;
 use tiphys_value::ObjectExt;
 
-use super::{Misfit, node::Candidate};
+use super::{misfit::Misfit, node::Candidate};
 use crate::{Key, View, object::resources};
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";

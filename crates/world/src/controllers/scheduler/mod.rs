@@ -2,6 +2,7 @@
 //! (Kubernetes documentation, "Scheduling, Preemption and Eviction").
 
 mod affinity;
+mod misfit;
 mod node;
 mod preemption;
 mod requests;
@@ -17,37 +18,18 @@ use tiphys_value::ObjectExt;
 pub use self::{
     affinity::wants_node,
     node::{has_untolerated_taint, is_driven_away, share_host_port, toleration},
-    volumes::{SELECTED_NODE, waits_for_consumer},
 };
 use self::{
+    misfit::Misfit,
     node::Candidate,
     preemption::{Preemption, Verdict, nominated, priority},
     requests::requests,
 };
-use super::volume_claims::claims_of;
 use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,
     controller::Context,
     object::{resources, set_condition, status_of, with_status},
 };
-
-/// Why a pod does not fit on one node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Misfit {
-    reasons: Vec<String>,
-    /// Whether taking other pods off the node could help.
-    is_resolvable: bool,
-}
-
-impl Misfit {
-    fn lasting(reason: &str) -> Self {
-        Self { reasons: vec![reason.to_owned()], is_resolvable: false }
-    }
-
-    fn resolvable(reason: &str) -> Self {
-        Self { reasons: vec![reason.to_owned()], is_resolvable: true }
-    }
-}
 
 /// Puts pods on nodes. Its only key stands for all pods that wait.
 pub struct Scheduler;

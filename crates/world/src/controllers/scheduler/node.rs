@@ -7,7 +7,8 @@ use tiphys_apiserver::Object;
 use tiphys_value::ObjectExt;
 
 use super::{
-    Misfit, affinity,
+    affinity,
+    misfit::Misfit,
     requests::{Amounts, add, amounts, requests},
 };
 use crate::{View, object::controller_of};

@@ -8,7 +8,8 @@ use tiphys_apiserver::Object;
 use tiphys_value::ObjectExt;
 
 use super::{
-    Misfit, affinity::PodTerms, node::Candidate, requests::Amounts, spread::Constraints, volumes::Volumes,
+    affinity::PodTerms, misfit::Misfit, node::Candidate, requests::Amounts, spread::Constraints,
+    volumes::Volumes,
 };
 use crate::{
     Event, Reporter, View, Write,

@@ -7,7 +7,8 @@ use tiphys_schema::LabelSelector;
 use tiphys_value::ObjectExt;
 
 use super::{
-    Misfit, affinity,
+    affinity,
+    misfit::Misfit,
     node::{Candidate, has_untolerated_taint},
 };
 

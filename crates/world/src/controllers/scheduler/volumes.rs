@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 use tiphys_apiserver::Object;
 use tiphys_value::ObjectExt;
 
-use super::{Misfit, affinity, claims_of};
+use super::{affinity, misfit::Misfit};
 use crate::{
     Key, View, Write,
-    controllers::volume_claims::{claimed, claimed_volume, ephemeral_claim_name, is_class_by_hand, matching},
+    controllers::volume_claims::{
+        SELECTED_NODE, claimed, claimed_volume, claims_of, ephemeral_claim_name, is_class_by_hand, matching,
+        waits_for_consumer,
+    },
     object::resources,
 };
-
-/// The annotation by which the scheduler tells a provisioner where a volume is wanted.
-pub const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 
 /// The claims of a pod.
 pub struct Volumes {
@@ -60,14 +60,6 @@ pub fn look(pod: &Value, view: &View<'_>) -> Result<Volumes, String> {
         }
     }
     Ok(volumes)
-}
-
-/// Whether a claim's class waits with binding until a pod wants the volume.
-pub fn waits_for_consumer(claim: &Value, view: &View<'_>) -> bool {
-    let class = claim.str_at(&["spec", "storageClassName"]).unwrap_or_default();
-    let key = Key { namespace: String::new(), name: class.to_owned() };
-    let class = view.get(&resources::storage_classes(), &key);
-    class.is_some_and(|class| class.str_at(&["volumeBindingMode"]) == Some("WaitForFirstConsumer"))
 }
 
 impl Volumes {

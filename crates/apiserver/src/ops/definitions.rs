@@ -1,61 +1,21 @@
-//! What must hold around a write, and what follows from it: namespaces, definitions, removal.
+//! The life of a definition of custom resources: accepted, served, announced, and gone once its objects are.
 
 use tiphys_value::{ObjectExt, Value, json};
 
-use super::{At, write};
+use super::{At, commit::commit};
 use crate::{
-    ApiError, ApiResult, ApiServer, Cause, Object, meta, rfc3339_seconds,
+    ApiServer, Object, meta, rfc3339_seconds,
     store::{Expect, ResourceId},
 };
 
 const CRDS: (&str, &str) = ("apiextensions.k8s.io", "customresourcedefinitions");
 /// Marks the API services that the server itself keeps.
 const AUTOMANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
-/// Seconds that an event is kept.
-const EVENT_LIFE: i64 = 3600;
-/// Old events are looked for when an event gets a revision divisible by this.
-const EVENT_SWEEP: u64 = 64;
 /// Holds a definition until its objects are gone.
-pub(super) const CRD_CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+const CRD_CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// Objects are created only in namespaces that are there and will stay.
-pub(super) fn check_namespace(server: &ApiServer, at: &At) -> ApiResult<()> {
-    if !at.resource.namespaced {
-        return Ok(());
-    }
-    let snapshot = server.snapshot();
-    let Some(namespace) = snapshot.get(&ResourceId::new("", "namespaces"), "", &at.namespace) else {
-        return Err(ApiError::not_found(crate::Named {
-            group: "",
-            resource: "namespaces",
-            name: &at.namespace,
-        }));
-    };
-    if !namespace.is_terminating() {
-        return Ok(());
-    }
-    let why =
-        format!("unable to create new content in namespace {} because it is being terminated", at.namespace);
-    let cause = Cause {
-        reason: "NamespaceTerminating".into(),
-        message: format!("namespace {} is being terminated", at.namespace),
-        field: "metadata.namespace".into(),
-    };
-    Err(ApiError::forbidden(at.resource.named(&at.name), &why).with_cause(cause))
-}
-
-/// Whether nothing holds a terminating object any more.
-pub(super) fn may_go(at: &At, object: &Value) -> bool {
-    let no_grace = object.int_at(&["metadata", "deletionGracePeriodSeconds"]).unwrap_or(0) == 0;
-    no_grace && !(at.resource.kind.is_held)(object) && meta::finalizers(object).is_empty()
-}
-
-/// Does what follows from a commit: a changed definition changes what is served.
-pub(crate) fn after_commit(server: &ApiServer, at: &At, object: &Object, removed: bool) {
-    if at.is("", "events") && !removed && object.revision().is_multiple_of(EVENT_SWEEP) {
-        forget_events(server, at);
-    }
-    super::builtin_status::after_commit(server, at, object, removed);
+/// What a definition that was written changes: which names are accepted, what is served and announced.
+pub(super) fn after_commit(server: &ApiServer, at: &At, object: &Object, removed: bool) {
     if !at.is(CRDS.0, CRDS.1) {
         return;
     }
@@ -107,37 +67,6 @@ fn announce_group(server: &ApiServer, group: &str) {
     });
     for service in gone {
         drop(client.delete(&gvr, "", service.name(), &super::DeleteOptions::default()));
-    }
-}
-
-/// Events are for an hour only (the API server's `--event-ttl`).
-fn forget_events(server: &ApiServer, at: &At) {
-    let now = server.now();
-    let seen = |event: &Object| {
-        let times = [
-            event.str_at(&["series", "lastObservedTime"]),
-            event.str_at(&["lastTimestamp"]),
-            event.str_at(&["eventTime"]),
-            event.str_at(&["metadata", "creationTimestamp"]),
-        ];
-        times.into_iter().flatten().filter_map(|text| text.parse::<jiff::Timestamp>().ok()).max()
-    };
-    let limit = jiff::SignedDuration::from_secs(EVENT_LIFE);
-    let snapshot = server.snapshot();
-    for event in snapshot.list(&at.resource.id, None) {
-        if seen(event).is_some_and(|seen| now.duration_since(seen) > limit) {
-            let key = crate::store::key(event.namespace(), event.name());
-            let expect = Expect::Revision(event.revision());
-            let write = crate::store::Write {
-                resource: &at.resource.id,
-                key: &key,
-                expect,
-                value: event.value().clone(),
-                remove: true,
-            };
-            // An event that was written meanwhile lives on.
-            drop(server.inner.store.commit(write));
-        }
     }
 }
 
@@ -206,7 +135,7 @@ fn establish(server: &ApiServer, at: &At, crd: &Object) {
     next["status"]["conditions"] = conditions.into();
     super::managed_fields::record_status(server, at, "kube-apiserver", crd, &mut next);
     // Losing this race means that another write of the definition is about to do the same.
-    let _ = write::commit(server, at, Expect::Revision(crd.revision()), next, false);
+    let _ = commit(server, at, Expect::Revision(crd.revision()), next, false);
 }
 
 /// Deletes the objects of a definition that is going, and lets it go once none is left.
@@ -240,8 +169,8 @@ fn clean_up_instances(server: &ApiServer, at: &At, crd: &Object) {
     let rest: Vec<&str> = finalizers.into_iter().filter(|f| *f != CRD_CLEANUP).collect();
     let mut next = crd.value().clone();
     meta::set_finalizers(&mut next, &rest);
-    let gone = may_go(at, &next);
-    let _ = write::commit(server, at, Expect::Revision(crd.revision()), next, gone);
+    let gone = at.may_go(&next);
+    let _ = commit(server, at, Expect::Revision(crd.revision()), next, gone);
 }
 
 /// Marks a definition that is to be deleted: it stays until its objects are gone.
