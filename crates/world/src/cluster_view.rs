@@ -38,7 +38,7 @@ pub struct Change {
 
 /// What would be quadratic to look for among all objects at every change: kept up to date instead.
 #[derive(Clone, Debug, Default)]
-pub struct Index {
+pub(crate) struct Index {
     /// Which objects have an owner reference to a uid.
     by_owner: BTreeMap<String, BTreeSet<(ResourceId, Key)>>,
     /// Which pods are on a node; under the empty name those that are on none.

@@ -135,7 +135,7 @@ impl Event {
 }
 
 /// When an Event was told last.
-pub fn last_told(event: &Value) -> Option<jiff::Timestamp> {
+pub(crate) fn last_told(event: &Value) -> Option<jiff::Timestamp> {
     let series = event.str_at(&["series", "lastObservedTime"]);
     let at = series.or_else(|| event.str_at(&["lastTimestamp"])).or_else(|| event.str_at(&["eventTime"]));
     at.or_else(|| event.str_at(&["metadata", "creationTimestamp"]))?.parse().ok()

@@ -5,7 +5,7 @@ use tiphys_value::ObjectExt;
 
 /// Whether a label selector (matchLabels and matchExpressions) selects an object: an absent one selects
 /// nothing, an empty one everything.
-pub fn selects(selector: Option<&Value>, object: &Value) -> bool {
+pub(crate) fn selects(selector: Option<&Value>, object: &Value) -> bool {
     let Some(selector) = selector.filter(|selector| selector.is_object()) else { return false };
     let labels = selector.get("matchLabels").and_then(Value::as_object);
     let expressions = selector.get("matchExpressions").and_then(Value::as_array);
@@ -15,7 +15,7 @@ pub fn selects(selector: Option<&Value>, object: &Value) -> bool {
 
 /// Whether a workload's `spec.selector` selects an object. As [`selects`], but an empty one selects nothing:
 /// no workload may own everything.
-pub fn claims(selector: &Value, object: &Value) -> bool {
+pub(crate) fn claims(selector: &Value, object: &Value) -> bool {
     let is_empty = |part: Option<&Value>| match part {
         Some(Value::Object(labels)) => labels.is_empty(),
         Some(Value::Array(expressions)) => expressions.is_empty(),
@@ -27,13 +27,13 @@ pub fn claims(selector: &Value, object: &Value) -> bool {
 }
 
 /// Whether a Service's `spec.selector` (a plain map) selects an object; an absent one selects nothing.
-pub fn service_selects(service: &Value, object: &Value) -> bool {
+pub(crate) fn service_selects(service: &Value, object: &Value) -> bool {
     let selector = service.at(&["spec", "selector"]).and_then(Value::as_object);
     selector.is_some_and(|labels| !labels.is_empty() && has_labels(labels, object))
 }
 
 /// A label selector as Go prints a pointer to one.
-pub fn selector_in_go(selector: &Value) -> String {
+pub(crate) fn selector_in_go(selector: &Value) -> String {
     if !selector.is_object() {
         return "nil".to_owned();
     }
@@ -59,7 +59,7 @@ pub fn selector_in_go(selector: &Value) -> String {
 }
 
 /// The Service that an EndpointSlice belongs to.
-pub fn service_key(slice: &Value) -> Option<&str> {
+pub(crate) fn service_key(slice: &Value) -> Option<&str> {
     slice.label("kubernetes.io/service-name")
 }
 

@@ -5,15 +5,15 @@ use serde_json::{Map, Value, json};
 use tiphys_value::{GroupVersionResource, ObjectExt};
 
 /// Marks a Secret or ConfigMap that also holds keys which only an outside store knows.
-pub const MORE_KEYS: &str = "tiphys.dev/more-keys";
+pub(crate) const MORE_KEYS: &str = "tiphys.dev/more-keys";
 
 /// The resources that the controllers of this crate deal with.
-pub mod resources {
+pub(crate) mod resources {
     use super::GroupVersionResource;
 
     macro_rules! resources {
         ($($(#[$doc:meta])* $name:ident = $group:literal $version:literal $plural:literal;)*) => {
-            $($(#[$doc])* pub fn $name() -> GroupVersionResource {
+            $($(#[$doc])* pub(crate) fn $name() -> GroupVersionResource {
                 GroupVersionResource::new($group, $version, $plural)
             })*
         };
@@ -51,7 +51,7 @@ pub mod resources {
 }
 
 /// The owner reference with which a controller claims what it makes.
-pub fn owner_reference(owner: &Value) -> Value {
+pub(crate) fn owner_reference(owner: &Value) -> Value {
     json!({
         "apiVersion": owner.api_version(),
         "kind": owner.kind(),
@@ -63,22 +63,22 @@ pub fn owner_reference(owner: &Value) -> Value {
 }
 
 /// The owner references of an object.
-pub fn owners(object: &Value) -> impl Iterator<Item = &Value> {
+pub(crate) fn owners(object: &Value) -> impl Iterator<Item = &Value> {
     object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array).into_iter().flatten()
 }
 
 /// The owner that controls an object.
-pub fn controller_of(object: &Value) -> Option<&Value> {
+pub(crate) fn controller_of(object: &Value) -> Option<&Value> {
     owners(object).find(|owner| owner.get("controller") == Some(&Value::Bool(true)))
 }
 
 /// Whether `owner` controls `object`.
-pub fn is_controlled_by(object: &Value, owner: &Value) -> bool {
+pub(crate) fn is_controlled_by(object: &Value, owner: &Value) -> bool {
     controller_of(object).is_some_and(|reference| reference.str_at(&["uid"]) == Some(owner.uid()))
 }
 
 /// A pod from a workload's pod template, claimed by its owner.
-pub fn pod_from_template(owner: &Value, template: &Value, name: &str) -> Value {
+pub(crate) fn pod_from_template(owner: &Value, template: &Value, name: &str) -> Value {
     let mut metadata = template.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
     metadata.insert("name".into(), name.into());
     metadata.insert("namespace".into(), owner.namespace().into());
@@ -88,7 +88,7 @@ pub fn pod_from_template(owner: &Value, template: &Value, name: &str) -> Value {
 }
 
 /// The object with another status, if that changes anything.
-pub fn with_status(object: &Value, status: Value) -> Option<Value> {
+pub(crate) fn with_status(object: &Value, status: Value) -> Option<Value> {
     if object.get("status") == Some(&status) {
         return None;
     }
@@ -98,13 +98,13 @@ pub fn with_status(object: &Value, status: Value) -> Option<Value> {
 }
 
 /// The status of an object as a map to change.
-pub fn status_of(object: &Value) -> Map<String, Value> {
+pub(crate) fn status_of(object: &Value) -> Map<String, Value> {
     object.get("status").and_then(Value::as_object).cloned().unwrap_or_default()
 }
 
 /// Sets a condition; its transition time moves only when its status changes. `lastUpdateTime` is
 /// kept where the kind has it (Deployment).
-pub fn set_condition(status: &mut Map<String, Value>, condition: Value, now: Timestamp) {
+pub(crate) fn set_condition(status: &mut Map<String, Value>, condition: Value, now: Timestamp) {
     let conditions = status.entry("conditions").or_insert_with(|| json!([]));
     let Some(conditions) = conditions.as_array_mut() else { return };
     let mut condition = condition;
@@ -129,7 +129,7 @@ pub fn set_condition(status: &mut Map<String, Value>, condition: Value, now: Tim
 }
 
 /// Takes a condition away; an empty list of conditions goes too.
-pub fn remove_condition(status: &mut Map<String, Value>, kind: &str) {
+pub(crate) fn remove_condition(status: &mut Map<String, Value>, kind: &str) {
     let Some(conditions) = status.get_mut("conditions").and_then(Value::as_array_mut) else { return };
     conditions.retain(|condition| condition["type"] != kind);
     if conditions.is_empty() {
@@ -138,19 +138,19 @@ pub fn remove_condition(status: &mut Map<String, Value>, kind: &str) {
 }
 
 /// A condition of an object.
-pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
+pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
     let conditions = object.at(&["status", "conditions"]).and_then(Value::as_array);
     conditions.into_iter().flatten().find(|condition| condition["type"] == kind)
 }
 
 /// The finalizers of an object.
-pub fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
+pub(crate) fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
     let finalizers = object.at(&["metadata", "finalizers"]).and_then(Value::as_array);
     finalizers.into_iter().flatten().filter_map(Value::as_str)
 }
 
 /// The object without one of its finalizers.
-pub fn without_finalizer(object: &Value, finalizer: &str) -> Value {
+pub(crate) fn without_finalizer(object: &Value, finalizer: &str) -> Value {
     let mut changed = object.clone();
     if let Some(finalizers) = changed["metadata"]["finalizers"].as_array_mut() {
         finalizers.retain(|existing| existing != finalizer);
@@ -159,17 +159,17 @@ pub fn without_finalizer(object: &Value, finalizer: &str) -> Value {
 }
 
 /// Whether a condition of an object is `True`.
-pub fn is_condition_true(object: &Value, kind: &str) -> bool {
+pub(crate) fn is_condition_true(object: &Value, kind: &str) -> bool {
     condition(object, kind).is_some_and(|condition| condition["status"] == "True")
 }
 
 /// A time as the API writes it: RFC 3339, whole seconds, UTC.
-pub fn time(at: Timestamp) -> Value {
+pub(crate) fn time(at: Timestamp) -> Value {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into()
 }
 
 /// When an object was created, if that can be read.
-pub fn created_at(object: &Value) -> Option<Timestamp> {
+pub(crate) fn created_at(object: &Value) -> Option<Timestamp> {
     object.str_at(&["metadata", "creationTimestamp"])?.parse().ok()
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Webhooks {
 }
 
 impl Webhooks {
-    pub fn new(base: Behaviours) -> Self {
+    pub(crate) fn new(base: Behaviours) -> Self {
         Self { base, read: Mutex::new(None) }
     }
 

@@ -201,7 +201,7 @@ impl Need {
 }
 
 /// Whether something Ready stands behind a Service.
-pub fn has_ready_endpoint(namespace: &str, service: &str, view: &View<'_>) -> bool {
+pub(super) fn has_ready_endpoint(namespace: &str, service: &str, view: &View<'_>) -> bool {
     let slices = view.list(&resources::endpoint_slices(), Some(namespace));
     slices.iter().filter(|slice| service_key(slice) == Some(service)).any(|slice| {
         let endpoints = slice.get("endpoints").and_then(Value::as_array);

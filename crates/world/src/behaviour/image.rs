@@ -69,7 +69,7 @@ impl ImageRule {
 }
 
 /// Host, repository and tag (or digest) of an image, with the defaults of the container runtime.
-pub fn split(image: &str) -> (&str, String, &str) {
+pub(super) fn split(image: &str) -> (&str, String, &str) {
     let (host, rest) = match image.split_once('/') {
         Some((host, rest)) if host.contains(['.', ':']) || host == "localhost" => (host, rest),
         _ => ("docker.io", image),
@@ -89,7 +89,7 @@ pub fn host(image: &str) -> &str {
 }
 
 /// An image with host and tag in full.
-pub fn full_name(image: &str) -> String {
+pub(crate) fn full_name(image: &str) -> String {
     let (host, repository, tag) = split(image);
     let separator = if tag.contains(':') { '@' } else { ':' };
     format!("{host}/{repository}{separator}{tag}")

@@ -7,7 +7,7 @@ const DEPTH: usize = 32;
 
 /// Fills in a template from an object. A text that is one place alone becomes the value itself; a value that
 /// is not there and has no default leaves its field out, or is empty inside a longer text.
-pub fn fill(template: &Value, object: &Value) -> Value {
+pub(crate) fn fill(template: &Value, object: &Value) -> Value {
     fill_at(template, object, DEPTH)
 }
 

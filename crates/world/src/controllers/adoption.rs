@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// What an owner has of one resource.
-pub struct Claims {
+pub(super) struct Claims {
     /// What it controls and selects, sorted by name.
     pub mine: Vec<Arc<Object>>,
     /// What takes up more; it is controlled once that is written.
@@ -27,7 +27,7 @@ pub struct Claims {
 }
 
 /// Looks for what `owner` controls and could control of a resource, among what has the right form.
-pub fn claim(
+pub(super) fn claim(
     owner: &Value,
     resource: &GroupVersionResource,
     selector: &Value,
@@ -71,7 +71,7 @@ fn released(object: &Value, owner: &Value) -> Value {
 
 /// The keys that a change concerns when a controller watches `own` and what objects of kind `kind`
 /// control: the object itself, or the owner of the object.
-pub fn own_or_owner(change: &Change, own: &GroupVersionResource, kind: &str) -> Vec<Key> {
+pub(super) fn own_or_owner(change: &Change, own: &GroupVersionResource, kind: &str) -> Vec<Key> {
     if change.resource == *own {
         return vec![Key::of(&change.object)];
     }
@@ -83,7 +83,7 @@ pub fn own_or_owner(change: &Change, own: &GroupVersionResource, kind: &str) -> 
 
 /// The owners of a kind that a change concerns: the object itself, the owner of the object, or who may adopt
 /// it.
-pub fn keys(
+pub(super) fn keys(
     change: &Change,
     own: &GroupVersionResource,
     kind: &str,
@@ -107,6 +107,6 @@ pub fn keys(
 }
 
 /// `spec.selector` of a workload.
-pub fn selector_of(owner: &Value) -> Value {
+pub(super) fn selector_of(owner: &Value) -> Value {
     owner["spec"]["selector"].clone()
 }

@@ -20,7 +20,7 @@ const SIGNATURE: &str = "cronjob-controller";
 const MOST_MISSED: usize = 100;
 
 /// Starts Jobs when they are due.
-pub struct CronJobController;
+pub(super) struct CronJobController;
 
 impl Controller for CronJobController {
     fn name(&self) -> &'static str {

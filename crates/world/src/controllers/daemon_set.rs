@@ -33,7 +33,7 @@ const TOLERATED: [(&str, &str); 6] = [
 ];
 
 /// Keeps a pod of every DaemonSet on every node.
-pub struct DaemonSetController;
+pub(super) struct DaemonSetController;
 
 impl Controller for DaemonSetController {
     fn name(&self) -> &'static str {

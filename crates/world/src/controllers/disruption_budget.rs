@@ -19,7 +19,7 @@ use crate::{
 const DELETION_TIMEOUT: i64 = 120;
 
 /// Keeps the status of PodDisruptionBudgets.
-pub struct DisruptionBudgetController;
+pub(super) struct DisruptionBudgetController;
 
 impl Controller for DisruptionBudgetController {
     fn name(&self) -> &'static str {

@@ -19,7 +19,7 @@ const MANAGER: &str = "endpointslice-controller.k8s.io";
 const SLICE: usize = 100;
 
 /// Keeps the slices and the Endpoints of every Service with a selector.
-pub struct EndpointsController;
+pub(super) struct EndpointsController;
 
 impl Controller for EndpointsController {
     fn name(&self) -> &'static str {

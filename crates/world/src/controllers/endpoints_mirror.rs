@@ -19,7 +19,7 @@ const SKIP: &str = "endpointslice.kubernetes.io/skip-mirror";
 const LEADER: &str = "control-plane.alpha.kubernetes.io/leader";
 
 /// Keeps the slices of Endpoints that no other controller writes.
-pub struct EndpointsMirrorController;
+pub(super) struct EndpointsMirrorController;
 
 impl Controller for EndpointsMirrorController {
     fn name(&self) -> &'static str {

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Makes the claims of ephemeral volumes.
-pub struct EphemeralVolumeController;
+pub(super) struct EphemeralVolumeController;
 
 impl Controller for EphemeralVolumeController {
     fn name(&self) -> &'static str {

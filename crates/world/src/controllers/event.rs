@@ -11,7 +11,7 @@ use crate::{
 use super::workload::delete;
 
 /// Forgets old Events.
-pub struct EventController;
+pub(super) struct EventController;
 
 impl Controller for EventController {
     fn name(&self) -> &'static str {

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Takes pods off tainted nodes.
-pub struct TaintEviction;
+pub(super) struct TaintEviction;
 
 impl Controller for TaintEviction {
     fn name(&self) -> &'static str {

@@ -17,7 +17,7 @@ const ORPHAN: &str = "orphan";
 ///
 /// Its keys name a task: `gone/UID` after an object went, `object/GROUP/VERSION/RESOURCE/NAME` for
 /// one that has owners or is going.
-pub struct GarbageCollector;
+pub(super) struct GarbageCollector;
 
 impl Controller for GarbageCollector {
     fn name(&self) -> &'static str {

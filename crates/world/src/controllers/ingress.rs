@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Gives Ingresses an address.
-pub struct IngressController;
+pub(super) struct IngressController;
 
 impl Controller for IngressController {
     fn name(&self) -> &'static str {

@@ -32,7 +32,7 @@ pub(crate) mod workload;
 use crate::Controller;
 
 /// Every controller, in the order in which they take their turns.
-pub fn all() -> Vec<Box<dyn Controller>> {
+pub(crate) fn all() -> Vec<Box<dyn Controller>> {
     vec![
         Box::new(namespace::NamespaceController),
         Box::new(garbage_collection::GarbageCollector),

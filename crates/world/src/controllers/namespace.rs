@@ -17,7 +17,7 @@ use crate::{
 const ROOT_CA: &str = "kube-root-ca.crt";
 
 /// Fills namespaces and empties those that are going.
-pub struct NamespaceController;
+pub(super) struct NamespaceController;
 
 impl Controller for NamespaceController {
     fn name(&self) -> &'static str {

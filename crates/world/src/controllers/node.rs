@@ -19,7 +19,7 @@ const NO_NETWORK: &str = "node.kubernetes.io/network-unavailable";
 const CORDONED: &str = "node.kubernetes.io/unschedulable";
 
 /// Keeps nodes: what their kubelets say of them, and what follows from it.
-pub struct NodeController;
+pub(super) struct NodeController;
 
 impl Controller for NodeController {
     fn name(&self) -> &'static str {

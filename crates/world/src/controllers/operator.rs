@@ -27,7 +27,7 @@ const SIMULATED: &str = "c2ltdWxhdGVk";
 const RETRY: Duration = Duration::from_secs(5 * 60);
 
 /// Plays all operators. Its keys name a task: `GROUP/VERSION/RESOURCE/NAME`.
-pub struct OperatorController;
+pub(super) struct OperatorController;
 
 impl Controller for OperatorController {
     fn name(&self) -> &'static str {

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Keeps the status of quotas.
-pub struct QuotaController;
+pub(super) struct QuotaController;
 
 impl Controller for QuotaController {
     fn name(&self) -> &'static str {

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Keeps the pods of one of the two kinds.
-pub struct ReplicaController {
+pub(super) struct ReplicaController {
     name: &'static str,
     kind: &'static str,
     signature: &'static str,
@@ -30,7 +30,7 @@ pub struct ReplicaController {
 
 impl ReplicaController {
     /// For ReplicaSets.
-    pub fn of_sets() -> Self {
+    pub(super) fn of_sets() -> Self {
         Self {
             name: "replicaset",
             kind: "ReplicaSet",
@@ -40,7 +40,7 @@ impl ReplicaController {
     }
 
     /// For ReplicationControllers.
-    pub fn of_controllers() -> Self {
+    pub(super) fn of_controllers() -> Self {
         Self {
             name: "replicationcontroller",
             kind: "ReplicationController",

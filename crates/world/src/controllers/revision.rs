@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The label by which pods name their revision.
-pub const HASH: &str = "controller-revision-hash";
+pub(super) const HASH: &str = "controller-revision-hash";
 
 /// The label by which a revision of an owner names its hash.
 fn hash_label(owner: &Value) -> &'static str {
@@ -25,7 +25,7 @@ fn hash_label(owner: &Value) -> &'static str {
 }
 
 /// The revisions of an owner, oldest first.
-pub struct Revisions {
+pub(super) struct Revisions {
     all: Vec<Arc<Object>>,
     /// The name of the present template's revision.
     pub current: String,
@@ -35,7 +35,7 @@ pub struct Revisions {
 
 impl Revisions {
     /// The revisions that an owner has.
-    pub fn of(owner: &Value, view: &View<'_>) -> Self {
+    pub(super) fn of(owner: &Value, view: &View<'_>) -> Self {
         let hash = template_hash(&owner["spec"]["template"]);
         let dependents = view.dependents(owner.uid()).into_iter();
         let mine =
@@ -53,14 +53,14 @@ impl Revisions {
     }
 
     /// Takes up the revisions of an owner that was deleted without them.
-    pub fn adopt(owner: &Value, view: &View<'_>) -> Vec<Write> {
+    pub(super) fn adopt(owner: &Value, view: &View<'_>) -> Vec<Write> {
         let selector = adoption::selector_of(owner);
         adoption::claim(owner, &resources::controller_revisions(), &selector, |_| true, view).adopted
     }
 
     /// Makes the present revision, or the newest of one that came back; forgets those beyond the limit that
     /// no pod has.
-    pub fn keep(&self, owner: &Value, pods: &[Arc<Object>]) -> Vec<Write> {
+    pub(super) fn keep(&self, owner: &Value, pods: &[Arc<Object>]) -> Vec<Write> {
         let newest = self.all.last().and_then(|revision| revision.int_at(&["revision"])).unwrap_or(0);
         let mut writes = Vec::new();
         match self.all.iter().find(|revision| revision.name() == self.current) {
@@ -87,7 +87,7 @@ impl Revisions {
     }
 
     /// The pod template of a revision.
-    pub fn template(&self, name: &str) -> Option<Value> {
+    pub(super) fn template(&self, name: &str) -> Option<Value> {
         template_of(self.all.iter().find(|revision| revision.name() == name)?)
     }
 

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Gives load balancers an address.
-pub struct ServiceController;
+pub(super) struct ServiceController;
 
 impl Controller for ServiceController {
     fn name(&self) -> &'static str {
@@ -52,7 +52,7 @@ impl Controller for ServiceController {
 }
 
 /// An address of the documentation range 203.0.113.0/24 that depends on the uid alone.
-pub fn load_balancer_address(uid: &str) -> String {
+pub(super) fn load_balancer_address(uid: &str) -> String {
     let hash = uid.bytes().fold(7u8, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte));
     format!("203.0.113.{}", hash.clamp(1, 254))
 }

@@ -21,7 +21,7 @@ use crate::{
 const SIGNATURE: &str = "statefulset-controller";
 
 /// Keeps the pods of StatefulSets.
-pub struct StatefulSetController;
+pub(super) struct StatefulSetController;
 
 impl Controller for StatefulSetController {
     fn name(&self) -> &'static str {

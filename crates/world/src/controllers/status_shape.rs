@@ -13,7 +13,7 @@ const DEPTH: usize = 16;
 
 /// Brings a value into the form of a schema: numbers and texts into each other, and what is required and
 /// missing is there, empty.
-pub fn fit(value: &mut Value, schema: &Value, now: Timestamp) {
+pub(super) fn fit(value: &mut Value, schema: &Value, now: Timestamp) {
     fit_at(value, schema, now, DEPTH);
 }
 

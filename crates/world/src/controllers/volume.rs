@@ -13,7 +13,7 @@ use crate::{
 const PROTECTION: &str = "kubernetes.io/pv-protection";
 
 /// Keeps the phase of volumes.
-pub struct VolumeController;
+pub(super) struct VolumeController;
 
 impl Controller for VolumeController {
     fn name(&self) -> &'static str {

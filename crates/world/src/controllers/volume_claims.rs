@@ -19,14 +19,14 @@ use crate::{
 const SIGNATURE: &str = "persistentvolume-controller";
 const PROTECTION: &str = "kubernetes.io/pvc-protection";
 /// The annotation by which the scheduler tells a provisioner where a volume is wanted.
-pub const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
+pub(super) const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 
 /// The provisioner of classes whose volumes are made by hand.
 const BY_HAND: &str = "kubernetes.io/no-provisioner";
 const BOUND_BY: &str = "pv.kubernetes.io/bound-by-controller";
 
 /// Binds claims, and lets go of those that nobody uses.
-pub struct ClaimController;
+pub(super) struct ClaimController;
 
 impl Controller for ClaimController {
     fn name(&self) -> &'static str {
@@ -64,7 +64,7 @@ impl Controller for ClaimController {
 }
 
 /// Whether a claim's class waits with binding until a pod wants the volume.
-pub fn waits_for_consumer(claim: &Value, view: &View<'_>) -> bool {
+pub(super) fn waits_for_consumer(claim: &Value, view: &View<'_>) -> bool {
     let class = claim.str_at(&["spec", "storageClassName"]).unwrap_or_default();
     let key = Key { namespace: String::new(), name: class.to_owned() };
     let class = view.get(&resources::storage_classes(), &key);
@@ -72,7 +72,7 @@ pub fn waits_for_consumer(claim: &Value, view: &View<'_>) -> bool {
 }
 
 /// The claims that a pod mounts, those of its ephemeral volumes included.
-pub fn claims_of(pod: &Value) -> Vec<Key> {
+pub(super) fn claims_of(pod: &Value) -> Vec<Key> {
     let volumes = pod.at(&["spec", "volumes"]).and_then(Value::as_array);
     let name = |volume: &Value| {
         let claim = volume.str_at(&["persistentVolumeClaim", "claimName"]).map(str::to_owned);
@@ -84,7 +84,7 @@ pub fn claims_of(pod: &Value) -> Vec<Key> {
 }
 
 /// What the claim of an ephemeral volume of a pod is called.
-pub fn ephemeral_claim_name(pod: &Value, volume: &Value) -> String {
+pub(super) fn ephemeral_claim_name(pod: &Value, volume: &Value) -> String {
     format!("{}-{}", pod.name(), volume.str_at(&["name"]).unwrap_or_default())
 }
 
@@ -224,7 +224,7 @@ fn tell_pending(claim: &Value, is_warning: bool, reason: &str, message: &str) ->
 }
 
 /// The volume with the mark that it is a claim's.
-pub fn claimed(volume: &Value, claim: &Value) -> Write {
+pub(super) fn claimed(volume: &Value, claim: &Value) -> Write {
     let mut object = volume.clone();
     object["spec"]["claimRef"] = reference(claim);
     object["metadata"]["annotations"][BOUND_BY] = "yes".into();
@@ -232,20 +232,24 @@ pub fn claimed(volume: &Value, claim: &Value) -> Write {
 }
 
 /// The volume that is a claim's already.
-pub fn claimed_volume(claim: &Value, view: &View<'_>) -> Option<Arc<Object>> {
+pub(super) fn claimed_volume(claim: &Value, view: &View<'_>) -> Option<Arc<Object>> {
     let is_own = |volume: &Arc<Object>| volume.str_at(&["spec", "claimRef", "uid"]) == Some(claim.uid());
     view.list(&resources::volumes(), None).into_iter().find(is_own)
 }
 
 /// Whether the volumes of a claim's class are made by hand.
-pub fn is_class_by_hand(claim: &Value, view: &View<'_>) -> bool {
+pub(super) fn is_class_by_hand(claim: &Value, view: &View<'_>) -> bool {
     let name = claim.str_at(&["spec", "storageClassName"]).unwrap_or_default().to_owned();
     let class = view.get(&resources::storage_classes(), &Key { namespace: String::new(), name });
     class.is_some_and(|class| class.str_at(&["provisioner"]) == Some(BY_HAND))
 }
 
 /// The smallest free volume that will do: of the class, with the modes, large enough, selected, and suitable.
-pub fn matching(claim: &Value, view: &View<'_>, is_suitable: impl Fn(&Value) -> bool) -> Option<Arc<Object>> {
+pub(super) fn matching(
+    claim: &Value,
+    view: &View<'_>,
+    is_suitable: impl Fn(&Value) -> bool,
+) -> Option<Arc<Object>> {
     let amount =
         |object: &Value, path: &[&str]| object.str_at(path).and_then(|text| text.parse::<Quantity>().ok());
     let wanted = amount(claim, &["spec", "resources", "requests", "storage"]);

@@ -18,7 +18,7 @@ const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// A short name part that depends on nothing but its input, so that the same state gives the same
 /// names in every run.
-pub fn stable_suffix(input: &[&str], length: usize) -> String {
+pub(crate) fn stable_suffix(input: &[&str], length: usize) -> String {
     let mut hash = Sha256::new();
     for part in input {
         hash.update(part.as_bytes());
@@ -29,50 +29,50 @@ pub fn stable_suffix(input: &[&str], length: usize) -> String {
 }
 
 /// The hash of a pod template, as it stands in `pod-template-hash`.
-pub fn template_hash(template: &Value) -> String {
+pub(crate) fn template_hash(template: &Value) -> String {
     stable_suffix(&[&template.to_string()], 10)
 }
 
 /// Whether a pod has ended.
-pub fn is_finished(pod: &Value) -> bool {
+pub(crate) fn is_finished(pod: &Value) -> bool {
     matches!(pod.str_at(&["status", "phase"]), Some("Succeeded" | "Failed"))
 }
 
 /// Whether a pod counts: neither finished nor going.
-pub fn is_active(pod: &Value) -> bool {
+pub(crate) fn is_active(pod: &Value) -> bool {
     !pod.is_terminating() && !is_finished(pod)
 }
 
 /// Whether a pod is Ready.
-pub fn is_ready(pod: &Value) -> bool {
+pub(crate) fn is_ready(pod: &Value) -> bool {
     !pod.is_terminating() && is_condition_true(pod, "Ready")
 }
 
 /// How many of the pods satisfy something.
-pub fn count(pods: &[Arc<Object>], satisfies: impl Fn(&Value) -> bool) -> i64 {
+pub(crate) fn count(pods: &[Arc<Object>], satisfies: impl Fn(&Value) -> bool) -> i64 {
     pods.iter().filter(|pod| satisfies(pod)).count() as i64
 }
 
 /// Pods that have been Ready for `spec.minReadySeconds` of their owner.
 #[derive(Clone, Copy)]
-pub struct Availability {
+pub(crate) struct Availability {
     least: i64,
     now: Timestamp,
 }
 
 impl Availability {
     /// What an owner demands.
-    pub fn of(owner: &Value, now: Timestamp) -> Self {
+    pub(crate) fn of(owner: &Value, now: Timestamp) -> Self {
         Self { least: owner.int_at(&["spec", "minReadySeconds"]).unwrap_or(0), now }
     }
 
     /// Whether a pod is available.
-    pub fn has(&self, pod: &Value) -> bool {
+    pub(crate) fn has(&self, pod: &Value) -> bool {
         is_ready(pod) && self.missing(pod) <= 0
     }
 
     /// Until when one of the pods becomes available that is only Ready.
-    pub fn next(&self, pods: &[Arc<Object>]) -> Option<Duration> {
+    pub(crate) fn next(&self, pods: &[Arc<Object>]) -> Option<Duration> {
         let missing = pods.iter().filter(|pod| is_ready(pod)).map(|pod| self.missing(pod));
         missing
             .filter(|seconds| *seconds > 0)
@@ -91,7 +91,7 @@ impl Availability {
 }
 
 /// When a pod became Ready, or ceased to be.
-pub fn ready_since(pod: &Value) -> Option<Timestamp> {
+pub(crate) fn ready_since(pod: &Value) -> Option<Timestamp> {
     let conditions = pod.at(&["status", "conditions"]).and_then(Value::as_array)?;
     let ready = conditions.iter().find(|condition| condition["type"] == "Ready")?;
     ready.str_at(&["lastTransitionTime"])?.parse().ok()
@@ -99,7 +99,7 @@ pub fn ready_since(pod: &Value) -> Option<Timestamp> {
 
 /// The order in which surplus pods go: those on no node, not started, not Ready, cheap to delete, Ready for
 /// the shortest time, restarted most often, youngest.
-pub fn going_first(pod: &Arc<Object>) -> impl Ord + use<> {
+pub(crate) fn going_first(pod: &Arc<Object>) -> impl Ord + use<> {
     let phase = match pod.str_at(&["status", "phase"]) {
         Some("Running") => 2,
         Some("Unknown") => 1,
@@ -127,12 +127,12 @@ pub fn going_first(pod: &Arc<Object>) -> impl Ord + use<> {
 }
 
 /// Deletes a pod that was seen.
-pub fn delete_pod(pod: &Value) -> Write {
+pub(crate) fn delete_pod(pod: &Value) -> Write {
     delete(resources::pods(), pod)
 }
 
 /// Deletes an object that was seen, and after it what it owns.
-pub fn delete(resource: tiphys_value::GroupVersionResource, object: &Value) -> Write {
+pub(crate) fn delete(resource: tiphys_value::GroupVersionResource, object: &Value) -> Write {
     Write::Delete {
         resource,
         key: Key::of(object),
@@ -142,26 +142,26 @@ pub fn delete(resource: tiphys_value::GroupVersionResource, object: &Value) -> W
 }
 
 /// `Created pod: …`.
-pub fn created(owner: &Value, controller: &'static str, pod: &str) -> Write {
+pub(crate) fn created(owner: &Value, controller: &'static str, pod: &str) -> Write {
     Event::normal(owner, Reporter::Controller(controller), "SuccessfulCreate", format!("Created pod: {pod}"))
         .into()
 }
 
 /// `Deleted pod: …`.
-pub fn deleted(owner: &Value, controller: &'static str, pod: &str) -> Write {
+pub(crate) fn deleted(owner: &Value, controller: &'static str, pod: &str) -> Write {
     Event::normal(owner, Reporter::Controller(controller), "SuccessfulDelete", format!("Deleted pod: {pod}"))
         .into()
 }
 
 /// `Error creating: …`.
-pub fn failed_create(owner: &Value, controller: &'static str, why: &str) -> Write {
+pub(crate) fn failed_create(owner: &Value, controller: &'static str, why: &str) -> Write {
     Event::warning(owner, Reporter::Controller(controller), "FailedCreate", format!("Error creating: {why}"))
         .into()
 }
 
 /// A number of pods given as a count or as a percentage of `total`, rounded up or down
 /// (Deployment `maxSurge` rounds up, `maxUnavailable` down).
-pub fn count_or_percent(value: Option<&Value>, total: i64, default: i64, round_up: bool) -> i64 {
+pub(crate) fn count_or_percent(value: Option<&Value>, total: i64, default: i64, round_up: bool) -> i64 {
     match value {
         Some(Value::Number(number)) => number.as_i64().unwrap_or(default),
         Some(Value::String(text)) => {

@@ -22,7 +22,7 @@ const NO_CUSTOM_METRICS: &str = "unable to fetch metrics from custom metrics API
 const NONE: &str = "no metrics returned from resource metrics API";
 
 /// The pods that an autoscaler scales, by name.
-pub struct Pods {
+pub(super) struct Pods {
     /// Whether the target tells by a selector which they are.
     are_known: bool,
     all: Vec<Arc<Object>>,
@@ -30,7 +30,7 @@ pub struct Pods {
 
 impl Pods {
     /// The pods that a target selects.
-    pub fn of(target: &Value, view: &View<'_>) -> Self {
+    pub(super) fn of(target: &Value, view: &View<'_>) -> Self {
         let Some(selector) = target.at(&["spec", "selector"]) else {
             return Self { are_known: false, all: Vec::new() };
         };
@@ -40,13 +40,13 @@ impl Pods {
     }
 
     /// Whether metrics of a pod can be had; where nobody knows which pods there are, they are taken to be up.
-    pub fn are_up(&self) -> bool {
+    pub(super) fn are_up(&self) -> bool {
         !self.are_known || self.all.iter().any(|pod| is_ready(pod))
     }
 }
 
 /// A metric that was measured.
-pub struct Measured {
+pub(super) struct Measured {
     /// As `status.currentMetrics` has it.
     pub status: Value,
     /// What it is called in conditions.
@@ -54,7 +54,7 @@ pub struct Measured {
 }
 
 /// A metric that cannot be had.
-pub struct Missing {
+pub(super) struct Missing {
     /// The reason of the condition and of the event.
     pub reason: &'static str,
     /// Their text.
@@ -67,7 +67,7 @@ pub struct Missing {
 ///
 /// # Errors
 /// With what the controller says of one that cannot be had.
-pub fn measure(metric: &Value, namespace: &str, pods: &Pods) -> Result<Measured, Missing> {
+pub(super) fn measure(metric: &Value, namespace: &str, pods: &Pods) -> Result<Measured, Missing> {
     let text = |path: &[&str]| metric.str_at(path).unwrap_or_default();
     let kind = text(&["type"]);
     let (field, reason, subject) = match kind {

@@ -25,7 +25,7 @@ const SIGNATURE: &str = "horizontal-pod-autoscaler";
 const FIRST_LOOKS: Duration = Duration::from_secs(60);
 
 /// Keeps autoscalers.
-pub struct AutoscalerController;
+pub(super) struct AutoscalerController;
 
 impl Controller for AutoscalerController {
     fn name(&self) -> &'static str {

@@ -28,7 +28,7 @@ const HASH: &str = "pod-template-hash";
 const SIGNATURE: &str = "deployment-controller";
 
 /// Rolls Deployments.
-pub struct DeploymentController;
+pub(super) struct DeploymentController;
 
 impl Controller for DeploymentController {
     fn name(&self) -> &'static str {

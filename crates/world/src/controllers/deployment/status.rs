@@ -17,7 +17,7 @@ use crate::{
 const NO_DEADLINE: i64 = i32::MAX as i64;
 
 /// The status, and when it changes even if nothing else does.
-pub fn of(
+pub(super) fn of(
     deployment: &Value,
     new: Option<&Value>,
     old: &[Arc<Object>],

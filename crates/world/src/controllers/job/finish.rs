@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// A decided end of a Job.
-pub struct Finish {
+pub(super) struct Finish {
     is_success: bool,
     reason: String,
     message: String,
@@ -19,17 +19,17 @@ pub struct Finish {
 
 impl Finish {
     /// The Job has failed.
-    pub fn failed(reason: &str, message: impl Into<String>) -> Self {
+    pub(super) fn failed(reason: &str, message: impl Into<String>) -> Self {
         Self { is_success: false, reason: reason.to_owned(), message: message.into() }
     }
 
     /// All has succeeded that was to.
-    pub fn complete() -> Self {
+    pub(super) fn complete() -> Self {
         Self::success("CompletionsReached", "Reached expected number of succeeded pods".to_owned())
     }
 
     /// A rule of the success policy is met.
-    pub fn by_policy(rule: usize) -> Self {
+    pub(super) fn by_policy(rule: usize) -> Self {
         Self::success("SuccessPolicy", format!("Matched rules at index {rule}"))
     }
 
@@ -38,7 +38,7 @@ impl Finish {
     }
 
     /// What was decided before.
-    pub fn decided(job: &Value) -> Option<Self> {
+    pub(super) fn decided(job: &Value) -> Option<Self> {
         [("SuccessCriteriaMet", true), ("FailureTarget", false)].into_iter().find_map(|(kind, is_success)| {
             let met = condition(job, kind).filter(|condition| condition["status"] == "True")?;
             let text = |field: &str| met.str_at(&[field]).unwrap_or_default().to_owned();
@@ -47,17 +47,17 @@ impl Finish {
     }
 
     /// Whether the Job succeeds.
-    pub fn is_success(&self) -> bool {
+    pub(super) fn is_success(&self) -> bool {
         self.is_success
     }
 
     /// Says in the status what is decided.
-    pub fn announce(&self, status: &mut Map<String, Value>, now: Timestamp) {
+    pub(super) fn announce(&self, status: &mut Map<String, Value>, now: Timestamp) {
         self.set(status, if self.is_success { "SuccessCriteriaMet" } else { "FailureTarget" }, now);
     }
 
     /// Says in the status that the Job has ended.
-    pub fn conclude(&self, status: &mut Map<String, Value>, now: Timestamp) {
+    pub(super) fn conclude(&self, status: &mut Map<String, Value>, now: Timestamp) {
         self.set(status, if self.is_success { "Complete" } else { "Failed" }, now);
         if self.is_success {
             status.insert("completionTime".into(), time(now));
@@ -78,7 +78,7 @@ impl Finish {
     }
 
     /// What is told about it.
-    pub fn event(&self, job: &Value) -> Write {
+    pub(super) fn event(&self, job: &Value) -> Write {
         let reporter = Reporter::Controller(SIGNATURE);
         match self.is_success {
             true => Event::normal(job, reporter, "Completed", "Job completed").into(),

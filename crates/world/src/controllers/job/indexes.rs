@@ -10,22 +10,22 @@ use super::{pod_counts::has_failed, policy};
 use crate::controllers::workload::is_active;
 
 /// Where a pod says which index it is for.
-pub const INDEX: &str = "batch.kubernetes.io/job-completion-index";
+pub(super) const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 /// Where a pod says how often its index has failed before.
-pub const FAILURES: &str = "batch.kubernetes.io/job-index-failure-count";
+pub(super) const FAILURES: &str = "batch.kubernetes.io/job-index-failure-count";
 /// Where a pod says how many failures of its index before did not count.
-pub const IGNORED_FAILURES: &str = "batch.kubernetes.io/job-index-ignored-failure-count";
+pub(super) const IGNORED_FAILURES: &str = "batch.kubernetes.io/job-index-ignored-failure-count";
 
 /// The largest number of indexes that a Job may have.
 const MOST: i64 = 1_000_000_000;
 
 /// A set of completion indexes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Indexes(BTreeSet<i64>);
+pub(super) struct Indexes(BTreeSet<i64>);
 
 impl Indexes {
     /// Reads `0-2,5`; what cannot be read is left out.
-    pub fn parse(text: &str) -> Self {
+    pub(super) fn parse(text: &str) -> Self {
         let bound = |text: &str| text.parse::<i64>().ok().filter(|index| (0..MOST).contains(index));
         let range = |part: &str| match part.split_once('-') {
             Some((first, last)) => Some(bound(first)?..=bound(last)?),
@@ -35,27 +35,27 @@ impl Indexes {
     }
 
     /// Adds indexes.
-    pub fn extend(&mut self, more: impl Iterator<Item = i64>) {
+    pub(super) fn extend(&mut self, more: impl Iterator<Item = i64>) {
         self.0.extend(more);
     }
 
     /// Forgets indexes that the Job does not have.
-    pub fn keep_below(&mut self, completions: i64) {
+    pub(super) fn keep_below(&mut self, completions: i64) {
         self.0.retain(|index| *index < completions);
     }
 
     /// How many they are.
-    pub fn count(&self) -> i64 {
+    pub(super) fn count(&self) -> i64 {
         self.0.len() as i64
     }
 
     /// Whether an index is among them.
-    pub fn has(&self, index: i64) -> bool {
+    pub(super) fn has(&self, index: i64) -> bool {
         self.0.contains(&index)
     }
 
     /// How many of them are among others.
-    pub fn common(&self, others: &Self) -> i64 {
+    pub(super) fn common(&self, others: &Self) -> i64 {
         self.0.intersection(&others.0).count() as i64
     }
 }
@@ -80,7 +80,7 @@ impl fmt::Display for Indexes {
 }
 
 /// The index of a pod.
-pub fn index(pod: &Value) -> Option<i64> {
+pub(super) fn index(pod: &Value) -> Option<i64> {
     pod.annotation(INDEX)?.parse().ok().filter(|index| *index >= 0)
 }
 
@@ -89,18 +89,18 @@ fn number(pod: &Value, annotation: &str) -> i64 {
 }
 
 /// How often the index of a pod failed before it: what counts, and what does not.
-pub fn failures_before(pod: &Value) -> (i64, i64) {
+pub(super) fn failures_before(pod: &Value) -> (i64, i64) {
     (number(pod, FAILURES), number(pod, IGNORED_FAILURES))
 }
 
 /// How often the index of a failed pod has failed, the pod included.
-pub fn failures_after(job: &Value, pod: &Value) -> (i64, i64) {
+pub(super) fn failures_after(job: &Value, pod: &Value) -> (i64, i64) {
     let (counted, ignored) = failures_before(pod);
     if policy::is_counted(job, pod) { (counted + 1, ignored) } else { (counted, ignored + 1) }
 }
 
 /// The indexes that have failed for good (`backoffLimitPerIndex`); `None` if no index can by itself.
-pub fn failed(job: &Value, pods: &[Arc<Object>]) -> Option<Indexes> {
+pub(super) fn failed(job: &Value, pods: &[Arc<Object>]) -> Option<Indexes> {
     let limit = job.int_at(&["spec", "backoffLimitPerIndex"])?;
     let mut indexes = Indexes::parse(job.str_at(&["status", "failedIndexes"]).unwrap_or_default());
     let is_final = |pod: &Value| {
@@ -115,7 +115,7 @@ pub fn failed(job: &Value, pods: &[Arc<Object>]) -> Option<Indexes> {
 
 /// Of an index that is to be tried again, the pod that failed last: it is counted once its successor knows
 /// how often the index has failed.
-pub fn to_replace<'a>(
+pub(super) fn to_replace<'a>(
     job: &Value,
     pods: &'a [Arc<Object>],
     succeeded: &Indexes,

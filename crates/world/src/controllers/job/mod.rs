@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use tiphys_apiserver::Object;
 use tiphys_value::ObjectExt;
 
-pub use self::orphans::OrphanController;
+pub(super) use self::orphans::OrphanController;
 use self::{
     finish::Finish,
     indexes::{Indexes, index},
@@ -35,7 +35,7 @@ use crate::{
 const SIGNATURE: &str = "job-controller";
 
 /// Runs Jobs to their end.
-pub struct JobController;
+pub(super) struct JobController;
 
 impl Controller for JobController {
     fn name(&self) -> &'static str {

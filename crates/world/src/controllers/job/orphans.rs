@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Lets go of pods whose Job is gone or has ended.
-pub struct OrphanController;
+pub(crate) struct OrphanController;
 
 impl Controller for OrphanController {
     fn name(&self) -> &'static str {

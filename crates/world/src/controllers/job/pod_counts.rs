@@ -14,33 +14,33 @@ use super::{
 use crate::object::{finalizers, without_finalizer};
 
 /// The finalizer of a pod that is not counted yet.
-pub const FINALIZER: &str = "batch.kubernetes.io/job-tracking";
+pub(super) const FINALIZER: &str = "batch.kubernetes.io/job-tracking";
 /// How many pods may be on their way to being counted.
 const MOST_UNCOUNTED: usize = 500;
 
 /// Whether a pod is still to be counted.
-pub fn is_tracked(pod: &Value) -> bool {
+pub(super) fn is_tracked(pod: &Value) -> bool {
     finalizers(pod).any(|finalizer| finalizer == FINALIZER)
 }
 
 /// The pod without the finalizer.
-pub fn untracked(pod: &Value) -> Value {
+pub(super) fn untracked(pod: &Value) -> Value {
     without_finalizer(pod, FINALIZER)
 }
 
 /// Whether a pod succeeded.
-pub fn has_succeeded(pod: &Value) -> bool {
+pub(super) fn has_succeeded(pod: &Value) -> bool {
     pod.str_at(&["status", "phase"]) == Some("Succeeded")
 }
 
 /// Whether a pod is taken for failed: one that is going is, unless the Job waits for its end.
-pub fn has_failed(job: &Value, pod: &Value) -> bool {
+pub(super) fn has_failed(job: &Value, pod: &Value) -> bool {
     pod.str_at(&["status", "phase"]) == Some("Failed")
         || (!waits_for_end(job) && pod.is_terminating() && !has_succeeded(pod))
 }
 
 /// Whether a Job replaces pods only once they have ended (`podReplacementPolicy: Failed`).
-pub fn waits_for_end(job: &Value) -> bool {
+pub(super) fn waits_for_end(job: &Value) -> bool {
     match job.str_at(&["spec", "podReplacementPolicy"]) {
         Some(policy) => policy == "Failed",
         None => job.at(&["spec", "podFailurePolicy"]).is_some(),
@@ -48,7 +48,7 @@ pub fn waits_for_end(job: &Value) -> bool {
 }
 
 /// Counts of a Job.
-pub struct Tally {
+pub(super) struct Tally {
     /// Pods, or indexes, that succeeded.
     pub succeeded: i64,
     /// Pods that failed and count as failures.
@@ -64,7 +64,7 @@ const KINDS: [&str; 2] = ["succeeded", "failed"];
 impl Tally {
     /// Reads what the status counts, and adds what ended since. Pods that are on their way to being counted
     /// and have lost their finalizer are counted by that.
-    pub fn of(job: &Value, pods: &[Arc<Object>], is_indexed: bool) -> Self {
+    pub(super) fn of(job: &Value, pods: &[Arc<Object>], is_indexed: bool) -> Self {
         let tracked: BTreeSet<_> = pods.iter().filter(|pod| is_tracked(pod)).map(|pod| pod.uid()).collect();
         let mut tally = Self {
             succeeded: 0,
@@ -100,7 +100,7 @@ impl Tally {
 
     /// Puts the pods that may lose their finalizer on their way to being counted; returns those for which
     /// there was room. `all_failed` counts what has not ended as failed: the Job has.
-    pub fn take<'a>(
+    pub(super) fn take<'a>(
         &mut self,
         job: &Value,
         pods: impl Iterator<Item = &'a Arc<Object>>,
@@ -126,12 +126,12 @@ impl Tally {
     }
 
     /// Whether every pod that ended is counted.
-    pub fn is_settled(&self) -> bool {
+    pub(super) fn is_settled(&self) -> bool {
         self.uncounted.iter().all(Vec::is_empty)
     }
 
     /// Writes the counts.
-    pub fn tell(&self, status: &mut Map<String, Value>) {
+    pub(super) fn tell(&self, status: &mut Map<String, Value>) {
         let mut on_the_way = Map::new();
         for ((kind, counted), uncounted) in KINDS.into_iter().zip(self.counted).zip(&self.uncounted) {
             match counted {

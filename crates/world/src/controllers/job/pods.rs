@@ -23,7 +23,7 @@ const BACK_OFF: i64 = 10;
 const MAX_BACK_OFF: i64 = 600;
 
 /// Names for new pods that no pod has.
-pub fn free_names<'a>(
+pub(super) fn free_names<'a>(
     job: &'a Value,
     prefix: &'a str,
     view: &'a View<'a>,
@@ -36,7 +36,7 @@ pub fn free_names<'a>(
 }
 
 /// A pod of a Job that only counts.
-pub fn plain(job: &Value, name: &str) -> Value {
+pub(super) fn plain(job: &Value, name: &str) -> Value {
     let mut pod = pod_from_template(job, &job["spec"]["template"], name);
     pod["metadata"]["generateName"] = format!("{}-", job.name()).into();
     match pod["metadata"]["finalizers"].as_array_mut() {
@@ -51,12 +51,12 @@ pub fn plain(job: &Value, name: &str) -> Value {
 }
 
 /// What the names of the pods of an index begin with.
-pub fn prefix_of(job: &Value, index: i64) -> String {
+pub(super) fn prefix_of(job: &Value, index: i64) -> String {
     format!("{}-{index}-", job.name())
 }
 
 /// A pod of an Indexed Job, in place of one that failed if indexes have limits of their own.
-pub fn indexed(job: &Value, index: i64, name: &str, replaced: Option<&Value>) -> Value {
+pub(super) fn indexed(job: &Value, index: i64, name: &str, replaced: Option<&Value>) -> Value {
     let mut pod = plain(job, name);
     pod["metadata"]["generateName"] = prefix_of(job, index).into();
     pod["metadata"]["annotations"][INDEX] = index.to_string().into();
@@ -91,7 +91,7 @@ fn tell_index(container: &mut Value) {
 }
 
 /// The statuses of a pod's containers, and of its init containers.
-pub fn container_statuses(pod: &Value) -> impl Iterator<Item = &Value> {
+pub(super) fn container_statuses(pod: &Value) -> impl Iterator<Item = &Value> {
     let lists = ["containerStatuses", "initContainerStatuses"].into_iter();
     lists.filter_map(|list| pod.at(&["status", list])?.as_array()).flatten()
 }
@@ -111,7 +111,7 @@ fn finished_at(pod: &Value) -> Option<Timestamp> {
 }
 
 /// What is left of the delay after failures: of the whole Job, those since its last success.
-pub fn back_off(job: &Value, pods: &[Arc<Object>], now: Timestamp) -> Option<Duration> {
+pub(super) fn back_off(job: &Value, pods: &[Arc<Object>], now: Timestamp) -> Option<Duration> {
     let ends = |ended: &dyn Fn(&Value) -> bool| -> Vec<Timestamp> {
         pods.iter().filter(|pod| ended(pod)).filter_map(|pod| finished_at(pod)).collect()
     };
@@ -122,7 +122,7 @@ pub fn back_off(job: &Value, pods: &[Arc<Object>], now: Timestamp) -> Option<Dur
 }
 
 /// What is left of the delay after the failures of one index.
-pub fn back_off_of_index(job: &Value, replaced: &Value, now: Timestamp) -> Option<Duration> {
+pub(super) fn back_off_of_index(job: &Value, replaced: &Value, now: Timestamp) -> Option<Duration> {
     let (counted, ignored) = failures_after(job, replaced);
     delay_left(counted + ignored, finished_at(replaced)?, now)
 }
@@ -136,7 +136,7 @@ fn delay_left(failures: i64, last: Timestamp, now: Timestamp) -> Option<Duration
 
 /// How often the containers of pods that have not ended were started again, if the Job counts that
 /// (`restartPolicy: OnFailure`).
-pub fn restarts(job: &Value, pods: &[Arc<Object>]) -> Option<i64> {
+pub(super) fn restarts(job: &Value, pods: &[Arc<Object>]) -> Option<i64> {
     if job.str_at(&["spec", "template", "spec", "restartPolicy"]) != Some("OnFailure") {
         return None;
     }

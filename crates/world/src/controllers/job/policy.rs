@@ -46,23 +46,23 @@ fn condition(rule: &Value, pod: &Value) -> Option<String> {
 }
 
 /// What the Job's rules have done about a failed pod.
-pub fn action<'a>(job: &'a Value, pod: &Value) -> Option<&'a str> {
+pub(super) fn action<'a>(job: &'a Value, pod: &Value) -> Option<&'a str> {
     rule(job, pod).map(|(_, action, _)| action)
 }
 
 /// Whether a failed pod counts as a failure of the Job.
-pub fn is_counted(job: &Value, pod: &Value) -> bool {
+pub(super) fn is_counted(job: &Value, pod: &Value) -> bool {
     action(job, pod) != Some("Ignore")
 }
 
 /// Why a failed pod fails the whole Job, if a rule says so.
-pub fn fails_job(job: &Value, pod: &Value) -> Option<String> {
+pub(super) fn fails_job(job: &Value, pod: &Value) -> Option<String> {
     let (number, action, met) = rule(job, pod)?;
     (action == "FailJob").then(|| format!("{met} matching FailJob rule at index {number}"))
 }
 
 /// The place of the first rule by which the Job has succeeded already.
-pub fn success(job: &Value, succeeded: &Indexes) -> Option<usize> {
+pub(super) fn success(job: &Value, succeeded: &Indexes) -> Option<usize> {
     let rules = job.at(&["spec", "successPolicy", "rules"]).and_then(Value::as_array)?;
     let is_met = |rule: &Value| {
         let count = rule.int_at(&["succeededCount"]);

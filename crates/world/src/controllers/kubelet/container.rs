@@ -23,7 +23,7 @@ const HEALTHY_RUN: i64 = 600;
 
 /// What a container is to its pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     /// It has to end before the next one starts.
     Init,
     /// An init container that goes on running.
@@ -34,7 +34,7 @@ pub enum Kind {
 
 impl Kind {
     /// The list of the pod's spec it stands in.
-    pub fn field(self) -> &'static str {
+    pub(super) fn field(self) -> &'static str {
         match self {
             Self::Init | Self::Sidecar => "initContainers",
             Self::App => "containers",
@@ -43,7 +43,7 @@ impl Kind {
 }
 
 /// A container and its status.
-pub struct Life {
+pub(super) struct Life {
     /// What it is to its pod.
     pub kind: Kind,
     /// `status.containerStatuses[]`.
@@ -51,7 +51,7 @@ pub struct Life {
 }
 
 /// The status of a container that never ran.
-pub fn blank(container: &Value, state: Value) -> Value {
+pub(super) fn blank(container: &Value, state: Value) -> Value {
     json!({
         "name": container["name"],
         "image": container["image"],
@@ -249,7 +249,7 @@ impl Sync<'_> {
 }
 
 /// The status of a container that begins to run and is not looked at again.
-pub fn begun(pod: &Value, spec: &Value, now: Timestamp) -> Value {
+pub(super) fn begun(pod: &Value, spec: &Value, now: Timestamp) -> Value {
     let mut status = blank(spec, Value::Null);
     run(pod, spec, &mut status, now);
     status
@@ -266,7 +266,7 @@ fn run(pod: &Value, spec: &Value, status: &mut Value, now: Timestamp) {
 }
 
 /// The field of a pod that a container's Events are about.
-pub fn field(kind: Kind, name: &str) -> String {
+pub(super) fn field(kind: Kind, name: &str) -> String {
     format!("spec.{}{{{name}}}", kind.field())
 }
 
@@ -276,7 +276,7 @@ fn back_off(restarts: i64) -> Duration {
 }
 
 /// As Go writes a duration: `40s`, `1m20s`, `5m0s`, `300ms`.
-pub fn in_words(duration: Duration) -> String {
+pub(super) fn in_words(duration: Duration) -> String {
     let (seconds, millis) = (duration.as_secs(), duration.subsec_millis());
     if seconds == 0 {
         return format!("{millis}ms");
@@ -296,7 +296,7 @@ fn moment(status: &Value, path: &[&str]) -> Option<Timestamp> {
 }
 
 /// Where an image was found: a digest that depends on its name alone.
-pub fn image_id(image: &str) -> String {
+pub(super) fn image_id(image: &str) -> String {
     let full = crate::behaviour::full_image_name(image);
     let repository = full.rsplit_once([':', '@']).map_or(full.as_str(), |(repository, _)| repository);
     format!("{repository}@sha256:{}", digest(&[&full]))

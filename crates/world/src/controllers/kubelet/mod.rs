@@ -33,7 +33,7 @@ const KILLED: i64 = 143;
 const MOUNT_RETRY: Duration = Duration::from_secs(122);
 
 /// Runs pods.
-pub struct Kubelet;
+pub(super) struct Kubelet;
 
 impl Controller for Kubelet {
     fn name(&self) -> &'static str {

@@ -65,7 +65,7 @@ enum ProbeFault {
 }
 
 /// Whether a container is Ready. Without a readiness probe whatever runs is.
-pub fn readiness(sync: &mut Sync<'_>, spec: &Value, began: Timestamp) -> bool {
+pub(super) fn readiness(sync: &mut Sync<'_>, spec: &Value, began: Timestamp) -> bool {
     let startup = probe(sync, spec, "startupProbe").map_or(Duration::ZERO, |probe| probe.delay);
     if let Some(left) = left(began, startup, sync.context.now) {
         sync.look_again(left);
@@ -109,12 +109,12 @@ pub fn readiness(sync: &mut Sync<'_>, spec: &Value, began: Timestamp) -> bool {
 }
 
 /// Whether a container counts as started: at once, or when its startup probe has succeeded.
-pub fn is_started(sync: &Sync<'_>, spec: &Value, began: Timestamp) -> bool {
+pub(super) fn is_started(sync: &Sync<'_>, spec: &Value, began: Timestamp) -> bool {
     probe(sync, spec, "startupProbe").is_none_or(|probe| left(began, probe.delay, sync.context.now).is_none())
 }
 
 /// When a container is killed because its liveness probe fails: only if probes do not reach the pod.
-pub fn liveness(sync: &mut Sync<'_>, spec: &Value, began: Timestamp) -> Option<Exit> {
+pub(super) fn liveness(sync: &mut Sync<'_>, spec: &Value, began: Timestamp) -> Option<Exit> {
     let probe = probe(sync, spec, "livenessProbe")?;
     let cause = sync.context.behaviours.blocked(sync.pod, &Target::Probes {}, sync.context.view)?;
     let after = probe.delay + probe.period * probe.failures;

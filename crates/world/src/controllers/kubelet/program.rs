@@ -12,7 +12,7 @@ const SYNTAX: [char; 14] = ['$', '`', '|', '&', '<', '>', '(', ')', '{', '}', '*
 
 /// When and how a program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct End {
+pub(super) struct End {
     /// After so long; never if `None`.
     pub after: Option<Duration>,
     /// Exit code.
@@ -20,7 +20,7 @@ pub struct End {
 }
 
 /// How the program of a container ends, if its command line says so.
-pub fn end_of(container: &Value) -> Option<End> {
+pub(super) fn end_of(container: &Value) -> Option<End> {
     let words = |field: &str| container.at(&[field]).and_then(Value::as_array).into_iter().flatten();
     let line: Option<Vec<&str>> = words("command").chain(words("args")).map(Value::as_str).collect();
     let line = line?;

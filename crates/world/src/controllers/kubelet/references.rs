@@ -47,7 +47,7 @@ impl Source {
 }
 
 /// The first volume that cannot be mounted: its name, why, and in the kubelet's words.
-pub fn volume(pod: &Value, view: &View<'_>) -> Option<(String, Cause, String)> {
+pub(super) fn volume(pod: &Value, view: &View<'_>) -> Option<(String, Cause, String)> {
     for volume in items(pod, &["spec", "volumes"]) {
         let name = || volume.str_at(&["name"]).unwrap_or_default().to_owned();
         let projected = items(volume, &["projected", "sources"]);
@@ -76,7 +76,7 @@ pub fn volume(pod: &Value, view: &View<'_>) -> Option<(String, Cause, String)> {
 }
 
 /// A ConfigMap, Secret or key that a container's environment needs and that is not there.
-pub fn environment(pod: &Value, container: &Value, view: &View<'_>) -> Option<Cause> {
+pub(super) fn environment(pod: &Value, container: &Value, view: &View<'_>) -> Option<Cause> {
     for from in items(container, &["envFrom"]) {
         for (source, field) in [(CONFIG_MAP, "configMapRef"), (SECRET, "secretRef")] {
             let Some(reference) = from.get(field).filter(|reference| !is_optional(reference)) else {
@@ -105,7 +105,7 @@ pub fn environment(pod: &Value, container: &Value, view: &View<'_>) -> Option<Ca
 }
 
 /// Why a node cannot give a pod a network. Pods of the host's network need none.
-pub fn network(pod: &Value, node: &Value) -> Option<Cause> {
+pub(super) fn network(pod: &Value, node: &Value) -> Option<Cause> {
     let is_host = pod.at(&["spec", "hostNetwork"]) == Some(&Value::Bool(true));
     (!is_host && is_condition_true(node, "NetworkUnavailable")).then_some(Cause::NetworkNotReady)
 }

@@ -13,12 +13,12 @@ use crate::{
 };
 
 /// The containers in a list of a pod's spec.
-pub fn list<'a>(pod: &'a Value, field: &str) -> Vec<&'a Value> {
+pub(super) fn list<'a>(pod: &'a Value, field: &str) -> Vec<&'a Value> {
     pod.at(&["spec", field]).and_then(Value::as_array).into_iter().flatten().collect()
 }
 
 /// The pod's status.
-pub fn of(pod: &Value, node: &Value, lives: &[Life], context: &Context<'_>) -> Value {
+pub(super) fn of(pod: &Value, node: &Value, lives: &[Life], context: &Context<'_>) -> Value {
     let mut status = status_of(pod);
     let of = |is_app: bool| {
         let chosen = lives.iter().filter(move |life| (life.kind == Kind::App) == is_app);

@@ -35,7 +35,7 @@ fn term_is_for(term: &Value, node: &Value) -> bool {
 }
 
 /// Whether a pod that names its node in `matchFields` (as those of DaemonSets do) names this one.
-pub fn names_node(pod: &Value, node: &Value) -> bool {
+pub(super) fn names_node(pod: &Value, node: &Value) -> bool {
     let mut terms =
         items(pod, &["spec", "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms"]).peekable();
     if terms.peek().is_none() {
@@ -48,7 +48,7 @@ pub fn names_node(pod: &Value, node: &Value) -> bool {
 }
 
 /// Whether a pod's node selector and required node affinity allow a node.
-pub fn wants_node(pod: &Value, node: &Value) -> bool {
+pub(crate) fn wants_node(pod: &Value, node: &Value) -> bool {
     let selector = pod.at(&["spec", "nodeSelector"]).and_then(Value::as_object);
     if !selector.into_iter().flatten().all(|(key, value)| node.label(key) == value.as_str()) {
         return false;
@@ -59,7 +59,7 @@ pub fn wants_node(pod: &Value, node: &Value) -> bool {
 }
 
 /// The weights of the preferred node affinity that a node meets.
-pub fn preference(pod: &Value, node: &Value) -> i64 {
+pub(super) fn preference(pod: &Value, node: &Value) -> i64 {
     let preferred = items(pod, &["spec", "affinity", "nodeAffinity", PREFERRED]);
     let met = preferred.filter(|term| term_is_for(&term["preference"], node));
     met.map(|term| term.int_at(&["weight"]).unwrap_or(0)).sum()
@@ -69,7 +69,7 @@ pub fn preference(pod: &Value, node: &Value) -> i64 {
 type Domain = (String, String);
 
 /// What a pod, and the pods that are there, demand of each other.
-pub struct PodTerms {
+pub(super) struct PodTerms {
     /// For each required affinity term its topology key, the domains with a pod that it selects, and
     /// whether the pod itself would be the first.
     needed: Vec<(String, BTreeSet<Domain>, bool)>,
@@ -83,7 +83,7 @@ pub struct PodTerms {
 
 impl PodTerms {
     /// Looks at the pods on all nodes.
-    pub fn of(pod: &Value, candidates: &[Candidate], view: &View<'_>) -> Self {
+    pub(super) fn of(pod: &Value, candidates: &[Candidate], view: &View<'_>) -> Self {
         let required = |kind: &'static str| items(pod, &["spec", "affinity", kind, REQUIRED]);
         let needed = required("podAffinity").map(|term| {
             let domains = domains(term, pod, candidates, view);
@@ -105,7 +105,7 @@ impl PodTerms {
     }
 
     /// Why the pod may not be on a node.
-    pub fn misfit(&self, node: &Value) -> Option<Misfit> {
+    pub(super) fn misfit(&self, node: &Value) -> Option<Misfit> {
         let is_in = |domains: &BTreeSet<Domain>| {
             domains.iter().any(|(key, value)| node.label(key) == Some(value.as_str()))
         };
@@ -124,7 +124,7 @@ impl PodTerms {
     }
 
     /// The weights of what the pod prefers that a node meets.
-    pub fn preference(&self, node: &Value) -> i64 {
+    pub(super) fn preference(&self, node: &Value) -> i64 {
         let here = self.liked.iter().filter(|((key, value), _)| node.label(key) == Some(value.as_str()));
         here.map(|(_, weight)| weight).sum()
     }

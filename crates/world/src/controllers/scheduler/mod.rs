@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tiphys_apiserver::Object;
 use tiphys_value::ObjectExt;
 
-pub use self::{
+pub(super) use self::{
     affinity::wants_node,
     node::{has_untolerated_taint, is_driven_away, share_host_port, toleration},
 };
@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// Puts pods on nodes. Its only key stands for all pods that wait.
-pub struct Scheduler;
+pub(super) struct Scheduler;
 
 impl Controller for Scheduler {
     fn name(&self) -> &'static str {

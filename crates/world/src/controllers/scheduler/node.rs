@@ -18,7 +18,7 @@ type HostPort = (String, String, i64);
 
 /// A node, and what is on it already.
 #[derive(Clone)]
-pub struct Candidate {
+pub(super) struct Candidate {
     /// The node.
     pub node: Arc<Object>,
     /// The pods on it that are not finished.
@@ -30,7 +30,7 @@ pub struct Candidate {
 
 impl Candidate {
     /// A node with its pods.
-    pub fn new(node: &Arc<Object>, view: &View<'_>) -> Self {
+    pub(super) fn new(node: &Arc<Object>, view: &View<'_>) -> Self {
         let is_over = |pod: &Value| matches!(pod.str_at(&["status", "phase"]), Some("Succeeded" | "Failed"));
         let mut pods = view.pods_on(node.name());
         pods.retain(|pod| !is_over(pod));
@@ -38,7 +38,7 @@ impl Candidate {
     }
 
     /// A node as if it had these pods.
-    pub fn with(node: &Arc<Object>, pods: &[Arc<Object>]) -> Self {
+    pub(super) fn with(node: &Arc<Object>, pods: &[Arc<Object>]) -> Self {
         let mut candidate = Self {
             node: Arc::clone(node),
             pods: Vec::new(),
@@ -53,7 +53,7 @@ impl Candidate {
     }
 
     /// Counts a pod as being here.
-    pub fn take(&mut self, pod: &Arc<Object>, wanted: &Amounts) {
+    pub(super) fn take(&mut self, pod: &Arc<Object>, wanted: &Amounts) {
         add(&mut self.used, wanted);
         self.ports.extend(host_ports(pod));
         self.pods.push(Arc::clone(pod));
@@ -61,7 +61,7 @@ impl Candidate {
 
     /// Why a pod does not fit here, judged by the node alone. The order is that of the scheduler's plugins:
     /// the first that objects is the one that is named.
-    pub fn misfit(&self, pod: &Value, wanted: &Amounts) -> Option<Misfit> {
+    pub(super) fn misfit(&self, pod: &Value, wanted: &Amounts) -> Option<Misfit> {
         let node: &Value = &self.node;
         if !affinity::names_node(pod, node) {
             return Some(Misfit::lasting("node(s) didn't satisfy plugin(s) [NodeAffinity]"));
@@ -102,7 +102,7 @@ impl Candidate {
 
     /// How good the node is for a pod, the lower the better: what the pod prefers, few pods of the same
     /// owner, few pods.
-    pub fn score(&self, pod: &Value, preference: i64) -> (i64, usize, usize) {
+    pub(super) fn score(&self, pod: &Value, preference: i64) -> (i64, usize, usize) {
         let preferred = affinity::preference(pod, &self.node) + preference;
         let owner = controller_of(pod).and_then(|owner| owner.str_at(&["uid"]));
         let same = |other: &&Arc<Object>| {
@@ -117,12 +117,12 @@ fn unschedulable_taint() -> Value {
 }
 
 /// Whether a node has a taint that keeps a pod away.
-pub fn has_untolerated_taint(pod: &Value, node: &Value) -> bool {
+pub(crate) fn has_untolerated_taint(pod: &Value, node: &Value) -> bool {
     has_untolerated_taint_of(pod, node, &["NoSchedule", "NoExecute"])
 }
 
 /// Whether a taint of a node drives a pod away that is there already.
-pub fn is_driven_away(pod: &Value, node: &Value) -> bool {
+pub(crate) fn is_driven_away(pod: &Value, node: &Value) -> bool {
     has_untolerated_taint_of(pod, node, &["NoExecute"])
 }
 
@@ -133,12 +133,12 @@ fn has_untolerated_taint_of(pod: &Value, node: &Value, effects: &[&str]) -> bool
 }
 
 /// Whether a pod tolerates a taint.
-pub fn tolerates(pod: &Value, taint: &Value) -> bool {
+pub(super) fn tolerates(pod: &Value, taint: &Value) -> bool {
     toleration(pod, taint).is_some()
 }
 
 /// The first of a pod's tolerations that is for a taint.
-pub fn toleration<'a>(pod: &'a Value, taint: &Value) -> Option<&'a Value> {
+pub(crate) fn toleration<'a>(pod: &'a Value, taint: &Value) -> Option<&'a Value> {
     let tolerations = pod.at(&["spec", "tolerations"]).and_then(Value::as_array);
     tolerations.into_iter().flatten().find(|toleration| {
         let text = |value: &Value, field: &str| value.str_at(&[field]).unwrap_or_default().to_owned();
@@ -151,7 +151,7 @@ pub fn toleration<'a>(pod: &'a Value, taint: &Value) -> Option<&'a Value> {
 }
 
 /// Whether two pods want the same port of their node.
-pub fn share_host_port(pod: &Value, other: &Value) -> bool {
+pub(crate) fn share_host_port(pod: &Value, other: &Value) -> bool {
     host_ports(pod).any(|port| host_ports(other).any(|taken| clash(&port, &taken)))
 }
 

@@ -24,7 +24,7 @@ const REASON: &str = "PreemptionByScheduler";
 const SHIFT: i64 = 1 << 31;
 
 /// A pod that fits nowhere as things are.
-pub struct Preemption<'a> {
+pub(super) struct Preemption<'a> {
     /// The pod.
     pub pod: &'a Arc<Object>,
     /// What it asks for.
@@ -38,7 +38,7 @@ pub struct Preemption<'a> {
 }
 
 /// What preemption comes to.
-pub enum Verdict {
+pub(super) enum Verdict {
     /// These pods leave the node for the pod.
     Victims {
         /// The node's place among the candidates.
@@ -57,7 +57,7 @@ type Cost = (usize, i64, i64, usize, Reverse<String>);
 
 impl Preemption<'_> {
     /// Looks for the node where the least is lost.
-    pub fn find(&self, misfits: &[Misfit]) -> Verdict {
+    pub(super) fn find(&self, misfits: &[Misfit]) -> Verdict {
         if self.is_underway() {
             return Verdict::Underway;
         }
@@ -171,12 +171,12 @@ fn cost(violations: usize, victims: &[Arc<Object>]) -> Cost {
 }
 
 /// A pod's priority.
-pub fn priority(pod: &Value) -> i64 {
+pub(super) fn priority(pod: &Value) -> i64 {
     pod.int_at(&["spec", "priority"]).unwrap_or(0)
 }
 
 /// The node on which room is being made for a pod.
-pub fn nominated(pod: &Value) -> Option<&str> {
+pub(super) fn nominated(pod: &Value) -> Option<&str> {
     pod.str_at(&["status", "nominatedNodeName"]).filter(|node| !node.is_empty())
 }
 
@@ -186,7 +186,7 @@ fn started(pod: &Value) -> String {
 }
 
 /// Takes a victim away and says for whom.
-pub fn evict(victim: &Arc<Object>, pod: &Value, node: &str, context: &Context<'_>) -> Vec<Write> {
+pub(super) fn evict(victim: &Arc<Object>, pod: &Value, node: &str, context: &Context<'_>) -> Vec<Write> {
     if victim.is_terminating() {
         return Vec::new();
     }

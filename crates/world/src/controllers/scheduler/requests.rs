@@ -7,10 +7,10 @@ use tiphys_schema::Quantity;
 use tiphys_value::ObjectExt;
 
 /// Amounts by resource: CPU in thousandths, everything else in units.
-pub type Amounts = BTreeMap<String, i64>;
+pub(super) type Amounts = BTreeMap<String, i64>;
 
 /// Reads a map of quantities; what is no quantity counts nothing.
-pub fn amounts(value: Option<&Value>) -> Amounts {
+pub(super) fn amounts(value: Option<&Value>) -> Amounts {
     let entries = value.and_then(Value::as_object).into_iter().flatten();
     entries.map(|(name, quantity)| (name.clone(), amount(name, quantity))).collect()
 }
@@ -26,7 +26,7 @@ fn amount(name: &str, quantity: &Value) -> i64 {
 
 /// What a pod asks for: the sum of its containers and of the init containers that go on running, or what the
 /// largest other init container needs beside those started before it; plus overhead.
-pub fn requests(pod: &Value) -> Amounts {
+pub(super) fn requests(pod: &Value) -> Amounts {
     let of = |container: &Value| {
         let mut limits = amounts(container.at(&["resources", "limits"]));
         limits.extend(amounts(container.at(&["resources", "requests"])));
@@ -53,7 +53,7 @@ pub fn requests(pod: &Value) -> Amounts {
 }
 
 /// Adds amounts to others.
-pub fn add(to: &mut Amounts, more: &Amounts) {
+pub(super) fn add(to: &mut Amounts, more: &Amounts) {
     for (name, amount) in more {
         let sum = to.entry(name.clone()).or_default();
         *sum = sum.saturating_add(*amount);

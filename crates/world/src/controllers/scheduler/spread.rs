@@ -24,11 +24,11 @@ struct Constraint {
 }
 
 /// What a pod demands.
-pub struct Constraints(Vec<Constraint>);
+pub(super) struct Constraints(Vec<Constraint>);
 
 impl Constraints {
     /// Counts the pods on all nodes.
-    pub fn of(pod: &Value, candidates: &[Candidate]) -> Self {
+    pub(super) fn of(pod: &Value, candidates: &[Candidate]) -> Self {
         let all = pod.at(&["spec", "topologySpreadConstraints"]).and_then(Value::as_array);
         let hard =
             all.into_iter().flatten().filter(|c| c.str_at(&["whenUnsatisfiable"]) != Some("ScheduleAnyway"));
@@ -36,7 +36,7 @@ impl Constraints {
     }
 
     /// Why the pod may not be on a node.
-    pub fn misfit(&self, node: &Value) -> Option<Misfit> {
+    pub(super) fn misfit(&self, node: &Value) -> Option<Misfit> {
         for constraint in &self.0 {
             let Some(value) = node.label(&constraint.key) else {
                 let reason = "node(s) didn't match pod topology spread constraints (missing required label)";

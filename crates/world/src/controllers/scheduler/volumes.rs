@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The claims of a pod.
-pub struct Volumes {
+pub(super) struct Volumes {
     /// Bound volumes that are not everywhere.
     bound: Vec<Arc<Object>>,
     /// Claims that wait for their first consumer.
@@ -25,7 +25,7 @@ pub struct Volumes {
 }
 
 /// Looks at the claims of a pod; an error says why it can be nowhere.
-pub fn look(pod: &Value, view: &View<'_>) -> Result<Volumes, String> {
+pub(super) fn look(pod: &Value, view: &View<'_>) -> Result<Volumes, String> {
     let mut volumes = Volumes { bound: Vec::new(), waiting: Vec::new() };
     for key in claims_of(pod) {
         let Some(claim) = view.get(&resources::claims(), &key) else {
@@ -64,7 +64,7 @@ pub fn look(pod: &Value, view: &View<'_>) -> Result<Volumes, String> {
 
 impl Volumes {
     /// Why the pod may not be on a node.
-    pub fn misfit(&self, node: &Value, view: &View<'_>) -> Option<Misfit> {
+    pub(super) fn misfit(&self, node: &Value, view: &View<'_>) -> Option<Misfit> {
         let by_hand = self.waiting.iter().filter(|claim| is_class_by_hand(claim, view));
         let mut without_volume = by_hand.filter(|claim| volume_for(claim, node, view).is_none());
         if without_volume.next().is_some() {
@@ -75,13 +75,13 @@ impl Volumes {
     }
 
     /// Whether a claim is not bound yet.
-    pub fn are_waiting(&self) -> bool {
+    pub(super) fn are_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
     /// Has the claims that wait bound: a provisioner is told where the volume is wanted; a volume that
     /// was made by hand is claimed.
-    pub fn select(&self, node: &str, view: &View<'_>) -> Vec<Write> {
+    pub(super) fn select(&self, node: &str, view: &View<'_>) -> Vec<Write> {
         let on_node = view.get(&resources::nodes(), &Key { namespace: String::new(), name: node.to_owned() });
         let node_object = on_node.as_ref().map_or(&Value::Null, |node| node.value());
         let selected = self.waiting.iter().filter_map(|claim| {
