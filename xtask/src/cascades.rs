@@ -8,7 +8,7 @@ use anyhow::bail;
 
 /// What is handed on; `--help` behind `--` tells.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// How many, `--seed S`, `--misses FOLDER`, `--only TEXT`, `--thin COPIES`, `--flux`.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     rest: Vec<String>,
@@ -18,7 +18,7 @@ pub struct Args {
 ///
 /// # Errors
 /// The program does not build, or fails.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut command = Command::new(env!("CARGO"));
     command.args(["run", "--quiet", "--release", "--package", "tiphys-cascades", "--bin", "cascades", "--"]);
     if !command.args(&args.rest).status()?.success() {

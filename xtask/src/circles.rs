@@ -20,7 +20,7 @@ type Module = Vec<String>;
 ///
 /// # Errors
 /// Names each circle that is too large and not listed, and each listed one that has shrunk.
-pub fn run() -> anyhow::Result<()> {
+pub(crate) fn run() -> anyhow::Result<()> {
     let mut crates: BTreeMap<String, BTreeMap<Module, String>> = BTreeMap::new();
     for (file, text) in rust_files::matching("*/src/*.rs")? {
         let Some((name, path)) = file.split_once("/src/") else { continue };

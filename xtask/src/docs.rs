@@ -11,7 +11,7 @@ use crate::oracles::workspace_root;
 ///
 /// # Errors
 /// It cannot be built or run.
-pub fn run() -> anyhow::Result<()> {
+pub(crate) fn run() -> anyhow::Result<()> {
     let status = Command::new(env!("CARGO"))
         .current_dir(workspace_root())
         .args(["run", "--quiet", "--package", "tiphys-cli", "--example", "docs", "--", "docs"])

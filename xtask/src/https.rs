@@ -56,7 +56,7 @@ impl ServerCertVerifier for Trusting {
 ///
 /// # Errors
 /// Nobody answers, or not with TLS.
-pub async fn connect(address: SocketAddr) -> anyhow::Result<SendRequest<Full<Bytes>>> {
+pub(crate) async fn connect(address: SocketAddr) -> anyhow::Result<SendRequest<Full<Bytes>>> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()?

@@ -7,7 +7,7 @@ use tiphys_kustomize::Schemas;
 
 /// Options of the command.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// `api/openapi-spec/swagger.json` of Kubernetes 1.21.2, the version that kustomize embeds.
     swagger: PathBuf,
 }
@@ -23,7 +23,7 @@ const HEADER: &str = "\
 ///
 /// # Errors
 /// The file cannot be read, or is no OpenAPI document.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let text = fs::read(&args.swagger).with_context(|| args.swagger.display().to_string())?;
     let schemas = Schemas::from_openapi(&serde_json::from_slice(&text)?)?;
     fs::write(TABLE, format!("{HEADER}{}", schemas.to_table()))?;

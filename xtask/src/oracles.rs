@@ -7,7 +7,7 @@ use tiphys_oracles::{Install, Oracle};
 
 /// Which oracles to install.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Only these; all of them if none is named.
     names: Vec<String>,
     /// Say what is there and what is missing, and install nothing.
@@ -19,7 +19,7 @@ pub struct Args {
 ///
 /// # Errors
 /// An unknown name, or at least one oracle that could not be installed (the rest are tried).
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let known = tiphys_oracles::all();
     if let Some(name) = args.names.iter().find(|name| known.iter().all(|oracle| oracle.name != **name)) {
         bail!("no oracle is called {name:?}; known: {}", names(&known));
@@ -88,6 +88,6 @@ fn run_go(dir: &Path, args: &[&str], bin: Option<&Path>) -> anyhow::Result<()> {
 }
 
 /// The folder of the workspace.
-pub fn workspace_root() -> &'static Path {
+pub(crate) fn workspace_root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
 }

@@ -61,7 +61,7 @@ const METHODS: &[&str] = &[
 ///
 /// # Errors
 /// Names each search for words in a file that is not listed, and each listed file that searches for none.
-pub fn run() -> anyhow::Result<()> {
+pub(crate) fn run() -> anyhow::Result<()> {
     let is_test = |file: &str| file.ends_with("tests.rs") || file.contains("/tests/");
     let mut faults = Vec::new();
     let mut found = Vec::new();

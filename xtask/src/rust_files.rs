@@ -9,7 +9,7 @@ use anyhow::{Context as _, ensure};
 ///
 /// # Errors
 /// Git cannot be run, or a file cannot be read.
-pub fn matching(pattern: &str) -> anyhow::Result<Vec<(String, String)>> {
+pub(crate) fn matching(pattern: &str) -> anyhow::Result<Vec<(String, String)>> {
     let output = Command::new("git").args(["ls-files", pattern]).output().context("cannot run git")?;
     ensure!(output.status.success(), "git ls-files: {}", String::from_utf8_lossy(&output.stderr));
     let mut files = Vec::new();

@@ -59,7 +59,7 @@ const WRAPPED: &[(&str, &[&str])] = &[
 ///
 /// # Errors
 /// Names each edge that goes up, and each crate without a layer.
-pub fn run() -> anyhow::Result<()> {
+pub(crate) fn run() -> anyhow::Result<()> {
     let mut faults = faults(&edges()?);
     faults.extend(unbanned()?);
     if faults.is_empty() {

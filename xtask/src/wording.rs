@@ -30,7 +30,7 @@ const PRIVATE: &[(&str, &str)] = &[
 ///
 /// # Errors
 /// Names each line that is too long, and each word with what to write.
-pub fn run() -> anyhow::Result<()> {
+pub(crate) fn run() -> anyhow::Result<()> {
     let mut faults = Vec::new();
     let files = rust_files::matching("*.rs")?;
     for (file, text) in files.iter().filter(|(file, _)| file != "xtask/src/wording.rs") {

@@ -19,7 +19,7 @@ use crate::{oracles::workspace_root, schema::server::Server};
 
 /// Options of the suite.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Objects that are created, read and patched.
     #[arg(long, default_value_t = 10_000)]
     count: usize,
@@ -39,7 +39,7 @@ const READY: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 /// A program cannot be built or fails.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args) -> anyhow::Result<()> {
     let serve = build()?;
     let runtime = tokio::runtime::Runtime::new()?;
     let over_https = |address: &str, token: &str| {

@@ -16,7 +16,7 @@ use super::{call, publish, ratio, table, take_turns};
 
 /// Options of the suite.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The binary to measure, built with `cargo build --release -p tiphys-cli`.
     #[arg(long, default_value = "target/release/tiphys")]
     tiphys: PathBuf,
@@ -37,7 +37,7 @@ const REPORT: &str = "docs/benchmarks/helm.md";
 ///
 /// # Errors
 /// A program is missing or fails, the report cannot be written.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args) -> anyhow::Result<()> {
     let helm = tiphys_oracles::find("helm")?;
     let tiphys = args.tiphys.canonicalize().with_context(|| args.tiphys.display().to_string())?;
     let folder = tempfile::tempdir()?;

@@ -12,13 +12,13 @@ use tiphys_value::{GroupVersionResource, Value, json};
 use crate::https::connect;
 
 /// What [`Rates`] are of.
-pub const FIGURES: [&str; 3] = ["creates", "gets", "patches"];
+pub(super) const FIGURES: [&str; 3] = ["creates", "gets", "patches"];
 
 /// Requests a second, one figure for each of [`FIGURES`].
-pub type Rates = [f64; 3];
+pub(super) type Rates = [f64; 3];
 
 /// What is sent to a server over HTTPS.
-pub struct Load<'a> {
+pub(super) struct Load<'a> {
     /// Host and port.
     pub address: &'a str,
     /// Bearer token.
@@ -41,7 +41,7 @@ impl Load<'_> {
     ///
     /// # Errors
     /// A request is refused.
-    pub async fn rates(&self) -> anyhow::Result<Rates> {
+    pub(super) async fn rates(&self) -> anyhow::Result<Rates> {
         Ok([self.rate(Work::Create).await?, self.rate(Work::Get).await?, self.rate(Work::Patch).await?])
     }
 
@@ -102,7 +102,7 @@ fn change(number: usize) -> Value {
 ///
 /// # Errors
 /// A request is refused.
-pub fn in_process(count: usize) -> anyhow::Result<Rates> {
+pub(super) fn in_process(count: usize) -> anyhow::Result<Rates> {
     let server = ApiServer::new(ApiServerOptions::default())?;
     let client = server.client("load");
     let maps = GroupVersionResource::new("", "v1", "configmaps");

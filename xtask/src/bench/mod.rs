@@ -13,11 +13,11 @@ mod world;
 
 use clap::Subcommand;
 
-pub use paired_runs::{Measured, call, publish, ratio, table, take_turns};
+pub(crate) use paired_runs::{Measured, call, publish, ratio, table, take_turns};
 
 /// What to measure.
 #[derive(Subcommand)]
-pub enum Suite {
+pub(crate) enum Suite {
     /// Creates, gets and patches a second, in process, over HTTPS and beside the real server.
     Apiserver(apiserver::Args),
     /// A repository of 60 Applications and 400 files.
@@ -40,7 +40,7 @@ pub enum Suite {
 ///
 /// # Errors
 /// A program is missing or fails.
-pub fn run(suite: &Suite) -> anyhow::Result<()> {
+pub(crate) fn run(suite: &Suite) -> anyhow::Result<()> {
     match suite {
         Suite::Apiserver(args) => apiserver::run(args),
         Suite::Check(args) => check::run(args),

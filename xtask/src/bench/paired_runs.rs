@@ -13,7 +13,7 @@ use wait4::Wait4 as _;
 
 /// What one run of a program took.
 #[derive(Clone, Copy, Debug)]
-pub struct Sample {
+pub(crate) struct Sample {
     /// From start to end, as a person waits.
     pub wall: Duration,
     /// Processor time, user and system together, of the process itself.
@@ -24,7 +24,7 @@ pub struct Sample {
 
 /// The runs of one program.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub(crate) struct Measured {
     /// How the program is called in the table.
     pub name: String,
     /// One entry per counted run.
@@ -33,30 +33,30 @@ pub struct Measured {
 
 impl Measured {
     /// The median of one figure, in seconds or bytes.
-    pub fn median(&self, figure: impl Fn(&Sample) -> f64) -> f64 {
+    pub(crate) fn median(&self, figure: impl Fn(&Sample) -> f64) -> f64 {
         let mut figures: Vec<f64> = self.samples.iter().map(figure).collect();
         figures.sort_by(f64::total_cmp);
         figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
     }
 
     /// Median wall time in seconds.
-    pub fn wall(&self) -> f64 {
+    pub(crate) fn wall(&self) -> f64 {
         self.median(|sample| sample.wall.as_secs_f64())
     }
 
     /// Median peak memory in bytes.
-    pub fn memory(&self) -> f64 {
+    pub(crate) fn memory(&self) -> f64 {
         self.median(|sample| sample.peak_memory as f64)
     }
 }
 
 /// How many times `peer` takes what `ours` takes.
-pub fn ratio(peer: f64, ours: f64) -> f64 {
+pub(crate) fn ratio(peer: f64, ours: f64) -> f64 {
     peer / ours.max(f64::MIN_POSITIVE)
 }
 
 /// A program with its arguments, the last of which is a folder.
-pub fn call(program: &Path, arguments: &[&str], folder: &Path) -> Command {
+pub(crate) fn call(program: &Path, arguments: &[&str], folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.args(arguments).arg(folder);
     command
@@ -66,7 +66,7 @@ pub fn call(program: &Path, arguments: &[&str], folder: &Path) -> Command {
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn publish(file: &str, report: &str) -> anyhow::Result<()> {
+pub(crate) fn publish(file: &str, report: &str) -> anyhow::Result<()> {
     fs::create_dir_all(Path::new(file).parent().context("the report stands in a folder")?)?;
     fs::write(file, report)?;
     println!("{report}");
@@ -77,7 +77,10 @@ pub fn publish(file: &str, report: &str) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// A command cannot be started, or does not succeed: a failed run measures nothing.
-pub fn take_turns(runs: usize, commands: &[(&str, &dyn Fn() -> Command)]) -> anyhow::Result<Vec<Measured>> {
+pub(crate) fn take_turns(
+    runs: usize,
+    commands: &[(&str, &dyn Fn() -> Command)],
+) -> anyhow::Result<Vec<Measured>> {
     let mut measured: Vec<_> = commands
         .iter()
         .map(|(name, _)| Measured { name: (*name).to_owned(), samples: Vec::with_capacity(runs) })
@@ -103,7 +106,7 @@ fn sample(mut command: Command) -> anyhow::Result<Sample> {
 }
 
 /// A Markdown table of medians, and of the first program's advantage over each other one.
-pub fn table(measured: &[Measured]) -> String {
+pub(crate) fn table(measured: &[Measured]) -> String {
     let mut out = String::from(
         "| program | wall ms | cpu ms | peak MiB | wall ratio | memory ratio |\n|---|--:|--:|--:|--:|--:|\n",
     );

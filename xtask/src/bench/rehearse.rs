@@ -13,7 +13,7 @@ use super::{Measured, publish, take_turns};
 
 /// Options of the suite.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The binary to measure, built with `cargo build --release`.
     #[arg(long, default_value = "target/release/tiphys")]
     tiphys: PathBuf,
@@ -39,7 +39,7 @@ const MEMORY: f64 = 500.0 * 1_048_576.0;
 ///
 /// # Errors
 /// The program is missing or fails, the report cannot be written.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args) -> anyhow::Result<()> {
     let tiphys = args.tiphys.canonicalize().with_context(|| args.tiphys.display().to_string())?;
     let folder = tempfile::tempdir()?;
     let [small, large] = ["small", "large"].map(|name| folder.path().join(name));

@@ -8,7 +8,7 @@ use super::{publish, table, take_turns};
 
 /// Options of the suite.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The binary to measure, built with `cargo build --release`.
     #[arg(long, default_value = "target/release/tiphys")]
     tiphys: PathBuf,
@@ -24,7 +24,7 @@ const EXAMPLE: &str = "examples/storefront";
 ///
 /// # Errors
 /// The program is missing or fails, the report cannot be written.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args) -> anyhow::Result<()> {
     let tiphys = args.tiphys.canonicalize().with_context(|| args.tiphys.display().to_string())?;
     let state = tempfile::tempdir()?;
     let once = |with_state: bool| {

@@ -15,7 +15,7 @@ use super::publish;
 
 /// Options of the suite.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Counted runs.
     #[arg(long, default_value_t = 5)]
     runs: usize,
@@ -41,7 +41,7 @@ struct Sample {
 ///
 /// # Errors
 /// The cluster does not come up, or the report cannot be written.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args) -> anyhow::Result<()> {
     let mut samples =
         (0..args.runs.max(1)).map(|_| measure(args.pods)).collect::<anyhow::Result<Vec<_>>>()?;
     samples.sort_by_key(|sample| sample.day);

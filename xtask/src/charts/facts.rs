@@ -14,7 +14,7 @@ use super::{
 };
 
 /// What is known of a chart.
-pub struct Facts {
+pub(super) struct Facts {
     oldest: String,
     newest: String,
     services: BTreeMap<Naming, Service>,
@@ -39,7 +39,7 @@ impl Service {
 
 impl Facts {
     /// What versions have in common, the oldest first; nothing if none renders.
-    pub fn from_versions(versions: &[ChartVersion]) -> Option<Self> {
+    pub(super) fn from_versions(versions: &[ChartVersion]) -> Option<Self> {
         let mut services: Option<BTreeMap<Naming, Service>> = None;
         let mut seen = Vec::new();
         for version in versions {
@@ -67,7 +67,7 @@ impl Facts {
     }
 
     /// The lines of the table.
-    pub fn to_lines(&self, chart: &str, owner: &str) -> String {
+    pub(super) fn to_lines(&self, chart: &str, owner: &str) -> String {
         let mut text = format!("{chart} {owner} {} {}\n", self.oldest, self.newest);
         for (naming, service) in &self.services {
             let _ = write!(text, " service {naming}");

@@ -27,7 +27,7 @@ use probe::ChartVersion;
 
 /// What to do with the table.
 #[derive(clap::Subcommand)]
-pub enum Action {
+pub(crate) enum Action {
     /// Write the table anew from charts.
     Derive(Args),
     /// Say which lines of the table charts contradict.
@@ -38,7 +38,7 @@ pub enum Action {
 
 /// Options of both.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Folder with `OWNER/CHART+VERSION/`.
     folder: PathBuf,
 }
@@ -61,7 +61,7 @@ const HEADER: &str = "\
 ///
 /// # Errors
 /// The folder or the table cannot be read or written, or the table is contradicted.
-pub fn run(action: &Action) -> anyhow::Result<()> {
+pub(crate) fn run(action: &Action) -> anyhow::Result<()> {
     match action {
         Action::Derive(args) => {
             let derived = derive(&args.folder)?;

@@ -8,7 +8,7 @@ use super::probe::{ChartVersion, RELEASE, Services, value_at};
 
 /// A rule by which a chart names an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Naming {
+pub(super) enum Naming {
     /// The usual full name, with its overrides below a path, cut to a length, before a suffix.
     Full { chart: String, path: String, most: usize, suffix: String },
     /// The release's name before a suffix.
@@ -73,18 +73,18 @@ impl fmt::Display for Naming {
 }
 
 /// Renderings of one version, each made once.
-pub struct Namings<'a> {
+pub(super) struct Namings<'a> {
     version: &'a ChartVersion,
     made: BTreeMap<String, Option<Services>>,
 }
 
 impl<'a> Namings<'a> {
-    pub fn new(version: &'a ChartVersion) -> Self {
+    pub(super) fn new(version: &'a ChartVersion) -> Self {
         Self { version, made: BTreeMap::new() }
     }
 
     /// The rule for a name that a Service has under the plain release name, if one holds everywhere.
-    pub fn of(&mut self, name: &str) -> Option<Naming> {
+    pub(super) fn of(&mut self, name: &str) -> Option<Naming> {
         let mut candidates = Vec::new();
         if let Some(rest) = name.strip_prefix(RELEASE).and_then(|rest| rest.strip_prefix('-')) {
             let ends = rest.match_indices('-').map(|(at, _)| at).chain([rest.len()]);

@@ -8,15 +8,15 @@ use tiphys_value::{ObjectExt, Value};
 use tiphys_vfs::DiskTree;
 
 /// The release's name in a rendering that nothing else is asked of.
-pub const RELEASE: &str = "rr";
+pub(super) const RELEASE: &str = "rr";
 
 /// A port of a Service: its name, which may be empty, and its number.
-pub type Port = (String, i64);
+pub(super) type Port = (String, i64);
 /// Services by name.
-pub type Services = BTreeMap<String, Vec<Port>>;
+pub(super) type Services = BTreeMap<String, Vec<Port>>;
 
 /// One version of a chart.
-pub struct ChartVersion {
+pub(super) struct ChartVersion {
     pub name: String,
     pub version: String,
     chart: Chart,
@@ -31,7 +31,7 @@ impl ChartVersion {
     ///
     /// # Errors
     /// It is no chart.
-    pub fn open(folder: &Path) -> anyhow::Result<Self> {
+    pub(super) fn open(folder: &Path) -> anyhow::Result<Self> {
         let metadata = read_yaml(&folder.join("Chart.yaml"))?;
         let text = |key: &str| metadata.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let chart = Chart::load(&DiskTree::open(folder)?, "")?;
@@ -55,7 +55,7 @@ impl ChartVersion {
     }
 
     /// What versions are sorted by.
-    pub fn order(&self) -> Vec<u64> {
+    pub(super) fn order(&self) -> Vec<u64> {
         let parts = self.version.trim_start_matches('v').split(['.', '-', '+']);
         parts.map(|part| part.parse().unwrap_or_default()).collect()
     }
@@ -64,7 +64,7 @@ impl ChartVersion {
     ///
     /// # Errors
     /// It does not render so.
-    pub fn services(&self, release: &str, values: &Value) -> anyhow::Result<Services> {
+    pub(super) fn services(&self, release: &str, values: &Value) -> anyhow::Result<Services> {
         let options = RenderOptions {
             release_name: release.to_owned(),
             namespace: "probe".to_owned(),
@@ -102,12 +102,12 @@ impl ChartVersion {
 }
 
 /// Values with one at a path.
-pub fn value_at(path: &[String], value: Value) -> Value {
+pub(super) fn value_at(path: &[String], value: Value) -> Value {
     path.iter().rev().fold(value, |below, step| Value::from_iter([(step.clone(), below)]))
 }
 
 /// One tree of values over another.
-pub fn merged(mut below: Value, above: &Value) -> Value {
+pub(super) fn merged(mut below: Value, above: &Value) -> Value {
     match (&mut below, above) {
         (Value::Object(own), Value::Object(others)) => {
             for (key, value) in others {

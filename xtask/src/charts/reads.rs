@@ -22,7 +22,7 @@ const MAX_CALLS: usize = 60;
 
 /// What something in a template may be.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Abstract {
+pub(super) struct Abstract {
     /// The values at these paths.
     paths: BTreeSet<Vec<String>>,
     /// A map with these fields.
@@ -37,7 +37,7 @@ pub struct Abstract {
 
 impl Abstract {
     /// What templates of a chart see: its values are at a path of those of the chart that it is a part of.
-    pub fn context(path: &[String]) -> Self {
+    pub(super) fn context(path: &[String]) -> Self {
         let values = Self { paths: BTreeSet::from([path.to_vec()]), ..Self::default() };
         Self { fields: BTreeMap::from([("Values".to_owned(), values)]), ..Self::default() }
     }
@@ -87,7 +87,7 @@ impl Abstract {
 type Scope = Vec<HashMap<String, Abstract>>;
 
 /// Follows the templates of a chart.
-pub struct Reader {
+pub(super) struct Reader {
     templates: HashMap<String, Rc<Vec<Step>>>,
     seen: HashSet<(String, Abstract)>,
     steps: usize,
@@ -98,7 +98,7 @@ pub struct Reader {
 
 impl Reader {
     /// A reader of parsed templates.
-    pub fn new(set: &TemplateSet) -> Self {
+    pub(super) fn new(set: &TemplateSet) -> Self {
         let outline = |name: &str| set.get(name).map(|tree| Rc::new(tree.outline()));
         let names = set.names();
         let templates = names.iter().filter_map(|name| Some((name.to_string(), outline(name)?))).collect();
@@ -109,7 +109,7 @@ impl Reader {
     ///
     /// # Errors
     /// It takes too many steps.
-    pub fn follow(&mut self, name: &str, dot: &Abstract) -> anyhow::Result<()> {
+    pub(super) fn follow(&mut self, name: &str, dot: &Abstract) -> anyhow::Result<()> {
         // What calls a template that is not there renders nothing.
         let Some(steps) = self.templates.get(name).cloned() else { return Ok(()) };
         // A template that calls itself so often has read all that it reads.

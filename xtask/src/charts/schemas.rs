@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use tiphys_value::Value;
 
 /// The schemas of a chart's files, seen from one of them.
-pub struct Schemas<'a> {
+pub(super) struct Schemas<'a> {
     files: &'a BTreeMap<String, Value>,
     here: String,
 }
 
 impl<'a> Schemas<'a> {
     /// The schemas of files, seen from the file of a name.
-    pub fn seen_from(files: &'a BTreeMap<String, Value>, here: &str) -> Self {
+    pub(super) fn seen_from(files: &'a BTreeMap<String, Value>, here: &str) -> Self {
         Self { files, here: here.to_owned() }
     }
 
     /// What a reference leads to, and the schemas seen from there; nothing if it leads out of the chart.
-    pub fn find(&self, reference: &str) -> Option<(&'a Value, Self)> {
+    pub(super) fn find(&self, reference: &str) -> Option<(&'a Value, Self)> {
         let (file, pointer) = reference.split_once('#').unwrap_or((reference, ""));
         let file = match file {
             "" => self.here.clone(),

@@ -8,7 +8,7 @@ use super::probe::{ChartVersion, RELEASE, Services, merged, value_at};
 
 /// What values do to a Service.
 #[derive(Default)]
-pub struct Deciding {
+pub(super) struct Deciding {
     /// Values without which it is another or not there, with their defaults.
     pub switches: BTreeSet<(String, String)>,
     /// The values that set its ports, by number.
@@ -28,7 +28,7 @@ const PORT: i64 = 47_011;
 const SHAPES: [&str; 6] = ["architecture", "deploymentMode", "kind", "mode", "type", "controllerType"];
 
 /// What decides on the Services of a chart, by their names.
-pub fn deciding(version: &ChartVersion, made: &Services) -> BTreeMap<String, Deciding> {
+pub(super) fn deciding(version: &ChartVersion, made: &Services) -> BTreeMap<String, Deciding> {
     let mut changes = Vec::new();
     let ports: BTreeSet<i64> = made.values().flatten().map(|(_, number)| *number).collect();
     collect(&version.values, &mut Vec::new(), &ports, &mut changes);

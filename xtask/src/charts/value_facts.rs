@@ -20,7 +20,7 @@ use super::{
 };
 
 /// The values that one version of a chart knows.
-pub struct ValueFacts {
+pub(super) struct ValueFacts {
     /// The version.
     pub version: String,
     /// Its values.
@@ -34,7 +34,7 @@ impl ValueFacts {
     ///
     /// # Errors
     /// It is no chart, or its templates cannot be followed.
-    pub fn open(folder: &Path) -> anyhow::Result<Self> {
+    pub(super) fn open(folder: &Path) -> anyhow::Result<Self> {
         let chart = Chart::load(&DiskTree::open(folder)?, "")?;
         let mut set = TemplateSet::new(Arc::new(functions()));
         let mut entries = Vec::new();

@@ -7,11 +7,11 @@ use tiphys_value::Value;
 use super::schemas::Schemas;
 
 /// What stands for every key of a map and every element of a list.
-pub const ANY: &str = "*";
+pub(super) const ANY: &str = "*";
 
 /// A value that a chart knows.
 #[derive(Clone, Debug, Default)]
-pub struct ValueTree {
+pub(super) struct ValueTree {
     children: BTreeMap<String, Self>,
     /// Whether templates hand it on as it is, with whatever stands below.
     is_whole: bool,
@@ -21,24 +21,24 @@ pub struct ValueTree {
 
 impl ValueTree {
     /// Notes that a value is read.
-    pub fn read(&mut self, path: &[String]) -> &mut Self {
+    pub(super) fn read(&mut self, path: &[String]) -> &mut Self {
         path.iter().fold(self, |node, step| node.children.entry(step.clone()).or_default())
     }
 
     /// Notes that a value is read with whatever stands below it.
-    pub fn read_whole(&mut self, path: &[String]) {
+    pub(super) fn read_whole(&mut self, path: &[String]) {
         self.read(path).is_whole = true;
     }
 
     /// Whether templates read a value, itself or as a part of another.
-    pub fn knows(&self, path: &[String]) -> bool {
+    pub(super) fn knows(&self, path: &[String]) -> bool {
         let Some((first, rest)) = path.split_first() else { return true };
         let mut children = [first.as_str(), ANY].into_iter().filter_map(|key| self.children.get(key));
         self.is_whole || children.any(|child| child.knows(rest))
     }
 
     /// Adds the keys of the chart's own values.
-    pub fn add_defaults(&mut self, values: &Value) {
+    pub(super) fn add_defaults(&mut self, values: &Value) {
         match values {
             Value::Object(map) => {
                 for (key, below) in map {
@@ -55,7 +55,7 @@ impl ValueTree {
     }
 
     /// Adds what a JSON schema says.
-    pub fn add_schema(&mut self, schema: &Value, files: &Schemas<'_>, depth: usize) {
+    pub(super) fn add_schema(&mut self, schema: &Value, files: &Schemas<'_>, depth: usize) {
         const MAX_DEPTH: usize = 24;
         if depth > MAX_DEPTH {
             self.is_whole = true;
@@ -114,7 +114,7 @@ impl ValueTree {
 
     /// Adds what another version of the chart knows: what either reads is known, and only what both refuse is
     /// refused.
-    pub fn add_version(&mut self, other: Self) {
+    pub(super) fn add_version(&mut self, other: Self) {
         self.is_strict &= other.is_strict;
         self.is_whole |= other.is_whole;
         for (key, theirs) in other.children {
@@ -134,7 +134,7 @@ impl ValueTree {
     }
 
     /// Leaves out what nothing can be said of: what is below values that are handed on as they are.
-    pub fn prune(&mut self) {
+    pub(super) fn prune(&mut self) {
         if self.is_whole && !self.is_strict || self.children.keys().any(|key| !is_plain(key)) {
             self.children.clear();
             self.is_strict = false;
@@ -154,7 +154,7 @@ impl ValueTree {
     }
 
     /// The lines of the table: each value that has others below it, with those that have none behind a colon.
-    pub fn to_lines(&self, depth: usize, text: &mut String) {
+    pub(super) fn to_lines(&self, depth: usize, text: &mut String) {
         for (key, child) in self.children.iter().filter(|(_, child)| !child.children.is_empty()) {
             let mark = if child.is_strict { "!" } else { "" };
             let _ = write!(text, "{}{key}{mark}", " ".repeat(depth));
@@ -169,7 +169,7 @@ impl ValueTree {
     }
 
     /// All of it as one tree below a name that stands for the whole.
-    pub fn to_table(&self) -> String {
+    pub(super) fn to_table(&self) -> String {
         let mut root = Self::default();
         root.children.insert("values".to_owned(), self.clone());
         let mut text = String::new();

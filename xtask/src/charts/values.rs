@@ -16,7 +16,7 @@ const TABLES: &str = "crates/check/data/chart-values";
 ///
 /// # Errors
 /// The folder cannot be read or holds no chart, or the tables cannot be written.
-pub fn write(folder: &Path) -> anyhow::Result<()> {
+pub(super) fn write(folder: &Path) -> anyhow::Result<()> {
     let tables = for_each_chart(folder, table_of)?;
     anyhow::ensure!(!tables.is_empty(), "{} holds no chart: the tables stay as they are", folder.display());
     let mut list = String::from("// Made by `cargo xtask charts values`: the tables beside this file.\n[\n");

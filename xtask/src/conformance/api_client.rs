@@ -16,7 +16,7 @@ use crate::https::connect;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A connection to an API server.
-pub struct Peer {
+pub(super) struct Peer {
     address: SocketAddr,
     token: String,
     sender: SendRequest<Full<Bytes>>,
@@ -24,7 +24,7 @@ pub struct Peer {
 
 /// What came back.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub(super) struct Answer {
     /// HTTP status.
     pub code: u16,
     /// The body; text that is no JSON as a string.
@@ -38,7 +38,7 @@ impl Peer {
     ///
     /// # Errors
     /// Nobody answers there.
-    pub async fn open(address: &str, token: &str) -> anyhow::Result<Self> {
+    pub(super) async fn open(address: &str, token: &str) -> anyhow::Result<Self> {
         let address = address.parse().with_context(|| address.to_owned())?;
         let sender = connect(address).await?;
         Ok(Self { address, token: token.to_owned(), sender })
@@ -49,7 +49,7 @@ impl Peer {
     ///
     /// # Errors
     /// Nobody listens there any longer, or the answer takes too long.
-    pub async fn send(&mut self, exchange: &Exchange) -> anyhow::Result<Answer> {
+    pub(super) async fn send(&mut self, exchange: &Exchange) -> anyhow::Result<Answer> {
         let answer = tokio::time::timeout(PATIENCE, self.send_twice(exchange)).await;
         answer.with_context(|| format!("no answer to {} {}", exchange.method, exchange.path))?
     }

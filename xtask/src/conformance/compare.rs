@@ -23,7 +23,7 @@ const OWN: [&str; 13] = [
 
 /// In what two answers differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Difference {
+pub(super) enum Difference {
     /// The code, or the reason.
     Code {
         /// Of the real server.
@@ -48,7 +48,7 @@ pub enum Difference {
 }
 
 /// What to count: whether the answer was an error, and the difference if there is one.
-pub fn compare(real: &Answer, ours: &Answer) -> (bool, Option<Difference>) {
+pub(super) fn compare(real: &Answer, ours: &Answer) -> (bool, Option<Difference>) {
     let is_error = real.code >= 400;
     let reason = |answer: &Answer| {
         let reason = answer.body["reason"].as_str().filter(|_| answer.code >= 400).unwrap_or_default();

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// One request.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Exchange {
+pub(super) struct Exchange {
     /// HTTP method.
     pub method: String,
     /// Path and query.
@@ -27,7 +27,7 @@ pub struct Exchange {
 
 impl Exchange {
     /// A request with a JSON body; `null` for none.
-    pub fn new(method: &str, path: impl Into<String>, body: &Value) -> Self {
+    pub(super) fn new(method: &str, path: impl Into<String>, body: &Value) -> Self {
         Self {
             method: method.to_owned(),
             path: path.into(),
@@ -39,21 +39,21 @@ impl Exchange {
 
     /// The same with a body of another type.
     #[must_use]
-    pub fn of_type(mut self, content_type: &str) -> Self {
+    pub(super) fn of_type(mut self, content_type: &str) -> Self {
         content_type.clone_into(&mut self.content_type);
         self
     }
 
     /// The same with a header.
     #[must_use]
-    pub fn with(mut self, name: &str, value: &str) -> Self {
+    pub(super) fn with(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 }
 
 /// Requests that belong together and are sent in order.
-pub struct Sequence {
+pub(super) struct Sequence {
     /// What they are about.
     pub name: String,
     /// The requests.
@@ -64,7 +64,7 @@ pub struct Sequence {
 ///
 /// # Errors
 /// The folder or a file cannot be read.
-pub fn read(folder: &Path) -> anyhow::Result<Vec<Sequence>> {
+pub(super) fn read(folder: &Path) -> anyhow::Result<Vec<Sequence>> {
     let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
     let mut files = entries.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<Vec<_>>>()?;
     files.retain(|file| file.extension().is_some_and(|extension| extension == "txt"));

@@ -26,7 +26,7 @@ const MEDDLE: [&str; 9] = [
 
 /// The requests of one life. `collection` is where objects of its kind live; the same seed gives the same
 /// ones.
-pub fn life(object: &Value, collection: &str, edits: usize, seed: u64) -> Vec<Exchange> {
+pub(super) fn life(object: &Value, collection: &str, edits: usize, seed: u64) -> Vec<Exchange> {
     let mut random = Random::new(seed.wrapping_mul(7919).wrapping_add(17));
     let random = &mut random;
     let one = format!("{collection}/{}", object.name());

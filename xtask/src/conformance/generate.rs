@@ -22,13 +22,13 @@ const JSON_PATCH: &str = "application/json-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 
 /// Where objects of a kind live: the plural, and whether in namespaces.
-pub type KindLookup<'a> = dyn Fn(&Value) -> Option<(String, bool)> + 'a;
+pub(super) type KindLookup<'a> = dyn Fn(&Value) -> Option<(String, bool)> + 'a;
 
 /// All generated sequences: a first one that prepares, then per sample one of verbs and one of mutations.
 ///
 /// # Errors
 /// A sample cannot be read, or its kind is not served.
-pub fn sequences(place: &KindLookup<'_>, mutations: usize) -> anyhow::Result<Vec<Sequence>> {
+pub(super) fn sequences(place: &KindLookup<'_>, mutations: usize) -> anyhow::Result<Vec<Sequence>> {
     let samples =
         tiphys_yaml::from_yaml(SAMPLES).map_err(|error| anyhow::anyhow!("samples.yaml: {error}"))?;
     let mut all = vec![prepare()];

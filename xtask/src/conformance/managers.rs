@@ -11,7 +11,7 @@ use super::{
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/gen/deployments";
 
 /// So many objects, each with a few steps.
-pub fn sequence(objects: usize, seed: u64) -> Sequence {
+pub(super) fn sequence(objects: usize, seed: u64) -> Sequence {
     let mut random = Random::new(seed);
     let mut exchanges = Vec::new();
     for number in 0..objects {

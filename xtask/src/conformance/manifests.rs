@@ -25,7 +25,7 @@ const MOST_OF_A_KIND: usize = 400;
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn sequences(
+pub(super) fn sequences(
     folder: &Path,
     place: &KindLookup<'_>,
     edits: usize,

@@ -20,7 +20,7 @@ use clap::Subcommand;
 
 /// What to run.
 #[derive(Subcommand)]
-pub enum Suite {
+pub(crate) enum Suite {
     /// The same requests to both servers, written by hand and generated.
     Requests(requests::Args),
     /// Objects that break one rule each, refused by both servers alike.
@@ -35,7 +35,7 @@ pub enum Suite {
 ///
 /// # Errors
 /// A program is missing, or a server does not start; differences are no error.
-pub fn run(suite: &Suite) -> anyhow::Result<()> {
+pub(crate) fn run(suite: &Suite) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     match suite {
         Suite::Requests(args) => runtime.block_on(requests::run(args)),

@@ -22,7 +22,7 @@ use super::{report, twin::Twin};
 
 /// Options of the suite.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Tests whose name matches this regular expression.
     #[arg(long, default_value = r"\[sig-(api-machinery|cli)\].*\[Conformance\]")]
     focus: String,
@@ -64,7 +64,7 @@ struct Outcome {
 ///
 /// # Errors
 /// The tests are not installed or do not start, or a file cannot be written; failed tests are no error.
-pub async fn run(args: &Args) -> anyhow::Result<()> {
+pub(super) async fn run(args: &Args) -> anyhow::Result<()> {
     fs::create_dir_all(&args.output)?;
     let output = args.output.canonicalize()?;
     let twin = Twin::start(true, Some(&output.join("kubeconfig"))).await?;

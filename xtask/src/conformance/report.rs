@@ -10,7 +10,7 @@ const FILE: &str = "docs/conformance.md";
 ///
 /// # Errors
 /// The file cannot be read or written.
-pub fn publish(name: &str, section: &str) -> anyhow::Result<()> {
+pub(super) fn publish(name: &str, section: &str) -> anyhow::Result<()> {
     let path = Path::new(FILE);
     let text = fs::read_to_string(path).with_context(|| FILE.to_owned())?;
     fs::write(path, replaced(&text, name, section)).with_context(|| FILE.to_owned())

@@ -15,7 +15,7 @@ use crate::schema::Server;
 
 /// Options of the suite.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Folder with sequences written by hand.
     #[arg(long, default_value = "crates/apiserver/tests/corpus")]
     corpus: PathBuf,
@@ -89,7 +89,7 @@ struct Found {
 ///
 /// # Errors
 /// The real server is not installed or does not start, or a file cannot be read or written.
-pub async fn run(args: &Args) -> anyhow::Result<()> {
+pub(super) async fn run(args: &Args) -> anyhow::Result<()> {
     let real_server = Server::start()?;
     let twin = Twin::start(false, None).await?;
     let place = |object: &Value| {

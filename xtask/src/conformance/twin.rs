@@ -8,7 +8,7 @@ use tiphys_world::{Driver, Settings};
 use tokio::task::JoinHandle;
 
 /// The running cluster; dropping it ends it.
-pub struct Twin {
+pub(super) struct Twin {
     /// Its API.
     pub server: ApiServer,
     /// Address and port.
@@ -21,7 +21,7 @@ impl Twin {
     ///
     /// # Errors
     /// It cannot listen, or the kubeconfig not be written.
-    pub async fn start(with_world: bool, kubeconfig: Option<&Path>) -> anyhow::Result<Self> {
+    pub(super) async fn start(with_world: bool, kubeconfig: Option<&Path>) -> anyhow::Result<Self> {
         let server = ApiServer::new(ApiServerOptions::default())?;
         let serving = server.bind(([127, 0, 0, 1], 0).into()).await?;
         if let Some(path) = kubeconfig {

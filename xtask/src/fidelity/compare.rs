@@ -13,7 +13,7 @@ struct Stream(Vec<(String, Value)>);
 const HIDDEN: &str = "<random>";
 
 /// Compares outputs; `again` runs the real program once more.
-pub fn outputs(ours: &str, real: &str, again: impl FnOnce() -> Option<String>) -> Outcome {
+pub(super) fn outputs(ours: &str, real: &str, again: impl FnOnce() -> Option<String>) -> Outcome {
     if ours == real {
         return Outcome::Bytes;
     }
@@ -142,7 +142,7 @@ fn different(ours: &Stream, real: &Stream, _random: &BTreeMap<usize, Vec<String>
 }
 
 /// Compares the texts of failures.
-pub fn failures(ours: &str, real: &str) -> Outcome {
+pub(super) fn failures(ours: &str, real: &str) -> Outcome {
     let sorted = |text: &str| {
         let mut lines: Vec<_> = text.trim().lines().map(str::trim_end).map(str::to_owned).collect();
         lines.sort();

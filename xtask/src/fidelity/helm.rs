@@ -21,7 +21,7 @@ use super::{
 
 /// Options of the suite.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Folders with charts.
     #[arg(required = true)]
     dirs: Vec<PathBuf>,
@@ -67,7 +67,7 @@ struct Suite<'a> {
 ///
 /// # Errors
 /// The real helm is not installed, or a folder cannot be read.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args) -> anyhow::Result<()> {
     let (oracle, compat) = if args.helm3 { ("helm3", Compat::Helm3) } else { ("helm", Compat::Helm4) };
     let helm = tiphys_oracles::find(oracle)?;
     let mut cases = Vec::new();

@@ -21,7 +21,7 @@ use super::{
 
 /// Options of the suite.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Folders with kustomizations; each is the root beyond which nothing is read.
     #[arg(required = true)]
     dirs: Vec<PathBuf>,
@@ -60,7 +60,7 @@ const NO_PROXY: &str = "http://127.0.0.1:9";
 ///
 /// # Errors
 /// The real kustomize is not installed, or a folder cannot be read.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args) -> anyhow::Result<()> {
     let kustomize = tiphys_oracles::find("kustomize")?;
     let mut cases = Vec::new();
     for dir in &args.dirs {

@@ -10,7 +10,7 @@ use clap::Subcommand;
 
 /// What to compare.
 #[derive(Subcommand)]
-pub enum Suite {
+pub(crate) enum Suite {
     /// Whether the fields of rendered charts name what made them.
     Origins(origins::Args),
     /// Every chart below a folder, with default values and with each of its ci/*-values.yaml.
@@ -23,7 +23,7 @@ pub enum Suite {
 ///
 /// # Errors
 /// The suite could not run; differences are no error.
-pub fn run(suite: &Suite) -> anyhow::Result<()> {
+pub(crate) fn run(suite: &Suite) -> anyhow::Result<()> {
     match suite {
         Suite::Helm(args) => helm::run(args),
         Suite::Origins(args) => origins::run(args),

@@ -14,7 +14,7 @@ use tiphys_vfs::DiskTree;
 
 /// Options of the suite.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Chart folders.
     #[arg(required = true)]
     charts: Vec<PathBuf>,
@@ -35,7 +35,7 @@ struct Count {
 ///
 /// # Errors
 /// None: charts that do not render are left out.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args) -> anyhow::Result<()> {
     let mut total = Count::default();
     for folder in &args.charts {
         let Some(count) = measure(folder, args.sample) else { continue };

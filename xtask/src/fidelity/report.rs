@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// How one case compares.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub(super) enum Outcome {
     /// The same bytes.
     Bytes,
     /// The same bytes once random places are hidden.
@@ -21,18 +21,18 @@ pub enum Outcome {
 
 /// Outcomes of all cases.
 #[derive(Default)]
-pub struct Report {
+pub(super) struct Report {
     cases: Vec<(String, Outcome)>,
 }
 
 impl Report {
     /// Adds a case.
-    pub fn add(&mut self, name: String, outcome: Outcome) {
+    pub(super) fn add(&mut self, name: String, outcome: Outcome) {
         self.cases.push((name, outcome));
     }
 
     /// Prints differences, then counts, then causes with their numbers.
-    pub fn print(&mut self) {
+    pub(super) fn print(&mut self) {
         self.cases.sort_by(|a, b| a.0.cmp(&b.0));
         let mut causes: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (name, outcome) in &self.cases {

@@ -3,7 +3,7 @@
 use super::repository::{Case, application, config_map};
 
 /// The inputs.
-pub fn cases() -> Vec<Case> {
+pub(super) fn cases() -> Vec<Case> {
     [jq(), lua(), jsonnet(), cel(), sets()].into_iter().flatten().collect()
 }
 

@@ -274,7 +274,7 @@ const PATTERNS: &[Pattern] = &[
 ///
 /// # Errors
 /// One grows faster than its input.
-pub fn run(program: &Path, only: &[String]) -> anyhow::Result<()> {
+pub(super) fn run(program: &Path, only: &[String]) -> anyhow::Result<()> {
     println!("{:<18}{:>9}{:>9}{:>9}{:>9}{:>8}{:>10}", "pattern", "size", "s", "s", "s", "times", "MiB");
     let mut steep = Vec::new();
     for pattern in PATTERNS.iter().filter(|pattern| is_meant(pattern.name, only)) {

@@ -24,7 +24,7 @@ const MEMORY: u64 = 1 << 20;
 
 /// Run hostile inputs through the commands that read repositories.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The program; by default the optimised one of this workspace, which has to be built.
     #[arg(long, value_name = "FILE")]
     tiphys: Option<PathBuf>,
@@ -54,7 +54,7 @@ struct Run {
 /// # Errors
 /// A run ended otherwise than by an exit code of the program, took too long or too much, or wrote what a
 /// terminal obeys.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let program = args.tiphys.clone().unwrap_or_else(|| PathBuf::from("target/release/tiphys"));
     let program = program.canonicalize().with_context(|| format!("no program at {}", program.display()))?;
     if args.growth {

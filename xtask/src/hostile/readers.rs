@@ -3,7 +3,7 @@
 use super::repository::{CHART, Case, Special, application, config_map};
 
 /// The inputs.
-pub fn cases() -> Vec<Case> {
+pub(super) fn cases() -> Vec<Case> {
     [yaml(), kustomizations(), schemas(), no_regular_files(), names(), scripts()]
         .into_iter()
         .flatten()

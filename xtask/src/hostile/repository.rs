@@ -5,7 +5,7 @@ use std::{fs, path::Path, process::Command};
 use anyhow::{Context as _, bail};
 
 /// An input.
-pub struct Case {
+pub(super) struct Case {
     /// What it is about: `template-repeat`.
     pub name: String,
     /// Its files by path.
@@ -14,7 +14,7 @@ pub struct Case {
 }
 
 /// What is no regular file.
-pub enum Special {
+pub(super) enum Special {
     /// A named pipe, at which a reader waits for ever.
     Pipe(&'static str),
     /// A link to a device without an end.
@@ -22,15 +22,15 @@ pub enum Special {
 }
 
 /// `Chart.yaml`.
-pub const CHART: &str = "apiVersion: v2\nname: w\nversion: 1.0.0\n";
+pub(super) const CHART: &str = "apiVersion: v2\nname: w\nversion: 1.0.0\n";
 
 /// A ConfigMap with one value.
-pub fn config_map(value: &str) -> String {
+pub(super) fn config_map(value: &str) -> String {
     format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: x}}\ndata: {{a: \"{value}\"}}\n")
 }
 
 /// An Application of a folder; `more` stands below its spec, `of_source` below its source.
-pub fn application(name: &str, path: &str, of_source: &str, more: &str) -> String {
+pub(super) fn application(name: &str, path: &str, of_source: &str, more: &str) -> String {
     format!(
         "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}, namespace: argocd}}\nspec:\n  \
          project: default\n  destination: {{server: \"https://kubernetes.default.svc\", namespace: shop}}\n  source:\n    \
@@ -41,7 +41,7 @@ pub fn application(name: &str, path: &str, of_source: &str, more: &str) -> Strin
 
 impl Case {
     /// An input with these files beside an Application of the folder `w`.
-    pub fn new<P: Into<String>, T: Into<Vec<u8>>>(
+    pub(super) fn new<P: Into<String>, T: Into<Vec<u8>>>(
         name: &str,
         files: impl IntoIterator<Item = (P, T)>,
     ) -> Self {
@@ -54,19 +54,19 @@ impl Case {
     }
 
     /// The same by another name, with something that is no regular file.
-    pub fn with(self, name: &str, special: Special) -> Self {
+    pub(super) fn with(self, name: &str, special: Special) -> Self {
         Self { name: name.to_owned(), special: Some(special), ..self }
     }
 
     /// Whether it has a file, or what stands in its place.
-    pub fn has(&self, path: &str) -> bool {
+    pub(super) fn has(&self, path: &str) -> bool {
         let is_special =
             matches!(&self.special, Some(Special::Pipe(at) | Special::Device(at)) if *at == path);
         is_special || self.files.iter().any(|(at, _)| at == path)
     }
 
     /// Writes it into a repository of its own.
-    pub fn write(&self) -> anyhow::Result<tempfile::TempDir> {
+    pub(super) fn write(&self) -> anyhow::Result<tempfile::TempDir> {
         let folder = tempfile::tempdir()?;
         for (path, text) in &self.files {
             let path = folder.path().join(path);

@@ -59,7 +59,7 @@ const EXPRESSIONS: &[(&str, &str)] = &[
 ];
 
 /// One chart for each.
-pub fn cases() -> Vec<Case> {
+pub(super) fn cases() -> Vec<Case> {
     let chart = |(name, expression): &(&str, &str)| {
         let template = format!(
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: x}}\ndata: {{a: '{{{{ {expression} }}}}'}}\n"

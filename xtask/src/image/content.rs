@@ -4,12 +4,12 @@ use super::USER;
 use crate::release::archive::Entries;
 
 /// Where the program is.
-pub const PROGRAM: &str = "usr/bin/tiphys";
+pub(super) const PROGRAM: &str = "usr/bin/tiphys";
 /// The home folder of the user.
-pub const HOME: &str = "home/nonroot";
+pub(super) const HOME: &str = "home/nonroot";
 
 /// What stays the same from release to release: names of users, authorities, folders to write into.
-pub fn base_files(certificates: &[u8]) -> Entries {
+pub(super) fn base_files(certificates: &[u8]) -> Entries {
     let mut files = Entries::default();
     for folder in ["etc", "etc/ssl", "etc/ssl/certs", "home", "usr", "usr/bin", "licenses"] {
         files.add_folder(folder, 0o755, 0);
@@ -26,7 +26,7 @@ pub fn base_files(certificates: &[u8]) -> Entries {
 }
 
 /// The program and its licence.
-pub fn program_files(program: &[u8], license: &[u8]) -> Entries {
+pub(super) fn program_files(program: &[u8], license: &[u8]) -> Entries {
     let mut files = Entries::default();
     files.add_file(PROGRAM, 0o755, program);
     files.add_file("licenses/LICENSE", 0o644, license);

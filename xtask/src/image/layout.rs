@@ -16,7 +16,7 @@ const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 
 /// The image for one machine.
-pub struct Image {
+pub(super) struct Image {
     /// As images call it.
     pub machine: &'static str,
     /// Its layers as tar streams, the lowest first.
@@ -24,7 +24,7 @@ pub struct Image {
 }
 
 /// Everything that a layout consists of.
-pub struct Layout {
+pub(super) struct Layout {
     blobs: BTreeMap<String, Vec<u8>>,
     index: Value,
 }
@@ -34,7 +34,7 @@ impl Layout {
     ///
     /// # Errors
     /// A layer cannot be compressed.
-    pub fn new(images: &[Image], version: &str, time: u64) -> anyhow::Result<Self> {
+    pub(super) fn new(images: &[Image], version: &str, time: u64) -> anyhow::Result<Self> {
         let mut layout = Self { blobs: BTreeMap::new(), index: Value::Null };
         let annotations = json!({
             "org.opencontainers.image.title": "tiphys",
@@ -98,12 +98,12 @@ impl Layout {
     }
 
     /// The digest by which a registry knows the image.
-    pub fn digest(&self) -> &str {
+    pub(super) fn digest(&self) -> &str {
         self.index["manifests"][0]["digest"].as_str().unwrap_or_default()
     }
 
     /// How many bytes all blobs have.
-    pub fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         self.blobs.values().map(Vec::len).sum()
     }
 
@@ -111,7 +111,7 @@ impl Layout {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn write(&self, folder: &Path) -> anyhow::Result<()> {
+    pub(super) fn write(&self, folder: &Path) -> anyhow::Result<()> {
         let blobs = folder.join("blobs/sha256");
         fs::create_dir_all(&blobs)?;
         for (digest, content) in &self.blobs {

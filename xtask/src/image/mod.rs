@@ -26,7 +26,7 @@ const USER: u32 = 65532;
 
 /// What to put into the image.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Static programs for Linux, or archives of a release with one in them; one per machine. Several make
     /// one image for several machines.
     #[arg(required = true, value_name = "FILE")]
@@ -43,7 +43,7 @@ pub struct Args {
 ///
 /// # Errors
 /// A program is not static, two are for one machine, or a file cannot be read or written.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     ensure!(!args.out.exists(), "{} exists: remove it, or say another --out", args.out.display());
     let read = |file: &PathBuf| fs::read(file).with_context(|| format!("cannot read {}", file.display()));
     let certificates = read(&args.ca_bundle)?;

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 /// What an archive has at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub(crate) enum Entry {
     /// A file of these permissions.
     File { mode: u32, content: Vec<u8> },
     /// A folder of these permissions, and who owns it and its group.
@@ -18,16 +18,16 @@ pub enum Entry {
 
 /// Entries by their paths, which have no slash in front; a folder's has none behind either.
 #[derive(Clone, Debug, Default)]
-pub struct Entries(BTreeMap<String, Entry>);
+pub(crate) struct Entries(BTreeMap<String, Entry>);
 
 impl Entries {
     /// Adds a file.
-    pub fn add_file(&mut self, path: &str, mode: u32, content: impl Into<Vec<u8>>) {
+    pub(crate) fn add_file(&mut self, path: &str, mode: u32, content: impl Into<Vec<u8>>) {
         self.0.insert(path.to_owned(), Entry::File { mode, content: content.into() });
     }
 
     /// Adds a folder.
-    pub fn add_folder(&mut self, path: &str, mode: u32, owner: u64) {
+    pub(crate) fn add_folder(&mut self, path: &str, mode: u32, owner: u64) {
         self.0.insert(path.to_owned(), Entry::Folder { mode, owner });
     }
 
@@ -35,7 +35,7 @@ impl Entries {
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn add_files_of(&mut self, prefix: &str, folder: &Path) -> anyhow::Result<()> {
+    pub(crate) fn add_files_of(&mut self, prefix: &str, folder: &Path) -> anyhow::Result<()> {
         for entry in fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
             let path = entry?.path();
             let name = path.file_name().and_then(|name| name.to_str()).context("a name that is no UTF-8")?;
@@ -50,7 +50,7 @@ impl Entries {
     ///
     /// # Errors
     /// A path is too long for the format.
-    pub fn to_tar(&self, time: u64) -> anyhow::Result<Vec<u8>> {
+    pub(crate) fn to_tar(&self, time: u64) -> anyhow::Result<Vec<u8>> {
         let mut builder = tar::Builder::new(Vec::new());
         for (path, entry) in &self.0 {
             let mut header = tar::Header::new_gnu();
@@ -84,7 +84,7 @@ impl Entries {
 ///
 /// # Errors
 /// There is no memory for it.
-pub fn gzip(content: &[u8]) -> anyhow::Result<Vec<u8>> {
+pub(crate) fn gzip(content: &[u8]) -> anyhow::Result<Vec<u8>> {
     const UNKNOWN_SYSTEM: u8 = 255;
     let builder = GzBuilder::new().mtime(0).operating_system(UNKNOWN_SYSTEM);
     let mut encoder = builder.write(Vec::new(), Compression::best());
@@ -93,7 +93,7 @@ pub fn gzip(content: &[u8]) -> anyhow::Result<Vec<u8>> {
 }
 
 /// SHA-256 in hexadecimal digits.
-pub fn sha256(content: &[u8]) -> String {
+pub(crate) fn sha256(content: &[u8]) -> String {
     format!("{:x}", Sha256::digest(content))
 }
 
@@ -102,7 +102,7 @@ pub fn sha256(content: &[u8]) -> String {
 ///
 /// # Errors
 /// It is set to something else than seconds.
-pub fn source_date() -> anyhow::Result<u64> {
+pub(crate) fn source_date() -> anyhow::Result<u64> {
     const DEFAULT: u64 = 315_532_800;
     let Ok(text) = std::env::var("SOURCE_DATE_EPOCH") else { return Ok(DEFAULT) };
     let seconds = text.trim().parse::<u64>();
@@ -113,7 +113,7 @@ pub fn source_date() -> anyhow::Result<u64> {
 ///
 /// # Errors
 /// It is no such archive, or has no such file.
-pub fn file_of(archive: &[u8], end: &str) -> anyhow::Result<Vec<u8>> {
+pub(crate) fn file_of(archive: &[u8], end: &str) -> anyhow::Result<Vec<u8>> {
     let mut tar = tar::Archive::new(flate2::read::GzDecoder::new(archive));
     for entry in tar.entries()? {
         let mut entry = entry?;

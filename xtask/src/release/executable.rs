@@ -5,7 +5,7 @@ use anyhow::{Context, bail, ensure};
 
 /// A machine that there are images for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Machine {
+pub(crate) struct Machine {
     /// As Rust's targets call it.
     pub rust: &'static str,
     /// As container images call it.
@@ -20,7 +20,7 @@ const MACHINES: [Machine; 2] =
 ///
 /// # Errors
 /// It is none, needs a loader, or is for a machine that there are no images for.
-pub fn static_machine(content: &[u8]) -> anyhow::Result<Machine> {
+pub(crate) fn static_machine(content: &[u8]) -> anyhow::Result<Machine> {
     ensure!(is_elf(content), "it is no executable of Linux");
     let machine = number::<2>(content, 18)?;
     let known = MACHINES.iter().find(|known| u64::from(known.elf) == machine);
@@ -34,7 +34,7 @@ pub fn static_machine(content: &[u8]) -> anyhow::Result<Machine> {
 }
 
 /// Whether this is an executable of Linux, of 64 bits and with the lowest byte first.
-pub fn is_elf(content: &[u8]) -> bool {
+pub(crate) fn is_elf(content: &[u8]) -> bool {
     content.starts_with(b"\x7fELF\x02\x01")
 }
 

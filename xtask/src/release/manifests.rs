@@ -12,7 +12,11 @@ use anyhow::{Context, bail};
 ///
 /// # Errors
 /// A block does not end, or a checksum is asked for that the release does not have.
-pub fn fill(template: &str, version: &str, checksums: &BTreeMap<String, String>) -> anyhow::Result<String> {
+pub(super) fn fill(
+    template: &str,
+    version: &str,
+    checksums: &BTreeMap<String, String>,
+) -> anyhow::Result<String> {
     let mut filled = String::new();
     let mut block: Option<&str> = None;
     for line in template.lines() {

@@ -1,8 +1,8 @@
 //! `cargo xtask release`: the files of a release, as `.github/workflows/release.yml` makes them on every
 //! platform.
 
-pub mod archive;
-pub mod executable;
+pub(crate) mod archive;
+pub(crate) mod executable;
 mod manifests;
 mod sbom;
 
@@ -30,11 +30,11 @@ use clap::ValueEnum;
 use crate::oracles::workspace_root;
 
 /// Version of the workspace, which is that of the release.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What to make, and where.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Target to build for; by default that of this machine, on Linux with musl, so that the program runs on
     /// any distribution. Rust's standard library and a C compiler for it have to be here.
     #[arg(long, value_name = "TRIPLE")]
@@ -62,7 +62,7 @@ enum Part {
 ///
 /// # Errors
 /// The program cannot be built, or a file not be written.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     fs::create_dir_all(&args.out).with_context(|| format!("cannot create {}", args.out.display()))?;
     if args.only != Some(Part::Index) {
         let target = args.target.clone().map_or_else(default_target, Ok)?;
@@ -83,7 +83,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 /// The name of an archive without its ending, and of the folder in it.
-pub fn archive_name(target: &str) -> String {
+pub(crate) fn archive_name(target: &str) -> String {
     format!("tiphys-{VERSION}-{target}")
 }
 

@@ -19,7 +19,7 @@ const ROOT: &str = "tiphys-cli";
 ///
 /// # Errors
 /// Cargo does not say what the workspace consists of.
-pub fn of_workspace() -> anyhow::Result<Value> {
+pub(super) fn of_workspace() -> anyhow::Result<Value> {
     let output = Command::new(env!("CARGO"))
         .current_dir(workspace_root())
         .args(["metadata", "--format-version", "1", "--locked"])

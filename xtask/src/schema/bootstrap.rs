@@ -14,7 +14,7 @@ const COLLECTIONS: [(&str, &str, &str); 4] = [
 ];
 
 /// The objects as lines of JSON, without what differs between two servers.
-pub fn objects(server: &Server) -> anyhow::Result<String> {
+pub(super) fn objects(server: &Server) -> anyhow::Result<String> {
     let mut out = String::new();
     for (api_version, plural, kind) in COLLECTIONS {
         let list = server.json(&format!("/apis/{api_version}/{plural}"), "application/json")?;

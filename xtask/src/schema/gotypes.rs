@@ -8,7 +8,7 @@ use anyhow::Context;
 
 /// One struct field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GoField {
+pub(super) struct GoField {
     /// Its Go type is a pointer.
     pub pointer: bool,
     /// Tagged `omitempty`, which has no effect on structs.
@@ -19,7 +19,7 @@ pub struct GoField {
 
 /// Fields by package (`io.k8s.api.apps.v1`), struct and JSON name.
 #[derive(Default)]
-pub struct GoTypes {
+pub(super) struct GoTypes {
     fields: HashMap<String, HashMap<String, GoField>>,
     inlined: HashMap<String, Vec<String>>,
     members: HashMap<String, Vec<Member>>,
@@ -37,7 +37,7 @@ enum Member {
 
 impl GoTypes {
     /// A field of a type by its OpenAPI name, also when it comes from an embedded struct.
-    pub fn field(&self, definition: &str, field: &str) -> Option<GoField> {
+    pub(super) fn field(&self, definition: &str, field: &str) -> Option<GoField> {
         if let Some(found) = self.fields.get(definition).and_then(|fields| fields.get(field)) {
             return Some(*found);
         }
@@ -46,7 +46,7 @@ impl GoTypes {
     }
 
     /// The JSON names of a type's fields in the order of its struct.
-    pub fn order(&self, definition: &str) -> Vec<String> {
+    pub(super) fn order(&self, definition: &str) -> Vec<String> {
         let members = self.members.get(definition).map_or(&[][..], Vec::as_slice);
         let names = members.iter().flat_map(|member| match member {
             Member::Field(name, _) => vec![name.clone()],
@@ -59,7 +59,7 @@ impl GoTypes {
     }
 
     /// The embedded structs through which a type has a field, outermost first.
-    pub fn through(&self, definition: &str, field: &str) -> Option<Vec<String>> {
+    pub(super) fn through(&self, definition: &str, field: &str) -> Option<Vec<String>> {
         let members = self.members.get(definition)?;
         members.iter().find_map(|member| match member {
             Member::Field(name, _) => (name == field).then(Vec::new),
@@ -72,7 +72,7 @@ impl GoTypes {
     }
 
     /// The Go type of a field if it is, or consists of, a named scalar: `v1.SecretType`, `[]v1.KeyUsage`.
-    pub fn scalar(&self, definition: &str, field: &str) -> Option<String> {
+    pub(super) fn scalar(&self, definition: &str, field: &str) -> Option<String> {
         let members = self.members.get(definition)?;
         let own = definition.rsplit_once('.')?.0;
         members.iter().find_map(|member| match member {
@@ -153,7 +153,7 @@ const ROOTS: [(&str, &str, &str); 4] = [
 ];
 
 /// Reads the sources that belong to a Kubernetes version such as `v1.36.1`.
-pub fn read(modules: &Path, version: &str) -> anyhow::Result<GoTypes> {
+pub(super) fn read(modules: &Path, version: &str) -> anyhow::Result<GoTypes> {
     let module_version = version.replacen("v1.", "v0.", 1);
     let mut types = GoTypes::default();
     for (module, folder, prefix) in ROOTS {

@@ -67,7 +67,7 @@ fn field(line: &str) -> Option<(String, String, String)> {
 ///
 /// # Errors
 /// The sources are not there.
-pub fn table(modules: &Path, version: &str) -> anyhow::Result<String> {
+pub(super) fn table(modules: &Path, version: &str) -> anyhow::Result<String> {
     let root = modules.join("k8s.io");
     let own = Source::read(&root.join(format!("kubernetes@{version}/pkg/apis/core/types.go")))?;
     let api = format!("api@{}/core/v1/types.go", version.replacen("v1.", "v0.", 1));

@@ -5,18 +5,18 @@
 mod bootstrap;
 mod gotypes;
 mod internal;
-pub mod server;
+pub(crate) mod server;
 mod write;
 
 use std::{fs, path::PathBuf};
 
 use anyhow::Context;
 
-pub use server::Server;
+pub(crate) use server::Server;
 
 /// Derive the table of built-in kinds from the real kube-apiserver.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Folder of the Go module cache that holds `k8s.io/api@VERSION` and its siblings.
     #[arg(long, env = "GOMODCACHE")]
     modules: Option<PathBuf>,
@@ -26,7 +26,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let server = Server::start()?;
     let documents = server.documents()?;
     let modules = match &args.modules {

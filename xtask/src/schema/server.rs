@@ -9,7 +9,7 @@ use tiphys_oracles::RealApiServer;
 const DISCOVERY: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// What the server says about its kinds.
-pub struct Documents {
+pub(crate) struct Documents {
     /// Version, such as `v1.36.1`.
     pub version: String,
     /// Aggregated discovery of the core group and of all others.
@@ -19,26 +19,26 @@ pub struct Documents {
 }
 
 /// The running programs; dropping it ends them.
-pub struct Server {
+pub(crate) struct Server {
     programs: RealApiServer,
     address: String,
 }
 
 impl Server {
     /// Starts both and waits until the API server is ready.
-    pub fn start() -> anyhow::Result<Self> {
+    pub(crate) fn start() -> anyhow::Result<Self> {
         let programs = RealApiServer::start()?;
         let address = programs.address();
         Ok(Self { programs, address })
     }
 
     /// Address and port.
-    pub fn address(&self) -> &str {
+    pub(crate) fn address(&self) -> &str {
         &self.address
     }
 
     /// The administrator's bearer token.
-    pub fn token(&self) -> &'static str {
+    pub(crate) fn token(&self) -> &'static str {
         self.programs.token()
     }
 
@@ -55,12 +55,12 @@ impl Server {
     }
 
     /// A JSON document of the server.
-    pub fn json(&self, path: &str, accept: &str) -> anyhow::Result<Value> {
+    pub(crate) fn json(&self, path: &str, accept: &str) -> anyhow::Result<Value> {
         Ok(serde_json::from_str(&self.get(path, accept)?)?)
     }
 
     /// Reads discovery and OpenAPI v3.
-    pub fn documents(&self) -> anyhow::Result<Documents> {
+    pub(crate) fn documents(&self) -> anyhow::Result<Documents> {
         let discovery = vec![self.json("/api", DISCOVERY)?, self.json("/apis", DISCOVERY)?];
         let index = self.json("/openapi/v3", "application/json")?;
         let mut schemas = BTreeMap::new();
@@ -82,7 +82,7 @@ fn pinned_version() -> anyhow::Result<String> {
 }
 
 /// Where `go` keeps module sources.
-pub fn module_cache() -> anyhow::Result<PathBuf> {
+pub(crate) fn module_cache() -> anyhow::Result<PathBuf> {
     let output = Command::new("go").args(["env", "GOMODCACHE"]).output().context("run go")?;
     Ok(PathBuf::from(String::from_utf8(output.stdout)?.trim()))
 }

@@ -12,7 +12,7 @@ use super::{
 };
 
 /// The table as text.
-pub fn table(documents: &Documents, go: &GoTypes) -> anyhow::Result<String> {
+pub(super) fn table(documents: &Documents, go: &GoTypes) -> anyhow::Result<String> {
     let mut out = format!("kubernetes {}\n", documents.version);
     let types = kinds_to_types(&documents.schemas);
     for list in &documents.discovery {

@@ -21,7 +21,7 @@ use repository::{GROUP, Repository, Shape};
 
 /// Options of the suite.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The binary to measure, built with `cargo build --release`.
     #[arg(long, default_value = "target/release/tiphys")]
     tiphys: PathBuf,
@@ -63,7 +63,7 @@ const REPORT: &str = "docs/benchmarks/engine.md";
 ///
 /// # Errors
 /// The program is missing or fails, the report cannot be written.
-pub fn run(args: &Args) -> anyhow::Result<()> {
+pub(super) fn run(args: &Args) -> anyhow::Result<()> {
     let tiphys = args.tiphys.canonicalize().with_context(|| args.tiphys.display().to_string())?;
     let runtime = tokio::runtime::Runtime::new()?;
     let _inside = runtime.enter();

@@ -22,13 +22,13 @@ use super::{
 use crate::oracles::workspace_root;
 
 /// Namespace of the Applications.
-pub const ENGINE: &str = "argocd";
+pub(super) const ENGINE: &str = "argocd";
 /// How many Applications are created at once.
 const PARALLEL: usize = 16;
 
 /// Which cluster.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     /// `tiphys twin`.
     Embedded,
     /// kube-apiserver with etcd, and nothing else.
@@ -37,7 +37,7 @@ pub enum Kind {
 
 impl Kind {
     /// For the report.
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Embedded => "embedded",
             Self::Real => "kube-apiserver + etcd",
@@ -51,7 +51,7 @@ enum Programs {
 }
 
 /// A running cluster with the definitions of Argo CD's kinds.
-pub struct Platform {
+pub(super) struct Platform {
     programs: Programs,
     kubeconfig: PathBuf,
     pub cluster: Cluster,
@@ -60,7 +60,7 @@ pub struct Platform {
 
 impl Platform {
     /// Starts one.
-    pub async fn start(kind: Kind, tiphys: &Path) -> anyhow::Result<Self> {
+    pub(super) async fn start(kind: Kind, tiphys: &Path) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         let (programs, kubeconfig) = match kind {
             Kind::Embedded => {
@@ -89,12 +89,12 @@ impl Platform {
     }
 
     /// The administrator's kubeconfig.
-    pub fn kubeconfig(&self) -> &Path {
+    pub(super) fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
     /// Processor time of the API server, and of etcd where there is one.
-    pub fn processor_time(&self) -> anyhow::Result<Duration> {
+    pub(super) fn processor_time(&self) -> anyhow::Result<Duration> {
         let ids = match &self.programs {
             Programs::Embedded(twin) => vec![twin.id()],
             Programs::Real(server) => server.ids(),
@@ -109,7 +109,7 @@ impl Platform {
     }
 
     /// The resource of Applications. The definition may be served only a moment after it was accepted.
-    pub async fn applications(&self) -> anyhow::Result<Resource> {
+    pub(super) async fn applications(&self) -> anyhow::Result<Resource> {
         let kind = GroupVersionKind::new("argoproj.io", "v1alpha1", "Application");
         for _ in 0..600 {
             if let Ok(resource) = self.cluster.resource(&kind).await {
@@ -121,7 +121,11 @@ impl Platform {
     }
 
     /// Creates automated Applications of the folders of a repository.
-    pub async fn create_applications(&self, repository: &Repository, count: usize) -> anyhow::Result<()> {
+    pub(super) async fn create_applications(
+        &self,
+        repository: &Repository,
+        count: usize,
+    ) -> anyhow::Result<()> {
         self.applications().await?;
         let url = repository.url();
         stream::iter(0..count)
@@ -140,7 +144,7 @@ impl Platform {
     }
 
     /// Asks for a look at an Application.
-    pub async fn refresh(&self, number: usize) -> anyhow::Result<()> {
+    pub(super) async fn refresh(&self, number: usize) -> anyhow::Result<()> {
         let patch = json!({"metadata": {"annotations": {"argocd.argoproj.io/refresh": "normal"}}});
         let resource = self.applications().await?;
         let name = format!("app-{number}");

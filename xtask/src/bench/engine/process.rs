@@ -19,7 +19,7 @@ const TICKS: f64 = 100.0;
 
 /// What a process has used.
 #[derive(Clone, Copy)]
-pub struct Used {
+pub(super) struct Used {
     /// Processor time, user and system.
     pub cpu: Duration,
     /// Largest resident size until then, in bytes.
@@ -29,7 +29,7 @@ pub struct Used {
 }
 
 /// What a process has used until now.
-pub fn process_usage(id: u32) -> anyhow::Result<Used> {
+pub(super) fn process_usage(id: u32) -> anyhow::Result<Used> {
     let stat = fs::read_to_string(format!("/proc/{id}/stat")).context("needs Linux")?;
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or_default();
@@ -43,14 +43,14 @@ pub fn process_usage(id: u32) -> anyhow::Result<Used> {
 }
 
 /// A running program whose lines are read as they come; ended when dropped.
-pub struct Running {
+pub(super) struct Running {
     child: Child,
     lines: Receiver<String>,
 }
 
 impl Running {
     /// Starts it and waits for a line that holds a text; returns that line.
-    pub fn start(command: &mut Command, ready: &str) -> anyhow::Result<(Self, String)> {
+    pub(super) fn start(command: &mut Command, ready: &str) -> anyhow::Result<(Self, String)> {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let (send, lines) = mpsc::channel();
         let pipes: [Box<dyn Read + Send>; 2] = [
@@ -76,7 +76,7 @@ impl Running {
     }
 
     /// Its id.
-    pub fn id(&self) -> u32 {
+    pub(super) fn id(&self) -> u32 {
         self.child.id()
     }
 }
@@ -90,14 +90,14 @@ impl Drop for Running {
 }
 
 /// The engine.
-pub struct Engine {
+pub(super) struct Engine {
     running: Running,
     address: String,
 }
 
 impl Engine {
     /// Starts it on a cluster; returns once it has seen what is there.
-    pub fn start(tiphys: &Path, kubeconfig: &Path, folder: &Path) -> anyhow::Result<Self> {
+    pub(super) fn start(tiphys: &Path, kubeconfig: &Path, folder: &Path) -> anyhow::Result<Self> {
         let mut command = Command::new(tiphys);
         command.arg("controller").arg("--kubeconfig").arg(kubeconfig);
         command.args(["--leader-elect", "false", "--metrics", "127.0.0.1:0"]);
@@ -108,17 +108,17 @@ impl Engine {
     }
 
     /// What it has used until now.
-    pub fn usage(&self) -> anyhow::Result<Used> {
+    pub(super) fn usage(&self) -> anyhow::Result<Used> {
         process_usage(self.running.id())
     }
 
     /// How many requests it has sent to the cluster.
-    pub fn requests(&self) -> anyhow::Result<f64> {
+    pub(super) fn requests(&self) -> anyhow::Result<f64> {
         self.sum("tiphys_cluster_requests_total{")
     }
 
     /// How many times it has rendered an Application.
-    pub fn render_count(&self) -> anyhow::Result<f64> {
+    pub(super) fn render_count(&self) -> anyhow::Result<f64> {
         self.sum("tiphys_app_renders_total{how=\"anew\"")
     }
 

@@ -6,11 +6,11 @@ use anyhow::ensure;
 use tempfile::TempDir;
 
 /// How many Applications share a base.
-pub const GROUP: usize = 10;
+pub(super) const GROUP: usize = 10;
 
 /// What the folder of an Application holds.
 #[derive(Clone, Copy)]
-pub enum Shape {
+pub(super) enum Shape {
     /// That many ConfigMaps.
     Plain { objects: usize },
     /// A kustomization over a base that [`GROUP`] Applications share.
@@ -18,13 +18,13 @@ pub enum Shape {
 }
 
 /// A Git repository in a folder of its own.
-pub struct Repository {
+pub(super) struct Repository {
     folder: TempDir,
 }
 
 impl Repository {
     /// One commit with that many Applications.
-    pub fn new(shape: Shape, apps: usize) -> anyhow::Result<Self> {
+    pub(super) fn new(shape: Shape, apps: usize) -> anyhow::Result<Self> {
         let repository = Self { folder: tempfile::tempdir()? };
         for number in 0..apps {
             match shape {
@@ -50,17 +50,17 @@ impl Repository {
     }
 
     /// Where it is.
-    pub fn folder(&self) -> &Path {
+    pub(super) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
     /// Its address.
-    pub fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         format!("file://{}", self.folder.path().display())
     }
 
     /// Changes the base of the first [`GROUP`] overlays; returns the commit.
-    pub fn change_one_line(&self) -> anyhow::Result<String> {
+    pub(super) fn change_one_line(&self) -> anyhow::Result<String> {
         self.write("bases/0/c.yaml", &config_map("c", "2"))?;
         self.commit()?;
         Ok(self.git(&["rev-parse", "HEAD"])?.trim().to_owned())

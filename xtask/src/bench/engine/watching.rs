@@ -31,7 +31,7 @@ fn is_synced(app: &Value, revision: &str) -> bool {
 impl Platform {
     /// Waits until so many Applications are Synced, to a revision if one is given; returns how long that took
     /// since an instant.
-    pub async fn until_synced(
+    pub(super) async fn until_synced(
         &self,
         count: usize,
         revision: &str,

@@ -9,12 +9,12 @@ use super::sequence::{Action, PodVerb, Sequence};
 use crate::conformance::{api_client::Answer, corpus::Exchange};
 
 /// A namespace is still when nothing in it has changed for so long.
-pub const STILL: Duration = Duration::from_secs(4);
+pub(super) const STILL: Duration = Duration::from_secs(4);
 /// How long to wait for that at most.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Everything that is compared: version, plural, kind.
-pub const NAMESPACED: [(&str, &str, &str); 18] = [
+pub(super) const NAMESPACED: [(&str, &str, &str); 18] = [
     ("v1", "pods", "Pod"),
     ("v1", "services", "Service"),
     ("v1", "endpoints", "Endpoints"),
@@ -35,10 +35,10 @@ pub const NAMESPACED: [(&str, &str, &str); 18] = [
     ("policy/v1", "poddisruptionbudgets", "PodDisruptionBudget"),
 ];
 /// The same of a kind whose objects are told from others by a label only.
-pub const SLICES: (&str, &str, &str) = ("discovery.k8s.io/v1", "endpointslices", "EndpointSlice");
+pub(super) const SLICES: (&str, &str, &str) = ("discovery.k8s.io/v1", "endpointslices", "EndpointSlice");
 
 /// A cluster that a sequence is played on.
-pub trait Cluster {
+pub(super) trait Cluster {
     /// Sends a request.
     async fn send(&mut self, exchange: &Exchange) -> anyhow::Result<Answer>;
     /// Waits until nothing in a namespace has changed for [`STILL`], or [`PATIENCE`] is over.
@@ -55,7 +55,7 @@ pub trait Cluster {
 
 /// What a sequence came to on one cluster.
 #[derive(serde::Serialize, serde::Deserialize)]
-pub struct Played {
+pub(super) struct Played {
     /// Code and reason of every answer.
     pub answers: Vec<String>,
     /// Every object, with its kind.
@@ -68,7 +68,7 @@ pub struct Played {
 ///
 /// # Errors
 /// The cluster does not answer.
-pub async fn play<C: Cluster>(sequence: &Sequence, cluster: &mut C) -> anyhow::Result<Played> {
+pub(super) async fn play<C: Cluster>(sequence: &Sequence, cluster: &mut C) -> anyhow::Result<Played> {
     let namespace = &sequence.name;
     let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
     let made = cluster.send(&Exchange::new("POST", "/api/v1/namespaces", &object)).await?;

@@ -8,7 +8,7 @@ use super::state::{State, Thing, Told};
 
 /// How much was compared, and how much of it was equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count {
+pub(super) struct Count {
     /// Compared.
     pub all: usize,
     /// Equal.
@@ -22,7 +22,7 @@ impl Count {
     }
 
     /// Takes another count into this one.
-    pub fn take(&mut self, other: Self) {
+    pub(super) fn take(&mut self, other: Self) {
         self.all += other.all;
         self.equal += other.equal;
     }
@@ -30,7 +30,7 @@ impl Count {
 
 /// The parts of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Score {
+pub(super) struct Score {
     /// Objects: there on both sides.
     pub objects: Count,
     /// Fields of statuses; of conditions status and reason.
@@ -49,7 +49,7 @@ pub struct Score {
 
 impl Score {
     /// Takes another score into this one.
-    pub fn take(&mut self, other: &Self) {
+    pub(super) fn take(&mut self, other: &Self) {
         self.objects.take(other.objects);
         self.status.take(other.status);
         self.messages.take(other.messages);
@@ -62,7 +62,7 @@ impl Score {
 
 /// What differs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Difference {
+pub(super) struct Difference {
     /// Which part of the comparison: `object`, `status`, `message`, `field`, `event`, `event message`, `answer`.
     pub part: &'static str,
     /// The kind of the object.
@@ -77,7 +77,7 @@ pub struct Difference {
 
 /// The result for one sequence.
 #[derive(Default)]
-pub struct Comparison {
+pub(super) struct Comparison {
     /// By kind.
     pub scores: BTreeMap<String, Score>,
     /// Everything that differs.
@@ -86,7 +86,7 @@ pub struct Comparison {
 
 impl Comparison {
     /// Compares two states.
-    pub fn of(real: &State, ours: &State) -> Self {
+    pub(super) fn of(real: &State, ours: &State) -> Self {
         let mut comparison = Self::default();
         comparison.answers(&real.answers, &ours.answers);
         let (mut real_by_class, mut ours_by_class) = (by_class(&real.things), by_class(&ours.things));

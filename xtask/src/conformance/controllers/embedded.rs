@@ -23,7 +23,7 @@ const STEP: Duration = Duration::from_millis(500);
 const BETWEEN_WRITES: Duration = Duration::from_millis(50);
 
 /// A cluster of its own for one sequence; dropping it ends it.
-pub struct Embedded {
+pub(super) struct Embedded {
     server: ApiServer,
     driver: Driver,
     clock: Arc<VirtualClock>,
@@ -40,7 +40,7 @@ impl Embedded {
     ///
     /// # Errors
     /// It does not start, or the rules cannot be read.
-    pub async fn start(rules: &str) -> anyhow::Result<Self> {
+    pub(super) async fn start(rules: &str) -> anyhow::Result<Self> {
         let clock = VirtualClock::starting_at(Timestamp::from_second(1_700_000_000)?);
         let options = ApiServerOptions { clock: Some(clock.clone()), seed: Some(1), ..Default::default() };
         let server = ApiServer::new(options)?;

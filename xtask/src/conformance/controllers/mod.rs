@@ -39,7 +39,7 @@ use super::{corpus::Exchange, report};
 
 /// Options of the suite.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Folder with `sequences/`, `bases.yaml`, `rules.yaml`, `stages.yaml` and `differences.yaml`.
     #[arg(long, default_value = "xtask/data/controllers")]
     data: PathBuf,
@@ -68,7 +68,7 @@ pub struct Args {
 ///
 /// # Errors
 /// With `CI=true` that a program is missing; a cluster that does not start; a file that cannot be read or written.
-pub async fn run(args: &Args) -> anyhow::Result<()> {
+pub(super) async fn run(args: &Args) -> anyhow::Result<()> {
     if !args.replay
         && let missing = RealControlPlane::missing()
         && !missing.is_empty()

@@ -40,7 +40,7 @@ impl LastChanges {
 }
 
 /// The running programs and those who watch them; dropping it ends them.
-pub struct Plane {
+pub(super) struct Plane {
     programs: Arc<RealControlPlane>,
     changes: LastChanges,
     watches: Vec<JoinHandle<()>>,
@@ -51,7 +51,7 @@ impl Plane {
     ///
     /// # Errors
     /// A program is missing or does not come up, or an object is refused.
-    pub async fn start(stages: &str, first: Vec<(String, Value)>) -> anyhow::Result<Self> {
+    pub(super) async fn start(stages: &str, first: Vec<(String, Value)>) -> anyhow::Result<Self> {
         let nodes = first.iter().filter(|(_, object)| object.kind() == "Node");
         let nodes: Vec<_> = nodes.map(|(_, node)| node.name().to_owned()).collect();
         let programs = Arc::new(RealControlPlane::start(stages, &nodes)?);
@@ -84,7 +84,7 @@ impl Plane {
     ///
     /// # Errors
     /// It is refused.
-    pub async fn restore(&self, collection: &str, node: Value) -> anyhow::Result<()> {
+    pub(super) async fn restore(&self, collection: &str, node: Value) -> anyhow::Result<()> {
         let mut peer = self.peer().await?;
         self.programs.silence(node.name(), false)?;
         let change = json!({
@@ -104,7 +104,7 @@ impl Plane {
     ///
     /// # Errors
     /// Nobody answers.
-    pub async fn client(&self) -> anyhow::Result<Real> {
+    pub(super) async fn client(&self) -> anyhow::Result<Real> {
         let (programs, changes) = (Arc::clone(&self.programs), self.changes.clone());
         Ok(Real { peer: self.peer().await?, programs, changes })
     }
@@ -177,7 +177,7 @@ impl Watch {
 }
 
 /// The real control plane as one sequence sees it.
-pub struct Real {
+pub(super) struct Real {
     peer: Peer,
     programs: Arc<RealControlPlane>,
     changes: LastChanges,

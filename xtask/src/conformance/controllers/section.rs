@@ -7,7 +7,7 @@ use anyhow::Context;
 use super::compare::{Comparison, Count, Difference, Score};
 
 /// What became of one sequence.
-pub struct Outcome {
+pub(super) struct Outcome {
     /// The file that it stands in.
     pub family: String,
     /// Its name.
@@ -19,7 +19,7 @@ pub struct Outcome {
 /// Why some differences are there.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Explanation {
+pub(super) struct Explanation {
     kind: String,
     /// Which part of the comparison; any if empty.
     #[serde(default)]
@@ -46,13 +46,13 @@ impl Explanation {
 ///
 /// # Errors
 /// The text is of another form.
-pub fn explanations(text: &str) -> anyhow::Result<Vec<Explanation>> {
+pub(super) fn explanations(text: &str) -> anyhow::Result<Vec<Explanation>> {
     let value = tiphys_yaml::from_yaml(text).context("differences.yaml")?;
     serde_json::from_value(value).context("differences.yaml")
 }
 
 /// The section.
-pub fn section(outcomes: &[Outcome], explanations: &[Explanation]) -> String {
+pub(super) fn section(outcomes: &[Outcome], explanations: &[Explanation]) -> String {
     let (mut total, mut kinds, mut families) = (Score::default(), BTreeMap::new(), BTreeMap::new());
     for outcome in outcomes {
         let family: &mut (usize, Score) = families.entry(outcome.family.as_str()).or_default();
@@ -161,7 +161,7 @@ fn cell(text: &str) -> String {
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write_details(path: &Path, outcomes: &[Outcome]) -> anyhow::Result<()> {
+pub(super) fn write_details(path: &Path, outcomes: &[Outcome]) -> anyhow::Result<()> {
     let mut text = String::new();
     for outcome in outcomes {
         for Difference { part, kind, path, real, ours } in &outcome.comparison.differences {

@@ -10,10 +10,10 @@ use tiphys_value::ObjectExt;
 use crate::conformance::corpus::Exchange;
 
 /// Where the kind of an object is served: its plural, and whether it lives in namespaces.
-pub type Places<'a> = dyn Fn(&Value) -> Option<(String, bool)> + 'a;
+pub(super) type Places<'a> = dyn Fn(&Value) -> Option<(String, bool)> + 'a;
 
 /// Steps that are played in a namespace of their own.
-pub struct Sequence {
+pub(super) struct Sequence {
     /// The file that it stands in.
     pub family: String,
     /// Its name, which is its namespace's.
@@ -28,7 +28,7 @@ pub struct Sequence {
 
 /// One step, ready to be done on either cluster.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Action {
+pub(super) enum Action {
     /// Send a request; the answers are compared.
     Request(Exchange),
     /// Do something to the first pods that a selector selects: their names are made up by each cluster.
@@ -57,7 +57,7 @@ pub enum Action {
 
 /// What is done to pods that are selected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PodVerb {
+pub(super) enum PodVerb {
     /// Ask for their eviction.
     Evict,
     /// Delete them.
@@ -103,7 +103,7 @@ struct Chosen {
 ///
 /// # Errors
 /// A file cannot be read, or an entry is of another form.
-pub fn read(folder: &Path, bases: &Path, places: &Places<'_>) -> anyhow::Result<Vec<Sequence>> {
+pub(super) fn read(folder: &Path, bases: &Path, places: &Places<'_>) -> anyhow::Result<Vec<Sequence>> {
     let bases = yaml(bases)?;
     let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
     let mut files = entries.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<Vec<_>>>()?;

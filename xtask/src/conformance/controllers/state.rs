@@ -32,7 +32,7 @@ const KUBELETS: [&str; 2] = ["kubelet", "kwok_controller"];
 
 /// An object to compare.
 #[derive(Clone, Debug)]
-pub struct Thing {
+pub(super) struct Thing {
     /// Its kind.
     pub kind: String,
     /// Its name, the same for objects whose names were generated for the same owner.
@@ -43,7 +43,7 @@ pub struct Thing {
 
 /// An Event to compare.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Told {
+pub(super) struct Told {
     /// Its type.
     pub kind: String,
     /// Its reason.
@@ -53,7 +53,7 @@ pub struct Told {
 }
 
 /// What a sequence came to.
-pub struct State {
+pub(super) struct State {
     /// Code and reason of every answer.
     pub answers: Vec<String>,
     /// The objects.
@@ -64,7 +64,7 @@ pub struct State {
 
 impl State {
     /// What is compared of what was played.
-    pub fn of(played: &Played, sequence: &Sequence) -> Self {
+    pub(super) fn of(played: &Played, sequence: &Sequence) -> Self {
         let names = Names::of(sequence);
         let things = played.objects.iter().map(|object| thing(object, &names)).collect();
         let mut by_object = BTreeMap::<(String, String, String), Vec<Told>>::new();

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 /// One change of an object.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Edit {
+pub(super) enum Edit {
     /// Puts a value at a JSON pointer; `-` at its end appends to a list. Objects on the way are made.
     Set(String, Value),
     /// Takes away what stands at a JSON pointer.
@@ -14,7 +14,7 @@ pub enum Edit {
 
 impl Edit {
     /// Its form in files: `{set: POINTER, to: VALUE}` or `{remove: POINTER}`.
-    pub fn to_json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         match self {
             Self::Set(pointer, value) => json!({"set": pointer, "to": value}),
             Self::Remove(pointer) => json!({"remove": pointer}),
@@ -25,7 +25,7 @@ impl Edit {
     ///
     /// # Errors
     /// It is neither of the two.
-    pub fn from_json(value: &Value) -> anyhow::Result<Self> {
+    pub(super) fn from_json(value: &Value) -> anyhow::Result<Self> {
         match (value["set"].as_str(), value["remove"].as_str()) {
             (Some(pointer), None) => Ok(Self::Set(pointer.to_owned(), value["to"].clone())),
             (None, Some(pointer)) => Ok(Self::Remove(pointer.to_owned())),
@@ -72,7 +72,7 @@ impl Edit {
 
 /// A base object with changes.
 #[derive(Clone, Debug)]
-pub struct Case {
+pub(super) struct Case {
     /// Name of the base.
     pub base: String,
     /// The changes, in order.
@@ -84,7 +84,7 @@ impl Case {
     ///
     /// # Errors
     /// A change does not fit the base.
-    pub fn object(&self, base: &Value) -> anyhow::Result<Value> {
+    pub(super) fn object(&self, base: &Value) -> anyhow::Result<Value> {
         let mut object = base.clone();
         for edit in &self.edits {
             edit.apply(&mut object).with_context(|| format!("{}: {:?}", self.base, self.edits))?;
@@ -97,7 +97,7 @@ impl Case {
 ///
 /// # Errors
 /// The file has another form.
-pub fn read_rules(rules: &Value) -> anyhow::Result<Vec<Case>> {
+pub(super) fn read_rules(rules: &Value) -> anyhow::Result<Vec<Case>> {
     let mut cases = Vec::new();
     for (base, rows) in rules.as_object().into_iter().flatten() {
         for row in rows.as_array().into_iter().flatten() {

@@ -21,7 +21,7 @@ use crate::schema::Server;
 
 /// Options of the suite.
 #[derive(clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Folder with the base objects (`bases.yaml`) and the rules by hand (`rules.yaml`).
     #[arg(long, default_value = "crates/apiserver/tests/invalid")]
     folder: PathBuf,
@@ -63,7 +63,7 @@ struct Outcome {
 ///
 /// # Errors
 /// The real server is not installed or does not start, or a file cannot be read or written.
-pub async fn run(args: &Args) -> anyhow::Result<()> {
+pub(super) async fn run(args: &Args) -> anyhow::Result<()> {
     let bases = read(&args.folder.join("bases.yaml"))?;
     let rules = cases::read_rules(&read(&args.folder.join("rules.yaml"))?)?;
     let real_server = Server::start()?;

@@ -14,7 +14,7 @@ const TEXTS: [&str; 10] =
 const DEPTH: usize = 2;
 
 /// All cases of a base.
-pub fn cases(name: &str, base: &Value, catalog: &Catalog, ty: TypeRef<'_>) -> Vec<Case> {
+pub(super) fn cases(name: &str, base: &Value, catalog: &Catalog, ty: TypeRef<'_>) -> Vec<Case> {
     let mut maker = Maker { catalog, edits: Vec::new() };
     let fields: Vec<_> = base.as_object().into_iter().flatten().collect();
     for (key, value) in fields {
