@@ -23,8 +23,14 @@ use crate::{
     status_writer::application_kind,
 };
 
-/// Changes of live objects are gathered for so long before an Application is looked at.
+/// Changes of live objects are gathered for so long before an Application is looked at, and for longer the more
+/// objects it has: all of them are compared at each look, and a parent of many Applications has changes all the
+/// time while these come up.
 const GATHER_LIVE: Duration = Duration::from_millis(10);
+/// How much longer for each object.
+const GATHER_PER_OBJECT: Duration = Duration::from_millis(1);
+/// The longest, twice as long as Argo CD gathers the changes of a cluster.
+const MAX_GATHER_LIVE: Duration = Duration::from_millis(200);
 /// Changes of a set's Applications are gathered for so long.
 const GATHER_SETS: Duration = Duration::from_millis(50);
 
@@ -103,9 +109,7 @@ impl Engine {
         if defines_kinds(change) {
             self.places.home().ask_for_kinds();
         }
-        for app in self.concerned(self.places.home(), change) {
-            self.queue.add(app, Refresh::LiveState, Instant::now() + GATHER_LIVE);
-        }
+        self.look_soon(self.concerned(self.places.home(), change));
     }
 
     /// The Applications that an object of a cluster belongs to or that want it.
@@ -120,6 +124,16 @@ impl Engine {
             apps.extend(place.watching(&change.key.namespace));
         }
         apps
+    }
+
+    /// Lets Applications be looked at once more of their objects may have changed.
+    fn look_soon(&self, apps: BTreeSet<AppKey>) {
+        for app in apps {
+            let objects = u32::try_from(self.apps.object_count(&app)).unwrap_or(u32::MAX);
+            let gather =
+                GATHER_LIVE.saturating_add(GATHER_PER_OBJECT.saturating_mul(objects)).min(MAX_GATHER_LIVE);
+            self.queue.add(app, Refresh::LiveState, Instant::now() + gather);
+        }
     }
 
     /// Lets every Application of a project be looked at.
@@ -138,9 +152,7 @@ impl Follower for Engine {
         if defines_kinds(change) {
             place.ask_for_kinds();
         }
-        for app in self.concerned(place, change) {
-            self.queue.add(app, Refresh::LiveState, Instant::now() + GATHER_LIVE);
-        }
+        self.look_soon(self.concerned(place, change));
     }
 
     /// Lets every Application of a cluster be looked at.

@@ -258,6 +258,11 @@ impl AppMemory {
         memory.values().flat_map(wants).collect()
     }
 
+    /// How many objects an Application wants, as far as that is known.
+    pub(crate) fn object_count(&self, key: &AppKey) -> usize {
+        self.lock().get(key).map_or(0, |known| known.wants.len())
+    }
+
     /// Lets everything be rendered anew.
     pub(crate) fn drop_renderings(&self) {
         self.lock().values_mut().for_each(|known| known.rendering = None);

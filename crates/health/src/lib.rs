@@ -12,6 +12,7 @@ mod custom;
 mod lua;
 mod pod;
 mod rules;
+mod verdicts;
 
 pub use actions::{Action, ActionError, Actions, Outcome, Param};
 pub use app_health::{Member, roll_up};

@@ -4,7 +4,7 @@ use serde_json::Value;
 use tiphys_model::{Clock, HealthCode, HealthStatus, Timestamp, names, settings::Customizations};
 use tiphys_value::{GroupVersionKind, ObjectExt};
 
-use crate::{HealthSettings, application, builtin, custom, lua};
+use crate::{HealthSettings, application, builtin, custom, lua, verdicts::Verdicts};
 
 /// Where the health of an object comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub struct Rules {
     settings: HealthSettings,
     customizations: Customizations,
     clock: Clock,
+    /// Those of the user's scripts.
+    verdicts: Verdicts,
 }
 
 /// A user's script that cannot be used.
@@ -74,7 +76,8 @@ impl Rules {
     /// Rules with what `argocd-cm` says of health. A script that asks for the time sees the start of 1970;
     /// [`Rules::with_clock`] gives it a clock.
     pub fn new(settings: HealthSettings, customizations: Customizations) -> Self {
-        Self { settings, customizations, clock: Clock::new(|| Timestamp::UNIX_EPOCH) }
+        let clock = Clock::new(|| Timestamp::UNIX_EPOCH);
+        Self { settings, customizations, clock, verdicts: Verdicts::default() }
     }
 
     /// The same rules with a clock for scripts that ask for the time.
@@ -107,7 +110,8 @@ impl Rules {
         let gvk = object.gvk();
         if let Some(entry) = self.customizations.health_of(&gvk) {
             let origin = RuleOrigin::User { key: entry.health_key.clone() };
-            return match lua::run(&entry.health_lua, object, entry.use_open_libs, &self.clock) {
+            let judge = |clock: &Clock| lua::run(&entry.health_lua, object, entry.use_open_libs, clock);
+            return match self.verdicts.get_or_judge(object, &self.clock, judge) {
                 Ok(health) => Assessment { health, origin, fault: None },
                 Err(fault) => Assessment {
                     health: Some(HealthStatus::new(HealthCode::Unknown, fault.to_string())),
