@@ -18,7 +18,7 @@
 //! ## When to suppress
 //! Where another tool completes the line.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use tiphys_diag::{Diagnostic, Severity};
 use tiphys_graph::Object;
@@ -204,7 +204,29 @@ fn invalid(line: &str, why: &str) -> Diagnostic {
 /// The lines of a text of rules that have a fault.
 fn faults(text: &str) -> Vec<(String, PolicyLineError)> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines.filter(|line| !is_open(line)).filter_map(|line| Some((line.to_owned(), fault(line)?))).collect()
+    let lines: Vec<&str> = lines.collect();
+    let roles = roles(&lines);
+    let closed = lines.iter().filter(|line| !is_open(line));
+    closed
+        .filter_map(|line| Some(((*line).to_owned(), fault(line).or_else(|| unknown_role(line, &roles))?)))
+        .collect()
+}
+
+/// The roles that lines say something of, and those that Argo CD has itself.
+fn roles<'t>(lines: &[&'t str]) -> BTreeSet<&'t str> {
+    let subjects = lines.iter().filter_map(|line| line.split(',').nth(1)).map(str::trim);
+    subjects.chain(["role:admin", "role:readonly"]).filter(|it| it.starts_with("role:")).collect()
+}
+
+/// What is wrong with a membership in a role of which no line says anything: it is nearly one that there is.
+fn unknown_role(line: &str, roles: &BTreeSet<&str>) -> Option<PolicyLineError> {
+    let parts: Vec<&str> = line.split(',').map(str::trim).collect();
+    let ["g", _, role, ..] = parts[..] else { return None };
+    if !role.starts_with("role:") || roles.contains(role) {
+        return None;
+    }
+    let meant = nearest_name::nearest(role, roles.iter().copied())?;
+    Some(PolicyLineError::FitsNothing(format!("no rule is about {role}: {meant} is meant")))
 }
 
 fn fault(line: &str) -> Option<PolicyLineError> {

@@ -1,4 +1,4 @@
-//! # A configuration in a ConfigMap that is no YAML or JSON
+//! # A configuration in a ConfigMap that is no YAML, JSON or TOML
 //!
 //! A ConfigMap may hold anything; the program that reads it may not. A value whose name ends in `.yaml` or
 //! `.json` and that does not parse stops the program when it starts. A key that is set twice loses one of its
@@ -49,7 +49,7 @@ pub const RULE: Rule = Rule {
     id: "D2-broken-text",
     incident: "D2",
     severity: Severity::Warning,
-    title: "a configuration inside an object that is no YAML or JSON",
+    title: "a configuration inside an object that is no YAML, JSON or TOML",
     page: page!("d2_broken_text.rs"),
     check,
 };
@@ -195,6 +195,9 @@ fn fault(key: &str, text: &str) -> Option<TextError> {
     if key.ends_with(".json") {
         return json(text);
     }
+    if key.ends_with(".toml") {
+        return toml(text);
+    }
     if !key.ends_with(".yaml") && !key.ends_with(".yml") {
         return None;
     }
@@ -205,6 +208,50 @@ fn fault(key: &str, text: &str) -> Option<TextError> {
             twice.map(|key| TextError::Twice(key.to_owned()))
         }
     }
+}
+
+/// Why a text is no TOML 1.0, which is what most programs read.
+fn toml(text: &str) -> Option<TextError> {
+    if let Err(error) = toml::from_str::<toml::Table>(text) {
+        return Some(TextError::Syntax(error.message().to_owned()));
+    }
+    split_table(text).then(|| TextError::Syntax("an inline table goes on in the next line".to_owned()))
+}
+
+/// Whether a text, which is TOML 1.1, has an inline table of several lines, which TOML 1.0 does not allow.
+fn split_table(text: &str) -> bool {
+    let mut open: Vec<char> = Vec::new();
+    let mut rest = text;
+    while let Some(next) = rest.chars().next() {
+        let quotes = ["\"\"\"", "'''", "\"", "'"].into_iter().find(|quotes| rest.starts_with(quotes));
+        let length = match (quotes, next) {
+            (Some(quotes), _) => quoted(rest, quotes),
+            (None, '#') => rest.find('\n').unwrap_or(rest.len()),
+            (None, _) => next.len_utf8(),
+        };
+        match next {
+            '{' | '[' => open.push(next),
+            '}' | ']' => drop(open.pop()),
+            '\n' if open.last() == Some(&'{') => return true,
+            _ => {}
+        }
+        rest = &rest[length..];
+    }
+    false
+}
+
+/// How long a text between quotes is that a text begins with.
+fn quoted(text: &str, quotes: &str) -> usize {
+    let mut escaped = false;
+    for (at, c) in text.char_indices().skip(quotes.len()) {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quotes.starts_with('"') => escaped = true,
+            _ if text[at..].starts_with(quotes) => return at + quotes.len(),
+            _ => {}
+        }
+    }
+    text.len()
 }
 
 /// Why a text is no JSON, nor what lenient readers take for it: YAML in braces, JSON with comments.

@@ -318,7 +318,12 @@ fn patches(
         let of_kind = || objects.iter().filter(|object| object.key.kind == kind);
         // Prefixes and suffixes come to names later.
         let fits = |object: &&&Object| name.is_none_or(|name| object.value().name().contains(name));
-        if of_kind().any(|object| fits(&object)) || objects.is_empty() {
+        if objects.is_empty() {
+            continue;
+        }
+        if of_kind().any(|object| fits(&object)) {
+            let named: Vec<&Object> = of_kind().filter(fits).copied().collect();
+            other_namespace(context, by, (file, target), &named, once);
             continue;
         }
         let shown = name.map_or_else(|| kind.to_owned(), |name| format!("{kind}/{name}"));
@@ -337,6 +342,37 @@ fn patches(
             name.and_then(|name| nearest_name::nearest(name, of_kind().map(|it| it.value().name())));
         once.add("", finding.perhaps(name.unwrap_or_default(), nearest));
     }
+}
+
+/// A target whose namespace none of the objects has that its kind and name fit.
+fn other_namespace(
+    context: &Context<'_>,
+    by: &PatchedBy<'_>,
+    (file, target): (&Arc<str>, &Node),
+    named: &[&Object],
+    once: &mut Once,
+) {
+    let is_plain = |text: &&str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let Some(namespace) = scalar(target, "namespace").filter(is_plain) else { return };
+    // An object may have had the namespace before the kustomization gave it another one.
+    let has_had = |object: &&Object| {
+        let text = context.survey.files.text(&object.rendered.location.file);
+        object.value().namespace() == namespace
+            || object.value().namespace().is_empty()
+            || text.is_none_or(|text| text.contains(&format!("namespace: {namespace}")))
+    };
+    let Some(first) = named.first().filter(|_| !named.iter().any(has_had)) else { return };
+    let own = first.value().namespace();
+    let diagnostic = RULE
+        .diagnostic(format!(
+            "{} {} in {own}, and not in {namespace}: the patch has no effect",
+            by.title(),
+            format_args!("{}/{}", first.key.kind, first.key.name)
+        ))
+        .at(place(context, file, target, "namespace"), "found in no such namespace")
+        .because("a patch is applied to what its target fits; if that is nothing, kustomize says nothing");
+    let finding = Finding::new(RULE.incident, diagnostic).likely().with_spelling(namespace, own);
+    once.add(namespace, finding);
 }
 
 fn place(context: &Context<'_>, file: &Arc<str>, node: &Node, field: &str) -> tiphys_diag::Span {

@@ -65,6 +65,12 @@ static FULL: LazyLock<Regex> = LazyLock::new(|| {
         .expect("the pattern is well formed")
 });
 
+/// A name with a namespace alone and a port, after a scheme.
+static WITH_NAMESPACE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"[a-z]://(?:[^\s/@]*@)?([a-z][a-z0-9-]*)\.([a-z][a-z0-9-]*):\d{1,5}(?:[^0-9A-Za-z.{$]|$)")
+        .expect("the pattern is well formed")
+});
+
 /// The address of a Service with its port: with its namespace, or after a scheme.
 static ADDRESS: LazyLock<Regex> = LazyLock::new(|| {
     let full = r"([a-z0-9][a-z0-9-]*)\.([a-z0-9][a-z0-9-]*)\.svc(?:\.cluster\.local)?\.?(?::(\d{1,5}))?(?:[^0-9a-zA-Z.:{$-]|$)";
@@ -212,7 +218,12 @@ fn check_text(
     }
     let short = SHORT.captures_iter(said).filter_map(|it| it.get(1)).map(|name| (name.as_str(), own));
     let full = FULL.captures_iter(said).filter_map(|it| Some((it.get(1)?.as_str(), it.get(2)?.as_str())));
-    for (name, namespace) in short.chain(full) {
+    let other =
+        WITH_NAMESPACE.captures_iter(said).filter_map(|it| Some((it.get(1)?.as_str(), it.get(2)?.as_str())));
+    // What stands behind the dot is a namespace only if something lives there.
+    let other =
+        other.filter(|(_, namespace)| cluster.objects.iter().any(|it| it.key.namespace == *namespace));
+    for (name, namespace) in short.chain(full).chain(other) {
         let Some((meant, is_beside)) = intended_service(cluster, name, namespace) else { continue };
         let right = &meant.key.namespace;
         let what = format!("{} names Service/{name} in {namespace}, which nothing makes", object.title());

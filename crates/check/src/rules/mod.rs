@@ -77,6 +77,7 @@ mod d2_duplicate_name;
 mod d2_emptied_list;
 mod d2_flux_encrypted;
 mod d2_flux_path;
+mod d2_flux_self;
 mod d2_lost_context;
 mod d2_misplaced_values;
 mod d2_missing_chart;
@@ -84,6 +85,7 @@ mod d2_missing_file;
 mod d2_missing_template;
 mod d2_misspelt_values;
 mod d2_no_effect;
+mod d2_oci_address;
 mod d2_oci_chart;
 mod d2_odd_branch;
 mod d2_page_address;
@@ -95,6 +97,7 @@ mod d2_revision;
 mod d2_template_indent;
 mod d2_unread_values;
 mod d2_unregistered;
+mod d2_unset_variable;
 mod d2_unwatched;
 mod d2_value_file;
 mod d2_values_path;
@@ -142,6 +145,7 @@ mod f3_security_group_ports;
 mod f4_endpoints;
 mod f4_no_backend;
 mod f4_no_middleware;
+mod f4_operated_host;
 mod f4_redirect_loop;
 mod f4_route_refused;
 mod f4_rule_without_backend;
@@ -152,7 +156,9 @@ mod f4_unscraped;
 mod f4_wrong_address;
 mod f4_wrong_protocol;
 mod g1_missing_path;
+mod g1_other_branch;
 mod g1_path_filter;
+mod g1_script_syntax;
 mod g1_workflow_refused;
 mod g1_workflow_syntax;
 mod g2_ansible_refused;
@@ -160,6 +166,7 @@ mod g2_keyword_values;
 mod g2_module_arguments;
 mod g2_play_as_tasks;
 mod g3_orphaned_cloud_resources;
+mod g4_secret_namespace;
 mod g4_security_group_cycle;
 mod g4_terraform_names;
 mod g4_terraform_refused;
@@ -253,6 +260,7 @@ pub const ALL: &[&Rule] = &[
     &d2_emptied_list::RULE,
     &d2_flux_encrypted::RULE,
     &d2_flux_path::RULE,
+    &d2_flux_self::RULE,
     &d2_lost_context::RULE,
     &d2_missing_chart::RULE,
     &d2_missing_file::RULE,
@@ -260,6 +268,7 @@ pub const ALL: &[&Rule] = &[
     &d2_misplaced_values::RULE,
     &d2_misspelt_values::RULE,
     &d2_no_effect::RULE,
+    &d2_oci_address::RULE,
     &d2_oci_chart::RULE,
     &d2_odd_branch::RULE,
     &d2_page_address::RULE,
@@ -271,6 +280,7 @@ pub const ALL: &[&Rule] = &[
     &d2_template_indent::RULE,
     &d2_unread_values::RULE,
     &d2_unregistered::RULE,
+    &d2_unset_variable::RULE,
     &d2_unwatched::RULE,
     &d2_value_file::RULE,
     &d2_values_path::RULE,
@@ -318,6 +328,7 @@ pub const ALL: &[&Rule] = &[
     &f4_endpoints::RULE,
     &f4_no_backend::RULE,
     &f4_no_middleware::RULE,
+    &f4_operated_host::RULE,
     &f4_redirect_loop::RULE,
     &f4_route_refused::RULE,
     &f4_rule_without_backend::RULE,
@@ -328,7 +339,9 @@ pub const ALL: &[&Rule] = &[
     &f4_wrong_address::RULE,
     &f4_wrong_protocol::RULE,
     &g1_missing_path::RULE,
+    &g1_other_branch::RULE,
     &g1_path_filter::RULE,
+    &g1_script_syntax::RULE,
     &g1_workflow_refused::RULE,
     &g1_workflow_syntax::RULE,
     &g2_ansible_refused::RULE,
@@ -337,6 +350,7 @@ pub const ALL: &[&Rule] = &[
     &g2_play_as_tasks::RULE,
     &g3_orphaned_cloud_resources::RULE,
     &g4_security_group_cycle::RULE,
+    &g4_secret_namespace::RULE,
     &g4_terraform_names::RULE,
     &g4_terraform_refused::RULE,
     &g4_terraform_syntax::RULE,

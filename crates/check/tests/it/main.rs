@@ -12,4 +12,5 @@ mod sarif;
 mod silent_faults;
 mod tool_refusals;
 mod unnoticed_slips;
+mod unset_names;
 mod unused_files;

@@ -154,6 +154,7 @@ impl<'a> Assembly<'a> {
             flux: None,
             flux_sources: Default::default(),
             is_of_flux: false,
+            unset_variables: Vec::new(),
             index: std::sync::OnceLock::new(),
         }
     }

@@ -16,7 +16,7 @@ use super::{
     settings::{self, StatedSettings},
     types::{
         App, AppId, Declaration, Environment, Object, ObjectId, Owner, Root, Set, Unit, UnitKind,
-        UnreadableFile, Unseen,
+        UnreadableFile, Unseen, UnsetVariable,
     },
 };
 use crate::tools::{LazyTools, Tools};
@@ -70,6 +70,8 @@ pub struct Survey {
     pub flux_sources: flux::Sources,
     /// Whether its Applications stand for Kustomizations and HelmReleases of Flux.
     pub is_of_flux: bool,
+    /// The variables in what Flux builds that become nothing; of each Kustomization each once.
+    pub unset_variables: Vec<UnsetVariable>,
     pub(crate) index: OnceLock<index::Index>,
 }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use tiphys_model::{Application, HookType, SourceType, hook};
 pub use tiphys_network::ObjectId;
 use tiphys_render::RenderError;
-use tiphys_value::{ObjectExt, RenderedObject, ResourceKey, Value};
+use tiphys_value::{FieldPath, ObjectExt, RenderedObject, ResourceKey, Value};
 
 use super::names::ENGINE_NAMESPACE;
 
@@ -277,6 +277,19 @@ pub struct UnreadableFile {
     pub error: RenderError,
     /// Whether the file was clearly meant to be a manifest.
     pub is_manifest: bool,
+}
+
+/// A variable in what a Kustomization of Flux builds that nothing gives a value, and that has no default.
+#[derive(Clone, Debug)]
+pub struct UnsetVariable {
+    /// What stands for the Kustomization.
+    pub app: AppId,
+    /// The variable.
+    pub name: String,
+    /// The object that asks for it first.
+    pub object: ObjectId,
+    /// The field that does.
+    pub field: FieldPath,
 }
 
 /// What is named in the repository but could not be had.

@@ -2,9 +2,81 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tiphys_graph::tools::pipelines;
 use tiphys_yaml::Node;
 
+use super::one_or_many;
 use crate::support::nearest_name;
+
+/// What the context `github` has (GitHub docs, "Contexts reference").
+const OF_GITHUB: [&str; 49] = [
+    "action",
+    "action_path",
+    "action_ref",
+    "action_repository",
+    "action_status",
+    "actor",
+    "actor_id",
+    "api_url",
+    "artifact_cache_size_limit",
+    "base_ref",
+    "env",
+    "event",
+    "event_name",
+    "event_path",
+    "graphql_url",
+    "head_ref",
+    "job",
+    "job_workflow_sha",
+    "output",
+    "path",
+    "ref",
+    "ref_name",
+    "ref_protected",
+    "ref_type",
+    "repositoryurl",
+    "repository",
+    "repository_id",
+    "repository_owner",
+    "repository_owner_id",
+    "repository_visibility",
+    "retention_days",
+    "run_attempt",
+    "run_id",
+    "run_number",
+    "secret_source",
+    "server_url",
+    "sha",
+    "state",
+    "step_summary",
+    "token",
+    "triggering_actor",
+    "workflow",
+    "workflow_ref",
+    "workflow_sha",
+    "workspace",
+    "enterprise",
+    "oidc_request_url",
+    "check_run_id",
+    "custom_properties",
+];
+/// What is looked for in the context `github`, and stands elsewhere.
+const ELSEWHERE: [(&str, &str); 13] = [
+    ("base_sha", "github.event.pull_request.base.sha"),
+    ("branch", "github.ref_name"),
+    ("commit", "github.sha"),
+    ("event_type", "github.event_name or github.event.action"),
+    ("head_commit", "github.event.head_commit"),
+    ("head_sha", "github.event.pull_request.head.sha"),
+    ("inputs", "inputs or github.event.inputs"),
+    ("issue", "github.event.issue"),
+    ("pr_number", "github.event.number"),
+    ("pull_request", "github.event.pull_request"),
+    ("release", "github.event.release"),
+    ("repo", "github.repository"),
+    ("tag", "github.ref_name"),
+];
+const OF_RUNNER: [&str; 7] = ["arch", "debug", "environment", "name", "os", "temp", "tool_cache"];
 
 /// Runners that GitHub had and has no more (GitHub changelog, "Actions", up to November 2026). A runner of
 /// one's own may have the label all the same.
@@ -40,6 +112,28 @@ pub(super) struct WorkflowDeclarations<'n> {
     outputs: BTreeMap<&'n str, BTreeSet<String>>,
     /// The first line of each job, and what its matrix has; `None` if that is known only when it runs.
     matrices: Vec<(u32, Option<BTreeSet<String>>)>,
+    /// The first line of each job, and what it has; `None` if parts of it stand elsewhere.
+    jobs: Vec<(u32, Option<JobNames>)>,
+}
+
+/// The names that a job has for its expressions, in lower case.
+struct JobNames {
+    steps: BTreeSet<String>,
+    needs: BTreeSet<String>,
+}
+
+impl JobNames {
+    fn from_job(job: &Node) -> Option<Self> {
+        let is_merged = |node: &Node| node.get("<<").is_some();
+        let steps = pipelines::steps(job);
+        if is_merged(job) || job.pairs().is_none() || steps.iter().any(|step| is_merged(step)) {
+            return None;
+        }
+        let ids = steps.iter().filter_map(|step| step.get("id")).filter_map(Node::as_str);
+        let needs = job.get("needs").into_iter().flat_map(one_or_many).filter_map(Node::as_str);
+        let small = |text: &str| text.to_lowercase();
+        Some(Self { steps: ids.map(small).collect(), needs: needs.map(small).collect() })
+    }
 }
 
 impl<'n> WorkflowDeclarations<'n> {
@@ -52,6 +146,7 @@ impl<'n> WorkflowDeclarations<'n> {
         Self {
             inputs: inputs.filter_map(|inputs| names(Some(inputs))).flatten().collect(),
             outputs: outputs.collect(),
+            jobs: jobs.iter().map(|(name, job)| (name.span.start.line, JobNames::from_job(job))).collect(),
             matrices: jobs.iter().map(|(name, job)| (name.span.start.line, matrix(job))).collect(),
         }
     }
@@ -64,7 +159,10 @@ impl<'n> WorkflowDeclarations<'n> {
             ("inputs", [input, ..]) if *input != "*" && !self.inputs.contains(&input.to_lowercase()) => {
                 Some(format!("the workflow has no input {input}"))
             }
-            ("needs", [job, "outputs", output, ..]) if *output != "*" => {
+            ("needs", [job, "outputs", output, ..])
+                if *output != "*"
+                    && self.job_at(at).is_none_or(|own| own.needs.contains(&job.to_lowercase())) =>
+            {
                 let of_job = self.outputs.get(job)?;
                 (!of_job.contains(&output.to_lowercase()))
                     .then(|| format!("job {job} has no output {output}"))
@@ -77,9 +175,44 @@ impl<'n> WorkflowDeclarations<'n> {
                 (!of_job.contains(&name.to_lowercase()) && is_meant())
                     .then(|| format!("the matrix of the job has no {name}"))
             }
+            ("github", [name, ..]) => unknown_of_github(&name.to_lowercase()),
+            ("runner", [name, ..]) if !OF_RUNNER.contains(&name.to_lowercase().as_str()) => {
+                let meant = nearest_name::nearest(name, OF_RUNNER.into_iter())?;
+                Some(format!("the context runner has no {name}: {meant} is meant"))
+            }
+            ("steps", [id, ..]) if *id != "*" => {
+                let job = self.job_at(at)?;
+                (!job.steps.contains(&id.to_lowercase()))
+                    .then(|| format!("no step of the job has the id {id}"))
+            }
+            ("needs", [needed, ..]) if *needed != "*" => {
+                let job = self.job_at(at)?;
+                let is_needed = job.needs.contains(&needed.to_lowercase());
+                (!is_needed).then(|| format!("the job does not need the job {needed}"))
+            }
             _ => None,
         }
     }
+
+    /// The job that a node is of.
+    fn job_at(&self, at: &Node) -> Option<&JobNames> {
+        let line = at.span.start.line;
+        self.jobs.iter().rfind(|(first, _)| *first <= line)?.1.as_ref()
+    }
+}
+
+/// What is wrong with a name of the context `github`, if it is a slip or stands elsewhere. What GitHub may
+/// have learnt since is left alone.
+fn unknown_of_github(name: &str) -> Option<String> {
+    if OF_GITHUB.contains(&name) {
+        return None;
+    }
+    let elsewhere = ELSEWHERE.iter().find(|(wrong, _)| *wrong == name).map(|(_, meant)| (*meant).to_owned());
+    let meant = elsewhere.or_else(|| {
+        let nearest = nearest_name::nearest(name, OF_GITHUB.into_iter())?;
+        Some(format!("github.{nearest}"))
+    })?;
+    Some(format!("the context github has no {name}: {meant} is meant"))
 }
 
 /// What the matrix of a job has, if it is written out.

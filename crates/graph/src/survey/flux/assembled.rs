@@ -11,7 +11,7 @@ use tiphys_value::{ObjectExt, Origins, RenderedObject, Value, json};
 use super::tree::Part;
 use crate::survey::{
     App, AppId, Declaration, Environment, EnvironmentId, Object, ObjectId, Outcome, Owner, Survey, Unseen,
-    declarations, kinds::key_of,
+    UnsetVariable, declarations, kinds::key_of,
 };
 
 /// The survey of the clusters.
@@ -39,6 +39,7 @@ pub fn assembled(of: &Survey, clusters: impl Iterator<Item = (String, Vec<Part>)
         flux: None,
         flux_sources: of.flux_sources.clone(),
         is_of_flux: true,
+        unset_variables: Vec::new(),
         index: OnceLock::new(),
     };
     let mut unseen: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
@@ -83,6 +84,11 @@ fn add(survey: &mut Survey, environment: EnvironmentId, part: &Part) {
             read: part.read.clone(),
         });
     }
+    let unset = part.unset.iter().filter_map(|(name, (at, field))| {
+        let (app, name, object) = (app.id, name.clone(), *app.objects.get(*at)?);
+        Some(UnsetVariable { app, name, object, field: field.clone() })
+    });
+    survey.unset_variables.extend(unset);
     survey.environments[environment.0].roots.push(app.id);
     survey.apps.push(app);
     // What Argo CD makes of an Application is not followed from here.

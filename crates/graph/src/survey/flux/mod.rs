@@ -20,7 +20,7 @@ use std::{
     sync::Arc,
 };
 
-use tiphys_value::{ObjectExt, RenderedObject, Value};
+use tiphys_value::{FieldPath, ObjectExt, RenderedObject, Segment, Value};
 
 pub use generated::with_file;
 pub use sources::Sources;
@@ -143,6 +143,7 @@ fn part(
         tools: Vec::new(),
         read: Arc::default(),
         missed: Vec::new(),
+        unset: BTreeMap::new(),
     };
     let Some(rendering) = found.memo.get(&part.application).filter(|_| unseen.is_none()) else { return part };
     part.outcome = match (&rendering.outcome, open) {
@@ -168,17 +169,59 @@ fn part(
             found.and_then(Option::as_ref).map_or(Giver::Open, Giver::Known)
         };
         let variables = Variables::from_post_build(post_build, &giver);
+        part.unset = unset(&part.objects, &variables);
         part.objects = part.objects.iter().map(|object| filled(object, &variables)).collect();
     }
     part
 }
 
+/// The variables that become nothing in objects, each with the place that asks for it first.
+fn unset(objects: &[Arc<RenderedObject>], variables: &Variables) -> BTreeMap<String, (usize, FieldPath)> {
+    let mut found = BTreeMap::new();
+    for (at, object) in objects.iter().enumerate().filter(|(_, object)| !is_left_alone(&object.value)) {
+        gather_unset(&object.value, variables, &mut Vec::new(), &mut |name, path| {
+            found.entry(name.to_owned()).or_insert_with(|| (at, FieldPath(path.to_vec())));
+        });
+    }
+    found
+}
+
+fn gather_unset(
+    value: &Value,
+    variables: &Variables,
+    path: &mut Vec<Segment>,
+    found: &mut dyn FnMut(&str, &[Segment]),
+) {
+    const MAX_DEPTH: usize = 64;
+    let is_deep = path.len() >= MAX_DEPTH;
+    let mut below = |step: Segment, value: &Value| {
+        path.push(step);
+        gather_unset(value, variables, path, found);
+        path.pop();
+    };
+    match value {
+        Value::String(text) => variables.unset(text).into_iter().for_each(|name| found(name, path)),
+        _ if is_deep => {}
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(at, item)| below(Segment::Index(at), item));
+        }
+        Value::Object(map) => {
+            map.iter().for_each(|(key, value)| below(Segment::Key(key.clone()), value));
+        }
+        _ => {}
+    }
+}
+
+/// Whether an object asks to be left as it is.
+fn is_left_alone(object: &Value) -> bool {
+    const MARK: &str = "kustomize.toolkit.fluxcd.io/substitute";
+    [object.label(MARK), object.annotation(MARK)].contains(&Some("disabled"))
+}
+
 /// An object with its variables filled in, unless it asks to be left as it is.
 fn filled(object: &Arc<RenderedObject>, variables: &Variables) -> Arc<RenderedObject> {
-    const LEFT_ALONE: &str = "kustomize.toolkit.fluxcd.io/substitute";
     let value = &object.value;
-    let marks = [value.label(LEFT_ALONE), value.annotation(LEFT_ALONE)];
-    if marks.contains(&Some("disabled")) {
+    if is_left_alone(value) {
         return object.clone();
     }
     let filled = variables.fill(value);

@@ -88,6 +88,23 @@ impl Variables {
         }
     }
 
+    /// The variables of a text that become nothing: nothing gives them a value, and they have no default.
+    /// Flux looks for none where it knows of none at all.
+    pub fn unset<'t>(&self, text: &'t str) -> Vec<&'t str> {
+        if self.is_open || self.known.is_empty() && self.hidden.is_empty() {
+            return Vec::new();
+        }
+        let is_name = |name: &str| {
+            name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        };
+        let starts = text.match_indices("${").filter(|(at, _)| !text[..*at].ends_with('$'));
+        let names = starts.filter_map(|(at, mark)| text[at + mark.len()..].split_once('}')).map(|it| it.0);
+        names
+            .filter(|name| is_name(name) && !self.known.contains_key(*name) && !self.hidden.contains(*name))
+            .collect()
+    }
+
     fn text(&self, text: &str) -> String {
         let mut filled = String::with_capacity(text.len());
         let mut rest = text;
@@ -164,6 +181,23 @@ mod tests {
         ] {
             assert_eq!(filled(&own, None, text), value, "{text}");
         }
+    }
+
+    #[test]
+    fn what_becomes_nothing_is_known() {
+        let unset = |post_build: &Value, giver: Option<&Value>, text: &str| -> Vec<String> {
+            let find = |_: &str, _: &str| giver.map_or(Giver::Open, Giver::Known);
+            let variables = Variables::from_post_build(post_build, &find);
+            variables.unset(text).into_iter().map(str::to_owned).collect()
+        };
+        let own = json!({"substitute": {"APP": "web"}});
+        assert_eq!(unset(&own, None, "${APP}-${NS}-${SIZE:=1}-$${RAW}-${A^^}"), ["NS"]);
+        // Where nothing is given, Flux fills in nothing.
+        assert!(unset(&json!({}), None, "${NS}").is_empty());
+        let from = json!({"substituteFrom": [{"kind": "Secret", "name": "vars"}]});
+        assert!(unset(&from, None, "${NS}").is_empty());
+        let secret = json!({"kind": "Secret", "stringData": {"DOMAIN": "ENC[x]"}, "sops": {}});
+        assert_eq!(unset(&from, Some(&secret), "${DOMAIN}/${NS}"), ["NS"]);
     }
 
     #[test]

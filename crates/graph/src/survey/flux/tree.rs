@@ -1,9 +1,12 @@
 //! What of Flux is followed, from the entry of a cluster.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use tiphys_model::SourceType;
-use tiphys_value::{ObjectExt, RenderedObject, Value};
+use tiphys_value::{FieldPath, ObjectExt, RenderedObject, Value};
 
 use crate::survey::types::Outcome;
 
@@ -16,6 +19,8 @@ pub struct Part {
     pub tools: Vec<Option<SourceType>>,
     pub read: Arc<BTreeSet<Arc<str>>>,
     pub missed: Vec<(String, String)>,
+    /// The variables that become nothing, each with the object and field that asks for it first.
+    pub unset: BTreeMap<String, (usize, FieldPath)>,
 }
 
 impl Part {

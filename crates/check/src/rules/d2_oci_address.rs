@@ -1,0 +1,79 @@
+//! # An OCIRepository that is the folder of charts, and no chart
+//!
+//! An OCIRepository of Flux names one artifact. A registry has no folders to look into: the address of a
+//! HelmRepository, to which the name of a chart is added, is an artifact that nobody pushed.
+//!
+//! People see: `failed to pull artifact from 'oci://registry.example.com/shop/charts': GET …: DENIED: denied`,
+//! `NAME_UNKNOWN: repository name not known to registry`.
+//!
+//! ## Bad
+//! ```yaml
+//! kind: OCIRepository
+//! spec: {url: oci://registry.example.com/shop/charts, ref: {tag: 1.2.3}}
+//! ```
+//! ## Good
+//! ```yaml
+//! kind: OCIRepository
+//! spec: {url: oci://registry.example.com/shop/charts/web, ref: {tag: 1.2.3}}
+//! ```
+//! ## When to suppress
+//! Where a chart is called `charts`.
+
+use std::collections::BTreeSet;
+
+use tiphys_diag::Severity;
+use tiphys_graph::Object;
+use tiphys_value::ObjectExt;
+
+use crate::{
+    Context, Report, Rule,
+    support::{dedup::Once, field_paths::keys, placeholders},
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "D2-oci-address",
+    incident: "D2",
+    severity: Severity::Warning,
+    title: "an OCIRepository that is the folder of charts, and no chart",
+    page: page!("d2_oci_address.rs"),
+    check,
+};
+
+/// What folders of charts are called, and no chart is.
+const FOLDERS: [&str; 5] = ["bitnamicharts", "charts", "charts-mirror", "helm-charts", "helmcharts"];
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let survey = context.survey;
+    let of_kind = |kind: &'static str| survey.objects.iter().filter(move |it| it.key.kind == kind);
+    let address = |object: &'_ Object| {
+        let url = object.value().str_at(&["spec", "url"]).filter(|url| !placeholders::is_in(url))?;
+        Some(url.trim_end_matches('/').to_owned())
+    };
+    let repositories: Vec<(&Object, String)> =
+        of_kind("OCIRepository").filter_map(|object| Some((object, address(object)?))).collect();
+    let released: BTreeSet<&str> = of_kind("HelmRelease")
+        .filter(|it| it.value().str_at(&["spec", "chartRef", "kind"]) == Some("OCIRepository"))
+        .filter_map(|it| it.value().str_at(&["spec", "chartRef", "name"]))
+        .collect();
+    let mut once = Once::default();
+    for (object, url) in repositories.iter().filter(|(it, _)| released.contains(it.value().name())) {
+        let last = url.rsplit('/').next().unwrap_or_default();
+        let inner = format!("{url}/");
+        let chart = repositories.iter().find(|(_, other)| other.starts_with(&inner));
+        if chart.is_none() && !FOLDERS.contains(&last) {
+            continue;
+        }
+        let mut diagnostic = RULE
+            .diagnostic(format!("{} names a folder of charts, and no chart: {url}", object.title()))
+            .at(survey.span(object, &keys(&["spec", "url"])), "this is pulled as it stands")
+            .because("Flux adds no name to the address of an OCIRepository, as it does with a HelmRepository")
+            .help(format!("add the chart's name: {url}/{}", object.value().name()));
+        if let Some((chart, _)) = chart {
+            diagnostic =
+                diagnostic.see(survey.span(chart, &keys(&["spec", "url"])), "a chart of the same folder");
+        }
+        once.add(url, RULE.finding(context, object, diagnostic).likely());
+    }
+    once.report(report);
+}

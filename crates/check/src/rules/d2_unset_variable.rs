@@ -1,0 +1,121 @@
+//! # A variable of Flux that becomes nothing
+//!
+//! A Kustomization of Flux with `postBuild` puts values in place of `${NAME}` in all that it builds. A name
+//! that neither `substitute` nor what `substituteFrom` names gives a value becomes an empty text, without a
+//! word: a claim is called `-data`, an address has no host, a label is empty.
+//!
+//! People see: `metadata.name: Invalid value: "-data"`, `Required value`, or a program that asks an address
+//! such as `https://.example.com`.
+//!
+//! The rule speaks where everything that gives variables is in the repository. Scripts have variables of
+//! their own: there `$NAME`, or `$${NAME}`, is left as it is. In other texts for programs it is an
+//! information.
+//!
+//! ## Bad
+//! ```yaml
+//! kind: Kustomization
+//! spec: {path: ./web, postBuild: {substitute: {APP: web}}}
+//! ---
+//! kind: PersistentVolumeClaim
+//! metadata: {name: "${APP}", namespace: "${NS}"}       # nothing says what NS is
+//! ```
+//! ## Good
+//! ```yaml
+//! kind: Kustomization
+//! spec: {path: ./web, postBuild: {substitute: {APP: web, NS: shop}}}
+//! ```
+//! ## When to suppress
+//! Where the empty text is meant; `${NS:=}` says so.
+
+use std::{collections::BTreeSet, sync::LazyLock};
+
+use regex::Regex;
+use tiphys_diag::Severity;
+use tiphys_graph::{Object, Survey, UnsetVariable, is_of_flux};
+use tiphys_value::{FieldPath, ObjectExt, Segment, Value};
+
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{dedup::Once, field_paths::keys, placeholders, unused_files},
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "D2-unset-variable",
+    incident: "D2",
+    severity: Severity::Warning,
+    title: "a variable of Flux that becomes nothing",
+    page: page!("d2_unset_variable.rs"),
+    check,
+};
+
+/// A name, in JSON or in YAML that stands in a text.
+static NAME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"\bname\\?"?: ?\\?"?([A-Za-z0-9._-]+)"#).expect("the pattern is well formed")
+});
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let Some(flux) = context.survey.flux.as_deref() else { return };
+    let given = given_somewhere(context.survey);
+    let mut once = Once::default();
+    for unset in flux.unset_variables.iter().filter(|unset| !given.contains(unset.name.as_str())) {
+        let file = &flux.app(unset.app).declared.location.file;
+        if unused_files::is_in_unused_folder(file) || placeholders::is_skeleton(file) {
+            continue;
+        }
+        // One field that nobody fills in is one slip, however many Kustomizations build it.
+        let object = flux.object(unset.object);
+        let place = flux.span(object, &unset.field);
+        once.add_by(format!("{place}\n{}", unset.name), finding(flux, unset, object));
+    }
+    once.report(report);
+}
+
+/// The names that maps and Secrets give which any Kustomization takes its variables from. One that is not
+/// seen may add them to this one, too.
+fn given_somewhere(survey: &Survey) -> BTreeSet<&str> {
+    let of_flux = survey.objects.iter().filter(|it| is_of_flux(it.value()));
+    let texts = of_flux.map(|it| it.value()["spec"].to_string()).filter(|it| it.contains("substituteFrom"));
+    let texts: BTreeSet<String> = texts.collect();
+    let names = texts.iter().flat_map(|text| NAME.captures_iter(text)).filter_map(|it| it.get(1));
+    let names: BTreeSet<&str> = names.map(|name| name.as_str()).collect();
+    let is_giver = |object: &&Object| {
+        matches!(object.key.kind.as_str(), "ConfigMap" | "Secret") && names.contains(object.key.name.as_str())
+    };
+    let givers = survey.objects.iter().filter(is_giver);
+    let maps = givers.flat_map(|it| ["data", "stringData"].map(|field| it.value().get(field)));
+    let maps = maps.flatten().filter_map(Value::as_object);
+    maps.flat_map(|map| map.keys()).map(String::as_str).collect()
+}
+
+fn finding(flux: &Survey, unset: &UnsetVariable, object: &Object) -> Finding {
+    let app = flux.app(unset.app);
+    let name = &unset.name;
+    let mut diagnostic = RULE
+        .diagnostic(format!(
+            "nothing gives the variable {name} a value that {} asks for: Flux puts an empty text in its place",
+            object.title()
+        ))
+        .at(flux.span(object, &unset.field), format!("asks for {name}"))
+        .see(flux.app_span(app, &keys(&["spec", "postBuild"])), format!("Kustomization {} gives others", app.name()))
+        .because("with postBuild, Flux replaces all variables of what it builds; those that it does not know become empty")
+        .help(format!("give it a value below postBuild, or a default: `${{{name}:=…}}`"));
+    if let Some(is_script) = text_for_a_program(object, &unset.field) {
+        diagnostic =
+            diagnostic.help(format!("a variable that the program itself fills in is written `$${{{name}}}`"));
+        if !is_script {
+            diagnostic.severity = Severity::Info;
+        }
+    }
+    Finding::new(RULE.incident, diagnostic).app(app.name()).object(object.title()).likely()
+}
+
+/// Of a text that a program reads, whether it is a script.
+fn text_for_a_program(object: &Object, field: &FieldPath) -> Option<bool> {
+    let text = field.get(object.value()).and_then(Value::as_str)?;
+    let is_command =
+        field.0.iter().any(|step| matches!(step, Segment::Key(key) if key == "command" || key == "args"));
+    let is_map = matches!(object.value().kind(), "ConfigMap" | "Secret");
+    let is_long = text.contains('\n');
+    (is_command || is_map || is_long).then(|| is_command && is_long || text.starts_with("#!"))
+}

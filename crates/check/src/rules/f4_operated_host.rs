@@ -1,0 +1,213 @@
+//! # An address of a database that its operator does not give
+//!
+//! Operators make the Services of their resources, and call them by rules of their own: CloudNativePG makes
+//! `shop-rw`, `shop-ro` and `shop-r` of the Cluster `shop`, the MariaDB operator `db-primary` only where there
+//! are replicas, Strimzi `events-kafka-bootstrap`. The rule speaks where the resources of the namespace are in
+//! the repository, and none of them makes the Service.
+//!
+//! People see: `could not translate host name "shop-db-rw.data.svc.cluster.local" to address: Name or service
+//! not known`, `UnknownHostException`.
+//!
+//! ## Bad
+//! ```yaml
+//! kind: Cluster                              # of postgresql.cnpg.io
+//! metadata: {name: shop, namespace: data}
+//! ---
+//! kind: Secret
+//! stringData: {HOST: shop-db-rw.data.svc.cluster.local}
+//! ```
+//! ## Good
+//! ```yaml
+//! stringData: {HOST: shop-rw.data.svc.cluster.local}
+//! ```
+//! ## When to suppress
+//! Where the resource is made by something outside of the repository.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::LazyLock,
+};
+
+use regex::Regex;
+use tiphys_diag::Severity;
+use tiphys_graph::{Object, Survey};
+use tiphys_value::{FieldPath, Segment, Value};
+
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{
+        dedup::Once,
+        nearest_name,
+        operated_services::{OperatedKind, fits},
+        unused_files,
+    },
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "F4-operated-host",
+    incident: "F4",
+    severity: Severity::Warning,
+    title: "an address of a database that its operator does not give",
+    page: page!("f4_operated_host.rs"),
+    check,
+};
+
+/// The name of a Service with its namespace.
+static FULL: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?:^|[/@,\s=\x22'])([a-z0-9][a-z0-9-]*)\.([a-z0-9][a-z0-9-]*)\.svc(?:\.cluster\.local)?\.?(?:[:/\s,;?\x22']|$)",
+    )
+    .expect("the pattern is well formed")
+});
+
+/// The resources of operators in one namespace, wherever the repository has them.
+type Operated<'a> = Vec<(&'static OperatedKind, &'a Object)>;
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let survey = context.survey.flux.as_deref().unwrap_or(context.survey);
+    let mut operated: BTreeMap<&str, Operated<'_>> = BTreeMap::new();
+    for object in &survey.objects {
+        if let Some(kind) = OperatedKind::of(object) {
+            operated.entry(&object.key.namespace).or_default().push((kind, object));
+        }
+    }
+    // One whose name or namespace has still to be filled in may be any.
+    let is_open = operated.iter().any(|(namespace, all)| {
+        namespace.contains('$') || namespace.is_empty() || all.iter().any(|(_, it)| it.key.name.contains('$'))
+    });
+    if operated.is_empty() || is_open {
+        return;
+    }
+    let makers = makers_by_namespace(survey);
+    let mut once = Once::default();
+    for object in &survey.objects {
+        if unused_files::is_in_unused_folder(&object.rendered.location.file) {
+            continue;
+        }
+        let mut found = Vec::new();
+        texts(object.value(), &mut Vec::new(), &mut |text, path| {
+            for host in FULL.captures_iter(text) {
+                let (Some(name), Some(namespace)) = (host.get(1), host.get(2)) else { continue };
+                let Some(of_namespace) = operated.get(namespace.as_str()) else { continue };
+                let own = makers.get(namespace.as_str());
+                if let Some(meant) = meant(name.as_str(), of_namespace, own) {
+                    let host = (name.as_str().to_owned(), namespace.as_str().to_owned());
+                    found.push((host, FieldPath(path.to_vec()), meant));
+                }
+            }
+        });
+        for ((name, namespace), path, (resource, service)) in found {
+            let diagnostic = RULE
+                .diagnostic(format!(
+                    "{} names Service/{name} in {namespace}, which no operator makes",
+                    object.title()
+                ))
+                .at(survey.span(object, &path), "in this text")
+                .see(survey.start(resource), format!("of {} there are other Services", resource.title()))
+                .because("the operator calls the Services by the name of its resource");
+            let diagnostic = match &service {
+                Some(service) => diagnostic.help(format!("perhaps {service}.{namespace} is meant")),
+                None => diagnostic,
+            };
+            let mut finding = Finding::new(RULE.incident, diagnostic).object(object.title()).likely();
+            finding.app = survey.app_of(object).map(|app| app.name().to_owned());
+            if let Some(service) = service {
+                finding =
+                    finding.with_spelling(format!("{name}.{namespace}"), format!("{service}.{namespace}"));
+            }
+            once.add(&name, finding);
+        }
+    }
+    once.report(report);
+}
+
+/// What may make a Service in a namespace: Services themselves, and releases and Applications that are not
+/// seen.
+#[derive(Default)]
+struct Makers<'a> {
+    services: BTreeSet<&'a str>,
+    unseen: BTreeSet<&'a str>,
+}
+
+fn makers_by_namespace(survey: &Survey) -> BTreeMap<&str, Makers<'_>> {
+    let mut makers: BTreeMap<&str, Makers<'_>> = BTreeMap::new();
+    for object in &survey.objects {
+        let own = makers.entry(&object.key.namespace).or_default();
+        match object.key.kind.as_str() {
+            "Service" => own.services.insert(&object.key.name),
+            "HelmRelease" => own.unseen.insert(&object.key.name),
+            _ => false,
+        };
+    }
+    for app in survey.apps.iter().filter(|app| !app.is_rendered()) {
+        let namespace = app.application.spec.destination.namespace.as_str();
+        makers.entry(namespace).or_default().unseen.insert(app.name());
+    }
+    makers
+}
+
+/// The resource whose Service is meant by a name that none has, and that Service if it is plain which; `None`
+/// if something may make it.
+fn meant<'a>(
+    name: &str,
+    operated: &[(&'static OperatedKind, &'a Object)],
+    makers: Option<&Makers<'_>>,
+) -> Option<(&'a Object, Option<String>)> {
+    let is_made = |(kind, object): &(&'static OperatedKind, &Object)| {
+        kind.services(object.value()).iter().any(|pattern| fits(pattern, name))
+            // Further Services that a resource lists itself.
+            || object.value()["spec"].to_string().contains(&format!("\"{name}\""))
+    };
+    // A release may make what its name begins.
+    let is_begun = |own: &&str| name == *own || name.starts_with(&format!("{own}-"));
+    let may_make = |it: &Makers<'_>| it.services.contains(name) || it.unseen.iter().any(is_begun);
+    if operated.iter().any(is_made) || makers.is_some_and(may_make) {
+        return None;
+    }
+    operated.iter().find_map(|(kind, object)| {
+        let wanted = kind.resource_of(name)?;
+        let of_kind = || operated.iter().filter(|(other, _)| std::ptr::eq(*other, *kind)).map(|(_, it)| *it);
+        let ending = &name[wanted.len().min(name.len())..];
+        let only = of_kind().next().filter(|_| of_kind().count() == 1);
+        let nearest = nearest_name::nearest(wanted, of_kind().map(|it| it.key.name.as_str()));
+        // What begins as a resource is called, or the other way round, is about that one.
+        let begins = |it: &&Object| wanted.starts_with(&it.key.name) || it.key.name.starts_with(wanted);
+        let resource = of_kind()
+            .find(|it| it.key.name == wanted || Some(it.key.name.as_str()) == nearest)
+            .or_else(|| of_kind().find(begins))
+            .or(only);
+        let service = resource.and_then(|resource| {
+            let all = kind.services(resource.value());
+            let same = format!("{}{ending}", resource.key.name);
+            let usual = all.iter().find(|it| fits(it, &same)).map(|_| same.clone());
+            usual.or_else(|| all.first().filter(|it| !it.contains('*')).cloned())
+        });
+        Some((resource.unwrap_or(object), service))
+    })
+}
+
+fn texts(value: &Value, path: &mut Vec<Segment>, found: &mut dyn FnMut(&str, &[Segment])) {
+    const MAX_DEPTH: usize = 48;
+    match value {
+        Value::String(text) if text.contains(".svc") => {
+            let lines = text.lines().filter(|line| !line.trim_start().starts_with(['#', ';']));
+            lines.for_each(|line| found(line, path));
+        }
+        Value::Array(items) if path.len() < MAX_DEPTH => {
+            for (at, item) in items.iter().enumerate() {
+                path.push(Segment::Index(at));
+                texts(item, path, found);
+                path.pop();
+            }
+        }
+        Value::Object(map) if path.len() < MAX_DEPTH => {
+            for (key, below) in map {
+                path.push(Segment::Key(key.clone()));
+                texts(below, path, found);
+                path.pop();
+            }
+        }
+        _ => {}
+    }
+}

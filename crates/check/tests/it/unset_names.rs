@@ -1,0 +1,219 @@
+//! Names and addresses that lead nowhere: variables, charts, branches, roles, Services of operators.
+
+use std::sync::Arc;
+
+use tiphys_check::{Context, check, rules};
+use tiphys_vfs::MemTree;
+
+use crate::common;
+
+/// The messages of what one rule finds.
+fn found(rule: &str, files: &[(&str, &str)]) -> Vec<String> {
+    let survey = common::survey(Arc::new(MemTree::from_files(files.iter().copied())));
+    let findings = check(&Context::new(&survey, None), rules::ALL).findings;
+    let of_rule = findings.iter().filter(|it| it.diagnostic.rule == rule);
+    of_rule.map(|it| it.diagnostic.message.clone()).collect()
+}
+
+fn kustomization(name: &str, path: &str, more: &str) -> String {
+    format!(
+        "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: {name}, namespace: flux-system}}\nspec:\n  path: {path}\n  sourceRef: {{kind: GitRepository, name: flux-system}}\n{more}"
+    )
+}
+
+fn cluster(app: &str, objects: &str) -> Vec<(&'static str, String)> {
+    vec![
+        ("clusters/home/flux-system/sync.yaml", kustomization("flux-system", "./clusters/home", "")),
+        ("clusters/home/web.yaml", app.to_owned()),
+        ("apps/web/map.yaml", objects.to_owned()),
+    ]
+}
+
+fn found_in(rule: &str, files: &[(&'static str, String)]) -> Vec<String> {
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+    found(rule, &files)
+}
+
+#[test]
+fn a_variable_needs_a_value() {
+    const CLAIM: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '${APP}', namespace: '${NS}'}\n";
+    let of = |post_build: &str, objects: &str| {
+        found_in("D2-unset-variable", &cluster(&kustomization("web", "./apps/web", post_build), objects))
+    };
+    let given = |vars: &str| format!("  postBuild: {{substitute: {vars}}}\n");
+    assert_eq!(of(&given("{APP: web}"), CLAIM).len(), 1);
+    assert!(of(&given("{APP: web, NS: shop}"), CLAIM).is_empty());
+    // Without any, Flux replaces nothing.
+    assert!(of("", CLAIM).is_empty());
+    assert!(of(&given("{APP: web}"), &CLAIM.replace("${NS}", "${NS:=shop}")).is_empty());
+    let hidden = "  postBuild: {substitute: {APP: web}, substituteFrom: [{kind: Secret, name: vars}]}\n";
+    assert!(of(hidden, CLAIM).is_empty());
+}
+
+#[test]
+fn a_kustomization_does_not_build_itself() {
+    let of = |path: &str| {
+        let files = [
+            ("clusters/home/flux-system/sync.yaml", kustomization("flux-system", "./clusters/home", "")),
+            ("clusters/home/apps.yaml", kustomization("apps", "./apps", "")),
+            ("apps/kustomization.yaml", "resources: [web/ks.yaml]\n".to_owned()),
+            ("apps/web/ks.yaml", kustomization("web", path, "")),
+            (
+                "apps/web/app/map.yaml",
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n".to_owned(),
+            ),
+        ];
+        found_in("D2-flux-self", &files)
+    };
+    assert_eq!(of("./apps/web").len(), 1);
+    assert!(of("./apps/web/app").is_empty());
+}
+
+#[test]
+fn an_artifact_is_no_folder_of_charts() {
+    let of = |url: &str| {
+        let release = format!(
+            "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {{name: web, namespace: shop}}\nspec: {{url: '{url}'}}\n---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {{name: web, namespace: shop}}\nspec: {{chartRef: {{kind: OCIRepository, name: web}}}}\n"
+        );
+        found("D2-oci-address", &[("shop/release.yaml", &release)])
+    };
+    assert_eq!(of("oci://registry.example.com/shop/charts").len(), 1);
+    assert!(of("oci://registry.example.com/shop/charts/web").is_empty());
+}
+
+#[test]
+fn operators_call_services_by_their_resource() {
+    let of = |host: &str, more: &str| {
+        let files = format!(
+            "apiVersion: postgresql.cnpg.io/v1\nkind: Cluster\nmetadata: {{name: shop, namespace: data}}\nspec: {{instances: 1}}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: web, namespace: shop}}\ndata: {{HOST: '{host}'}}\n{more}"
+        );
+        found("F4-operated-host", &[("data/all.yaml", &files)])
+    };
+    assert_eq!(of("shop-db-rw.data.svc.cluster.local", "").len(), 1);
+    assert!(of("shop-rw.data.svc.cluster.local", "").is_empty());
+    // No operator's word is in the name, and another namespace is not seen.
+    assert!(of("shop-web.data.svc.cluster.local", "").is_empty());
+    assert!(of("web-rw.other.svc.cluster.local", "").is_empty());
+    let service = "---\napiVersion: v1\nkind: Service\nmetadata: {name: shop-db-rw, namespace: data}\nspec: {ports: [{port: 1}]}\n";
+    assert!(of("shop-db-rw.data.svc.cluster.local", service).is_empty());
+}
+
+#[test]
+fn a_role_is_one_that_there_is() {
+    let of = |line: &str| {
+        let map = format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: argocd-rbac-cm, namespace: argocd}}\ndata:\n  policy.csv: |\n    p, role:deployer, applications, sync, */*, allow\n    {line}\n"
+        );
+        found("C2-argocd-policy", &[("argocd/rbac.yaml", &map)])
+    };
+    assert_eq!(of("g, ann, role:adming").len(), 1);
+    assert_eq!(of("g, ann, role:deploier").len(), 1);
+    for right in ["g, ann, role:admin", "g, ann, role:deployer", "g, ann, role:auditors"] {
+        assert!(of(right).is_empty(), "{right}");
+    }
+}
+
+#[test]
+fn toml_has_inline_tables_of_one_line() {
+    let of = |text: &str| {
+        let map = format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: web, namespace: shop}}\ndata:\n  web.toml: |\n    {text}\n"
+        );
+        found("D2-broken-text", &[("shop/web.yaml", &map)])
+    };
+    assert_eq!(of("a = {\n      b = 1 }").len(), 1);
+    assert_eq!(of("a = [1, 2\n    b = 3").len(), 1);
+    assert!(of("a = [\n      {b = \"{\\n\"}, # {\n    ]").is_empty());
+    assert!(of("a = {b = 1, c = [\n      1]}").is_empty());
+}
+
+#[test]
+fn a_patch_names_the_namespace_of_what_it_patches() {
+    let of = |namespace: &str| {
+        let overlay = format!(
+            "resources: [../base]\npatches:\n- target: {{kind: Basket, name: shop, namespace: {namespace}}}\n  patch: '[{{\"op\": \"replace\", \"path\": \"/spec/size\", \"value\": 2}}]'\n"
+        );
+        let files = [
+            ("base/kustomization.yaml", "resources: [basket.yaml]\n"),
+            (
+                "base/basket.yaml",
+                "apiVersion: example.com/v1\nkind: Basket\nmetadata: {name: shop, namespace: web}\nspec: {size: 1}\n",
+            ),
+            ("overlay/kustomization.yaml", overlay.as_str()),
+        ];
+        found("D2-no-effect", &files)
+    };
+    assert_eq!(of("wbe").len(), 1);
+    assert!(of("web").is_empty());
+}
+
+fn workflow(on: &str, step: &str) -> String {
+    format!(
+        "on: {on}\njobs:\n  build:\n    runs-on: ubuntu-latest\n    steps:\n      - id: tags\n        run: make\n{step}  deploy:\n    needs: [build]\n    runs-on: ubuntu-latest\n    steps:\n      - run: echo ${{{{ needs.build.result }}}}\n"
+    )
+}
+
+#[test]
+fn contexts_have_what_they_are_asked_for() {
+    let of = |asked: &str| {
+        let text = workflow("push", &format!("      - run: echo ${{{{ {asked} }}}}\n"));
+        found("G1-workflow-refused", &[(".github/workflows/web.yaml", &text)])
+    };
+    for wrong in [
+        "github.even_name",
+        "github.branch",
+        "runner.ose",
+        "steps.tag.outputs.x",
+        "needs.deploy.result",
+        "github.pull_request.number",
+    ] {
+        assert_eq!(of(wrong).len(), 1, "{wrong}");
+    }
+    for right in [
+        "github.event_name",
+        "github.some_new_field",
+        "runner.os",
+        "steps.tags.outputs.x",
+        "steps.tag.outputs.x || 'a'",
+    ] {
+        assert!(of(right).is_empty(), "{right}");
+    }
+}
+
+#[test]
+fn a_step_closes_what_it_opens() {
+    let of = |script: &str| {
+        let text = workflow("push", &format!("      - run: |\n          {script}\n"));
+        found("G1-script-syntax", &[(".github/workflows/web.yaml", &text)])
+    };
+    assert_eq!(of("TAG=$(git describe").len(), 1);
+    assert_eq!(of("echo \"tag=$TAG").len(), 1);
+    assert!(of("echo \"${{ github.event.head_commit.message == 'it''s' }}\"").is_empty());
+    assert!(of("TAG=$(git describe)").is_empty());
+}
+
+#[test]
+fn a_step_asks_for_the_branch_that_there_is() {
+    let of = |branch: &str, script: &str| {
+        let on = format!("{{push: {{branches: [{branch}]}}}}");
+        let text = workflow(&on, &format!("      - run: {script}\n"));
+        found("G1-other-branch", &[(".github/workflows/web.yaml", &text)])
+    };
+    assert_eq!(of("master", "git diff origin/main").len(), 1);
+    assert_eq!(of("main", "git diff origin/master...HEAD").len(), 1);
+    assert!(of("main", "git diff origin/main").is_empty());
+    assert!(of("main, master", "git diff origin/main").is_empty());
+    assert!(of("master", "git diff origin/main || git diff origin/master").is_empty());
+}
+
+#[test]
+fn terraform_makes_a_secret_where_it_is_read() {
+    let of = |namespace: &str| {
+        let text = format!(
+            "resource \"kubernetes_secret\" \"db\" {{\n  metadata {{\n    name = \"db\"\n{namespace}  }}\n}}\nresource \"helm_release\" \"shop\" {{\n  name = \"shop\"\n  chart = \"shop\"\n  namespace = \"shop\"\n  set {{\n    name = \"existingSecret\"\n    value = kubernetes_secret.db.metadata[0].name\n  }}\n}}\n"
+        );
+        found("G4-secret-namespace", &[("infra/main.tf", &text)])
+    };
+    assert_eq!(of("").len(), 1);
+    assert!(of("    namespace = \"shop\"\n").is_empty());
+}
