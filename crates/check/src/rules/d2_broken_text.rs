@@ -195,7 +195,9 @@ fn fault(key: &str, text: &str) -> Option<TextError> {
     if key.ends_with(".json") {
         return json(text);
     }
-    if key.ends_with(".toml") {
+    // oauth2-proxy reads its configuration as TOML, whatever it is called.
+    let is_of_proxy = key.ends_with(".cfg") && key.starts_with("oauth2");
+    if key.ends_with(".toml") || is_of_proxy {
         return toml(text);
     }
     if !key.ends_with(".yaml") && !key.ends_with(".yml") {

@@ -23,12 +23,14 @@
 use std::collections::BTreeMap;
 
 use tiphys_diag::Severity;
-use tiphys_graph::{App, Object};
-use tiphys_value::ObjectExt;
+use tiphys_graph::{Files, is_of_flux};
+use tiphys_kustomize::FILE_NAMES;
+use tiphys_value::Value;
+use tiphys_vfs::{base_name, is_below, join, parent};
 
 use crate::{
-    Context, Finding, Report, Rule,
-    support::{dedup::Once, field_paths::keys, flux::built_folder},
+    Context, Report, Rule,
+    support::{dedup::Once, field_paths::keys, kustomization_entries, pods::list},
 };
 
 /// See the module.
@@ -42,31 +44,41 @@ pub const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    let Some(flux) = context.survey.flux.as_deref() else { return };
-    let mut bringers: BTreeMap<(&str, &str), Vec<(&App, &Object)>> = BTreeMap::new();
-    for app in flux.apps.iter().filter(|app| app.is_rendered()) {
-        for object in flux.objects_of(app.id).filter(|it| built_folder(it).is_some()) {
-            let at = object.rendered.location.file.as_ref();
-            bringers.entry((at, object.value().name())).or_default().push((app, object));
-        }
-    }
+    let survey = context.survey;
+    let listed = listed_files(&survey.files);
     let mut once = Once::default();
-    // The entry that `flux bootstrap` writes is its own to own.
-    for ((file, name), brought) in bringers.iter().filter(|((_, name), _)| *name != "flux-system") {
-        let is_itself = |app: &App| app.name() == *name && app.declared.location.file.as_ref() == *file;
-        let Some((_, object)) = brought.iter().find(|(app, _)| is_itself(app)) else { continue };
-        let Some((other, _)) = brought.iter().find(|(app, _)| !is_itself(app)) else { continue };
-        let Some(folder) = built_folder(object) else { continue };
+    for object in survey.objects.iter().filter(|it| is_of_flux(it.value())) {
+        let Some(folder) = survey.flux_sources.folder(object.value()).filter(|it| !it.is_empty()) else {
+            continue;
+        };
+        let file = object.rendered.location.file.as_ref();
+        // Where a kustomization lists what is built, the manifest is no part of it.
+        let is_bare = kustomization_entries::of_folder(&survey.files, &folder).next().is_none();
+        let Some(lister) = listed.get(file).filter(|it| !is_below(it, &folder) && is_bare) else { continue };
+        if !is_below(file, &folder) {
+            continue;
+        }
         let diagnostic = RULE
             .diagnostic(format!("{} builds {folder}, where it is declared itself", object.title()))
-            .at(flux.span(object, &keys(&["spec", "path"])), "its own manifest lies in this folder")
-            .because(format!(
-                "Kustomization {} brings it already: both own it, and each changes it back",
-                other.name()
-            ))
+            .at(survey.span(object, &keys(&["spec", "path"])), "its own manifest lies in this folder")
+            .because(format!("{lister} brings it already: both own it, and each changes it back"))
             .help("build a folder below, with what is meant and without this manifest");
-        let finding = Finding::new(RULE.incident, diagnostic).app(*name).object(object.title());
-        once.add(name, finding.likely());
+        once.add(&folder, RULE.finding(context, object, diagnostic).likely());
     }
     once.report(report);
+}
+
+/// The files that kustomizations list, each with one that does.
+fn listed_files(files: &Files) -> BTreeMap<String, String> {
+    let mut listed = BTreeMap::new();
+    for path in files.paths().filter(|path| FILE_NAMES.contains(&base_name(path))) {
+        let Some(text) = files.text(path) else { continue };
+        let Ok(content) = tiphys_yaml::from_yaml(&text) else { continue };
+        for entry in list(&content, "resources").iter().filter_map(Value::as_str) {
+            if let Ok(file) = join(parent(path).unwrap_or_default(), entry) {
+                listed.insert(file, path.to_string());
+            }
+        }
+    }
+    listed
 }

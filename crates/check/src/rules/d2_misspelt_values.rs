@@ -1,7 +1,7 @@
 //! # Values with a field that pods do not have
 //!
-//! Charts hand `tolerations` and `resources` of their values on to pods as they are. A field that is misspelt
-//! there is not the chart's to refuse: the API server drops it or refuses the object, and the pod stays where
+//! Charts hand `tolerations`, `resources`, `env`, probes, security contexts and affinities of their values on
+//! to pods as they are. A field that is misspelt there is not the chart's to refuse: the API server drops it or refuses the object, and the pod stays where
 //! no taint is tolerated, or runs without the limits that it was to have. An annotation that stands beside
 //! `annotations:` instead of below it is read by nobody.
 //!
@@ -35,7 +35,7 @@ use crate::{
     support::{
         dedup::Once,
         field_paths::{keys, place},
-        nearest_name, unrendered_files, unused_files,
+        nearest_name, pod_shapes, unrendered_files, unused_files,
     },
 };
 
@@ -233,13 +233,16 @@ fn collect(
                 match (name.as_str(), below) {
                     ("tolerations", Value::Array(items)) => {
                         for (at, item) in items.iter().enumerate().filter(|(_, item)| is_toleration(item)) {
-                            slips(item, &path.index(at), &OF_TOLERATION, wrong);
+                            pod_shapes::misspelt(item, &path.index(at), &OF_TOLERATION, wrong);
                         }
                     }
                     ("resources", Value::Object(_)) if has_quantities(below) => {
-                        slips(below, &path, &OF_RESOURCES, wrong);
+                        pod_shapes::misspelt(below, &path, &OF_RESOURCES, wrong);
                     }
-                    _ => collect(below, &path, depth + 1, wrong),
+                    _ => {
+                        pod_shapes::slips(name, below, &path, wrong);
+                        collect(below, &path, depth + 1, wrong);
+                    }
                 }
             }
         }
@@ -274,7 +277,10 @@ fn find_refused(value: &Value, path: &FieldPath, depth: usize, found: &mut Vec<(
                     ("resources", Value::Object(_)) if has_quantities(inner) => {
                         amounts(inner, &path, found);
                     }
-                    _ => below(path, inner, found),
+                    _ => {
+                        pod_shapes::refused(name, inner, &path, found);
+                        below(path, inner, found);
+                    }
                 }
             }
         }
@@ -308,6 +314,19 @@ fn modes_of(modes: &[Value], path: &FieldPath, found: &mut Vec<(FieldPath, Strin
 }
 
 fn amounts(resources: &Value, path: &FieldPath, found: &mut Vec<(FieldPath, String, String)>) {
+    for name in ["cpu", "memory"] {
+        let text = |kind: &str| {
+            let amount = resources.get(kind)?.get(name)?;
+            Some(amount.as_str().map_or_else(|| amount.to_string(), str::to_owned))
+        };
+        let (Some(asked), Some(most)) = (text("requests"), text("limits")) else { continue };
+        if let (Ok(of_asked), Ok(of_most)) = (asked.parse::<Quantity>(), most.parse::<Quantity>())
+            && of_asked > of_most
+        {
+            let why = format!("a request must be less than or equal to the limit, which is {most}");
+            found.push((path.key("requests").key(name), asked, why));
+        }
+    }
     for kind in ["limits", "requests"] {
         for (name, amount) in resources.get(kind).and_then(Value::as_object).into_iter().flatten() {
             let Some(text) = amount.as_str().filter(|_| matches!(name.as_str(), "cpu" | "memory")) else {
@@ -331,23 +350,4 @@ fn is_toleration(item: &Value) -> bool {
 fn has_quantities(resources: &Value) -> bool {
     let fields = resources.as_object().into_iter().flat_map(|map| map.values());
     fields.into_iter().any(|it| it.get("cpu").is_some() || it.get("memory").is_some())
-}
-
-/// Notes the fields of an object that are nearly one that is known.
-fn slips(
-    value: &Value,
-    path: &FieldPath,
-    known: &'static [&'static str],
-    wrong: &mut Vec<(FieldPath, String, &'static str)>,
-) {
-    let names = value.as_object().into_iter().flat_map(|map| map.keys());
-    for name in names.filter(|name| !known.contains(&name.as_str())) {
-        let meant = nearest_name::nearest(name, known.iter().copied());
-        if let Some(meant) = meant.and_then(|meant| known.iter().find(|it| **it == meant)) {
-            // Where both are there, the other one is the chart's.
-            if value.get(*meant).is_none() {
-                wrong.push((path.clone(), name.clone(), meant));
-            }
-        }
-    }
 }

@@ -57,18 +57,29 @@ static NAME: LazyLock<Regex> = LazyLock::new(|| {
 fn check(context: &Context<'_>, report: &mut Report) {
     let Some(flux) = context.survey.flux.as_deref() else { return };
     let given = given_somewhere(context.survey);
+    let own = given_by_kustomizations(context.survey);
     let mut once = Once::default();
-    for unset in flux.unset_variables.iter().filter(|unset| !given.contains(unset.name.as_str())) {
+    for unset in &flux.unset_variables {
         let file = &flux.app(unset.app).declared.location.file;
-        if unused_files::is_in_unused_folder(file) || placeholders::is_skeleton(file) {
+        let name = unset.name.as_str();
+        // One that replaces no variables at all has forgotten it where others give this one themselves.
+        let is_told = if unset.is_literal { own.contains(name) } else { !given.contains(name) };
+        if !is_told || unused_files::is_in_unused_folder(file) || placeholders::is_skeleton(file) {
             continue;
         }
         // One field that nobody fills in is one slip, however many Kustomizations build it.
         let object = flux.object(unset.object);
-        let place = flux.span(object, &unset.field);
-        once.add_by(format!("{place}\n{}", unset.name), finding(flux, unset, object));
+        let finding = finding(flux, unset, object);
+        once.add(name, finding);
     }
     once.report(report);
+}
+
+/// The names that Kustomizations give values themselves.
+fn given_by_kustomizations(survey: &Survey) -> BTreeSet<&str> {
+    let of_flux = survey.objects.iter().filter(|it| is_of_flux(it.value()));
+    let maps = of_flux.filter_map(|it| it.value().at(&["spec", "postBuild", "substitute"])?.as_object());
+    maps.flat_map(|map| map.keys()).map(String::as_str).collect()
 }
 
 /// The names that maps and Secrets give which any Kustomization takes its variables from. One that is not
@@ -91,15 +102,34 @@ fn given_somewhere(survey: &Survey) -> BTreeSet<&str> {
 fn finding(flux: &Survey, unset: &UnsetVariable, object: &Object) -> Finding {
     let app = flux.app(unset.app);
     let name = &unset.name;
+    let (effect, because) = match unset.is_literal {
+        true => (
+            "it stays as it is",
+            "a Kustomization without postBuild replaces no variables, and no object can be called so",
+        ),
+        false => (
+            "Flux puts an empty text in its place",
+            "with postBuild, Flux replaces all variables of what it builds; those that it does not know become empty",
+        ),
+    };
+    let title = format!("{}/{}", object.key.kind, object.key.name.replace("${", "$("));
+    let used = flux.span(object, &unset.field);
+    let declared = flux.app_span(app, &keys(&["metadata", "name"]));
+    // What others build too is right there, so that this Kustomization lacks something.
+    let is_shared = is_right_elsewhere(flux, unset, object);
+    let (primary, label, other, seen) = match is_shared {
+        true => (declared, "gives it no value", used, "asks for it"),
+        false => (used, "asks for it", declared, "gives it no value"),
+    };
     let mut diagnostic = RULE
         .diagnostic(format!(
-            "nothing gives the variable {name} a value that {} asks for: Flux puts an empty text in its place",
-            object.title()
+            "Kustomization {} gives the variable {name} no value, and {title} asks for it: {effect}",
+            app.name()
         ))
-        .at(flux.span(object, &unset.field), format!("asks for {name}"))
-        .see(flux.app_span(app, &keys(&["spec", "postBuild"])), format!("Kustomization {} gives others", app.name()))
-        .because("with postBuild, Flux replaces all variables of what it builds; those that it does not know become empty")
-        .help(format!("give it a value below postBuild, or a default: `${{{name}:=…}}`"));
+        .at(primary, label)
+        .see(other, seen)
+        .because(because)
+        .help(format!("give it a value below postBuild.substitute, or write a default: {name}:=…"));
     if let Some(is_script) = text_for_a_program(object, &unset.field) {
         diagnostic =
             diagnostic.help(format!("a variable that the program itself fills in is written `$${{{name}}}`"));
@@ -107,7 +137,14 @@ fn finding(flux: &Survey, unset: &UnsetVariable, object: &Object) -> Finding {
             diagnostic.severity = Severity::Info;
         }
     }
-    Finding::new(RULE.incident, diagnostic).app(app.name()).object(object.title()).likely()
+    Finding::new(RULE.incident, diagnostic).app(app.name()).object(title).likely()
+}
+
+/// Whether another Kustomization builds the same file and gives the variable a value.
+fn is_right_elsewhere(flux: &Survey, unset: &UnsetVariable, object: &Object) -> bool {
+    let file = &object.rendered.location.file;
+    let lacks = |id| flux.unset_variables.iter().any(|it| it.app == id && it.name == unset.name);
+    flux.apps.iter().any(|app| app.id != unset.app && app.read.contains(file) && !lacks(app.id))
 }
 
 /// Of a text that a program reads, whether it is a script.

@@ -68,6 +68,7 @@ mod c5_cr_before_operator;
 mod c5_crd_twice;
 mod c5_no_namespace;
 mod d1_load_restriction;
+mod d2_app_template;
 mod d2_appset_fault;
 mod d2_broken_text;
 mod d2_cannot_render;
@@ -120,6 +121,7 @@ mod e2_no_request;
 mod e2_no_resource;
 mod e2_no_store;
 mod e2_unknown_class;
+mod e2_values_reference;
 mod e3_invalid_image;
 mod e3_open_version;
 mod e3_withdrawn_chart;
@@ -251,6 +253,7 @@ pub const ALL: &[&Rule] = &[
     &c5_crd_twice::RULE,
     &c5_no_namespace::RULE,
     &d1_load_restriction::RULE,
+    &d2_app_template::RULE,
     &d2_appset_fault::RULE,
     &d2_broken_text::RULE,
     &d2_cannot_render::RULE,
@@ -303,6 +306,7 @@ pub const ALL: &[&Rule] = &[
     &e2_no_resource::RULE,
     &e2_no_store::RULE,
     &e2_unknown_class::RULE,
+    &e2_values_reference::RULE,
     &e3_invalid_image::RULE,
     &e3_open_version::RULE,
     &e3_withdrawn_chart::RULE,

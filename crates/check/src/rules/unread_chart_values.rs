@@ -28,7 +28,7 @@ pub fn check(context: &Context<'_>, report: &mut Report) {
                 continue;
             }
             for it in unread.iter().filter(|it| !is_read_elsewhere(context, used, it)) {
-                let place = place_of(context, used, index, it);
+                let place = place_of(context, used, index, &it.path);
                 if place.as_ref().is_some_and(|span| is_anchor(context, span)) {
                     continue;
                 }
@@ -119,10 +119,15 @@ fn has_template_with(value: &Value, name: &str) -> bool {
 }
 
 /// Where a value stands, if that is known.
-fn place_of(context: &Context<'_>, used: &ChartUse, index: usize, it: &Unread<'_>) -> Option<Span> {
+pub(super) fn place_of(
+    context: &Context<'_>,
+    used: &ChartUse,
+    index: usize,
+    path: &[Step<'_>],
+) -> Option<Span> {
     let place = used.values_at.as_ref().filter(|place| place.index == index)?;
     let below = |field: FieldPath| {
-        it.path.iter().fold(field, |field, step| match step {
+        path.iter().fold(field, |field, step| match step {
             Step::Key(key) => field.key(*key),
             Step::Index(at) => field.index(*at),
         })

@@ -30,6 +30,7 @@ pub mod operated_services;
 pub mod placeholders;
 pub mod pod_references;
 pub mod pod_security;
+pub mod pod_shapes;
 pub mod pods;
 pub mod promql;
 pub mod refusal;

@@ -217,3 +217,75 @@ fn terraform_makes_a_secret_where_it_is_read() {
     assert_eq!(of("").len(), 1);
     assert!(of("    namespace = \"shop\"\n").is_empty());
 }
+
+#[test]
+fn values_name_what_the_repository_makes() {
+    let of = |name: &str| {
+        let releases = (0..6).map(|at| {
+            let secret = if at == 0 { name.to_owned() } else { format!("s{at}") };
+            format!(
+                "---\napiVersion: external-secrets.io/v1\nkind: ExternalSecret\nmetadata: {{name: s{at}, namespace: shop}}\nspec: {{}}\n---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {{name: web{at}, namespace: shop}}\nspec:\n  chart: {{spec: {{chart: web, sourceRef: {{kind: HelmRepository, name: web}}}}}}\n  values: {{envFrom: [{{secretRef: {{name: {secret}}}}}]}}\n"
+            )
+        });
+        let objects: String = releases.collect();
+        found_in("E2-values-reference", &cluster(&kustomization("web", "./apps/web", ""), &objects))
+    };
+    assert_eq!(of("other").len(), 1);
+    assert!(of("s0").is_empty());
+    // The release may make it itself.
+    assert!(of("web0-db").is_empty());
+}
+
+#[test]
+fn parts_of_app_template_name_each_other() {
+    let of = |values: &str| {
+        let release = format!(
+            "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {{name: bjw-s, namespace: flux-system}}\nspec: {{url: 'https://charts.example.com'}}\n---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {{name: web, namespace: shop}}\nspec:\n  chart: {{spec: {{chart: app-template, version: 3.5.1, sourceRef: {{kind: HelmRepository, name: bjw-s, namespace: flux-system}}}}}}\n  values:\n    controllers: {{web: {{containers: {{app: {{image: {{repository: web, tag: v1}}}}}}}}}}\n{values}"
+        );
+        found("D2-app-template", &[("shop/release.yaml", &release)])
+    };
+    const SERVICE: &str = "    service: {app: {controller: web, ports: {http: {port: 80}}}}\n";
+    for wrong in [
+        "    service: {app: {controller: main, ports: {http: {port: 80}}}}\n".to_owned(),
+        format!(
+            "{SERVICE}    ingress: {{app: {{hosts: [{{host: a, paths: [{{path: /, service: {{identifier: web, port: http}}}}]}}]}}}}\n"
+        ),
+        format!(
+            "{SERVICE}    ingress: {{app: {{hosts: [{{host: a, paths: [{{path: /, service: {{identifier: app, port: web}}}}]}}]}}}}\n"
+        ),
+        format!(
+            "{SERVICE}    route: {{app: {{rules: [{{backendRefs: [{{identifier: main, port: 80}}]}}]}}}}\n"
+        ),
+        format!("{SERVICE}    serviceMonitor: {{app: {{endpoints: [{{port: metrics}}]}}}}\n"),
+        "    persistence: {data: {existingClaim: web, advancedMounts: {web: {main: [{path: /data}]}}}}\n"
+            .to_owned(),
+        "    persistence: {data: {type: emptydir}}\n".to_owned(),
+    ] {
+        assert_eq!(of(&wrong).len(), 1, "{wrong}");
+    }
+    for right in [
+        SERVICE.to_owned(),
+        format!(
+            "{SERVICE}    ingress: {{app: {{hosts: [{{host: a, paths: [{{path: /, service: {{identifier: app, port: http}}}}]}}]}}}}\n"
+        ),
+        format!("{SERVICE}    route: {{app: {{rules: [{{backendRefs: [{{name: main, port: 80}}]}}]}}}}\n"),
+        "    persistence: {data: {existingClaim: web, advancedMounts: {web: {app: [{path: /data}]}}}}\n"
+            .to_owned(),
+    ] {
+        assert!(of(&right).is_empty(), "{right} {:?}", of(&right));
+    }
+}
+
+#[test]
+fn a_kustomization_that_replaces_nothing_leaves_variables() {
+    const CLAIM: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '${APP}', namespace: shop}\n";
+    let files = |other: &str| {
+        let mut files = cluster(&kustomization("web", "./apps/web", ""), CLAIM);
+        files.push(("clusters/home/api.yaml", kustomization("api", "./apps/api", other)));
+        files.push(("apps/api/map.yaml", CLAIM.to_owned()));
+        files
+    };
+    let of = |other: &str| found_in("D2-unset-variable", &files(other)).len();
+    assert_eq!(of("  postBuild: {substitute: {APP: api}}\n"), 1);
+    assert_eq!(of(""), 0);
+}

@@ -290,6 +290,8 @@ pub struct UnsetVariable {
     pub object: ObjectId,
     /// The field that does.
     pub field: FieldPath,
+    /// Whether it stays as it is, because the Kustomization replaces no variables; else it becomes empty.
+    pub is_literal: bool,
 }
 
 /// What is named in the repository but could not be had.

@@ -110,7 +110,8 @@ impl<'n> Walker<'n> {
                 let is_all = part.text.trim() == format!("{name}.{}", path.join("."))
                     && part.text.len() + "${{}}".len() == of.text.trim().len();
                 if let Some(message) = self.known.missing(of.node, name, path, is_all)
-                    && !allows_empty(of.text, part)
+                    // What GitHub does not have is no one's choice.
+                    && (name.eq_ignore_ascii_case("github") || !allows_empty(of.text, part))
                 {
                     let at = part.start + at;
                     self.in_text(of.node, of.text, at, Effect::AlwaysEmpty, message, "this is always empty");

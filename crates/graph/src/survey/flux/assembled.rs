@@ -86,7 +86,8 @@ fn add(survey: &mut Survey, environment: EnvironmentId, part: &Part) {
     }
     let unset = part.unset.iter().filter_map(|(name, (at, field))| {
         let (app, name, object) = (app.id, name.clone(), *app.objects.get(*at)?);
-        Some(UnsetVariable { app, name, object, field: field.clone() })
+        let is_literal = part.replaces_none;
+        Some(UnsetVariable { app, name, object, field: field.clone(), is_literal })
     });
     survey.unset_variables.extend(unset);
     survey.environments[environment.0].roots.push(app.id);

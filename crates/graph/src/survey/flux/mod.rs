@@ -144,6 +144,7 @@ fn part(
         read: Arc::default(),
         missed: Vec::new(),
         unset: BTreeMap::new(),
+        replaces_none: false,
     };
     let Some(rendering) = found.memo.get(&part.application).filter(|_| unseen.is_none()) else { return part };
     part.outcome = match (&rendering.outcome, open) {
@@ -155,6 +156,10 @@ fn part(
     part.missed.clone_from(&rendering.missed);
     part.objects.clone_from(&rendering.objects);
     let post_build = part.declared.value.at(&["spec", "postBuild"]);
+    if post_build.is_none() && part.declared.value.kind() == "Kustomization" {
+        part.replaces_none = true;
+        part.unset = in_names(&part.objects);
+    }
     if let Some(post_build) = post_build.filter(|_| part.declared.value.kind() == "Kustomization") {
         let namespace = part.declared.value.namespace();
         let givers: BTreeMap<(String, String), Option<Value>> = post_build["substituteFrom"]
@@ -182,6 +187,19 @@ fn unset(objects: &[Arc<RenderedObject>], variables: &Variables) -> BTreeMap<Str
         gather_unset(&object.value, variables, &mut Vec::new(), &mut |name, path| {
             found.entry(name.to_owned()).or_insert_with(|| (at, FieldPath(path.to_vec())));
         });
+    }
+    found
+}
+
+/// The variables in the names of objects, which nothing replaces.
+fn in_names(objects: &[Arc<RenderedObject>]) -> BTreeMap<String, (usize, FieldPath)> {
+    let mut found = BTreeMap::new();
+    for (at, object) in objects.iter().enumerate() {
+        let inner = object.value.name().split("${").skip(1).filter_map(|rest| rest.split_once('}'));
+        for (name, _) in inner {
+            let path = FieldPath::default().key("metadata").key("name");
+            found.entry(name.to_owned()).or_insert((at, path));
+        }
     }
     found
 }

@@ -21,6 +21,8 @@ pub struct Part {
     pub missed: Vec<(String, String)>,
     /// The variables that become nothing, each with the object and field that asks for it first.
     pub unset: BTreeMap<String, (usize, FieldPath)>,
+    /// Whether variables stay as they are, because it replaces none.
+    pub replaces_none: bool,
 }
 
 impl Part {

@@ -1,0 +1,358 @@
+//! # Values of app-template that name a part that they do not have
+//!
+//! The chart app-template makes everything from its values, whose parts name each other: a Service its
+//! controller, an Ingress or route its Service, a volume the controllers and containers that mount it. A name
+//! that none has lets Helm fail, and nothing of the release is upgraded; a container that does not exist mounts
+//! nothing, without a word.
+//!
+//! People see: `No enabled controller found with this identifier`, `No enabled Service found with this
+//! identifier`, `Not a valid persistence.type`, a HelmRelease that stays at the version before, a program that
+//! does not find its volume.
+//!
+//! ## Bad
+//! ```yaml
+//! controllers: {web: {containers: {app: {image: {repository: web, tag: v1}}}}}
+//! service: {app: {controller: main, ports: {http: {port: 80}}}}
+//! ```
+//! ## Good
+//! ```yaml
+//! controllers: {web: {containers: {app: {image: {repository: web, tag: v1}}}}}
+//! service: {app: {controller: web, ports: {http: {port: 80}}}}
+//! ```
+//! ## When to suppress
+//! Where other values complete these.
+
+use std::collections::BTreeSet;
+
+use tiphys_diag::Severity;
+use tiphys_value::{Map, ObjectExt, Value};
+
+use super::unread_chart_values::place_of;
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{
+        chart_uses::ChartUse,
+        dedup::Once,
+        known_values::Step,
+        nearest_name, placeholders,
+        pods::{list, text},
+    },
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "D2-app-template",
+    incident: "D2",
+    severity: Severity::Error,
+    title: "values of app-template that name a part that they do not have",
+    page: page!("d2_app_template.rs"),
+    check,
+};
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
+    let uses = context.chart_uses().iter().filter(|used| used.chart == "app-template");
+    for used in uses.filter(|used| !used.has_hidden_values) {
+        // Before version 2 there was one controller and no name for it.
+        let values = used.merged_values();
+        if values.get("controllers").is_none_or(|it| !it.is_object()) {
+            continue;
+        }
+        for fault in faults(&values) {
+            add(context, used, &fault, &mut once);
+        }
+    }
+    once.report(report);
+}
+
+/// A name that leads nowhere.
+struct Fault<'v> {
+    path: Vec<Step<'v>>,
+    message: String,
+    /// The name and the one that is meant.
+    spelling: Option<(String, String)>,
+    is_silent: bool,
+}
+
+fn add(context: &Context<'_>, used: &ChartUse, fault: &Fault<'_>, once: &mut Once) {
+    let index = used.values.len().saturating_sub(1);
+    let span = place_of(context, used, index, &fault.path).unwrap_or_else(|| used.span.clone());
+    let mut diagnostic = RULE.diagnostic(format!("{}: {}", used.by, fault.message)).at(span, "named here");
+    diagnostic = match fault.is_silent {
+        true => {
+            diagnostic.severity = Severity::Warning;
+            diagnostic.because("the chart takes no notice of it")
+        }
+        false => diagnostic.because("the chart refuses its values: Helm renders and upgrades nothing"),
+    };
+    let finding = Finding::new(RULE.incident, diagnostic).likely();
+    let finding = match &fault.spelling {
+        Some((wrong, meant)) => finding.perhaps(wrong, Some(meant)),
+        None => finding,
+    };
+    once.add(&fault.message, finding);
+}
+
+/// The parts under a name that are not switched off.
+fn enabled<'v>(values: &'v Value, of: &str) -> Vec<(&'v str, &'v Value)> {
+    let parts = values.get(of).and_then(Value::as_object).into_iter().flatten();
+    let parts = parts.map(|(name, part)| (name.as_str(), part));
+    parts.filter(|(_, part)| part.is_object() && part.get("enabled") != Some(&Value::Bool(false))).collect()
+}
+
+fn names<'v>(parts: &[(&'v str, &'v Value)]) -> BTreeSet<&'v str> {
+    parts.iter().map(|(name, _)| *name).collect()
+}
+
+fn is_open(text: &str) -> bool {
+    text.contains("{{") || placeholders::is_in(text)
+}
+
+struct Reader<'v> {
+    controllers: Vec<(&'v str, &'v Value)>,
+    services: Vec<(&'v str, &'v Value)>,
+    faults: Vec<Fault<'v>>,
+}
+
+fn faults(values: &Value) -> Vec<Fault<'_>> {
+    let mut reader = Reader {
+        controllers: enabled(values, "controllers"),
+        services: enabled(values, "service"),
+        faults: Vec::new(),
+    };
+    reader.services(values);
+    reader.ingresses(values);
+    reader.routes(values);
+    reader.volumes(values);
+    reader.monitors(values);
+    reader.containers(values);
+    reader.faults
+}
+
+impl<'v> Reader<'v> {
+    /// A name that has to be one of some; nothing if it is, or is filled in later.
+    fn named(&mut self, path: &[Step<'v>], name: &str, known: &BTreeSet<&str>, what: &str, is_silent: bool) {
+        if name.is_empty() || known.contains(name) || is_open(name) {
+            return;
+        }
+        let near = nearest_name::nearest(name, known.iter().copied());
+        let only = known.first().copied().filter(|_| known.len() == 1);
+        let meant = near.or(only);
+        let all: Vec<&str> = known.iter().copied().collect();
+        let message = match all.as_slice() {
+            [] => format!("there is no {what} {name}, and no other"),
+            all => format!("there is no {what} {name}, only {}", all.join(", ")),
+        };
+        let spelling = meant.map(|meant| (name.to_owned(), meant.to_owned()));
+        self.faults.push(Fault { path: path.to_vec(), message, spelling, is_silent });
+    }
+
+    fn services(&mut self, values: &'v Value) {
+        let controllers = names(&self.controllers);
+        for (name, service) in enabled(values, "service") {
+            let path = [Step::Key("service"), Step::Key(name), Step::Key("controller")];
+            self.named(&path, text(service, "controller"), &controllers, "controller", false);
+        }
+    }
+
+    /// A Service by its identifier, and one of its ports by its name.
+    fn backend(&mut self, path: &[Step<'v>], backend: &'v Value) {
+        let services = names(&self.services);
+        let identifier = text(backend, "identifier");
+        let at = |key: &'static str| [path, &[Step::Key(key)]].concat();
+        self.named(&at("identifier"), identifier, &services, "service", false);
+        let service = self.services.iter().find(|(name, _)| *name == identifier).map(|(_, it)| *it);
+        if let (Some(service), Some(port)) = (service, backend.get("port").and_then(Value::as_str)) {
+            let is_number = port.chars().all(|c| c.is_ascii_digit());
+            if !is_number {
+                let ports = names(&enabled(service, "ports"));
+                self.named(&at("port"), port, &ports, &format!("port of service {identifier} called"), false);
+            }
+        }
+    }
+
+    fn ingresses(&mut self, values: &'v Value) {
+        for (name, ingress) in enabled(values, "ingress") {
+            for (at, host) in list(ingress, "hosts").iter().enumerate() {
+                for (index, of_path) in list(host, "paths").iter().enumerate() {
+                    let Some(service) = of_path.get("service") else { continue };
+                    let path = [
+                        Step::Key("ingress"),
+                        Step::Key(name),
+                        Step::Key("hosts"),
+                        Step::Index(at),
+                        Step::Key("paths"),
+                        Step::Index(index),
+                        Step::Key("service"),
+                    ];
+                    self.backend(&path, service);
+                }
+            }
+        }
+    }
+
+    fn routes(&mut self, values: &'v Value) {
+        for (name, route) in enabled(values, "route") {
+            for (at, rule) in list(route, "rules").iter().enumerate() {
+                for (index, backend) in list(rule, "backendRefs").iter().enumerate() {
+                    let path = [
+                        Step::Key("route"),
+                        Step::Key(name),
+                        Step::Key("rules"),
+                        Step::Index(at),
+                        Step::Key("backendRefs"),
+                        Step::Index(index),
+                    ];
+                    let services = names(&self.services);
+                    let at = [&path[..], &[Step::Key("identifier")]].concat();
+                    self.named(&at, text(backend, "identifier"), &services, "service", false);
+                }
+            }
+        }
+    }
+
+    fn volumes(&mut self, values: &'v Value) {
+        const TYPES: [&str; 8] = [
+            "configMap",
+            "custom",
+            "emptyDir",
+            "hostPath",
+            "image",
+            "nfs",
+            "persistentVolumeClaim",
+            "secret",
+        ];
+        let controllers = names(&self.controllers);
+        for (name, volume) in enabled(values, "persistence") {
+            let path = |key: &'v str| vec![Step::Key("persistence"), Step::Key(name), Step::Key(key)];
+            let of_type = text(volume, "type");
+            // `pvc` was another name in old versions.
+            if let Some(meant) =
+                nearest_name::nearest(of_type, TYPES.into_iter()).filter(|_| !TYPES.contains(&of_type))
+            {
+                let message = format!("there is no type of volume {of_type}, {meant} is meant");
+                let spelling = Some((of_type.to_owned(), meant.to_owned()));
+                self.faults.push(Fault { path: path("type"), message, spelling, is_silent: false });
+            }
+            let made = match of_type {
+                "configMap" => "configMaps",
+                "secret" => "secrets",
+                _ => "",
+            };
+            if !made.is_empty() && text(volume, "name").is_empty() {
+                let made = names(&enabled(values, made));
+                self.named(&path("identifier"), text(volume, "identifier"), &made, of_type, false);
+            }
+            let mounts = volume.get("advancedMounts").and_then(Value::as_object).into_iter().flatten();
+            for (controller, of_containers) in mounts {
+                let at = [&path("advancedMounts")[..], &[Step::Key(controller)]].concat();
+                self.named(&at, controller, &controllers, "controller", false);
+                let of_controller =
+                    self.controllers.iter().find(|(name, _)| name == controller).map(|(_, it)| *it);
+                let Some(of_controller) = of_controller else { continue };
+                let containers = containers(of_controller);
+                for container in of_containers.as_object().into_iter().flat_map(Map::keys) {
+                    let at = [&at[..], &[Step::Key(container)]].concat();
+                    let what = format!("container of controller {controller} called");
+                    self.named(&at, container, &containers, &what, true);
+                }
+            }
+        }
+    }
+
+    /// The ports that monitors name are those of the Service.
+    fn monitors(&mut self, values: &'v Value) {
+        let services = names(&self.services);
+        for (name, monitor) in enabled(values, "serviceMonitor") {
+            let path = [Step::Key("serviceMonitor"), Step::Key(name)];
+            let identifier = monitor.str_at(&["service", "identifier"]).unwrap_or_default();
+            let at = [&path[..], &[Step::Key("service"), Step::Key("identifier")]].concat();
+            self.named(&at, identifier, &services, "service", false);
+            let is_other = monitor.get("serviceName").is_some()
+                || monitor.get("selector").is_some()
+                || monitor.at(&["service", "name"]).is_some();
+            let of_name = self.services.iter().find(|(name, _)| *name == identifier);
+            let only = self.services.first().filter(|_| self.services.len() == 1 && identifier.is_empty());
+            let Some((called, service)) = of_name.or(only).copied().filter(|_| !is_other) else { continue };
+            let ports = names(&enabled(service, "ports"));
+            for (index, endpoint) in list(monitor, "endpoints").iter().enumerate() {
+                let at =
+                    [&path[..], &[Step::Key("endpoints"), Step::Index(index), Step::Key("port")]].concat();
+                let what = format!("port of service {called} called");
+                self.named(&at, text(endpoint, "port"), &ports, &what, true);
+            }
+        }
+    }
+
+    fn containers(&mut self, values: &'v Value) {
+        for (controller, of_controller) in self.controllers.clone() {
+            for kind in ["containers", "initContainers"] {
+                for (name, container) in enabled(of_controller, kind) {
+                    let path =
+                        [Step::Key("controllers"), Step::Key(controller), Step::Key(kind), Step::Key(name)];
+                    self.image(&path, (controller, name), container);
+                    self.environment(values, &path, container);
+                    self.probes(&path, container);
+                }
+            }
+        }
+    }
+
+    fn image(&mut self, path: &[Step<'v>], (controller, name): (&str, &str), container: &'v Value) {
+        let Some(image) = container.get("image") else { return };
+        let path = [path, &[Step::Key("image")]].concat();
+        let what = format!("container {name} of controller {controller}");
+        let message = match image {
+            Value::String(_) => format!("the image of {what} is a text, and not a repository with a tag"),
+            Value::Object(map)
+                if map.get("repository").is_some()
+                    && map.get("tag").is_none()
+                    && map.get("digest").is_none() =>
+            {
+                format!("the image of {what} has no tag")
+            }
+            Value::Object(map) if map.get("repository").is_none() && map.get("tag").is_some() => {
+                format!("the image of {what} has no repository")
+            }
+            _ => return,
+        };
+        self.faults.push(Fault { path, message, spelling: None, is_silent: false });
+    }
+
+    fn environment(&mut self, values: &'v Value, path: &[Step<'v>], container: &'v Value) {
+        for (at, from) in list(container, "envFrom").iter().enumerate() {
+            for (field, made) in [("configMapRef", "configMaps"), ("secretRef", "secrets")] {
+                let Some(identifier) = from.str_at(&[field, "identifier"]) else { continue };
+                let path = [
+                    path,
+                    &[Step::Key("envFrom"), Step::Index(at), Step::Key(field), Step::Key("identifier")],
+                ]
+                .concat();
+                let known = names(&enabled(values, made));
+                self.named(&path, identifier, &known, made.trim_end_matches('s'), false);
+            }
+        }
+    }
+
+    /// What a probe asks is taken from its `spec` only if it is `custom`.
+    fn probes(&mut self, path: &[Step<'v>], container: &'v Value) {
+        const HANDLERS: [&str; 4] = ["exec", "grpc", "httpGet", "tcpSocket"];
+        let probes = container.get("probes").and_then(Value::as_object).into_iter().flatten();
+        for (kind, probe) in probes {
+            let is = |field: &str| probe.get(field) == Some(&Value::Bool(true));
+            let handler = HANDLERS.into_iter().find(|it| probe.at(&["spec", it]).is_some());
+            if let Some(handler) = handler.filter(|_| is("enabled") && !is("custom")) {
+                let path = [path, &[Step::Key("probes"), Step::Key(kind), Step::Key("spec")]].concat();
+                let message =
+                    format!("the {kind} probe has {handler} and is not `custom`: a port is asked instead");
+                self.faults.push(Fault { path, message, spelling: None, is_silent: true });
+            }
+        }
+    }
+}
+
+/// The containers of a controller, also those that start it.
+fn containers(controller: &Value) -> BTreeSet<&str> {
+    let maps = ["containers", "initContainers"].map(|kind| controller.get(kind).and_then(Value::as_object));
+    maps.into_iter().flatten().flat_map(|map| map.keys()).map(String::as_str).collect()
+}

@@ -1,0 +1,352 @@
+//! # Values of a chart name an object that nothing makes
+//!
+//! Charts take the names of what is there already: `existingSecret`, `existingClaim`, `secretRef`, the Gateway
+//! of a route. Where all others that the repository names are made in it, and this one alone is made by
+//! nothing and spoken of nowhere else, the pod does not start, or the route has no Gateway.
+//!
+//! People see: `secret "shop-secrets" not found`, `persistentvolumeclaim "shop" not found`,
+//! `CreateContainerConfigError`, a HelmRelease that times out.
+//!
+//! ## Bad
+//! ```yaml
+//! values: {envFrom: [{secretRef: {name: shop-secrets}}]}       # the ExternalSecret makes shop-secret
+//! ```
+//! ## Good
+//! ```yaml
+//! values: {envFrom: [{secretRef: {name: shop-secret}}]}
+//! ```
+//! ## When to suppress
+//! Where somebody makes the object by hand.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use tiphys_diag::{Diagnostic, Severity, Span};
+use tiphys_graph::{Object, ObjectScope, Survey};
+use tiphys_value::{FieldPath, ObjectExt, Segment, Value};
+
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{
+        chart_uses::ValuesWriter, dedup::Once, field_paths::keys, nearest_name, placeholders, pods::text,
+        unused_files,
+    },
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "E2-values-reference",
+    incident: "E2",
+    severity: Severity::Warning,
+    title: "values of a chart name an object that nothing makes",
+    page: page!("e2_values_reference.rs"),
+    check,
+};
+
+/// How many names of a kind have to be made in the repository, for each that is not.
+const ENOUGH: usize = 5;
+
+/// A name among values.
+struct Named<'a> {
+    kind: &'static str,
+    namespace: &'a str,
+    name: &'a str,
+    who: String,
+    span: Span,
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let survey = context.survey.flux.as_deref().unwrap_or(context.survey);
+    let mut by_scope: BTreeMap<ObjectScope, Vec<Named<'_>>> = BTreeMap::new();
+    if survey.is_of_flux {
+        for release in survey.objects.iter().filter(|it| it.key.kind == "HelmRelease") {
+            of_release(survey, release, by_scope.entry(release.world()).or_default());
+        }
+    } else {
+        of_applications(context, &mut by_scope);
+    }
+    let mut once = Once::default();
+    for (scope, named) in by_scope.iter().filter(|(scope, _)| matches!(scope, ObjectScope::Cluster(..))) {
+        let made = MadeNames::in_scope(survey, scope);
+        for kind in ["ConfigMap", "Gateway", "PersistentVolumeClaim", "Secret"] {
+            of_kind(context, kind, named, &made, &mut once);
+        }
+    }
+    once.report(report);
+}
+
+fn of_kind(context: &Context<'_>, kind: &str, named: &[Named<'_>], made: &MadeNames<'_>, once: &mut Once) {
+    let of_kind = || named.iter().filter(|it| it.kind == kind);
+    let are_made: BTreeSet<(&str, &str)> =
+        of_kind().filter(|it| made.has(it)).map(|it| (it.namespace, it.name)).collect();
+    let lacking: Vec<&Named<'_>> = of_kind().filter(|it| !made.has(it) && !made.may_have(it)).collect();
+    let names: BTreeSet<(&str, &str)> = lacking.iter().map(|it| (it.namespace, it.name)).collect();
+    if names.is_empty() || are_made.len() < ENOUGH * names.len() {
+        return;
+    }
+    for it in lacking.into_iter().filter(|it| !is_told_of(context, it.name)) {
+        let beside = made.names(kind, it.namespace);
+        let nearest = nearest_name::nearest(it.name, beside.iter().copied());
+        let (count, all) =
+            (are_made.len(), if names.len() == 1 { "this one alone is not" } else { "this one is not" });
+        let diagnostic: Diagnostic = RULE
+            .diagnostic(format!(
+                "{} names {kind}/{} in {}, which nothing makes",
+                it.who, it.name, it.namespace
+            ))
+            .at(it.span.clone(), "nothing has this name")
+            .because(format!("{count} others that values name are made in the repository, {all}"));
+        let finding = Finding::new(RULE.incident, diagnostic).likely();
+        once.add(it.name, finding.perhaps(it.name, nearest));
+    }
+}
+
+/// Whether a file that is no manifest speaks of a name: a script or Terraform may make it.
+fn is_told_of(context: &Context<'_>, name: &str) -> bool {
+    let files = &context.survey.files;
+    let others = files.paths().filter(|path| !path.ends_with(".yaml") && !path.ends_with(".yml"));
+    others.into_iter().any(|path| files.text(path).is_some_and(|text| text.contains(name)))
+}
+
+fn of_release<'a>(survey: &'a Survey, release: &'a Object, found: &mut Vec<Named<'a>>) {
+    let spec = &release.value()["spec"];
+    let Some(values) = spec.get("values") else { return };
+    if unused_files::is_in_unused_folder(&release.rendered.location.file) {
+        return;
+    }
+    let target = text(spec, "targetNamespace");
+    let namespace = if target.is_empty() { release.key.namespace.as_str() } else { target };
+    let mut path = keys(&["spec", "values"]).0;
+    walk(values, &mut path, &mut |kind, of, name, path| {
+        let span = survey.span(release, &FieldPath(path.to_vec()));
+        let namespace = if of.is_empty() { namespace } else { of };
+        found.push(Named { kind, namespace, name, who: release.title(), span });
+    });
+}
+
+fn of_applications<'a>(context: &'a Context<'_>, by_scope: &mut BTreeMap<ObjectScope, Vec<Named<'a>>>) {
+    for used in context.chart_uses() {
+        let Some(release) = &used.release else { continue };
+        let found = by_scope.entry(release.scope.clone()).or_default();
+        for (index, values) in used.values.iter().enumerate() {
+            walk(values, &mut Vec::new(), &mut |kind, of, name, path| {
+                let place = used.values_at.as_ref().filter(|place| place.index == index);
+                let span = match place.map(|place| &place.writer) {
+                    Some(ValuesWriter::Application(app, field)) => {
+                        let field = FieldPath([&field.0[..], path].concat());
+                        context.survey.app_span(context.survey.app(*app), &field)
+                    }
+                    _ => used.span.clone(),
+                };
+                let namespace = if of.is_empty() { release.namespace.as_str() } else { of };
+                found.push(Named { kind, namespace, name, who: format!("the values of {}", used.by), span });
+            });
+        }
+    }
+}
+
+/// Calls back for each name among values: its kind, its namespace if it has one of its own, itself.
+fn walk<'a>(
+    value: &'a Value,
+    path: &mut Vec<Segment>,
+    found: &mut dyn FnMut(&'static str, &'a str, &'a str, &[Segment]),
+) {
+    const MAX_DEPTH: usize = 32;
+    match value {
+        Value::Array(items) if path.len() < MAX_DEPTH => {
+            for (at, item) in items.iter().enumerate() {
+                path.push(Segment::Index(at));
+                walk(item, path, found);
+                path.pop();
+            }
+        }
+        // What is switched off names nothing.
+        Value::Object(map) if path.len() < MAX_DEPTH && map.get("enabled") != Some(&Value::Bool(false)) => {
+            for (key, below) in map {
+                path.push(Segment::Key(key.clone()));
+                named_by(key, below, path, found);
+                walk(below, path, found);
+                path.pop();
+            }
+        }
+        _ => {}
+    }
+}
+
+fn named_by<'a>(
+    key: &str,
+    value: &'a Value,
+    path: &mut Vec<Segment>,
+    found: &mut dyn FnMut(&'static str, &'a str, &'a str, &[Segment]),
+) {
+    let is_name = |text: &&str| {
+        !text.is_empty()
+            && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.'))
+            && !placeholders::is_in(text)
+    };
+    let kind = match key {
+        "existingSecret" | "existingSecretName" | "secretRef" | "secretKeyRef" => "Secret",
+        "existingClaim" => "PersistentVolumeClaim",
+        "configMapKeyRef" | "configMapRef" | "existingConfigMap" | "existingConfigmap" => "ConfigMap",
+        "parentRefs" => {
+            for (at, parent) in value.as_array().into_iter().flatten().enumerate() {
+                let is_gateway = matches!(text(parent, "kind"), "" | "Gateway");
+                let (name, of) = (text(parent, "name"), text(parent, "namespace"));
+                if is_gateway && is_name(&name) && is_name(&of) {
+                    path.extend([Segment::Index(at), Segment::Key("name".to_owned())]);
+                    found("Gateway", of, name, path);
+                    path.truncate(path.len() - 2);
+                }
+            }
+            return;
+        }
+        _ => return,
+    };
+    if value.get("optional") == Some(&Value::Bool(true)) {
+        return;
+    }
+    match value {
+        Value::String(name) if is_name(&name.as_str()) => found(kind, "", name, path),
+        Value::Object(_) if is_name(&text(value, "name")) => {
+            path.push(Segment::Key("name".to_owned()));
+            found(kind, "", text(value, "name"), path);
+            path.pop();
+        }
+        _ => {}
+    }
+}
+
+/// What the objects of a cluster have, and what they speak of.
+struct MadeNames<'a> {
+    made: HashSet<(&'a str, &'a str, &'a str)>,
+    /// Texts of objects, without the values of releases.
+    texts: HashSet<&'a str>,
+    /// What makes objects that are not seen, by namespace: it calls them after itself.
+    makers: BTreeMap<&'a str, Vec<Maker<'a>>>,
+    /// Whether something copies objects from namespace to namespace.
+    are_copied: bool,
+}
+
+impl<'a> MadeNames<'a> {
+    fn in_scope(survey: &'a Survey, scope: &ObjectScope) -> Self {
+        let mut all =
+            Self { made: HashSet::new(), texts: HashSet::new(), makers: BTreeMap::new(), are_copied: false };
+        for object in survey.objects_in(scope) {
+            let key = &object.key;
+            all.made.insert((&key.kind, &key.namespace, &key.name));
+            let target = made_secret(object);
+            all.made.extend(target.map(|name| ("Secret", key.namespace.as_str(), name)));
+            let maker = maker(object);
+            all.makers.entry(&key.namespace).or_default().extend(maker);
+            if key.kind != "HelmRelease" {
+                gather(object.value(), &mut all.texts, 0);
+            }
+            let annotations = object.value().at(&["metadata", "annotations"]).and_then(Value::as_object);
+            let mut annotations = annotations.into_iter().flat_map(|map| map.keys());
+            all.are_copied |= annotations.any(|it| it.contains("reflector") || it.contains("replicat"))
+                || matches!(key.kind.as_str(), "ClusterExternalSecret" | "ClusterPolicy");
+        }
+        // Those of Flux are there as HelmReleases.
+        for app in survey.apps.iter().filter(|app| !app.is_rendered() && !survey.is_of_flux) {
+            let namespace = app.application.spec.destination.namespace.as_str();
+            all.makers.entry(namespace).or_default().push(Maker { name: app.name(), kinds: None });
+        }
+        all
+    }
+
+    fn has(&self, named: &Named<'_>) -> bool {
+        self.made.contains(&(named.kind, named.namespace, named.name))
+    }
+
+    /// Whether something that is not seen may make an object.
+    fn may_have(&self, named: &Named<'_>) -> bool {
+        let is_begun = |maker: &Maker<'_>| {
+            let rest = named.name.strip_prefix(maker.name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+                && maker.kinds.as_ref().is_none_or(|kinds| kinds.contains(&named.kind))
+        };
+        let of_namespace = self.makers.get(named.namespace);
+        let is_open =
+            |(_, namespace, name): &(&str, &str, &str)| *namespace == named.namespace && name.contains("${");
+        // A release may bring the Gateway of a namespace of which none is seen.
+        let is_unseen = named.kind == "Gateway" && self.names("Gateway", named.namespace).is_empty();
+        self.are_copied && matches!(named.kind, "ConfigMap" | "Secret")
+            || is_unseen
+            || self.texts.contains(named.name)
+            || of_namespace.is_some_and(|makers| named.kind != "Gateway" && makers.iter().any(is_begun))
+            || self.made.iter().any(is_open)
+    }
+
+    /// The names of a kind in a namespace.
+    fn names(&self, kind: &str, namespace: &str) -> BTreeSet<&'a str> {
+        let of_kind = self.made.iter().filter(|(of, at, _)| *of == kind && *at == namespace);
+        of_kind.map(|(_, _, name)| *name).collect()
+    }
+}
+
+/// What makes objects that are not seen.
+struct Maker<'a> {
+    name: &'a str,
+    /// The kinds of what it makes; `None` if nobody knows.
+    kinds: Option<Vec<&'static str>>,
+}
+
+/// An object as a maker of others, if it is one: a release, or a custom resource of an operator.
+fn maker(object: &Object) -> Option<Maker<'_>> {
+    // What these make has the name that they say.
+    const PRECISE: [&str; 6] = [
+        "bitnami.com",
+        "cert-manager.io",
+        "external-secrets.io",
+        "gateway.networking.k8s.io",
+        "kustomize.toolkit.fluxcd.io",
+        "source.toolkit.fluxcd.io",
+    ];
+    let name = object.key.name.as_str();
+    if object.key.kind != "HelmRelease" {
+        let is_operated = object.key.group.contains('.')
+            && !object.key.group.ends_with(".k8s.io")
+            && !PRECISE.contains(&object.key.group.as_str());
+        return is_operated.then_some(Maker { name, kinds: None });
+    }
+    let spec = &object.value()["spec"];
+    let chart = spec.str_at(&["chart", "spec", "chart"]).or(spec.str_at(&["chartRef", "name"]));
+    if !chart.is_some_and(|chart| chart.ends_with("app-template")) {
+        return Some(Maker { name, kinds: None });
+    }
+    // This chart makes what its values have.
+    let of = |key: &str| spec.at(&["values", key]).and_then(Value::as_object);
+    let makes_claim = |volume: &Value| {
+        let is_claim = matches!(text(volume, "type"), "" | "persistentVolumeClaim" | "pvc");
+        is_claim && text(volume, "existingClaim").is_empty()
+    };
+    let makes_claims = of("persistence").is_some_and(|map| map.values().any(makes_claim));
+    let makes = [
+        ("ConfigMap", of("configMaps").is_some()),
+        ("PersistentVolumeClaim", makes_claims),
+        ("Secret", of("secrets").is_some()),
+    ];
+    let kinds = makes.into_iter().filter(|(_, is_made)| *is_made).map(|(kind, _)| kind).collect();
+    Some(Maker { name, kinds: Some(kinds) })
+}
+
+/// The Secret that is made of an object.
+fn made_secret(object: &Object) -> Option<&str> {
+    let value = object.value();
+    match object.key.kind.as_str() {
+        "ExternalSecret" => value.str_at(&["spec", "target", "name"]).or(Some(&object.key.name)),
+        "SealedSecret" | "OnePasswordItem" => Some(&object.key.name),
+        "Certificate" => value.str_at(&["spec", "secretName"]),
+        _ => None,
+    }
+}
+
+fn gather<'a>(value: &'a Value, texts: &mut HashSet<&'a str>, depth: usize) {
+    const MAX_DEPTH: usize = 48;
+    match value {
+        _ if depth > MAX_DEPTH => {}
+        Value::String(text) => drop(texts.insert(text)),
+        Value::Array(items) => items.iter().for_each(|item| gather(item, texts, depth + 1)),
+        Value::Object(map) => map.values().for_each(|below| gather(below, texts, depth + 1)),
+        _ => {}
+    }
+}
