@@ -159,23 +159,10 @@ fn contexts_have_what_they_are_asked_for() {
         let text = workflow("push", &format!("      - run: echo ${{{{ {asked} }}}}\n"));
         found("G1-workflow-refused", &[(".github/workflows/web.yaml", &text)])
     };
-    for wrong in [
-        "github.even_name",
-        "github.branch",
-        "runner.ose",
-        "steps.tag.outputs.x",
-        "needs.deploy.result",
-        "github.pull_request.number",
-    ] {
+    for wrong in ["github.even_name", "github.branch", "runner.ose", "github.pull_request.number"] {
         assert_eq!(of(wrong).len(), 1, "{wrong}");
     }
-    for right in [
-        "github.event_name",
-        "github.some_new_field",
-        "runner.os",
-        "steps.tags.outputs.x",
-        "steps.tag.outputs.x || 'a'",
-    ] {
+    for right in ["github.event_name", "github.some_new_field", "runner.os"] {
         assert!(of(right).is_empty(), "{right}");
     }
 }

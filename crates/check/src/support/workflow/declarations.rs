@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiphys_graph::tools::pipelines;
 use tiphys_yaml::Node;
 
-use super::one_or_many;
 use crate::support::nearest_name;
 
 /// What the context `github` has (GitHub docs, "Contexts reference").
@@ -112,28 +110,6 @@ pub(super) struct WorkflowDeclarations<'n> {
     outputs: BTreeMap<&'n str, BTreeSet<String>>,
     /// The first line of each job, and what its matrix has; `None` if that is known only when it runs.
     matrices: Vec<(u32, Option<BTreeSet<String>>)>,
-    /// The first line of each job, and what it has; `None` if parts of it stand elsewhere.
-    jobs: Vec<(u32, Option<JobNames>)>,
-}
-
-/// The names that a job has for its expressions, in lower case.
-struct JobNames {
-    steps: BTreeSet<String>,
-    needs: BTreeSet<String>,
-}
-
-impl JobNames {
-    fn from_job(job: &Node) -> Option<Self> {
-        let is_merged = |node: &Node| node.get("<<").is_some();
-        let steps = pipelines::steps(job);
-        if is_merged(job) || job.pairs().is_none() || steps.iter().any(|step| is_merged(step)) {
-            return None;
-        }
-        let ids = steps.iter().filter_map(|step| step.get("id")).filter_map(Node::as_str);
-        let needs = job.get("needs").into_iter().flat_map(one_or_many).filter_map(Node::as_str);
-        let small = |text: &str| text.to_lowercase();
-        Some(Self { steps: ids.map(small).collect(), needs: needs.map(small).collect() })
-    }
 }
 
 impl<'n> WorkflowDeclarations<'n> {
@@ -146,7 +122,6 @@ impl<'n> WorkflowDeclarations<'n> {
         Self {
             inputs: inputs.filter_map(|inputs| names(Some(inputs))).flatten().collect(),
             outputs: outputs.collect(),
-            jobs: jobs.iter().map(|(name, job)| (name.span.start.line, JobNames::from_job(job))).collect(),
             matrices: jobs.iter().map(|(name, job)| (name.span.start.line, matrix(job))).collect(),
         }
     }
@@ -159,10 +134,7 @@ impl<'n> WorkflowDeclarations<'n> {
             ("inputs", [input, ..]) if *input != "*" && !self.inputs.contains(&input.to_lowercase()) => {
                 Some(format!("the workflow has no input {input}"))
             }
-            ("needs", [job, "outputs", output, ..])
-                if *output != "*"
-                    && self.job_at(at).is_none_or(|own| own.needs.contains(&job.to_lowercase())) =>
-            {
+            ("needs", [job, "outputs", output, ..]) if *output != "*" => {
                 let of_job = self.outputs.get(job)?;
                 (!of_job.contains(&output.to_lowercase()))
                     .then(|| format!("job {job} has no output {output}"))
@@ -180,24 +152,8 @@ impl<'n> WorkflowDeclarations<'n> {
                 let meant = nearest_name::nearest(name, OF_RUNNER.into_iter())?;
                 Some(format!("the context runner has no {name}: {meant} is meant"))
             }
-            ("steps", [id, ..]) if *id != "*" => {
-                let job = self.job_at(at)?;
-                (!job.steps.contains(&id.to_lowercase()))
-                    .then(|| format!("no step of the job has the id {id}"))
-            }
-            ("needs", [needed, ..]) if *needed != "*" => {
-                let job = self.job_at(at)?;
-                let is_needed = job.needs.contains(&needed.to_lowercase());
-                (!is_needed).then(|| format!("the job does not need the job {needed}"))
-            }
             _ => None,
         }
-    }
-
-    /// The job that a node is of.
-    fn job_at(&self, at: &Node) -> Option<&JobNames> {
-        let line = at.span.start.line;
-        self.jobs.iter().rfind(|(first, _)| *first <= line)?.1.as_ref()
     }
 }
 
