@@ -132,7 +132,7 @@ fn faults(values: &Value) -> Vec<Fault<'_>> {
 impl<'v> Reader<'v> {
     /// A name that has to be one of some; nothing if it is, or is filled in later.
     fn named(&mut self, path: &[Step<'v>], name: &str, known: &BTreeSet<&str>, what: &str, is_silent: bool) {
-        if name.is_empty() || known.contains(name) || is_open(name) {
+        if name.is_empty() || known.contains(name) || is_open(name) || known.iter().any(|it| is_open(it)) {
             return;
         }
         let near = nearest_name::nearest(name, known.iter().copied());

@@ -27,7 +27,10 @@
 //! ## When to suppress
 //! Where the empty text is meant; `${NS:=}` says so.
 
-use std::{collections::BTreeSet, sync::LazyLock};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::LazyLock,
+};
 
 use regex::Regex;
 use tiphys_diag::Severity;
@@ -58,19 +61,25 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let Some(flux) = context.survey.flux.as_deref() else { return };
     let given = given_somewhere(context.survey);
     let own = given_by_kustomizations(context.survey);
-    let mut once = Once::default();
+    let mut by_field: BTreeMap<_, Vec<&UnsetVariable>> = BTreeMap::new();
     for unset in &flux.unset_variables {
         let file = &flux.app(unset.app).declared.location.file;
         let name = unset.name.as_str();
         // One that replaces no variables at all has forgotten it where others give this one themselves.
         let is_told = if unset.is_literal { own.contains(name) } else { !given.contains(name) };
-        if !is_told || unused_files::is_in_unused_folder(file) || placeholders::is_skeleton(file) {
-            continue;
+        if is_told && !unused_files::is_in_unused_folder(file) && !placeholders::is_skeleton(file) {
+            by_field.entry((unset.app, unset.object, &unset.field)).or_default().push(unset);
         }
-        // One field that nobody fills in is one slip, however many Kustomizations build it.
-        let object = flux.object(unset.object);
-        let finding = finding(flux, unset, object);
-        once.add(name, finding);
+    }
+    let mut once = Once::default();
+    for unset in by_field.values() {
+        let first = unset[0];
+        let finding = finding(flux, unset, flux.object(first.object));
+        // What none gives is one slip, however many ask for it; else each Kustomization has its own.
+        match unset[..] {
+            [only] if !own.contains(only.name.as_str()) => once.add_by(only.name.clone(), finding),
+            _ => once.add(&first.name, finding),
+        }
     }
     once.report(report);
 }
@@ -99,20 +108,22 @@ fn given_somewhere(survey: &Survey) -> BTreeSet<&str> {
     maps.flat_map(|map| map.keys()).map(String::as_str).collect()
 }
 
-fn finding(flux: &Survey, unset: &UnsetVariable, object: &Object) -> Finding {
+fn finding(flux: &Survey, all: &[&UnsetVariable], object: &Object) -> Finding {
+    let unset = all[0];
     let app = flux.app(unset.app);
-    let name = &unset.name;
+    let names: Vec<&str> = all.iter().map(|it| it.name.as_str()).collect();
+    let (what, name) = (if names.len() == 1 { "variable" } else { "variables" }, names.join(", "));
     let (effect, because) = match unset.is_literal {
         true => (
-            "it stays as it is",
+            "the name stays as it is",
             "a Kustomization without postBuild replaces no variables, and no object can be called so",
         ),
         false => (
-            "Flux puts an empty text in its place",
+            "Flux puts an empty text there",
             "with postBuild, Flux replaces all variables of what it builds; those that it does not know become empty",
         ),
     };
-    let title = format!("{}/{}", object.key.kind, object.key.name.replace("${", "$("));
+    let title = format!("{}/{}", object.key.kind, object.key.name);
     let used = flux.span(object, &unset.field);
     let declared = flux.app_span(app, &keys(&["metadata", "name"]));
     // What others build too is right there, so that this Kustomization lacks something.
@@ -123,16 +134,19 @@ fn finding(flux: &Survey, unset: &UnsetVariable, object: &Object) -> Finding {
     };
     let mut diagnostic = RULE
         .diagnostic(format!(
-            "Kustomization {} gives the variable {name} no value, and {title} asks for it: {effect}",
+            "Kustomization {} gives the {what} {name} no value, and {title} asks for it: {effect}",
             app.name()
         ))
         .at(primary, label)
         .see(other, seen)
         .because(because)
-        .help(format!("give it a value below postBuild.substitute, or write a default: {name}:=…"));
+        .help(format!(
+            "give it a value below postBuild.substitute, or write a default: ${{{}:=…}}",
+            names[0]
+        ));
     if let Some(is_script) = text_for_a_program(object, &unset.field) {
-        diagnostic =
-            diagnostic.help(format!("a variable that the program itself fills in is written `$${{{name}}}`"));
+        diagnostic = diagnostic
+            .help(format!("a variable that the program itself fills in is written `$${{{}}}`", names[0]));
         if !is_script {
             diagnostic.severity = Severity::Info;
         }
