@@ -22,7 +22,7 @@
 //! ## When to suppress
 //! Where other values complete these.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::Severity;
 use tiphys_value::{Map, ObjectExt, Value};
@@ -31,6 +31,7 @@ use super::unread_chart_values::place_of;
 use crate::{
     Context, Finding, Report, Rule,
     support::{
+        app_template,
         chart_uses::ChartUse,
         dedup::Once,
         known_values::Step,
@@ -58,7 +59,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if values.get("controllers").is_none_or(|it| !it.is_object()) {
             continue;
         }
-        for fault in faults(&values) {
+        let release = used.release.as_ref().map(|release| release.name.as_str()).unwrap_or_default();
+        let services = app_template::service_names(release, &values, &used.version);
+        for fault in faults(&values, services.filter(|_| !release.is_empty())) {
             add(context, used, &fault, &mut once);
         }
     }
@@ -108,13 +111,28 @@ fn is_open(text: &str) -> bool {
     text.contains("{{") || placeholders::is_in(text)
 }
 
+/// Fields of a container, none of which is called as containers are.
+const FIELDS: [&str; 10] = [
+    "args",
+    "command",
+    "env",
+    "envFrom",
+    "image",
+    "lifecycle",
+    "ports",
+    "probes",
+    "resources",
+    "securityContext",
+];
+
 struct Reader<'v> {
     controllers: Vec<(&'v str, &'v Value)>,
     services: Vec<(&'v str, &'v Value)>,
     faults: Vec<Fault<'v>>,
 }
 
-fn faults(values: &Value) -> Vec<Fault<'_>> {
+/// The faults of values. `services` are the names that the Services have in the cluster, if that is known.
+fn faults(values: &Value, services: Option<BTreeSet<String>>) -> Vec<Fault<'_>> {
     let mut reader = Reader {
         controllers: enabled(values, "controllers"),
         services: enabled(values, "service"),
@@ -124,7 +142,7 @@ fn faults(values: &Value) -> Vec<Fault<'_>> {
     reader.ingresses(values);
     reader.routes(values);
     reader.volumes(values);
-    reader.monitors(values);
+    reader.monitors(values, services.as_ref());
     reader.containers(values);
     reader.faults
 }
@@ -261,10 +279,15 @@ impl<'v> Reader<'v> {
     }
 
     /// The ports that monitors name are those of the Service.
-    fn monitors(&mut self, values: &'v Value) {
+    fn monitors(&mut self, values: &'v Value, named: Option<&BTreeSet<String>>) {
         let services = names(&self.services);
         for (name, monitor) in enabled(values, "serviceMonitor") {
             let path = [Step::Key("serviceMonitor"), Step::Key(name)];
+            if let Some(named) = named.filter(|named| !named.is_empty()) {
+                let at = [&path[..], &[Step::Key("serviceName")]].concat();
+                let named: BTreeSet<&str> = named.iter().map(String::as_str).collect();
+                self.named(&at, text(monitor, "serviceName"), &named, "Service", true);
+            }
             let identifier = monitor.str_at(&["service", "identifier"]).unwrap_or_default();
             let at = [&path[..], &[Step::Key("service"), Step::Key("identifier")]].concat();
             self.named(&at, identifier, &services, "service", false);
@@ -291,6 +314,7 @@ impl<'v> Reader<'v> {
                     let path =
                         [Step::Key("controllers"), Step::Key(controller), Step::Key(kind), Step::Key(name)];
                     self.image(&path, (controller, name), container);
+                    self.mounts(values, (controller, name));
                     self.environment(values, &path, container);
                     self.probes(&path, container);
                 }
@@ -299,7 +323,15 @@ impl<'v> Reader<'v> {
     }
 
     fn image(&mut self, path: &[Step<'v>], (controller, name): (&str, &str), container: &'v Value) {
-        let Some(image) = container.get("image") else { return };
+        let Some(image) = container.get("image") else {
+            // A field of a container that stands beside it is taken for one more.
+            if FIELDS.contains(&name) {
+                let message =
+                    format!("{name} of controller {controller} is taken for a container, which has no image");
+                self.faults.push(Fault { path: path.to_vec(), message, spelling: None, is_silent: false });
+            }
+            return;
+        };
         let path = [path, &[Step::Key("image")]].concat();
         let what = format!("container {name} of controller {controller}");
         let message = match image {
@@ -317,6 +349,27 @@ impl<'v> Reader<'v> {
             _ => return,
         };
         self.faults.push(Fault { path, message, spelling: None, is_silent: false });
+    }
+
+    /// The places that a container mounts volumes at; each takes one.
+    fn mounts(&mut self, values: &'v Value, (controller, name): (&str, &str)) {
+        let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
+        for (volume, it) in enabled(values, "persistence") {
+            let own = it.at(&["advancedMounts", controller, name]).and_then(Value::as_array);
+            let mounts = list(it, "globalMounts").iter().chain(own.into_iter().flatten());
+            for at in mounts.map(|mount| text(mount, "path").trim_end_matches('/')) {
+                if at.is_empty() || is_open(at) {
+                    continue;
+                }
+                if let Some(other) = seen.insert(at, volume).filter(|other| *other != volume) {
+                    let message = format!(
+                        "container {name} of controller {controller} mounts {other} and {volume} at {at}: must be unique"
+                    );
+                    let path = vec![Step::Key("persistence"), Step::Key(volume)];
+                    self.faults.push(Fault { path, message, spelling: None, is_silent: false });
+                }
+            }
+        }
     }
 
     fn environment(&mut self, values: &'v Value, path: &[Step<'v>], container: &'v Value) {

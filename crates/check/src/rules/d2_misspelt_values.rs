@@ -26,7 +26,7 @@
 use tiphys_diag::{Diagnostic, Severity, Span};
 use tiphys_graph::Object;
 use tiphys_schema::Quantity;
-use tiphys_value::{FieldPath, Location, Value};
+use tiphys_value::{FieldPath, Location, Map, Value};
 use tiphys_vfs::base_name;
 use tiphys_yaml::Profile;
 
@@ -195,10 +195,27 @@ fn find_misplaced(
             if let Some(((field, _), name)) = empty.zip(inside) {
                 found.push((path.key(name), field.clone(), name.clone()));
             }
+            for (field, name) in parts_beside(map) {
+                found.push((path.key(name), field.to_owned(), name.to_owned()));
+            }
             map.iter().for_each(|(name, inner)| find_misplaced(inner, &path.key(name), depth + 1, found));
         }
         _ => {}
     }
+}
+
+/// Fields that are empty, each with one that is always a part of it and stands beside it.
+fn parts_beside(map: &Map<String, Value>) -> Vec<(&'static str, &'static str)> {
+    const PARTS: [(&str, &[&str]); 3] = [
+        ("image", &["repository", "tag"]),
+        ("resources", &["limits", "requests"]),
+        ("securityContext", &["runAsUser", "runAsNonRoot", "readOnlyRootFilesystem"]),
+    ];
+    let is_empty = |name: &str| map.get(name).is_some_and(Value::is_null);
+    let empty = PARTS.into_iter().filter(|(name, _)| is_empty(name));
+    empty
+        .filter_map(|(name, parts)| Some((name, *parts.iter().find(|part| map.contains_key(**part))?)))
+        .collect()
 }
 
 fn of_application(object: &Object) -> Vec<FieldPath> {

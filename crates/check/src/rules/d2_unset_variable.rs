@@ -61,12 +61,20 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let Some(flux) = context.survey.flux.as_deref() else { return };
     let given = given_somewhere(context.survey);
     let own = given_by_kustomizations(context.survey);
+    let are_usual = are_given_by_each(context.survey);
     let mut by_field: BTreeMap<_, Vec<&UnsetVariable>> = BTreeMap::new();
     for unset in &flux.unset_variables {
         let file = &flux.app(unset.app).declared.location.file;
         let name = unset.name.as_str();
         // One that replaces no variables at all has forgotten it where others give this one themselves.
-        let is_told = if unset.is_literal { own.contains(name) } else { !given.contains(name) };
+        let is_told = match unset.is_literal {
+            true => {
+                let object = flux.object(unset.object);
+                let is_given = own.contains(name) || are_usual && given.contains(name);
+                is_given && text_for_a_program(object, &unset.field).is_none()
+            }
+            false => !given.contains(name),
+        };
         if is_told && !unused_files::is_in_unused_folder(file) && !placeholders::is_skeleton(file) {
             by_field.entry((unset.app, unset.object, &unset.field)).or_default().push(unset);
         }
@@ -82,6 +90,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+}
+
+/// Whether Kustomizations say themselves where their variables come from, and leave that to none above them.
+fn are_given_by_each(survey: &Survey) -> bool {
+    const ENOUGH: usize = 3;
+    let of_flux = survey.objects.iter().filter(|it| is_of_flux(it.value()));
+    of_flux.filter(|it| it.value().at(&["spec", "postBuild", "substituteFrom"]).is_some()).count() >= ENOUGH
 }
 
 /// The names that Kustomizations give values themselves.
@@ -114,10 +129,7 @@ fn finding(flux: &Survey, all: &[&UnsetVariable], object: &Object) -> Finding {
     let names: Vec<&str> = all.iter().map(|it| it.name.as_str()).collect();
     let (what, name) = (if names.len() == 1 { "variable" } else { "variables" }, names.join(", "));
     let (effect, because) = match unset.is_literal {
-        true => (
-            "the name stays as it is",
-            "a Kustomization without postBuild replaces no variables, and no object can be called so",
-        ),
+        true => ("it stays as it is", "a Kustomization without postBuild replaces no variables"),
         false => (
             "Flux puts an empty text there",
             "with postBuild, Flux replaces all variables of what it builds; those that it does not know become empty",
@@ -166,7 +178,9 @@ fn text_for_a_program(object: &Object, field: &FieldPath) -> Option<bool> {
     let text = field.get(object.value()).and_then(Value::as_str)?;
     let is_command =
         field.0.iter().any(|step| matches!(step, Segment::Key(key) if key == "command" || key == "args"));
-    let is_map = matches!(object.value().kind(), "ConfigMap" | "Secret");
+    let is_data = |step: &Segment| matches!(step, Segment::Key(key) if key == "data" || key == "stringData");
+    let is_map =
+        matches!(object.value().kind(), "ConfigMap" | "Secret") && field.0.first().is_some_and(is_data);
     let is_long = text.contains('\n');
     (is_command || is_map || is_long).then(|| is_command && is_long || text.starts_with("#!"))
 }

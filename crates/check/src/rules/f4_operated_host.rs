@@ -1,8 +1,9 @@
-//! # An address of a database that its operator does not give
+//! # An address that no operator and no release gives
 //!
 //! Operators make the Services of their resources, and call them by rules of their own: CloudNativePG makes
 //! `shop-rw`, `shop-ro` and `shop-r` of the Cluster `shop`, the MariaDB operator `db-primary` only where there
-//! are replicas, Strimzi `events-kafka-bootstrap`. The rule speaks where the resources of the namespace are in
+//! are replicas, Strimzi `events-kafka-bootstrap`. So does the chart app-template: the only Service of a release
+//! has the release's name, and no ending. The rule speaks where the resources of the namespace are in
 //! the repository, and none of them makes the Service.
 //!
 //! People see: `could not translate host name "shop-db-rw.data.svc.cluster.local" to address: Name or service
@@ -31,11 +32,12 @@ use std::{
 use regex::Regex;
 use tiphys_diag::Severity;
 use tiphys_graph::{Object, Survey};
-use tiphys_value::{FieldPath, Segment, Value};
+use tiphys_value::{FieldPath, ObjectExt, Segment, Value};
 
 use crate::{
     Context, Finding, Report, Rule,
     support::{
+        app_template,
         dedup::Once,
         nearest_name,
         operated_services::{OperatedKind, fits},
@@ -48,7 +50,7 @@ pub const RULE: Rule = Rule {
     id: "F4-operated-host",
     incident: "F4",
     severity: Severity::Warning,
-    title: "an address of a database that its operator does not give",
+    title: "an address that no operator and no release gives",
     page: page!("f4_operated_host.rs"),
     check,
 };
@@ -76,8 +78,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let is_open = operated.iter().any(|(namespace, all)| {
         namespace.contains('$') || namespace.is_empty() || all.iter().any(|(_, it)| it.key.name.contains('$'))
     });
-    if operated.is_empty() || is_open {
-        return;
+    if is_open {
+        operated.clear();
     }
     let makers = makers_by_namespace(survey);
     let mut once = Once::default();
@@ -89,9 +91,19 @@ fn check(context: &Context<'_>, report: &mut Report) {
         texts(object.value(), &mut Vec::new(), &mut |text, path| {
             for host in FULL.captures_iter(text) {
                 let (Some(name), Some(namespace)) = (host.get(1), host.get(2)) else { continue };
-                let Some(of_namespace) = operated.get(namespace.as_str()) else { continue };
                 let own = makers.get(namespace.as_str());
-                if let Some(meant) = meant(name.as_str(), of_namespace, own) {
+                let of_namespace = operated.get(namespace.as_str()).map(Vec::as_slice).unwrap_or_default();
+                let of_operators = meant(name.as_str(), of_namespace, own);
+                let is_of_operator = || {
+                    let is_made = |(kind, it): &(&OperatedKind, &Object)| {
+                        kind.services(it.value()).iter().any(|pattern| fits(pattern, name.as_str()))
+                            || name.as_str().starts_with(&format!("{}-", it.key.name))
+                    };
+                    of_namespace.iter().any(is_made)
+                };
+                let of_releases =
+                    || own.and_then(|own| meant_release(name.as_str(), own)).filter(|_| !is_of_operator());
+                if let Some(meant) = of_operators.or_else(of_releases) {
                     let host = (name.as_str().to_owned(), namespace.as_str().to_owned());
                     found.push((host, FieldPath(path.to_vec()), meant));
                 }
@@ -100,12 +112,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
         for ((name, namespace), path, (resource, service)) in found {
             let diagnostic = RULE
                 .diagnostic(format!(
-                    "{} names Service/{name} in {namespace}, which no operator makes",
+                    "{} names Service/{name} in {namespace}, which nothing makes",
                     object.title()
                 ))
                 .at(survey.span(object, &path), "in this text")
                 .see(survey.start(resource), format!("of {} there are other Services", resource.title()))
-                .because("the operator calls the Services by the name of its resource");
+                .because("operators and charts call their Services after the resource or release");
             let diagnostic = match &service {
                 Some(service) => diagnostic.help(format!("perhaps {service}.{namespace} is meant")),
                 None => diagnostic,
@@ -128,23 +140,81 @@ fn check(context: &Context<'_>, report: &mut Report) {
 struct Makers<'a> {
     services: BTreeSet<&'a str>,
     unseen: BTreeSet<&'a str>,
+    /// Releases of app-template, each with the Services that it makes.
+    releases: Vec<(&'a Object, BTreeSet<String>)>,
 }
 
 fn makers_by_namespace(survey: &Survey) -> BTreeMap<&str, Makers<'_>> {
     let mut makers: BTreeMap<&str, Makers<'_>> = BTreeMap::new();
+    let versions = oci_versions(survey);
     for object in &survey.objects {
         let own = makers.entry(&object.key.namespace).or_default();
         match object.key.kind.as_str() {
-            "Service" => own.services.insert(&object.key.name),
-            "HelmRelease" => own.unseen.insert(&object.key.name),
-            _ => false,
-        };
+            "Service" => drop(own.services.insert(&object.key.name)),
+            "HelmRelease" => match made_by_template(object, &versions) {
+                Some(services) => own.releases.push((object, services)),
+                None => drop(own.unseen.insert(&object.key.name)),
+            },
+            _ => {}
+        }
     }
-    for app in survey.apps.iter().filter(|app| !app.is_rendered()) {
+    // Those of Flux are there as HelmReleases.
+    for app in survey.apps.iter().filter(|app| !app.is_rendered() && !survey.is_of_flux) {
         let namespace = app.application.spec.destination.namespace.as_str();
         makers.entry(namespace).or_default().unseen.insert(app.name());
     }
     makers
+}
+
+/// The versions of the artifacts that are called app-template, by the name and namespace of their source.
+fn oci_versions(survey: &Survey) -> BTreeMap<(&str, &str), &str> {
+    let sources = survey.objects.iter().filter(|it| it.key.kind == "OCIRepository");
+    let of_chart = sources
+        .filter(|it| it.value().str_at(&["spec", "url"]).is_some_and(|url| url.ends_with("/app-template")));
+    of_chart
+        .filter_map(|it| {
+            let key = (it.key.namespace.as_str(), it.key.name.as_str());
+            Some((key, it.value().str_at(&["spec", "ref", "tag"])?))
+        })
+        .collect()
+}
+
+/// The Services that a release of app-template makes, if that is sure.
+fn made_by_template(release: &Object, versions: &BTreeMap<(&str, &str), &str>) -> Option<BTreeSet<String>> {
+    let spec = &release.value()["spec"];
+    if spec.get("valuesFrom").is_some()
+        || spec.get("postRenderers").is_some()
+        || spec.get("targetNamespace").is_some()
+    {
+        return None;
+    }
+    let chart = spec.at(&["chart", "spec"]);
+    let version = match chart {
+        Some(chart) if chart["chart"] == "app-template" => chart.str_at(&["version"])?,
+        Some(_) => return None,
+        None => {
+            let reference = spec.get("chartRef")?;
+            let namespace = reference.str_at(&["namespace"]).unwrap_or(&release.key.namespace);
+            versions.get(&(namespace, reference.str_at(&["name"])?))?
+        }
+    };
+    let name = spec.str_at(&["releaseName"]).unwrap_or(&release.key.name);
+    app_template::service_names(name, spec.get("values")?, version)
+}
+
+/// The release of app-template that is meant by a name that none of its Services has, and the one that is.
+fn meant_release<'a>(name: &str, makers: &Makers<'a>) -> Option<(&'a Object, Option<String>)> {
+    let is_made = makers.releases.iter().any(|(_, services)| services.contains(name));
+    let is_begun = |own: &&str| name == *own || name.starts_with(&format!("{own}-"));
+    if is_made || makers.services.contains(name) || makers.unseen.iter().any(is_begun) {
+        return None;
+    }
+    let begins = |it: &&(&Object, BTreeSet<String>)| name.starts_with(&format!("{}-", it.0.key.name));
+    let longest = makers.releases.iter().filter(begins).max_by_key(|(release, _)| release.key.name.len())?;
+    let (release, services) = longest;
+    let only = services.first().filter(|_| services.len() == 1).cloned();
+    let nearest = || nearest_name::nearest(name, services.iter().map(String::as_str)).map(str::to_owned);
+    (!services.is_empty()).then(|| (*release, only.or_else(nearest)))
 }
 
 /// The resource whose Service is meant by a name that none has, and that Service if it is plain which; `None`

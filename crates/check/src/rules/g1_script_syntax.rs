@@ -1,7 +1,8 @@
-//! # A step of a workflow that the shell cannot read
+//! # A script that the shell cannot read
 //!
-//! A script that opens a quote, `$(`, `${` or a here-document and does not close it fails as soon as the shell
-//! reaches the line, and often later, far from the slip. YAML and GitHub see only a text.
+//! A step of a workflow, or a script of the repository, that opens a quote, `$(`, `${`, a loop or a
+//! here-document and does not close it fails as soon as the shell reaches the line, and often later, far from
+//! the slip. YAML and GitHub see only a text.
 //!
 //! People see: ``unexpected EOF while looking for matching `"'``, ``unexpected EOF while looking for matching
 //! `)'``, ``warning: here-document at line 4 delimited by end-of-file (wanted `EOF')``.
@@ -29,11 +30,15 @@ use tiphys_graph::tools::{
     Script,
     pipelines::{Format, Pipeline, steps},
 };
+use tiphys_value::Location;
 use tiphys_yaml::Node;
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::shell_syntax::{self, Opened},
+    support::{
+        shell_syntax::{self, Opened},
+        unused_files,
+    },
 };
 
 /// See the module.
@@ -41,7 +46,7 @@ pub const RULE: Rule = Rule {
     id: "G1-script-syntax",
     incident: "G1",
     severity: Severity::Warning,
-    title: "a step of a workflow that the shell cannot read",
+    title: "a script that the shell cannot read",
     page: page!("g1_script_syntax.rs"),
     check,
 };
@@ -60,6 +65,21 @@ fn check(context: &Context<'_>, report: &mut Report) {
             if let Some((opened, line)) = shell_syntax::unclosed(&text) {
                 report.add(finding(opened, script.span(files, line)));
             }
+        }
+    }
+    for path in files.ending(&[".sh"]) {
+        let Some(text) = files.text(path).filter(|_| !unused_files::is_in_unused_folder(path)) else {
+            continue;
+        };
+        let first = text.lines().next().unwrap_or_default();
+        // What another tool fills in is no script yet, and other shells have rules of their own.
+        let is_bourne = !first.starts_with("#!")
+            || first.ends_with("sh") && !first.contains("fish") && !first.contains("zsh");
+        if !is_bourne || text.contains("{{") || text.contains("{%") || text.contains("<%") {
+            continue;
+        }
+        if let Some((opened, line)) = shell_syntax::unclosed(&text) {
+            report.add(finding(opened, files.span(&Location::new(path.clone(), line, 0))));
         }
     }
 }

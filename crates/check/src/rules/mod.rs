@@ -53,6 +53,7 @@ mod c2_rbac_no_effect;
 mod c2_refused_annotation;
 mod c2_removed_api;
 mod c2_store_namespace;
+mod c2_template_key;
 mod c2_template_syntax;
 mod c2_undefined_name;
 mod c2_unknown_option;
@@ -167,6 +168,7 @@ mod g2_ansible_refused;
 mod g2_keyword_values;
 mod g2_module_arguments;
 mod g2_play_as_tasks;
+mod g2_unknown_result;
 mod g3_orphaned_cloud_resources;
 mod g4_secret_namespace;
 mod g4_security_group_cycle;
@@ -238,6 +240,7 @@ pub const ALL: &[&Rule] = &[
     &c2_refused_annotation::RULE,
     &c2_removed_api::RULE,
     &c2_store_namespace::RULE,
+    &c2_template_key::RULE,
     &c2_template_syntax::RULE,
     &c2_undefined_name::RULE,
     &c2_unknown_option::RULE,
@@ -352,6 +355,7 @@ pub const ALL: &[&Rule] = &[
     &g2_keyword_values::RULE,
     &g2_module_arguments::RULE,
     &g2_play_as_tasks::RULE,
+    &g2_unknown_result::RULE,
     &g3_orphaned_cloud_resources::RULE,
     &g4_security_group_cycle::RULE,
     &g4_secret_namespace::RULE,

@@ -1,6 +1,7 @@
 //! What several rules need: pods of workloads, sync options of objects, saying a thing once.
 
 pub mod admission;
+pub mod app_template;
 pub mod cert_manager;
 pub mod chart_crds;
 pub mod chart_services;

@@ -17,6 +17,10 @@ pub enum Opened {
     Expansion,
     /// `<<EOF`
     HereDocument,
+    /// `do`
+    Loop,
+    /// `if`
+    Condition,
 }
 
 impl Opened {
@@ -30,6 +34,8 @@ impl Opened {
             Self::Arithmetic => "((",
             Self::Expansion => "${",
             Self::HereDocument => "<<",
+            Self::Loop => "do",
+            Self::Condition => "if",
         }
     }
 }
@@ -37,11 +43,21 @@ impl Opened {
 /// The first thing that a script opens and does not close, with its line from 1. `None` also where the script
 /// has what this reader does not follow: a `case` within a substitution.
 pub fn unclosed(text: &str) -> Option<(Opened, u32)> {
-    let mut reader = Reader { text, at: 0, open: Vec::new(), pending: Vec::new() };
+    let mut reader = Reader {
+        text,
+        at: 0,
+        open: Vec::new(),
+        pending: Vec::new(),
+        blocks: Vec::new(),
+        keyword_end: usize::MAX,
+    };
     let lost = reader.read();
-    let (opened, at, _) = match lost {
-        Lost::Here(opened, at) => (opened, at, 0),
-        Lost::Nowhere => *reader.open.first()?,
+    let (opened, at) = match lost {
+        Lost::Here(opened, at) => (opened, at),
+        Lost::Nowhere => match reader.open.first() {
+            Some((opened, at, _)) => (*opened, *at),
+            None => *reader.blocks.first()?,
+        },
         Lost::Unknown => return None,
     };
     let newlines = text.get(..at)?.matches('\n').count();
@@ -63,8 +79,21 @@ struct Reader<'t> {
     at: usize,
     /// What is open, with its place and the brackets that are open within it.
     open: Vec<(Opened, usize, usize)>,
-    /// Here-documents that begin on the next line: delimiter, whether tabs are stripped, place.
-    pending: Vec<(&'t str, bool, usize)>,
+    /// Here-documents that begin on the next line, with their places.
+    pending: Vec<(HereDocument<'t>, usize)>,
+    /// Loops and conditions that are open, outside of substitutions.
+    blocks: Vec<(Opened, usize)>,
+    /// Where the last word ended behind which a command begins.
+    keyword_end: usize,
+}
+
+/// A here-document that begins on the next line.
+struct HereDocument<'t> {
+    delimiter: &'t str,
+    /// Whether tabs before the delimiter are left out.
+    strips: bool,
+    /// Whether what stands in it is a text and nothing else.
+    is_plain: bool,
 }
 
 impl<'t> Reader<'t> {
@@ -86,7 +115,7 @@ impl<'t> Reader<'t> {
             }
         }
         match self.pending.first() {
-            Some((_, _, at)) => Lost::Here(Opened::HereDocument, *at),
+            Some((_, at)) => Lost::Here(Opened::HereDocument, *at),
             None => Lost::Nowhere,
         }
     }
@@ -215,8 +244,38 @@ impl<'t> Reader<'t> {
             'c' if starts_word && rest.starts_with("case ") && self.is_within_substitution() => {
                 Some(Lost::Unknown)
             }
+            'd' | 'e' | 'f' | 'i' | 't' | 'u' | 'w' if starts_word && self.open.is_empty() => self.word(),
             _ => self.passes(next),
         }
+    }
+
+    /// A word that begins or ends a loop or a condition, where a command may stand.
+    fn word(&mut self) -> Option<Lost> {
+        let rest = self.rest();
+        let end =
+            rest.find(|c: char| !c.is_ascii_alphanumeric() && !"_-./=".contains(c)).unwrap_or(rest.len());
+        let before = self.text[..self.at].trim_end_matches([' ', '\t']);
+        let begins = before.is_empty()
+            || before.ends_with(['\n', ';', '&', '|', '(', ')', '{'])
+            || before.len() == self.keyword_end;
+        let mut closes = |opened: Opened| {
+            if self.blocks.last().is_some_and(|(last, _)| *last == opened) {
+                self.blocks.pop();
+            }
+        };
+        match &rest[..end] {
+            "do" if begins => self.blocks.push((Opened::Loop, self.at)),
+            "if" if begins => self.blocks.push((Opened::Condition, self.at)),
+            "done" if begins => closes(Opened::Loop),
+            "fi" if begins => closes(Opened::Condition),
+            _ => {}
+        }
+        const LEADING: [&str; 7] = ["do", "elif", "else", "if", "then", "until", "while"];
+        if begins && LEADING.contains(&&rest[..end]) {
+            self.keyword_end = self.at + end;
+        }
+        self.at += end.max(1);
+        None
     }
 
     fn is_within_substitution(&self) -> bool {
@@ -250,7 +309,9 @@ impl<'t> Reader<'t> {
         // `1 << 2` is no here-document.
         let is_name = delimiter.starts_with(|c: char| c.is_alphabetic() || "_%!".contains(c));
         if is_name {
-            self.pending.push((delimiter, strips, place));
+            let is_plain =
+                quote.is_some() || self.rest()[2..].trim_start_matches(['-', ' ', '\t']).starts_with('\\');
+            self.pending.push((HereDocument { delimiter, strips, is_plain }, place));
             self.at = self.text.len() - word.len() + delimiter.len() + usize::from(quote.is_some());
         } else {
             self.at += 2;
@@ -261,13 +322,18 @@ impl<'t> Reader<'t> {
     /// The end of a line, and the here-documents that follow it.
     fn newline(&mut self) -> Option<Lost> {
         self.at += 1;
-        for (delimiter, strips, place) in std::mem::take(&mut self.pending) {
+        for (document, place) in std::mem::take(&mut self.pending) {
+            let HereDocument { delimiter, strips, is_plain } = document;
             loop {
                 let rest = self.rest();
                 if rest.is_empty() {
                     return Some(Lost::Here(Opened::HereDocument, place));
                 }
                 let line = rest.split('\n').next().unwrap_or_default();
+                // A name in braces ends on its line, or it is none.
+                if let Some(at) = open_name(line).filter(|_| !is_plain) {
+                    return Some(Lost::Here(Opened::Expansion, self.at + at));
+                }
                 self.at += (line.len() + 1).min(rest.len());
                 let content = line.trim_end_matches('\r');
                 let content = if strips { content.trim_start_matches('\t') } else { content };
@@ -283,6 +349,16 @@ impl<'t> Reader<'t> {
         }
         None
     }
+}
+
+/// Where a line opens a name in braces that it does not close: what follows the name is none of what may.
+fn open_name(line: &str) -> Option<usize> {
+    line.match_indices("${").map(|(at, _)| at).find(|at| {
+        let is_escaped = line[..*at].ends_with('\\');
+        let inner = &line[at + 2..];
+        let name = inner.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(inner.len());
+        !is_escaped && name > 0 && matches!(inner[name..].chars().next(), None | Some('"' | ' ' | ',' | '$'))
+    })
 }
 
 #[cfg(test)]
@@ -301,6 +377,12 @@ mod tests {
             "case $a in x) b;; (y) c;; esac",
             "a=$(case $x in y) z;; esac)",
             "cat <<< \"$a\"",
+            "for a in b; do if c; then d; fi; done",
+            "while read -r a\ndo\n  echo do if done\ndone < b",
+            "if a; then b; elif c; then\nfor i in 1; do :; done\nfi",
+            "find . -exec if {} +; docker run x; echo fi",
+            "cat <<'EOF'\n${a,\nEOF\n",
+            "cat <<EOF\n${a:-b c} \\${d, ${e}\nEOF\n",
             "echo a#'b'",
         ] {
             assert_eq!(unclosed(script), None, "{script}");
@@ -318,6 +400,9 @@ mod tests {
             ("echo ${a", Opened::Expansion, 1),
             ("echo `date", Opened::Backtick, 1),
             ("a=$((1 + (2)", Opened::Arithmetic, 1),
+            ("for a in b; do c", Opened::Loop, 1),
+            ("a\nif b; then\nc", Opened::Condition, 2),
+            ("cat <<EOF\n\"${A\",\nEOF\n", Opened::Expansion, 2),
         ] {
             assert_eq!(unclosed(script), Some((opened, line)), "{script}");
         }

@@ -276,3 +276,48 @@ fn a_kustomization_that_replaces_nothing_leaves_variables() {
     assert_eq!(of("  postBuild: {substitute: {APP: api}}\n"), 1);
     assert_eq!(of(""), 0);
 }
+
+#[test]
+fn a_template_asks_for_what_is_fetched() {
+    let of = |template: &str| {
+        let secret = format!(
+            "apiVersion: external-secrets.io/v1\nkind: ExternalSecret\nmetadata: {{name: db, namespace: shop}}\nspec:\n  target: {{template: {{data: {{url: '{template}'}}}}}}\n  data: [{{secretKey: password, remoteRef: {{key: db}}}}]\n"
+        );
+        found("C2-template-key", &[("shop/db.yaml", &secret)])
+    };
+    assert_eq!(of("{{ .user }}:{{ .password }}").len(), 1);
+    assert!(of("app:{{ .password }}").is_empty());
+}
+
+#[test]
+fn a_condition_asks_for_what_is_registered() {
+    let of = |name: &str| {
+        let tasks = format!(
+            "- name: look\n  stat: {{path: /etc/rc.local}}\n  register: rcfile\n- name: remove\n  file: {{path: /etc/rc.local, state: absent}}\n  when: {name}.stat.exists\n"
+        );
+        found("G2-unknown-result", &[("roles/reset/tasks/main.yml", &tasks)])
+    };
+    assert_eq!(of("rclocal").len(), 1);
+    assert!(of("rcfile").is_empty());
+}
+
+#[test]
+fn scripts_of_the_repository_are_read() {
+    let of = |script: &str| found("G1-script-syntax", &[("bin/up.sh", script)]);
+    assert_eq!(of("#!/bin/bash\nfor a in b; do\n  c\n").len(), 1);
+    assert!(of("#!/bin/bash\nfor a in b; do\n  c\ndone\n").is_empty());
+    assert!(of("#!/bin/fish\nfor a in b\n  echo \"\nend\n").is_empty());
+}
+
+#[test]
+fn releases_of_app_template_call_their_services() {
+    let of = |host: &str| {
+        let objects = format!(
+            "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {{name: web, namespace: shop}}\nspec:\n  chart: {{spec: {{chart: app-template, version: 3.5.1, sourceRef: {{kind: HelmRepository, name: bjw-s}}}}}}\n  values: {{service: {{app: {{controller: web}}}}}}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: api, namespace: shop}}\ndata: {{HOST: '{host}'}}\n"
+        );
+        found("F4-operated-host", &[("shop/all.yaml", &objects)])
+    };
+    assert_eq!(of("web-app.shop.svc.cluster.local").len(), 1);
+    assert!(of("web.shop.svc.cluster.local").is_empty());
+    assert!(of("other.shop.svc.cluster.local").is_empty());
+}

@@ -16,6 +16,11 @@ use crate::support::nearest_name;
 static EVENT_NAME: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"github\.event_name\s*==\s*'([^']*)'").expect("the expression is right"));
 
+/// A text that is read as JSON; a quote in it stands twice.
+static JSON_TEXT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)\bfromJSON\(\s*'((?:[^']|'')*)'\s*\)").expect("the expression is right")
+});
+
 /// A text with expressions.
 #[derive(Clone, Copy)]
 struct Text<'n, 't> {
@@ -81,6 +86,7 @@ impl<'n> Walker<'n> {
         let of = Text { node, text, scope };
         for part in parts {
             self.event_names(of, *part);
+            self.json_texts(of, *part);
             match expression::names(part.text) {
                 Ok(names) => names.iter().for_each(|name| self.name(of, *part, name)),
                 Err(error) => {
@@ -100,6 +106,19 @@ impl<'n> Walker<'n> {
                 let at = part.start + name.start();
                 let label = format!("{meant} is meant");
                 self.in_text(of.node, of.text, at, Effect::NeverTrue, message, label);
+            }
+        }
+    }
+
+    /// Texts that are read as JSON, and are none.
+    fn json_texts(&mut self, of: Text<'n, '_>, part: Part<'_>) {
+        for found in JSON_TEXT.captures_iter(part.text) {
+            let Some(text) = found.get(1) else { continue };
+            let unquoted = text.as_str().replace("''", "'");
+            if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(&unquoted) {
+                let message = format!("fromJSON cannot read its text: {error}");
+                let at = part.start + text.start();
+                self.in_text(of.node, of.text, at, Effect::Refused, message, "this is no JSON");
             }
         }
     }

@@ -25,5 +25,6 @@ pub fn lookup(
     }
     let mut others = of.objects.iter().map(Object::value).filter(|it| is_it(it));
     let first = others.next()?;
-    others.all(|it| it["spec"] == first["spec"] && it["data"] == first["data"]).then(|| first.clone())
+    let is_same = |it: &Value| ["spec", "data", "stringData"].iter().all(|field| it[*field] == first[*field]);
+    others.all(is_same).then(|| first.clone())
 }

@@ -158,7 +158,7 @@ fn part(
     let post_build = part.declared.value.at(&["spec", "postBuild"]);
     if post_build.is_none() && part.declared.value.kind() == "Kustomization" {
         part.replaces_none = true;
-        part.unset = in_names(&part.objects);
+        part.unset = literal(&part.objects);
     }
     if let Some(post_build) = post_build.filter(|_| part.declared.value.kind() == "Kustomization") {
         let namespace = part.declared.value.namespace();
@@ -183,30 +183,31 @@ fn part(
 /// The variables that become nothing in objects, each with the place that asks for it first.
 fn unset(objects: &[Arc<RenderedObject>], variables: &Variables) -> BTreeMap<String, (usize, FieldPath)> {
     let mut found = BTreeMap::new();
+    let names = |text: &str| variables.unset(text).into_iter().map(str::to_owned).collect();
     for (at, object) in objects.iter().enumerate().filter(|(_, object)| !is_left_alone(&object.value)) {
-        gather_unset(&object.value, variables, &mut Vec::new(), &mut |name, path| {
+        gather(&object.value, &names, &mut Vec::new(), &mut |name, path| {
             found.entry(name.to_owned()).or_insert_with(|| (at, FieldPath(path.to_vec())));
         });
     }
     found
 }
 
-/// The variables in the names of objects, which nothing replaces.
-fn in_names(objects: &[Arc<RenderedObject>]) -> BTreeMap<String, (usize, FieldPath)> {
+/// The variables in objects, which nothing replaces.
+fn literal(objects: &[Arc<RenderedObject>]) -> BTreeMap<String, (usize, FieldPath)> {
     let mut found = BTreeMap::new();
-    for (at, object) in objects.iter().enumerate() {
-        let inner = object.value.name().split("${").skip(1).filter_map(|rest| rest.split_once('}'));
-        for (name, _) in inner {
-            let path = FieldPath::default().key("metadata").key("name");
-            found.entry(name.to_owned()).or_insert((at, path));
-        }
+    let plain = |text: &str| substitute::plain_names(text).into_iter().map(str::to_owned).collect();
+    for (at, object) in objects.iter().enumerate().filter(|(_, object)| !is_left_alone(&object.value)) {
+        gather(&object.value, &plain, &mut Vec::new(), &mut |name, path| {
+            found.entry(name.to_owned()).or_insert_with(|| (at, FieldPath(path.to_vec())));
+        });
     }
     found
 }
 
-fn gather_unset(
+/// Calls back for each name that `names` finds in a text.
+fn gather(
     value: &Value,
-    variables: &Variables,
+    names: &dyn Fn(&str) -> Vec<String>,
     path: &mut Vec<Segment>,
     found: &mut dyn FnMut(&str, &[Segment]),
 ) {
@@ -214,11 +215,11 @@ fn gather_unset(
     let is_deep = path.len() >= MAX_DEPTH;
     let mut below = |step: Segment, value: &Value| {
         path.push(step);
-        gather_unset(value, variables, path, found);
+        gather(value, names, path, found);
         path.pop();
     };
     match value {
-        Value::String(text) => variables.unset(text).into_iter().for_each(|name| found(name, path)),
+        Value::String(text) => names(text).iter().for_each(|name| found(name, path)),
         _ if is_deep => {}
         Value::Array(items) => {
             items.iter().enumerate().for_each(|(at, item)| below(Segment::Index(at), item));

@@ -94,15 +94,8 @@ impl Variables {
         if self.is_open || self.known.is_empty() && self.hidden.is_empty() {
             return Vec::new();
         }
-        let is_name = |name: &str| {
-            name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        };
-        let starts = text.match_indices("${").filter(|(at, _)| !text[..*at].ends_with('$'));
-        let names = starts.filter_map(|(at, mark)| text[at + mark.len()..].split_once('}')).map(|it| it.0);
-        names
-            .filter(|name| is_name(name) && !self.known.contains_key(*name) && !self.hidden.contains(*name))
-            .collect()
+        let names = plain_names(text).into_iter();
+        names.filter(|name| !self.known.contains_key(*name) && !self.hidden.contains(*name)).collect()
     }
 
     fn text(&self, text: &str) -> String {
@@ -148,6 +141,17 @@ impl Variables {
             None => default.map(str::to_owned),
         }
     }
+}
+
+/// The variables of a text that have no default and are asked for as they are.
+pub fn plain_names(text: &str) -> Vec<&str> {
+    let is_name = |name: &&str| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let starts = text.match_indices("${").filter(|(at, _)| !text[..*at].ends_with('$'));
+    let names = starts.filter_map(|(at, mark)| text[at + mark.len()..].split_once('}')).map(|it| it.0);
+    names.filter(is_name).collect()
 }
 
 fn plain(value: &Value) -> String {
