@@ -2,11 +2,15 @@
 //! skipped.
 
 use std::{
+    collections::HashMap,
     io::{Read as _, Seek as _, SeekFrom},
     path::{Path, PathBuf},
 };
 
-use super::{Case, Unreadable, log_paths, objects};
+use flate2::read::MultiGzDecoder;
+use tiphys_value::ObjectExt as _;
+
+use super::{Case, Log, Unreadable, event_tables, log_paths, objects};
 
 /// Folders inside of a dump deeper than this are no dump.
 const MAX_DEPTH: usize = 32;
@@ -16,6 +20,8 @@ const MAX_OBJECTS: u64 = 1 << 30;
 pub(super) const TAIL: u64 = 128 << 10;
 /// Of all logs together, so that a dump with a million of them fits into memory.
 const MAX_LOGS: usize = 256 << 20;
+/// More of what a compressed file holds is not read.
+const MAX_UNPACKED: u64 = 256 << 20;
 /// More sentences about files that cannot be read help nobody.
 const MAX_UNREADABLE: usize = 100;
 
@@ -38,6 +44,13 @@ pub enum ReadError {
     },
 }
 
+/// The text of a log, and whose it is as its path alone tells.
+struct OpenLog {
+    steps: Vec<String>,
+    told: Option<Log>,
+    text: String,
+}
+
 impl Case {
     /// Reads folders and files. What is no object, event or log is left out and named in `unreadable`.
     ///
@@ -45,6 +58,7 @@ impl Case {
     /// A path cannot be read, or nothing in the paths is an object.
     pub fn read(paths: &[PathBuf]) -> Result<Self, ReadError> {
         let mut case = Self::default();
+        let mut logs = Vec::new();
         for path in paths {
             let fault = |error| ReadError::Path { path: path.clone(), error };
             if path.is_dir() {
@@ -52,16 +66,18 @@ impl Case {
                 collect(path, 0, &mut files, &mut case).map_err(fault)?;
                 files.sort();
                 for file in files {
-                    if let Err(error) = case.read_file(&file, path) {
+                    if let Err(error) = case.read_file(&file, path, &mut logs) {
                         case.note(&file.display().to_string(), &error.to_string());
                     }
                 }
                 case.at = case.at.or_else(|| time_beside(path));
             } else {
-                case.read_file(path, path.parent().unwrap_or(path)).map_err(fault)?;
+                case.read_file(path, path.parent().unwrap_or(path), &mut logs).map_err(fault)?;
             }
         }
         case.drop_repeated();
+        case.place_events();
+        case.assign(logs);
         if case.objects.is_empty() && case.events.is_empty() {
             let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
             return Err(ReadError::Empty { paths: paths.join(", ") });
@@ -69,37 +85,93 @@ impl Case {
         Ok(case)
     }
 
-    fn read_file(&mut self, file: &Path, root: &Path) -> std::io::Result<()> {
+    fn read_file(&mut self, file: &Path, root: &Path, logs: &mut Vec<OpenLog>) -> std::io::Result<()> {
         let relative = file.strip_prefix(root).unwrap_or(file);
+        let plain = relative.with_extension("");
+        let relative = if is_packed(relative) { plain.as_path() } else { relative };
         let steps: Vec<&str> = relative.iter().filter_map(|step| step.to_str()).collect();
         let name = steps.last().copied().unwrap_or_default();
         if let Some(note) = log_paths::host_note(&steps) {
             self.host_notes.push(super::HostNote { text: tail(file)?, ..note });
-        } else if let Some(log) = log_paths::log(&steps) {
-            let held: usize = self.logs.iter().map(|log| log.text.len()).sum();
-            if held < MAX_LOGS {
-                self.logs.push(super::Log { text: tail(file)?, ..log });
-            }
-        } else if log_paths::holds_objects(name)
-            || relative.as_os_str().is_empty()
-            || steps.len() <= 1 && !name.contains('.')
-        {
-            if std::fs::metadata(file)?.len() > MAX_OBJECTS {
-                self.note(&file.display().to_string(), "the file is too large");
+            return Ok(());
+        }
+        let is_text = log_paths::is_text(name);
+        let told = log_paths::log(&steps);
+        let is_odd = relative.as_os_str().is_empty() || steps.len() <= 1 && !name.contains('.');
+        let has_objects = told.is_none() && (log_paths::holds_objects(name) || is_odd);
+        if !has_objects && (is_text || told.is_some()) {
+            let start = start(file)?;
+            if event_tables::is_table(&start) {
+                self.events.extend(event_tables::parse(&objects::decoded(&whole(file)?)));
                 return Ok(());
             }
-            let text = objects::decoded(&std::fs::read(file)?);
-            if name == "now" || name == "now.txt" {
-                self.at = self.at.or_else(|| text.trim().parse().ok());
+            if !objects::starts_as_objects(&start) {
+                if name == "logs.txt" && start.contains(objects::LOG_START) {
+                    objects::parse_marked_logs(&objects::decoded(tail(file)?.as_bytes()), self);
+                    return Ok(());
+                }
+                let held: usize = logs.iter().map(|log| log.text.len()).sum();
+                if held < MAX_LOGS {
+                    let steps = steps.into_iter().map(str::to_owned).collect();
+                    logs.push(OpenLog { steps, told, text: objects::without_colours(&tail(file)?) });
+                }
                 return Ok(());
             }
+        } else if !has_objects {
+            return Ok(());
+        }
+        if std::fs::metadata(file)?.len() > MAX_OBJECTS {
+            self.note(&file.display().to_string(), "the file is too large");
+            return Ok(());
+        }
+        let text = objects::decoded(&whole(file)?);
+        if name == "now" || name == "now.txt" {
+            self.at = self.at.or_else(|| text.trim().parse().ok());
+        } else if event_tables::is_table(&text) {
+            self.events.extend(event_tables::parse(&text));
+        } else {
             for why in objects::parse(&text, self) {
                 self.note(&file.display().to_string(), &why);
             }
-        } else if name == "logs.txt" {
-            objects::parse_marked_logs(&objects::decoded(tail(file)?.as_bytes()), self);
         }
         Ok(())
+    }
+
+    /// Gives events of tables without a column for the namespace the one of the only object of that name.
+    fn place_events(&mut self) {
+        let mut namespaces: HashMap<(&str, &str), Option<&str>> = HashMap::new();
+        for object in &self.objects {
+            let place = namespaces.entry((object.kind(), object.name()));
+            place.and_modify(|known| *known = None).or_insert(Some(object.namespace()));
+        }
+        for event in self.events.iter_mut().filter(|event| event.object.namespace.is_empty()) {
+            let only = namespaces.get(&(event.object.kind.as_str(), event.object.name.as_str()));
+            if let Some(namespace) = only.copied().flatten() {
+                event.object.namespace = namespace.to_owned();
+            }
+        }
+    }
+
+    /// Gives each log to its pod. A pod that was saved and stands in the path comes before what the usual
+    /// layouts would make of it.
+    fn assign(&mut self, logs: Vec<OpenLog>) {
+        let known = log_paths::KnownPods::new(&self.objects);
+        let (mut assigned, mut open) = (Vec::new(), Vec::new());
+        for log in logs {
+            let steps: Vec<&str> = log.steps.iter().map(String::as_str).collect();
+            let found = match log.told {
+                Some(told) if known.has(&told) => Some(told),
+                told => known.log(&steps).or(told),
+            };
+            match found {
+                Some(found) => assigned.push(Log { text: log.text, ..found }),
+                None => open.push(log.steps.join("/")),
+            }
+        }
+        self.logs.extend(assigned);
+        for path in open.iter().filter(|path| path.ends_with(".log")) {
+            self.note(path, "its path does not tell whose log it is");
+        }
     }
 
     /// Notes what could not be read.
@@ -108,6 +180,33 @@ impl Case {
             self.unreadable.push(Unreadable { what: what.to_owned(), why: why.to_owned() });
         }
     }
+}
+
+fn is_packed(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "gz")
+}
+
+/// The bytes of a file, unpacked if its name says that it is packed.
+fn whole(file: &Path) -> std::io::Result<Vec<u8>> {
+    if !is_packed(file) {
+        return std::fs::read(file);
+    }
+    let mut bytes = Vec::new();
+    MultiGzDecoder::new(std::fs::File::open(file)?).take(MAX_UNPACKED).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The first words of a file.
+fn start(file: &Path) -> std::io::Result<String> {
+    const LONGEST: u64 = 4096;
+    let mut bytes = Vec::new();
+    let open = std::fs::File::open(file)?;
+    if is_packed(file) {
+        MultiGzDecoder::new(open).take(LONGEST).read_to_end(&mut bytes)?;
+    } else {
+        open.take(LONGEST).read_to_end(&mut bytes)?;
+    }
+    Ok(objects::decoded(&bytes))
 }
 
 /// The time in the file `now` that stands beside a folder.
@@ -137,6 +236,9 @@ fn collect(folder: &Path, depth: usize, files: &mut Vec<PathBuf>, case: &mut Cas
 
 /// The end of a file, as text.
 fn tail(file: &Path) -> std::io::Result<String> {
+    if is_packed(file) {
+        return packed_tail(std::fs::File::open(file)?);
+    }
     let mut open = std::fs::File::open(file)?;
     let length = open.metadata()?.len();
     if length > TAIL {
@@ -145,4 +247,24 @@ fn tail(file: &Path) -> std::io::Result<String> {
     let mut bytes = Vec::new();
     open.take(TAIL).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The end of what a compressed file holds. What follows a broken place is lost; what stands before counts.
+fn packed_tail(file: std::fs::File) -> std::io::Result<String> {
+    let longest = usize::try_from(TAIL).unwrap_or(usize::MAX);
+    let mut packed = MultiGzDecoder::new(file).take(MAX_UNPACKED);
+    let (mut kept, mut piece) = (Vec::new(), vec![0; longest]);
+    loop {
+        match packed.read(&mut piece) {
+            Ok(0) => break,
+            Ok(count) => kept.extend_from_slice(&piece[..count]),
+            Err(error) if kept.is_empty() => return Err(error),
+            Err(_) => break,
+        }
+        if kept.len() > 2 * longest {
+            kept.drain(..kept.len() - longest);
+        }
+    }
+    kept.drain(..kept.len().saturating_sub(longest));
+    Ok(String::from_utf8_lossy(&kept).into_owned())
 }

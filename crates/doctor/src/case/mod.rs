@@ -1,6 +1,7 @@
 //! What was saved of a cluster.
 
 mod event;
+mod event_tables;
 mod folder;
 mod log_paths;
 mod objects;

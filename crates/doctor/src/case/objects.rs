@@ -9,7 +9,7 @@ use super::{Case, Event, Log};
 /// Lists nested deeper than this are no dump.
 const MAX_DEPTH: usize = 32;
 /// What `kubectl cluster-info dump` puts around the logs of a container.
-const LOG_START: &str = "==== START logs for container ";
+pub(super) const LOG_START: &str = "==== START logs for container ";
 const LOG_END: &str = "==== END logs for";
 
 /// Text in UTF-8, or in UTF-16 as shells on Windows redirect it; bytes that are no text are replaced.
@@ -24,6 +24,37 @@ pub(super) fn decoded(bytes: &[u8]) -> String {
         _ => String::from_utf8_lossy(bytes).into_owned(),
     };
     if text.contains("\r\n") { text.replace("\r\n", "\n") } else { text }
+}
+
+/// Whether a text begins as objects do, whatever its file is called.
+pub(super) fn starts_as_objects(start: &str) -> bool {
+    let start = start.trim_start_matches('\u{feff}').trim_start();
+    let has_word = |word: &str| start.lines().take(4).any(|line| line.starts_with(word));
+    has_word("apiVersion:") && start.contains("kind:")
+        || has_word("kind:") && start.contains("apiVersion:")
+        || start.starts_with('{')
+            && start.contains("\"apiVersion\"")
+            && start.contains("\"kind\"")
+            && (start.contains("\"metadata\"") || start.contains("\"items\""))
+}
+
+/// A text without the sequences by which terminals are told of colours.
+pub(super) fn without_colours(text: &str) -> String {
+    if !text.contains('\u{1b}') {
+        return text.to_owned();
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text.chars();
+    while let Some(letter) = rest.next() {
+        if letter != '\u{1b}' {
+            plain.push(letter);
+        } else if rest.clone().next() == Some('[') {
+            // `ESC [`, numbers, and the letter that ends the sequence.
+            rest.next();
+            let _ = rest.by_ref().find(|letter| letter.is_ascii_alphabetic());
+        }
+    }
+    plain
 }
 
 /// Adds the objects, events and logs of a text to a case; returns what is wrong with the rest.
@@ -218,6 +249,20 @@ mod tests {
         let mut case = Case::default();
         assert_eq!(parse(text, &mut case).len(), 1);
         assert_eq!(case.objects.len(), 1);
+    }
+
+    #[test]
+    fn colours_are_taken_off() {
+        assert_eq!(without_colours("\u{1b}[31mERROR\u{1b}[0m x \u{1b}[1;33mb\u{1b}[m"), "ERROR x b");
+        assert_eq!(without_colours("cut \u{1b}["), "cut ");
+    }
+
+    #[test]
+    fn objects_are_known_by_their_first_lines() {
+        assert!(starts_as_objects("apiVersion: v1\nitems:\n- kind: Pod\n"));
+        assert!(starts_as_objects("{\n \"apiVersion\": \"v1\", \"items\": [], \"kind\": \"List\"}"));
+        assert!(!starts_as_objects("{\"level\":\"info\",\"kind\":\"Pod\",\"msg\":\"reconciled\"}"));
+        assert!(!starts_as_objects("INFO kind: Pod\n"));
     }
 
     #[test]
