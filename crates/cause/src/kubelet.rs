@@ -121,6 +121,11 @@ pub fn sandbox_fault(message: &str) -> Option<Cause> {
             "range is full",
             "no ips available",
             "unable to allocate ip",
+            "could not allocate ip in range",
+            "failed to request ipv4 addresses",
+            "assigned 0 out of",
+            "no available addresses",
+            "insufficient ip",
         ],
     ) {
         return Some(Cause::NetIpExhausted);

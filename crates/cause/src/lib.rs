@@ -6,6 +6,7 @@ mod access;
 mod address;
 mod admission;
 mod delivery;
+mod eviction;
 mod image;
 mod kubelet;
 mod network;
@@ -18,6 +19,7 @@ pub use access::{Forbidden, forbidden};
 pub use address::{Address, addresses};
 pub use admission::{Refusal, refusal};
 pub use delivery::{WaitsFor, delivery_fault, source_unreachable, unwrapped, waits_for};
+pub use eviction::{EvictionRefusal, eviction_refusal};
 pub use image::{PullFault, image_parts, pull_fault};
 pub use kubelet::{
     Absent, MountFault, ProbeFault, absent, mount_fault, probe_fault, sandbox_fault, sandbox_plugin,

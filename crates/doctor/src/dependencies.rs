@@ -217,7 +217,87 @@ const REFERENCES: &[(&[&str], &str)] = &[
     (&["spec", "template", "spec", "nodeClassRef"], ""),
 ];
 
+/// Ends of the names of fields by which the API's conventions refer to another object.
+const REFERENCE_ENDS: &[&str] = &["SecretRef", "secretRef", "Ref"];
+/// Fields that name who uses an object, or what is made of it, and nothing that it needs.
+const NO_NEED: &[&str] =
+    &["claimRef", "ownerRef", "consumerRef", "writeConnectionSecretToRef", "privateKeySecretRef"];
+
+/// The objects that fields called `…Ref` and `…Refs` of a specification name.
+fn by_convention(spec: &Value, namespace: &str, depth: usize, found: &mut Vec<Object>) {
+    /// References stand near the top; what lies deeper is of another kind.
+    const DEEPEST: usize = 5;
+    /// More references of one object lead nowhere.
+    const MOST: usize = 64;
+    if depth > DEEPEST || found.len() > MOST {
+        return;
+    }
+    match spec {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                let single = key.strip_suffix('s').filter(|key| key.ends_with("Ref")).unwrap_or(key);
+                let is_reference = REFERENCE_ENDS.iter().any(|end| single.ends_with(end));
+                if NO_NEED.contains(&single) {
+                    continue;
+                }
+                if is_reference {
+                    let many = value.as_array().map(Vec::as_slice).unwrap_or_default();
+                    let all = many.iter().chain([value]);
+                    found.extend(all.filter_map(|value| referenced(single, value, namespace)));
+                }
+                by_convention(value, namespace, depth + 1, found);
+            }
+        }
+        Value::Array(items) => {
+            items.iter().for_each(|item| by_convention(item, namespace, depth + 1, found));
+        }
+        _ => {}
+    }
+}
+
+/// The object of one reference. The field tells its kind where the reference does not: `providerConfigRef`.
+fn referenced(field: &str, reference: &Value, namespace: &str) -> Option<Object> {
+    let name = reference.str_at(&["name"])?;
+    let of_field = || {
+        let stem = field.strip_suffix("Ref").unwrap_or(field);
+        let stem = if stem.ends_with("Secret") || stem.ends_with("secret") { "secret" } else { stem };
+        let mut letters = stem.chars();
+        letters.next().map(|first| first.to_ascii_uppercase().to_string() + letters.as_str())
+    };
+    let kind = reference.str_at(&["kind"]).map(str::to_owned).or_else(of_field)?;
+    let is_wide = kind.starts_with("Cluster") && kind != "Cluster" || kind == "ProviderConfig";
+    let namespace = reference.str_at(&["namespace"]).unwrap_or(if is_wide { "" } else { namespace });
+    Some(Object::new(&kind, namespace, name))
+}
+
+/// What holds the work of Kueue back: a Workload's queue, its cluster queue, the flavors of that.
+fn queues(live: &Value, found: &mut Vec<Object>) {
+    match live.kind() {
+        "Workload" => found.extend(
+            live.str_at(&["spec", "queueName"]).map(|name| Object::new("LocalQueue", live.namespace(), name)),
+        ),
+        "LocalQueue" => {
+            found.extend(
+                live.str_at(&["spec", "clusterQueue"]).map(|name| Object::new("ClusterQueue", "", name)),
+            );
+        }
+        "ClusterQueue" => {
+            let groups = items(live, &["spec", "resourceGroups"]);
+            let names =
+                groups.flat_map(|group| items(group, &["flavors"])).filter_map(|it| it.str_at(&["name"]));
+            found.extend(names.map(|name| Object::new("ResourceFlavor", "", name)));
+        }
+        _ => {}
+    }
+}
+
 fn references(live: &Value, found: &mut Vec<Object>) {
+    queues(live, found);
+    if live.gvk().group.contains('.')
+        && let Some(spec) = live.get("spec")
+    {
+        by_convention(spec, live.namespace(), 0, found);
+    }
     for (path, kind) in REFERENCES {
         let Some(reference) = live.at(path) else { continue };
         if let Some(name) = reference.as_str() {

@@ -112,7 +112,8 @@ fn plugin(cluster: &Cluster<'_>) -> Option<Cni> {
         return Some(Cni::Calico);
     }
     match sets.iter().find_map(|set| Some((Cni::of_daemon_set(set.name())?, set))) {
-        Some((Cni::AwsVpc, set)) if !set.to_string().contains("--enable-network-policy=true") => None,
+        // Where its arguments do not tell, calls that are not answered do.
+        Some((Cni::AwsVpc, set)) if set.to_string().contains("--enable-network-policy=false") => None,
         Some((known, _)) => Some(known),
         None if has("flannel") => None,
         None => Some(Cni::Calico),

@@ -7,7 +7,7 @@ use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
     Object,
-    cluster::{Cluster, condition, conditions, has_condition, pods, said, time},
+    cluster::{Cluster, complaint::complaint, condition, conditions, has_condition, pods, said, time},
 };
 
 /// Everything that is red, with a clause that says what is.
@@ -239,17 +239,7 @@ fn custom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
     {
         return None;
     }
-    let bad = conditions(object).find(|it| {
-        let (name, status) =
-            (it.str_at(&["type"]).unwrap_or_default(), it.str_at(&["status"]).unwrap_or_default());
-        match name {
-            "Ready" | "Available" | "Synced" | "Accepted" | "Programmed" | "ResolvedRefs" | "Healthy"
-            | "Reconciled" | "Succeeded" => status == "False",
-            "NotReady" | "Degraded" | "Stalled" | "InvalidRequest" | "ResolutionFailed"
-            | "ReconcileError" | "Failure" => status == "True",
-            _ => false,
-        }
-    });
+    let bad = complaint(object);
     let since =
         bad.and_then(|it| time(it, &["lastTransitionTime"])).and_then(|time| cluster.seconds_since(time));
     if let Some(bad) = bad.filter(|_| since.is_none_or(|since| since > 60)) {

@@ -10,7 +10,7 @@ use super::{Caller, guess, wrong_value};
 use crate::{
     Object,
     address_target::is_near,
-    cluster::Cluster,
+    cluster::{Cluster, items},
     finding::Finding,
     pod_addresses::wires,
     policy::{End, Port, api_server, blocking, opening},
@@ -62,15 +62,15 @@ pub(super) fn api_server_fault<'a>(
                 &["kubeadm certs check-expiration".to_owned()],
             ),
         ),
-        Failure::NotYetValid => Some(
-            Finding::new(
-                Cause::ControlClock,
-                caller.workload.clone(),
-                0.6,
-                "a certificate is not valid yet: a clock is wrong",
+        Failure::NotYetValid => {
+            let node = caller.pods.iter().find_map(|pod| pod.str_at(&["spec", "nodeName"]));
+            let object = node.map_or_else(|| caller.workload.clone(), |node| Object::new("Node", "", node));
+            let summary = "a certificate is not valid yet: a clock is wrong";
+            Some(
+                Finding::new(Cause::ControlClock, object, 0.6, summary)
+                    .remedy("Compare the clocks of the nodes.", &["chronyc tracking".to_owned()]),
             )
-            .remedy("Compare the clocks of the nodes.", &["chronyc tracking".to_owned()]),
-        ),
+        }
         _ => None,
     }
 }
@@ -157,6 +157,22 @@ fn makers(cluster: &Cluster<'_>, namespace: &str, service: &str) -> Vec<Object> 
     cluster.case.objects.iter().filter(is_named_after).map(Object::from_live).collect()
 }
 
+/// The Ingresses and routes of the cluster that serve a host.
+fn routes_of(cluster: &Cluster<'_>, host: &str) -> Vec<Object> {
+    const KINDS: &[&str] = &["Ingress", "HTTPRoute", "GRPCRoute", "TLSRoute", "VirtualService", "Route"];
+    let serves = |live: &Value| {
+        let rules = items(live, &["spec", "rules"]).filter_map(|rule| rule.str_at(&["host"]));
+        let names = ["hostnames", "hosts"].into_iter().flat_map(|key| items(live, &["spec", key]));
+        let single = live.str_at(&["spec", "host"]);
+        rules
+            .chain(names.filter_map(Value::as_str))
+            .chain(single)
+            .any(|known| known.eq_ignore_ascii_case(host))
+    };
+    let all = KINDS.iter().flat_map(|kind| cluster.all(kind).iter());
+    all.filter(|live| serves(live)).map(|live| Object::from_live(live)).collect()
+}
+
 pub(super) fn outside_fault<'a>(
     look: &Look<'a>,
     caller: &Caller<'a>,
@@ -191,6 +207,10 @@ pub(super) fn outside_fault<'a>(
                 .remedy(format!("Add a rule to egress that allows {address}."), &[]),
             );
         }
+    }
+    let routes = routes_of(look.cluster, &address.host);
+    if !routes.is_empty() {
+        return Some(routes.into_iter().fold(guess(caller, call, address), Finding::below));
     }
     match call.failure {
         Failure::Status(401) => Some(

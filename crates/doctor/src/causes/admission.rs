@@ -228,6 +228,19 @@ pub(crate) fn fault(look: &Look<'_>, refused: &Refused) -> Option<Finding> {
         Cause::AdmitImmutable | Cause::AdmitSchema | Cause::AdmitTooLarge | Cause::AdmitConflict => {
             rule(look, cause, &owner, refused, &read)
         }
+        Cause::VolumeResize => {
+            let named =
+                read.object.as_ref().map(|(_, name)| Object::new("PersistentVolumeClaim", namespace, name));
+            let object = refused.written.clone().or(named).unwrap_or_else(|| owner.clone());
+            Finding::new(
+                cause,
+                object.clone(),
+                0.9,
+                format!("{object} cannot be given the size that is asked for"),
+            )
+            .field("spec.resources.requests.storage")
+            .remedy("Set allowVolumeExpansion: true on its storage class; a claim never gets smaller.", &[])
+        }
         _ => return None,
     };
     let finding = finding.evidence(refused.source.clone(), refused.message.clone());

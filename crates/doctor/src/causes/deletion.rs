@@ -66,6 +66,8 @@ fn finalizer(look: &Look<'_>, live: &Value, finalizers: &[&str]) -> Finding {
         }
         return finding;
     }
+    // A node stays until its pods may go.
+    finding = crate::causes::budget::of_deleted_node(look, live).into_iter().fold(finding, Finding::below);
     let mut operators = Vec::new();
     for name in finalizers {
         operators.extend(crate::causes::operator::by_words(look, &crate::causes::operator::words(name)));

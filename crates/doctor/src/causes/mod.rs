@@ -2,6 +2,7 @@
 
 pub(crate) mod admission;
 pub(crate) mod api;
+pub(crate) mod budget;
 pub(crate) mod callers;
 pub(crate) mod config;
 pub(crate) mod containers;
@@ -43,6 +44,7 @@ const SEARCHES: &[Search] = &[
     mesh::find,
     ingress::find,
     scale::find,
+    budget::find,
     operator::find,
     deletion::find,
     gitops::find,

@@ -89,6 +89,10 @@ fn fault(look: &Look<'_>, node: &Value) -> Option<Finding> {
     } else {
         finding
     };
+    if finding.cause == Cause::NodeUninitialized {
+        // Pods that run there already have tolerated the taint.
+        return Some(finding);
+    }
     Some(pods_on(look.cluster, node.name()).fold(finding, |finding, pod| {
         let pod = Object::from_live(pod);
         if look.is_red(&pod)

@@ -23,8 +23,11 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     found.extend(plugin_down(look));
     found.extend(sandboxes(look));
-    found.extend(routing(look));
-    found.extend(proxy(look));
+    let routes = routing(look);
+    let unrouted: BTreeSet<Object> = routes.iter().map(|finding| finding.object.clone()).collect();
+    found.extend(routes);
+    // A node without routes reaches no Service either, and kube-proxy has no part in it.
+    found.extend(proxy(look).into_iter().filter(|finding| !unrouted.contains(&finding.object)));
     found.extend(node_ports(look));
     found
 }
@@ -344,44 +347,57 @@ const ROUTES: &[&str] = &[
     "peer is down",
     "wireguard",
     "not established",
+    "via tunnel",
+    "bgp session",
+    "hold timer expired",
+    "no route to host",
 ];
 
 fn routing(look: &Look<'_>) -> Vec<Finding> {
-    let mut found = Vec::new();
-    for ill in look.ill.iter().filter(|ill| PLUGINS.iter().any(|name| ill.workload.name.contains(name))) {
-        for pod in &ill.pods {
-            let object = Object::from_live(pod);
-            let event = look.cluster.events(&object).rfind(|event| {
-                let low = event.message.to_ascii_lowercase();
-                event.reason == "Unhealthy" && ROUTES.iter().any(|word| low.contains(word))
-            });
-            let log = look.cluster.logs(pod.namespace(), pod.name()).into_iter().find_map(|log| {
-                let line = log.text.lines().rev().take(180).find(|line| {
-                    let low = line.to_ascii_lowercase();
-                    ROUTES.iter().any(|word| low.contains(word))
-                        && ["err", "fail", "not ", "down", "warn"].iter().any(|word| low.contains(word))
-                });
-                line.map(|line| {
-                    (format!("log {}/{}/{}", log.namespace, log.pod, log.container), line.to_owned())
-                })
-            });
-            let Some((source, text)) =
-                event.map(|event| (format!("Event of {object}"), event.message.clone())).or(log)
-            else {
-                continue;
-            };
-            let Some(node) = pod.str_at(&["spec", "nodeName"]) else { continue };
-            let node = Object::new("Node", "", node);
-            found.push(
-                Finding::new(Cause::NetNodeRouting, node.clone(), 0.9, format!("{node} has no routes to the pods of other nodes"))
-                    .evidence(source, text)
-                    .remedy("See why the agent of the network plugin has no peers: port 179, 4789 or 8472, addresses, the interface that it took.", &[])
-                    .suffers(object, "has no peers")
-                    .suffers(ill.workload.clone(), "is not ready on the node"),
-            );
-        }
-    }
-    found
+    let is_agent = |workload: &Object| PLUGINS.iter().any(|name| workload.name.contains(name));
+    let ill = look.ill.iter().filter(|ill| is_agent(&ill.workload));
+    let mut agents: Vec<&Value> = ill.flat_map(|ill| ill.pods.iter().copied()).collect();
+    // An agent may be ready and say why pods on its node reach nobody.
+    let silent = silent_calls(look);
+    let on_silent = look.cluster.all("Pod").iter().copied().filter(|pod| {
+        let is_silent = pod.str_at(&["spec", "nodeName"]).is_some_and(|node| silent.contains_key(node));
+        is_silent && !look.is_red(&Object::from_live(pod)) && is_agent(&look.cluster.workload(pod))
+    });
+    agents.extend(on_silent);
+    agents.into_iter().filter_map(|pod| unrouted(look, pod, &silent)).collect()
+}
+
+/// The agent of a network plugin that says that it has no way to other nodes.
+fn unrouted(look: &Look<'_>, agent: &Value, silent: &BTreeMap<&str, BTreeSet<Object>>) -> Option<Finding> {
+    let object = Object::from_live(agent);
+    let event = look.cluster.events(&object).rfind(|event| {
+        let low = event.message.to_ascii_lowercase();
+        event.reason == "Unhealthy" && ROUTES.iter().any(|word| low.contains(word))
+    });
+    let log = look
+        .cluster
+        .case
+        .logs
+        .iter()
+        .filter(|log| log.namespace == agent.namespace() && log.pod == agent.name());
+    let log = log.into_iter().find_map(|log| {
+        let line = log.text.lines().rev().take(180).find(|line| {
+            let low = line.to_ascii_lowercase();
+            ROUTES.iter().any(|word| low.contains(word))
+                && ["err", "fail", "not ", "down", "warn"].iter().any(|word| low.contains(word))
+        });
+        line.map(|line| (format!("log {}/{}/{}", log.namespace, log.pod, log.container), line.to_owned()))
+    });
+    let (source, text) = event.map(|event| (format!("Event of {object}"), event.message.clone())).or(log)?;
+    let name = agent.str_at(&["spec", "nodeName"])?;
+    let node = Object::new("Node", "", name);
+    let finding = Finding::new(Cause::NetNodeRouting, node.clone(), 0.9, format!("{node} has no routes to the pods of other nodes"))
+        .evidence(source, text)
+        .remedy("See why the agent of the network plugin has no peers: port 179, 4789 or 8472, addresses, the interface that it took.", &[])
+        .suffers(object, "has no peers")
+        .suffers(look.cluster.workload(agent), "is not ready on the node");
+    let callers = silent.get(name).into_iter().flatten();
+    Some(callers.fold(finding, |finding, caller| finding.suffers(caller.clone(), "reaches no other node")))
 }
 
 /// Calls that were not answered in time, by the node of who called.

@@ -1,4 +1,4 @@
-//! Autoscalers, disruption budgets and rollouts.
+//! Autoscalers and rollouts.
 
 use tiphys_cause::Cause;
 use tiphys_value::{ObjectExt as _, Value};
@@ -14,7 +14,6 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     let mut found: Vec<Finding> =
         look.cluster.all("HorizontalPodAutoscaler").iter().filter_map(|it| autoscaler(look, it)).collect();
     found.extend(look.cluster.all("HorizontalPodAutoscaler").iter().filter_map(|it| at_maximum(look, it)));
-    found.extend(budgets(look));
     found.extend(look.cluster.all("Deployment").iter().filter_map(|it| paused(look, it)));
     found
 }
@@ -189,68 +188,6 @@ fn at_maximum(look: &Look<'_>, live: &Value) -> Option<Finding> {
         .iter()
         .fold(finding, |finding, pod| finding.suffers(Object::from_live(pod), "does not keep up"));
     Some(finding.suffers(target, "does not keep up"))
-}
-
-/// A budget that forbids an eviction that somebody asked for.
-fn budgets(look: &Look<'_>) -> Vec<Finding> {
-    let refused = look.cluster.case.events.iter().filter(|event| {
-        let low = event.message.to_ascii_lowercase();
-        let recent =
-            event.last.and_then(|time| look.cluster.seconds_since(time)).is_none_or(|age| age < 3600);
-        recent
-            && (low.contains("violate the pod's disruption budget")
-                || low.contains("disruption budget")
-                    && (low.contains("cannot evict")
-                        || low.contains("not allowed")
-                        || low.contains("prevent")))
-    });
-    let mut found = Vec::new();
-    for event in refused {
-        let budget = look.cluster.all("PodDisruptionBudget").iter().find(|budget| {
-            let allowed = budget.int_at(&["status", "disruptionsAllowed"]) == Some(0);
-            let names = event.message.contains(budget.name());
-            let pod = look
-                .cluster
-                .live(&event.object)
-                .filter(|it| it.kind() == "Pod" && it.namespace() == budget.namespace());
-            let selects = pod.is_some_and(|pod| {
-                budget.at(&["spec", "selector"]).is_some_and(|it| {
-                    crate::cluster::selector::matches(it, crate::cluster::selector::labels(pod))
-                })
-            });
-            allowed && (names || selects || look.cluster.all("PodDisruptionBudget").len() == 1)
-        });
-        let Some(budget) = budget else { continue };
-        let object = Object::from_live(budget);
-        let mut finding = Finding::new(
-            Cause::ScaleBudget,
-            object.clone(),
-            0.9,
-            format!("{object} allows no disruption, so no pod can be evicted"),
-        )
-        .field("spec")
-        .evidence(format!("Event of {}", event.object), event.message.clone())
-        .evidence(
-            object.to_string(),
-            format!(
-                "{}, disruptionsAllowed 0",
-                budget.get("spec").map(ToString::to_string).unwrap_or_default()
-            ),
-        )
-        .suffers(event.object.clone(), "cannot be evicted")
-        .remedy("Run one more replica than the budget demands, or relax the budget.", &[]);
-        // A budget has no room while its pods are ill: they come first.
-        let wanted = budget.at(&["spec", "selector"]).cloned().unwrap_or_default();
-        for pod in look.cluster.all("Pod").iter().filter(|pod| {
-            pod.namespace() == object.namespace
-                && crate::cluster::selector::matches(&wanted, crate::cluster::selector::labels(pod))
-                && look.is_red(&Object::from_live(pod))
-        }) {
-            finding = finding.below(Object::from_live(pod));
-        }
-        found.push(finding);
-    }
-    found
 }
 
 /// Whether the pods that get no node are those of a rollout that may take no old pod away, and ask for no

@@ -89,6 +89,23 @@ fn unplaced(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
     )
 }
 
+/// Who adds nodes, and cannot.
+fn node_makers<'a>(look: &'a Look<'_>) -> impl Iterator<Item = Object> + use<'a> {
+    let adders = look.red.keys().filter(|it| {
+        matches!(
+            it.kind.as_str(),
+            "NodePool"
+                | "NodeClaim"
+                | "Provisioner"
+                | "MachineDeployment"
+                | "MachinePool"
+                | "MachineSet"
+                | "Machine"
+        ) || it.kind.ends_with("NodeClass")
+    });
+    adders.cloned()
+}
+
 /// What the scheduler says last, and where.
 fn message(cluster: &Cluster<'_>, pod: &Value) -> Option<(String, String)> {
     let object = Object::from_live(pod);
@@ -167,18 +184,14 @@ fn placed(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, message: &str) -> Option<
             || taint.is_none() && resource.is_none() && !has(|it| matches!(it, Obstacle::Cordoned)))
     {
         let wanted = wanted_labels(pod);
-        return Some(
-            new(
-                Cause::ScheduleNodeSelector,
-                format!("no node has the labels that {workload} asks for: {wanted}"),
-            )
-            .field("spec.template.spec.nodeSelector")
-            .evidence(workload.to_string(), wanted)
-            .remedy(
-                "Label a node, or correct the selector.",
-                &["kubectl get nodes --show-labels".to_owned()],
-            ),
-        );
+        let finding = new(
+            Cause::ScheduleNodeSelector,
+            format!("no node has the labels that {workload} asks for: {wanted}"),
+        )
+        .field("spec.template.spec.nodeSelector")
+        .evidence(workload.to_string(), wanted)
+        .remedy("Label a node, or correct the selector.", &["kubectl get nodes --show-labels".to_owned()]);
+        return Some(node_makers(look).fold(finding, Finding::below));
     }
     if let Some(key) = taint.filter(|_| resource.is_none() || has(|it| matches!(it, Obstacle::Selector))) {
         return Some(
@@ -486,12 +499,7 @@ fn capacity(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, resource: &str, message
         let plugins = cluster.all("DaemonSet").iter().filter(|set| set.name().contains(word));
         finding = plugins.fold(finding, |finding, set| finding.below(Object::from_live(set)));
     }
-    // Who adds nodes, and cannot.
-    let adders = look.red.keys().filter(|it| {
-        matches!(it.kind.as_str(), "NodePool" | "NodeClaim" | "Provisioner" | "MachineDeployment")
-            || it.kind.ends_with("NodeClass")
-    });
-    finding = adders.cloned().fold(finding, Finding::below);
+    finding = node_makers(look).fold(finding, Finding::below);
     // Nodes in trouble that would have room.
     let is_tainted = message.contains("untolerated taint {");
     let roomy = cluster.all("Node").iter().filter(|node| {

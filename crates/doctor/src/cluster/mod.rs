@@ -1,6 +1,7 @@
 //! The state of a cluster, indexed: objects by name, kind and owner, events and logs by what they are about.
 
 pub(crate) mod certificate;
+pub(crate) mod complaint;
 pub(crate) mod pods;
 pub(crate) mod quantity;
 pub(crate) mod rights;

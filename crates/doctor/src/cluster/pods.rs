@@ -107,9 +107,22 @@ pub(crate) fn trouble(cluster: &Cluster<'_>, pod: &Value) -> Option<String> {
         return (is_known && since.is_none_or(|since| since >= GRACE))
             .then(|| format!("phase {phase}").trim().to_owned());
     }
+    if is_starting(cluster, pod) {
+        return None;
+    }
     let unready = conditions(pod)
         .any(|it| it.str_at(&["type"]) == Some("Ready") && it.str_at(&["status"]) != Some("True"));
     (unready && since.is_none_or(|since| since >= GRACE)).then(|| "not ready".to_owned())
+}
+
+/// Whether the containers of a pod run for the first time, and not for long.
+fn is_starting(cluster: &Cluster<'_>, pod: &Value) -> bool {
+    let mut running = items(pod, &["status", "containerStatuses"]).map(|status| {
+        let started = time(status, &["state", "running", "startedAt"]);
+        let age = started.and_then(|started| cluster.seconds_since(started));
+        status.int_at(&["restartCount"]).unwrap_or(0) == 0 && age.is_some_and(|age| age < GRACE)
+    });
+    running.next().is_some_and(|first| first && running.all(|next| next))
 }
 
 /// A pod that is ready again for the moment, after several ends of late.

@@ -4,6 +4,7 @@ use tiphys_cause::{Cause, Failure};
 use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
+    Object,
     calls::{self, Caller},
     cluster::{items, time},
     finding::Finding,
@@ -92,7 +93,24 @@ pub(super) fn init_wait<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Option<Finding> {
             _ => {}
         }
     }
-    Some(finding)
+    let finding = named_objects(look, ill, &text).into_iter().fold(finding, Finding::below);
+    // Where nothing is named, what fails beside it is the likeliest.
+    let beside = look.ill.iter().map(|other| &other.workload);
+    let beside = beside.filter(|other| other.namespace == ill.namespace() && **other != ill.workload);
+    Some(if finding.upstream.is_empty() { beside.cloned().fold(finding, Finding::below) } else { finding })
+}
+
+/// The objects of the namespace that a command or its output names: `job/migrate`, `deploy web`.
+fn named_objects(look: &Look<'_>, ill: &Ill<'_>, text: &str) -> Vec<Object> {
+    const KINDS: &[&str] =
+        &["Job", "Deployment", "StatefulSet", "DaemonSet", "CronJob", "Pod", "PersistentVolumeClaim"];
+    let words: std::collections::BTreeSet<&str> = text
+        .split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '.')))
+        .filter(|word| word.len() >= 3)
+        .collect();
+    let all = KINDS.iter().flat_map(|kind| look.cluster.all(kind).iter());
+    let named = all.filter(|live| live.namespace() == ill.namespace() && words.contains(live.name()));
+    named.map(|live| Object::from_live(live)).filter(|object| *object != ill.workload).collect()
 }
 
 /// Whether an init container is one that stays.

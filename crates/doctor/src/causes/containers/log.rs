@@ -184,6 +184,10 @@ fn full_disk(look: &Look<'_>, ill: &Ill<'_>, mut finding: Finding, complaint: &C
         let is_meant = complaint.line.contains(path) && path.len() > 1;
         let volume = items(ill.spec(), &["volumes"]).find(|volume| volume.get("name") == mount.get("name"));
         let claim = volume.and_then(|volume| volume.str_at(&["persistentVolumeClaim", "claimName"]));
+        // A claim that is not given its new size is why the disk stays full.
+        if let Some(claim) = claim {
+            finding = finding.below(Object::new("PersistentVolumeClaim", ill.namespace(), claim));
+        }
         if let Some(claim) = claim.filter(|_| is_meant) {
             let object = Object::new("PersistentVolumeClaim", ill.namespace(), claim);
             let size = look

@@ -84,6 +84,7 @@ pub(super) fn waiting(look: &Look<'_>, app: &Value) -> Option<Finding> {
                 format!("the hook {job} of {object} does not end"),
             )
             .suffers(object.clone(), "waits for its hook")
+            .below(job.clone())
             .remedy("See what the hook waits for; what comes in a later phase cannot be there yet.", &[]);
             for pod in crate::cluster::pods::of_workload(look.cluster, &job) {
                 finding = finding.below(Object::from_live(pod));

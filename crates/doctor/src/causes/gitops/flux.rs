@@ -219,7 +219,8 @@ fn dependency(look: &Look<'_>, live: &Value, message: &str, source: &str) -> Fin
         }
         match look.cluster.live(&next) {
             Some(it) => open.extend(on(it)),
-            None if look.cluster.has_kind(&next.kind) => {
+            // Who depends on it directly tells of it; those above wait for that one.
+            None if look.cluster.has_kind(&next.kind) && on(live).contains(&next) => {
                 return Finding::new(
                     Cause::GitopsDependency,
                     object.clone(),

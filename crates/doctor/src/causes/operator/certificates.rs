@@ -3,11 +3,14 @@
 use tiphys_cause::Cause;
 use tiphys_value::{ObjectExt as _, Value};
 
-use super::{
-    conditions::{complaint, finding_from_condition},
-    lookup::operators,
+use super::{conditions::finding_from_condition, lookup::operators};
+use crate::{
+    Object,
+    cluster::{complaint::complaint, said},
+    dependencies,
+    finding::Finding,
+    search_context::Look,
 };
-use crate::{Object, cluster::said, dependencies, finding::Finding, search_context::Look};
 
 /// The reason of a challenge or an order that does not end.
 pub(super) fn challenge(look: &Look<'_>, live: &Value) -> Option<Finding> {

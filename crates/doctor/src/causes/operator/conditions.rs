@@ -9,42 +9,17 @@ use super::{
 };
 use crate::{
     Object,
+    address_target::Target,
     calls::{self, Caller},
-    cluster::{conditions, pods, said, time},
+    cluster::{complaint::complaint, pods, said, time},
     dependencies,
     finding::Finding,
+    log_evidence::Fact,
     search_context::Look,
 };
 
 /// From here on a call is explained by objects, and not by words alone.
 const SURE: f64 = 0.8;
-
-/// The condition by which a resource says that it is not well.
-pub(super) fn complaint(live: &Value) -> Option<&Value> {
-    conditions(live).find(|it| {
-        let (name, status) =
-            (it.str_at(&["type"]).unwrap_or_default(), it.str_at(&["status"]).unwrap_or_default());
-        match name {
-            "NotReady" | "Degraded" | "Stalled" | "Failed" | "InvalidRequest" | "InvalidSpec"
-            | "ResolutionFailed" | "ReconcileError" | "Failure" => status == "True",
-            _ => {
-                status == "False"
-                    && matches!(
-                        name,
-                        "Ready"
-                            | "Available"
-                            | "Synced"
-                            | "Accepted"
-                            | "Healthy"
-                            | "Reconciled"
-                            | "Succeeded"
-                            | "Programmed"
-                            | "Active"
-                    )
-            }
-        }
-    })
-}
 
 /// Why one custom resource is not ready.
 pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
@@ -103,6 +78,8 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let warning = look.cluster.events(&object).rfind(|event| event.is_warning());
     let warning = warning.filter(|event| !says_why(&words) && says_why(&event.message));
     let words = warning.map_or(words, |event| event.message.clone());
+    let line = Some(look).filter(|_| !says_why(&words)).and_then(|look| telling_line(look, live, &operators));
+    let words = line.as_ref().map_or(words, |(_, line)| line.clone());
     let mut finding = if is_denied(&words) {
         finding_from_condition(
             live,
@@ -111,22 +88,11 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
             "is refused by the cloud",
             "Give the operator's identity the rights that the condition names.",
         )
-    } else if let Some(name) = named_but_absent(&words) {
-        let finding = finding_from_condition(
-            live,
-            Cause::OperatorReference,
-            0.88,
-            &format!("names {name}, which does not exist"),
-            "Make what is named, or correct the reference.",
-        );
-        let kinds = ["Secret", "ConfigMap", "StorageClass", "Service"];
-        kinds.iter().fold(finding, |finding, kind| {
-            finding.below(Object::new(
-                kind,
-                if *kind == "StorageClass" { "" } else { &object.namespace },
-                &name,
-            ))
-        })
+    } else if let Some(complaint) = own_complaint(&words) {
+        let what = "does not work, as the log says";
+        finding_from_condition(live, complaint.cause, 0.75, what, "Correct what the line of the log names.")
+    } else if let Some(named) = named_but_absent(&words) {
+        not_there(look, live, &named)
     } else if is_rejected(&words) {
         finding_from_condition(
             live,
@@ -147,6 +113,9 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
     };
     if let Some(event) = warning {
         finding = finding.evidence(format!("Event of {object}"), event.message.clone());
+    }
+    if let Some((source, line)) = line {
+        finding = finding.evidence(source, line);
     }
     for forbidden in tiphys_cause::forbidden(&words) {
         if let Some(operator) = operators.first()
@@ -169,9 +138,77 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
     Some(finding)
 }
 
+/// A resource that names what is not there.
+fn not_there(look: &Look<'_>, live: &Value, named: &Named) -> Finding {
+    let object = Object::from_live(live);
+    let name = &named.name;
+    let finding = finding_from_condition(
+        live,
+        Cause::OperatorReference,
+        0.88,
+        &format!("names {name}, which does not exist"),
+        "Make what is named, or correct the reference.",
+    );
+    let absent = referred(look, &object, named).filter(|it| look.cluster.live(it).is_none());
+    if let Some(absent) = absent.filter(|it| look.cluster.has_kind(&it.kind)) {
+        let is_data = matches!(absent.kind.as_str(), "Secret" | "ConfigMap");
+        // What a resource names itself is its own fault; what is behind another one, or shared, is not.
+        let is_far = !dependencies::upstream(look.cluster, &object).contains(&absent);
+        let is_shared = look
+            .red
+            .keys()
+            .filter(|it| it.kind == object.kind && **it != object)
+            .any(|it| dependencies::upstream(look.cluster, it).contains(&absent));
+        if is_far || is_shared {
+            let cause = if is_data { Cause::ConfigMissing } else { Cause::OperatorReference };
+            let mut finding = finding;
+            finding.cause = cause;
+            finding.summary = format!("{absent} does not exist, and {object} needs it");
+            finding.object = absent;
+            return finding.suffers(object, "names what does not exist");
+        }
+    }
+    let kinds = ["Secret", "ConfigMap", "StorageClass", "Service"];
+    kinds.iter().fold(finding, |finding, kind| {
+        let namespace = if *kind == "StorageClass" { "" } else { &object.namespace };
+        finding.below(Object::new(kind, namespace, name))
+    })
+}
+
 /// Whether the words of an operator tell more than that something is wrong.
 fn says_why(words: &str) -> bool {
     is_denied(words) || is_rejected(words) || named_but_absent(words).is_some()
+}
+
+/// The line by which a resource's own pods, or its operator speaking of it, say what is wrong.
+fn telling_line(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<(String, String)> {
+    const LINES: usize = 180;
+    let of_pods = |owner: &Object| pods::of_workload(look.cluster, owner);
+    let own = of_pods(&Object::from_live(live)).into_iter().map(|pod| (pod, false));
+    let others = operators.iter().flat_map(of_pods).map(|pod| (pod, true));
+    own.chain(others).find_map(|(pod, is_operator)| {
+        let logs = look.cluster.case.logs.iter();
+        let mut logs = logs.filter(|log| log.namespace == pod.namespace() && log.pod == pod.name());
+        logs.find_map(|log| {
+            let line = log.text.lines().rev().take(LINES).find(|line| {
+                (!is_operator || names(line, live.name()))
+                    && (own_complaint(line).is_some() || is_denied(line))
+            })?;
+            Some((format!("log {}/{}/{}", log.namespace, log.pod, log.container), line.to_owned()))
+        })
+    })
+}
+
+/// Whether a line holds a name, and not only as a part of another.
+fn names(line: &str, name: &str) -> bool {
+    line.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '.'))).any(|word| word == name)
+}
+
+/// What a line complains of that lies with the resource, and not with the network or the program.
+fn own_complaint(line: &str) -> Option<tiphys_cause::Complaint> {
+    let is_own =
+        |cause| matches!(cause, Cause::ConfigCredentials | Cause::RunDiskFull | Cause::AppBackendState);
+    complaints(line).into_iter().find(|complaint| is_own(complaint.cause))
 }
 
 /// Whether the cloud refuses the operator.
@@ -276,7 +313,7 @@ fn with_calls(look: &Look<'_>, live: &Value, finding: Finding) -> Finding {
     let namespace = if live.namespace().is_empty() { "default" } else { live.namespace() };
     let mut finding = finding;
     for address in tiphys_cause::addresses(&words) {
-        if let crate::address_target::Target::Service(service) = look.cluster.target(&address, namespace) {
+        if let Target::Service(service) = look.cluster.target(&address, namespace) {
             finding = finding.below(Object::from_live(service));
         }
     }
@@ -286,10 +323,25 @@ fn with_calls(look: &Look<'_>, live: &Value, finding: Finding) -> Finding {
     finding
 }
 
-/// The name of something that a condition says is not there.
-fn named_but_absent(words: &str) -> Option<String> {
-    let low = words.to_ascii_lowercase();
-    let at = [
+/// Something that a condition says is not there.
+#[derive(Debug, PartialEq, Eq)]
+struct Named {
+    /// Its kind; empty if it is not told.
+    kind: String,
+    name: String,
+}
+
+/// What a condition says is not there.
+fn named_but_absent(words: &str) -> Option<Named> {
+    let is_name = |named: &Named| {
+        named.name.starts_with(|first: char| first.is_ascii_alphanumeric())
+            && !named.name.contains(char::is_whitespace)
+    };
+    read_absent(words).filter(is_name)
+}
+
+fn read_absent(words: &str) -> Option<Named> {
+    const ABSENT: &[&str] = &[
         "not found",
         "does not exist",
         "doesn't exist",
@@ -297,31 +349,87 @@ fn named_but_absent(words: &str) -> Option<String> {
         "cannot find",
         "could not find",
         "missing",
-    ]
-    .iter()
-    .find_map(|word| low.find(word))?;
+    ];
+    let low = words.to_ascii_lowercase();
+    let (at, word) = ABSENT.iter().find_map(|word| Some((low.find(word)?, *word)))?;
     if low.contains("host not found") || low.contains("page not found") {
         return None;
     }
-    let quoted = |text: &str| -> Vec<String> {
-        text.split(['"', '\'', '`', '“', '”'])
-            .skip(1)
-            .step_by(2)
-            .map(str::to_owned)
-            .filter(|it| !it.is_empty() && it.len() < 120)
-            .collect()
-    };
-    let before = quoted(words.get(..at).unwrap_or_default());
-    let after = quoted(words.get(at..).unwrap_or_default());
-    let plain = || {
-        words
-            .get(..at)?
-            .split_whitespace()
-            .next_back()
-            .map(|word| word.trim_matches(['"', '\'', ':', ',']).to_owned())
-    };
-    let name = before.last().cloned().or_else(|| after.first().cloned()).or_else(plain)?;
-    Some(name.rsplit('/').next().unwrap_or(&name).to_owned())
+    let (before, after) = (words.get(..at)?, words.get(at + word.len()..)?);
+    let told = last_quoted(before).or_else(|| first_quoted(after));
+    if let Some((title, name)) = told {
+        let name = name.rsplit('/').next().unwrap_or(name);
+        return Some(Named { kind: kind_of_title(title), name: name.to_owned() });
+    }
+    let plain = |word: &str| word.trim_matches(['"', '\'', ':', ',', '.', '(', ')', '[', ']']).to_owned();
+    if word == "missing" {
+        // `missing ResourceFlavor(s): spot`
+        let (title, names) = after.split_once(':')?;
+        let name = plain(names.split([',', ' ']).find(|name| !name.is_empty())?);
+        return Some(Named { kind: kind_of_title(title), name }).filter(|named| !named.name.is_empty());
+    }
+    let mut last = before.split_whitespace().rev();
+    let name = plain(last.next()?);
+    Some(Named {
+        kind: kind_of_title(last.next().unwrap_or_default()),
+        name: name.rsplit('/').next()?.to_owned(),
+    })
+}
+
+const QUOTES: &[char] = &['"', '\'', '`', '“', '”'];
+
+/// The last quoted words of a text, with the text before them.
+fn last_quoted(text: &str) -> Option<(&str, &str)> {
+    let end = text.rfind(QUOTES)?;
+    let start = text.get(..end)?.rfind(QUOTES)?;
+    let quoted = text.get(start..end)?.trim_start_matches(QUOTES);
+    (!quoted.is_empty() && quoted.len() < 120).then_some((text.get(..start)?, quoted))
+}
+
+/// The first quoted words of a text, with the text before them.
+fn first_quoted(text: &str) -> Option<(&str, &str)> {
+    let (title, rest) = text.split_once(QUOTES)?;
+    let quoted = rest.split(QUOTES).next()?;
+    (!quoted.is_empty() && quoted.len() < 120).then_some((title, quoted))
+}
+
+/// The kind that the last word before a name means: `ProviderConfig.aws.upbound.io`, `secrets`, `queue`.
+fn kind_of_title(title: &str) -> String {
+    let word = title.split_whitespace().next_back().unwrap_or_default();
+    let word = word.trim_end_matches([':', '=']).trim_end_matches("(s)");
+    let word = word.split('.').next().unwrap_or_default();
+    let is_kind = word.chars().next().is_some_and(|first| first.is_ascii_uppercase());
+    match word {
+        "secret" | "secrets" => "Secret".to_owned(),
+        "configmap" | "configmaps" => "ConfigMap".to_owned(),
+        "serviceaccount" | "serviceaccounts" => "ServiceAccount".to_owned(),
+        _ if is_kind => word.to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// The object of that kind and name that a resource refers to, over what it refers to.
+fn referred(look: &Look<'_>, object: &Object, named: &Named) -> Option<Object> {
+    let near = dependencies::upstream(look.cluster, object);
+    let far = near.iter().flat_map(|it| dependencies::upstream(look.cluster, it)).collect::<Vec<_>>();
+    near.into_iter().chain(far).find(|it| it.kind == named.kind && it.name == named.name)
+}
+
+/// Whether somebody calls a Service that is not there and would be named after a resource.
+fn is_called(look: &Look<'_>, object: &Object) -> bool {
+    let calls = look.ill.iter().flat_map(|ill| ill.facts.iter().map(move |fact| (ill, fact)));
+    let mut calls = calls.filter_map(|(ill, fact)| match &fact.fact {
+        Fact::Call(call) => Some((ill, call)),
+        _ => None,
+    });
+    calls.any(|(ill, call)| {
+        call.targets.iter().any(|address| match look.cluster.target(address, ill.namespace()) {
+            Target::Absent { namespace, name } => {
+                namespace == object.namespace && name.starts_with(&object.name)
+            }
+            _ => false,
+        })
+    })
 }
 
 /// A resource that its operator never looked at, or not since it was changed.
@@ -340,7 +448,7 @@ fn unattended(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<Fin
         .red
         .keys()
         .any(|red| red.namespace == object.namespace && *red != object || object.namespace.is_empty());
-    if ill.is_empty() && !is_missed {
+    if ill.is_empty() && !is_missed && !is_called(look, &object) {
         return None;
     }
     if ill.is_empty() {
@@ -349,7 +457,11 @@ fn unattended(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<Fin
             && never
             && look.cluster.has_kind("Deployment")
             && look.cluster.all("Deployment").len() > 2;
-        let confidence = if is_absent { 0.45 } else { 0.3 };
+        let confidence = match (is_absent, is_called(look, &object)) {
+            (true, true) => 0.8,
+            (true, false) => 0.45,
+            _ => 0.3,
+        };
         let what =
             if is_absent { "no operator for it was found" } else { "its operator does not look at it" };
         return never.then(|| {
@@ -359,6 +471,8 @@ fn unattended(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<Fin
                 confidence,
                 format!("{object} has no status: {what}"),
             )
+            .evidence(object.to_string(), "it has no status")
+            .remedy("Install the operator of its kind, or let it watch this namespace.", &[])
             .shallow()
         });
     }
@@ -375,4 +489,26 @@ fn unattended(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<Fin
             .flat_map(|it| pods::of_workload(look.cluster, it))
             .fold(finding, |finding, pod| finding.below(Object::from_live(pod))),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_there_and_of_which_kind() {
+        let read = |words: &str| named_but_absent(words).map(|it| (it.kind, it.name));
+        let named = |kind: &str, name: &str| Some((kind.to_owned(), name.to_owned()));
+        assert_eq!(
+            read(
+                "cannot get referenced ProviderConfig: \"a\": ProviderConfig.aws.example.org \"a\" not found"
+            ),
+            named("ProviderConfig", "a")
+        );
+        assert_eq!(read("references missing ResourceFlavor(s): spot,gpu."), named("ResourceFlavor", "spot"));
+        assert_eq!(read("LocalQueue gpu doesn't exist"), named("LocalQueue", "gpu"));
+        assert_eq!(read("secrets \"db/creds\" not found"), named("Secret", "creds"));
+        assert_eq!(read("could not find queue 'night'"), named("", "night"));
+        assert_eq!(read("all is well"), None);
+    }
 }

@@ -1,0 +1,113 @@
+//! Whether a resource says of itself that it is not well.
+
+use tiphys_value::{ObjectExt as _, Value};
+
+use super::conditions;
+
+/// Conditions that are good news while they are true.
+const GOOD: &[&str] = &[
+    "Ready",
+    "Available",
+    "Synced",
+    "Accepted",
+    "Programmed",
+    "ResolvedRefs",
+    "Healthy",
+    "Reconciled",
+    "Succeeded",
+];
+/// Conditions that are bad news while they are true.
+const BAD: &[&str] = &[
+    "NotReady",
+    "Degraded",
+    "Stalled",
+    "Failed",
+    "InvalidRequest",
+    "InvalidSpec",
+    "ResolutionFailed",
+    "ReconcileError",
+    "Failure",
+    "CatalogSourcesUnhealthy",
+    "NodeDegraded",
+];
+/// Parts of the reasons by which any other condition that is false tells of a failure.
+const FAILURES: &[&str] = &[
+    "Fail",
+    "Error",
+    "Invalid",
+    "NotFound",
+    "Denied",
+    "Unauthorized",
+    "Forbidden",
+    "Missing",
+    "Refused",
+    "Rejected",
+    "Mismatch",
+];
+/// Parts of the names of conditions that are bad news while they are true, so that false is good news.
+const NEGATIVE: &[&str] = &[
+    "Fail",
+    "Error",
+    "Pressure",
+    "Unavailable",
+    "Unhealthy",
+    "Degraded",
+    "Invalid",
+    "Conflict",
+    "Missing",
+    "Disrupt",
+    "Drift",
+    "Limited",
+    "Paused",
+    "Suspend",
+    "Deprecated",
+    "Warning",
+    "Problem",
+    "Blocked",
+    "Remaining",
+];
+
+/// The condition by which a resource says that it is not well.
+pub(crate) fn complaint(live: &Value) -> Option<&Value> {
+    conditions(live).find(|it| is_complaint(it)).or_else(|| conditions(live).find(|it| tells_of_failure(it)))
+}
+
+fn is_complaint(condition: &Value) -> bool {
+    let text = |key: &str| condition.str_at(&[key]).unwrap_or_default();
+    match text("status") {
+        "True" => BAD.contains(&text("type")),
+        "False" => GOOD.contains(&text("type")),
+        _ => false,
+    }
+}
+
+/// Operators invent conditions: what they mean is told by the reason.
+fn tells_of_failure(condition: &Value) -> bool {
+    let text = |key: &str| condition.str_at(&[key]).unwrap_or_default();
+    text("status") == "False"
+        && FAILURES.iter().any(|word| text("reason").contains(word))
+        && !NEGATIVE.iter().any(|word| text("type").contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use tiphys_value::json;
+
+    use super::*;
+
+    fn has_complaint(name: &str, status: &str, reason: &str) -> bool {
+        let condition = json!({"type": name, "status": status, "reason": reason});
+        complaint(&json!({"status": {"conditions": [condition]}})).is_some()
+    }
+
+    #[test]
+    fn conditions_of_any_operator() {
+        assert!(has_complaint("Ready", "False", "Pending"));
+        assert!(has_complaint("Launched", "False", "LaunchFailed"));
+        assert!(has_complaint("ContinuousArchiving", "False", "ContinuousArchivingFailing"));
+        assert!(!has_complaint("Active", "False", "ScalerNotActive"));
+        assert!(!has_complaint("ReconcileFailed", "False", "NoError"));
+        assert!(!has_complaint("Drifted", "False", "NotFound"));
+        assert!(!has_complaint("Available", "True", "Error"));
+    }
+}
