@@ -217,7 +217,7 @@ pub fn start_fault(message: &str) -> Option<Cause> {
         Some(Cause::RunPermission)
     } else if has_any(&low, RUNTIME) {
         Some(Cause::NodeRuntime)
-    } else if low.contains("permission denied") || low.contains("operation not permitted") {
+    } else if has_any(&low, &["permission denied", "operation not permitted", "apparmor", "seccomp"]) {
         Some(Cause::RunPermission)
     } else if low.contains("address already in use") || low.contains("port is already allocated") {
         Some(Cause::RunPortConflict)
@@ -256,6 +256,8 @@ mod tests {
     fn containers_that_are_not_created() {
         let root = "container has runAsNonRoot and image will run as root (pod: \"a_b(1)\", container: a)";
         assert_eq!(start_fault(root), Some(Cause::RunPermission));
+        let profile = "failed to generate apparmor spec opts: profile \"local\" not loaded";
+        assert_eq!(start_fault(profile), Some(Cause::RunPermission));
         let name = "failed to reserve container name \"a_b_0\": name \"a_b_0\" is reserved for \"12\"";
         assert_eq!(start_fault(name), Some(Cause::NodeRuntime));
     }

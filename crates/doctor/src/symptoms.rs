@@ -46,6 +46,9 @@ fn symptom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
             (object.str_at(&["status", "phase"]) == Some("Failed")).then(|| "Failed".to_owned())
         }
         "Application" => application(cluster, object),
+        "ApplicationSet" => condition(object, "ErrorOccurred")
+            .filter(|it| it.str_at(&["status"]) == Some("True"))
+            .map(|it| format!("makes no Applications: {}", said(it))),
         "APIService" => condition(object, "Available")
             .filter(|it| it.str_at(&["status"]) == Some("False"))
             .map(|it| format!("not available: {}", said(it))),

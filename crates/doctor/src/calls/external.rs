@@ -159,10 +159,20 @@ fn makers(cluster: &Cluster<'_>, namespace: &str, service: &str) -> Vec<Object> 
 
 /// The Ingresses and routes of the cluster that serve a host.
 fn routes_of(cluster: &Cluster<'_>, host: &str) -> Vec<Object> {
-    const KINDS: &[&str] = &["Ingress", "HTTPRoute", "GRPCRoute", "TLSRoute", "VirtualService", "Route"];
+    const KINDS: &[&str] = &[
+        "Ingress",
+        "HTTPRoute",
+        "GRPCRoute",
+        "TLSRoute",
+        "VirtualService",
+        "Route",
+        "Gateway.networking.istio.io",
+    ];
     let serves = |live: &Value| {
         let rules = items(live, &["spec", "rules"]).filter_map(|rule| rule.str_at(&["host"]));
         let names = ["hostnames", "hosts"].into_iter().flat_map(|key| items(live, &["spec", key]));
+        let servers = items(live, &["spec", "servers"]).flat_map(|server| items(server, &["hosts"]));
+        let names = names.chain(servers);
         let single = live.str_at(&["spec", "host"]);
         rules
             .chain(names.filter_map(Value::as_str))

@@ -56,9 +56,9 @@ pub(super) fn service_fault<'a>(
     ];
     checks.into_iter().flatten().next().unwrap_or_else(|| {
         let nodes = caller.pods.iter().chain(&ready).filter_map(|pod| pod.str_at(&["spec", "nodeName"]));
-        nodes.fold(guess(caller, call, address).below(object), |finding, node| {
-            finding.below(Object::new("Node", "", node))
-        })
+        let routes = crate::causes::mesh_routes::routes_of_service(cluster, service);
+        let plain = routes.into_iter().fold(guess(caller, call, address).below(object), Finding::below);
+        nodes.fold(plain, |finding, node| finding.below(Object::new("Node", "", node)))
     })
 }
 

@@ -11,11 +11,6 @@ use crate::{
     search_context::Look,
 };
 
-pub(crate) fn find(_: &Look<'_>) -> Vec<Finding> {
-    // Without a call that fails nobody knows whether a mesh is wrong.
-    Vec::new()
-}
-
 /// What a mesh does to a call of a Service.
 pub(crate) fn call_fault<'a>(
     look: &Look<'a>,

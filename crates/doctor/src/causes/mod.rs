@@ -13,6 +13,7 @@ pub(crate) mod gitops;
 pub(crate) mod image;
 pub(crate) mod ingress;
 pub(crate) mod mesh;
+pub(crate) mod mesh_routes;
 pub(crate) mod node;
 pub(crate) mod operator;
 pub(crate) mod pod_network;
@@ -41,7 +42,7 @@ const SEARCHES: &[Search] = &[
     containers::find,
     service::find,
     callers::find,
-    mesh::find,
+    mesh_routes::find,
     ingress::find,
     scale::find,
     budget::find,

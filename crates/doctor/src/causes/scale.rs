@@ -15,6 +15,7 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
         look.cluster.all("HorizontalPodAutoscaler").iter().filter_map(|it| autoscaler(look, it)).collect();
     found.extend(look.cluster.all("HorizontalPodAutoscaler").iter().filter_map(|it| at_maximum(look, it)));
     found.extend(look.cluster.all("Deployment").iter().filter_map(|it| paused(look, it)));
+    found.extend(look.cluster.all("Rollout").iter().filter_map(|it| aborted(look, it)));
     found
 }
 
@@ -214,6 +215,33 @@ pub(crate) fn is_blocked_rollout(look: &Look<'_>, ill: &Ill<'_>) -> bool {
             && hash(new) != hash(old)
     });
     is_none && i64::try_from(old.len()).is_ok_and(|count| count >= pods::replicas(live)) && fits
+}
+
+/// A Rollout of Argo whose analysis failed, so that the new version is not taken.
+fn aborted(look: &Look<'_>, live: &Value) -> Option<Finding> {
+    if live.at(&["status", "abort"]).and_then(Value::as_bool) != Some(true) {
+        return None;
+    }
+    let object = Object::from_live(live);
+    let message = live.str_at(&["status", "message"]).unwrap_or_default();
+    let summary = format!("the rollout of {object} was aborted: {message}");
+    let finding = Finding::new(Cause::ScaleRollout, object.clone(), 0.8, summary)
+        .field("spec.strategy")
+        .evidence(object.to_string(), message)
+        .remedy("Correct the new version, or what its analysis measures, and retry.", &[]);
+    let runs = look.cluster.all("AnalysisRun").iter().filter(|run| {
+        run.namespace() == live.namespace()
+            && run.name().starts_with(live.name())
+            && matches!(run.str_at(&["status", "phase"]), Some("Failed" | "Error" | "Inconclusive"))
+    });
+    let finding = runs.fold(finding, |finding, run| {
+        let words = run.str_at(&["status", "message"]).unwrap_or_default();
+        finding
+            .evidence(Object::from_live(run).to_string(), words)
+            .suffers(Object::from_live(run), "measured too many failures")
+    });
+    let pods = pods::of_workload(look.cluster, &object).into_iter().map(Object::from_live);
+    Some(pods.filter(|pod| look.is_red(pod)).fold(finding, Finding::below))
 }
 
 /// A rollout that somebody paused, with a newer template waiting.

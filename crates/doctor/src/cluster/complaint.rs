@@ -69,7 +69,24 @@ const NEGATIVE: &[&str] = &[
 
 /// The condition by which a resource says that it is not well.
 pub(crate) fn complaint(live: &Value) -> Option<&Value> {
-    conditions(live).find(|it| is_complaint(it)).or_else(|| conditions(live).find(|it| tells_of_failure(it)))
+    let summary = conditions(live).find(|it| is_complaint(it));
+    let told = |it: &&Value| match summary {
+        // `Ready` may only say which other condition is false.
+        Some(summary) => points_at(summary, it),
+        None => true,
+    };
+    conditions(live).filter(|it| tells_of_failure(it)).find(told).or(summary)
+}
+
+/// Whether a condition says no more than the name of another one.
+fn points_at(summary: &Value, other: &Value) -> bool {
+    let (words, name) =
+        (summary.str_at(&["message"]).unwrap_or_default(), other.str_at(&["type"]).unwrap_or_default());
+    let is_told = other.str_at(&["message"]).is_some_and(|message| !message.is_empty());
+    !name.is_empty()
+        && is_told
+        && words.contains(name)
+        && words.len() <= name.len() + " is not ready: =False".len()
 }
 
 fn is_complaint(condition: &Value) -> bool {
@@ -109,5 +126,14 @@ mod tests {
         assert!(!has_complaint("ReconcileFailed", "False", "NoError"));
         assert!(!has_complaint("Drifted", "False", "NotFound"));
         assert!(!has_complaint("Available", "True", "Error"));
+    }
+
+    #[test]
+    fn a_summary_leads_to_what_it_sums_up() {
+        let live = json!({"status": {"conditions": [
+            {"type": "Ready", "status": "False", "reason": "Unready", "message": "ImagesReady=False"},
+            {"type": "ImagesReady", "status": "False", "reason": "ImageNotFound", "message": "no image matches"},
+        ]}});
+        assert_eq!(complaint(&live).and_then(|it| it.str_at(&["type"])), Some("ImagesReady"));
     }
 }

@@ -63,7 +63,7 @@ fn ailment<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Vec<Finding> {
         return vec![with_pods(with_logs(ill, finding))];
     }
     if !has_run(ill) {
-        return Vec::new();
+        return not_created(ill).map(with_pods).into_iter().collect();
     }
     if let Some(finding) = by_platform(look, ill) {
         return vec![with_pods(finding)];
@@ -252,6 +252,25 @@ fn not_started(ill: &Ill<'_>) -> Option<Finding> {
         }
     }
     None
+}
+
+/// A container that the runtime does not create, for a reason that it alone understands.
+fn not_created(ill: &Ill<'_>) -> Option<Finding> {
+    let (pod, name, message) = troubled(ill).find_map(|(pod, status)| {
+        let (reason, message) = pods::waiting(status)?;
+        let is_told = matches!(reason, "CreateContainerError" | "RunContainerError")
+            && !message.is_empty()
+            && tiphys_cause::absent(message).is_none();
+        is_told.then(|| (pod, status.str_at(&["name"]).unwrap_or_default(), message))
+    })?;
+    let summary = format!("container {name} of {} cannot be created: {message}", ill.workload);
+    Some(
+        Finding::new(Cause::RunExits, ill.workload.clone(), 0.6, summary)
+            .field("spec.template.spec.containers")
+            .evidence(Object::from_live(pod).to_string(), message)
+            .remedy("Correct what the runtime's words name.", &[])
+            .shallow(),
+    )
 }
 
 /// A container whose first creation the runtime of the node never finished.

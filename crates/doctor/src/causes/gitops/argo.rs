@@ -9,7 +9,7 @@ use super::delivery::{delivery, stale};
 use crate::{
     Object,
     causes::admission::{self, Refused},
-    cluster::{conditions, has_condition, items, time},
+    cluster::{condition, conditions, has_condition, items, time},
     finding::Finding,
     search_context::Look,
 };
@@ -353,6 +353,26 @@ fn with_log(look: &Look<'_>, finding: Finding, job: &Object) -> Finding {
         Some((log, line)) => finding.evidence(format!("log {}/{}", log.namespace, log.pod), line),
         None => finding,
     }
+}
+
+/// An ApplicationSet that makes no Applications.
+pub(super) fn failed_set(look: &Look<'_>, set: &Value) -> Option<Finding> {
+    let object = Object::from_live(set);
+    let error = condition(set, "ErrorOccurred").filter(|it| it.str_at(&["status"]) == Some("True"))?;
+    let message = error.str_at(&["message"]).unwrap_or_default();
+    let source = format!("{object}, condition ErrorOccurred");
+    let known = delivery(look, &object, set, message, &source, "ComparisonError");
+    let plain = || {
+        Finding::new(
+            Cause::GitopsRender,
+            object.clone(),
+            0.85,
+            format!("{object} makes no Applications: {message}"),
+        )
+        .evidence(source.clone(), message)
+        .remedy("Correct the generator or the template that the message names.", &[])
+    };
+    Some(known.unwrap_or_else(plain).since(time(error, &["lastTransitionTime"])))
 }
 
 /// Self-heal against another writer of the same field.

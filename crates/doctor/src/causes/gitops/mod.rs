@@ -8,7 +8,7 @@ mod helm;
 
 use std::collections::BTreeMap;
 
-use argo::{errors, failed_operation, fights, hooks, prune_fights, waiting};
+use argo::{errors, failed_operation, failed_set, fights, hooks, prune_fights, waiting};
 use flux::flux;
 use helm::releases;
 use tiphys_cause::Cause;
@@ -21,6 +21,7 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     for app in look.cluster.all("Application") {
         found.extend(application(look, app));
     }
+    found.extend(look.cluster.all("ApplicationSet").iter().filter_map(|set| failed_set(look, set)));
     for kind in [
         "GitRepository",
         "OCIRepository",

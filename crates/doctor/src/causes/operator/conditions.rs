@@ -80,7 +80,15 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let words = warning.map_or(words, |event| event.message.clone());
     let line = Some(look).filter(|_| !says_why(&words)).and_then(|look| telling_line(look, live, &operators));
     let words = line.as_ref().map_or(words, |(_, line)| line.clone());
-    let mut finding = if is_denied(&words) {
+    let mut finding = if let Some(cause) = image_fault(&words) {
+        finding_from_condition(
+            live,
+            cause,
+            0.88,
+            "gets no image",
+            "Correct the image, or the credentials for it.",
+        )
+    } else if is_denied(&words) {
         finding_from_condition(
             live,
             Cause::OperatorCloudCredentials,
@@ -175,9 +183,20 @@ fn not_there(look: &Look<'_>, live: &Value, named: &Named) -> Finding {
     })
 }
 
+/// Why an image that a condition speaks of cannot be had.
+fn image_fault(words: &str) -> Option<Cause> {
+    let low = words.to_ascii_lowercase();
+    let is_of_image = ["fetch image", "pull image", "pulling image", "resolve image", "image to digest"];
+    let is_told = is_of_image.iter().any(|word| low.contains(word));
+    is_told.then(|| tiphys_cause::pull_fault(words).cause).flatten()
+}
+
 /// Whether the words of an operator tell more than that something is wrong.
 fn says_why(words: &str) -> bool {
-    is_denied(words) || is_rejected(words) || named_but_absent(words).is_some()
+    image_fault(words).is_some()
+        || is_denied(words)
+        || is_rejected(words)
+        || named_but_absent(words).is_some()
 }
 
 /// The line by which a resource's own pods, or its operator speaking of it, say what is wrong.

@@ -1,0 +1,131 @@
+//! Routes of a mesh: VirtualServices that lead to Services or subsets that are not there, and gateways whose
+//! certificate is absent.
+
+use tiphys_cause::{Address, Cause};
+use tiphys_value::{ObjectExt as _, Value, json};
+
+use crate::{
+    Object,
+    address_target::Target,
+    cluster::{Cluster, items, selector},
+    finding::Finding,
+    search_context::Look,
+};
+
+pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
+    let routes = look.cluster.all("VirtualService").iter();
+    let mut found: Vec<Finding> = routes.flat_map(|route| route_faults(look, route)).collect();
+    found.extend(gateways(look).filter_map(|gateway| absent_certificate(look, gateway)));
+    found
+}
+
+/// The gateways of Istio; those of the Gateway API are another kind of the same name.
+fn gateways<'a>(look: &Look<'a>) -> impl Iterator<Item = &'a Value> {
+    let objects: &'a [Value] = &look.cluster.case.objects;
+    objects.iter().filter(|live| live.kind() == "Gateway" && live.gvk().group == "networking.istio.io")
+}
+
+/// The VirtualServices that calls of a Service go over.
+pub(crate) fn routes_of_service(cluster: &Cluster<'_>, service: &Value) -> Vec<Object> {
+    let is_of = |route: &&&Value| {
+        let hosts = items(route, &["spec", "hosts"]).filter_map(Value::as_str);
+        hosts.into_iter().any(|host| match target(cluster, host, route) {
+            Target::Service(meant) => std::ptr::eq(meant, service),
+            _ => false,
+        })
+    };
+    cluster.all("VirtualService").iter().filter(is_of).map(|route| Object::from_live(route)).collect()
+}
+
+/// What a host of a rule of the mesh is.
+fn target<'a>(cluster: &Cluster<'a>, host: &str, rule: &Value) -> Target<'a> {
+    let address = Address { scheme: String::new(), host: host.to_owned(), port: None };
+    cluster.target(&address, rule.namespace())
+}
+
+/// The destinations of a VirtualService that nothing serves.
+fn route_faults(look: &Look<'_>, route: &Value) -> Vec<Finding> {
+    let object = Object::from_live(route);
+    let rules = ["http", "tcp", "tls"].into_iter().flat_map(|protocol| items(route, &["spec", protocol]));
+    let destinations = rules.flat_map(|rule| items(rule, &["route"])).filter_map(|it| it.get("destination"));
+    let mut found = Vec::new();
+    for destination in destinations {
+        let Some(host) = destination.str_at(&["host"]) else { continue };
+        if let Target::Absent { namespace, name } = target(look.cluster, host, route)
+            && look.cluster.knows_services()
+            && !has_entry(look, host)
+        {
+            let service = Object::new("Service", &namespace, &name);
+            let summary = format!("no Service {namespace}/{name} exists, and {object} leads to it");
+            found.push(
+                Finding::new(Cause::ServiceMissing, service, 0.85, summary)
+                    .evidence(object.to_string(), format!("destination.host: {host}"))
+                    .suffers(object.clone(), "leads to nothing")
+                    .remedy("Make the Service, or correct the destination.", &[]),
+            );
+        }
+        let subset = destination.str_at(&["subset"]);
+        if let Some(subset) = subset.filter(|subset| lacks_subset(look, route, host, subset)) {
+            let summary =
+                format!("{object} leads to the subset {subset} of {host}, which no DestinationRule defines");
+            found.push(
+                Finding::new(Cause::OperatorReference, object.clone(), 0.85, summary)
+                    .field("spec.http.route.destination.subset")
+                    .evidence(object.to_string(), format!("host {host}, subset {subset}"))
+                    .remedy("Define the subset in a DestinationRule of the host.", &[]),
+            );
+        }
+    }
+    found
+}
+
+/// Whether a ServiceEntry stands for a host.
+fn has_entry(look: &Look<'_>, host: &str) -> bool {
+    let mut entries =
+        look.cluster.all("ServiceEntry").iter().flat_map(|entry| items(entry, &["spec", "hosts"]));
+    entries.any(|known| known.as_str() == Some(host))
+}
+
+/// Whether rules were saved, and none defines a subset of a host.
+fn lacks_subset(look: &Look<'_>, route: &Value, host: &str, subset: &str) -> bool {
+    let short = |host: &str| host.split('.').next().unwrap_or_default().to_owned();
+    let mut rules = look.cluster.all("DestinationRule").iter().filter(|rule| {
+        let of = rule.str_at(&["spec", "host"]).unwrap_or_default();
+        of == host || short(of) == short(host) && rule.namespace() == route.namespace() || of.starts_with('*')
+    });
+    let defines = |rule: &&Value| {
+        items(rule, &["spec", "subsets"]).any(|known| known.str_at(&["name"]) == Some(subset))
+    };
+    look.cluster.has_kind("DestinationRule") && !rules.any(defines)
+}
+
+/// Where the pods of a gateway run: there it looks for its certificates.
+fn namespace_of_pods<'a>(look: &Look<'a>, gateway: &Value) -> Option<&'a str> {
+    let labels = json!({"matchLabels": gateway.at(&["spec", "selector"])?});
+    let pods = look.cluster.all("Pod");
+    let selected = pods.iter().find(|pod| selector::matches(&labels, selector::labels(pod)));
+    let usual = || pods.iter().find(|pod| pod.name().contains("ingressgateway"));
+    selected.or_else(usual).map(|pod| pod.namespace())
+}
+
+/// A gateway whose certificate is not where its pods look for it.
+fn absent_certificate(look: &Look<'_>, gateway: &Value) -> Option<Finding> {
+    let object = Object::from_live(gateway);
+    let namespace = namespace_of_pods(look, gateway)?;
+    let has_secrets = look.cluster.all("Secret").iter().any(|secret| secret.namespace() == namespace);
+    for server in items(gateway, &["spec", "servers"]) {
+        let Some(name) = server.str_at(&["tls", "credentialName"]).filter(|_| has_secrets) else { continue };
+        let secret = Object::new("Secret", namespace, name);
+        if look.cluster.live(&secret).is_some() {
+            continue;
+        }
+        let summary = format!("{secret}, the certificate of {object}, does not exist where the gateway runs");
+        let finding = Finding::new(Cause::EdgeTlsSecret, secret.clone(), 0.88, summary)
+            .evidence(object.to_string(), format!("tls.credentialName: {name}"))
+            .suffers(object, "has no certificate")
+            .remedy(format!("Make the Secret in the namespace {namespace}."), &[]);
+        let makers = crate::dependencies::upstream(look.cluster, &secret);
+        return Some(makers.into_iter().fold(finding, Finding::below));
+    }
+    None
+}
