@@ -26,6 +26,7 @@ const READERS: &[(&str, &str)] = &[
     ("crates/cluster/src/client.rs", "serde_json's errors"),
     ("crates/controller/src/apply_fixups.rs", "answers of the API server"),
     ("crates/controller/src/safeguards/blockers.rs", "answers of the API server"),
+    ("crates/doctor/src/case/describe/", "what kubectl describe prints"),
     ("crates/doctor/src/case/objects.rs", "files of kubectl cluster-info dump"),
     ("crates/doctor/src/causes/", "events, conditions and logs of any cluster"),
     ("crates/graph/src/network/detect.rs", "commands in scripts"),

@@ -85,10 +85,7 @@ impl<'a> Cluster<'a> {
                 _ => find(other, name),
             },
             [_, _, "pod", ..] => Target::Unknown,
-            [name, other]
-                if self.get("Service", other, name).is_some()
-                    || self.get("Namespace", "", other).is_some() =>
-            {
+            [name, other] if self.get("Service", other, name).is_some() || self.has_namespace(other) => {
                 find(other, name)
             }
             [pod, name] if self.get("Service", namespace, name).is_some() => {

@@ -10,7 +10,7 @@ use std::{
 use flate2::read::MultiGzDecoder;
 use tiphys_value::ObjectExt as _;
 
-use super::{Case, Log, Unreadable, event_tables, log_paths, objects};
+use super::{Case, Log, Unreadable, describe, event_tables, log_paths, objects};
 
 /// Folders inside of a dump deeper than this are no dump.
 const MAX_DEPTH: usize = 32;
@@ -75,6 +75,7 @@ impl Case {
                 case.read_file(path, path.parent().unwrap_or(path), &mut logs).map_err(fault)?;
             }
         }
+        case.settle_described();
         case.drop_repeated();
         case.place_events();
         case.assign(logs);
@@ -105,6 +106,12 @@ impl Case {
                 self.events.extend(event_tables::parse(&objects::decoded(&whole(file)?)));
                 return Ok(());
             }
+            if describe::is_description(&start) {
+                for why in describe::parse(&objects::decoded(&whole(file)?), self) {
+                    self.note(&file.display().to_string(), &why);
+                }
+                return Ok(());
+            }
             if !objects::starts_as_objects(&start) {
                 if name == "logs.txt" && start.contains(objects::LOG_START) {
                     objects::parse_marked_logs(&objects::decoded(tail(file)?.as_bytes()), self);
@@ -127,6 +134,10 @@ impl Case {
         let text = objects::decoded(&whole(file)?);
         if name == "now" || name == "now.txt" {
             self.at = self.at.or_else(|| text.trim().parse().ok());
+        } else if describe::is_description(&text) {
+            for why in describe::parse(&text, self) {
+                self.note(&file.display().to_string(), &why);
+            }
         } else if event_tables::is_table(&text) {
             self.events.extend(event_tables::parse(&text));
         } else {

@@ -17,7 +17,9 @@ pub(super) fn holds_objects(name: &str) -> bool {
 /// Whether a file of this name holds a text that people read: a log, or what kubectl prints.
 pub(super) fn is_text(name: &str) -> bool {
     let end = name.rsplit('.').next().unwrap_or_default();
-    matches!(end, "log" | "txt" | "out" | "describe" | "text") || name.contains(".log.")
+    matches!(end, "log" | "txt" | "out" | "describe" | "text")
+        || name.contains(".log.")
+        || !name.contains('.')
 }
 
 /// The node and the service of `host/NODE_SERVICE.txt`.

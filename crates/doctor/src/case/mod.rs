@@ -1,5 +1,6 @@
 //! What was saved of a cluster.
 
+mod describe;
 mod event;
 mod event_tables;
 mod folder;
@@ -12,6 +13,8 @@ pub use event::Event;
 pub use folder::ReadError;
 use jiff::Timestamp;
 use tiphys_value::{ObjectExt as _, Value};
+
+use crate::cluster::conditions;
 
 /// The state of a cluster at one moment: everything that a diagnosis is made from.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +33,9 @@ pub struct Case {
     pub unreadable: Vec<Unreadable>,
     /// Kinds of which everything was read: where none is here, there is none.
     pub listed: BTreeSet<String>,
+    /// Kinds of which only descriptions of single objects were read: that another one is absent proves
+    /// nothing.
+    pub in_part: BTreeSet<String>,
 }
 
 /// The tail of a container's log.
@@ -68,25 +74,37 @@ pub struct Unreadable {
 }
 
 impl Case {
-    /// When the state was saved: as told, or the newest time of an event, a lease or a condition.
+    /// When the state was saved: as told, or the newest time of an event, a lease or a heartbeat. Where only
+    /// changes bear a time, some minutes after the newest one: nobody saves a state while it changes.
     #[must_use]
     pub fn now(&self) -> Option<Timestamp> {
         if self.at.is_some() {
             return self.at;
         }
         let events = self.events.iter().filter_map(|event| event.last);
-        let objects = self.objects.iter().filter_map(newest_time);
-        events.chain(objects).max()
+        let clock = events.chain(self.objects.iter().flat_map(clock_times)).max();
+        let change = self.objects.iter().flat_map(change_times).max();
+        match clock {
+            Some(clock) => Some(change.map_or(clock, |change| change.max(clock))),
+            None => change.map(|change| change.checked_add(UNTIL_SAVED).unwrap_or(change)),
+        }
     }
 }
 
-/// The newest time that an object names: its lease's renewal or a condition's change.
-fn newest_time(object: &Value) -> Option<Timestamp> {
-    let lease = object.str_at(&["spec", "renewTime"]);
+/// How long after its last change a state is saved, if nothing tells.
+const UNTIL_SAVED: jiff::SignedDuration = jiff::SignedDuration::from_mins(10);
+
+/// The times of an object that go on while nothing changes.
+fn clock_times(object: &Value) -> impl Iterator<Item = Timestamp> {
+    let own: [&[&str]; 3] = [&["spec", "renewTime"], &["status", "reconciledAt"], &["status", "observedAt"]];
+    let own = own.into_iter().filter_map(|path| object.str_at(path));
+    let beats = conditions(object).filter_map(|condition| condition.str_at(&["lastHeartbeatTime"]));
+    own.chain(beats).filter_map(|text| text.parse().ok())
+}
+
+/// The times at which an object changed.
+fn change_times(object: &Value) -> impl Iterator<Item = Timestamp> {
     let created = object.str_at(&["metadata", "creationTimestamp"]);
-    let conditions = object.at(&["status", "conditions"]).and_then(Value::as_array).into_iter().flatten();
-    let changed = conditions.flat_map(|condition| {
-        ["lastTransitionTime", "lastHeartbeatTime"].into_iter().filter_map(|key| condition.str_at(&[key]))
-    });
-    lease.into_iter().chain(created).chain(changed).filter_map(|text| text.parse().ok()).max()
+    let changed = conditions(object).filter_map(|condition| condition.str_at(&["lastTransitionTime"]));
+    created.into_iter().chain(changed).filter_map(|text| text.parse().ok())
 }

@@ -176,13 +176,13 @@ pub(crate) fn fault(look: &Look<'_>, refused: &Refused) -> Option<Finding> {
         Cause::AdmitLimitRange => {
             let range = look.cluster.all("LimitRange").iter().find(|range| range.namespace() == namespace);
             let object = range.map_or_else(|| owner.clone(), |range| Object::from_live(range));
-            Finding::new(
-                cause,
-                object.clone(),
-                0.93,
-                format!("{object} forbids the resources of {owner}: {}", read.subject),
-            )
-            .remedy("Bring the container's resources into the range, or change the LimitRange.", &[])
+            let who = range.map_or_else(
+                || format!("a LimitRange of namespace {namespace}"),
+                |range| Object::from_live(range).to_string(),
+            );
+            let summary = format!("{who} forbids the resources of {owner}: {}", read.subject);
+            Finding::new(cause, object, 0.93, summary)
+                .remedy("Bring the container's resources into the range, or change the LimitRange.", &[])
         }
         Cause::AdmitRequestsRequired => Finding::new(
             cause,

@@ -69,7 +69,10 @@ pub(crate) fn scheduler(look: &Look<'_>, ill: &Ill<'_>, name: &str) -> Option<Fi
         _ => Object::new("Pod", "kube-system", "kube-scheduler"),
     };
     // That it says nothing is known only where what it would say was saved.
-    let is_heard = !look.cluster.case.events.is_empty() || look.cluster.case.listed.contains("Event");
+    // A description leaves out the condition in which its last words stand.
+    let case = look.cluster.case;
+    let is_heard =
+        (!case.events.is_empty() || case.listed.contains("Event")) && !case.in_part.contains("Pod");
     let confidence = match (is_dead || is_red, is_heard) {
         (true, _) => 0.95,
         (false, true) => 0.7,

@@ -8,7 +8,7 @@ pub(crate) mod rights;
 pub(crate) mod selector;
 pub(crate) mod services;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
 use tiphys_value::{ObjectExt as _, Value};
@@ -26,6 +26,7 @@ pub(crate) struct Cluster<'a> {
     tracked: HashMap<&'a str, Vec<&'a Value>>,
     events: HashMap<Object, Vec<&'a Event>>,
     logs: HashMap<(&'a str, &'a str), Vec<&'a Log>>,
+    namespaces: HashSet<&'a str>,
 }
 
 /// Kinds whose name several groups use, with the groups that are meant.
@@ -71,7 +72,10 @@ impl<'a> Cluster<'a> {
             tracked: HashMap::new(),
             events: HashMap::new(),
             logs: HashMap::new(),
+            namespaces: case.objects.iter().map(|object| object.namespace()).collect(),
         };
+        let saved = case.objects.iter().filter(|object| object.kind() == "Namespace");
+        cluster.namespaces.extend(saved.map(|namespace| namespace.name()));
         for object in &case.objects {
             let kind = kind_of(object);
             cluster.by_name.insert(Object::new(&kind, object.namespace(), object.name()), object);
@@ -105,6 +109,11 @@ impl<'a> Cluster<'a> {
         self.by_name.get(object).copied()
     }
 
+    /// Whether a namespace exists: it was saved, or something in it.
+    pub(crate) fn has_namespace(&self, name: &str) -> bool {
+        !name.is_empty() && self.namespaces.contains(name)
+    }
+
     /// All objects of a kind.
     pub(crate) fn all(&self, kind: &str) -> &[&'a Value] {
         self.by_kind.get(kind).map_or(&[], Vec::as_slice)
@@ -113,7 +122,8 @@ impl<'a> Cluster<'a> {
     /// Whether objects of a kind were saved at all, or there are none: otherwise one that is absent proves
     /// nothing.
     pub(crate) fn has_kind(&self, kind: &str) -> bool {
-        self.by_kind.contains_key(kind) || self.case.listed.contains(kind)
+        let is_known = self.by_kind.contains_key(kind) && !self.case.in_part.contains(kind);
+        is_known || self.case.listed.contains(kind)
     }
 
     /// Whether who makes Secrets and Services would be known: more was saved than workloads and Services.

@@ -130,3 +130,36 @@ fn hostile_files_are_read_without_panic() {
     let text = serde_json::to_string(&diagnose(&case)).unwrap();
     assert!(!text.contains("\\u001b"), "{text}");
 }
+
+/// Any end of a description, of a table, of a packed file: what stands before is read, the rest is told.
+#[test]
+fn files_that_are_cut_off_are_read_up_to_there() {
+    use std::io::Write as _;
+    let folder = tempfile::tempdir().unwrap();
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    for line in 0..5000 {
+        writeln!(packed, "line {line} \u{1b}[31mERROR\u{1b}[0m refused {}", line * 7919 % 104_729).unwrap();
+    }
+    let packed = packed.finish().unwrap();
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: web-1, namespace: shop}\nspec: {containers: [{name: web}]}\n";
+    let table = "LAST SEEN   TYPE      REASON   OBJECT      MESSAGE\n2m          Warning   BackOff  pod/web-1   again\n";
+    for part in 1..8 {
+        let write = |name: &str, bytes: &[u8]| {
+            std::fs::write(folder.path().join(name), &bytes[..bytes.len() * part / 7]).unwrap();
+        };
+        write("shop_web-1_web.log.gz", &packed);
+        write("events.txt", table.as_bytes());
+        write(
+            "pods.txt",
+            b"Name:  web-2\nNamespace:  shop\nNode:  n/10.0.0.1\nContainers:\n  web:\n    State:  Waiting\n",
+        );
+        std::fs::write(folder.path().join("pod.yaml"), pod).unwrap();
+        let case = Case::read(&[folder.path().to_owned()]).unwrap();
+        assert!(diagnose(&case).causes.iter().all(|root| !root.summary.contains('\u{1b}')));
+        if part == 7 {
+            assert_eq!(case.events[0].object.namespace, "shop", "found by the pod of that name");
+            let text = &case.logs.iter().find(|log| log.pod == "web-1").unwrap().text;
+            assert!(text.contains("line 4999 ERROR refused") && !text.contains('\u{1b}'));
+        }
+    }
+}

@@ -158,7 +158,7 @@ fn not_there(look: &Look<'_>, live: &Value, named: &Named) -> Finding {
         "Make what is named, or correct the reference.",
     );
     let absent = referred(look, &object, named).filter(|it| look.cluster.live(it).is_none());
-    if let Some(absent) = absent.filter(|it| look.cluster.has_kind(&it.kind)) {
+    if let Some(absent) = absent {
         let is_data = matches!(absent.kind.as_str(), "Secret" | "ConfigMap");
         // What a resource names itself is its own fault; what is behind another one, or shared, is not.
         let is_far = !dependencies::upstream(look.cluster, &object).contains(&absent);
