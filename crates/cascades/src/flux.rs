@@ -17,12 +17,6 @@ pub const SOURCE: &str = "platform";
 /// How long before a dump its Flux last changed its mind.
 const BEFORE: Duration = Duration::from_secs(20 * 60);
 
-/// Whether a fault looks the same under Flux: it is none of Argo CD's own objects.
-#[must_use]
-pub fn applies_to(planted: &Planted) -> bool {
-    !planted.kind.starts_with("gitops") && !planted.kind.starts_with("paused: Application")
-}
-
 /// The same fault, expected at Flux's objects in place of Argo CD's.
 #[must_use]
 pub fn expected(planted: &Planted) -> Planted {

@@ -182,7 +182,7 @@ fn run_one(repository: &Repository, at: usize, count: usize, options: &Options) 
                 outcome.troubles.extend(saved.err().map(|error| format!("{name}: {error}")));
             }
         }
-        if options.flux && planted.flux.is_empty() && has_effect && flux::applies_to(&planted) {
+        if options.flux && planted.flux.is_empty() && has_effect && !planted.of_argo_only {
             let case = flux::delivered(&case, &planted);
             let planted = flux::expected(&planted);
             let diagnosis = diagnose(&case);

@@ -48,7 +48,8 @@ fn paused(scene: &Scene<'_>, workload: &Value, found: &mut Vec<Planted>) {
             app["spec"]["syncPolicy"] = json!({"automated": {"enabled": false}});
         })
     });
-    found.extend(Planted::new("paused: Application", place(workload), &[]).rules(rules).edit(tree));
+    let planted = Planted::new("paused: Application", place(workload), &[]).of_argo_only();
+    found.extend(planted.rules(rules).edit(tree));
 }
 
 /// A program waits for a Secret whose certificate is not issued in time.

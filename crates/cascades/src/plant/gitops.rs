@@ -7,7 +7,9 @@ use super::{Planted, Scene, place};
 pub(super) fn plant(scene: &Scene<'_>, found: &mut Vec<Planted>) {
     for app in scene.declared("Application").filter(|app| app.at(&["spec", "source", "path"]).is_some()) {
         let planted = |kind, causes: &[&'static str]| {
-            Planted::new(kind, place(app), causes).with_object("Application", app.namespace(), app.name())
+            Planted::new(kind, place(app), causes)
+                .with_object("Application", app.namespace(), app.name())
+                .of_argo_only()
         };
         let tree = scene.edited(app, |app| app["spec"]["source"]["path"] = "deploy/none".into());
         found.extend(planted("gitops: path absent", &["gitops/render"]).edit(tree));
@@ -45,7 +47,8 @@ pub(super) fn plant(scene: &Scene<'_>, found: &mut Vec<Planted>) {
         tree.add(&file, json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "namespace": "elsewhere"}, "data": {}}));
         let planted = Planted::new("gitops: namespace absent", place(app), &["gitops/namespace"])
             .with_object("Application", app.namespace(), app.name())
-            .with_object("Namespace", "", "elsewhere");
+            .with_object("Namespace", "", "elsewhere")
+            .of_argo_only();
         found.extend(planted.edit(Some(tree)));
     }
     for job in
@@ -66,7 +69,8 @@ pub(super) fn plant(scene: &Scene<'_>, found: &mut Vec<Planted>) {
             Planted::new("gitops: hook fails", place(job), &["gitops/hook-failed", "run/exits"])
                 .with_object("Application", app.namespace(), app.name())
                 .with_object("Job", namespace, job.name())
-                .with_object("Pod", namespace, &format!("{}-*", job.name()));
+                .with_object("Pod", namespace, &format!("{}-*", job.name()))
+                .of_argo_only();
         planted.lines.push((namespace.to_owned(), job.name().to_owned(), line.to_owned()));
         let rules = json!({"containers": [{"pods": {"namespace": namespace, "name": format!("{}-*", job.name())}, "exits": {"code": 1, "after": "3s"}}]});
         found.extend(planted.rules(rules).edit(tree));

@@ -59,6 +59,8 @@ pub struct Planted {
     pub faults: Vec<String>,
     /// What differs in objects of Flux: kind, name, merge patch. Flux then delivers to the cluster.
     pub flux: Vec<(String, String, Value)>,
+    /// The fault lies in objects of Argo CD, in a form that Flux's objects do not have.
+    pub of_argo_only: bool,
     /// Objects that somebody creates by hand.
     pub objects: Vec<Value>,
     /// Objects that somebody deletes; a name may end with `*`.
@@ -115,6 +117,11 @@ impl Planted {
 
     pub(super) fn by_flux(mut self, kind: &str, name: &str, patch: Value) -> Self {
         self.flux.push((kind.to_owned(), name.to_owned(), patch));
+        self
+    }
+
+    pub(super) fn of_argo_only(mut self) -> Self {
+        self.of_argo_only = true;
         self
     }
 
