@@ -2,7 +2,7 @@
 //! skipped.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     io::{Read as _, Seek as _, SeekFrom},
     path::{Path, PathBuf},
 };
@@ -51,6 +51,16 @@ struct OpenLog {
     text: String,
 }
 
+/// What is decided when every file was read.
+#[derive(Default)]
+struct Open {
+    logs: Vec<OpenLog>,
+    /// The bytes of all logs so far.
+    held: usize,
+    /// The kinds of which objects were lost in broken lists.
+    broken: BTreeSet<String>,
+}
+
 impl Case {
     /// Reads folders and files. What is no object, event or log is left out and named in `unreadable`.
     ///
@@ -58,7 +68,7 @@ impl Case {
     /// A path cannot be read, or nothing in the paths is an object.
     pub fn read(paths: &[PathBuf]) -> Result<Self, ReadError> {
         let mut case = Self::default();
-        let mut logs = Vec::new();
+        let mut open = Open::default();
         for path in paths {
             let fault = |error| ReadError::Path { path: path.clone(), error };
             if path.is_dir() {
@@ -66,19 +76,20 @@ impl Case {
                 collect(path, 0, &mut files, &mut case).map_err(fault)?;
                 files.sort();
                 for file in files {
-                    if let Err(error) = case.read_file(&file, path, &mut logs) {
+                    if let Err(error) = case.read_file(&file, path, &mut open) {
                         case.note(&file.display().to_string(), &error.to_string());
                     }
                 }
                 case.at = case.at.or_else(|| time_beside(path));
             } else {
-                case.read_file(path, path.parent().unwrap_or(path), &mut logs).map_err(fault)?;
+                case.read_file(path, path.parent().unwrap_or(path), &mut open).map_err(fault)?;
             }
         }
         case.settle_described();
+        case.in_part.extend(open.broken);
         case.drop_repeated();
         case.place_events();
-        case.assign(logs);
+        case.assign(open.logs);
         if case.objects.is_empty() && case.events.is_empty() {
             let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
             return Err(ReadError::Empty { paths: paths.join(", ") });
@@ -86,7 +97,7 @@ impl Case {
         Ok(case)
     }
 
-    fn read_file(&mut self, file: &Path, root: &Path, logs: &mut Vec<OpenLog>) -> std::io::Result<()> {
+    fn read_file(&mut self, file: &Path, root: &Path, open: &mut Open) -> std::io::Result<()> {
         let relative = file.strip_prefix(root).unwrap_or(file);
         let plain = relative.with_extension("");
         let relative = if is_packed(relative) { plain.as_path() } else { relative };
@@ -96,55 +107,68 @@ impl Case {
             self.host_notes.push(super::HostNote { text: tail(file)?, ..note });
             return Ok(());
         }
-        let is_text = log_paths::is_text(name);
         let told = log_paths::log(&steps);
         let is_odd = relative.as_os_str().is_empty() || steps.len() <= 1 && !name.contains('.');
-        let has_objects = told.is_none() && (log_paths::holds_objects(name) || is_odd);
-        if !has_objects && (is_text || told.is_some()) {
-            let start = start(file)?;
-            if event_tables::is_table(&start) {
-                self.events.extend(event_tables::parse(&objects::decoded(&whole(file)?)));
-                return Ok(());
-            }
-            if describe::is_description(&start) {
-                for why in describe::parse(&objects::decoded(&whole(file)?), self) {
-                    self.note(&file.display().to_string(), &why);
-                }
-                return Ok(());
-            }
-            if !objects::starts_as_objects(&start) {
-                if name == "logs.txt" && start.contains(objects::LOG_START) {
-                    objects::parse_marked_logs(&objects::decoded(tail(file)?.as_bytes()), self);
-                    return Ok(());
-                }
-                let held: usize = logs.iter().map(|log| log.text.len()).sum();
-                if held < MAX_LOGS {
-                    let steps = steps.into_iter().map(str::to_owned).collect();
-                    logs.push(OpenLog { steps, told, text: objects::without_colours(&tail(file)?) });
-                }
-                return Ok(());
-            }
-        } else if !has_objects {
+        if told.is_none() && (log_paths::holds_objects(name) || is_odd) {
+            return self.read_objects(file, name, open);
+        }
+        if told.is_none() && !log_paths::is_text(name) {
             return Ok(());
         }
+        // People give what kubectl printed any name; the first lines tell what it is.
+        let start = start(file)?;
+        if objects::starts_as_objects(&start)
+            || event_tables::is_table(&start)
+            || describe::is_description(&start)
+        {
+            self.read_objects(file, name, open)
+        } else if name == "logs.txt" && start.contains(objects::LOG_START) {
+            objects::parse_marked_logs(&objects::decoded(tail(file)?.as_bytes()), self);
+            Ok(())
+        } else {
+            self.read_log(file, steps, told, open)
+        }
+    }
+
+    /// Reads a file of objects, of descriptions, or of a table of events.
+    fn read_objects(&mut self, file: &Path, name: &str, open: &mut Open) -> std::io::Result<()> {
+        let shown = file.display().to_string();
         if std::fs::metadata(file)?.len() > MAX_OBJECTS {
-            self.note(&file.display().to_string(), "the file is too large");
+            self.note(&shown, "the file is too large");
             return Ok(());
         }
         let text = objects::decoded(&whole(file)?);
-        if name == "now" || name == "now.txt" {
+        let faults = if name == "now" || name == "now.txt" {
             self.at = self.at.or_else(|| text.trim().parse().ok());
+            Vec::new()
         } else if describe::is_description(&text) {
-            for why in describe::parse(&text, self) {
-                self.note(&file.display().to_string(), &why);
-            }
+            describe::parse(&text, self)
         } else if event_tables::is_table(&text) {
             self.events.extend(event_tables::parse(&text));
+            Vec::new()
         } else {
-            for why in objects::parse(&text, self) {
-                self.note(&file.display().to_string(), &why);
-            }
+            let faults = objects::parse(&text, self);
+            open.broken.extend(faults.kinds);
+            faults.texts
+        };
+        faults.iter().for_each(|why| self.note(&shown, why));
+        Ok(())
+    }
+
+    fn read_log(
+        &mut self,
+        file: &Path,
+        steps: Vec<&str>,
+        told: Option<Log>,
+        open: &mut Open,
+    ) -> std::io::Result<()> {
+        if open.held >= MAX_LOGS {
+            self.note(&file.display().to_string(), "enough other logs were read");
+            return Ok(());
         }
+        let text = objects::without_colours(&tail(file)?);
+        open.held += text.len();
+        open.logs.push(OpenLog { steps: steps.into_iter().map(str::to_owned).collect(), told, text });
         Ok(())
     }
 

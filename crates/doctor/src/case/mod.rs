@@ -6,6 +6,7 @@ mod event_tables;
 mod folder;
 mod log_paths;
 mod objects;
+mod salvage;
 
 use std::collections::BTreeSet;
 

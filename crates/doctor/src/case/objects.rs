@@ -1,10 +1,13 @@
 //! Objects out of texts: Lists and single objects, YAML and JSON, streams of both, whole or cut off.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use tiphys_value::{ObjectExt as _, Value};
 
-use super::{Case, Event, Log};
+use super::{
+    Case, Event, Log,
+    salvage::{self, Salvaged},
+};
 
 /// Lists nested deeper than this are no dump.
 const MAX_DEPTH: usize = 32;
@@ -14,15 +17,21 @@ const LOG_END: &str = "==== END logs for";
 
 /// Text in UTF-8, or in UTF-16 as shells on Windows redirect it; bytes that are no text are replaced.
 pub(super) fn decoded(bytes: &[u8]) -> String {
-    let units = |of: fn([u8; 2]) -> u16| -> String {
-        let units: Vec<u16> = bytes[2..].chunks_exact(2).map(|pair| of([pair[0], pair[1]])).collect();
+    let units = |of: fn([u8; 2]) -> u16, start: usize| -> String {
+        let units: Vec<u16> = bytes[start..].chunks_exact(2).map(|pair| of([pair[0], pair[1]])).collect();
         String::from_utf16_lossy(&units)
     };
     let text = match bytes {
-        [0xff, 0xfe, ..] => units(u16::from_le_bytes),
-        [0xfe, 0xff, ..] => units(u16::from_be_bytes),
+        [0xff, 0xfe, ..] => units(u16::from_le_bytes, 2),
+        [0xfe, 0xff, ..] => units(u16::from_be_bytes, 2),
+        // Without a mark the first letter tells, which is of ASCII.
+        [0, first, ..] if *first != 0 => units(u16::from_be_bytes, 0),
+        [first, 0, ..] if *first != 0 => units(u16::from_le_bytes, 0),
         _ => String::from_utf8_lossy(bytes).into_owned(),
     };
+    let text = without_colours(&text);
+    let is_strange = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+    let text = if text.contains(is_strange) { text.replace(is_strange, " ") } else { text };
     if text.contains("\r\n") { text.replace("\r\n", "\n") } else { text }
 }
 
@@ -57,8 +66,23 @@ pub(super) fn without_colours(text: &str) -> String {
     plain
 }
 
+/// What could not be read of a text.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Faults {
+    /// What is wrong, in a sentence each.
+    pub(super) texts: Vec<String>,
+    /// The kinds that stand in a broken list: objects of them may be lost.
+    pub(super) kinds: BTreeSet<String>,
+}
+
+impl Faults {
+    fn of(text: String) -> Self {
+        Self { texts: vec![text], kinds: BTreeSet::new() }
+    }
+}
+
 /// Adds the objects, events and logs of a text to a case; returns what is wrong with the rest.
-pub(super) fn parse(text: &str, case: &mut Case) -> Vec<String> {
+pub(super) fn parse(text: &str, case: &mut Case) -> Faults {
     let text = text.trim_start_matches('\u{feff}');
     let text = if text.contains(LOG_START) { parse_marked_logs(text, case) } else { text.to_owned() };
     let is_json =
@@ -66,37 +90,54 @@ pub(super) fn parse(text: &str, case: &mut Case) -> Vec<String> {
     if is_json { parse_json(&text, case) } else { parse_yaml(&text, case) }
 }
 
-fn parse_json(text: &str, case: &mut Case) -> Vec<String> {
+fn parse_json(text: &str, case: &mut Case) -> Faults {
     for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
         match value {
             Ok(value) => take_apart(value, 0, case),
-            Err(error) if error.is_eof() => return vec!["the JSON is cut off".to_owned()],
-            // YAML in flow style is no JSON.
-            Err(error) => match tiphys_yaml::from_yaml(text) {
-                Ok(value) => take_apart(value, 0, case),
-                Err(_) => return vec![format!("no valid JSON: {error}")],
-            },
+            Err(error) => {
+                if let Some(salvaged) = salvage::of_json(text).filter(|it| !it.items.is_empty()) {
+                    return take_salvaged(salvaged, &error.to_string(), case);
+                }
+                if error.is_eof() {
+                    return Faults::of("the JSON is cut off".to_owned());
+                }
+                // YAML in flow style is no JSON.
+                match tiphys_yaml::from_yaml(text) {
+                    Ok(value) => take_apart(value, 0, case),
+                    Err(_) => return Faults::of(format!("no valid JSON: {error}")),
+                }
+            }
         }
     }
-    Vec::new()
+    Faults::default()
 }
 
-fn parse_yaml(text: &str, case: &mut Case) -> Vec<String> {
-    let mut faults = Vec::new();
+fn parse_yaml(text: &str, case: &mut Case) -> Faults {
+    let mut faults = Faults::default();
     for document in documents(text) {
-        match tiphys_yaml::from_yaml(&document) {
-            Ok(Value::Null) => {}
-            Ok(value) => take_apart(value, 0, case),
-            Err(error) => match until_the_cut(&document) {
-                Some(value) => {
-                    take_apart(value, 0, case);
-                    faults.push(format!("a part is no valid YAML: {error}"));
-                }
-                None => faults.push(format!("no valid YAML: {error}")),
+        let found = match tiphys_yaml::from_yaml(&document) {
+            Ok(Value::Null) => continue,
+            Ok(value) => {
+                take_apart(value, 0, case);
+                continue;
+            }
+            Err(error) => match salvage::of_yaml(&document) {
+                Some(salvaged) => take_salvaged(salvaged, &error.to_string(), case),
+                None => Faults::of(format!("no valid YAML: {error}")),
             },
-        }
+        };
+        faults.texts.extend(found.texts);
+        faults.kinds.extend(found.kinds);
     }
     faults
+}
+
+/// Adds what is whole of a list, and says what is not.
+fn take_salvaged(salvaged: Salvaged, error: &str, case: &mut Case) -> Faults {
+    let read = salvaged.items.len();
+    let kinds = salvaged.items.iter().map(|item| item.kind().to_owned()).collect();
+    salvaged.items.into_iter().for_each(|item| take_apart(item, 1, case));
+    Faults { texts: vec![format!("{} items are broken, {read} were read: {error}", salvaged.broken)], kinds }
 }
 
 /// The documents of a stream, without what kubectl says before them.
@@ -114,19 +155,6 @@ fn documents(text: &str) -> Vec<String> {
     }
     found.retain(|document| !document.trim().is_empty());
     found
-}
-
-/// A list that is cut off in the middle, up to its last whole item.
-fn until_the_cut(document: &str) -> Option<Value> {
-    let (mut end, mut tries) = (document.len(), 0);
-    while tries < 3 {
-        end = document[..end].rfind("\n- ")? + 1;
-        tries += 1;
-        if let Ok(value @ Value::Object(_)) = tiphys_yaml::from_yaml(&document[..end]) {
-            return Some(value);
-        }
-    }
-    None
 }
 
 /// Adds an object, or the items of a list, which may be lists.
@@ -238,7 +266,7 @@ mod tests {
         );
         let dump = "{\"kind\":\"NodeList\",\"apiVersion\":\"v1\",\"items\":[{\"metadata\":{\"name\":\"n\"}}]}\n==== START logs for container c of pod a/b ====\nhello\n==== END logs for container c of pod a/b ====\n{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"items\":[]}\n";
         let mut case = Case::default();
-        assert!(parse(dump, &mut case).is_empty());
+        assert_eq!(parse(dump, &mut case), Faults::default());
         assert_eq!((case.objects.len(), case.logs.len()), (1, 1));
         assert_eq!((case.logs[0].pod.as_str(), case.logs[0].text.as_str()), ("b", "hello\n"));
     }
@@ -247,7 +275,8 @@ mod tests {
     fn what_is_cut_off_is_read_up_to_there() {
         let text = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata:\n    name: a\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: \"b";
         let mut case = Case::default();
-        assert_eq!(parse(text, &mut case).len(), 1);
+        let faults = parse(text, &mut case);
+        assert_eq!((faults.texts.len(), faults.kinds.contains("Pod")), (1, true));
         assert_eq!(case.objects.len(), 1);
     }
 
