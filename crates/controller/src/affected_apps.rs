@@ -11,6 +11,7 @@ use tokio::{
 
 use crate::{
     AppKey, Refresh,
+    app_state::GATHER_LIVE,
     clusters::is_cluster_secret,
     credentials,
     destinations::{ConnectedCluster, Follower},
@@ -23,14 +24,6 @@ use crate::{
     status_writer::application_kind,
 };
 
-/// Changes of live objects are gathered for so long before an Application is looked at, and for longer the more
-/// objects it has: all of them are compared at each look, and a parent of many Applications has changes all the
-/// time while these come up.
-const GATHER_LIVE: Duration = Duration::from_millis(10);
-/// How much longer for each object.
-const GATHER_PER_OBJECT: Duration = Duration::from_millis(1);
-/// The longest, twice as long as Argo CD gathers the changes of a cluster.
-const MAX_GATHER_LIVE: Duration = Duration::from_millis(200);
 /// Changes of a set's Applications are gathered for so long.
 const GATHER_SETS: Duration = Duration::from_millis(50);
 
@@ -129,10 +122,8 @@ impl Engine {
     /// Lets Applications be looked at once more of their objects may have changed.
     fn look_soon(&self, apps: BTreeSet<AppKey>) {
         for app in apps {
-            let objects = u32::try_from(self.apps.object_count(&app)).unwrap_or(u32::MAX);
-            let gather =
-                GATHER_LIVE.saturating_add(GATHER_PER_OBJECT.saturating_mul(objects)).min(MAX_GATHER_LIVE);
-            self.queue.add(app, Refresh::LiveState, Instant::now() + gather);
+            let due = self.apps.due_after_change(&app);
+            self.queue.add(app, Refresh::LiveState, due);
         }
     }
 
