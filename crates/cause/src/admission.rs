@@ -44,7 +44,7 @@ pattern!(
 pattern!(NO_KIND, r#"no matches for kind \\?"([^"\\]+)\\?" in version \\?"([^"\\]+)\\?""#);
 pattern!(
     NO_RESOURCE,
-    r"could not find the requested resource|[Tt]he Kubernetes API could not find ([^ ]+) for requested resource"
+    r#"could not find the requested resource|[Tt]he Kubernetes API could not find (?:version \\?"([^"\\]*)\\?" of )?([^ ]+) for requested resource"#
 );
 pattern!(MANAGER, r#"conflicts? with \\?"([^"\\]+)\\?""#);
 pattern!(
@@ -170,22 +170,26 @@ fn rule(message: &str, low: &str) -> Option<Refusal> {
     }
     if let Some(it) = NO_RESOURCE.captures(message) {
         // GROUP/KIND, as Argo CD names it.
-        let named = it.get(1).map_or("", |it| it.as_str());
+        let (version, named) =
+            (it.get(1).map_or("", |it| it.as_str()), it.get(2).map_or("", |it| it.as_str()));
         let subject = match named.rsplit_once('/') {
-            Some((group, kind)) => format!("{kind} {group}/"),
+            Some((group, kind)) => format!("{kind} {group}/{version}"),
             None => named.to_owned(),
         };
         return refusal(Cause::ApiCrdMissing, subject.trim_end_matches(" /"));
     }
-    if has_any(
-        low,
-        &[
-            "metadata.annotations: too long",
-            "request entity too large",
-            "etcdserver: request is too large",
-            "entity too large",
-        ],
-    ) {
+    let is_of_bytes = low.contains("too long") && low.contains(" bytes");
+    if is_of_bytes
+        || has_any(
+            low,
+            &[
+                "metadata.annotations: too long",
+                "request entity too large",
+                "etcdserver: request is too large",
+                "entity too large",
+            ],
+        )
+    {
         return refusal(Cause::AdmitTooLarge, "");
     }
     if let Some(it) = IMMUTABLE.captures(message) {

@@ -253,6 +253,12 @@ fn custom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
             said(bad)
         ));
     }
+    let error = object.str_at(&["status", "error", "message"]);
+    if let Some(error) =
+        error.filter(|_| object.at(&["status", "readyToUse"]).and_then(Value::as_bool) != Some(true))
+    {
+        return Some(format!("error: {error}"));
+    }
     let phase = ["phase", "state", "status"].iter().find_map(|key| object.str_at(&["status", key]));
     phase
         .filter(|phase| {

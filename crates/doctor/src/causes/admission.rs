@@ -260,11 +260,15 @@ pub(crate) fn still_holds(look: &Look<'_>, refused: &Refused, read: &Refusal) ->
             !is_used && cluster.get("Namespace", "", &read.subject).is_none()
         }
         Some(Cause::ApiCrdMissing) => {
-            let kind = read.subject.split(' ').next().unwrap_or_default();
-            let is_there = cluster
-                .all("CustomResourceDefinition")
-                .iter()
-                .any(|it| it.str_at(&["spec", "names", "kind"]) == Some(kind));
+            let (kind, version) = read.subject.split_once(' ').unwrap_or((&read.subject, ""));
+            let version = version.rsplit_once('/').map_or(version, |(_, version)| version);
+            let serves = |it: &Value| {
+                let mut versions = items(it, &["spec", "versions"]).filter_map(|it| it.str_at(&["name"]));
+                version.is_empty() || versions.any(|known| known == version)
+            };
+            let mut definitions = cluster.all("CustomResourceDefinition").iter();
+            let is_there =
+                definitions.any(|it| it.str_at(&["spec", "names", "kind"]) == Some(kind) && serves(it));
             !is_there || kind.is_empty()
         }
         Some(Cause::AdmitQuota) => cluster

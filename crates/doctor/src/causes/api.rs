@@ -270,7 +270,15 @@ fn definition_name(kind: &str, group: &str) -> String {
     if group.is_empty() { plural } else { format!("{plural}.{group}") }
 }
 
-/// A kind that is not installed.
+/// Groups of Kubernetes itself: versions of their kinds come and go with the API server, and no definition
+/// brings them back.
+fn is_built_in(group: &str) -> bool {
+    const OF_OTHERS: &[&str] = &["gateway.networking.k8s.io", "snapshot.storage.k8s.io", "metrics.k8s.io"];
+    let is_own = !group.contains('.') || group.ends_with(".k8s.io");
+    !group.is_empty() && is_own && !OF_OTHERS.contains(&group) && !group.contains("x-k8s.io")
+}
+
+/// A kind that is not installed, or a version of it that is not served.
 pub(crate) fn crd_missing(writer: &Object, read: &Refusal) -> Finding {
     let (kind, version) = read.subject.split_once(' ').unwrap_or((&read.subject, ""));
     let (group, version) = version.split_once('/').unwrap_or(("", version));
@@ -282,6 +290,14 @@ pub(crate) fn crd_missing(writer: &Object, read: &Refusal) -> Finding {
             format!("{writer} uses a kind that is not installed"),
         )
         .remedy("Install its CustomResourceDefinition first.", &[]);
+    }
+    if is_built_in(group) {
+        let summary =
+            format!("the API server does not serve {kind} of {group}/{version}, which {writer} uses");
+        return Finding::new(Cause::ApiCrdMissing, writer.clone(), 0.92, summary).remedy(
+            format!("Use a version of {kind} that the API server serves."),
+            &["kubectl api-resources".to_owned(), format!("kubectl explain {}", kind.to_lowercase())],
+        );
     }
     let object = Object::new("CustomResourceDefinition", "", &definition_name(kind, group));
     Finding::new(

@@ -73,11 +73,16 @@ fn autoscaler(look: &Look<'_>, live: &Value) -> Option<Finding> {
             || low.contains("did not receive metrics")
             || low.contains("no metrics returned from")
             || low.contains("no recommendation");
-        let server = look.cluster.all("Deployment").iter().find(|it| {
-            it.name().contains("metrics-server")
-                || it.name().contains("metrics-apiserver")
-                || it.name().contains("prometheus-adapter")
-        });
+        // Each group of metrics has servers of its own.
+        let names: &[&str] = match group {
+            "v1beta1.metrics.k8s.io" => &["metrics-server", "prometheus-adapter"],
+            "v1beta1.external.metrics.k8s.io" => {
+                &["metrics-apiserver", "metrics-adapter", "prometheus-adapter"]
+            }
+            _ => &["prometheus-adapter", "custom-metrics", "metrics-adapter"],
+        };
+        let mut servers = look.cluster.all("Deployment").iter();
+        let server = servers.find(|it| names.iter().any(|name| it.name().contains(name)));
         let is_down = look.cluster.live(&service).is_none_or(|it| {
             condition(it, "Available").is_some_and(|it| it.str_at(&["status"]) == Some("False"))
         });

@@ -98,11 +98,16 @@ fn is_complaint(condition: &Value) -> bool {
     }
 }
 
-/// Operators invent conditions: what they mean is told by the reason.
+/// Words with which a message about a failure begins.
+const FAILED_TO: &[&str] = &["cannot ", "can't ", "failed ", "error ", "unable ", "could not ", "invalid "];
+
+/// Operators invent conditions: what they mean is told by the reason, or by how the message begins.
 fn tells_of_failure(condition: &Value) -> bool {
     let text = |key: &str| condition.str_at(&[key]).unwrap_or_default();
+    let message = text("message").to_ascii_lowercase();
     text("status") == "False"
-        && FAILURES.iter().any(|word| text("reason").contains(word))
+        && (FAILURES.iter().any(|word| text("reason").contains(word))
+            || FAILED_TO.iter().any(|word| message.starts_with(word)))
         && !NEGATIVE.iter().any(|word| text("type").contains(word))
 }
 

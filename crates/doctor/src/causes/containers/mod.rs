@@ -595,13 +595,20 @@ fn unready(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
     } else {
         format!("it waits for the readiness gate {gates}")
     };
+    let is_gated = !gates.is_empty() && crate::cluster::has_condition(pod, "ContainersReady", "True");
     let finding = Finding::new(
         Cause::RunReadiness,
         ill.workload.clone(),
-        0.3,
+        if is_gated { 0.6 } else { 0.3 },
         format!("{} is not ready; {what}", ill.workload),
     )
+    .field("spec.template.spec.readinessGates")
+    .remedy("Find out why the controller of the gate does not set its condition.", &[])
     .shallow();
+    let told = crate::cluster::condition(pod, "Ready").map(crate::cluster::said).filter(|_| is_gated);
+    let finding = told
+        .into_iter()
+        .fold(finding, |finding, told| finding.evidence(Object::from_live(pod).to_string(), told));
     let caller = Caller::of_ill(look, ill);
     Some(dependencies(look, &caller, finding))
 }

@@ -69,6 +69,7 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let words = condition
         .map(said)
         .or_else(|| live.str_at(&["status", "message"]).map(str::to_owned))
+        .or_else(|| live.str_at(&["status", "error", "message"]).map(str::to_owned))
         .or_else(|| live.str_at(&["status", "reason"]).map(str::to_owned))
         .unwrap_or_default();
     if let Some(finding) = vain_call(look, live, &operators, &words) {
@@ -186,7 +187,15 @@ fn not_there(look: &Look<'_>, live: &Value, named: &Named) -> Finding {
 /// Why an image that a condition speaks of cannot be had.
 fn image_fault(words: &str) -> Option<Cause> {
     let low = words.to_ascii_lowercase();
-    let is_of_image = ["fetch image", "pull image", "pulling image", "resolve image", "image to digest"];
+    let is_of_image = [
+        "fetch image",
+        "pull image",
+        "pulling image",
+        "resolve image",
+        "image to digest",
+        "fetch package",
+        "unpack package",
+    ];
     let is_told = is_of_image.iter().any(|word| low.contains(word));
     is_told.then(|| tiphys_cause::pull_fault(words).cause).flatten()
 }

@@ -46,6 +46,7 @@ pub(super) fn is_custom(live: &Value) -> bool {
     group.contains('.')
         && (!OTHER_GROUPS.iter().any(|other| group.ends_with(other))
             || group.ends_with("x-k8s.io")
+            || group == "snapshot.storage.k8s.io"
             || group == "metal3.io"
             // Its pods tell of it, unless its controller refuses it.
             || live.kind() == "Rollout" && crate::cluster::has_condition(live, "InvalidSpec", "True"))
