@@ -28,6 +28,7 @@ const READERS: &[(&str, &str)] = &[
     ("crates/controller/src/safeguards/blockers.rs", "answers of the API server"),
     ("crates/doctor/src/case/describe/", "what kubectl describe prints"),
     ("crates/doctor/src/case/objects.rs", "files of kubectl cluster-info dump"),
+    ("crates/doctor/src/case/told_objects.rs", "events of any cluster"),
     ("crates/doctor/src/causes/", "events, conditions and logs of any cluster"),
     ("crates/graph/src/network/detect.rs", "commands in scripts"),
     ("crates/helm/src/engine/errors.rs", "Go's errors, which Helm takes apart in the same way"),

@@ -89,6 +89,7 @@ impl Case {
         case.in_part.extend(open.broken);
         case.drop_repeated();
         case.place_events();
+        case.add_told_objects();
         case.assign(open.logs);
         if case.objects.is_empty() && case.events.is_empty() {
             let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();

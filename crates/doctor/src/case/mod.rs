@@ -7,6 +7,7 @@ mod folder;
 mod log_paths;
 mod objects;
 mod salvage;
+mod told_objects;
 
 use std::collections::BTreeSet;
 
