@@ -83,6 +83,8 @@ pub(crate) fn take_about(case: &mut Case) -> Source {
             .extend(not_seen.map(|it| Unreadable { what: text(it, "what"), why: text(it, "why") }));
         let listed = about.at(&["listed"]).and_then(Value::as_array).into_iter().flatten();
         case.listed.extend(listed.filter_map(Value::as_str).map(str::to_owned));
+        let in_part = about.at(&["inPart"]).and_then(Value::as_array).into_iter().flatten();
+        case.in_part.extend(in_part.filter_map(Value::as_str).map(str::to_owned));
         source = Source { server: text(&about, "server"), version: text(&about, "kubernetesVersion") };
     }
     source
@@ -133,6 +135,7 @@ fn about(case: &Case, source: &Source) -> Value {
         "kubernetesVersion": source.version,
         "savedBy": format!("tiphys {}", env!("CARGO_PKG_VERSION")),
         "listed": case.listed,
+        "inPart": case.in_part,
         "notSeen": not_seen.collect::<Vec<_>>(),
     })
 }
@@ -244,6 +247,7 @@ mod tests {
             at: Some("2026-03-10T09:00:00Z".parse().unwrap()),
             unreadable: vec![Unreadable { what: "GET /x".into(), why: "down".into() }],
             listed: ["Pod".to_owned()].into(),
+            in_part: ["Service".to_owned()].into(),
         }
     }
 
@@ -298,6 +302,6 @@ mod tests {
         let source = take_about(&mut read);
         assert_eq!((source.server.as_str(), source.version.as_str()), ("https://u:***@a:6443", "v1.30.0"));
         assert_eq!((read.at, read.unreadable, read.objects.len()), (case().at, case().unreadable, 0));
-        assert_eq!(read.listed, case().listed);
+        assert_eq!((read.listed, read.in_part), (case().listed, case().in_part));
     }
 }
