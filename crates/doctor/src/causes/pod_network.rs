@@ -417,11 +417,13 @@ fn silent_calls<'a>(look: &Look<'a>) -> BTreeMap<&'a str, BTreeSet<Object>> {
                 continue;
             }
             let is_inside = call.failure == Failure::LookupTimeout
-                || call.targets.iter().any(|address| {
-                    matches!(
-                        look.cluster.target(address, ill.namespace()),
-                        Target::Service(_) | Target::ApiServer | Target::Unknown
-                    )
+                || call.targets.iter().any(|address| match look.cluster.target(address, ill.namespace()) {
+                    // Who serves nobody gets silence from every node.
+                    Target::Service(service) => {
+                        look.cluster.is_served(service) && !look.is_ill_behind(service)
+                    }
+                    Target::ApiServer | Target::Unknown => true,
+                    _ => false,
                 });
             for node in
                 ill.pods.iter().filter_map(|pod| pod.str_at(&["spec", "nodeName"])).filter(|_| is_inside)

@@ -66,6 +66,8 @@ const NEGATIVE: &[&str] = &[
     "Blocked",
     "Remaining",
 ];
+/// Conditions that tell what cannot be done with a resource that is well.
+const ABILITIES: &[&str] = &["Upgradeable", "RetrievedUpdates", "Migratable", "Remediation", "Updates"];
 
 /// The condition by which a resource says that it is not well.
 pub(crate) fn complaint(live: &Value) -> Option<&Value> {
@@ -108,7 +110,7 @@ fn tells_of_failure(condition: &Value) -> bool {
     text("status") == "False"
         && (FAILURES.iter().any(|word| text("reason").contains(word))
             || FAILED_TO.iter().any(|word| message.starts_with(word)))
-        && !NEGATIVE.iter().any(|word| text("type").contains(word))
+        && !NEGATIVE.iter().chain(ABILITIES).any(|word| text("type").contains(word))
 }
 
 #[cfg(test)]
@@ -131,6 +133,8 @@ mod tests {
         assert!(!has_complaint("ReconcileFailed", "False", "NoError"));
         assert!(!has_complaint("Drifted", "False", "NotFound"));
         assert!(!has_complaint("Available", "True", "Error"));
+        assert!(!has_complaint("LiveMigratable", "False", "DisksInvalid"));
+        assert!(!has_complaint("Upgradeable", "False", "Error"));
     }
 
     #[test]
