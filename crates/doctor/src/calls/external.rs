@@ -6,7 +6,7 @@ use tiphys_cause::{Address, Cause, FailedCall, Failure};
 use tiphys_network::Direction;
 use tiphys_value::{ObjectExt as _, Value};
 
-use super::{Caller, guess, wrong_value};
+use super::caller::{Caller, guess, wrong_value};
 use crate::{
     Object,
     address_target::is_near,

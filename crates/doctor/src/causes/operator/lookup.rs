@@ -2,8 +2,23 @@
 
 use tiphys_value::{ObjectExt as _, Value};
 
-use super::is_custom;
 use crate::{Object, cluster::pods, search_context::Look};
+
+/// Groups whose objects are not judged here: those of Kubernetes itself, of delivery, and of routes.
+const OTHER_GROUPS: &[&str] = &["k8s.io", "argoproj.io", "fluxcd.io", "gateway.networking.k8s.io"];
+
+/// Whether an object is judged by what its operator says of it.
+pub(super) fn is_custom(live: &Value) -> bool {
+    let group = live.gvk().group;
+    group.contains('.')
+        && (!OTHER_GROUPS.iter().any(|other| group.ends_with(other))
+            || group.ends_with("x-k8s.io")
+            || group == "snapshot.storage.k8s.io"
+            || group == "metal3.io"
+            // Its pods tell of it, unless its controller refuses it.
+            || live.kind() == "Rollout" && crate::cluster::has_condition(live, "InvalidSpec", "True"))
+        && live.kind() != "CustomResourceDefinition"
+}
 
 /// The parts of a name that tell an operator apart.
 pub(crate) fn words(name: &str) -> Vec<String> {

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 
 use conditions::fault;
 use duplicate_operators::two_owners;
-use lookup::scaled_to_zero;
+use lookup::{is_custom, scaled_to_zero};
 use tiphys_cause::Cause;
-use tiphys_value::{ObjectExt as _, Value};
+use tiphys_value::ObjectExt as _;
 
 use crate::{Object, finding::Finding, search_context::Look};
 
@@ -36,21 +36,6 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     found.extend(unattended.into_iter().map(|(operator, resources)| down(operator, &resources)));
     found.extend(two_owners(look));
     found
-}
-
-/// Groups whose objects are not judged here: those of Kubernetes itself, of delivery, and of routes.
-const OTHER_GROUPS: &[&str] = &["k8s.io", "argoproj.io", "fluxcd.io", "gateway.networking.k8s.io"];
-
-pub(super) fn is_custom(live: &Value) -> bool {
-    let group = live.gvk().group;
-    group.contains('.')
-        && (!OTHER_GROUPS.iter().any(|other| group.ends_with(other))
-            || group.ends_with("x-k8s.io")
-            || group == "snapshot.storage.k8s.io"
-            || group == "metal3.io"
-            // Its pods tell of it, unless its controller refuses it.
-            || live.kind() == "Rollout" && crate::cluster::has_condition(live, "InvalidSpec", "True"))
-        && live.kind() != "CustomResourceDefinition"
 }
 
 fn down(operator: Object, resources: &[Object]) -> Finding {
