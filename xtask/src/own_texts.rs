@@ -14,6 +14,7 @@ const READERS: &[(&str, &str)] = &[
     ("crates/check/src/rules/d2_cannot_render.rs", "what Go's templates print for nothing"),
     ("crates/check/src/rules/e5_entrypoint_module.rs", "commands in Dockerfiles"),
     ("crates/check/src/rules/e6_command_args_clash.rs", "commands in scripts"),
+    ("crates/check/src/rules/g1_other_branch.rs", "commands in scripts"),
     ("crates/check/src/rules/g6_go_version.rs", "commands in Dockerfiles, and go.mod"),
     ("crates/check/src/rules/g6_node_build.rs", "commands in Dockerfiles"),
     ("crates/cli/src/commands/render_helm/mod.rs", "the operating system's errors"),

@@ -138,6 +138,11 @@ fn filled_in(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains("{{") {
         return Some(Cow::Borrowed(text));
     }
+    // What is fetched may be the whole text.
+    let bare = text.trim().trim_matches(['"', '\'']);
+    if bare.starts_with("{{") && bare.ends_with("}}") && bare.matches("{{").count() == 1 {
+        return None;
+    }
     let mut parts = text.split("{{");
     let mut whole = parts.next().unwrap_or_default().to_owned();
     for part in parts {

@@ -1,9 +1,9 @@
 //! # Values with a field that pods do not have
 //!
 //! Charts hand `tolerations`, `resources`, `env`, probes, security contexts and affinities of their values on
-//! to pods as they are. A field that is misspelt there is not the chart's to refuse: the API server drops it or refuses the object, and the pod stays where
-//! no taint is tolerated, or runs without the limits that it was to have. An annotation that stands beside
-//! `annotations:` instead of below it is read by nobody.
+//! to pods as they are. A field that is misspelt there is not the chart's to refuse: the API server drops it
+//! or refuses the object, and the pod stays where no taint is tolerated, or runs without the limits that it
+//! was to have. An annotation that stands beside `annotations:` instead of below it is read by nobody.
 //!
 //! People see: pods `Pending` with `untolerated taint`, or `strict decoding error: unknown field
 //! "spec.template.spec.tolerations[0].affect"`.

@@ -85,6 +85,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let finding = finding(flux, unset, flux.object(first.object));
         // What none gives is one slip, however many ask for it; else each Kustomization has its own.
         match unset[..] {
+            [only] if only.is_literal && !own.contains(only.name.as_str()) => {
+                once.add_by("literal".to_owned(), finding);
+            }
             [only] if !own.contains(only.name.as_str()) => once.add_by(only.name.clone(), finding),
             _ => once.add(&first.name, finding),
         }

@@ -144,12 +144,11 @@ fn of_applications<'a>(context: &'a Context<'_>, by_scope: &mut BTreeMap<ObjectS
     }
 }
 
+/// Is told of a name among values: its kind, its namespace if it has one of its own, itself, where it stands.
+type FoundName<'f, 'a> = dyn FnMut(&'static str, &'a str, &'a str, &[Segment]) + 'f;
+
 /// Calls back for each name among values: its kind, its namespace if it has one of its own, itself.
-fn walk<'a>(
-    value: &'a Value,
-    path: &mut Vec<Segment>,
-    found: &mut dyn FnMut(&'static str, &'a str, &'a str, &[Segment]),
-) {
+fn walk<'a>(value: &'a Value, path: &mut Vec<Segment>, found: &mut FoundName<'_, 'a>) {
     const MAX_DEPTH: usize = 32;
     match value {
         Value::Array(items) if path.len() < MAX_DEPTH => {
@@ -172,12 +171,7 @@ fn walk<'a>(
     }
 }
 
-fn named_by<'a>(
-    key: &str,
-    value: &'a Value,
-    path: &mut Vec<Segment>,
-    found: &mut dyn FnMut(&'static str, &'a str, &'a str, &[Segment]),
-) {
+fn named_by<'a>(key: &str, value: &'a Value, path: &mut Vec<Segment>, found: &mut FoundName<'_, 'a>) {
     let is_name = |text: &&str| {
         !text.is_empty()
             && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.'))

@@ -97,7 +97,7 @@ fn registered(text: &str) -> Vec<String> {
     let lines = text.lines().map(|line| line.trim().trim_start_matches("- "));
     lines
         .filter_map(|line| line.strip_prefix("register:"))
-        .map(|name| name.trim().trim_matches(['"', '\'']).to_owned())
+        .filter_map(|name| Some(name.split_whitespace().next()?.trim_matches(['"', '\'']).to_owned()))
         .collect()
 }
 

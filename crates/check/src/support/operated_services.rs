@@ -9,8 +9,11 @@ pub struct OperatedKind {
     pub kind: &'static str,
     names: &'static [&'static str],
     /// Those that are there only if the resource asks for them.
-    asked_for: &'static [(&'static str, fn(&Value) -> bool)],
+    asked_for: &'static [AskedFor],
 }
+
+/// The name of a Service, and whether a resource asks for it.
+type AskedFor = (&'static str, fn(&Value) -> bool);
 
 const fn kind(group: &'static str, kind: &'static str, names: &'static [&'static str]) -> OperatedKind {
     OperatedKind { group, kind, names, asked_for: &[] }

@@ -321,3 +321,17 @@ fn releases_of_app_template_call_their_services() {
     assert!(of("web.shop.svc.cluster.local").is_empty());
     assert!(of("other.shop.svc.cluster.local").is_empty());
 }
+
+#[test]
+fn values_stand_below_values() {
+    let of = |field: &str| {
+        let releases = format!(
+            "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {{name: web, namespace: shop}}\nspec:\n  interval: 5m\n  {field}: {{enabled: true}}\n  values: {{image: {{tag: v1}}}}\n---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {{name: api, namespace: shop}}\nspec: {{values: {{ingress: {{enabled: true}}}}}}\n"
+        );
+        found("C2-flux-field", &[("shop/releases.yaml", &releases)])
+    };
+    assert_eq!(of("ingress").len(), 1);
+    assert_eq!(of("instal").len(), 1);
+    assert!(of("install").is_empty());
+    assert!(of("somethingNew").is_empty());
+}
