@@ -30,7 +30,10 @@ pub fn service_names(release: &str, values: &Value, version: &str) -> Option<BTr
     }
     // The only one is called as the release; of several, old versions call the first so, too.
     if services.len() > 1 {
-        names.extend(services.iter().map(|(name, _)| format!("{release}-{name}").to_lowercase()));
+        // One that ends so already is not given the ending again.
+        let long =
+            services.iter().filter(|(name, _)| release != *name && !release.ends_with(&format!("-{name}")));
+        names.extend(long.map(|(name, _)| format!("{release}-{name}").to_lowercase()));
     }
     Some(names)
 }
