@@ -11,7 +11,6 @@ use tokio::{
 
 use crate::{
     AppKey, Refresh,
-    app_state::GATHER_LIVE,
     clusters::is_cluster_secret,
     credentials,
     destinations::{ConnectedCluster, Follower},
@@ -24,6 +23,8 @@ use crate::{
     status_writer::application_kind,
 };
 
+/// Changes of live objects are gathered for so long before an Application is looked at.
+const GATHER_LIVE: Duration = Duration::from_millis(10);
 /// Changes of a set's Applications are gathered for so long.
 const GATHER_SETS: Duration = Duration::from_millis(50);
 
@@ -102,7 +103,9 @@ impl Engine {
         if defines_kinds(change) {
             self.places.home().ask_for_kinds();
         }
-        self.look_soon(self.concerned(self.places.home(), change));
+        for app in self.concerned(self.places.home(), change) {
+            self.queue.add(app, Refresh::LiveState, Instant::now() + GATHER_LIVE);
+        }
     }
 
     /// The Applications that an object of a cluster belongs to or that want it.
@@ -117,14 +120,6 @@ impl Engine {
             apps.extend(place.watching(&change.key.namespace));
         }
         apps
-    }
-
-    /// Lets Applications be looked at once more of their objects may have changed.
-    fn look_soon(&self, apps: BTreeSet<AppKey>) {
-        for app in apps {
-            let due = self.apps.due_after_change(&app);
-            self.queue.add(app, Refresh::LiveState, due);
-        }
     }
 
     /// Lets every Application of a project be looked at.
@@ -143,7 +138,9 @@ impl Follower for Engine {
         if defines_kinds(change) {
             place.ask_for_kinds();
         }
-        self.look_soon(self.concerned(place, change));
+        for app in self.concerned(place, change) {
+            self.queue.add(app, Refresh::LiveState, Instant::now() + GATHER_LIVE);
+        }
     }
 
     /// Lets every Application of a cluster be looked at.

@@ -38,8 +38,8 @@ struct Memory {
     place: Option<Arc<ConnectedCluster>>,
     /// What the API server said of its targets.
     answers: Answers,
-    /// When this engine has looked at it last.
-    seen: Option<Instant>,
+    /// It was looked at by this engine.
+    seen: bool,
     /// A repository that it reads has another commit now.
     moved: bool,
     /// Since when nothing is left to do for it, if that is so, and the version of its object that says so.
@@ -71,17 +71,6 @@ impl Memory {
         rendering.filter(|_| is_calm && !self.moved && self.rival.is_none())
     }
 }
-
-/// Changes of live objects are gathered for so long before an Application is looked at.
-pub(crate) const GATHER_LIVE: Duration = Duration::from_millis(10);
-/// From one look to the next that only a changed object asks for: objects that come up change several times in
-/// a moment.
-const LIVE_PAUSE: Duration = Duration::from_millis(50);
-/// How much longer for each object of the Application: all of them are compared at each look, and a parent of
-/// many Applications has changes all the time while these come up.
-const PAUSE_PER_OBJECT: Duration = Duration::from_millis(1);
-/// The longest, twice as long as Argo CD gathers the changes of a cluster.
-const MAX_LIVE_PAUSE: Duration = Duration::from_millis(200);
 
 /// How long after a fetch that failed it is tried again, at first; it doubles with each further failure.
 const FIRST_FETCH_PAUSE: Duration = Duration::from_secs(5);
@@ -236,7 +225,7 @@ impl AppMemory {
 
     /// Whether an Application was looked at since the engine started.
     pub(crate) fn has_seen(&self, key: &AppKey) -> bool {
-        self.lock().get(key).is_some_and(|known| known.seen.is_some())
+        self.lock().get(key).is_some_and(|known| known.seen)
     }
 
     /// The cluster that an Application was last compared with.
@@ -267,16 +256,6 @@ impl AppMemory {
             place.flat_map(|place| known.wants.iter().map(|key| (place.clone(), key.clone()))).collect()
         };
         memory.values().flat_map(wants).collect()
-    }
-
-    /// When an Application is to be looked at that one of its objects has changed for.
-    pub(crate) fn due_after_change(&self, key: &AppKey) -> Instant {
-        let soon = Instant::now() + GATHER_LIVE;
-        let memory = self.lock();
-        let Some(known) = memory.get(key) else { return soon };
-        let objects = u32::try_from(known.wants.len()).unwrap_or(u32::MAX);
-        let pause = LIVE_PAUSE.saturating_add(PAUSE_PER_OBJECT.saturating_mul(objects)).min(MAX_LIVE_PAUSE);
-        known.seen.map_or(soon, |seen| soon.max(seen + pause))
     }
 
     /// Lets everything be rendered anew.
@@ -345,7 +324,7 @@ impl AppMemory {
     }
 
     pub(crate) fn mark_seen(&self, key: &AppKey) {
-        self.lock().entry(key.clone()).or_default().seen = Some(Instant::now());
+        self.lock().entry(key.clone()).or_default().seen = true;
     }
 
     /// Notes which objects of a cluster an Application wants.
