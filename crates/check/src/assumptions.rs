@@ -12,7 +12,7 @@ use crate::{Context, Finding};
 const EVERYWHERE: [(&str, &str); 2] = [("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")];
 
 /// Kind and names of what is taken to be there: `3 Secrets (a, b, c)`.
-pub fn assumed(context: &Context<'_>, findings: &[Finding]) -> Vec<String> {
+pub(crate) fn assumed(context: &Context<'_>, findings: &[Finding]) -> Vec<String> {
     let edges = &context.analyses().edges;
     let mut names: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for edge in edges.all().iter().filter(|edge| !edge.optional && is_need(edge.kind)) {

@@ -24,7 +24,7 @@ struct Comment {
 
 /// What the comments of a repository suppress.
 #[derive(Default)]
-pub struct Suppressions {
+pub(crate) struct Suppressions {
     /// All that name rules, in the order of the files.
     comments: Vec<Comment>,
     /// By file and line (0 for the whole file) the comments that hold there.
@@ -37,7 +37,7 @@ pub struct Suppressions {
 
 impl Suppressions {
     /// Reads the comments of texts.
-    pub fn from_texts(texts: impl IntoIterator<Item = (Arc<str>, Arc<str>)>) -> Self {
+    pub(crate) fn from_texts(texts: impl IntoIterator<Item = (Arc<str>, Arc<str>)>) -> Self {
         let mut all = Self::default();
         for (file, text) in texts {
             if text.contains(MARK) {
@@ -86,7 +86,7 @@ impl Suppressions {
     }
 
     /// Whether a comment suppresses a finding: at its place, or at one of its other places.
-    pub fn cover(&self, finding: &Finding) -> bool {
+    pub(crate) fn cover(&self, finding: &Finding) -> bool {
         let places = finding.diagnostic.primary.iter().chain(&finding.diagnostic.related);
         let held = places.map(|label| &label.span).flat_map(|span| {
             [0, span.start.line].into_iter().filter_map(|line| self.ignored.get(&(span.file.clone(), line)))
@@ -99,7 +99,7 @@ impl Suppressions {
     }
 
     /// The comments that have suppressed nothing, though all rules that they name have run.
-    pub fn unused_suppressions(&self, rules: &[&Rule]) -> Vec<Diagnostic> {
+    pub(crate) fn unused_suppressions(&self, rules: &[&Rule]) -> Vec<Diagnostic> {
         let used = self.used.borrow();
         let ran = |id: &&str| rules.iter().any(|rule| rule.id == *id);
         let is_unused =

@@ -61,7 +61,7 @@ fn number<const N: usize>(content: &[u8], at: u64) -> anyhow::Result<u64> {
 
 /// An executable of Linux with nothing in it, for tests.
 #[cfg(test)]
-pub fn empty_elf(machine: u16, segment: u32) -> Vec<u8> {
+pub(crate) fn empty_elf(machine: u16, segment: u32) -> Vec<u8> {
     let mut content = b"\x7fELF\x02\x01\x01".to_vec();
     content.resize(64, 0);
     content[18..20].copy_from_slice(&machine.to_le_bytes());

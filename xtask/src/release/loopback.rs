@@ -7,7 +7,7 @@ use std::{
 };
 
 /// What a script asked.
-pub struct Request {
+pub(super) struct Request {
     pub method: String,
     /// With the query.
     pub path: String,
@@ -17,7 +17,7 @@ pub struct Request {
 }
 
 /// Serves until the test ends, one request after the other; returns the address.
-pub fn serve(mut answer: impl FnMut(&Request) -> (u16, Vec<u8>) + Send + 'static) -> String {
+pub(super) fn serve(mut answer: impl FnMut(&Request) -> (u16, Vec<u8>) + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -56,7 +56,7 @@ fn answer_one(
 }
 
 /// Keeps a script from asking a proxy for what is on loopback.
-pub fn without_proxy(command: &mut Command) -> &mut Command {
+pub(super) fn without_proxy(command: &mut Command) -> &mut Command {
     for name in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
         command.env_remove(name);
     }

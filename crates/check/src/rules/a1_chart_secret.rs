@@ -33,7 +33,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "A1-chart-secret",
     incident: "A1",
     severity: Severity::Warning,

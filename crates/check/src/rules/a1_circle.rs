@@ -31,7 +31,7 @@ use tiphys_graph::{
 use crate::{Context, Finding, Report, Rule, rule_helpers, support::field_paths::keys};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "A1-circle",
     incident: "A1",
     severity: Severity::Warning,

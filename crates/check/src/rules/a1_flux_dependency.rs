@@ -34,7 +34,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "A1-flux-dependency",
     incident: "A1",
     severity: Severity::Warning,

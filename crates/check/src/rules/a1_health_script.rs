@@ -39,7 +39,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "A1-health-script",
     incident: "A1",
     severity: Severity::Error,

@@ -29,7 +29,7 @@ use tiphys_graph::waits::{Need, Stall, Unmet};
 use crate::{Context, Report, Rule, rule_helpers};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "A1-parent-wait",
     incident: "A1",
     severity: Severity::Error,

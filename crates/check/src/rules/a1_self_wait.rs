@@ -42,7 +42,7 @@ use tiphys_graph::waits::{Cycle, Hop, cycles};
 use crate::{Context, Finding, Report, Rule, rule_helpers};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "A1-self-wait",
     incident: "A1",
     severity: Severity::Error,

@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "A2-eviction-blocked",
     incident: "A2",
     severity: Severity::Warning,

@@ -29,7 +29,7 @@ use tiphys_value::ObjectExt;
 use crate::{Context, Report, Rule, rule_helpers};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "A2-finalizer-without-controller",
     incident: "A2",
     severity: Severity::Error,

@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "A2-unknown-finalizer",
     incident: "A2",
     severity: Severity::Error,

@@ -42,7 +42,7 @@ use tiphys_vfs::is_below;
 use crate::{Context, Finding, Report, Rule, rule_helpers};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "B1-other-tool",
     incident: "B1",
     severity: Severity::Warning,

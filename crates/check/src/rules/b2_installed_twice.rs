@@ -32,7 +32,7 @@ use tiphys_value::{ObjectExt, Value};
 use crate::{Context, Finding, Report, Rule, rule_helpers};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "B2-installed-twice",
     incident: "B2",
     severity: Severity::Warning,

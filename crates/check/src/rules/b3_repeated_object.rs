@@ -43,7 +43,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "B3-repeated-object",
     incident: "B3",
     severity: Severity::Warning,

@@ -37,7 +37,7 @@ use super::d2_cannot_render;
 use crate::{Context, Report, Rule};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "B3-two-owners",
     incident: "B3",
     severity: Severity::Error,

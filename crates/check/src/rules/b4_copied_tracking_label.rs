@@ -37,7 +37,7 @@ use tiphys_value::ObjectExt;
 use crate::{Context, Report, Rule};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "B4-copied-tracking-label",
     incident: "B4",
     severity: Severity::Error,

@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "B5-dropped-section",
     incident: "B5",
     severity: Severity::Warning,

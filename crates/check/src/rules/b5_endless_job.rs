@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "B5-endless-job",
     incident: "B5",
     severity: Severity::Warning,

@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "B5-placeholder-secret",
     incident: "B5",
     severity: Severity::Warning,

@@ -24,7 +24,7 @@ use tiphys_value::{FieldPath, OriginKind, Value};
 use crate::{Context, Report, Rule, support::dedup::Once};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "B5-random-values",
     incident: "B5",
     severity: Severity::Warning,

@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "B5-replicas-fight",
     incident: "B5",
     severity: Severity::Warning,

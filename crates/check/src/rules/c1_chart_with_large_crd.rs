@@ -41,7 +41,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "C1-chart-with-large-crd",
     incident: "C1",
     severity: Severity::Warning,

@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "C1-last-applied-too-long",
     incident: "C1",
     severity: Severity::Error,

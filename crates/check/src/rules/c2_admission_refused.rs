@@ -37,7 +37,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "C2-admission-refused",
     incident: "C2",
     severity: Severity::Warning,

@@ -39,7 +39,7 @@ use crate::{
 const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "C2-binding-no-effect",
     incident: "C2",
     severity: Severity::Warning,

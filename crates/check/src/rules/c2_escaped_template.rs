@@ -44,7 +44,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "C2-escaped-template",
     incident: "C2",
     severity: Severity::Warning,

@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "C2-exported",
     incident: "C2",
     severity: Severity::Info,

@@ -33,7 +33,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "C2-flux-field",
     incident: "C2",
     severity: Severity::Warning,

@@ -36,7 +36,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "C2-ignore-expression",
     incident: "C2",
     severity: Severity::Error,

@@ -41,7 +41,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "C2-node-labels",
     incident: "C2",
     severity: Severity::Error,

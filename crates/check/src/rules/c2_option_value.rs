@@ -35,7 +35,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "C2-option-value",
     incident: "C2",
     severity: Severity::Warning,

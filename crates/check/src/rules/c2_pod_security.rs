@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "C2-pod-security",
     incident: "C2",
     severity: Severity::Error,

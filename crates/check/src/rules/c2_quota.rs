@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "C2-quota",
     incident: "C2",
     severity: Severity::Error,

@@ -44,7 +44,7 @@ static GROUPS: LazyLock<BTreeMap<&str, BTreeSet<&str>>> = LazyLock::new(|| {
 });
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "C2-rbac-no-effect",
     incident: "C2",
     severity: Severity::Warning,

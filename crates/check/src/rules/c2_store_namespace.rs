@@ -34,7 +34,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "C2-store-namespace",
     incident: "C2",
     severity: Severity::Warning,

@@ -40,7 +40,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "C2-undefined-name",
     incident: "C2",
     severity: Severity::Warning,

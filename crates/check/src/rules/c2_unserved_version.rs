@@ -43,7 +43,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "C2-unserved-version",
     incident: "C2",
     severity: Severity::Warning,

@@ -38,7 +38,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "C2-values-manifest",
     incident: "C2",
     severity: Severity::Warning,

@@ -31,7 +31,7 @@ use tiphys_vfs::{join, parent};
 use crate::{Context, Finding, Report, Rule};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "C3-conversion-webhook",
     incident: "C3",
     severity: Severity::Warning,

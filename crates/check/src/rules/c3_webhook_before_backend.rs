@@ -31,7 +31,7 @@ use tiphys_value::FieldPath;
 use crate::{Context, Report, Rule, rule_helpers};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "C3-webhook-before-backend",
     incident: "C3",
     severity: Severity::Error,

@@ -42,7 +42,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "C5-cr-before-chart",
     incident: "C5",
     severity: Severity::Warning,

@@ -30,7 +30,7 @@ use tiphys_model::SyncOptions;
 use crate::{Context, Report, Rule, rule_helpers};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "C5-cr-before-crd",
     incident: "C5",
     severity: Severity::Warning,

@@ -34,7 +34,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "C5-cr-before-operator",
     incident: "C5",
     severity: Severity::Warning,

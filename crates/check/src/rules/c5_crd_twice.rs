@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "C5-crd-twice",
     incident: "C5",
     severity: Severity::Error,

@@ -33,7 +33,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "C5-no-namespace",
     incident: "C5",
     severity: Severity::Warning,

@@ -36,7 +36,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "D1-load-restriction",
     incident: "D1",
     severity: Severity::Error,

@@ -28,7 +28,7 @@ use tiphys_value::{ObjectExt, Value};
 use crate::{Context, Finding, Report, Rule, support::field_paths::keys};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "D2-appset-fault",
     incident: "D2",
     severity: Severity::Error,

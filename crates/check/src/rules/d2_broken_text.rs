@@ -45,7 +45,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "D2-broken-text",
     incident: "D2",
     severity: Severity::Warning,

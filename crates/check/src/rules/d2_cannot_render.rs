@@ -41,7 +41,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "D2-cannot-render",
     incident: "D2",
     severity: Severity::Error,

@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "D2-chart-name",
     incident: "D2",
     severity: Severity::Warning,

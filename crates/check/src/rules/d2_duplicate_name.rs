@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "D2-duplicate-name",
     incident: "D2",
     severity: Severity::Error,

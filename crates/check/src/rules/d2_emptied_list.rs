@@ -38,7 +38,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "D2-emptied-list",
     incident: "D2",
     severity: Severity::Warning,

@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "D2-flux-path",
     incident: "D2",
     severity: Severity::Warning,

@@ -37,7 +37,7 @@ use tiphys_vfs::is_below;
 use crate::{Context, Finding, Report, Rule, support::chart_templates};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "D2-lost-context",
     incident: "D2",
     severity: Severity::Warning,

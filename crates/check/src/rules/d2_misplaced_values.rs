@@ -49,7 +49,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "D2-misplaced-values",
     incident: "D2",
     severity: Severity::Warning,

@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "D2-missing-file",
     incident: "D2",
     severity: Severity::Warning,

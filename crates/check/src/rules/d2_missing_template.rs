@@ -40,7 +40,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "D2-missing-template",
     incident: "D2",
     severity: Severity::Warning,

@@ -37,7 +37,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "D2-no-effect",
     incident: "D2",
     severity: Severity::Warning,

@@ -22,7 +22,7 @@ use tiphys_diag::Severity;
 use crate::{Context, Finding, Report, Rule, support::field_paths};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "D2-oci-chart",
     incident: "D2",
     severity: Severity::Warning,

@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "D2-page-address",
     incident: "D2",
     severity: Severity::Warning,

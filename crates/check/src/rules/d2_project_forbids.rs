@@ -39,7 +39,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "D2-project-forbids",
     incident: "D2",
     severity: Severity::Error,

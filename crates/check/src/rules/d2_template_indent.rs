@@ -36,7 +36,7 @@ use tiphys_value::Location;
 use crate::{Context, Finding, Report, Rule, support::unused_files};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "D2-template-indent",
     incident: "D2",
     severity: Severity::Warning,

@@ -43,7 +43,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "D2-unset-variable",
     incident: "D2",
     severity: Severity::Warning,

@@ -35,7 +35,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "D2-unwatched",
     incident: "D2",
     severity: Severity::Warning,

@@ -42,7 +42,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "D2-values-path",
     incident: "D2",
     severity: Severity::Warning,

@@ -23,7 +23,7 @@ use tiphys_diag::{Severity, Span};
 use crate::{Context, Finding, Report, Rule};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "D3-disabled-copy",
     incident: "D3",
     severity: Severity::Warning,

@@ -23,7 +23,7 @@ use tiphys_vfs::parent;
 use crate::{Context, Finding, Report, Rule, support::pods};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "D3-incomplete-registration",
     incident: "D3",
     severity: Severity::Warning,

@@ -33,7 +33,7 @@ use tiphys_value::ObjectExt;
 use crate::{Context, Finding, Report, Rule, rule_helpers};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "E1-contents-pruned",
     incident: "E1",
     severity: Severity::Error,

@@ -30,7 +30,7 @@ use tiphys_value::{ObjectExt, Value};
 use crate::{Context, Report, Rule, rule_helpers};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "E1-platform-pruned",
     incident: "E1",
     severity: Severity::Error,

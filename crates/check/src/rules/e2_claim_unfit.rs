@@ -42,7 +42,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "E2-claim-unfit",
     incident: "E2",
     severity: Severity::Warning,

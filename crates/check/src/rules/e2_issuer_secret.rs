@@ -36,7 +36,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "E2-issuer-secret",
     incident: "E2",
     severity: Severity::Warning,

@@ -39,7 +39,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "E2-misspelt-name",
     incident: "E2",
     severity: Severity::Warning,

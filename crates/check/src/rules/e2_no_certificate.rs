@@ -44,7 +44,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "E2-no-certificate",
     incident: "E2",
     severity: Severity::Warning,

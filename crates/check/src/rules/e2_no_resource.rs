@@ -37,7 +37,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "E2-no-resource",
     incident: "E2",
     severity: Severity::Warning,

@@ -45,7 +45,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "E2-unknown-class",
     incident: "E2",
     severity: Severity::Warning,

@@ -33,7 +33,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "E2-values-reference",
     incident: "E2",
     severity: Severity::Warning,

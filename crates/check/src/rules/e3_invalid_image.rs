@@ -35,7 +35,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "E3-invalid-image",
     incident: "E3",
     severity: Severity::Error,

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "E3-open-version",
     incident: "E3",
     severity: Severity::Warning,

@@ -38,7 +38,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "E3-withdrawn-image",
     incident: "E3",
     severity: Severity::Error,

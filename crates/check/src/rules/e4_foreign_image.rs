@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "E4-foreign-image",
     incident: "E4",
     severity: Severity::Warning,

@@ -34,7 +34,7 @@ use tiphys_graph::{
 use crate::{Context, Finding, Report, Rule, support::nearest_name};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "E5-entrypoint-module",
     incident: "E5",
     severity: Severity::Error,

@@ -40,7 +40,7 @@ use super::e5_entrypoint_module::{is_module_with_app, module_exists};
 use crate::{Context, Finding, Report, Rule, support::placeholders};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "E5-import-missing",
     incident: "E5",
     severity: Severity::Warning,

@@ -34,7 +34,7 @@ use tiphys_vfs::base_name;
 use crate::{Context, Finding, Report, Rule, support::placeholders};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "E5-program-missing",
     incident: "E5",
     severity: Severity::Warning,

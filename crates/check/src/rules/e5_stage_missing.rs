@@ -35,7 +35,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "E5-stage-missing",
     incident: "E5",
     severity: Severity::Warning,

@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "E6-command-args-clash",
     incident: "E6",
     severity: Severity::Error,

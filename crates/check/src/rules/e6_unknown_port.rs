@@ -36,7 +36,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "E6-unknown-port",
     incident: "E6",
     severity: Severity::Error,

@@ -35,7 +35,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "E7-config-without-rollout",
     incident: "E7",
     severity: Severity::Info,

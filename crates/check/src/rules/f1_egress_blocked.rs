@@ -41,7 +41,7 @@ use super::reach;
 use crate::{Confidence, Context, Finding, Report, Rule, support::dedup::Once};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "F1-egress-blocked",
     incident: "F1",
     severity: Severity::Error,

@@ -30,7 +30,7 @@ use super::reach;
 use crate::{Context, Report, Rule, support::dedup::Once};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "F1-ingress-blocked",
     incident: "F1",
     severity: Severity::Warning,

@@ -40,7 +40,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "F1-narrowed-policy",
     incident: "F1",
     severity: Severity::Warning,

@@ -29,7 +29,7 @@ use super::reach;
 use crate::{Context, Report, Rule, support::dedup::Once};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "F1-webhook-blocked",
     incident: "F1",
     severity: Severity::Error,

@@ -28,7 +28,7 @@ use super::reach;
 use crate::{Context, Report, Rule};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "F2-probes-blocked",
     incident: "F2",
     severity: Severity::Error,

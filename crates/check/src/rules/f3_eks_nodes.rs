@@ -39,7 +39,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "F3-eks-nodes",
     incident: "F3",
     severity: Severity::Warning,

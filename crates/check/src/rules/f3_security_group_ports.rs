@@ -32,7 +32,7 @@ use tiphys_graph::{
 use crate::{Context, Finding, Report, Rule};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "F3-security-group-ports",
     incident: "F3",
     severity: Severity::Error,

@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "F4-rule-without-backend",
     incident: "F4",
     severity: Severity::Warning,

@@ -40,7 +40,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "F4-tunnel-redirect",
     incident: "F4",
     severity: Severity::Warning,

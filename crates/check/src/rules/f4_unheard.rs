@@ -38,7 +38,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "F4-unheard",
     incident: "F4",
     severity: Severity::Warning,

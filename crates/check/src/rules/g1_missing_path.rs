@@ -41,7 +41,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "G1-missing-path",
     incident: "G1",
     severity: Severity::Warning,

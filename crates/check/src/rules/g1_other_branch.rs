@@ -35,7 +35,7 @@ use tiphys_yaml::Node;
 use crate::{Context, Finding, Report, Rule, support::workflow::one_or_many};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "G1-other-branch",
     incident: "G1",
     severity: Severity::Warning,

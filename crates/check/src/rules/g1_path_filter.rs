@@ -44,7 +44,7 @@ use tiphys_yaml::Node;
 use crate::{Context, Finding, Report, Rule, support::nearest_name};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "G1-path-filter",
     incident: "G1",
     severity: Severity::Warning,

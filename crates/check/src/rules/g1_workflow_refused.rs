@@ -42,7 +42,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "G1-workflow-refused",
     incident: "G1",
     severity: Severity::Error,

@@ -57,7 +57,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "G1-workflow-syntax",
     incident: "G1",
     severity: Severity::Error,

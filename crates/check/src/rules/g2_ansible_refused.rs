@@ -41,7 +41,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "G2-ansible-refused",
     incident: "G2",
     severity: Severity::Error,

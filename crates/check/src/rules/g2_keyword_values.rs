@@ -42,7 +42,7 @@ use tiphys_yaml::{Kind, Node};
 use crate::{Context, Finding, Report, Rule, support::placeholders};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "G2-keyword-values",
     incident: "G2",
     severity: Severity::Error,

@@ -33,7 +33,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "G2-module-arguments",
     incident: "G2",
     severity: Severity::Warning,

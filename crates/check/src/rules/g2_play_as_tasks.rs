@@ -43,7 +43,7 @@ use tiphys_yaml::Profile;
 use crate::{Context, Finding, Report, Rule, support::placeholders};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "G2-play-as-tasks",
     incident: "G2",
     severity: Severity::Error,

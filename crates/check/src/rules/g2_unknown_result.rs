@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "G2-unknown-result",
     incident: "G2",
     severity: Severity::Warning,

@@ -26,7 +26,7 @@ use tiphys_value::{FieldPath, ObjectExt, Value};
 use crate::{Context, Finding, Report, Rule};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "G3-orphaned-cloud-resources",
     incident: "G3",
     severity: Severity::Info,

@@ -42,7 +42,7 @@ use tiphys_graph::tools::terraform::{Block, Reference};
 use crate::{Context, Finding, Report, Rule};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "G4-security-group-cycle",
     incident: "G4",
     severity: Severity::Error,

@@ -36,7 +36,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "G4-terraform-names",
     incident: "G4",
     severity: Severity::Warning,

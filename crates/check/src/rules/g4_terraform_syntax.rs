@@ -23,7 +23,7 @@ use tiphys_diag::Severity;
 use crate::{Context, Finding, Report, Rule, support::placeholders};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "G4-terraform-syntax",
     incident: "G4",
     severity: Severity::Warning,

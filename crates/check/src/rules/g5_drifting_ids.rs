@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "G5-drifting-ids",
     incident: "G5",
     severity: Severity::Warning,

@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "G5-drifting-lists",
     incident: "G5",
     severity: Severity::Warning,

@@ -34,7 +34,7 @@ use tiphys_vfs::parent;
 use crate::{Context, Finding, Report, Rule, support::placeholders};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "G6-go-version",
     incident: "G6",
     severity: Severity::Warning,

@@ -34,7 +34,7 @@ use crate::{
 };
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "G6-missing-manifest",
     incident: "G6",
     severity: Severity::Warning,

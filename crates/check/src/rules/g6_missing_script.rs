@@ -35,7 +35,7 @@ use tiphys_yaml::Node;
 use crate::{Context, Finding, Report, Rule, support::nearest_name};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "G6-missing-script",
     incident: "G6",
     severity: Severity::Error,

@@ -32,7 +32,7 @@ use tiphys_graph::{
 use crate::{Context, Finding, Report, Rule, support::unused_files};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "G6-node-build",
     incident: "G6",
     severity: Severity::Error,

@@ -28,7 +28,7 @@ use tiphys_value::Location;
 use crate::{Context, Finding, Report, Rule, rule_helpers};
 
 /// See the module.
-pub const RULE: Rule = Rule {
+pub(super) const RULE: Rule = Rule {
     id: "G7-order-drift",
     incident: "G7",
     severity: Severity::Warning,

@@ -8,7 +8,7 @@ use tiphys_value::FieldPath;
 use crate::{Confidence, Context, Finding, Fix, Rule};
 
 /// The policies that restrict a flow, and under which CNIs, in words.
-pub fn restricting_policies(network: &Network, judgement: &Judgement) -> String {
+pub(super) fn restricting_policies(network: &Network, judgement: &Judgement) -> String {
     let titles: Vec<&str> = judgement.by.iter().map(|at| network.policies[*at].title.as_str()).collect();
     let titles = match titles.as_slice() {
         [] => "a policy".to_owned(),
@@ -26,7 +26,7 @@ pub fn restricting_policies(network: &Network, judgement: &Judgement) -> String 
 
 /// Says how bad it is. Where another environment of the repository lets the same packet pass, its policies
 /// are about a cluster like that one, and who reads it wants to know which is meant.
-pub fn with_severity(
+pub(super) fn with_severity(
     context: &Context<'_>,
     network: &Network,
     flow: &Flow,
@@ -59,7 +59,7 @@ pub fn with_severity(
 
 /// Whether an Application of a Git repository out of reach may bring policies for a flow's pod: they add up,
 /// and one that lets the packet pass is enough.
-pub fn may_be_let_pass_elsewhere(context: &Context<'_>, network: &Network, flow: &Flow) -> bool {
+pub(super) fn may_be_let_pass_elsewhere(context: &Context<'_>, network: &Network, flow: &Flow) -> bool {
     let survey = context.survey;
     let pod = &network.pods[flow.pod];
     let Some(object) = network.objects.first().map(|id| survey.object(*id)) else { return false };
@@ -76,7 +76,7 @@ pub fn may_be_let_pass_elsewhere(context: &Context<'_>, network: &Network, flow:
 
 /// What a finding about a flow comes down to: one policy that keeps one port of one workload closed, in
 /// whatever namespaces its overlays put the two.
-pub fn cause(survey: &Survey, network: &Network, flow: &Flow, finding: &Finding) -> String {
+pub(super) fn cause(survey: &Survey, network: &Network, flow: &Flow, finding: &Finding) -> String {
     let pod = &network.pods[flow.pod];
     let workload = pod.object.map_or_else(
         || pod.title.clone(),
@@ -111,7 +111,7 @@ fn severity(survey: &Survey, network: &Network, flow: &Flow, verdict: &Verdict) 
 }
 
 /// Adds the places of the policies and of the workload.
-pub fn places(
+pub(super) fn places(
     survey: &Survey,
     network: &Network,
     flow: &Flow,
@@ -152,7 +152,7 @@ fn policy_span(survey: &Survey, policy: ObjectId, direction: Direction) -> Span 
 }
 
 /// A finding with the rules to add, each of which was seen to help.
-pub fn with_remedy(
+pub(super) fn with_remedy(
     rule: &Rule,
     survey: &Survey,
     network: &Network,
@@ -180,7 +180,7 @@ pub fn with_remedy(
 }
 
 /// Whether one of the restricting policies tries the address of a Service.
-pub fn has_service_block(network: &Network, judgement: &Judgement) -> bool {
+pub(super) fn has_service_block(network: &Network, judgement: &Judgement) -> bool {
     let rules = judgement.by.iter().flat_map(|at| network.policies[*at].rules(Direction::Egress));
     let mut peers = rules.flat_map(|rule| rule.peers.iter().flatten());
     peers.any(|peer| matches!(peer, Peer::Addresses(address) if is_service_address(&address.block)))

@@ -17,7 +17,7 @@ use crate::{
 const OF_ANOTHER_CHART: usize = 8;
 
 /// Tells the values that known charts do not know.
-pub fn check(context: &Context<'_>, report: &mut Report) {
+pub(super) fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for used in context.chart_uses() {
         let Some(known) = KnownValues::of_use(used) else { continue };

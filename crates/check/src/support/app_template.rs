@@ -6,7 +6,7 @@ use tiphys_value::{ObjectExt, Value};
 
 /// The names of the Services of a release; `None` where something else decides on them than the release's
 /// name and the names of the services among the values.
-pub fn service_names(release: &str, values: &Value, version: &str) -> Option<BTreeSet<String>> {
+pub(crate) fn service_names(release: &str, values: &Value, version: &str) -> Option<BTreeSet<String>> {
     let major: u64 = version.trim_start_matches('v').split('.').next()?.parse().ok()?;
     let is_open = ["fullnameOverride", "nameOverride"]
         .iter()

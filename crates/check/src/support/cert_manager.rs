@@ -12,7 +12,7 @@ use super::{
 
 /// One thing that is refused.
 #[derive(Debug, PartialEq, Eq)]
-pub struct FieldRefusal {
+pub(crate) struct FieldRefusal {
     /// The field; it may be missing.
     pub field: FieldPath,
     /// `spec.commonName: Too long: may not be more than 64 bytes`.
@@ -85,7 +85,7 @@ fn is_given(value: &Value, key: &str) -> bool {
 }
 
 /// What is refused in a Certificate.
-pub fn of_certificate(spec: &Value) -> Vec<FieldRefusal> {
+pub(crate) fn of_certificate(spec: &Value) -> Vec<FieldRefusal> {
     let at = FieldPath::default().key("spec");
     let mut faults = Faults { found: Vec::new() };
     if is_empty(spec, "secretName") {
@@ -188,7 +188,7 @@ fn times(spec: &Value, at: &FieldPath, faults: &mut Faults) {
 }
 
 /// What is refused in an Issuer or ClusterIssuer.
-pub fn of_issuer(spec: &Value) -> Vec<FieldRefusal> {
+pub(crate) fn of_issuer(spec: &Value) -> Vec<FieldRefusal> {
     const TYPES: [&str; 5] = ["acme", "ca", "selfSigned", "vault", "venafi"];
     let at = FieldPath::default().key("spec");
     let mut faults = Faults { found: Vec::new() };

@@ -8,7 +8,7 @@ const KNOWN: &str = include_str!("../../data/charts-with-crds.txt");
 
 /// A chart that is known to bring definitions unless it is told not to.
 #[derive(Debug)]
-pub struct Defining {
+pub(crate) struct Defining {
     /// Its name.
     pub chart: &'static str,
     groups: Vec<Group>,
@@ -29,7 +29,7 @@ static ALL: LazyLock<Vec<Defining>> = LazyLock::new(|| KNOWN.lines().filter_map(
 
 impl Defining {
     /// What is known of a chart.
-    pub fn find(chart: &str) -> Option<&'static Self> {
+    pub(crate) fn find(chart: &str) -> Option<&'static Self> {
         ALL.iter().find(|known| known.chart == chart)
     }
 
@@ -45,18 +45,18 @@ impl Defining {
     }
 
     /// The group that is named for all of them.
-    pub fn group(&self) -> &'static str {
+    pub(crate) fn group(&self) -> &'static str {
         self.groups.first().map_or("", |group| group.name)
     }
 
     /// Whether it defines a kind.
-    pub fn defines(&self, group: &str, kind: &str) -> bool {
+    pub(crate) fn defines(&self, group: &str, kind: &str) -> bool {
         let mut groups = self.groups.iter().filter(|it| it.name == group);
         groups.any(|it| it.kinds.is_empty() || it.kinds.contains(&kind))
     }
 
     /// Whether it brings its definitions with these values, the weakest first.
-    pub fn brings(&self, values: &[Value]) -> bool {
+    pub(crate) fn brings(&self, values: &[Value]) -> bool {
         const SWITCHES: [&str; 8] = [
             "/installCRDs",
             "/prometheus-operator-crds/enabled",

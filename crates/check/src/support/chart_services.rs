@@ -16,7 +16,7 @@ use super::{
 use crate::Context;
 
 /// A Service that a known chart makes in a cluster.
-pub struct ChartService<'a> {
+pub(crate) struct ChartService<'a> {
     /// What takes the chart.
     pub used: &'a ChartUse,
     /// The chart.
@@ -30,7 +30,7 @@ pub struct ChartService<'a> {
 }
 
 /// What is known of a name that nothing seen has.
-pub enum Answer<'a> {
+pub(crate) enum Answer<'a> {
     /// A chart makes the Service.
     Made(ChartService<'a>),
     /// A chart makes the Service that is meant, under another name.
@@ -38,7 +38,7 @@ pub enum Answer<'a> {
 }
 
 /// What known charts say of a Service that nothing seen makes; nothing if another source may make it.
-pub fn find<'a>(
+pub(crate) fn find<'a>(
     context: &'a Context<'_>,
     cluster: &Cluster<'_>,
     namespace: &str,
@@ -270,14 +270,14 @@ fn names(
 
 impl ChartService<'_> {
     /// Whether it has a port of a number or name, or nobody knows.
-    pub fn may_have_port(&self, wanted: &str) -> bool {
+    pub(crate) fn may_have_port(&self, wanted: &str) -> bool {
         self.ports.as_ref().is_none_or(|ports| {
             ports.iter().any(|(name, number)| *name == wanted || number.to_string() == wanted)
         })
     }
 
     /// Its ports for messages.
-    pub fn ports_text(&self) -> String {
+    pub(crate) fn ports_text(&self) -> String {
         let number = |(_, number): &(&str, i64)| number.to_string();
         self.ports.iter().flatten().map(number).collect::<Vec<_>>().join(", ")
     }

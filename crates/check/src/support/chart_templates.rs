@@ -9,13 +9,13 @@ use tiphys_vfs::{base_name, parent};
 use super::{placeholders, unused_files};
 
 /// What stands in braces, over several lines: a text in backquotes, which is no template, or an action.
-pub static ACTION: LazyLock<Regex> = LazyLock::new(|| {
+pub(crate) static ACTION: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?s)\{\{-?\s*`[^`]*`.*?\}\}|\{\{-?\s*/\*.*?\*/\s*-?\}\}|\{\{.*?\}\}")
         .expect("the expression is right")
 });
 
 /// The folders of charts, without those that came with another chart, and without what was put away.
-pub fn charts(files: &Files) -> impl Iterator<Item = &str> {
+pub(crate) fn charts(files: &Files) -> impl Iterator<Item = &str> {
     files.paths().filter(|path| base_name(path) == "Chart.yaml").filter_map(|path| {
         let folder = parent(path).unwrap_or_default();
         // What comes with another chart may use what that one defines.
@@ -34,7 +34,7 @@ fn is_vendored(files: &Files, folder: &str) -> bool {
 }
 
 /// What an action says, without its braces, dashes and blanks; `None` of a comment and of a text.
-pub fn inner(action: &str) -> Option<&str> {
+pub(crate) fn inner(action: &str) -> Option<&str> {
     let inner = action.strip_prefix("{{")?.strip_suffix("}}")?;
     let inner = inner.strip_prefix('-').unwrap_or(inner);
     let inner = inner.strip_suffix('-').unwrap_or(inner).trim();

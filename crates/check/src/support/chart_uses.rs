@@ -17,7 +17,7 @@ use super::{
 use crate::Context;
 
 /// A chart that something takes from elsewhere.
-pub struct ChartUse {
+pub(crate) struct ChartUse {
     /// Its name.
     pub chart: String,
     /// The address that it comes from, with its name where that is the last step.
@@ -47,7 +47,7 @@ pub struct ChartUse {
 }
 
 /// Where values stand.
-pub struct ValuesPlace {
+pub(crate) struct ValuesPlace {
     /// Which of the values of a chart they are.
     pub index: usize,
     /// What they are a part of.
@@ -55,7 +55,7 @@ pub struct ValuesPlace {
 }
 
 /// What values are a part of.
-pub enum ValuesWriter {
+pub(crate) enum ValuesWriter {
     /// A HelmRelease, by its place among the objects.
     Release(usize),
     /// An Application, in one of its fields.
@@ -63,7 +63,7 @@ pub enum ValuesWriter {
 }
 
 /// What a chart is released as.
-pub struct Release {
+pub(crate) struct Release {
     /// The release's name.
     pub name: String,
     /// The namespace that it goes to.
@@ -106,22 +106,22 @@ impl Release {
 
 impl ChartUse {
     /// The last of its values that says something at a path such as `image.tag`.
-    pub fn value(&self, path: &[&str]) -> Option<&Value> {
+    pub(crate) fn value(&self, path: &[&str]) -> Option<&Value> {
         self.values.iter().rev().find_map(|values| values.at(path))
     }
 
     /// All its values merged, as Helm does it: the later ones win.
-    pub fn merged_values(&self) -> Value {
+    pub(crate) fn merged_values(&self) -> Value {
         self.values.iter().fold(Value::Null, merge_values)
     }
 
     /// Whether it keeps the chart's definitions out: by its values, or by who names it.
-    pub fn leaves_out_definitions(&self) -> bool {
+    pub(crate) fn leaves_out_definitions(&self) -> bool {
         !self.brings_definitions || known_charts::values_leave_out_crds(&self.merged_values())
     }
 
     /// The same, as text: numbers too.
-    pub fn text(&self, path: &[&str]) -> Option<String> {
+    pub(crate) fn text(&self, path: &[&str]) -> Option<String> {
         match self.value(path)? {
             Value::String(text) => Some(text.to_string()),
             Value::Null => None,
@@ -131,7 +131,7 @@ impl ChartUse {
 }
 
 /// All of them.
-pub fn all(context: &Context<'_>) -> Vec<ChartUse> {
+pub(crate) fn all(context: &Context<'_>) -> Vec<ChartUse> {
     let mut found = Vec::new();
     for app in context.survey.apps.iter().filter(|app| !app.is_rendered()) {
         let spec = &app.application.spec;

@@ -15,7 +15,7 @@ static NAMED: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"\b(define|block|include|template)\s+(\(?[^\s)}]+)"#).ok());
 
 /// The values of a chart that its templates read.
-pub struct Reads {
+pub(crate) struct Reads {
     /// Paths such as `image.tag`; what is below one of them is read as a whole.
     paths: BTreeSet<String>,
     /// The chart's own values.
@@ -27,7 +27,7 @@ pub struct Reads {
 impl Reads {
     /// What the chart of a folder reads; `None` if that cannot be told: it hands on all values, calls what it
     /// does not define, or has no templates.
-    pub fn from_chart(files: &Files, folder: &str) -> Option<Self> {
+    pub(crate) fn from_chart(files: &Files, folder: &str) -> Option<Self> {
         let chart = tiphys_yaml::from_yaml(&files.text(&format!("{folder}/Chart.yaml"))?).ok()?;
         let below = format!("{folder}/");
         let of_charts = format!("{folder}/charts/");
@@ -70,12 +70,12 @@ impl Reads {
     }
 
     /// Whether a value is read: itself, as part of what stands above it, or something below it.
-    pub fn reads_value(&self, path: &[&str]) -> bool {
+    pub(crate) fn reads_value(&self, path: &[&str]) -> bool {
         self.is_whole(path) || self.is_above(path)
     }
 
     /// Whether a value is read as it is, itself or as part of what stands above it.
-    pub fn is_whole(&self, path: &[&str]) -> bool {
+    pub(crate) fn is_whole(&self, path: &[&str]) -> bool {
         (1..=path.len()).any(|end| self.paths.contains(&path[..end].join(".")))
             || path.first().is_some_and(|first| self.handed_on.contains(*first))
     }
@@ -87,17 +87,17 @@ impl Reads {
     }
 
     /// Whether the chart's own values have one.
-    pub fn has_default(&self, path: &[&str]) -> bool {
+    pub(crate) fn has_default(&self, path: &[&str]) -> bool {
         self.default_of(path).is_some()
     }
 
     /// What the chart's own values have at a path.
-    pub fn default_of(&self, path: &[&str]) -> Option<&Value> {
+    pub(crate) fn default_of(&self, path: &[&str]) -> Option<&Value> {
         self.defaults.at(path)
     }
 
     /// The keys that are read just below a path.
-    pub fn keys_below(&self, path: &[&str]) -> BTreeSet<&str> {
+    pub(crate) fn keys_below(&self, path: &[&str]) -> BTreeSet<&str> {
         let start = if path.is_empty() { String::new() } else { format!("{}.", path.join(".")) };
         let below = self.paths.iter().filter_map(|it| it.strip_prefix(&start));
         below.filter_map(|rest| rest.split('.').next()).collect()

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use tiphys_graph::environment_of;
 
 /// Whether a place lies in a line that is a comment.
-pub fn is_comment(text: &str, at: usize) -> bool {
+pub(crate) fn is_comment(text: &str, at: usize) -> bool {
     let line = text[..at].rsplit('\n').next().unwrap_or_default().trim_start();
     line.starts_with('#') || line.starts_with("//")
 }
 
 /// Whether a file is an example, a test or a document.
-pub fn is_example(path: &str) -> bool {
+pub(crate) fn is_example(path: &str) -> bool {
     let lower = path.to_lowercase();
     const WORDS: [&str; 9] =
         ["example", "test", "sample", "docs/", "fixture", "demo", "template", "backup", "archive"];
@@ -19,7 +19,7 @@ pub fn is_example(path: &str) -> bool {
 }
 
 /// Whether an id was made up: few different digits, or a run of them.
-pub fn is_placeholder(id: &str) -> bool {
+pub(crate) fn is_placeholder(id: &str) -> bool {
     let digits = id.split_once('-').map_or(id, |(_, digits)| digits);
     let different: BTreeSet<char> = digits.chars().collect();
     different.len() <= 3
@@ -28,7 +28,7 @@ pub fn is_placeholder(id: &str) -> bool {
 }
 
 /// An environment in a sentence; without a name it is the whole repository.
-pub fn environment_phrase(environment: &str) -> String {
+pub(crate) fn environment_phrase(environment: &str) -> String {
     match environment {
         "" => "the repository".to_owned(),
         name => format!("environment {name}"),
@@ -36,7 +36,7 @@ pub fn environment_phrase(environment: &str) -> String {
 }
 
 /// The environment that a file is for: of its folder, or of its name (`values-prod.yaml`, `prod.tfvars`).
-pub fn environment(path: &str) -> String {
+pub(crate) fn environment(path: &str) -> String {
     const NAMES: [&str; 8] = ["dev", "test", "qa", "stage", "staging", "prod", "production", "sandbox"];
     let folder = environment_of(path);
     let base = path.rsplit('/').next().unwrap_or(path);

@@ -15,7 +15,7 @@ use super::{
 type PodsByLabel<'a> = HashMap<(&'a str, Option<(&'a str, &'a str)>), Vec<usize>>;
 
 /// A cluster as the Applications of one environment fill it.
-pub struct Cluster<'a> {
+pub(crate) struct Cluster<'a> {
     survey: &'a Survey,
     world: ObjectScope,
     /// Its objects.
@@ -38,7 +38,7 @@ pub struct Cluster<'a> {
 }
 
 /// Every cluster of every environment. What no Application reaches is no part of one.
-pub fn all(survey: &Survey) -> Vec<Cluster<'_>> {
+pub(crate) fn all(survey: &Survey) -> Vec<Cluster<'_>> {
     let clusters = survey.worlds().filter(|(world, _)| matches!(world, ObjectScope::Cluster(..)));
     clusters.map(|(world, objects)| Cluster::from_objects(survey, world, objects.collect())).collect()
 }
@@ -109,7 +109,7 @@ impl<'a> Cluster<'a> {
     }
 
     /// The pods that a Service selects.
-    pub fn selected_by<'s>(&'s self, service: &'s Object) -> impl Iterator<Item = &'s Pod<'a>> + 's {
+    pub(crate) fn selected_by<'s>(&'s self, service: &'s Object) -> impl Iterator<Item = &'s Pod<'a>> + 's {
         let namespace = service.key.namespace.as_str();
         let of_label =
             |label| self.pods_by_label.get(&(namespace, label)).map(Vec::as_slice).unwrap_or_default();
@@ -122,37 +122,37 @@ impl<'a> Cluster<'a> {
     }
 
     /// Where its objects live.
-    pub fn scope(&self) -> &ObjectScope {
+    pub(crate) fn scope(&self) -> &ObjectScope {
         &self.world
     }
 
     /// Whether a namespace has objects of which the name has still to be filled in.
-    pub fn has_open_names(&self, namespace: &str) -> bool {
+    pub(crate) fn has_open_names(&self, namespace: &str) -> bool {
         self.open.contains(&None) || self.open.contains(&Some(namespace.to_owned()))
     }
 
     /// The objects of a key.
-    pub fn find(&self, key: &ResourceKey) -> Option<&'a Object> {
+    pub(crate) fn find(&self, key: &ResourceKey) -> Option<&'a Object> {
         self.survey.with_key(key).find(|object| object.world() == self.world)
     }
 
     /// The object of a kind of the core group in a namespace.
-    pub fn core(&self, kind: &str, namespace: &str, name: &str) -> Option<&'a Object> {
+    pub(crate) fn core(&self, kind: &str, namespace: &str, name: &str) -> Option<&'a Object> {
         self.find(&ResourceKey::new("", kind, namespace, name))
     }
 
     /// Whether an Application fills this cluster.
-    pub fn is_filled_by(&self, app: &App) -> bool {
+    pub(crate) fn is_filled_by(&self, app: &App) -> bool {
         fills(app, &self.world)
     }
 
     /// Whether everything that its Applications bring was seen.
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.hidden.is_empty()
     }
 
     /// Whether something that was not seen may bring objects into a namespace.
-    pub fn is_partly_hidden(&self, namespace: &str) -> bool {
+    pub(crate) fn is_partly_hidden(&self, namespace: &str) -> bool {
         namespace.is_empty()
             || self.hidden.contains(&None)
             || self.hidden.contains(&Some(namespace.to_owned()))
@@ -160,7 +160,7 @@ impl<'a> Cluster<'a> {
 
     /// Whether a custom resource, or an Ingress that asks for certificates, names an object or has a name
     /// that the object's begins with: a controller may make it.
-    pub fn may_be_made(&self, namespace: &str, name: &str) -> bool {
+    pub(crate) fn may_be_made(&self, namespace: &str, name: &str) -> bool {
         let named = |namespace: &str| self.mentioned.get(namespace).is_some_and(|texts| texts.contains(name));
         let is_begun = |text: &&str| text.len() >= 3 && name.starts_with(*text);
         let begun = |namespace: &str| self.operated.get(namespace).into_iter().flatten().any(is_begun);
@@ -170,7 +170,7 @@ impl<'a> Cluster<'a> {
 
     /// Whether a Service is Argo CD's own, which who installed it made, and nothing that is seen brings Argo
     /// CD.
-    pub fn belongs_to_argocd(&self, namespace: &str, name: &str) -> bool {
+    pub(crate) fn belongs_to_argocd(&self, namespace: &str, name: &str) -> bool {
         const SERVICES: [&str; 5] = [
             "argocd-applicationset-controller",
             "argocd-dex-server",
@@ -186,13 +186,13 @@ impl<'a> Cluster<'a> {
     }
 
     /// Whether a namespace has custom resources of a kind that may bring pods.
-    pub fn has_operated_pods(&self, namespace: &str) -> bool {
+    pub(crate) fn has_operated_pods(&self, namespace: &str) -> bool {
         self.operators_of(namespace).next().is_some()
     }
 
     /// Whether a custom resource of a namespace may bring pods with one of some labels: its name, or a text
     /// in it, is a part of the label's value, or the other way round.
-    pub fn may_have_operated_pods(&self, namespace: &str, labels: &[(&str, &str)]) -> bool {
+    pub(crate) fn may_have_operated_pods(&self, namespace: &str, labels: &[(&str, &str)]) -> bool {
         const SHORTEST: usize = 3;
         let has = |long: &str, short: &str| short.len() >= SHORTEST && long.contains(short);
         self.operators_of(namespace).any(|object| {
@@ -310,7 +310,7 @@ fn declared(app: &App) -> (&str, &str) {
 
 /// The names of the objects that an object may be the cause of: a controller makes others from it, and it
 /// holds their names.
-pub fn names_from(object: &Object) -> BTreeSet<&str> {
+pub(crate) fn names_from(object: &Object) -> BTreeSet<&str> {
     let mut texts = BTreeSet::new();
     if makes_objects(object) {
         gather(object.value(), &mut texts, 0);

@@ -15,14 +15,14 @@ use super::known_kinds;
 static ARGO_CD: LazyLock<Vec<Value>> = LazyLock::new(tiphys_model::crd::definitions);
 
 /// Definitions by the kind that they define.
-pub struct Definitions<'a> {
+pub(crate) struct Definitions<'a> {
     by_kind: HashMap<GroupKind, Vec<DefinitionCandidate<'a>>>,
     schemas: Mutex<HashMap<SchemaKey, Option<Arc<Custom>>>>,
     shipped: Mutex<HashMap<GroupVersionKind, Option<Arc<Custom>>>>,
 }
 
 /// What a definition asks of objects of one version.
-pub struct Custom {
+pub(crate) struct Custom {
     /// The schema.
     pub schema: StructuralSchema,
     /// Its CEL rules.
@@ -34,7 +34,7 @@ pub struct Custom {
 impl Custom {
     /// Faults of an object that was pruned and defaulted, in the API server's words. Of the rules only what
     /// they refuse counts: one that cannot be evaluated here says nothing.
-    pub fn validate(&self, object: &Value) -> Vec<FieldError> {
+    pub(crate) fn validate(&self, object: &Value) -> Vec<FieldError> {
         let errors = self.schema.validate(object, None);
         let broken = match &self.rules {
             Some(rules) if !tiphys_schema::prevents_rules(&errors) => rules.validate(object, None),
@@ -75,7 +75,7 @@ impl DefinitionCandidate<'_> {
 
 impl<'a> Definitions<'a> {
     /// Those of a survey.
-    pub fn from_survey(survey: &'a Survey) -> Self {
+    pub(crate) fn from_survey(survey: &'a Survey) -> Self {
         let mut by_kind: HashMap<GroupKind, Vec<DefinitionCandidate<'a>>> = HashMap::new();
         for object in survey.objects.iter().filter(|object| is_definition(object)) {
             let known = DefinitionCandidate {
@@ -96,7 +96,7 @@ impl<'a> Definitions<'a> {
 
     /// The schemas that may be meant for an object: those of its own cluster, else all that are near, else
     /// what is known of the kind.
-    pub fn schemas(&self, object: &Object, gvk: &GroupVersionKind) -> Vec<Arc<Custom>> {
+    pub(crate) fn schemas(&self, object: &Object, gvk: &GroupVersionKind) -> Vec<Arc<Custom>> {
         let Some(known) = self.by_kind.get(&gvk.group_kind()) else {
             return self.shipped(gvk).into_iter().collect();
         };
@@ -109,7 +109,7 @@ impl<'a> Definitions<'a> {
     }
 
     /// The schemas of a kind, wherever they stand, else what is known of it.
-    pub fn of_kind(&self, gvk: &GroupVersionKind) -> Vec<Arc<Custom>> {
+    pub(crate) fn of_kind(&self, gvk: &GroupVersionKind) -> Vec<Arc<Custom>> {
         match self.by_kind.get(&gvk.group_kind()) {
             Some(known) => known.iter().filter_map(|it| self.schema(it.definition, &gvk.version)).collect(),
             None => self.shipped(gvk).into_iter().collect(),

@@ -8,7 +8,7 @@ use crate::{Finding, Report};
 
 /// The same findings, those that say the same of one place as one: several Applications lead to one line.
 /// They are in order.
-pub fn by_place(findings: Vec<Finding>) -> Vec<Finding> {
+pub(crate) fn by_place(findings: Vec<Finding>) -> Vec<Finding> {
     let mut left: Vec<(Finding, usize)> = Vec::new();
     for finding in findings {
         match left.last_mut() {
@@ -41,20 +41,20 @@ fn with_number((mut finding, more): (Finding, usize)) -> Finding {
 
 /// Gathers findings by place and message.
 #[derive(Default)]
-pub struct Once {
+pub(crate) struct Once {
     findings: Vec<(Finding, usize)>,
     known: HashMap<String, usize>,
 }
 
 impl Once {
     /// Adds a finding, or counts it if its place and `what` are known.
-    pub fn add(&mut self, what: &str, finding: Finding) {
+    pub(crate) fn add(&mut self, what: &str, finding: Finding) {
         let place = finding.diagnostic.primary.as_ref().map(|label| label.span.to_string());
         self.add_by(format!("{}\n{what}", place.unwrap_or_default()), finding);
     }
 
     /// Adds a finding, or counts it if its cause is known, wherever it shows.
-    pub fn add_by(&mut self, key: String, finding: Finding) {
+    pub(crate) fn add_by(&mut self, key: String, finding: Finding) {
         match self.known.get(&key) {
             Some(at) => self.findings[*at].1 += 1,
             None => {
@@ -65,12 +65,12 @@ impl Once {
     }
 
     /// Whether nothing was found.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.findings.is_empty()
     }
 
     /// Hands the findings on; those that stand for several say so.
-    pub fn report(self, report: &mut Report) {
+    pub(crate) fn report(self, report: &mut Report) {
         self.findings.into_iter().map(with_number).for_each(|finding| report.add(finding));
     }
 }

@@ -7,7 +7,7 @@ use tiphys_value::{FieldPath, OriginKind, Segment, Value};
 use tiphys_yaml::{Content, Node, Position};
 
 /// The path that an API error names, such as `spec.ports[0].name` or `metadata.labels[a.b/c]`.
-pub fn of_api(text: &str) -> FieldPath {
+pub(crate) fn of_api(text: &str) -> FieldPath {
     let mut path = FieldPath::default();
     let mut rest = text;
     while !rest.is_empty() {
@@ -28,7 +28,7 @@ pub fn of_api(text: &str) -> FieldPath {
 }
 
 /// The nearest ancestor of a path that a value has.
-pub fn nearest(path: FieldPath, value: &Value) -> FieldPath {
+pub(crate) fn nearest(path: FieldPath, value: &Value) -> FieldPath {
     let mut path = path;
     while path.get(value).is_none() {
         let Some(parent) = path.parent() else { return path };
@@ -38,7 +38,7 @@ pub fn nearest(path: FieldPath, value: &Value) -> FieldPath {
 }
 
 /// Where a source of an Application stands.
-pub fn source(spec: &ApplicationSpec, at: usize) -> FieldPath {
+pub(crate) fn source(spec: &ApplicationSpec, at: usize) -> FieldPath {
     match spec.has_multiple_sources() {
         true => keys(&["spec", "sources"]).index(at),
         false => keys(&["spec", "source"]),
@@ -47,18 +47,18 @@ pub fn source(spec: &ApplicationSpec, at: usize) -> FieldPath {
 
 /// The edit that puts another text in the place of a field, if the file that is the object's own wrote it
 /// last.
-pub fn rewrite(object: &Object, field: &FieldPath, span: Span, text: &str) -> Option<Edit> {
+pub(crate) fn rewrite(object: &Object, field: &FieldPath, span: Span, text: &str) -> Option<Edit> {
     let origin = object.rendered.origins.lookup(field).first()?;
     (origin.kind == OriginKind::Manifest).then(|| Edit { span, replacement: text.to_owned() })
 }
 
 /// A path of keys.
-pub fn keys(keys: &[&str]) -> FieldPath {
+pub(crate) fn keys(keys: &[&str]) -> FieldPath {
     keys.iter().fold(FieldPath::default(), |path, key| path.key(*key))
 }
 
 /// Where a field, or the last of the steps to it that are there, stands in a document.
-pub fn place(root: &Node, field: &FieldPath) -> Position {
+pub(crate) fn place(root: &Node, field: &FieldPath) -> Position {
     let mut node = root;
     let mut start = root.span.start;
     for step in &field.0 {

@@ -13,7 +13,7 @@ use super::{
 
 /// How much of an object a file holds that nothing renders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
+pub(crate) enum Extent {
     /// All of it.
     Whole,
     /// All that is in it is meant so, but a kustomization beside or above it may add to it.
@@ -26,7 +26,7 @@ pub enum Extent {
 
 impl Extent {
     /// Judges a file by what the API server would say of it.
-    pub fn judge<'a>(
+    pub(crate) fn judge<'a>(
         survey: &Survey,
         object: &Object,
         mut refusals: impl Iterator<Item = &'a RefusalCause>,
@@ -52,7 +52,7 @@ impl Extent {
     }
 
     /// Whether what the API server says stands, however the file is used.
-    pub fn keeps_refusal(self, cause: &RefusalCause) -> bool {
+    pub(crate) fn keeps_refusal(self, cause: &RefusalCause) -> bool {
         let Some(error) = cause.field_error() else {
             // A word stands for a number until it is filled in.
             let is_word = cause.type_mismatch().is_some_and(|it| it.found == "string");

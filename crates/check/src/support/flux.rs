@@ -8,7 +8,7 @@ use super::placeholders;
 
 /// The folder that a Kustomization of Flux builds; `None` of anything else, and where somebody has still to
 /// say it.
-pub fn built_folder(object: &Object) -> Option<String> {
+pub(crate) fn built_folder(object: &Object) -> Option<String> {
     let is_kustomization =
         object.key.group == "kustomize.toolkit.fluxcd.io" && object.key.kind == "Kustomization";
     let path = object.value().str_at(&["spec", "path"]).filter(|_| is_kustomization)?;
@@ -18,7 +18,7 @@ pub fn built_folder(object: &Object) -> Option<String> {
 }
 
 /// What a repository tells Flux to build; gathered once, as it is asked for every object.
-pub struct Flux {
+pub(crate) struct Flux {
     /// The texts of the patches of its Kustomizations; `None` if nothing tells Flux what to build.
     patches: Option<Vec<String>>,
     /// The folders to whose objects it gives a namespace, and that one.
@@ -27,7 +27,7 @@ pub struct Flux {
 
 impl Flux {
     /// Gathers it.
-    pub fn from_survey(survey: &Survey) -> Self {
+    pub(crate) fn from_survey(survey: &Survey) -> Self {
         let mut patches = None;
         let mut targets = Vec::new();
         for object in survey.objects.iter().filter(|object| is_of_flux(object.value())) {
@@ -45,25 +45,25 @@ impl Flux {
 
     /// Whether Flux applies an object: nothing of Argo CD's reaches it, and the repository tells Flux what to
     /// build.
-    pub fn applies(&self, object: &Object) -> bool {
+    pub(crate) fn applies(&self, object: &Object) -> bool {
         self.patches.is_some() && matches!(object.owner, Owner::Unit(_))
     }
 
     /// Whether Flux puts an object into another namespace than its manifest says.
-    pub fn moves(&self, object: &Object) -> bool {
+    pub(crate) fn moves(&self, object: &Object) -> bool {
         let own = object.value().str_at(&["metadata", "namespace"]).unwrap_or_default();
         let file = object.rendered.location.file.as_ref();
         self.targets.iter().any(|(folder, namespace)| is_below(file, folder) && namespace != own)
     }
 
     /// Whether a patch of Flux may give objects of a kind a field, or a part of it.
-    pub fn may_give(&self, object: &Object, field: &str) -> bool {
+    pub(crate) fn may_give(&self, object: &Object, field: &str) -> bool {
         let mut patches = self.patches.iter().flatten();
         patches.any(|patch| patch.contains(&object.key.kind) && patch.contains(field))
     }
 
     /// Whether Flux may complete objects of a kind: a Kustomization holds a patch that names it.
-    pub fn completes(&self, object: &Object) -> bool {
+    pub(crate) fn completes(&self, object: &Object) -> bool {
         // A patch may add patches to other Kustomizations, so that its own target says little.
         let mut patches = self.patches.iter().flatten();
         self.applies(object) && patches.any(|patch| patch.contains(&object.key.kind))

@@ -8,7 +8,7 @@ use tiphys_value::{FieldPath, OriginKind, Segment, Value};
 use super::pods::text;
 
 /// Whether a field is an entry of `kustomize.images`.
-pub fn is_entry(field: &FieldPath) -> bool {
+pub(crate) fn is_entry(field: &FieldPath) -> bool {
     let [.., Segment::Key(kustomize), Segment::Key(images), Segment::Index(_)] = field.0.as_slice() else {
         return false;
     };
@@ -16,7 +16,7 @@ pub fn is_entry(field: &FieldPath) -> bool {
 }
 
 /// What an entry has to be instead of a mapping: `name:tag`, `name=new:tag`, `name@digest`.
-pub fn as_text(entry: &Value) -> Option<String> {
+pub(crate) fn as_text(entry: &Value) -> Option<String> {
     let (name, new) = (text(entry, "name"), text(entry, "newName"));
     let (tag, digest) = (text(entry, "newTag"), text(entry, "digest"));
     if name.is_empty() || (new.is_empty() && tag.is_empty() && digest.is_empty()) {
@@ -32,7 +32,7 @@ pub fn as_text(entry: &Value) -> Option<String> {
 }
 
 /// The edit that writes an entry as a text, if it stands in a file as a mapping over several lines.
-pub fn rewrite(survey: &Survey, object: &Object, field: &FieldPath) -> Option<Edit> {
+pub(crate) fn rewrite(survey: &Survey, object: &Object, field: &FieldPath) -> Option<Edit> {
     let entry = as_text(field.get(object.value())?)?;
     let origin = object.rendered.origins.lookup(field).first()?;
     if origin.kind != OriginKind::Manifest || *origin.location.file != *object.rendered.location.file {

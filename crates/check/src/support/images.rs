@@ -2,7 +2,7 @@
 
 /// An image name, taken apart as container runtimes do.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Image<'a> {
+pub(crate) struct Image<'a> {
     /// Registry; that of Docker unless it names one.
     pub registry: &'a str,
     /// Path in the registry, without `library/`.
@@ -14,11 +14,11 @@ pub struct Image<'a> {
 }
 
 /// The registry of names that name none.
-pub const DOCKER: &str = "docker.io";
+pub(crate) const DOCKER: &str = "docker.io";
 
 impl<'a> Image<'a> {
     /// Takes a name apart; nothing if it is empty or waits to be filled in.
-    pub fn parse(name: &'a str) -> Option<Self> {
+    pub(crate) fn parse(name: &'a str) -> Option<Self> {
         let name = name.trim();
         if name.is_empty() || name.contains(['$', '{', '<', ' ']) {
             return None;
@@ -44,7 +44,7 @@ impl<'a> Image<'a> {
     }
 
     /// Registry and first step of the path: who publishes it.
-    pub fn publisher(&self) -> (&'a str, &'a str) {
+    pub(crate) fn publisher(&self) -> (&'a str, &'a str) {
         (self.registry, self.path.split_once('/').map_or("", |(first, _)| first))
     }
 }

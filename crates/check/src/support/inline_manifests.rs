@@ -5,13 +5,13 @@ use tiphys_yaml::{Content, Node};
 
 /// The fields that a kind does not have; none if something else is wrong, which placeholders may be to blame
 /// for.
-pub fn unknown_fields(ty: tiphys_schema::TypeRef<'_>, value: &mut Value) -> Vec<String> {
+pub(crate) fn unknown_fields(ty: tiphys_schema::TypeRef<'_>, value: &mut Value) -> Vec<String> {
     tiphys_schema::decode(ty, value)
         .map_or_else(|_| tiphys_schema::prune_unknown(ty, value), |it| it.unknown_fields)
 }
 
 /// Line and column, from 1, of a field's key.
-pub fn position(root: &Node, field: &FieldPath) -> Option<(usize, usize)> {
+pub(crate) fn position(root: &Node, field: &FieldPath) -> Option<(usize, usize)> {
     let mut node = root;
     let mut place = root.span.start;
     for step in &field.0 {

@@ -22,13 +22,13 @@ static GROUPS: LazyLock<Groups<'_>> = LazyLock::new(|| {
 });
 
 /// The kinds of Kubernetes and of the repository's objects, of which most are never asked for.
-pub struct KindGroups<'s> {
+pub(crate) struct KindGroups<'s> {
     survey: &'s Survey,
     of_objects: OnceCell<Groups<'s>>,
 }
 
 /// A group and kind that nothing has.
-pub struct UnknownKind {
+pub(crate) struct UnknownKind {
     /// The field that is wrong, `group` or `kind`.
     pub field: &'static str,
     /// What to write.
@@ -37,7 +37,7 @@ pub struct UnknownKind {
 
 impl<'s> KindGroups<'s> {
     /// Those of a repository.
-    pub fn from_survey(survey: &'s Survey) -> Self {
+    pub(crate) fn from_survey(survey: &'s Survey) -> Self {
         Self { survey, of_objects: OnceCell::new() }
     }
 
@@ -53,7 +53,7 @@ impl<'s> KindGroups<'s> {
     }
 
     /// Why nothing is of a group and kind; `None` if something may be, as with patterns.
-    pub fn fault(&self, group: &str, kind: &str) -> Option<UnknownKind> {
+    pub(crate) fn fault(&self, group: &str, kind: &str) -> Option<UnknownKind> {
         let is_open = |text: &str| text.contains(['*', '?', '[', '{', '$']);
         if is_open(group) || is_open(kind) || kind.is_empty() {
             return None;

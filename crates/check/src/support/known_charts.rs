@@ -13,7 +13,7 @@ static ALL: LazyLock<Vec<KnownChart>> = LazyLock::new(|| read(TABLE));
 
 /// A chart of which is known what it makes with its default values.
 #[derive(Debug)]
-pub struct KnownChart {
+pub(crate) struct KnownChart {
     /// Its name.
     pub name: &'static str,
     /// Parts of addresses that it is published under.
@@ -26,7 +26,7 @@ pub struct KnownChart {
 
 /// A Service that a known chart makes.
 #[derive(Debug)]
-pub struct KnownService {
+pub(crate) struct KnownService {
     /// How it is called.
     pub naming: Naming,
     /// Its ports; empty where they are not known.
@@ -37,7 +37,7 @@ pub struct KnownService {
 
 /// A port of such a Service.
 #[derive(Debug)]
-pub struct KnownPort {
+pub(crate) struct KnownPort {
     /// Its name, which may be empty.
     pub name: &'static str,
     /// Its number.
@@ -48,7 +48,7 @@ pub struct KnownPort {
 
 /// How a chart names an object; the table's head says how it is written.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Naming {
+pub(crate) enum Naming {
     /// The usual full name before a suffix.
     Full {
         /// What the release's name has to contain to stand alone.
@@ -69,12 +69,12 @@ pub enum Naming {
 impl KnownChart {
     /// What is known of the chart that something takes: the same one, in a version that was looked at, or
     /// between two that were.
-    pub fn of_use(used: &ChartUse) -> Option<&'static Self> {
+    pub(crate) fn of_use(used: &ChartUse) -> Option<&'static Self> {
         ALL.iter().find(|it| it.name == used.chart && is_in_range(used, &it.owners, it.versions))
     }
 
     /// The chart and the versions that its facts are from, for messages.
-    pub fn evidence(&self) -> String {
+    pub(crate) fn evidence(&self) -> String {
         let (oldest, newest) = self.versions;
         format!(
             "this goes by what versions {oldest} to {newest} of chart {} make, the chart itself is out of reach",
@@ -83,7 +83,7 @@ impl KnownChart {
     }
 
     /// The paths of values below which names can be overridden.
-    pub fn override_paths(&self) -> BTreeSet<&'static str> {
+    pub(crate) fn override_paths(&self) -> BTreeSet<&'static str> {
         let path = |service: &KnownService| match &service.naming {
             Naming::Full { path, .. } => *path,
             _ => "",
@@ -140,7 +140,7 @@ fn read(table: &'static str) -> Vec<KnownChart> {
 
 /// Whether a chart that something takes is published under one of some parts of addresses, in a version that
 /// lies between two.
-pub fn is_in_range(used: &ChartUse, owners: &[&str], (oldest, newest): (&str, &str)) -> bool {
+pub(crate) fn is_in_range(used: &ChartUse, owners: &[&str], (oldest, newest): (&str, &str)) -> bool {
     let home = used.repository.strip_suffix(&used.chart).unwrap_or(&used.repository).to_lowercase();
     let version = used.version.trim_start_matches('v');
     let is_exact = version.starts_with(|c: char| c.is_ascii_digit())
@@ -152,7 +152,7 @@ pub fn is_in_range(used: &ChartUse, owners: &[&str], (oldest, newest): (&str, &s
 }
 
 /// Whether a chart's version, or all versions of a range, come before another.
-pub fn is_older(wanted: &str, first: &str) -> bool {
+pub(crate) fn is_older(wanted: &str, first: &str) -> bool {
     let digits = |text: &str| -> Vec<u64> {
         let text = text.trim_start_matches(['v', '^', '~', '=', '>', '<', ' ']);
         text.split(['.', '-', '+', ' ']).map_while(|part| part.parse().ok()).collect()
@@ -163,19 +163,19 @@ pub fn is_older(wanted: &str, first: &str) -> bool {
 }
 
 /// The values that a source gives its chart in its own text, the weakest first.
-pub fn inline_values(source: &ApplicationSource) -> Vec<Value> {
+pub(crate) fn inline_values(source: &ApplicationSource) -> Vec<Value> {
     let Some(helm) = &source.helm else { return Vec::new() };
     tiphys_yaml::from_yaml(&helm.values).into_iter().chain(helm.values_object.iter().cloned()).collect()
 }
 
 /// Whether the source keeps the chart's CRDs out: `skipCrds`, or values that say so in one of the usual ways.
-pub fn leaves_out_crds(source: &ApplicationSource) -> bool {
+pub(crate) fn leaves_out_crds(source: &ApplicationSource) -> bool {
     source.helm.as_ref().is_some_and(|helm| helm.skip_crds)
         || inline_values(source).iter().any(values_leave_out_crds)
 }
 
 /// Whether values keep a chart's CRDs out in one of the usual ways.
-pub fn values_leave_out_crds(values: &Value) -> bool {
+pub(crate) fn values_leave_out_crds(values: &Value) -> bool {
     const SWITCHES: [&str; 7] = [
         "/installCRDs",
         "/prometheus-operator-crds/enabled",

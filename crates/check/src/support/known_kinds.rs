@@ -22,7 +22,7 @@ static KINDS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
 });
 
 /// The schema of a kind that is known; nothing if it is not.
-pub fn schema(gvk: &GroupVersionKind) -> Option<StructuralSchema> {
+pub(crate) fn schema(gvk: &GroupVersionKind) -> Option<StructuralSchema> {
     let (_, fields) = KINDS.iter().find(|(line, _)| is_of(line, gvk))?;
     let lines = fields.lines().take_while(|line| line.starts_with(' '));
     let mut lines = lines.filter_map(Line::read).peekable();

@@ -22,7 +22,7 @@ static TABLES_READ: LazyLock<Vec<KnownValues>> =
     LazyLock::new(|| TABLES.iter().filter_map(|table| KnownValues::read(table)).collect());
 
 /// The values that some versions of a chart know.
-pub struct KnownValues {
+pub(crate) struct KnownValues {
     /// The chart's name.
     pub chart: &'static str,
     /// The oldest and the newest version that was looked at.
@@ -41,7 +41,7 @@ struct Node {
 }
 
 /// A value that a chart does not know.
-pub struct Unread<'a> {
+pub(crate) struct Unread<'a> {
     /// Where it is.
     pub path: Vec<Step<'a>>,
     /// Whether the chart's schema refuses it.
@@ -54,7 +54,7 @@ pub struct Unread<'a> {
 
 /// A step to a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step<'a> {
+pub(crate) enum Step<'a> {
     /// A key of a map.
     Key(&'a str),
     /// An element of a list.
@@ -85,7 +85,7 @@ impl KnownValues {
 
     /// What is known of the chart that something takes, in a version that was looked at or between two
     /// that were.
-    pub fn of_use(used: &ChartUse) -> Option<&'static Self> {
+    pub(crate) fn of_use(used: &ChartUse) -> Option<&'static Self> {
         TABLES_READ
             .iter()
             .find(|known| known.chart == used.chart && is_in_range(used, &known.owners, known.versions))
@@ -96,7 +96,7 @@ impl KnownValues {
     }
 
     /// The values that the chart does not know.
-    pub fn find_unread<'a>(&self, values: &'a Value) -> Vec<Unread<'a>> {
+    pub(crate) fn find_unread<'a>(&self, values: &'a Value) -> Vec<Unread<'a>> {
         let mut found = Vec::new();
         self.walk(values, self.root(), &mut Vec::new(), &mut found);
         found

@@ -9,13 +9,13 @@ use tiphys_value::{ObjectExt, Value};
 use tiphys_vfs::{base_name, is_below, join, parent};
 
 /// The kustomizations of a folder; more than one is a fault.
-pub fn of_folder(files: &Files, folder: &str) -> impl Iterator<Item = String> {
+pub(crate) fn of_folder(files: &Files, folder: &str) -> impl Iterator<Item = String> {
     let paths = FILE_NAMES.map(|name| join(folder, name).unwrap_or_default()).into_iter();
     paths.filter(|path| files.contains(path))
 }
 
 /// An entry that leads nowhere.
-pub struct Dangling {
+pub(crate) struct Dangling {
     /// The kustomization.
     pub file: String,
     /// The line of the entry, from 1.
@@ -29,7 +29,7 @@ pub struct Dangling {
 }
 
 /// All entries that lead nowhere.
-pub fn dangling(files: &Files) -> Vec<Dangling> {
+pub(crate) fn dangling(files: &Files) -> Vec<Dangling> {
     let mut found = Vec::new();
     for file in files.paths().filter(|path| FILE_NAMES.contains(&base_name(path))) {
         let Some(text) = files.text(file) else { continue };
@@ -60,7 +60,7 @@ pub fn dangling(files: &Files) -> Vec<Dangling> {
 
 /// Whether a kustomization names its own files as they are named from a folder above: something moves it up
 /// there before it is built.
-pub fn is_moved(files: &Files, file: &str) -> bool {
+pub(crate) fn is_moved(files: &Files, file: &str) -> bool {
     let folder = parent(file).unwrap_or_default();
     let Some(content) = files.text(file).and_then(|text| tiphys_yaml::from_yaml(&text).ok()) else {
         return false;
@@ -84,7 +84,7 @@ fn is_behind_link(files: &Files, path: &str, may_be_folder: bool) -> bool {
 
 /// The entries that another tool completes before anything is built: the same text leads nowhere in many
 /// kustomizations, to more than one place, and somewhere in none.
-pub fn left_to_others(files: &Files) -> BTreeSet<String> {
+pub(crate) fn left_to_others(files: &Files) -> BTreeSet<String> {
     const MANY: usize = 5;
     let mut by_entry: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
     for it in dangling(files).into_iter().filter(|it| !it.is_bare) {

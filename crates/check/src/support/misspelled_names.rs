@@ -7,7 +7,7 @@ use super::nearest_name;
 use crate::{Context, Finding, Rule};
 
 /// A name that leads nowhere, and what it may mean.
-pub struct Misnamed<'a> {
+pub(crate) struct Misnamed<'a> {
     /// The kind of what is named.
     pub kind: &'a str,
     /// The name.
@@ -20,7 +20,14 @@ pub struct Misnamed<'a> {
 
 impl Misnamed<'_> {
     /// The finding: `lack` completes "names Kind/name, which …", and `why` says what comes of it.
-    pub fn finding(&self, rule: &Rule, context: &Context<'_>, by: &Object, lack: &str, why: &str) -> Finding {
+    pub(crate) fn finding(
+        &self,
+        rule: &Rule,
+        context: &Context<'_>,
+        by: &Object,
+        lack: &str,
+        why: &str,
+    ) -> Finding {
         let Self { kind, name, path, meant } = self;
         let is_near = nearest_name::nearest(name, std::iter::once(meant.key.name.as_str())).is_some();
         let why_meant = if is_near { "is nearly called so" } else { "is what nothing names" };

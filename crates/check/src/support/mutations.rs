@@ -19,11 +19,11 @@ enum Sets {
 
 /// What mutating policies set, by the kinds that they are about, in small letters: a kind, or its plural; `*`
 /// stands for all.
-pub struct Mutations(BTreeMap<String, Vec<Sets>>);
+pub(crate) struct Mutations(BTreeMap<String, Vec<Sets>>);
 
 impl Mutations {
     /// Gathers them.
-    pub fn from_survey(survey: &Survey) -> Self {
+    pub(crate) fn from_survey(survey: &Survey) -> Self {
         let mut found: BTreeMap<String, Vec<Sets>> = BTreeMap::new();
         for (kind, sets) in survey.objects.iter().flat_map(of_policy) {
             found.entry(kind.to_lowercase()).or_default().push(sets);
@@ -32,7 +32,7 @@ impl Mutations {
     }
 
     /// Whether a policy may fill in a field that an object lacks.
-    pub fn complete(&self, object: &Object, field: &FieldPath) -> bool {
+    pub(crate) fn complete(&self, object: &Object, field: &FieldPath) -> bool {
         let kind = object.key.kind.to_lowercase();
         let plurals = [format!("{kind}s"), format!("{kind}es"), format!("{}ies", kind.trim_end_matches('y'))];
         let names = ["*".to_owned(), kind].into_iter().chain(plurals);

@@ -1,7 +1,7 @@
 //! Names that are nearly the same: what somebody who mistyped one meant.
 
 /// The candidate that is nearest to a name, if it is near enough for a slip.
-pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let most = (name.chars().count() / 4).clamp(1, 3);
     let known = candidates.filter(|candidate| *candidate != name);
     let distances = known.map(|candidate| (distance(name, candidate), candidate));

@@ -4,7 +4,7 @@ use tiphys_graph::Object;
 use tiphys_value::{ObjectExt, Value};
 
 /// How the Services of one kind are called: `{}` is the name of the resource, `*` is any text.
-pub struct OperatedKind {
+pub(crate) struct OperatedKind {
     pub group: &'static str,
     pub kind: &'static str,
     names: &'static [&'static str],
@@ -67,19 +67,19 @@ fn is_replicated(value: &Value) -> bool {
 
 impl OperatedKind {
     /// The kind of an object, if an operator makes Services of it.
-    pub fn of(object: &Object) -> Option<&'static Self> {
+    pub(crate) fn of(object: &Object) -> Option<&'static Self> {
         KINDS.iter().find(|it| it.kind == object.key.kind && it.group == object.key.group)
     }
 
     /// The Services of a resource, as patterns.
-    pub fn services(&self, value: &Value) -> Vec<String> {
+    pub(crate) fn services(&self, value: &Value) -> Vec<String> {
         let asked_for = self.asked_for.iter().filter(|(_, is_there)| is_there(value)).map(|(name, _)| *name);
         self.names.iter().copied().chain(asked_for).map(|name| name.replace("{}", value.name())).collect()
     }
 
     /// The name that a resource would have if a Service were one of its kind's, by words that say so: the
     /// name alone says nothing.
-    pub fn resource_of<'n>(&self, service: &'n str) -> Option<&'n str> {
+    pub(crate) fn resource_of<'n>(&self, service: &'n str) -> Option<&'n str> {
         let all = self.names.iter().chain(self.asked_for.iter().map(|(name, _)| name));
         all.filter(|name| name.len() > "{}".len() && !name.starts_with("{}-*")).find_map(|name| {
             let (before, after) = name.split_once("{}")?;
@@ -94,7 +94,7 @@ impl OperatedKind {
 }
 
 /// Whether a name is one that a pattern stands for.
-pub fn fits(pattern: &str, name: &str) -> bool {
+pub(crate) fn fits(pattern: &str, name: &str) -> bool {
     let Some((before, after)) = pattern.split_once('*') else { return pattern == name };
     name.strip_prefix(before).is_some_and(|rest| rest.len() > after.len() && rest.ends_with(after))
 }

@@ -5,12 +5,12 @@ use tiphys_value::Value;
 
 /// Whether a text of a value is a placeholder: `${NAME}`, `{{ name }}`, `<path:…>`, `<NAME>`, `$(name)`,
 /// `ENC[…]`, `ref+…`, or what stands in for a cluster that only the installation knows.
-pub fn has_placeholder(value: &Value) -> bool {
+pub(crate) fn has_placeholder(value: &Value) -> bool {
     has_placeholder_within(value, 0)
 }
 
 /// Whether a text is, or begins with or holds, a placeholder.
-pub fn is_in(text: &str) -> bool {
+pub(crate) fn is_in(text: &str) -> bool {
     const LONGEST: usize = 256;
     const STARTS: [&str; 6] = ["<path:", "$(", "<%", "ENC[", "__", "ref+"];
     STARTS.iter().any(|mark| text.starts_with(mark))
@@ -47,13 +47,13 @@ fn is_sample_address(text: &str) -> bool {
 }
 
 /// Whether a text holds lines of a template language, so that it is no YAML before another tool has read it.
-pub fn is_template(text: &str) -> bool {
+pub(crate) fn is_template(text: &str) -> bool {
     const DIRECTIVES: [&str; 5] = ["<#", "<%", "%{", "{%", "[#"];
     text.lines().any(|line| DIRECTIVES.iter().any(|mark| line.trim_start().starts_with(mark)))
 }
 
 /// `<NAME>`, wherever it stands.
-pub fn has_bracketed_name(text: &str) -> bool {
+pub(crate) fn has_bracketed_name(text: &str) -> bool {
     text.split('<').skip(1).any(|rest| {
         let name = rest.split('>').next().unwrap_or_default();
         name.len() < rest.len()
@@ -64,7 +64,7 @@ pub fn has_bracketed_name(text: &str) -> bool {
 }
 
 /// Whether a path lies in a folder of templates or test data, which nobody applies as they are.
-pub fn is_skeleton(path: &str) -> bool {
+pub(crate) fn is_skeleton(path: &str) -> bool {
     const FOLDERS: [&str; 9] =
         ["templates", "template", "skeleton", "skeletons", "testdata", "test", "tests", "fixtures", "hack"];
     // `_flux_templates`, `app-template`

@@ -5,7 +5,7 @@ use tiphys_value::{FieldPath, ResourceKey, Value};
 use super::pods::{Pod, list, text};
 
 /// A pod's reference to an object of its namespace.
-pub struct Reference<'a> {
+pub(crate) struct Reference<'a> {
     /// `ConfigMap`, `Secret`, `ServiceAccount` or `PersistentVolumeClaim`.
     pub kind: &'static str,
     /// The object's name.
@@ -18,13 +18,13 @@ pub struct Reference<'a> {
 
 impl Reference<'_> {
     /// The key of the object, in a namespace.
-    pub fn key(&self, namespace: &str) -> ResourceKey {
+    pub(crate) fn key(&self, namespace: &str) -> ResourceKey {
         ResourceKey::new("", self.kind, namespace, self.name)
     }
 }
 
 /// What a pod refers to and needs.
-pub fn of_pod<'a>(pod: &Pod<'a>) -> Vec<Reference<'a>> {
+pub(crate) fn of_pod<'a>(pod: &Pod<'a>) -> Vec<Reference<'a>> {
     let mut found = Vec::new();
     for container in pod.containers() {
         for (at, from) in list(container.value, "envFrom").iter().enumerate() {

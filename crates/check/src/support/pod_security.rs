@@ -22,7 +22,7 @@ const FIELDS: [(&str, &[&str]); 9] = [
 ];
 
 /// What a level refuses in pods, each with its place.
-pub fn violations(pod: &Pod<'_>, level: Level) -> Vec<(Violation, FieldPath)> {
+pub(crate) fn violations(pod: &Pod<'_>, level: Level) -> Vec<(Violation, FieldPath)> {
     let annotations = pod.template.at(&["metadata", "annotations"]).unwrap_or(&Value::Null);
     let found = level.violations(pod.spec(), annotations);
     let placed = |violation| {

@@ -166,10 +166,10 @@ const FORMS: &[(&str, Form)] = &[
 ];
 
 /// A misspelt field: what it is in, how it is called, and what is meant.
-pub type Slip = (FieldPath, String, &'static str);
+pub(crate) type Slip = (FieldPath, String, &'static str);
 
 /// The fields that are nearly those that Kubernetes has, in what stands under a name.
-pub fn slips(name: &str, value: &Value, path: &FieldPath, wrong: &mut Vec<Slip>) {
+pub(crate) fn slips(name: &str, value: &Value, path: &FieldPath, wrong: &mut Vec<Slip>) {
     let Some((_, form)) = FORMS.iter().find(|(known, _)| *known == name) else { return };
     let items = |items: &Vec<Value>, known, wrong: &mut Vec<Slip>| {
         items.iter().enumerate().for_each(|(at, item)| misspelt(item, &path.index(at), known, wrong));
@@ -185,7 +185,12 @@ pub fn slips(name: &str, value: &Value, path: &FieldPath, wrong: &mut Vec<Slip>)
 }
 
 /// Notes the fields of an object that are nearly one that is known.
-pub fn misspelt(value: &Value, path: &FieldPath, known: &'static [&'static str], wrong: &mut Vec<Slip>) {
+pub(crate) fn misspelt(
+    value: &Value,
+    path: &FieldPath,
+    known: &'static [&'static str],
+    wrong: &mut Vec<Slip>,
+) {
     let names = value.as_object().into_iter().flat_map(|map| map.keys());
     for name in names.filter(|name| !known.contains(&name.as_str())) {
         let meant = nearest_name::nearest(name, known.iter().copied());
@@ -200,7 +205,12 @@ pub fn misspelt(value: &Value, path: &FieldPath, known: &'static [&'static str],
 
 /// What Kubernetes refuses of what stands under a name, whatever the chart: each with its place, its text and
 /// why.
-pub fn refused(name: &str, value: &Value, path: &FieldPath, found: &mut Vec<(FieldPath, String, String)>) {
+pub(crate) fn refused(
+    name: &str,
+    value: &Value,
+    path: &FieldPath,
+    found: &mut Vec<(FieldPath, String, String)>,
+) {
     match (name, value) {
         ("tolerations", Value::Object(map)) if map.contains_key("operator") || map.contains_key("effect") => {
             let why = "tolerations are a list, and this is one alone; write it behind a dash".to_owned();

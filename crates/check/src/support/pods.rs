@@ -8,7 +8,7 @@ use super::field_paths::keys;
 
 /// The pods of an object: a Pod itself, or the template of a workload.
 #[derive(Clone)]
-pub struct Pod<'a> {
+pub(crate) struct Pod<'a> {
     /// The object.
     pub object: &'a Object,
     /// Where `metadata` and `spec` of the pods stand in it.
@@ -18,7 +18,7 @@ pub struct Pod<'a> {
 }
 
 /// A container of a pod.
-pub struct Container<'a> {
+pub(crate) struct Container<'a> {
     /// Its path in the object.
     pub path: FieldPath,
     /// What stands there.
@@ -27,29 +27,29 @@ pub struct Container<'a> {
 
 impl Container<'_> {
     /// Its name.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         text(self.value, "name")
     }
 
     /// Its image.
-    pub fn image(&self) -> &str {
+    pub(crate) fn image(&self) -> &str {
         text(self.value, "image")
     }
 }
 
 /// A text field, or nothing.
-pub fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// A list field, or nothing.
-pub fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+pub(crate) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 /// The pods that an object makes. What an Application renders and the engine never applies, such as the tests
 /// of a chart, makes none.
-pub fn pod_of(object: &Object) -> Option<Pod<'_>> {
+pub(crate) fn pod_of(object: &Object) -> Option<Pod<'_>> {
     if object.environment.is_some() && is_ignored(object.value()) {
         return None;
     }
@@ -68,28 +68,28 @@ pub fn pod_of(object: &Object) -> Option<Pod<'_>> {
 
 impl<'a> Pod<'a> {
     /// The pod's `spec`.
-    pub fn spec(&self) -> &'a Value {
+    pub(crate) fn spec(&self) -> &'a Value {
         &self.template["spec"]
     }
 
     /// Where the pod's `spec` stands in the object.
-    pub fn spec_path(&self) -> FieldPath {
+    pub(crate) fn spec_path(&self) -> FieldPath {
         self.path.key("spec")
     }
 
     /// A label of the pods.
-    pub fn label(&self, key: &str) -> Option<&'a str> {
+    pub(crate) fn label(&self, key: &str) -> Option<&'a str> {
         self.template.str_at(&["metadata", "labels", key])
     }
 
     /// The labels of the pods.
-    pub fn labels(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+    pub(crate) fn labels(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
         let labels = self.template.at(&["metadata", "labels"]).and_then(Value::as_object);
         labels.into_iter().flatten().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
     }
 
     /// Its containers, those that start first first.
-    pub fn containers(&self) -> impl Iterator<Item = Container<'a>> + use<'a> {
+    pub(crate) fn containers(&self) -> impl Iterator<Item = Container<'a>> + use<'a> {
         let (spec, path) = (self.spec(), self.spec_path());
         ["initContainers", "containers"].into_iter().flat_map(move |field| {
             let path = path.key(field);
@@ -99,7 +99,7 @@ impl<'a> Pod<'a> {
     }
 
     /// Its service account; `default` unless it says another.
-    pub fn service_account(&self) -> &'a str {
+    pub(crate) fn service_account(&self) -> &'a str {
         let spec = self.spec();
         let named = [text(spec, "serviceAccountName"), text(spec, "serviceAccount")];
         named.into_iter().find(|name| !name.is_empty()).unwrap_or("default")

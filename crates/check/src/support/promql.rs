@@ -19,7 +19,7 @@ struct Bracket<'a> {
 }
 
 /// Why Prometheus does not read an expression, in its words as far as signs tell; nothing if they do not.
-pub fn fault(expression: &str) -> Option<String> {
+pub(crate) fn fault(expression: &str) -> Option<String> {
     let mut open: Vec<Bracket<'_>> = Vec::new();
     // The sign before: an operator, a word, or the end of arguments.
     let (mut operator, mut word, mut is_closed) = (None::<&str>, "", false);

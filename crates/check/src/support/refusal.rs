@@ -5,7 +5,7 @@ use tiphys_value::Value;
 
 /// Why an object is refused.
 #[derive(Clone, Debug, PartialEq)]
-pub enum RefusalCause {
+pub(crate) enum RefusalCause {
     /// No API server has its kind.
     UnservedKind,
     /// Its type has no such field; the path as the API spells it.
@@ -18,7 +18,7 @@ pub enum RefusalCause {
 
 impl RefusalCause {
     /// The fault of a field that validation found.
-    pub fn field_error(&self) -> Option<&FieldError> {
+    pub(crate) fn field_error(&self) -> Option<&FieldError> {
         match self {
             Self::Invalid(error) => Some(error),
             _ => None,
@@ -26,7 +26,7 @@ impl RefusalCause {
     }
 
     /// The value of another type, where reading failed on one.
-    pub fn type_mismatch(&self) -> Option<&TypeMismatch> {
+    pub(crate) fn type_mismatch(&self) -> Option<&TypeMismatch> {
         match self {
             Self::Undecodable(DecodeError::Type(mismatch)) => Some(mismatch),
             _ => None,
@@ -34,27 +34,27 @@ impl RefusalCause {
     }
 
     /// The rule that a field breaks, of those that have a name.
-    pub fn rule(&self) -> Option<&FieldRule> {
+    pub(crate) fn rule(&self) -> Option<&FieldRule> {
         self.field_error()?.rule.as_ref()
     }
 
     /// Whether a field must be given and is not.
-    pub fn is_missing_value(&self) -> bool {
+    pub(crate) fn is_missing_value(&self) -> bool {
         self.field_error().is_some_and(|error| error.kind == ErrorKind::Required)
     }
 
     /// Whether a text is no base64.
-    pub fn is_base64(&self) -> bool {
+    pub(crate) fn is_base64(&self) -> bool {
         matches!(self, Self::Undecodable(DecodeError::Base64 { .. }))
     }
 
     /// Whether a value has another type than its schema names.
-    pub fn is_json_type(&self) -> bool {
+    pub(crate) fn is_json_type(&self) -> bool {
         matches!(self.rule(), Some(FieldRule::JsonType { .. }))
     }
 
     /// The text that is refused as malformed.
-    pub fn refused_text(&self) -> Option<&str> {
+    pub(crate) fn refused_text(&self) -> Option<&str> {
         let error = self.field_error()?;
         let is_malformed = matches!(error.kind, ErrorKind::Invalid | ErrorKind::TypeInvalid);
         error.value.as_ref().filter(|_| is_malformed).and_then(Value::as_str)

@@ -14,7 +14,7 @@ use super::{
 };
 
 /// What to do about a refusal of the API server, and the edits that do it.
-pub fn find(
+pub(crate) fn find(
     survey: &Survey,
     object: &Object,
     field: &FieldPath,

@@ -11,7 +11,7 @@ use crate::Context;
 const DEBUG_HINT: &str = "Use --debug flag to render out invalid YAML";
 
 /// A fault of rendering, taken apart.
-pub struct RenderFault {
+pub(crate) struct RenderFault {
     /// What is wrong, in one line.
     pub text: String,
     /// Where, if a file of the repository is to blame.
@@ -26,7 +26,7 @@ pub struct RenderFault {
 
 impl RenderFault {
     /// Takes a fault apart, of an Application or of none.
-    pub fn from_error(context: &Context<'_>, error: &RenderError, app: Option<&App>) -> Self {
+    pub(crate) fn from_error(context: &Context<'_>, error: &RenderError, app: Option<&App>) -> Self {
         let files = &context.survey.files;
         if let Some(diagnostic) = error.diagnostic() {
             let primary = diagnostic.primary.as_ref();

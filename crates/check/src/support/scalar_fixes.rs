@@ -9,7 +9,7 @@ use super::{field_paths, refusal::RefusalCause};
 
 /// What a value is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub(crate) enum Wanted {
     /// A text.
     Text,
     /// A number.
@@ -20,7 +20,7 @@ pub enum Wanted {
 
 impl Wanted {
     /// What is wanted instead of what is refused, if it is only to be written otherwise.
-    pub fn by(cause: &RefusalCause) -> Option<Self> {
+    pub(crate) fn by(cause: &RefusalCause) -> Option<Self> {
         if let Some(TypeMismatch { found, expected, .. }) = cause.type_mismatch() {
             return match (found.as_str(), expected.as_str()) {
                 ("number" | "bool", "string") => Some(Self::Text),
@@ -39,7 +39,7 @@ impl Wanted {
     }
 
     /// Whether a value, or one that a map has, is only written otherwise than it is to be.
-    pub fn is_wrong(self, value: &Value) -> bool {
+    pub(crate) fn is_wrong(self, value: &Value) -> bool {
         match value {
             Value::Object(map) => map.values().any(|value| self.is_wrong_alone(value)),
             value => self.is_wrong_alone(value),
@@ -58,7 +58,7 @@ impl Wanted {
 
 /// The edits that write a field, or all that a map of texts holds, as what it is to be; none where something
 /// is left, or a template writes it.
-pub fn rewrite(survey: &Survey, object: &Object, field: &FieldPath, wanted: Wanted) -> Vec<Edit> {
+pub(crate) fn rewrite(survey: &Survey, object: &Object, field: &FieldPath, wanted: Wanted) -> Vec<Edit> {
     let Some(value) = field.get(object.value()) else { return Vec::new() };
     let wrong: Vec<FieldPath> = match value {
         Value::Object(map) => {

@@ -3,7 +3,7 @@
 use crate::Context;
 
 /// Whether a script, a playbook or a text for people names an object.
-pub fn is_scripted(context: &Context<'_>, name: &str) -> bool {
+pub(crate) fn is_scripted(context: &Context<'_>, name: &str) -> bool {
     const ENDINGS: [&str; 14] = [
         ".sh", ".bash", ".tf", ".py", ".md", ".adoc", ".ps1", ".j2", ".hcl", ".mk", "Makefile", "justfile",
         "Justfile", ".go",

@@ -7,7 +7,7 @@ use super::{nearest_name, pods::Pod};
 
 /// Whether a Service selects the pods of a workload: of its namespace, by all of its labels. One without a
 /// selector selects none.
-pub fn selects(service: &Object, pod: &Pod<'_>) -> bool {
+pub(crate) fn selects(service: &Object, pod: &Pod<'_>) -> bool {
     if service.key.namespace != pod.object.key.namespace {
         return false;
     }
@@ -17,7 +17,7 @@ pub fn selects(service: &Object, pod: &Pod<'_>) -> bool {
 }
 
 /// The labels that the controller of a StatefulSet gives its pods.
-pub const GIVEN: [&str; 2] = ["statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"];
+pub(crate) const GIVEN: [&str; 2] = ["statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"];
 
 /// Whether a StatefulSet's controller gives one of its pods a label: its name, which ends in a number, or the
 /// number.
@@ -34,20 +34,20 @@ fn is_given(pod: &Pod<'_>, key: &str, value: &str) -> bool {
 }
 
 /// The labels that a Service selects by.
-pub fn labels(service: &Object) -> Vec<(&str, &str)> {
+pub(crate) fn labels(service: &Object) -> Vec<(&str, &str)> {
     let map = service.value().at(&["spec", "selector"]).and_then(Value::as_object);
     map.into_iter().flatten().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?))).collect()
 }
 
 /// The labels of a selector that selects by labels alone; `None` if it selects by more, or all.
-pub fn match_labels(selector: &Value) -> Option<Vec<(&str, &str)>> {
+pub(crate) fn match_labels(selector: &Value) -> Option<Vec<(&str, &str)>> {
     let labels = selector.get("matchLabels")?.as_object()?;
     let is_plain = selector.get("matchExpressions").is_none() && !labels.is_empty();
     is_plain.then(|| labels.iter().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?))).collect())
 }
 
 /// The labels of a selector without those that a kustomization put in, and those that it did.
-pub fn without_transformed<'l>(
+pub(crate) fn without_transformed<'l>(
     object: &Object,
     place: &FieldPath,
     wanted: &[(&'l str, &'l str)],
@@ -56,16 +56,16 @@ pub fn without_transformed<'l>(
 }
 
 /// Labels of a selector.
-pub type Labels<'l> = Vec<(&'l str, &'l str)>;
+pub(crate) type Labels<'l> = Vec<(&'l str, &'l str)>;
 
 /// Whether a transformer of a kustomization, such as `commonLabels`, wrote a field last.
-pub fn is_transformed(object: &Object, field: &FieldPath) -> bool {
+pub(crate) fn is_transformed(object: &Object, field: &FieldPath) -> bool {
     let first = object.rendered.origins.lookup(field).first();
     first.is_some_and(|origin| origin.kind == OriginKind::Transformer)
 }
 
 /// Whether labels are those that a selector wants but for one, whose value is nearly the same.
-pub fn is_slip<'a>(wanted: &[(&str, &str)], label: impl Fn(&str) -> Option<&'a str>) -> bool {
+pub(crate) fn is_slip<'a>(wanted: &[(&str, &str)], label: impl Fn(&str) -> Option<&'a str>) -> bool {
     let others: Vec<(&str, Option<&str>)> = wanted
         .iter()
         .map(|(key, value)| (*value, label(key)))

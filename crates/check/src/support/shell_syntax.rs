@@ -2,7 +2,7 @@
 
 /// What a script opens and does not close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Opened {
+pub(crate) enum Opened {
     /// `'`
     SingleQuote,
     /// `"`
@@ -25,7 +25,7 @@ pub enum Opened {
 
 impl Opened {
     /// How it is written.
-    pub fn text(self) -> &'static str {
+    pub(crate) fn text(self) -> &'static str {
         match self {
             Self::SingleQuote => "'",
             Self::DoubleQuote => "\"",
@@ -42,7 +42,7 @@ impl Opened {
 
 /// The first thing that a script opens and does not close, with its line from 1. `None` also where the script
 /// has what this reader does not follow: a `case` within a substitution.
-pub fn unclosed(text: &str) -> Option<(Opened, u32)> {
+pub(crate) fn unclosed(text: &str) -> Option<(Opened, u32)> {
     let mut reader = Reader {
         text,
         at: 0,

@@ -3,7 +3,7 @@
 use tiphys_graph::Files;
 
 /// Whether only a part of the repository's files is checked out (git-sparse-checkout).
-pub fn is_sparse(files: &Files) -> bool {
+pub(crate) fn is_sparse(files: &Files) -> bool {
     [".git/config", ".git/config.worktree"].iter().any(|path| {
         let text = files.text(path).unwrap_or_default().to_ascii_lowercase();
         text.lines().any(|line| line.replace(' ', "").trim() == "sparsecheckout=true")
@@ -11,7 +11,7 @@ pub fn is_sparse(files: &Files) -> bool {
 }
 
 /// The submodule in which a path lies, if none of its files is there.
-pub fn empty_submodule(files: &Files, path: &str) -> Option<String> {
+pub(crate) fn empty_submodule(files: &Files, path: &str) -> Option<String> {
     let text = files.text(".gitmodules")?;
     let paths =
         text.lines().filter_map(|line| line.trim().strip_prefix("path")?.trim_start().strip_prefix('='));

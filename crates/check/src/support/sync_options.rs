@@ -8,12 +8,12 @@ use super::field_paths::keys;
 use crate::Context;
 
 /// Whether a sync option is on for an object.
-pub fn is_on(survey: &Survey, object: &Object, option: &str) -> bool {
+pub(crate) fn is_on(survey: &Survey, object: &Object, option: &str) -> bool {
     has_option(survey, object, option, "true")
 }
 
 /// Whether a sync option has a value for an object: its own annotation decides before its Application.
-pub fn has_option(survey: &Survey, object: &Object, option: &str, value: &str) -> bool {
+pub(crate) fn has_option(survey: &Survey, object: &Object, option: &str, value: &str) -> bool {
     if let Some(own) = SyncOptions::of_object(object.value()).get(option) {
         return own == value;
     }
@@ -21,7 +21,11 @@ pub fn has_option(survey: &Survey, object: &Object, option: &str, value: &str) -
 }
 
 /// What `ignoreDifferences` of the Application and of the engine's settings say of an object.
-pub fn ignored_differences(context: &Context<'_>, app: &App, object: &Object) -> Vec<IgnoreDifference> {
+pub(crate) fn ignored_differences(
+    context: &Context<'_>,
+    app: &App,
+    object: &Object,
+) -> Vec<IgnoreDifference> {
     let own = app.application.spec.ignore_differences.iter().cloned();
     let settings = context.analyses().settings.of_environment(context.survey, app.environment);
     let general = settings.flat_map(|setting| setting.read().customizations.ignore_differences());
@@ -38,7 +42,7 @@ fn covers(rule: &IgnoreDifference, object: &Object) -> bool {
 
 /// The edit that adds a sync option to an Application which is declared in a file of its own; nothing where a
 /// template or a generator makes it.
-pub fn add_sync_option(survey: &Survey, app: &App, option: &str) -> Vec<Edit> {
+pub(crate) fn add_sync_option(survey: &Survey, app: &App, option: &str) -> Vec<Edit> {
     if matches!(app.declaration, Declaration::Set(_)) {
         return Vec::new();
     }
@@ -91,7 +95,7 @@ fn add_lines(survey: &Survey, mapping: Span, lines: &[String]) -> Option<Edit> {
 }
 
 /// Whether a YAML file of the repository has a text, wherever it stands.
-pub fn mentions(survey: &Survey, text: &str) -> bool {
+pub(crate) fn mentions(survey: &Survey, text: &str) -> bool {
     let mut files = survey.files.ending(&[".yaml", ".yml"]);
     files.any(|path| survey.files.text(path).is_some_and(|content| content.contains(text)))
 }

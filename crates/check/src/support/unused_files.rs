@@ -20,7 +20,7 @@ const SHOWN: [&str; 8] =
 const READ_BY_TESTS: [&str; 2] = ["src/test/resources/", "/golden/"];
 
 /// Whether a file lies where things were put away: what it needs went with it.
-pub fn is_in_unused_folder(path: &str) -> bool {
+pub(crate) fn is_in_unused_folder(path: &str) -> bool {
     put_away(path).is_some()
         || lies_below(path, &OFTEN_PUT_AWAY)
         || READ_BY_TESTS.iter().any(|folder| path.contains(folder))
@@ -59,7 +59,7 @@ impl<'a> Aside<'a> {
 }
 
 /// Findings about what was put away, and that no Application in use leads to, count as information.
-pub fn weigh(survey: &Survey, findings: &mut [Finding]) {
+pub(crate) fn weigh(survey: &Survey, findings: &mut [Finding]) {
     let aside = Aside::from_files(&survey.files);
     let is_aside = |path: &str| aside.holds(path) || lies_below(path, &SHOWN);
     // Who looks at nothing but examples wants to know of them.
@@ -107,7 +107,7 @@ fn is_rendered(survey: &Survey, set: &Set) -> bool {
 
 /// Whether a file that is not there is one that Git is told to ignore, so that something makes it when it is
 /// needed (gitignore(5)).
-pub fn is_ignored(files: &Files, path: &str) -> bool {
+pub(crate) fn is_ignored(files: &Files, path: &str) -> bool {
     let mut ignored = false;
     let folders = std::iter::once("").chain(path.match_indices('/').map(|(at, _)| &path[..at]));
     for folder in folders {

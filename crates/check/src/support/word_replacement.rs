@@ -10,7 +10,7 @@ use crate::{Confidence, Finding, Fix};
 
 /// Gives the findings that another word would mend the patch that writes it. Where the word does not stand in
 /// the file as it is read, but is put together by a template, or stands there twice, there is none.
-pub fn patches(files: &Files, findings: &mut [Finding]) {
+pub(crate) fn patches(files: &Files, findings: &mut [Finding]) {
     for finding in findings.iter_mut().filter(|finding| finding.fix.is_none()) {
         let Some(respelling) = &finding.respelling else { continue };
         let Some(label) = &finding.diagnostic.primary else { continue };
@@ -25,7 +25,7 @@ pub fn patches(files: &Files, findings: &mut [Finding]) {
 
 /// The same finding, mended by another word where a field of an object stands, if it stands there as it is
 /// read.
-pub fn with_replacement(
+pub(crate) fn with_replacement(
     survey: &Survey,
     object: &Object,
     field: &FieldPath,

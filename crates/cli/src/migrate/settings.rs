@@ -11,7 +11,8 @@ use super::{
 
 /// The rows of the page about differences that settings may concern.
 #[cfg(test)]
-pub const SUBJECTS: [&str; 9] = [FLAGS, UNREADABLE, LUA, UPDATES, FUNCTIONS, EXEC, LFS, PROXIES, PLUGINS];
+pub(super) const SUBJECTS: [&str; 9] =
+    [FLAGS, UNREADABLE, LUA, UPDATES, FUNCTIONS, EXEC, LFS, PROXIES, PLUGINS];
 
 const FLAGS: &str = "flags of the controller in `argocd-cmd-params-cm` that mean nothing here";
 const UNREADABLE: &str = "a setting of `argocd-cm` that cannot be read";

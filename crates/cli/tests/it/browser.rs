@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Value, json};
 
 /// The browser's program: `TIPHYS_CHROMIUM`, or `chromium` in the path.
-pub fn chromium() -> Option<PathBuf> {
+pub(crate) fn chromium() -> Option<PathBuf> {
     if let Some(given) = std::env::var_os("TIPHYS_CHROMIUM") {
         return Some(given.into());
     }
@@ -19,7 +19,7 @@ pub fn chromium() -> Option<PathBuf> {
 }
 
 /// A page in a browser.
-pub struct Browser {
+pub(crate) struct Browser {
     child: Child,
     to: File,
     from: BufReader<File>,
@@ -38,7 +38,7 @@ impl Drop for Browser {
 
 impl Browser {
     /// Opens a file.
-    pub fn open(chromium: &Path, file: &Path) -> Self {
+    pub(crate) fn open(chromium: &Path, file: &Path) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let [to, from] = ["to", "from"].map(|name| folder.path().join(name));
         assert!(Command::new("mkfifo").args([&to, &from]).status().unwrap().success());
@@ -69,12 +69,12 @@ impl Browser {
     }
 
     /// What the browser complained of: exceptions, and what the page's policy forbade.
-    pub fn faults(&self) -> Vec<String> {
+    pub(crate) fn faults(&self) -> Vec<String> {
         self.faults.clone()
     }
 
     /// Sets the width and the colours of the screen.
-    pub fn resize(&mut self, width: u32, is_dark: bool) {
+    pub(crate) fn resize(&mut self, width: u32, is_dark: bool) {
         let screen = json!({"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600});
         self.send("Emulation.setDeviceMetricsOverride", screen);
         let scheme = if is_dark { "dark" } else { "light" };
@@ -83,14 +83,14 @@ impl Browser {
     }
 
     /// The value of an expression on the page.
-    pub fn eval(&mut self, expression: &str) -> Value {
+    pub(crate) fn eval(&mut self, expression: &str) -> Value {
         let answer = self.send("Runtime.evaluate", json!({"expression": expression, "returnByValue": true}));
         assert!(answer.get("exceptionDetails").is_none(), "{expression}: {answer:#}");
         answer["result"]["value"].clone()
     }
 
     /// Presses a key and lets it go.
-    pub fn press(&mut self, key: &str) {
+    pub(crate) fn press(&mut self, key: &str) {
         let code = match key {
             "End" => 35,
             "Home" => 36,

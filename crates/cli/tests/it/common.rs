@@ -15,16 +15,16 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Address by which the Applications of the tests call their repository.
-pub const URL: &str = "https://git.example.com/acme/shop.git";
+pub(crate) const URL: &str = "https://git.example.com/acme/shop.git";
 
 /// A repository and a folder to run in.
-pub struct Repo {
+pub(crate) struct Repo {
     dir: TempDir,
 }
 
 impl Repo {
     /// A repository with these files.
-    pub fn with(files: &[(&str, &str)]) -> Self {
+    pub(crate) fn with(files: &[(&str, &str)]) -> Self {
         let repo = Self { dir: tempfile::tempdir().expect("a temporary folder") };
         fs::create_dir_all(repo.path("")).expect("writable");
         for (path, text) in files {
@@ -34,7 +34,7 @@ impl Repo {
     }
 
     /// A repository with one Application `shop` of the folder `manifests`.
-    pub fn shop(files: &[(&str, &str)]) -> Self {
+    pub(crate) fn shop(files: &[(&str, &str)]) -> Self {
         let repo = Self::with(files);
         repo.write("root.yaml", application("shop", "manifests"));
         fs::create_dir_all(repo.path("manifests")).expect("writable");
@@ -42,31 +42,31 @@ impl Repo {
     }
 
     /// A path in it.
-    pub fn path(&self, path: &str) -> PathBuf {
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.dir.path().join("repo").join(path)
     }
 
     /// The folder in which commands run.
-    pub fn run_dir(&self) -> &Path {
+    pub(crate) fn run_dir(&self) -> &Path {
         self.dir.path()
     }
 
     /// Writes a file.
-    pub fn write(&self, path: &str, text: impl AsRef<[u8]>) {
+    pub(crate) fn write(&self, path: &str, text: impl AsRef<[u8]>) {
         let path = self.path(path);
         fs::create_dir_all(path.parent().expect("below the root")).expect("writable");
         fs::write(path, text).expect("writable");
     }
 
     /// Makes it a Git repository whose remote is [`URL`], with everything committed on `main`.
-    pub fn git_init(&self) {
+    pub(crate) fn git_init(&self) {
         self.git(&["init", "-q", "-b", "main"]);
         self.git(&["remote", "add", "origin", "git@git.example.com:acme/shop"]);
         self.commit();
     }
 
     /// Commits everything as it is.
-    pub fn commit(&self) {
+    pub(crate) fn commit(&self) {
         self.git(&["add", "-A"]);
         self.git(&["commit", "-q", "-m", "all"]);
     }
@@ -80,7 +80,7 @@ impl Repo {
     }
 
     /// `tiphys` with arguments, to be run beside the repository `repo`.
-    pub fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tiphys"));
         command.args(args).current_dir(self.dir.path());
         command.env("XDG_CACHE_HOME", self.dir.path().join("cache")).env_remove("KUBECONFIG");
@@ -89,12 +89,12 @@ impl Repo {
     }
 
     /// Where commands note the clusters that run.
-    pub fn state_home(&self) -> PathBuf {
+    pub(crate) fn state_home(&self) -> PathBuf {
         self.dir.path().join("state")
     }
 
     /// The kubeconfig of the one cluster that runs.
-    pub fn kubeconfig(&self) -> PathBuf {
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
         let clusters =
             fs::read_dir(self.state_home().join("tiphys/clusters")).expect("a cluster was started");
         let files = clusters.map(|entry| entry.expect("readable").path().join("kubeconfig"));
@@ -104,24 +104,24 @@ impl Repo {
     }
 
     /// Runs `tiphys` to its end.
-    pub fn run(&self, args: &[&str]) -> Run {
+    pub(crate) fn run(&self, args: &[&str]) -> Run {
         Run(self.command(args).output().expect("the binary runs"))
     }
 
     /// Runs `tiphys up repo --once` with more arguments to its end.
-    pub fn once(&self, args: &[&str]) -> Run {
+    pub(crate) fn once(&self, args: &[&str]) -> Run {
         let mut all = vec!["up", "repo", "--once", "--timeout", "60s"];
         all.extend(args);
         self.run(&all)
     }
 
     /// Starts `tiphys up repo --output json` and leaves it running.
-    pub fn start(&self, args: &[&str]) -> Running {
+    pub(crate) fn start(&self, args: &[&str]) -> Running {
         self.start_at("repo", args)
     }
 
     /// Starts `tiphys up` of a place with `--output json` and leaves it running.
-    pub fn start_at(&self, place: &str, args: &[&str]) -> Running {
+    pub(crate) fn start_at(&self, place: &str, args: &[&str]) -> Running {
         let mut all = vec!["up", place, "--output", "json"];
         all.extend(args);
         let mut child = self.command(&all).stdout(Stdio::piped()).spawn().expect("the binary runs");
@@ -136,26 +136,26 @@ impl Repo {
 }
 
 /// What a finished command left.
-pub struct Run(Output);
+pub(crate) struct Run(Output);
 
 impl Run {
     /// Exit code.
-    pub fn code(&self) -> Option<i32> {
+    pub(crate) fn code(&self) -> Option<i32> {
         self.0.status.code()
     }
 
     /// stdout and stderr.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         format!("{}{}", String::from_utf8_lossy(&self.0.stdout), String::from_utf8_lossy(&self.0.stderr))
     }
 
     /// stdout.
-    pub fn stdout(&self) -> String {
+    pub(crate) fn stdout(&self) -> String {
         String::from_utf8_lossy(&self.0.stdout).into_owned()
     }
 
     /// Fails unless the exit code and all texts are there.
-    pub fn expect(&self, code: i32, texts: &[&str]) {
+    pub(crate) fn expect(&self, code: i32, texts: &[&str]) {
         let all = self.text();
         assert_eq!(self.code(), Some(code), "{all}");
         for text in texts {
@@ -165,7 +165,7 @@ impl Run {
 }
 
 /// A running `tiphys up`; killed when dropped.
-pub struct Running {
+pub(crate) struct Running {
     /// The process.
     pub child: Child,
     lines: mpsc::Receiver<String>,
@@ -173,7 +173,7 @@ pub struct Running {
 
 impl Running {
     /// Reads events until one fits.
-    pub fn until(&mut self, fits: impl Fn(&serde_json::Value) -> bool) -> serde_json::Value {
+    pub(crate) fn until(&mut self, fits: impl Fn(&serde_json::Value) -> bool) -> serde_json::Value {
         let mut seen = String::new();
         loop {
             let line = self.lines.recv_timeout(PATIENCE);
@@ -188,17 +188,17 @@ impl Running {
     }
 
     /// Reads events until all Applications are green.
-    pub fn until_green(&mut self) -> serde_json::Value {
+    pub(crate) fn until_green(&mut self) -> serde_json::Value {
         self.until(|event| event["event"] == "result" && event["green"] == true)
     }
 
     /// What it said that nobody has read yet.
-    pub fn rest(&self) -> String {
+    pub(crate) fn rest(&self) -> String {
         self.lines.try_iter().collect::<Vec<_>>().join("\n")
     }
 
     /// Kills it without a chance to tidy up, and waits for its end.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -211,7 +211,7 @@ impl Drop for Running {
 }
 
 /// An automated Application of a folder of the repository.
-pub fn application(name: &str, path: &str) -> String {
+pub(crate) fn application(name: &str, path: &str) -> String {
     format!(
         "apiVersion: argoproj.io/v1alpha1
 kind: Application
@@ -235,6 +235,6 @@ spec:
 }
 
 /// A ConfigMap.
-pub fn config_map(name: &str, value: &str) -> String {
+pub(crate) fn config_map(name: &str, value: &str) -> String {
     format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\ndata:\n  key: \"{value}\"\n")
 }

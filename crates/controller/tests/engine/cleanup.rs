@@ -36,7 +36,7 @@ fn is_made(resource: &Resource) -> bool {
 }
 
 /// Deletes what scenarios make, namespaces apart: nobody would end them.
-pub async fn everything(cluster: &Cluster) {
+pub(crate) async fn everything(cluster: &Cluster) {
     for _ in 0..600 {
         let discovery = cluster.discover().await.unwrap();
         let mut left = 0;
@@ -92,7 +92,7 @@ const COLLECT: Duration = Duration::from_millis(200);
 
 /// Plays those controllers where an API server runs alone: what is being deleted is let go, and workloads are
 /// at once where they should be.
-pub async fn collect(cluster: Cluster) {
+pub(crate) async fn collect(cluster: Cluster) {
     loop {
         // A kind may go while this looks, and an object too.
         if let Ok(discovery) = cluster.discover().await {

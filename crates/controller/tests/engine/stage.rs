@@ -16,15 +16,15 @@ use tokio::{task::JoinHandle, time::Instant};
 use crate::cleanup;
 
 /// The address under which manifests of the tests name their repository.
-pub const URL: &str = "https://git.example.com/acme/shop.git";
+pub(crate) const URL: &str = "https://git.example.com/acme/shop.git";
 /// Namespace of the engine.
-pub const ENGINE: &str = "argocd";
+pub(crate) const ENGINE: &str = "argocd";
 /// The kind Application.
-pub const APPLICATION: (&str, &str) = ("argoproj.io/v1alpha1", "Application");
+pub(crate) const APPLICATION: (&str, &str) = ("argoproj.io/v1alpha1", "Application");
 /// The kind ApplicationSet.
-pub const SET: (&str, &str) = ("argoproj.io/v1alpha1", "ApplicationSet");
+pub(crate) const SET: (&str, &str) = ("argoproj.io/v1alpha1", "ApplicationSet");
 /// The kind ConfigMap.
-pub const CONFIG_MAP: (&str, &str) = ("v1", "ConfigMap");
+pub(crate) const CONFIG_MAP: (&str, &str) = ("v1", "ConfigMap");
 
 /// How much virtual time passes before a test gives up.
 const PATIENCE: Duration = Duration::from_secs(8 * 3600);
@@ -41,17 +41,17 @@ tokio::task_local! {
 }
 
 /// Runs a scenario on a real API server. One at a time: each begins with what it may meet cleared away.
-pub async fn on_real(cluster: &Cluster, scenario: impl Future<Output = ()>) {
+pub(crate) async fn on_real(cluster: &Cluster, scenario: impl Future<Output = ()>) {
     on_real_as(cluster, cluster, scenario).await;
 }
 
 /// The same with an engine that reaches the cluster as somebody else than people do.
-pub async fn on_real_as(people: &Cluster, engine: &Cluster, scenario: impl Future<Output = ()>) {
+pub(crate) async fn on_real_as(people: &Cluster, engine: &Cluster, scenario: impl Future<Output = ()>) {
     REAL.scope((people.clone(), engine.clone()), scenario).await;
 }
 
 /// Whether stages stand on a real API server here.
-pub fn stage_is_real() -> bool {
+pub(crate) fn stage_is_real() -> bool {
     REAL.try_with(|_| ()).is_ok()
 }
 
@@ -61,7 +61,7 @@ enum Ground {
     Real { collector: JoinHandle<()> },
 }
 
-pub struct Stage {
+pub(crate) struct Stage {
     dir: TempDir,
     ground: Ground,
     /// The cluster as people reach it.
@@ -86,24 +86,24 @@ impl Drop for Stage {
 
 impl Stage {
     /// With the engine at work and default settings.
-    pub async fn new(files: &[(&str, &str)]) -> Self {
+    pub(crate) async fn new(files: &[(&str, &str)]) -> Self {
         Self::with(files, |_| {}).await
     }
 
     /// With the engine at work.
-    pub async fn with(files: &[(&str, &str)], change: impl FnOnce(&mut Settings)) -> Self {
+    pub(crate) async fn with(files: &[(&str, &str)], change: impl FnOnce(&mut Settings)) -> Self {
         let mut stage = Self::idle(files, change).await;
         stage.start().await;
         stage
     }
 
     /// Without the engine.
-    pub async fn idle(files: &[(&str, &str)], change: impl FnOnce(&mut Settings)) -> Self {
+    pub(crate) async fn idle(files: &[(&str, &str)], change: impl FnOnce(&mut Settings)) -> Self {
         Self::built(files, None, change).await
     }
 
     /// With the engine at work, which fetches other repositories than its own too, into a folder.
-    pub async fn fetching(cache: &std::path::Path) -> Self {
+    pub(crate) async fn fetching(cache: &std::path::Path) -> Self {
         // A host that is silent costs each test that has one this much of real time. One that is slow is
         // asked again.
         let limit = Duration::from_secs(3);
@@ -165,14 +165,14 @@ impl Stage {
     }
 
     /// Starts the engine.
-    pub async fn start(&mut self) {
+    pub(crate) async fn start(&mut self) {
         let settings = self.settings.clone();
         self.engine =
             Some(Controller::start(self.reached.clone(), self.repositories.clone(), settings).await.unwrap());
     }
 
     /// The embedded cluster as one more engine reaches it, with faults of its own.
-    pub fn reached_by(&self, faults: &Faults) -> Cluster {
+    pub(crate) fn reached_by(&self, faults: &Faults) -> Cluster {
         match &self.ground {
             Ground::Embedded(site) => Cluster::new(faults.before(site.server().service())),
             Ground::Real { .. } => self.reached.clone(),
@@ -180,7 +180,7 @@ impl Stage {
     }
 
     /// Starts one more engine, which has a share of the work.
-    pub async fn start_replica(
+    pub(crate) async fn start_replica(
         &self,
         cluster: Cluster,
         share: Arc<Share>,
@@ -192,23 +192,23 @@ impl Stage {
     }
 
     /// Kills the engine as SIGKILL would: whatever it was doing ends here.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.engine = None;
     }
 
     /// Edits are not told of from now on.
-    pub fn hold(&self) {
+    pub(crate) fn hold(&self) {
         self.held.set(true);
     }
 
     /// Tells of what was edited since [`Self::hold`], as one change.
-    pub fn resume(&self) {
+    pub(crate) fn resume(&self) {
         self.held.set(false);
         self.edited("");
     }
 
     /// Changes settings for the next start.
-    pub fn set(&mut self, change: impl FnOnce(&mut Settings)) {
+    pub(crate) fn set(&mut self, change: impl FnOnce(&mut Settings)) {
         change(&mut self.settings);
     }
 
@@ -219,26 +219,26 @@ impl Stage {
     }
 
     /// Edits a file of the repository.
-    pub fn write(&self, path: &str, text: &str) {
+    pub(crate) fn write(&self, path: &str, text: &str) {
         self.put(path, text);
         self.edited(path);
     }
 
     /// Deletes a file of the repository.
-    pub fn remove(&self, path: &str) {
+    pub(crate) fn remove(&self, path: &str) {
         fs::remove_file(self.dir.path().join(path)).unwrap();
         self.edited(path);
     }
 
     /// Puts a symbolic link into the repository.
     #[cfg(unix)]
-    pub fn link(&self, path: &str, to: &std::path::Path) {
+    pub(crate) fn link(&self, path: &str, to: &std::path::Path) {
         std::os::unix::fs::symlink(to, self.dir.path().join(path)).unwrap();
         self.edited("");
     }
 
     /// Deletes a file of the repository if there is one.
-    pub fn remove_if_there(&self, path: &str) {
+    pub(crate) fn remove_if_there(&self, path: &str) {
         if self.dir.path().join(path).is_file() {
             self.remove(path);
         }
@@ -251,7 +251,7 @@ impl Stage {
     }
 
     /// The present, by the clock of the cluster.
-    pub fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         match &self.ground {
             Ground::Embedded(site) => site.now(),
             Ground::Real { .. } => Timestamp::now(),
@@ -259,12 +259,12 @@ impl Stage {
     }
 
     /// Makes a namespace.
-    pub async fn namespace(&self, name: &str) {
+    pub(crate) async fn namespace(&self, name: &str) {
         self.apply(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})).await;
     }
 
     /// Waits until a kind is served.
-    pub async fn until_served(&self, kind: &str) {
+    pub(crate) async fn until_served(&self, kind: &str) {
         self.until(kind, async || {
             self.cluster.discover().await.unwrap().kinds().any(|k| k.gvk.kind == kind).then_some(())
         })
@@ -272,11 +272,11 @@ impl Stage {
     }
 
     /// Server-side apply by a person.
-    pub async fn apply(&self, object: Value) -> Value {
+    pub(crate) async fn apply(&self, object: Value) -> Value {
         self.apply_as(object, "kubectl").await
     }
 
-    pub async fn apply_as(&self, object: Value, manager: &str) -> Value {
+    pub(crate) async fn apply_as(&self, object: Value, manager: &str) -> Value {
         let options =
             ApplyOptions { field_manager: manager.into(), force: true, dry_run: false, validate: false };
         let shown = format!("{} {}", object.kind(), object.name());
@@ -284,7 +284,7 @@ impl Stage {
     }
 
     /// Applies every document of a YAML text.
-    pub async fn apply_yaml(&self, text: &str) {
+    pub(crate) async fn apply_yaml(&self, text: &str) {
         for document in text.split("\n---\n") {
             self.apply(tiphys_yaml::from_yaml(document).unwrap()).await;
         }
@@ -294,26 +294,26 @@ impl Stage {
         self.cluster.resource(&GroupVersionKind::from_api_version(api_version, kind)).await.unwrap()
     }
 
-    pub async fn get(&self, kind: (&str, &str), namespace: &str, name: &str) -> Option<Value> {
+    pub(crate) async fn get(&self, kind: (&str, &str), namespace: &str, name: &str) -> Option<Value> {
         self.cluster.get(&self.resource(kind).await, namespace, name).await.unwrap()
     }
 
-    pub async fn list(&self, kind: (&str, &str)) -> Vec<Value> {
+    pub(crate) async fn list(&self, kind: (&str, &str)) -> Vec<Value> {
         self.cluster.list(&self.resource(kind).await, "").await.unwrap().items
     }
 
-    pub async fn names(&self, kind: (&str, &str), namespace: &str) -> Vec<String> {
+    pub(crate) async fn names(&self, kind: (&str, &str), namespace: &str) -> Vec<String> {
         let items = self.cluster.list(&self.resource(kind).await, namespace).await.unwrap().items;
         items.iter().map(|item| item.name().to_owned()).collect()
     }
 
     /// `kubectl patch --type merge`.
-    pub async fn patch(&self, kind: (&str, &str), namespace: &str, name: &str, patch: Value) -> Value {
+    pub(crate) async fn patch(&self, kind: (&str, &str), namespace: &str, name: &str, patch: Value) -> Value {
         self.patch_as(kind, namespace, name, patch, "kubectl-edit").await
     }
 
     /// The same under another field manager.
-    pub async fn patch_as(
+    pub(crate) async fn patch_as(
         &self,
         kind: (&str, &str),
         namespace: &str,
@@ -328,7 +328,7 @@ impl Stage {
             .unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    pub async fn patch_status(&self, kind: (&str, &str), namespace: &str, name: &str, patch: Value) {
+    pub(crate) async fn patch_status(&self, kind: (&str, &str), namespace: &str, name: &str, patch: Value) {
         let resource = self.resource(kind).await;
         self.cluster
             .patch(&resource, (namespace, name), "status", PatchType::Merge, &patch, "test")
@@ -336,13 +336,13 @@ impl Stage {
             .unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 
-    pub async fn delete(&self, kind: (&str, &str), namespace: &str, name: &str) {
+    pub(crate) async fn delete(&self, kind: (&str, &str), namespace: &str, name: &str) {
         let resource = self.resource(kind).await;
         self.cluster.delete(&resource, (namespace, name), Propagation::Background, "", false).await.unwrap();
     }
 
     /// Waits until something holds of the cluster.
-    pub async fn until<T>(&self, what: &str, look: impl AsyncFn() -> Option<T>) -> T {
+    pub(crate) async fn until<T>(&self, what: &str, look: impl AsyncFn() -> Option<T>) -> T {
         let start = Instant::now();
         let patience = if self.is_real() { REAL_PATIENCE } else { PATIENCE };
         loop {
@@ -358,7 +358,7 @@ impl Stage {
     }
 
     /// Whether time is real.
-    pub fn is_real(&self) -> bool {
+    pub(crate) fn is_real(&self) -> bool {
         matches!(self.ground, Ground::Real { .. })
     }
 
@@ -380,7 +380,7 @@ impl Stage {
     }
 
     /// Waits until an object is there and something holds of it.
-    pub async fn until_object(
+    pub(crate) async fn until_object(
         &self,
         kind: (&str, &str),
         namespace: &str,
@@ -392,23 +392,23 @@ impl Stage {
     }
 
     /// Waits until something holds of an Application of the engine's namespace.
-    pub async fn until_app(&self, name: &str, holds: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) async fn until_app(&self, name: &str, holds: impl Fn(&Value) -> bool) -> Value {
         self.until_object(APPLICATION, ENGINE, name, holds).await
     }
 
     /// Waits until an Application is Synced and Healthy and nothing runs.
-    pub async fn until_green(&self, name: &str) -> Value {
+    pub(crate) async fn until_green(&self, name: &str) -> Value {
         self.until_app(name, is_green).await
     }
 
     /// Waits until an object is gone.
-    pub async fn until_gone(&self, kind: (&str, &str), namespace: &str, name: &str) {
+    pub(crate) async fn until_gone(&self, kind: (&str, &str), namespace: &str, name: &str) {
         let what = format!("{} {name} is gone", kind.1);
         self.until(&what, async || self.get(kind, namespace, name).await.is_none().then_some(())).await;
     }
 
     /// Lets time pass.
-    pub async fn pass(&self, time: Duration) {
+    pub(crate) async fn pass(&self, time: Duration) {
         tokio::time::sleep(if self.is_real() { time.min(REAL_PASS) } else { time }).await;
     }
 
@@ -425,29 +425,29 @@ impl Stage {
     }
 }
 
-pub fn is_green(app: &Value) -> bool {
+pub(crate) fn is_green(app: &Value) -> bool {
     app.str_at(&["status", "sync", "status"]) == Some("Synced")
         && app.str_at(&["status", "health", "status"]) == Some("Healthy")
         && app.get("operation").is_none()
         && !matches!(phase(app), "Running" | "Terminating")
 }
 
-pub fn phase(app: &Value) -> &str {
+pub(crate) fn phase(app: &Value) -> &str {
     app.str_at(&["status", "operationState", "phase"]).unwrap_or_default()
 }
 
-pub fn message(app: &Value) -> &str {
+pub(crate) fn message(app: &Value) -> &str {
     app.str_at(&["status", "operationState", "message"]).unwrap_or_default()
 }
 
 /// The message of a condition of an Application or set.
-pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a str> {
+pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a str> {
     let conditions = object.at(&["status", "conditions"])?.as_array()?;
     conditions.iter().find(|c| c.str_at(&["type"]) == Some(kind))?.str_at(&["message"])
 }
 
 /// An automated Application with prune and self-heal, of a folder of the repository.
-pub fn application(name: &str, path: &str) -> Value {
+pub(crate) fn application(name: &str, path: &str) -> Value {
     json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
         "metadata": {"name": name, "namespace": ENGINE, "finalizers": ["resources-finalizer.argocd.argoproj.io"]},
         "spec": {"project": "default", "source": {"repoURL": URL, "path": path},
@@ -456,6 +456,6 @@ pub fn application(name: &str, path: &str) -> Value {
 }
 
 /// A ConfigMap as text.
-pub fn config_map(name: &str, value: &str) -> String {
+pub(crate) fn config_map(name: &str, value: &str) -> String {
     format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\ndata:\n  key: \"{value}\"\n")
 }

@@ -10,7 +10,7 @@ use super::{
     path::path,
 };
 
-pub fn add(out: &mut Out<'_, '_>) {
+pub(super) fn add(out: &mut Out<'_, '_>) {
     let key = &out.object.key;
     for id in out.index.definitions(out.object, &key.group, &key.kind).to_vec() {
         out.add_to(EdgeKind::DefinedBy, id, path(&["kind"]));

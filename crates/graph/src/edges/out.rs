@@ -9,7 +9,7 @@ use super::{
 use crate::{Object, ObjectId};
 
 /// Where the edges of one object go.
-pub struct Out<'a, 'b> {
+pub(super) struct Out<'a, 'b> {
     pub index: &'b Index<'a>,
     pub object: &'a Object,
     pub edges: &'b mut Vec<Edge>,
@@ -17,19 +17,19 @@ pub struct Out<'a, 'b> {
 
 impl Out<'_, '_> {
     /// Adds an edge to whatever has a key.
-    pub fn add(&mut self, kind: EdgeKind, key: ResourceKey, field: FieldPath, optional: bool) {
+    pub(super) fn add(&mut self, kind: EdgeKind, key: ResourceKey, field: FieldPath, optional: bool) {
         let first = self.index.objects_at(self.object, &key).first().copied();
         let to = first.map_or(Target::Named(key), Target::Object);
         self.edges.push(Edge { from: self.object.id, to, kind, field, optional });
     }
 
     /// Adds an edge to an object.
-    pub fn add_to(&mut self, kind: EdgeKind, to: ObjectId, field: FieldPath) {
+    pub(super) fn add_to(&mut self, kind: EdgeKind, to: ObjectId, field: FieldPath) {
         self.edges.push(Edge { from: self.object.id, to: Target::Object(to), kind, field, optional: false });
     }
 
     /// A key in the namespace of the object.
-    pub fn near(&self, group: &str, kind: &str, name: &str) -> ResourceKey {
+    pub(super) fn near(&self, group: &str, kind: &str, name: &str) -> ResourceKey {
         ResourceKey::new(group, kind, &self.object.key.namespace, name)
     }
 }

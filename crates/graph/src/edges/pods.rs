@@ -4,7 +4,7 @@ use tiphys_value::{FieldPath, ObjectExt, Value};
 
 use super::{edge::EdgeKind, index::pod_spec, out::Out};
 
-pub fn add(out: &mut Out<'_, '_>) {
+pub(super) fn add(out: &mut Out<'_, '_>) {
     let Some((spec, at)) = pod_spec(out.object.value()) else { return };
     for (index, volume) in items(spec, "volumes") {
         add_volume(out, volume, &at.key("volumes").index(index));

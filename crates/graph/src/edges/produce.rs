@@ -30,7 +30,7 @@ pub struct Product {
 }
 
 /// The products of an object; their edges are added.
-pub fn add(out: &mut Out<'_, '_>) -> Vec<Product> {
+pub(super) fn add(out: &mut Out<'_, '_>) -> Vec<Product> {
     let found = products(out);
     for product in &found {
         out.add(EdgeKind::Produces, product.key.clone(), product.field.clone(), false);

@@ -6,7 +6,7 @@ use super::{edge::EdgeKind, out::Out, path::path};
 
 const GATEWAY: &str = "gateway.networking.k8s.io";
 
-pub fn add(out: &mut Out<'_, '_>) {
+pub(super) fn add(out: &mut Out<'_, '_>) {
     let key = &out.object.key;
     match (key.group.as_str(), key.kind.as_str()) {
         ("networking.k8s.io", "Ingress") => add_ingress(out),

@@ -5,7 +5,7 @@ use tiphys_value::{ObjectExt, ResourceKey, Value};
 
 use super::{edge::EdgeKind, index::pod_template, out::Out, path::path};
 
-pub fn add(out: &mut Out<'_, '_>) {
+pub(super) fn add(out: &mut Out<'_, '_>) {
     let object = out.object.value();
     let keys: &[&str] = match object.kind() {
         "Service" if object.api_version() == "v1" => {

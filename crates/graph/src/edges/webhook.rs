@@ -7,7 +7,7 @@ use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value, json};
 use super::{edge::EdgeKind, index::Index, out::Out, path::path};
 use crate::Object;
 
-pub fn add(out: &mut Out<'_, '_>) {
+pub(super) fn add(out: &mut Out<'_, '_>) {
     let object = out.object.value();
     match object.kind() {
         "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => {

@@ -6,7 +6,7 @@ use tiphys_network::{Controller, Pod};
 use crate::{App, Outcome};
 
 /// The pod that an Application is known to make though its chart could not be had.
-pub fn controller(app: &App) -> Option<Pod> {
+pub(super) fn controller(app: &App) -> Option<Pod> {
     if !matches!(app.outcome, Outcome::Unseen(_) | Outcome::Failed(_)) {
         return None;
     }
@@ -34,7 +34,7 @@ pub fn controller(app: &App) -> Option<Pod> {
 }
 
 /// The Prometheus that an Application is known to make though its chart could not be had.
-pub fn prometheus(app: &App) -> Option<Pod> {
+pub(super) fn prometheus(app: &App) -> Option<Pod> {
     let spec = &app.application.spec;
     let mut sources = spec.source.iter().chain(&spec.sources);
     let namespace = &spec.destination.namespace;
@@ -52,7 +52,7 @@ pub fn prometheus(app: &App) -> Option<Pod> {
 
 /// The controller of Ingresses that an Application is known to make though its chart could not be had, where
 /// its pods have addresses of their own.
-pub fn gateway(app: &App) -> Option<Pod> {
+pub(super) fn gateway(app: &App) -> Option<Pod> {
     let spec = &app.application.spec;
     let is_unseen = matches!(app.outcome, Outcome::Unseen(_) | Outcome::Failed(_));
     let mut sources = spec.source.iter().chain(&spec.sources);

@@ -13,7 +13,7 @@ use tiphys_vfs::FileTree;
 use super::Input;
 
 /// What an ApplicationSet yields.
-pub struct Yielded {
+pub(super) struct Yielded {
     pub apps: Vec<Generated>,
     pub fault: Option<String>,
     /// Why not all of what it yields can be used.
@@ -24,7 +24,7 @@ pub struct Yielded {
 }
 
 /// Evaluates an ApplicationSet.
-pub fn evaluate(set: &Value, input: &Input<'_>, secrets: &[ClusterInfo]) -> Yielded {
+pub(super) fn evaluate(set: &Value, input: &Input<'_>, secrets: &[ClusterInfo]) -> Yielded {
     let mut clusters: Vec<ClusterInfo> = input.clusters.clone();
     clusters.extend(secrets.iter().cloned());
     let knows_none = clusters.iter().all(|cluster| !cluster.declared) && mentions_clusters(set, 0);
@@ -67,7 +67,7 @@ pub fn evaluate(set: &Value, input: &Input<'_>, secrets: &[ClusterInfo]) -> Yiel
 const NO_CLUSTER: &str = "its generators ask for clusters, and none is known but the engine's own";
 
 /// The clusters that Secrets among objects declare (Argo CD docs, "Declarative setup", Clusters).
-pub fn clusters<'a>(objects: impl Iterator<Item = &'a RenderedObject>) -> Vec<ClusterInfo> {
+pub(super) fn clusters<'a>(objects: impl Iterator<Item = &'a RenderedObject>) -> Vec<ClusterInfo> {
     objects.filter_map(|object| cluster(&object.value)).collect()
 }
 

@@ -21,7 +21,7 @@ use super::{
 };
 
 /// A survey in the making.
-pub struct Assembly<'a> {
+pub(super) struct Assembly<'a> {
     found: &'a Found<'a>,
     environments: Vec<Environment>,
     roots: Vec<Root>,
@@ -51,7 +51,7 @@ struct Pending {
 
 impl<'a> Assembly<'a> {
     /// Nothing yet.
-    pub fn new(found: &'a Found<'a>) -> Self {
+    pub(super) fn new(found: &'a Found<'a>) -> Self {
         Self {
             found,
             environments: Vec::new(),
@@ -70,7 +70,7 @@ impl<'a> Assembly<'a> {
     }
 
     /// Adds what no Application reaches.
-    pub fn units(
+    pub(super) fn units(
         &mut self,
         units: &[(UnitFolder, Arc<Rendering>)],
         loose: BTreeMap<Arc<str>, Vec<Arc<RenderedObject>>>,
@@ -91,7 +91,7 @@ impl<'a> Assembly<'a> {
     }
 
     /// Adds the Applications that seeds declare, and what those declare in turn.
-    pub fn grow(&mut self, seeds: Vec<Seed>) {
+    pub(super) fn grow(&mut self, seeds: Vec<Seed>) {
         let mut open: VecDeque<Pending> = VecDeque::new();
         let folders: Vec<String> = self.units.iter().map(|unit| unit.path.clone()).collect();
         let groups = grouping::groups(&seeds, &folders, self.found);
@@ -130,7 +130,7 @@ impl<'a> Assembly<'a> {
     }
 
     /// The survey, but for its files and what is unseen.
-    pub fn finish(self) -> Survey {
+    pub(super) fn finish(self) -> Survey {
         Survey {
             files: Arc::new(Files::list(Arc::new(tiphys_vfs::MemTree::default()), "")),
             environments: self.environments,

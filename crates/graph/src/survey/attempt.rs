@@ -19,7 +19,7 @@ fn asks_for_a_fixed_revision(application: &Application) -> bool {
 }
 
 /// Whether a revision is a version or a commit.
-pub fn is_fixed(revision: &str) -> bool {
+pub(super) fn is_fixed(revision: &str) -> bool {
     let digits = revision.trim_start_matches('v');
     let is_version = digits.starts_with(|c: char| c.is_ascii_digit()) && digits.contains('.');
     let is_commit = revision.len() >= 7 && revision.chars().all(|c| c.is_ascii_hexdigit());
@@ -27,7 +27,7 @@ pub fn is_fixed(revision: &str) -> bool {
 }
 
 /// What came of rendering an Application.
-pub struct Attempt {
+pub(super) struct Attempt {
     pub result: Result<Rendered, RenderError>,
     pub read: BTreeSet<Arc<str>>,
     pub missed: Vec<(String, String)>,
@@ -35,7 +35,7 @@ pub struct Attempt {
 }
 
 /// Renders an Application from some sources.
-pub fn attempt(application: &Application, input: &Input<'_>, here: &Here<'_>) -> Attempt {
+pub(super) fn attempt(application: &Application, input: &Input<'_>, here: &Here<'_>) -> Attempt {
     let tracking = Tracking::default();
     let context = Context {
         sources: here,
@@ -54,12 +54,12 @@ pub fn attempt(application: &Application, input: &Input<'_>, here: &Here<'_>) ->
 }
 
 /// Whether what an Application lacks may be in a revision that is not looked at.
-pub fn may_be_elsewhere(error: &RenderError, application: &Application) -> bool {
+pub(super) fn may_be_elsewhere(error: &RenderError, application: &Application) -> bool {
     error.cause() == Cause::Missing && asks_for_a_fixed_revision(application)
 }
 
 /// Whether an error says nothing of the repository.
-pub fn is_open(error: &RenderError, application: &Application) -> bool {
+pub(super) fn is_open(error: &RenderError, application: &Application) -> bool {
     error.is_transient() || error.cause() == Cause::Unsupported || may_be_elsewhere(error, application)
 }
 

@@ -35,7 +35,7 @@ const MAX_APPLICATIONS: usize = 20_000;
 
 /// Reads a repository whose files are read, with the renderings of earlier readings that still hold. Returns
 /// all renderings for the next.
-pub fn build(input: &Input<'_>, ground: &Declarations, held: &Renderings) -> (Survey, Renderings) {
+pub(super) fn build(input: &Input<'_>, ground: &Declarations, held: &Renderings) -> (Survey, Renderings) {
     let (files, manifests) = (ground.files.clone(), &ground.manifests);
     let of_flux = manifests.objects.iter().map(|it| &it.value).filter(|it| units::is_of_flux(it));
     let tops = units::tops(&files, of_flux);
@@ -346,7 +346,7 @@ impl Found<'_> {
     }
 
     /// An Application itself, or those that an ApplicationSet yields.
-    pub fn applications(&mut self, declared: &Value) -> Vec<Value> {
+    pub(super) fn applications(&mut self, declared: &Value) -> Vec<Value> {
         if declared.kind() == "Application" {
             return vec![declared.clone()];
         }
@@ -511,11 +511,11 @@ fn unseen(apps: &[super::App], units: &[(UnitFolder, Arc<Rendering>)], found: &F
 }
 
 /// A unit as a survey shows it.
-pub fn unit(place: &UnitFolder, outcome: &Outcome) -> Unit {
+pub(super) fn unit(place: &UnitFolder, outcome: &Outcome) -> Unit {
     Unit { kind: place.kind, path: place.folder.clone(), outcome: outcome.clone(), objects: Vec::new() }
 }
 
 /// A manifest file as a unit.
-pub fn manifest(file: &str) -> Unit {
+pub(super) fn manifest(file: &str) -> Unit {
     Unit { kind: UnitKind::Manifest, path: file.to_owned(), outcome: Outcome::Rendered, objects: Vec::new() }
 }

@@ -9,20 +9,20 @@ use regex::Regex;
 use tiphys_helm::{Chart, ChartFile};
 
 /// What a rendering misses where it lacks the dependencies of a chart.
-pub fn dependencies_of(chart: &Chart) -> String {
+pub(super) fn dependencies_of(chart: &Chart) -> String {
     format!("{DEPENDENCIES}{}", chart.name())
 }
 
 const DEPENDENCIES: &str = "dependencies of chart ";
 
 /// Whether what is missed is dependencies of a chart.
-pub fn is_of_chart(missed: &str) -> bool {
+pub(super) fn is_of_chart(missed: &str) -> bool {
     missed.starts_with(DEPENDENCIES)
 }
 
 /// Takes from a chart the dependencies that it lacks, the templates that ask for them, and those of some
 /// names.
-pub fn reduce(chart: &mut Chart, left_out: &BTreeSet<String>) {
+pub(super) fn reduce(chart: &mut Chart, left_out: &BTreeSet<String>) {
     let missing: Vec<String> = chart
         .missing_dependencies()
         .iter()

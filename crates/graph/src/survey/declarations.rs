@@ -86,12 +86,12 @@ impl Declarations {
 }
 
 /// Whether an object declares Applications.
-pub fn declares(object: &Value) -> bool {
+pub(super) fn declares(object: &Value) -> bool {
     object.api_version() == names::API_VERSION && matches!(object.kind(), "Application" | "ApplicationSet")
 }
 
 /// Whether an object is of concern beside Applications: a project, the Secret of a cluster.
-pub fn is_of_concern(object: &Value) -> bool {
+pub(super) fn is_of_concern(object: &Value) -> bool {
     object.api_version() == names::API_VERSION && object.kind() == "AppProject"
         || object.kind() == "Secret" && object.label(names::SECRET_TYPE) == Some("cluster")
 }

@@ -13,7 +13,7 @@ const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
 
 /// What stands in the manifest files of a repository.
 #[derive(Default)]
-pub struct Manifests {
+pub(super) struct Manifests {
     /// Every object, in the order of the files.
     pub objects: Vec<Arc<RenderedObject>>,
     /// The files that do not parse and are no templates.
@@ -23,7 +23,7 @@ pub struct Manifests {
 }
 
 /// What one text says.
-pub struct Parsed {
+pub(super) struct Parsed {
     text: Arc<str>,
     objects: Vec<Arc<RenderedObject>>,
     fault: Option<UnreadableFile>,
@@ -31,7 +31,7 @@ pub struct Parsed {
 
 /// Reads the manifest files: those that hold `apiVersion` and `kind`. Texts that were parsed before are not
 /// parsed again.
-pub fn read(files: &Files, kept: &HashMap<Arc<str>, Arc<Parsed>>) -> Manifests {
+pub(super) fn read(files: &Files, kept: &HashMap<Arc<str>, Arc<Parsed>>) -> Manifests {
     let mut found = Manifests::default();
     for path in files.ending(&MANIFESTS) {
         let Some(text) = files.text(path) else {
@@ -97,7 +97,7 @@ fn is_template(text: &str) -> bool {
 }
 
 /// Whether a file lies among the templates of a chart.
-pub fn is_chart_template(files: &Files, path: &str) -> bool {
+pub(super) fn is_chart_template(files: &Files, path: &str) -> bool {
     const FOLDER: &str = "templates/";
     let mut charts = path.match_indices(FOLDER).map(|(at, _)| format!("{}Chart.yaml", &path[..at]));
     charts.any(|chart| files.tree().is_file(&chart))

@@ -101,7 +101,7 @@ fn of_name(path: &str, start: usize) -> &str {
 ///
 /// # Errors
 /// There is none, or more than one: with what there is.
-pub fn named<'a>(name: &str, all: impl Iterator<Item = &'a String>) -> Result<&'a str, String> {
+pub(super) fn named<'a>(name: &str, all: impl Iterator<Item = &'a String>) -> Result<&'a str, String> {
     let all: Vec<&str> = all.map(String::as_str).collect();
     let name = name.trim_matches('/');
     let ends =
@@ -119,7 +119,7 @@ pub fn named<'a>(name: &str, all: impl Iterator<Item = &'a String>) -> Result<&'
 
 /// What is left of a name without the word for an environment, and that word: `root-dev` is `root` in `dev`.
 /// `None` if no word of it is one.
-pub fn worded(name: &str) -> Option<(String, &str)> {
+pub(super) fn worded(name: &str) -> Option<(String, &str)> {
     let words: Vec<&str> = name.split(['-', '_', '.']).collect();
     let at = words.iter().position(|word| NAMES.contains(word))?;
     let rest: Vec<&str> =

@@ -20,7 +20,7 @@ const BUILT_FROM: [&str; 2] = ["pom.xml", "Cargo.toml"];
 const MAX_FILES: usize = 1_000_000;
 
 /// The texts of files by path; `None` for what is no text.
-pub type Texts = HashMap<Arc<str>, Option<Arc<str>>>;
+pub(super) type Texts = HashMap<Arc<str>, Option<Arc<str>>>;
 
 /// The files of the repository, read when they are asked for.
 pub struct Files {

@@ -8,7 +8,7 @@ use tiphys_value::RenderedObject;
 use super::{application_sets::Yielded, files::Files, input::Input, render_cache::Memo};
 
 /// Everything that was found, before it is sorted into environments.
-pub struct Found<'a> {
+pub(super) struct Found<'a> {
     pub input: &'a Input<'a>,
     pub files: Arc<Files>,
     pub memo: Memo<'a>,
@@ -19,7 +19,7 @@ pub struct Found<'a> {
 }
 
 /// What starts a tree of Applications.
-pub struct Seed {
+pub(super) struct Seed {
     pub declared: RenderedObject,
     /// The unit that renders it; `None` if it stands in a file.
     pub unit: Option<usize>,

@@ -39,7 +39,7 @@ impl Tree {
 }
 
 /// Which roots belong together.
-pub struct Groups {
+pub(super) struct Groups {
     /// The environment of each root, by its name.
     pub names: Vec<String>,
     /// Several environments that stand side by side, of which one is chosen to run: what each is called, and
@@ -48,7 +48,7 @@ pub struct Groups {
 }
 
 /// Sorts roots into environments.
-pub fn groups(seeds: &[Seed], folders: &[String], found: &Found<'_>) -> Groups {
+pub(super) fn groups(seeds: &[Seed], folders: &[String], found: &Found<'_>) -> Groups {
     let mut trees: Vec<Tree> = seeds.iter().map(|seed| tree(seed, folders, found)).collect();
     part_by_name(&mut trees);
     let mut names = part_by_folder(&trees);

@@ -32,14 +32,14 @@ impl Object {
 
 /// The objects by where they would live and by key.
 #[derive(Debug, Default)]
-pub struct Index {
+pub(crate) struct Index {
     worlds: BTreeMap<ObjectScope, Vec<ObjectId>>,
     keys: HashMap<ResourceKey, Vec<ObjectId>>,
 }
 
 impl Index {
     /// Sorts objects.
-    pub fn from_objects(objects: &[Object]) -> Self {
+    pub(crate) fn from_objects(objects: &[Object]) -> Self {
         let mut index = Self::default();
         for object in objects {
             index.worlds.entry(object.world()).or_default().push(object.id);

@@ -23,7 +23,7 @@ use super::{
 };
 
 /// A tree that notes which files are read, and what is looked for.
-pub struct Reading {
+pub(super) struct Reading {
     tree: Arc<dyn FileTree>,
     read: Arc<Mutex<BTreeSet<Arc<str>>>>,
     touched: Arc<Mutex<BTreeSet<Arc<str>>>>,
@@ -88,7 +88,7 @@ impl FileTree for Reading {
 }
 
 /// Serves one rendering.
-pub struct Here<'a> {
+pub(super) struct Here<'a> {
     input: &'a Input<'a>,
     reading: Arc<Reading>,
     /// The addresses of repositories that were asked for.
@@ -111,7 +111,7 @@ const EMPTY_CHART: &str = "apiVersion: v2\nname: empty\nversion: 0.0.0\n";
 
 impl<'a> Here<'a> {
     /// Nothing is read yet.
-    pub fn new(input: &'a Input<'a>) -> Self {
+    pub(super) fn new(input: &'a Input<'a>) -> Self {
         Self {
             input,
             reading: Arc::new(Reading::new(input.tree.clone())),
@@ -125,35 +125,35 @@ impl<'a> Here<'a> {
     }
 
     /// The same, but an empty chart stands for each that is not in this repository.
-    pub fn with_stand_ins(input: &'a Input<'a>) -> Self {
+    pub(super) fn with_stand_ins(input: &'a Input<'a>) -> Self {
         Self { stands_in: true, ..Self::new(input) }
     }
 
     /// The same, but charts that lack dependencies are rendered without them and without some of their
     /// templates, and kustomizations without what is out of reach.
-    pub fn partly(input: &'a Input<'a>, left_out: BTreeSet<String>) -> Self {
+    pub(super) fn partly(input: &'a Input<'a>, left_out: BTreeSet<String>) -> Self {
         Self { left_out: Some(left_out), ..Self::new(input) }
     }
 
     /// Whether a kustomization was given nothing for something out of reach.
-    pub fn gave_nothing(&self) -> bool {
+    pub(super) fn gave_nothing(&self) -> bool {
         self.gave_nothing.load(Ordering::Relaxed)
     }
 
     /// What was asked for.
-    pub fn touched(&self) -> Touched {
+    pub(super) fn touched(&self) -> Touched {
         let paths = std::mem::take(&mut *self.reading.touched.lock().unwrap_or_else(PoisonError::into_inner));
         let addresses = std::mem::take(&mut *self.addresses.lock().unwrap_or_else(PoisonError::into_inner));
         Touched { paths, addresses }
     }
 
     /// The files of this repository that were read.
-    pub fn read(&self) -> BTreeSet<Arc<str>> {
+    pub(super) fn read(&self) -> BTreeSet<Arc<str>> {
         self.reading.take()
     }
 
     /// What could not be had: what, and why.
-    pub fn missed(&self) -> Vec<(String, String)> {
+    pub(super) fn missed(&self) -> Vec<(String, String)> {
         std::mem::take(&mut self.missed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

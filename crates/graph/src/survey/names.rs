@@ -4,8 +4,8 @@
 pub const ENGINE_NAMESPACE: &str = "argocd";
 
 /// The address under which units ask for this repository.
-pub const THIS_REPOSITORY: &str = "file:///this-repository";
+pub(super) const THIS_REPOSITORY: &str = "file:///this-repository";
 
 /// The version of kustomize that stands for the one in Flux's kustomize-controller, which reads files
 /// anywhere in the repository.
-pub const AS_FLUX: &str = "flux";
+pub(super) const AS_FLUX: &str = "flux";

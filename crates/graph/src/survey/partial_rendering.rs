@@ -20,7 +20,7 @@ use super::{
 
 /// What was seen of an Application.
 #[derive(Default)]
-pub struct Part {
+pub(super) struct Part {
     pub objects: Vec<Arc<RenderedObject>>,
     /// The files that the objects were made from.
     pub seen: BTreeSet<Arc<str>>,
@@ -32,7 +32,7 @@ pub struct Part {
 }
 
 /// Looks at each source by itself, with those that only are referred to.
-pub fn render_in_part(application: &Application, input: &Input<'_>) -> Part {
+pub(super) fn render_in_part(application: &Application, input: &Input<'_>) -> Part {
     let sources = application.spec.effective_sources();
     let mut part = Part::default();
     for (at, source) in sources.iter().enumerate().filter(|(_, source)| !source.is_reference_only()) {
@@ -49,7 +49,7 @@ pub fn render_in_part(application: &Application, input: &Input<'_>) -> Part {
 
 /// Whether a source of an Application is a kustomization of this repository, which may name what is out of
 /// reach.
-pub fn is_kustomized(application: &Application, input: &Input<'_>) -> bool {
+pub(super) fn is_kustomized(application: &Application, input: &Input<'_>) -> bool {
     application.spec.effective_sources().iter().any(|source| is_kustomization(source, input))
 }
 

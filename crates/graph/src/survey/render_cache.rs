@@ -26,7 +26,7 @@ use super::{
 };
 
 /// The renderings by what the Application says.
-pub struct Memo<'a> {
+pub(super) struct Memo<'a> {
     known: Renderings,
     /// Those of an earlier survey that hold for this one.
     kept: &'a Renderings,
@@ -34,22 +34,22 @@ pub struct Memo<'a> {
 
 impl<'a> Memo<'a> {
     /// Knows what was kept.
-    pub fn new(kept: &'a Renderings) -> Self {
+    pub(super) fn new(kept: &'a Renderings) -> Self {
         Self { known: Renderings::new(), kept }
     }
 
     /// All that was asked for.
-    pub fn into_known(self) -> Renderings {
+    pub(super) fn into_known(self) -> Renderings {
         self.known
     }
 
     /// What an Application renders to, if it was asked for before.
-    pub fn get(&self, declared: &Value) -> Option<&Arc<Rendering>> {
+    pub(super) fn get(&self, declared: &Value) -> Option<&Arc<Rendering>> {
         self.known.get(&key(declared))
     }
 
     /// Renders those Applications that are not known yet.
-    pub fn render(&mut self, applications: &[&Value], input: &Input<'_>) {
+    pub(super) fn render(&mut self, applications: &[&Value], input: &Input<'_>) {
         let mut open: Vec<(String, Application)> = Vec::new();
         let mut seen = BTreeSet::new();
         for declared in applications {
@@ -99,7 +99,7 @@ fn is_foreign(application: &Application, input: &Input<'_>) -> bool {
 }
 
 /// Renders one Application.
-pub fn render_application(application: &Application, input: &Input<'_>) -> Rendering {
+pub(super) fn render_application(application: &Application, input: &Input<'_>) -> Rendering {
     if !input.options.foreign && is_foreign(application, input) {
         let addresses = application.spec.effective_sources().into_iter().map(|source| source.repo_url);
         return Rendering {

@@ -11,7 +11,7 @@ use tiphys_value::RenderedObject;
 use super::types::Outcome;
 
 /// What an Application renders to.
-pub struct Rendering {
+pub(super) struct Rendering {
     pub outcome: Outcome,
     pub objects: Vec<Arc<RenderedObject>>,
     pub tools: Vec<Option<SourceType>>,
@@ -23,17 +23,17 @@ pub struct Rendering {
 }
 
 /// Renderings by what the Application says.
-pub type Renderings = HashMap<String, Arc<Rendering>>;
+pub(super) type Renderings = HashMap<String, Arc<Rendering>>;
 
 /// The renderings of which something is true.
-pub fn those(all: &Renderings, is_kept: impl Fn(&Rendering) -> bool) -> Renderings {
+pub(super) fn those(all: &Renderings, is_kept: impl Fn(&Rendering) -> bool) -> Renderings {
     let kept = all.iter().filter(|(_, rendering)| is_kept(rendering));
     kept.map(|(key, rendering)| (key.clone(), rendering.clone())).collect()
 }
 
 /// What a rendering asked of the repository and of others.
 #[derive(Default)]
-pub struct Touched {
+pub(super) struct Touched {
     /// The files and folders that it read or looked for.
     pub paths: BTreeSet<Arc<str>>,
     /// The addresses of repositories.

@@ -25,7 +25,7 @@ pub struct Adoption {
 }
 
 /// The addresses that are taken to be this repository, of those under which declarations name paths.
-pub fn addresses<'a>(
+pub(super) fn addresses<'a>(
     declared: impl Iterator<Item = &'a Value>,
     tree: &dyn FileTree,
     is_given: &dyn Fn(&str) -> bool,
@@ -51,7 +51,7 @@ pub fn addresses<'a>(
 }
 
 /// The addresses under which declarations name paths, and how many of those are in a tree.
-pub fn paths_here<'a>(
+pub(super) fn paths_here<'a>(
     declared: impl Iterator<Item = &'a Value>,
     tree: &dyn FileTree,
 ) -> BTreeMap<String, usize> {

@@ -8,11 +8,11 @@ use tiphys_value::{ObjectExt, Value, json};
 use tiphys_vfs::{base_name, join, parent};
 
 /// Reads a file of the repository, if it is there.
-pub type FileReader<'a> = dyn Fn(&str) -> Option<Arc<[u8]>> + 'a;
+pub(super) type FileReader<'a> = dyn Fn(&str) -> Option<Arc<[u8]>> + 'a;
 
 /// A kustomization in which the encrypted files stand among the resources in place of the generators that
 /// decrypt them; `None` if it has no such generator.
-pub fn without_generators(read: &FileReader<'_>, path: &str, bytes: &[u8]) -> Option<Arc<[u8]>> {
+pub(super) fn without_generators(read: &FileReader<'_>, path: &str, bytes: &[u8]) -> Option<Arc<[u8]>> {
     if !tiphys_kustomize::FILE_NAMES.contains(&base_name(path)) {
         return None;
     }

@@ -14,7 +14,7 @@ use super::{
 
 /// A chart or kustomization of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnitFolder {
+pub(super) struct UnitFolder {
     pub kind: UnitKind,
     pub folder: String,
     /// What `Chart.yaml` calls the chart; empty for kustomizations.
@@ -29,7 +29,7 @@ pub struct UnitFolder {
 
 /// What a Kustomization of Flux adds to the kustomization of the folder that it builds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Added {
+pub(super) struct Added {
     /// Its `components`.
     pub components: Vec<String>,
     /// Its `targetNamespace`; empty if it has none.
@@ -87,7 +87,7 @@ fn added<'a>(flux: impl Iterator<Item = &'a Value>) -> BTreeMap<String, Added> {
 
 /// The charts and kustomizations that no other chart or kustomization of the repository refers to. `flux` are
 /// the objects that tell Flux what to build.
-pub fn tops<'a>(files: &Files, flux: impl Iterator<Item = &'a Value>) -> Vec<UnitFolder> {
+pub(super) fn tops<'a>(files: &Files, flux: impl Iterator<Item = &'a Value>) -> Vec<UnitFolder> {
     let mut flux = flux.peekable();
     let is_of_flux = flux.peek().is_some();
     let added = added(flux);
@@ -203,7 +203,7 @@ fn local_dependencies(content: &Value, folder: &str) -> Vec<String> {
 }
 
 /// An Application that renders a chart or kustomization as it stands.
-pub fn application(place: &UnitFolder) -> Value {
+pub(super) fn application(place: &UnitFolder) -> Value {
     let path = tiphys_vfs::shown_path(&place.folder);
     let name = [&place.name, base_name(&place.folder)].into_iter().find(|name| is_release_name(name));
     let namespace = if place.kind == UnitKind::Chart { DEFAULT_NAMESPACE } else { "" };
@@ -236,7 +236,7 @@ fn is_release_name(name: &str) -> bool {
 
 /// Of an object that a chart or kustomization renders, what somebody would apply: without the mark of an
 /// Application that does not exist, and without a namespace that nobody said.
-pub fn as_applied(place: &UnitFolder, mut object: RenderedObject) -> RenderedObject {
+pub(super) fn as_applied(place: &UnitFolder, mut object: RenderedObject) -> RenderedObject {
     let Some(metadata) = object.value.get_mut("metadata").and_then(Value::as_object_mut) else {
         return object;
     };
@@ -256,7 +256,7 @@ const DEFAULT_NAMESPACE: &str = "default";
 /// The values files beside a chart of which each is for an environment (`values-prod.yaml`,
 /// `prod-values.yaml`), by the environment. A word that is no usual name of an environment is one if a script,
 /// Terraform or a pipeline names the file, or makes its name of a variable.
-pub fn values_of_environments(files: &Files, place: &UnitFolder) -> BTreeMap<String, String> {
+pub(super) fn values_of_environments(files: &Files, place: &UnitFolder) -> BTreeMap<String, String> {
     let word = |path: &std::sync::Arc<str>| {
         let is_beside = parent(path).unwrap_or_default() == place.folder;
         let stem = base_name(path).strip_suffix(".yaml").or_else(|| base_name(path).strip_suffix(".yml"))?;
@@ -329,7 +329,7 @@ fn named_by_tools<'a>(files: &Files, wanted: Vec<&'a str>) -> BTreeSet<&'a str> 
 
 /// Whether a chart, or a kustomization with what it builds on, may declare Applications: a file of it speaks
 /// of some.
-pub fn may_declare(files: &Files, place: &UnitFolder) -> bool {
+pub(super) fn may_declare(files: &Files, place: &UnitFolder) -> bool {
     let speaks = |path: &str| {
         files
             .text(path)
@@ -371,7 +371,7 @@ fn kustomization_of(files: &Files, folder: &str) -> Option<Value> {
 
 /// The files that kustomizations take as patches, and as nothing else: they look like the objects that they
 /// change.
-pub fn patches(files: &Files) -> BTreeSet<String> {
+pub(super) fn patches(files: &Files) -> BTreeSet<String> {
     let (mut patches, mut resources) = (BTreeSet::new(), BTreeSet::new());
     let kustomizations = files.paths().filter(|path| tiphys_kustomize::FILE_NAMES.contains(&base_name(path)));
     for path in kustomizations {
@@ -387,7 +387,7 @@ pub fn patches(files: &Files) -> BTreeSet<String> {
 }
 
 /// The files of which one makes a folder what it is.
-pub fn marks(place: &UnitFolder) -> Vec<String> {
+pub(super) fn marks(place: &UnitFolder) -> Vec<String> {
     let names: &[&str] =
         if place.kind == UnitKind::Chart { &["Chart.yaml"] } else { &tiphys_kustomize::FILE_NAMES };
     let below = |name: &&str| {

@@ -10,7 +10,7 @@ use crate::unused_folders::put_away;
 
 /// What files declare, sorted.
 #[derive(Default)]
-pub struct Sorted {
+pub(super) struct Sorted {
     /// What somebody means to run.
     pub used: Vec<RenderedObject>,
     /// What lies in folders that are put away, with the folder.
@@ -21,13 +21,13 @@ pub struct Sorted {
 
 impl Sorted {
     /// Everything, as it stands.
-    pub fn all(declared: Vec<RenderedObject>) -> Self {
+    pub(super) fn all(declared: Vec<RenderedObject>) -> Self {
         Self { used: declared, ..Self::default() }
     }
 
     /// Sorts what the files of a folder declare. What lies above the folder does not count; what is put away,
     /// or a template, is used if there is nothing else.
-    pub fn among(declared: Vec<RenderedObject>, folder: &str) -> Self {
+    pub(super) fn among(declared: Vec<RenderedObject>, folder: &str) -> Self {
         let named = declared.into_iter().filter(|it| !is_unnamed(&it.value));
         let (templates, declared): (Vec<_>, Vec<_>) = named.partition(|it| is_template(&it.value));
         if declared.is_empty() {
@@ -45,12 +45,12 @@ impl Sorted {
     }
 
     /// Whether nothing of folders that are put away is used.
-    pub fn leaves_out(&self) -> bool {
+    pub(super) fn leaves_out(&self) -> bool {
         !self.aside.is_empty()
     }
 
     /// What is told of those that are left out, and that nothing used renders.
-    pub fn notices(&self, is_rendered: impl Fn(&RenderedObject) -> bool) -> Vec<Notice> {
+    pub(super) fn notices(&self, is_rendered: impl Fn(&RenderedObject) -> bool) -> Vec<Notice> {
         let mut folders: BTreeMap<&String, Vec<String>> = BTreeMap::new();
         for (folder, declared) in self.aside.iter().filter(|(_, declared)| !is_rendered(declared)) {
             folders.entry(folder).or_default().push(declared.value.name().to_owned());
@@ -63,7 +63,7 @@ impl Sorted {
 
 /// The folder above a file that says that what lies in it is put away; `start` is the folder that is looked
 /// at.
-pub fn folder_aside(file: &str, start: &str) -> Option<String> {
+pub(super) fn folder_aside(file: &str, start: &str) -> Option<String> {
     let start = if start.is_empty() { 0 } else { start.len() + 1 };
     let below = put_away(file.get(start..)?)?;
     Some(file[..start + below.len()].to_owned())
@@ -71,7 +71,11 @@ pub fn folder_aside(file: &str, start: &str) -> Option<String> {
 
 /// Of AppProjects, cluster Secrets and the like those that somebody means to run: those of a test would be
 /// known to all others, too.
-pub fn used(objects: Vec<Arc<RenderedObject>>, folder: &str, leaves_out: bool) -> Vec<Arc<RenderedObject>> {
+pub(super) fn used(
+    objects: Vec<Arc<RenderedObject>>,
+    folder: &str,
+    leaves_out: bool,
+) -> Vec<Arc<RenderedObject>> {
     let is_used = |it: &Arc<RenderedObject>| {
         let is_aside = leaves_out && folder_aside(&it.location.file, folder).is_some();
         !is_aside && !is_unnamed(&it.value) && !is_template(&it.value)

@@ -10,7 +10,7 @@ use super::{Action, Command, Script, Tool, Variables, What, Writer, parse_shell}
 use crate::Files;
 
 /// Where a script runs.
-pub struct Setting<'a> {
+pub(super) struct Setting<'a> {
     /// The files of the repository.
     pub files: &'a Files,
     /// The tool that runs it.
@@ -29,7 +29,7 @@ struct Write {
 }
 
 /// What a script writes to the cluster.
-pub fn writers(script: &Script, setting: &Setting<'_>) -> Vec<Writer> {
+pub(super) fn writers(script: &Script, setting: &Setting<'_>) -> Vec<Writer> {
     if !["kubectl", "helm", "oc "].iter().any(|program| script.text.contains(program)) {
         return Vec::new();
     }
@@ -267,7 +267,7 @@ fn objects(words: &[&str]) -> Option<Vec<ResourceKey>> {
 }
 
 /// A file or folder of the repository that a script names.
-pub fn path(files: &Files, folders: &[String], named: &str) -> Option<What> {
+pub(super) fn path(files: &Files, folders: &[String], named: &str) -> Option<What> {
     let relative = relative(named)?;
     folders.iter().find_map(|folder| {
         let path = join(folder, relative).ok()?;

@@ -10,7 +10,7 @@ use crate::Files;
 
 /// The releases of the helmfiles of a repository; a file that a template engine fills in first is read only
 /// if it is YAML without that.
-pub fn writers(files: &Files) -> Vec<Writer> {
+pub(super) fn writers(files: &Files) -> Vec<Writer> {
     let helmfiles = files.ending(&[".yaml", ".yml"]).filter(|path| is_helmfile(path));
     helmfiles.flat_map(|path| of_file(files, path)).collect()
 }

@@ -8,7 +8,7 @@ use super::{Script, Tool, Variables, Writer, commands};
 use crate::Files;
 
 /// What the scripts of a repository write to the cluster.
-pub fn writers(files: &Files) -> Vec<Writer> {
+pub(super) fn writers(files: &Files) -> Vec<Writer> {
     let scripts = files.paths().filter_map(|path| Some((path, script(files, path)?)));
     scripts
         .flat_map(|(path, script)| {

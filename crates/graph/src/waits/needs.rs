@@ -124,7 +124,7 @@ pub(super) struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    pub fn new(
+    pub(super) fn new(
         survey: &'a Survey,
         edges: &'a Edges<'a>,
         order: &'a Order<'a>,
@@ -134,7 +134,7 @@ impl<'a> Judge<'a> {
     }
 
     /// What an edge needs of its far end, if the object cannot do without.
-    pub fn need(&self, edge: &Edge, object: &Object) -> Option<Need> {
+    pub(super) fn need(&self, edge: &Edge, object: &Object) -> Option<Need> {
         if edge.optional {
             return None;
         }
@@ -275,7 +275,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Whether an operation waits for the health of a kind that has what it needs only later.
-    pub fn has_health(&self, object: &Object) -> bool {
+    pub(super) fn has_health(&self, object: &Object) -> bool {
         const KINDS: [&str; 12] = [
             "Deployment",
             "StatefulSet",
@@ -323,7 +323,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Whether a claim's storage class waits for a pod, by its declaration or by what it is known as.
-    pub fn waits_for_consumer(&self, claim: &Object) -> bool {
+    pub(super) fn waits_for_consumer(&self, claim: &Object) -> bool {
         const KNOWN: [&str; 9] = [
             "gp2",
             "hcloud-volumes",

@@ -7,16 +7,16 @@ use std::{
 };
 
 /// What was asked: the line of the request with its headers, and the body.
-pub type Asked = (String, String);
+pub(crate) type Asked = (String, String);
 
-pub struct Server {
+pub(crate) struct Server {
     pub url: String,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Server {
     /// Answers requests by what `answer` makes of the head and the body: a status and a text.
-    pub fn start(answer: impl Fn(&str, &str) -> (u16, String) + Send + 'static) -> Self {
+    pub(crate) fn start(answer: impl Fn(&str, &str) -> (u16, String) + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let url = format!("http://{}", listener.local_addr().expect("is bound"));
         let asked = Arc::<Mutex<Vec<Asked>>>::default();
@@ -38,7 +38,7 @@ impl Server {
     }
 
     /// What was asked so far.
-    pub fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -6,12 +6,14 @@ use rcgen::{CertificateParams, KeyPair};
 
 /// How `localhost` speaks TLS with a certificate that nobody vouches for but who has it, and the certificate
 /// in PEM.
-pub fn certified() -> (Arc<rustls::ServerConfig>, String) {
+pub(crate) fn certified() -> (Arc<rustls::ServerConfig>, String) {
     certified_by(|_| {})
 }
 
 /// The same with a certificate that is otherwise than usual.
-pub fn certified_by(alter: impl FnOnce(&mut CertificateParams)) -> (Arc<rustls::ServerConfig>, String) {
+pub(crate) fn certified_by(
+    alter: impl FnOnce(&mut CertificateParams),
+) -> (Arc<rustls::ServerConfig>, String) {
     let mut params = CertificateParams::new(vec!["localhost".to_owned()]).expect("is a name");
     alter(&mut params);
     let key = KeyPair::generate().expect("can be made");

@@ -16,7 +16,7 @@ use tiphys_sync::{
 use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey};
 
 /// Serves every kind but those of group `missing.io`.
-pub struct Kinds;
+pub(crate) struct Kinds;
 
 impl KindCatalog for Kinds {
     fn lookup(&self, gvk: &GroupVersionKind) -> Option<KindInfo> {
@@ -26,7 +26,7 @@ impl KindCatalog for Kinds {
 }
 
 /// A scripted cluster and the operation on it.
-pub struct Sim {
+pub(crate) struct Sim {
     pub targets: Vec<Arc<Value>>,
     pub live: BTreeMap<ResourceKey, LiveObject>,
     pub prunable: BTreeSet<ResourceKey>,
@@ -51,7 +51,7 @@ pub struct Sim {
     pub out_of_sync: BTreeSet<ResourceKey>,
 }
 
-pub fn object(kind: &str, name: &str, annotations: &[(&str, &str)]) -> Value {
+pub(crate) fn object(kind: &str, name: &str, annotations: &[(&str, &str)]) -> Value {
     let (api, namespace) = match kind {
         "Deployment" | "StatefulSet" => ("apps/v1", Some("shop")),
         "Job" => ("batch/v1", Some("shop")),
@@ -74,13 +74,13 @@ pub fn object(kind: &str, name: &str, annotations: &[(&str, &str)]) -> Value {
     value
 }
 
-pub const WAVE: &str = "argocd.argoproj.io/sync-wave";
-pub const HOOK: &str = "argocd.argoproj.io/hook";
-pub const POLICY: &str = "argocd.argoproj.io/hook-delete-policy";
-pub const OPTIONS: &str = "argocd.argoproj.io/sync-options";
+pub(crate) const WAVE: &str = "argocd.argoproj.io/sync-wave";
+pub(crate) const HOOK: &str = "argocd.argoproj.io/hook";
+pub(crate) const POLICY: &str = "argocd.argoproj.io/hook-delete-policy";
+pub(crate) const OPTIONS: &str = "argocd.argoproj.io/sync-options";
 
 impl Sim {
-    pub fn new(targets: Vec<Value>) -> Self {
+    pub(crate) fn new(targets: Vec<Value>) -> Self {
         let now = Timestamp::from_second(1_700_000_000).expect("valid");
         let operation = Operation {
             sync: Some(SyncOperation { prune: true, ..SyncOperation::default() }),
@@ -109,12 +109,12 @@ impl Sim {
         }
     }
 
-    pub fn operation(&mut self) -> &mut Operation {
+    pub(crate) fn operation(&mut self) -> &mut Operation {
         &mut self.state.shown.operation
     }
 
     /// An object that is there before the sync; `extra` if it is no target any more.
-    pub fn existing(&mut self, value: Value, extra: bool) {
+    pub(crate) fn existing(&mut self, value: Value, extra: bool) {
         let key = value.resource_key();
         if extra {
             self.prunable.insert(key.clone());
@@ -137,7 +137,7 @@ impl Sim {
     }
 
     /// One step, and what it asks for.
-    pub fn step(&mut self) -> SyncStep {
+    pub(crate) fn step(&mut self) -> SyncStep {
         self.judge();
         let operation = self.state.shown.operation.clone();
         let input = SyncInput {
@@ -234,7 +234,7 @@ impl Sim {
     }
 
     /// Steps until the operation ends or only waits; time stands still.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         for _ in 0..200 {
             let result = self.step();
             if self.state.is_completed() || result.batch.is_empty() {
@@ -245,7 +245,7 @@ impl Sim {
     }
 
     /// Steps until the operation ends, letting time pass to each wake-up. `false` if it waits for ever.
-    pub fn run(&mut self) -> bool {
+    pub(crate) fn run(&mut self) -> bool {
         for _ in 0..2000 {
             let result = self.step();
             if self.state.is_completed() {
@@ -260,21 +260,21 @@ impl Sim {
         panic!("no end: {:?}", self.state);
     }
 
-    pub fn message(&self) -> &str {
+    pub(crate) fn message(&self) -> &str {
         &self.state.shown.message
     }
 
-    pub fn result(&self, name: &str) -> &ResourceResult {
+    pub(crate) fn result(&self, name: &str) -> &ResourceResult {
         let results = &self.state.shown.sync_result.as_ref().expect("result").resources;
         results.iter().find(|result| result.name == name).expect("listed")
     }
 
-    pub fn order(&self) -> Vec<&str> {
+    pub(crate) fn order(&self) -> Vec<&str> {
         self.log.iter().map(|line| line.rsplit('/').next().expect("name")).collect()
     }
 }
 
-pub fn blocked_by_webhook() -> Failure {
+pub(crate) fn blocked_by_webhook() -> Failure {
     Failure {
         code: Some(500),
         reason: "InternalError".into(),
@@ -283,7 +283,7 @@ pub fn blocked_by_webhook() -> Failure {
     }
 }
 
-pub fn invalid() -> Failure {
+pub(crate) fn invalid() -> Failure {
     Failure {
         code: Some(422),
         reason: "Invalid".into(),

@@ -7,48 +7,48 @@ use tiphys_apiserver::{ApiServer, ApiServerOptions, Client, DeleteOptions, ListO
 use tiphys_value::{GroupVersionResource, ObjectExt, Value, json};
 use tiphys_world::{Driver, Settings, Start, VirtualClock};
 
-pub struct Cluster {
+pub(crate) struct Cluster {
     pub server: ApiServer,
     pub client: Client,
     driver: Driver,
     clock: Arc<VirtualClock>,
 }
 
-pub fn resource(group: &str, version: &str, plural: &str) -> GroupVersionResource {
+pub(crate) fn resource(group: &str, version: &str, plural: &str) -> GroupVersionResource {
     GroupVersionResource::new(group, version, plural)
 }
 
-pub fn deployments() -> GroupVersionResource {
+pub(crate) fn deployments() -> GroupVersionResource {
     resource("apps", "v1", "deployments")
 }
 
-pub fn pods() -> GroupVersionResource {
+pub(crate) fn pods() -> GroupVersionResource {
     resource("", "v1", "pods")
 }
 
-pub fn template(image: &str) -> Value {
+pub(crate) fn template(image: &str) -> Value {
     json!({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": image}]}})
 }
 
-pub fn workload(kind: &str, name: &str, replicas: i64) -> Value {
+pub(crate) fn workload(kind: &str, name: &str, replicas: i64) -> Value {
     json!({
         "apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name, "namespace": "shop"},
         "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "template": template("web:1")},
     })
 }
 
-pub fn daemon_set(name: &str) -> Value {
+pub(crate) fn daemon_set(name: &str) -> Value {
     let mut set = workload("DaemonSet", name, 0);
     set["spec"].as_object_mut().unwrap().remove("replicas");
     set
 }
 
 /// Longer than most of what is waited for here takes.
-pub const MINUTE: Duration = Duration::from_secs(60);
+pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
 impl Cluster {
     /// A cluster with the namespace `shop`.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let clock = VirtualClock::starting_at(Timestamp::from_second(1_700_000_000).unwrap());
         let options = ApiServerOptions { clock: Some(clock.clone()), seed: Some(7), ..Default::default() };
         let server = ApiServer::new(options).unwrap();
@@ -62,7 +62,7 @@ impl Cluster {
     }
 
     /// A cluster that was found with these objects, and the namespace `shop`.
-    pub fn found(objects: Vec<Value>) -> Self {
+    pub(crate) fn found(objects: Vec<Value>) -> Self {
         let clock = VirtualClock::starting_at(Timestamp::from_second(1_700_000_000).unwrap());
         let options = ApiServerOptions { clock: Some(clock.clone()), seed: Some(7), ..Default::default() };
         let server = ApiServer::new(options).unwrap();
@@ -74,7 +74,7 @@ impl Cluster {
     }
 
     /// An independent cluster that goes on from here under a clock of its own.
-    pub fn fork(&self) -> Self {
+    pub(crate) fn fork(&self) -> Self {
         let clock = VirtualClock::starting_at(self.server.now());
         let server = self.server.fork_with_clock(clock.clone());
         let driver = Driver::new(&server, Settings::default()).unwrap();
@@ -82,13 +82,13 @@ impl Cluster {
         Self { server, client, driver, clock }
     }
 
-    pub fn create(&self, resource: &GroupVersionResource, object: Value) {
+    pub(crate) fn create(&self, resource: &GroupVersionResource, object: Value) {
         let namespace = object.namespace().to_owned();
         self.client.create(resource, &namespace, object).unwrap();
     }
 
     /// Puts rules in force.
-    pub fn behave(&mut self, rules: &str) {
+    pub(crate) fn behave(&mut self, rules: &str) {
         let (namespace, name) = ("kube-system", "tiphys-world");
         let config_map = json!({"apiVersion": "v1", "kind": "ConfigMap",
             "metadata": {"name": name, "namespace": namespace}, "data": {"rules.yaml": rules}});
@@ -101,7 +101,7 @@ impl Cluster {
     }
 
     /// Reason and message of every Event about an object, in the order of their names.
-    pub fn events(&self, namespace: &str, name: &str) -> Vec<(String, String)> {
+    pub(crate) fn events(&self, namespace: &str, name: &str) -> Vec<(String, String)> {
         let events = resource("", "v1", "events");
         let list = self.client.list(&events, Some(namespace), &ListOptions::default()).unwrap();
         let about = list.items.iter().filter(|event| event["involvedObject"]["name"] == name);
@@ -109,15 +109,15 @@ impl Cluster {
         about.map(|event| (text(event, "reason"), text(event, "message"))).collect()
     }
 
-    pub fn update(&self, resource: &GroupVersionResource, object: Value) {
+    pub(crate) fn update(&self, resource: &GroupVersionResource, object: Value) {
         self.client.update(resource, object).unwrap();
     }
 
-    pub fn update_at(&self, resource: &GroupVersionResource, object: Value, subresource: &str) {
+    pub(crate) fn update_at(&self, resource: &GroupVersionResource, object: Value, subresource: &str) {
         self.client.update_subresource(resource, object, subresource).unwrap();
     }
 
-    pub fn delete(
+    pub(crate) fn delete(
         &self,
         resource: &GroupVersionResource,
         namespace: &str,
@@ -129,21 +129,21 @@ impl Cluster {
     }
 
     /// Lets time pass.
-    pub fn run(&mut self, duration: Duration) {
+    pub(crate) fn run(&mut self, duration: Duration) {
         self.driver.pass(&self.clock, duration);
     }
 
-    pub fn get(&self, resource: &GroupVersionResource, namespace: &str, name: &str) -> Option<Value> {
+    pub(crate) fn get(&self, resource: &GroupVersionResource, namespace: &str, name: &str) -> Option<Value> {
         self.client.get(resource, namespace, name).ok().map(|object| object.value().clone())
     }
 
-    pub fn names(&self, resource: &GroupVersionResource, namespace: &str) -> Vec<String> {
+    pub(crate) fn names(&self, resource: &GroupVersionResource, namespace: &str) -> Vec<String> {
         let list = self.client.list(resource, Some(namespace), &ListOptions::default()).unwrap();
         list.items.iter().map(|object| object.name().to_owned()).collect()
     }
 
     /// Every change that the server still remembers, a line each.
-    pub fn history(&self) -> Vec<String> {
+    pub(crate) fn history(&self) -> Vec<String> {
         let changes = self.server.changes_since(0, usize::MAX).unwrap_or_default();
         let line = |change: &Arc<tiphys_apiserver::Change>| {
             format!("{:?} {} {}", change.kind, change.resource, change.object.value())

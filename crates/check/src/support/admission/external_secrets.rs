@@ -8,7 +8,7 @@ use crate::support::{
     pods::{list, text},
 };
 
-pub fn check(kind: &str, spec: &Value, found: &mut Refusals) {
+pub(super) fn check(kind: &str, spec: &Value, found: &mut Refusals) {
     if kind != "ExternalSecret" {
         return;
     }

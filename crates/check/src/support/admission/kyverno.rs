@@ -15,7 +15,7 @@ const OPERATIONS: [&str; 4] = ["mutate", "validate", "generate", "verifyImages"]
 const OF_REQUESTS: [&str; 4] =
     ["request.userInfo", "serviceAccountName", "serviceAccountNamespace", "request.roles"];
 
-pub fn check(kind: &str, spec: &Value, found: &mut Refusals) {
+pub(super) fn check(kind: &str, spec: &Value, found: &mut Refusals) {
     if !matches!(kind, "ClusterPolicy" | "Policy") {
         return;
     }

@@ -12,7 +12,7 @@ use crate::support::{
 };
 
 /// Looks at a pool of MetalLB.
-pub fn check_metallb(kind: &str, spec: &Value, found: &mut Refusals) {
+pub(super) fn check_metallb(kind: &str, spec: &Value, found: &mut Refusals) {
     if kind != "IPAddressPool" {
         return;
     }
@@ -26,7 +26,7 @@ pub fn check_metallb(kind: &str, spec: &Value, found: &mut Refusals) {
 }
 
 /// Looks at a pool of Cilium.
-pub fn check_cilium(kind: &str, spec: &Value, found: &mut Refusals) {
+pub(super) fn check_cilium(kind: &str, spec: &Value, found: &mut Refusals) {
     if kind != "CiliumLoadBalancerIPPool" {
         return;
     }

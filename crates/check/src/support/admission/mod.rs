@@ -10,11 +10,11 @@ mod refused_fields;
 
 use tiphys_graph::Object;
 
-pub use refused_fields::AdmissionRefusal;
+pub(crate) use refused_fields::AdmissionRefusal;
 use refused_fields::Refusals;
 
 /// Who refuses, and what; nothing for kinds of which nothing is known.
-pub fn refusals(object: &Object) -> Option<(&'static str, Vec<AdmissionRefusal>)> {
+pub(crate) fn refusals(object: &Object) -> Option<(&'static str, Vec<AdmissionRefusal>)> {
     let spec = object.value().get("spec").filter(|spec| spec.is_object())?;
     let mut found = Refusals::default();
     let kind = object.key.kind.as_str();

@@ -3,7 +3,7 @@
 pub(crate) mod action;
 mod declarations;
 mod events;
-pub mod expression;
+pub(crate) mod expression;
 mod expression_checks;
 mod jobs;
 mod sections;

@@ -26,7 +26,7 @@ on_embedded!(
     c5_custom_resources_wait_for_a_definition_of_another_application,
 );
 
-pub async fn c1_large_objects_need_no_annotation() {
+pub(crate) async fn c1_large_objects_need_no_annotation() {
     let large = config_map("large", &"x".repeat(300_000));
     let stage = Stage::new(&[("app/large.yaml", &large)]).await;
     // Client-side apply, as kubectl and Argo CD do it by default.
@@ -63,7 +63,7 @@ async fn with_a_wrong_widget(change: impl FnOnce(&mut Settings)) -> Stage {
     stage
 }
 
-pub async fn c2_a_violated_schema_leaves_half_of_an_application() {
+pub(crate) async fn c2_a_violated_schema_leaves_half_of_an_application() {
     let stuck = with_a_wrong_widget(compat).await;
     let app = stuck.until_app("app", |app| phase(app) == "Failed").await;
     let expected = "one or more synchronization tasks completed unsuccessfully, reason: ";
@@ -74,7 +74,7 @@ pub async fn c2_a_violated_schema_leaves_half_of_an_application() {
     assert!(stuck.get(CONFIG_MAP, "app", "late").await.is_none(), "what comes later never does");
 }
 
-pub async fn c2_a_violated_schema_stops_everything_before_the_first_write() {
+pub(crate) async fn c2_a_violated_schema_stops_everything_before_the_first_write() {
     let stage = with_a_wrong_widget(|_| {}).await;
     let app = stage.until_app("app", |app| phase(app) == "Failed").await;
     assert!(message(&app).contains("spec.size"), "{}", message(&app));
@@ -96,7 +96,7 @@ fn unanswered() -> Value {
 }
 
 /// Server-side apply takes one port of a number only; client-side apply stores both.
-pub async fn c2_a_port_of_two_names_is_applied_and_what_leaves_the_sources_goes() {
+pub(crate) async fn c2_a_port_of_two_names_is_applied_and_what_leaves_the_sources_goes() {
     const CRON_JOB: (&str, &str) = ("batch/v1", "CronJob");
     let cron_job = |env: Value| {
         let ports = json!([{"name": "http", "containerPort": 80}, {"name": "metrics", "containerPort": 80}]);
@@ -133,7 +133,7 @@ pub async fn c2_a_port_of_two_names_is_applied_and_what_leaves_the_sources_goes(
     stage.until_green("app").await;
 }
 
-pub async fn c3_a_webhook_whose_backend_is_down_burns_the_retries() {
+pub(crate) async fn c3_a_webhook_whose_backend_is_down_burns_the_retries() {
     let stuck = Stage::with(&[("app/a.yaml", &config_map("a", "1"))], compat).await;
     stuck.apply(unanswered()).await;
     stuck.apply(quick(application("app", "app"))).await;
@@ -144,7 +144,7 @@ pub async fn c3_a_webhook_whose_backend_is_down_burns_the_retries() {
     assert!(stuck.get(CONFIG_MAP, "app", "a").await.is_none(), "given up for ever");
 }
 
-pub async fn c3_a_webhook_whose_backend_is_down() {
+pub(crate) async fn c3_a_webhook_whose_backend_is_down() {
     let stage = Stage::new(&[("app/a.yaml", &config_map("a", "1"))]).await;
     stage.apply(unanswered()).await;
     stage.apply(application("app", "app")).await;
@@ -183,7 +183,7 @@ async fn changing_what_is_immutable(change: impl FnOnce(&mut Settings)) -> Stage
     stage
 }
 
-pub async fn c4_an_immutable_field_leaves_half_of_a_revision() {
+pub(crate) async fn c4_an_immutable_field_leaves_half_of_a_revision() {
     let stuck = changing_what_is_immutable(compat).await;
     let app = stuck.until_app("app", |app| phase(app) == "Failed").await;
     let expected = "one or more synchronization tasks completed unsuccessfully, reason: ";
@@ -192,7 +192,7 @@ pub async fn c4_an_immutable_field_leaves_half_of_a_revision() {
     assert_eq!(stuck.get(SECRET, "app", "s").await.unwrap()["type"], "example.com/a", "and half is old");
 }
 
-pub async fn c4_an_immutable_field_is_refused_before_anything_is_written() {
+pub(crate) async fn c4_an_immutable_field_is_refused_before_anything_is_written() {
     let stage = changing_what_is_immutable(|_| {}).await;
     let app = stage.until_app("app", |app| phase(app) == "Failed").await;
     assert!(message(&app).contains("field is immutable"), "{}", message(&app));
@@ -204,7 +204,7 @@ pub async fn c4_an_immutable_field_is_refused_before_anything_is_written() {
     assert_eq!(stage.get(CONFIG_MAP, "app", "a").await.unwrap()["data"]["key"], "2");
 }
 
-pub async fn c4_a_selector_is_replaced_if_that_is_allowed() {
+pub(crate) async fn c4_a_selector_is_replaced_if_that_is_allowed() {
     let stage = Stage::new(&[("app/web.yaml", &yaml(&deployment("web")))]).await;
     stage.apply(application("app", "app")).await;
     stage.until_green("app").await;
@@ -241,7 +241,7 @@ fn defined_by_a_late_child() -> (Value, [(&'static str, String); 3]) {
     (parent("root", "root"), files)
 }
 
-pub async fn c5_custom_resources_before_their_definition_fail_for_ever() {
+pub(crate) async fn c5_custom_resources_before_their_definition_fail_for_ever() {
     let (root, files) = defined_by_a_late_child();
     let files = files.each_ref().map(|(path, text)| (*path, text.as_str()));
     let stuck = Stage::with(&files, compat).await;
@@ -252,7 +252,7 @@ pub async fn c5_custom_resources_before_their_definition_fail_for_ever() {
     assert!(stuck.get(APPLICATION, ENGINE, "provider").await.is_none(), "its wave never comes");
 }
 
-pub async fn c5_custom_resources_wait_for_what_a_later_wave_brings() {
+pub(crate) async fn c5_custom_resources_wait_for_what_a_later_wave_brings() {
     let (root, files) = defined_by_a_late_child();
     let files = files.each_ref().map(|(path, text)| (*path, text.as_str()));
     let stage = Stage::new(&files).await;
@@ -263,7 +263,7 @@ pub async fn c5_custom_resources_wait_for_what_a_later_wave_brings() {
     assert!(stage.get(("example.com/v1", "Widget"), ENGINE, "w").await.is_some());
 }
 
-pub async fn c5_custom_resources_wait_for_a_definition_of_another_application() {
+pub(crate) async fn c5_custom_resources_wait_for_a_definition_of_another_application() {
     let [(_, widget), (_, crd)] = out_of_order();
     let files = [("user/w.yaml", &*widget), ("provider/crd.yaml", &*crd)];
     let stage = Stage::new(&files).await;
@@ -275,7 +275,7 @@ pub async fn c5_custom_resources_wait_for_a_definition_of_another_application() 
     assert_eq!(app["status"]["operationState"].get("retryCount"), None);
 }
 
-pub async fn c5_custom_resources_wait_for_their_definition() {
+pub(crate) async fn c5_custom_resources_wait_for_their_definition() {
     let files = out_of_order();
     let files = files.each_ref().map(|(path, text)| (*path, text.as_str()));
     let stage = Stage::new(&files).await;

@@ -28,7 +28,7 @@ fn late(name: &str) -> String {
     config_map(name, "1").replace(&format!("name: {name}"), &annotated)
 }
 
-pub async fn a1_an_application_among_its_own_objects() {
+pub(crate) async fn a1_an_application_among_its_own_objects() {
     let root = in_wave(parent("root", "apps"), "0");
     let files = [
         ("apps/root.yaml", yaml(&root)),
@@ -56,7 +56,7 @@ pub async fn a1_an_application_among_its_own_objects() {
     assert!(condition(&app, "SelfManaged").is_some());
 }
 
-pub async fn a1_a_chain_of_applications_that_leads_back() {
+pub(crate) async fn a1_a_chain_of_applications_that_leads_back() {
     let root = in_wave(parent("root", "root"), "0");
     let files = [
         ("root/mid.yaml", yaml(&in_wave(parent("mid", "mid"), "1"))),
@@ -111,7 +111,7 @@ async fn pruning_what_is_held(change: impl FnOnce(&mut Settings)) -> Stage {
     stage
 }
 
-pub async fn a2_a_deletion_that_a_finalizer_holds_for_ever() {
+pub(crate) async fn a2_a_deletion_that_a_finalizer_holds_for_ever() {
     let stuck = pruning_what_is_held(compat).await;
     stuck.until_app("app", |app| message(app).starts_with("waiting for deletion of /ConfigMap/held")).await;
     stuck.pass(9 * HOUR).await;
@@ -119,7 +119,7 @@ pub async fn a2_a_deletion_that_a_finalizer_holds_for_ever() {
     assert_eq!(phase(&app), "Running");
 }
 
-pub async fn a2_a_wait_for_a_deletion_names_who_holds_it_and_since_and_until_when() {
+pub(crate) async fn a2_a_wait_for_a_deletion_names_who_holds_it_and_since_and_until_when() {
     let stage = pruning_what_is_held(|_| {}).await;
     let app = stage.until_app("app", |app| message(app).starts_with("waiting for deletion")).await;
     let wait = &app["status"]["operationState"]["tiphys"]["waits"][0];
@@ -129,7 +129,7 @@ pub async fn a2_a_wait_for_a_deletion_names_who_holds_it_and_since_and_until_whe
     assert!(wait["since"].is_string() && wait["deadline"].is_string());
 }
 
-pub async fn a2_a_wait_for_a_deletion_ends() {
+pub(crate) async fn a2_a_wait_for_a_deletion_ends() {
     let stage = pruning_what_is_held(|settings| {
         if stage_is_real() {
             settings.sync.deletion_deadline = Duration::from_secs(5);
@@ -140,7 +140,7 @@ pub async fn a2_a_wait_for_a_deletion_ends() {
     assert!(message(&ended).contains("operator.example.com/gone"), "{}", message(&ended));
 }
 
-pub async fn a3_an_operation_that_only_waits_gives_way() {
+pub(crate) async fn a3_an_operation_that_only_waits_gives_way() {
     let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: p}\nspec:\n  storageClassName: none\n  accessModes: [ReadWriteOnce]\n  resources: {requests: {storage: 1Gi}}\n";
     let files = [("app/claim.yaml", claim), ("app/late.yaml", &*late("late"))];
     let is_waiting =
@@ -172,7 +172,7 @@ pub async fn a3_an_operation_that_only_waits_gives_way() {
 }
 
 /// A parent whose first wave has an Application of a project that its last one brings.
-pub async fn a4_a_project_of_a_later_wave_is_not_waited_for() {
+pub(crate) async fn a4_a_project_of_a_later_wave_is_not_waited_for() {
     let mut child = application("child", "child");
     child["spec"]["project"] = "team".into();
     let project = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject",
@@ -191,7 +191,7 @@ pub async fn a4_a_project_of_a_later_wave_is_not_waited_for() {
     stage.until_green("child").await;
 }
 
-pub async fn a4_what_another_application_blocks_is_given_up() {
+pub(crate) async fn a4_what_another_application_blocks_is_given_up() {
     let widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec: {size: 1}\n";
     let files = [
         ("user/w.yaml", widget.to_owned()),
@@ -208,7 +208,7 @@ pub async fn a4_what_another_application_blocks_is_given_up() {
     assert!(stuck.get(CONFIG_MAP, "user", "c").await.is_none(), "given up for ever");
 }
 
-pub async fn a4_what_another_application_blocks_resumes_by_itself() {
+pub(crate) async fn a4_what_another_application_blocks_resumes_by_itself() {
     let widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec: {size: 1}\n";
     let files = [
         ("user/w.yaml", widget.to_owned()),

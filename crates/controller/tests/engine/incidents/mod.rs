@@ -2,10 +2,10 @@
 //! Names are those of the list of incidents. Every scenario runs on the embedded cluster in virtual time;
 //! those that an API server alone suffices for run on a real one too (`real.rs`).
 
-pub mod admission;
-pub mod endless_operations;
-pub mod owners;
-pub mod rendering;
+pub(crate) mod admission;
+pub(crate) mod endless_operations;
+pub(crate) mod owners;
+pub(crate) mod rendering;
 
 use std::time::Duration;
 

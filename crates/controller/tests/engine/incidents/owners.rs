@@ -38,7 +38,7 @@ fn playbook() -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "app"}, "data": {"key": "playbook"}})
 }
 
-pub async fn b1_another_tool_owns_the_object() {
+pub(crate) async fn b1_another_tool_owns_the_object() {
     let files = [("app/a.yaml", &*config_map("a", "git")), ("app/b.yaml", &*config_map("b", "1"))];
     let lost = Stage::with(&files, compat).await;
     lost.namespace("app").await;
@@ -75,7 +75,7 @@ pub async fn b1_another_tool_owns_the_object() {
     assert_eq!(stage.get(CONFIG_MAP, "app", "a").await.unwrap()["data"]["key"], "git");
 }
 
-pub async fn b1_a_helm_release_owns_its_objects_while_it_is_there() {
+pub(crate) async fn b1_a_helm_release_owns_its_objects_while_it_is_there() {
     let stage = Stage::new(&[("app/a.yaml", &config_map("a", "git"))]).await;
     stage.namespace("app").await;
     let theirs = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "app",
@@ -91,7 +91,7 @@ pub async fn b1_a_helm_release_owns_its_objects_while_it_is_there() {
     stage.until_green("app").await;
 }
 
-pub async fn b3_one_object_in_two_applications() {
+pub(crate) async fn b3_one_object_in_two_applications() {
     let mut first = application("first", "one");
     let mut second = application("second", "two");
     for app in [&mut first, &mut second] {
@@ -143,7 +143,7 @@ pub async fn b3_one_object_in_two_applications() {
 }
 
 /// With the option the operation fails as a whole, as in Argo CD.
-pub async fn b3_one_object_in_two_applications_may_fail_the_second() {
+pub(crate) async fn b3_one_object_in_two_applications_may_fail_the_second() {
     let files = [
         ("one/c.yaml", &*config_map("c", "1")),
         ("two/c.yaml", &*config_map("c", "2")),
@@ -176,7 +176,7 @@ pub async fn b3_one_object_in_two_applications_may_fail_the_second() {
 
 /// An Application that an ApplicationSet makes and that a parent renders too belongs to the set; what else
 /// the parent renders is created, and its waves go on.
-pub async fn b3_an_application_of_a_set_that_a_parent_renders_too() {
+pub(crate) async fn b3_an_application_of_a_set_that_a_parent_renders_too() {
     let child = |name: &str, wave: i64| {
         let mut child = application(name, "leaf");
         child["metadata"]["annotations"] = json!({"argocd.argoproj.io/sync-wave": wave.to_string()});
@@ -209,7 +209,7 @@ pub async fn b3_an_application_of_a_set_that_a_parent_renders_too() {
     assert_eq!(statuses(&parent), [("later", "Synced"), ("made", "OutOfSync")]);
 }
 
-pub async fn b4_a_secret_that_bears_a_copied_label() {
+pub(crate) async fn b4_a_secret_that_bears_a_copied_label() {
     let by_label = |settings: &mut Settings| {
         settings.tracking = Tracking { method: TrackingMethod::Label, ..Tracking::default() };
     };
@@ -241,7 +241,7 @@ pub async fn b4_a_secret_that_bears_a_copied_label() {
     assert!(stage.get(SECRET, "app", "argocd-secret").await.is_some());
 }
 
-pub async fn b4_what_something_that_stays_needs_is_not_pruned() {
+pub(crate) async fn b4_what_something_that_stays_needs_is_not_pruned() {
     let mut web = deployment("web");
     web["metadata"]["namespace"] = "other".into();
     web["spec"]["template"]["spec"]["volumes"] = json!([{"name": "s", "secret": {"secretName": "s"}}]);
@@ -282,7 +282,7 @@ pub async fn b4_what_something_that_stays_needs_is_not_pruned() {
     }
 }
 
-pub async fn b5_a_repair_by_hand_is_taken_back_every_time() {
+pub(crate) async fn b5_a_repair_by_hand_is_taken_back_every_time() {
     let stuck = Stage::with(&[("app/a.yaml", &config_map("a", "git"))], compat).await;
     stuck.apply(application("app", "app")).await;
     stuck.until_green("app").await;
@@ -292,7 +292,7 @@ pub async fn b5_a_repair_by_hand_is_taken_back_every_time() {
     }
 }
 
-pub async fn b5_a_repair_by_hand_is_told_of() {
+pub(crate) async fn b5_a_repair_by_hand_is_told_of() {
     let stage =
         Stage::new(&[("app/a.yaml", &config_map("a", "git")), ("app/b.yaml", &config_map("b", "git"))]).await;
     stage.apply(application("app", "app")).await;
@@ -306,7 +306,7 @@ pub async fn b5_a_repair_by_hand_is_told_of() {
     assert!(events.iter().any(|event| event["reason"] == "SelfHeal"));
 }
 
-pub async fn b5_a_repair_by_hand_can_be_held() {
+pub(crate) async fn b5_a_repair_by_hand_can_be_held() {
     let stage =
         Stage::new(&[("app/a.yaml", &config_map("a", "git")), ("app/b.yaml", &config_map("b", "git"))]).await;
     stage.apply(application("app", "app")).await;

@@ -11,7 +11,7 @@ on_embedded!(
     e1_a_storage_driver_is_not_pruned_unconfirmed,
 );
 
-pub async fn d1_what_does_not_render_leaves_the_last_good_state_in_force() {
+pub(crate) async fn d1_what_does_not_render_leaves_the_last_good_state_in_force() {
     let files = [
         ("app/kustomization.yaml", "resources: [a.yaml]\n"),
         ("app/a.yaml", &*config_map("a", "1")),
@@ -43,7 +43,7 @@ pub async fn d1_what_does_not_render_leaves_the_last_good_state_in_force() {
     assert!(condition(&app, "ComparisonError").is_none());
 }
 
-pub async fn e1_the_pod_network_is_not_pruned_unconfirmed() {
+pub(crate) async fn e1_the_pod_network_is_not_pruned_unconfirmed() {
     let agent = "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: net}\nspec:\n  selector: {matchLabels: {app: net}}\n  template:\n    metadata: {labels: {app: net}}\n    spec:\n      containers: [{name: c, image: registry.example.com/net:1}]\n      volumes: [{name: cni, hostPath: {path: /etc/cni/net.d}}]\n";
     let kind = ("apps/v1", "DaemonSet");
     let files = [("app/net.yaml", agent), ("app/a.yaml", &*config_map("a", "1"))];
@@ -74,7 +74,7 @@ pub async fn e1_the_pod_network_is_not_pruned_unconfirmed() {
     stage.until_gone(kind, "app", "net").await;
 }
 
-pub async fn e1_a_storage_driver_is_not_pruned_unconfirmed() {
+pub(crate) async fn e1_a_storage_driver_is_not_pruned_unconfirmed() {
     let driver = "apiVersion: storage.k8s.io/v1\nkind: CSIDriver\nmetadata: {name: disk.example.com}\nspec: {attachRequired: false}\n";
     let kind = ("storage.k8s.io/v1", "CSIDriver");
     let files = [("app/d.yaml", driver), ("app/a.yaml", &*config_map("a", "1"))];

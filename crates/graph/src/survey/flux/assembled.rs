@@ -15,7 +15,7 @@ use crate::survey::{
 };
 
 /// The survey of the clusters.
-pub fn assembled(of: &Survey, clusters: impl Iterator<Item = (String, Vec<Part>)>) -> Survey {
+pub(super) fn assembled(of: &Survey, clusters: impl Iterator<Item = (String, Vec<Part>)>) -> Survey {
     let mut survey = Survey {
         files: of.files.clone(),
         environments: Vec::new(),

@@ -12,7 +12,7 @@ use super::tree::{Part, Tree};
 use crate::survey::environment;
 
 /// The trees whose roots no other one holds.
-pub fn without_inner(trees: Vec<Tree>) -> Vec<Tree> {
+pub(super) fn without_inner(trees: Vec<Tree>) -> Vec<Tree> {
     let place = |it: &RenderedObject| (it.location.file.clone(), it.value.name().to_owned());
     let inner: Vec<HashSet<_>> =
         trees.iter().map(|tree| tree.parts.iter().map(|part| place(&part.declared)).collect()).collect();
@@ -30,7 +30,7 @@ pub fn without_inner(trees: Vec<Tree>) -> Vec<Tree> {
 
 /// The trees of each cluster. Trees are of two clusters if they have a part of one name that is not the same,
 /// or if their folders say so; what contradicts no cluster may be a part of each.
-pub fn clusters(mut trees: Vec<Tree>) -> Vec<Vec<Arc<Tree>>> {
+pub(super) fn clusters(mut trees: Vec<Tree>) -> Vec<Vec<Arc<Tree>>> {
     trees.sort_by_key(|tree| std::cmp::Reverse(tree.parts.len()));
     let mut clusters: Vec<Vec<Arc<Tree>>> = Vec::new();
     for tree in trees.into_iter().map(Arc::new) {
@@ -50,7 +50,7 @@ pub fn clusters(mut trees: Vec<Tree>) -> Vec<Vec<Arc<Tree>>> {
 
 /// The clusters of which the entry is known. Where the entries are not in the repository, what they lead to
 /// is there in many small trees, and with several clusters nobody knows which of them are of one.
-pub fn sure(clusters: Vec<Vec<Arc<Tree>>>) -> Vec<Vec<Arc<Tree>>> {
+pub(super) fn sure(clusters: Vec<Vec<Arc<Tree>>>) -> Vec<Vec<Arc<Tree>>> {
     let is_led = |trees: &[Arc<Tree>]| {
         let all: usize = trees.iter().map(|tree| tree.parts.len()).sum();
         let named = |tree: &Arc<Tree>| name_of(tree);
@@ -70,7 +70,7 @@ fn differ(one: &Tree, other: &Tree) -> bool {
 }
 
 /// The folder that says which cluster a tree is of; empty if none does.
-pub fn name_of(tree: &Tree) -> String {
+pub(super) fn name_of(tree: &Tree) -> String {
     let path = tree.root.value.str_at(&["spec", "path"]).unwrap_or_default();
     let folder = normalize(path.trim_start_matches('/')).unwrap_or_default();
     // What a cluster builds may have folders of its own for each environment: where it is declared says more.

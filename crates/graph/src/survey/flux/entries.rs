@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// A Kustomization that may be an entry.
-pub struct Candidate {
+pub(super) struct Candidate {
     pub object: Arc<RenderedObject>,
     folder: String,
     /// Whether others that lie in its folder are taken to come of it.
@@ -25,14 +25,14 @@ pub struct Candidate {
 
 impl Candidate {
     /// Whether another one lies in its folder.
-    pub fn is_above(&self, other: &Self) -> bool {
+    pub(super) fn is_above(&self, other: &Self) -> bool {
         let is_self = Arc::ptr_eq(&self.object, &other.object);
         !is_self && (self.folder.is_empty() || is_below(&other.object.location.file, &self.folder))
     }
 }
 
 /// The Kustomizations that are declared anywhere, each once.
-pub fn entries(of: &Survey) -> Vec<Arc<RenderedObject>> {
+pub(super) fn entries(of: &Survey) -> Vec<Arc<RenderedObject>> {
     let mut seen = HashSet::new();
     let objects = of.objects.iter().filter(|object| put_away(&object.rendered.location.file).is_none());
     objects
@@ -45,7 +45,7 @@ pub fn entries(of: &Survey) -> Vec<Arc<RenderedObject>> {
 }
 
 /// The Kustomizations of this repository, with the folders that they build, as far as those are here.
-pub fn candidates(of: &Survey, all: Vec<Arc<RenderedObject>>, sources: &Sources) -> Vec<Candidate> {
+pub(super) fn candidates(of: &Survey, all: Vec<Arc<RenderedObject>>, sources: &Sources) -> Vec<Candidate> {
     let built = |object: Arc<RenderedObject>| {
         let folder = sources.folder(&object.value).filter(|folder| is_here(&of.files, folder))?;
         Some(Candidate { object, folder, leads: true, is_built: true })
@@ -55,7 +55,7 @@ pub fn candidates(of: &Survey, all: Vec<Arc<RenderedObject>>, sources: &Sources)
 
 /// The Kustomizations that may be entries: those that lie in no folder that another one builds. Of those that
 /// lie in each other's folders, by however many steps, the one above most others.
-pub fn roots(candidates: &[Candidate]) -> Vec<usize> {
+pub(super) fn roots(candidates: &[Candidate]) -> Vec<usize> {
     let all = 0..candidates.len();
     let below: Vec<Vec<usize>> = all
         .clone()

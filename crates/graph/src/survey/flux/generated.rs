@@ -15,7 +15,7 @@ const MARK: &str = "flux-generated:";
 const FILE: &str = "kustomization.yaml";
 
 /// A revision of this repository in which a folder has the kustomization that Flux would make of it.
-pub fn revision(files: &Files, folder: &str) -> String {
+pub(super) fn revision(files: &Files, folder: &str) -> String {
     let is_of = |path: &str| folder.is_empty() || is_below(path, folder);
     let below = |path: &str| path[folder.len()..].trim_start_matches('/').to_owned();
     let folders: BTreeSet<&str> = files
@@ -35,7 +35,7 @@ pub fn revision(files: &Files, folder: &str) -> String {
 }
 
 /// A tree with the file that a revision of [`revision`] has more; nothing if it is another revision.
-pub fn with_file(tree: &Arc<dyn FileTree>, revision: &str) -> Option<Arc<dyn FileTree>> {
+pub(crate) fn with_file(tree: &Arc<dyn FileTree>, revision: &str) -> Option<Arc<dyn FileTree>> {
     let (folder, text) = revision.strip_prefix(MARK)?.split_once('\n')?;
     let path = join(folder, FILE).ok()?;
     Some(Arc::new(WithFile {

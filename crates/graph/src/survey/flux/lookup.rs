@@ -7,7 +7,7 @@ use tiphys_value::{ObjectExt, RenderedObject, Value};
 use crate::survey::{contents::Survey, types::Object};
 
 /// An object by what it is called, as far as it is sure which one is meant.
-pub fn lookup(
+pub(super) fn lookup(
     of: &Survey,
     known: &[Arc<RenderedObject>],
     kind: &str,

@@ -22,8 +22,8 @@ use std::{
 
 use tiphys_value::{FieldPath, ObjectExt, RenderedObject, Segment, Value};
 
-pub use generated::with_file;
-pub use sources::Sources;
+pub(super) use generated::with_file;
+pub(super) use sources::Sources;
 
 use super::{Outcome, Survey, found::Found};
 use assembled::assembled;
@@ -47,7 +47,7 @@ impl Tree {
 /// What Flux applies of a repository, cluster by cluster; nothing if Flux applies nothing of it, or an engine
 /// for Applications fills the same clusters. What none of the clusters holds is beside it, as what no
 /// Application reaches.
-pub fn survey(found: &mut Found<'_>, of: &Survey) -> Option<Survey> {
+pub(super) fn survey(found: &mut Found<'_>, of: &Survey) -> Option<Survey> {
     if !of.apps.is_empty() {
         return None;
     }

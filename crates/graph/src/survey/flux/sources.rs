@@ -56,7 +56,7 @@ impl Sources {
 }
 
 /// Whether there is something to build in a folder.
-pub fn is_here(files: &Files, folder: &str) -> bool {
+pub(super) fn is_here(files: &Files, folder: &str) -> bool {
     match folder {
         "" => tiphys_kustomize::FILE_NAMES.iter().any(|name| files.contains(name)),
         folder => files.has_folder(folder),

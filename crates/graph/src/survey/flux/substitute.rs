@@ -6,7 +6,7 @@ use tiphys_value::{Map, ObjectExt, Value};
 
 /// What is known of the variables of one Kustomization.
 #[derive(Debug, Default)]
-pub struct Variables {
+pub(super) struct Variables {
     known: BTreeMap<String, String>,
     /// Those that have a value that nobody can read: the keys of encrypted Secrets.
     hidden: BTreeSet<String>,
@@ -15,7 +15,7 @@ pub struct Variables {
 }
 
 /// A ConfigMap or Secret that variables come from.
-pub enum Giver<'a> {
+pub(super) enum Giver<'a> {
     /// It is this one.
     Known(&'a Value),
     /// It is not in the repository, or nobody knows which of several it is.
@@ -25,7 +25,7 @@ pub enum Giver<'a> {
 impl Variables {
     /// The variables of a `postBuild`, later ones in place of earlier ones; those that stand in it count
     /// most.
-    pub fn from_post_build<'a>(post_build: &Value, find: &dyn Fn(&str, &str) -> Giver<'a>) -> Self {
+    pub(super) fn from_post_build<'a>(post_build: &Value, find: &dyn Fn(&str, &str) -> Giver<'a>) -> Self {
         let mut variables = Self::default();
         for entry in post_build["substituteFrom"].as_array().into_iter().flatten() {
             let text = |field: &str| entry[field].as_str().unwrap_or_default();
@@ -60,7 +60,7 @@ impl Variables {
     }
 
     /// A value with what is known in place of its variables; the others stay as they are.
-    pub fn fill(&self, value: &Value) -> Value {
+    pub(super) fn fill(&self, value: &Value) -> Value {
         match value {
             Value::String(text) if text.contains("${") => self.typed(text),
             Value::Array(items) => items.iter().map(|item| self.fill(item)).collect(),
@@ -90,7 +90,7 @@ impl Variables {
 
     /// The variables of a text that become nothing: nothing gives them a value, and they have no default.
     /// Flux looks for none where it knows of none at all.
-    pub fn unset<'t>(&self, text: &'t str) -> Vec<&'t str> {
+    pub(super) fn unset<'t>(&self, text: &'t str) -> Vec<&'t str> {
         if self.is_open || self.known.is_empty() && self.hidden.is_empty() {
             return Vec::new();
         }
@@ -144,7 +144,7 @@ impl Variables {
 }
 
 /// The variables of a text that have no default and are asked for as they are.
-pub fn plain_names(text: &str) -> Vec<&str> {
+pub(super) fn plain_names(text: &str) -> Vec<&str> {
     let is_name = |name: &&str| {
         name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')

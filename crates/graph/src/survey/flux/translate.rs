@@ -9,7 +9,7 @@ use crate::survey::{Files, names::AS_FLUX, names::THIS_REPOSITORY};
 use super::{generated, sources::Sources};
 
 /// Where what Flux names is looked up.
-pub struct TranslationContext<'a> {
+pub(super) struct TranslationContext<'a> {
     pub files: &'a Files,
     /// Whether an address means this repository.
     pub is_given: &'a dyn Fn(&str) -> bool,
@@ -21,7 +21,7 @@ pub struct TranslationContext<'a> {
 }
 
 /// What an object of Flux's comes to.
-pub struct Translated {
+pub(super) struct Translated {
     pub application: Value,
     /// Why nothing is rendered at all.
     pub unseen: Option<String>,
@@ -30,7 +30,7 @@ pub struct Translated {
 }
 
 /// Whether an object makes Flux apply others.
-pub fn is_unit(object: &Value) -> bool {
+pub(super) fn is_unit(object: &Value) -> bool {
     matches!(
         (object.api_version().split('/').next().unwrap_or_default(), object.kind()),
         ("kustomize.toolkit.fluxcd.io", "Kustomization") | ("helm.toolkit.fluxcd.io", "HelmRelease")
@@ -38,7 +38,7 @@ pub fn is_unit(object: &Value) -> bool {
 }
 
 /// The Application of an object.
-pub fn translate(object: &Value, scope: &TranslationContext<'_>) -> Translated {
+pub(super) fn translate(object: &Value, scope: &TranslationContext<'_>) -> Translated {
     let spec = &object["spec"];
     let mut open = None;
     let source = if object.kind() == "HelmRelease" {

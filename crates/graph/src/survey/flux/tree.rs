@@ -11,7 +11,7 @@ use tiphys_value::{FieldPath, ObjectExt, RenderedObject, Value};
 use crate::survey::types::Outcome;
 
 /// A Kustomization or HelmRelease, and what it comes to.
-pub struct Part {
+pub(super) struct Part {
     pub declared: Arc<RenderedObject>,
     pub application: Value,
     pub outcome: Outcome,
@@ -26,14 +26,14 @@ pub struct Part {
 }
 
 impl Part {
-    pub fn key(&self) -> (&str, &str, &str) {
+    pub(super) fn key(&self) -> (&str, &str, &str) {
         let declared = &self.declared.value;
         (declared.kind(), declared.namespace(), declared.name())
     }
 }
 
 /// What one root leads to.
-pub struct Tree {
+pub(super) struct Tree {
     pub root: Arc<RenderedObject>,
     pub parts: Vec<Part>,
 }

@@ -105,7 +105,7 @@ fn module(item: &Node) -> Option<&(Node, Node)> {
 }
 
 /// The tasks of a list of plays or tasks.
-pub fn of_items(file: &Arc<str>, items: &[Node]) -> Vec<Task> {
+pub(super) fn of_items(file: &Arc<str>, items: &[Node]) -> Vec<Task> {
     let mut found = Vec::new();
     collect(file, items, &mut found, MAX_DEPTH);
     found

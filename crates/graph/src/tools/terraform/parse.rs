@@ -15,7 +15,7 @@ use super::{Attribute, Block, Expression, FileRead, Reference, Unreadable, Value
 use crate::tools::Lines;
 
 /// What a file says.
-pub struct Text {
+pub(super) struct Text {
     /// Its blocks; the attributes outside of blocks, as in `.tfvars`, are in a block without kind.
     pub blocks: Vec<Block>,
     /// The files beside the module that its functions read.
@@ -23,7 +23,7 @@ pub struct Text {
 }
 
 /// Reads a file.
-pub fn text(path: &Arc<str>, text: &Arc<str>) -> Result<Text, Unreadable> {
+pub(super) fn text(path: &Arc<str>, text: &Arc<str>) -> Result<Text, Unreadable> {
     let parsed = catch_panic("the HCL file", || {
         let first = hcl_edit::parser::parse_body(text);
         first.or_else(|error| hcl_edit::parser::parse_body(&with_joined_conditions(text)).map_err(|_| error))

@@ -26,7 +26,7 @@ const ROUNDS: usize = 60;
 
 /// Syncs a repository and returns the Applications whose operation does not end, in whatever order they are
 /// looked at: asked is whether a wait can end, and an engine may miss the moment in which it does.
-pub fn sync(repository: &Repository) -> Vec<String> {
+pub(super) fn sync(repository: &Repository) -> Vec<String> {
     let mut stalled = Vec::new();
     let any_order = repository.is_nested() || repository.has_webhook();
     let children = if any_order { repository.children.len() } else { 0 };

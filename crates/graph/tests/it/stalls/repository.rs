@@ -8,7 +8,7 @@ use tiphys_vfs::MemTree;
 
 /// One object of a child.
 #[derive(Clone, Debug)]
-pub enum Item {
+pub(super) enum Item {
     /// Works by itself.
     Settings,
     /// Runs once the secret of a number is there.
@@ -32,7 +32,7 @@ const PHASES: [&str; 3] = ["PreSync", "Sync", "PostSync"];
 
 /// A child: who renders it, its wave there and its objects with theirs.
 #[derive(Clone, Debug)]
-pub struct Child {
+pub(super) struct Child {
     /// An earlier child (modulo how many there are, and the root), if any.
     pub parent: usize,
     pub wave: i64,
@@ -41,7 +41,7 @@ pub struct Child {
 
 /// A repository.
 #[derive(Clone, Debug)]
-pub struct Repository {
+pub(super) struct Repository {
     /// The root renders itself.
     pub renders_itself: bool,
     /// Which of [`CHECKS`] is set.
@@ -50,7 +50,7 @@ pub struct Repository {
 }
 
 /// Health checks for Applications: none, what Argo CD found, that and Synced, not while it runs.
-pub const CHECKS: [&str; 4] = [
+pub(super) const CHECKS: [&str; 4] = [
     "",
     "hs = {status = \"Progressing\"}\nif obj.status ~= nil and obj.status.health ~= nil then\n  hs.status = obj.status.health.status\nend\nreturn hs\n",
     "hs = {status = \"Progressing\"}\nif obj.status ~= nil and obj.status.sync ~= nil and obj.status.sync.status == \"Synced\" then\n  if obj.status.health ~= nil then hs.status = obj.status.health.status end\nend\nreturn hs\n",
@@ -69,7 +69,7 @@ fn item() -> impl Strategy<Value = Item> {
 }
 
 /// Any repository.
-pub fn repository() -> impl Strategy<Value = Repository> {
+pub(super) fn repository() -> impl Strategy<Value = Repository> {
     let parent = prop_oneof![3 => Just(0), 1 => 1usize..4];
     let child = (parent, 0i64..3, prop::collection::vec((0i64..3, item()), 1..4))
         .prop_map(|(parent, wave, items)| Child { parent, wave, items });
@@ -120,17 +120,17 @@ impl Repository {
     }
 
     /// Whether a webhook is among the objects.
-    pub fn has_webhook(&self) -> bool {
+    pub(super) fn has_webhook(&self) -> bool {
         self.children.iter().flat_map(|child| &child.items).any(|(_, item)| matches!(item, Item::Webhook))
     }
 
     /// Whether a child renders another.
-    pub fn is_nested(&self) -> bool {
+    pub(super) fn is_nested(&self) -> bool {
         self.children.iter().enumerate().any(|(at, child)| child.parent % (at + 1) > 0)
     }
 
     /// The files.
-    pub fn files(&self) -> Vec<(String, String)> {
+    pub(super) fn files(&self) -> Vec<(String, String)> {
         let place = if self.renders_itself { "apps/root.yaml" } else { "bootstrap/root.yaml" };
         let mut files = vec![(place.to_owned(), application("root", "apps", None))];
         if self.check > 0 {
@@ -154,7 +154,7 @@ impl Repository {
         files
     }
 
-    pub fn tree(&self) -> MemTree {
+    pub(super) fn tree(&self) -> MemTree {
         let mut tree = MemTree::default();
         for (path, text) in self.files() {
             tree.insert(&path, text.into_bytes()).expect("inside the tree");
@@ -162,7 +162,7 @@ impl Repository {
         tree
     }
 
-    pub fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         self.files().iter().map(|(path, text)| format!("# {path}\n{text}\n")).collect()
     }
 }

@@ -14,7 +14,7 @@ use std::{
 
 /// What the host does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub(super) enum Mode {
     /// Serves everybody.
     Serve,
     /// Answers that it is overloaded.
@@ -38,15 +38,15 @@ pub enum Mode {
 }
 
 /// What lies between the host and a connection.
-pub type Layer = Arc<dyn Fn(TcpStream) -> Box<dyn Stream> + Send + Sync>;
+pub(super) type Layer = Arc<dyn Fn(TcpStream) -> Box<dyn Stream> + Send + Sync>;
 
 /// A connection.
-pub trait Stream: Read + Write {}
+pub(super) trait Stream: Read + Write {}
 
 impl<T: Read + Write> Stream for T {}
 
 /// The host.
-pub struct Host {
+pub(super) struct Host {
     pub url: String,
     mode: Arc<Mutex<Mode>>,
     seen: Arc<Mutex<Vec<String>>>,
@@ -55,12 +55,12 @@ pub struct Host {
 
 impl Host {
     /// Serves one repository.
-    pub fn for_repository(repository: &Path) -> Self {
+    pub(super) fn for_repository(repository: &Path) -> Self {
         Self::serve(repository, None)
     }
 
     /// The same by HTTPS, as `localhost`; `layer` speaks TLS.
-    pub fn with_tls(repository: &Path, layer: Layer) -> Self {
+    pub(super) fn with_tls(repository: &Path, layer: Layer) -> Self {
         Self::serve(repository, Some(layer))
     }
 
@@ -91,17 +91,17 @@ impl Host {
     }
 
     /// Behaves otherwise from now on.
-    pub fn set(&self, mode: Mode) {
+    pub(super) fn set(&self, mode: Mode) {
         *self.mode.lock().expect("no thread panicked") = mode;
     }
 
     /// How many requests came.
-    pub fn requests(&self) -> usize {
+    pub(super) fn requests(&self) -> usize {
         self.requests.load(Ordering::SeqCst)
     }
 
     /// The values of the authorization headers that came.
-    pub fn authorizations(&self) -> Vec<String> {
+    pub(super) fn authorizations(&self) -> Vec<String> {
         self.seen.lock().expect("no thread panicked").clone()
     }
 }

@@ -10,28 +10,28 @@ use sha2::{Digest, Sha256};
 
 /// What was asked.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub(super) struct Request {
     pub path: String,
     pub authorization: Option<String>,
 }
 
 /// Status, headers, body.
-pub type Answer = (u16, Vec<(&'static str, String)>, Vec<u8>);
+pub(super) type Answer = (u16, Vec<(&'static str, String)>, Vec<u8>);
 
 type Handler = dyn Fn(&Request) -> Answer + Send + Sync;
 
 /// A server that lives as long as the process; each connection carries one exchange.
-pub struct Server {
+pub(super) struct Server {
     pub host: String,
     pub requests: Arc<Mutex<Vec<Request>>>,
 }
 
 impl Server {
-    pub fn start(handler: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
+    pub(super) fn start(handler: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
         Self::serve(Arc::new(handler), None)
     }
 
-    pub fn start_tls(
+    pub(super) fn start_tls(
         config: Arc<rustls::ServerConfig>,
         handler: impl Fn(&Request) -> Answer + Send + Sync + 'static,
     ) -> Self {
@@ -59,11 +59,11 @@ impl Server {
         Self { host, requests }
     }
 
-    pub fn paths(&self) -> Vec<String> {
+    pub(super) fn paths(&self) -> Vec<String> {
         self.requests.lock().expect("no thread panicked").iter().map(|request| request.path.clone()).collect()
     }
 
-    pub fn authorizations(&self, path: &str) -> Vec<Option<String>> {
+    pub(super) fn authorizations(&self, path: &str) -> Vec<Option<String>> {
         let requests = self.requests.lock().expect("no thread panicked");
         requests.iter().filter(|request| request.path == path).map(|r| r.authorization.clone()).collect()
     }
@@ -110,25 +110,25 @@ fn exchange(stream: impl Read + Write, handler: &Handler, log: &Mutex<Vec<Reques
         .and_then(|()| stream.flush());
 }
 
-pub fn ok(body: impl Into<Vec<u8>>) -> Answer {
+pub(super) fn ok(body: impl Into<Vec<u8>>) -> Answer {
     (200, Vec::new(), body.into())
 }
 
-pub fn not_found() -> Answer {
+pub(super) fn not_found() -> Answer {
     (404, Vec::new(), b"no".to_vec())
 }
 
-pub fn sha256(bytes: &[u8]) -> String {
+pub(super) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A packaged chart with nothing but its `Chart.yaml`.
-pub fn chart(name: &str, version: &str) -> Vec<u8> {
+pub(super) fn chart(name: &str, version: &str) -> Vec<u8> {
     pack(name, &[("Chart.yaml", &metadata(name, version))])
 }
 
 /// A packaged chart with one template.
-pub fn chart_with(name: &str, version: &str, template: &str) -> Vec<u8> {
+pub(super) fn chart_with(name: &str, version: &str, template: &str) -> Vec<u8> {
     pack(name, &[("Chart.yaml", &metadata(name, version)), ("templates/c.yaml", template)])
 }
 
