@@ -1,5 +1,6 @@
-//! What users' scripts have said of objects that have not changed since: to run one takes longer than all else
-//! that is asked about an object, and an owner of many objects asks about each of them whenever one changes.
+//! What users' scripts have said of objects that have not changed since: to run one takes longer than all
+//! else that is asked about an object, and an owner of many objects asks about each of them whenever one
+//! changes.
 
 use std::{
     collections::HashMap,

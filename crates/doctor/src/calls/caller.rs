@@ -1,4 +1,4 @@
-//! Who calls in vain, and what can be said of it by its configuration alone.
+//! Who calls without an answer, and what can be said of it by its configuration alone.
 
 use tiphys_cause::{Address, Cause, FailedCall, Failure};
 use tiphys_value::Value;
