@@ -134,13 +134,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let kind = object.key.kind.as_str();
             let below = BELOW.iter().find(|(of, name, _)| *of == kind && name == field).map(|(.., at)| *at);
             let is_value = kind == "HelmRelease" && of_values.contains(field.as_str());
-            let nearest = nearest_name::nearest(field, known.iter().copied());
-            let (help, meant) = match (below, nearest) {
-                (Some(below), _) => (format!("it stands below {below}"), None),
-                (None, Some(nearest)) => (format!("{nearest} is meant"), Some(nearest)),
-                _ if is_value => ("it is meant to be one of the values".to_owned(), None),
+            let help = match below {
+                Some(below) => format!("it stands below {below}"),
+                // A name that was written wrongly is what the API server tells: C2-invalid does so.
+                None if nearest_name::nearest(field, known.iter().copied()).is_some() => continue,
+                None if is_value => "it is meant to be one of the values".to_owned(),
                 // What Flux may have learnt since is left alone.
-                _ => continue,
+                None => continue,
             };
             let diagnostic = RULE
                 .diagnostic(format!(
@@ -150,7 +150,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .at(survey.span(object, &keys(&["spec", field])), "there is no such field")
                 .because("the API server refuses the object, or drops what its kind does not have")
                 .help(help);
-            once.add(field, RULE.finding(context, object, diagnostic).likely().perhaps(field, meant));
+            once.add(field, RULE.finding(context, object, diagnostic).likely());
         }
     }
     once.report(report);

@@ -38,8 +38,8 @@ impl TemplateCache {
         Self { parser: Mutex::new(Some(parser)), ..Self::default() }
     }
 
-    /// The parsed templates, given by full name and file, from the last rendering if it had the same files under
-    /// the same names.
+    /// The parsed templates, given by full name and file, from the last rendering if it had the same files
+    /// under the same names.
     pub(super) fn parse(
         &self,
         templates: &[(&str, &ChartFile)],
