@@ -32,7 +32,7 @@ use tiphys_value::{FieldPath, GroupVersionKind, ObjectExt, RenderedObject, Segme
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        crds::Definitions, dedup::Once, field_paths, file_completeness::Extent, flux::Flux,
+        crds::Definitions, dedup::Once, field_paths, file_completeness::Extent, flux::Flux, flux_levels,
         mutations::Mutations, nearest_name, placeholders, refusal::RefusalCause, refusal_fixes,
         scalar_fixes::Wanted, unrendered_files,
     },
@@ -125,6 +125,9 @@ fn finding(context: &Context<'_>, object: &Object, fault: &ApiRefusal) -> Findin
         .because("the API server answers with this text, and the sync of the Application fails on it");
     diagnostic.severity = fault.severity;
     diagnostic.help.extend(fault.help.clone());
+    if let RefusalCause::UnknownField(path) = &fault.cause {
+        diagnostic.help.extend(flux_levels::help(context.survey, object, path));
+    }
     if matches!(object.owner, Owner::Unit(_)) && !is_root(context, object) {
         diagnostic.severity = diagnostic.severity.min(Severity::Warning);
         diagnostic.mechanism = "the API server answers with this text when it is applied".to_owned();

@@ -37,7 +37,6 @@ mod c2_certificate_refused;
 mod c2_cilium_refused;
 mod c2_escaped_template;
 mod c2_exported;
-mod c2_flux_field;
 mod c2_ignore_expression;
 mod c2_inline_manifest;
 mod c2_invalid;
@@ -225,7 +224,6 @@ pub const ALL: &[&Rule] = &[
     &c2_cilium_refused::RULE,
     &c2_escaped_template::RULE,
     &c2_exported::RULE,
-    &c2_flux_field::RULE,
     &c2_ignore_expression::RULE,
     &c2_inline_manifest::RULE,
     &c2_invalid::RULE,

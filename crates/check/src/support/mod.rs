@@ -15,6 +15,7 @@ pub(crate) mod dedup;
 pub(crate) mod field_paths;
 pub(crate) mod file_completeness;
 pub(crate) mod flux;
+pub(crate) mod flux_levels;
 pub(crate) mod gitlab;
 pub(crate) mod image_option;
 pub(crate) mod images;
