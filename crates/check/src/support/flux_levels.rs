@@ -4,7 +4,8 @@
 use tiphys_graph::{Object, Survey};
 use tiphys_value::{ObjectExt, Value};
 
-/// Fields that stand below another one, by kind (Flux docs, API references of HelmReleases and Kustomizations).
+/// Fields that stand below another one, by kind (Flux docs, API references of HelmReleases and
+/// Kustomizations).
 const BELOW: [(&str, &str, &str); 5] = [
     ("HelmRelease", "crds", "install"),
     ("HelmRelease", "remediation", "install or upgrade"),
