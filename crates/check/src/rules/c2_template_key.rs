@@ -69,12 +69,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if placeholders::is_skeleton(file) || unrendered_files::may_be_a_patch(context.survey, object) {
             continue;
         }
-        one(context, object, &mut once);
+        check_templates(context, object, &mut once);
     }
     once.report(report);
 }
 
-fn one(context: &Context<'_>, object: &Object, once: &mut Once) {
+fn check_templates(context: &Context<'_>, object: &Object, once: &mut Once) {
     let spec = &object.value()["spec"];
     let fetched: BTreeSet<&str> = list(spec, "data").iter().map(|it| text(it, "secretKey")).collect();
     let template = &spec["target"]["template"];

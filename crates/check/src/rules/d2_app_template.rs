@@ -31,12 +31,12 @@ use super::unread_chart_values::place_of;
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        app_template,
+        app_template::{self, enabled},
         chart_uses::ChartUse,
         dedup::Once,
-        known_values::Step,
         nearest_name, placeholders,
         pods::{list, text},
+        value_steps::Step,
     },
 };
 
@@ -64,10 +64,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         let release = used.release.as_ref().map(|release| release.name.as_str()).unwrap_or_default();
         let services = app_template::service_names(release, &values, &used.version);
-        let major = used.version.trim_start_matches('v').split('.').next().and_then(|it| it.parse().ok());
         // What the chart makes of probes in later versions nobody looked at.
-        let is_known = major.is_some_and(|major: u64| major <= NEWEST);
-        let of_probes = |fault: &Fault<'_>| fault.path.contains(&Step::Key("probes"));
+        let is_known = app_template::major(&used.version).is_some_and(|major| major <= NEWEST);
+        let of_probes = |fault: &WrongPart<'_>| fault.path.contains(&Step::Key("probes"));
         let found = faults(&values, services.filter(|_| !release.is_empty()));
         for fault in found.into_iter().filter(|fault| is_known || !of_probes(fault)) {
             add(context, used, &fault, &mut once);
@@ -76,8 +75,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
-/// A name that leads nowhere.
-struct Fault<'v> {
+/// A part of the values that the chart refuses, or takes no notice of.
+struct WrongPart<'v> {
     path: Vec<Step<'v>>,
     message: String,
     /// The name and the one that is meant.
@@ -85,7 +84,7 @@ struct Fault<'v> {
     is_silent: bool,
 }
 
-fn add(context: &Context<'_>, used: &ChartUse, fault: &Fault<'_>, once: &mut Once) {
+fn add(context: &Context<'_>, used: &ChartUse, fault: &WrongPart<'_>, once: &mut Once) {
     let index = used.values.len().saturating_sub(1);
     let span = place_of(context, used, index, &fault.path).unwrap_or_else(|| used.span.clone());
     let mut diagnostic = RULE.diagnostic(format!("{}: {}", used.by, fault.message)).at(span, "named here");
@@ -102,13 +101,6 @@ fn add(context: &Context<'_>, used: &ChartUse, fault: &Fault<'_>, once: &mut Onc
         None => finding,
     };
     once.add(&fault.message, finding);
-}
-
-/// The parts under a name that are not switched off.
-fn enabled<'v>(values: &'v Value, of: &str) -> Vec<(&'v str, &'v Value)> {
-    let parts = values.get(of).and_then(Value::as_object).into_iter().flatten();
-    let parts = parts.map(|(name, part)| (name.as_str(), part));
-    parts.filter(|(_, part)| part.is_object() && part.get("enabled") != Some(&Value::Bool(false))).collect()
 }
 
 fn names<'v>(parts: &[(&'v str, &'v Value)]) -> BTreeSet<&'v str> {
@@ -136,11 +128,11 @@ const FIELDS: [&str; 10] = [
 struct Reader<'v> {
     controllers: Vec<(&'v str, &'v Value)>,
     services: Vec<(&'v str, &'v Value)>,
-    faults: Vec<Fault<'v>>,
+    faults: Vec<WrongPart<'v>>,
 }
 
 /// The faults of values. `services` are the names that the Services have in the cluster, if that is known.
-fn faults(values: &Value, services: Option<BTreeSet<String>>) -> Vec<Fault<'_>> {
+fn faults(values: &Value, services: Option<BTreeSet<String>>) -> Vec<WrongPart<'_>> {
     let mut reader = Reader {
         controllers: enabled(values, "controllers"),
         services: enabled(values, "service"),
@@ -170,7 +162,7 @@ impl<'v> Reader<'v> {
             all => format!("there is no {what} {name}, only {}", all.join(", ")),
         };
         let spelling = meant.map(|meant| (name.to_owned(), meant.to_owned()));
-        self.faults.push(Fault { path: path.to_vec(), message, spelling, is_silent });
+        self.faults.push(WrongPart { path: path.to_vec(), message, spelling, is_silent });
     }
 
     fn services(&mut self, values: &'v Value) {
@@ -258,7 +250,7 @@ impl<'v> Reader<'v> {
             {
                 let message = format!("there is no type of volume {of_type}, {meant} is meant");
                 let spelling = Some((of_type.to_owned(), meant.to_owned()));
-                self.faults.push(Fault { path: path("type"), message, spelling, is_silent: false });
+                self.faults.push(WrongPart { path: path("type"), message, spelling, is_silent: false });
             }
             let made = match of_type {
                 "configMap" => "configMaps",
@@ -336,7 +328,12 @@ impl<'v> Reader<'v> {
             if FIELDS.contains(&name) {
                 let message =
                     format!("{name} of controller {controller} is taken for a container, which has no image");
-                self.faults.push(Fault { path: path.to_vec(), message, spelling: None, is_silent: false });
+                self.faults.push(WrongPart {
+                    path: path.to_vec(),
+                    message,
+                    spelling: None,
+                    is_silent: false,
+                });
             }
             return;
         };
@@ -356,7 +353,7 @@ impl<'v> Reader<'v> {
             }
             _ => return,
         };
-        self.faults.push(Fault { path, message, spelling: None, is_silent: false });
+        self.faults.push(WrongPart { path, message, spelling: None, is_silent: false });
     }
 
     /// The places that a container mounts volumes at; each takes one.
@@ -374,7 +371,7 @@ impl<'v> Reader<'v> {
                         "container {name} of controller {controller} mounts {other} and {volume} at {at}: must be unique"
                     );
                     let path = vec![Step::Key("persistence"), Step::Key(volume)];
-                    self.faults.push(Fault { path, message, spelling: None, is_silent: false });
+                    self.faults.push(WrongPart { path, message, spelling: None, is_silent: false });
                 }
             }
         }
@@ -406,7 +403,7 @@ impl<'v> Reader<'v> {
                 let path = [path, &[Step::Key("probes"), Step::Key(kind), Step::Key("spec")]].concat();
                 let message =
                     format!("the {kind} probe has {handler} and is not `custom`: a port is asked instead");
-                self.faults.push(Fault { path, message, spelling: None, is_silent: true });
+                self.faults.push(WrongPart { path, message, spelling: None, is_silent: true });
             }
         }
     }

@@ -28,7 +28,7 @@
 //! Where the empty text is meant; `${NS:=}` says so.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     sync::LazyLock,
 };
 
@@ -172,8 +172,9 @@ fn finding(flux: &Survey, all: &[&UnsetVariable], object: &Object) -> Finding {
 /// Whether another Kustomization builds the same file and gives the variable a value.
 fn is_right_elsewhere(flux: &Survey, unset: &UnsetVariable, object: &Object) -> bool {
     let file = &object.rendered.location.file;
-    let lacks = |id| flux.unset_variables.iter().any(|it| it.app == id && it.name == unset.name);
-    flux.apps.iter().any(|app| app.id != unset.app && app.read.contains(file) && !lacks(app.id))
+    let without = flux.unset_variables.iter().filter(|it| it.name == unset.name).map(|it| it.app);
+    let without: HashSet<_> = without.collect();
+    flux.apps.iter().any(|app| !without.contains(&app.id) && app.read.contains(file))
 }
 
 /// Of a text that a program reads, whether it is a script.

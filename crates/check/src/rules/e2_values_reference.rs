@@ -22,13 +22,17 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use tiphys_diag::{Diagnostic, Severity, Span};
 use tiphys_graph::{Object, ObjectScope, Survey};
-use tiphys_value::{FieldPath, ObjectExt, Segment, Value};
+use tiphys_value::{FieldPath, ObjectExt, Value};
 
+use super::unread_chart_values::place_of;
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        chart_uses::ValuesWriter, dedup::Once, field_paths::keys, nearest_name, placeholders, pods::text,
+        dedup::Once,
+        nearest_name, placeholders,
+        pods::text,
         unused_files,
+        value_steps::{Step, path_below},
     },
 };
 
@@ -115,9 +119,9 @@ fn of_release<'a>(survey: &'a Survey, release: &'a Object, found: &mut Vec<Named
     }
     let target = text(spec, "targetNamespace");
     let namespace = if target.is_empty() { release.key.namespace.as_str() } else { target };
-    let mut path = keys(&["spec", "values"]).0;
-    walk(values, &mut path, &mut |kind, of, name, path| {
-        let span = survey.span(release, &FieldPath(path.to_vec()));
+    let mut steps = vec![Step::Key("spec"), Step::Key("values")];
+    walk(values, &mut steps, &mut |kind, of, name, steps| {
+        let span = survey.span(release, &path_below(FieldPath::default(), steps));
         let namespace = if of.is_empty() { namespace } else { of };
         found.push(Named { kind, namespace, name, who: release.title(), span });
     });
@@ -128,15 +132,8 @@ fn of_applications<'a>(context: &'a Context<'_>, by_scope: &mut BTreeMap<ObjectS
         let Some(release) = &used.release else { continue };
         let found = by_scope.entry(release.scope.clone()).or_default();
         for (index, values) in used.values.iter().enumerate() {
-            walk(values, &mut Vec::new(), &mut |kind, of, name, path| {
-                let place = used.values_at.as_ref().filter(|place| place.index == index);
-                let span = match place.map(|place| &place.writer) {
-                    Some(ValuesWriter::Application(app, field)) => {
-                        let field = FieldPath([&field.0[..], path].concat());
-                        context.survey.app_span(context.survey.app(*app), &field)
-                    }
-                    _ => used.span.clone(),
-                };
+            walk(values, &mut Vec::new(), &mut |kind, of, name, steps| {
+                let span = place_of(context, used, index, steps).unwrap_or_else(|| used.span.clone());
                 let namespace = if of.is_empty() { release.namespace.as_str() } else { of };
                 found.push(Named { kind, namespace, name, who: format!("the values of {}", used.by), span });
             });
@@ -145,33 +142,33 @@ fn of_applications<'a>(context: &'a Context<'_>, by_scope: &mut BTreeMap<ObjectS
 }
 
 /// Is told of a name among values: its kind, its namespace if it has one of its own, itself, where it stands.
-type FoundName<'f, 'a> = dyn FnMut(&'static str, &'a str, &'a str, &[Segment]) + 'f;
+type FoundName<'f, 'a> = dyn FnMut(&'static str, &'a str, &'a str, &[Step<'a>]) + 'f;
 
 /// Calls back for each name among values: its kind, its namespace if it has one of its own, itself.
-fn walk<'a>(value: &'a Value, path: &mut Vec<Segment>, found: &mut FoundName<'_, 'a>) {
+fn walk<'a>(value: &'a Value, steps: &mut Vec<Step<'a>>, found: &mut FoundName<'_, 'a>) {
     const MAX_DEPTH: usize = 32;
     match value {
-        Value::Array(items) if path.len() < MAX_DEPTH => {
+        Value::Array(items) if steps.len() < MAX_DEPTH => {
             for (at, item) in items.iter().enumerate() {
-                path.push(Segment::Index(at));
-                walk(item, path, found);
-                path.pop();
+                steps.push(Step::Index(at));
+                walk(item, steps, found);
+                steps.pop();
             }
         }
         // What is switched off names nothing.
-        Value::Object(map) if path.len() < MAX_DEPTH && map.get("enabled") != Some(&Value::Bool(false)) => {
+        Value::Object(map) if steps.len() < MAX_DEPTH && map.get("enabled") != Some(&Value::Bool(false)) => {
             for (key, below) in map {
-                path.push(Segment::Key(key.clone()));
-                named_by(key, below, path, found);
-                walk(below, path, found);
-                path.pop();
+                steps.push(Step::Key(key));
+                named_by(key, below, steps, found);
+                walk(below, steps, found);
+                steps.pop();
             }
         }
         _ => {}
     }
 }
 
-fn named_by<'a>(key: &str, value: &'a Value, path: &mut Vec<Segment>, found: &mut FoundName<'_, 'a>) {
+fn named_by<'a>(key: &str, value: &'a Value, steps: &mut Vec<Step<'a>>, found: &mut FoundName<'_, 'a>) {
     let is_name = |text: &&str| {
         !text.is_empty()
             && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.'))
@@ -186,9 +183,9 @@ fn named_by<'a>(key: &str, value: &'a Value, path: &mut Vec<Segment>, found: &mu
                 let is_gateway = matches!(text(parent, "kind"), "" | "Gateway");
                 let (name, of) = (text(parent, "name"), text(parent, "namespace"));
                 if is_gateway && is_name(&name) && is_name(&of) {
-                    path.extend([Segment::Index(at), Segment::Key("name".to_owned())]);
-                    found("Gateway", of, name, path);
-                    path.truncate(path.len() - 2);
+                    steps.extend([Step::Index(at), Step::Key("name")]);
+                    found("Gateway", of, name, steps);
+                    steps.truncate(steps.len() - 2);
                 }
             }
             return;
@@ -199,11 +196,11 @@ fn named_by<'a>(key: &str, value: &'a Value, path: &mut Vec<Segment>, found: &mu
         return;
     }
     match value {
-        Value::String(name) if is_name(&name.as_str()) => found(kind, "", name, path),
+        Value::String(name) if is_name(&name.as_str()) => found(kind, "", name, steps),
         Value::Object(_) if is_name(&text(value, "name")) => {
-            path.push(Segment::Key("name".to_owned()));
-            found(kind, "", text(value, "name"), path);
-            path.pop();
+            steps.push(Step::Key("name"));
+            found(kind, "", text(value, "name"), steps);
+            steps.pop();
         }
         _ => {}
     }

@@ -29,10 +29,10 @@ use std::{
     sync::LazyLock,
 };
 
-use regex::Regex;
+use regex::{Captures, Regex};
 use tiphys_diag::Severity;
 use tiphys_graph::{Object, Survey};
-use tiphys_value::{FieldPath, ObjectExt, Segment, Value};
+use tiphys_value::{FieldPath, ObjectExt};
 
 use crate::{
     Context, Finding, Report, Rule,
@@ -42,6 +42,7 @@ use crate::{
         nearest_name,
         operated_services::{OperatedKind, fits},
         unused_files,
+        value_steps::{each_text, path_below},
     },
 };
 
@@ -70,7 +71,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let survey = context.survey.flux.as_deref().unwrap_or(context.survey);
     let mut operated: BTreeMap<&str, Operated<'_>> = BTreeMap::new();
     for object in &survey.objects {
-        if let Some(kind) = OperatedKind::of(object) {
+        if let Some(kind) = OperatedKind::of_object(object) {
             operated.entry(&object.key.namespace).or_default().push((kind, object));
         }
     }
@@ -90,8 +91,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         let mut found = Vec::new();
-        texts(object.value(), &mut Vec::new(), &mut |text, path| {
-            for host in FULL.captures_iter(text) {
+        each_text(object.value(), &mut Vec::new(), &|_| true, &mut |steps, text| {
+            for host in hosts(text) {
                 let (Some(name), Some(namespace)) = (host.get(1), host.get(2)) else { continue };
                 let own = makers.get(namespace.as_str());
                 let of_namespace = operated.get(namespace.as_str()).map(Vec::as_slice).unwrap_or_default();
@@ -107,7 +108,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     || own.and_then(|own| meant_release(name.as_str(), own)).filter(|_| !is_of_operator());
                 if let Some(meant) = of_operators.or_else(of_releases) {
                     let host = (name.as_str().to_owned(), namespace.as_str().to_owned());
-                    found.push((host, FieldPath(path.to_vec()), meant));
+                    found.push((host, path_below(FieldPath::default(), steps), meant));
                 }
             }
         });
@@ -134,6 +135,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+}
+
+/// The names of Services with their namespaces, but for those in remarks.
+fn hosts(text: &str) -> impl Iterator<Item = Captures<'_>> {
+    let lines = text.lines().filter(|_| text.contains(".svc"));
+    let lines = lines.filter(|line| !line.trim_start().starts_with(['#', ';']));
+    lines.flat_map(|line| FULL.captures_iter(line))
 }
 
 /// What may make a Service in a namespace: Services themselves, and releases and Applications that are not
@@ -257,29 +265,4 @@ fn meant<'a>(
         });
         Some((resource.unwrap_or(object), service))
     })
-}
-
-fn texts(value: &Value, path: &mut Vec<Segment>, found: &mut dyn FnMut(&str, &[Segment])) {
-    const MAX_DEPTH: usize = 48;
-    match value {
-        Value::String(text) if text.contains(".svc") => {
-            let lines = text.lines().filter(|line| !line.trim_start().starts_with(['#', ';']));
-            lines.for_each(|line| found(line, path));
-        }
-        Value::Array(items) if path.len() < MAX_DEPTH => {
-            for (at, item) in items.iter().enumerate() {
-                path.push(Segment::Index(at));
-                texts(item, path, found);
-                path.pop();
-            }
-        }
-        Value::Object(map) if path.len() < MAX_DEPTH => {
-            for (key, below) in map {
-                path.push(Segment::Key(key.clone()));
-                texts(below, path, found);
-                path.pop();
-            }
-        }
-        _ => {}
-    }
 }

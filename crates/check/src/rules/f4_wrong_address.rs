@@ -26,7 +26,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use tiphys_diag::Severity;
 use tiphys_graph::{Object, Owner};
-use tiphys_value::{FieldPath, ResourceKey, Value};
+use tiphys_value::{FieldPath, ResourceKey};
 
 use crate::{
     Context, Finding, Report, Rule,
@@ -36,6 +36,7 @@ use crate::{
         placeholders,
         pods::{self, list, text},
         unrendered_files, unused_files,
+        value_steps::{Step, each_text, path_below},
     },
 };
 
@@ -86,48 +87,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
         variables_without_port(context, object, &mut once);
         let Some(fields) = object.value().as_object() else { continue };
         for (name, value) in fields.iter().filter(|(name, _)| *name != "metadata" && *name != "status") {
-            walk(value, &mut vec![Step::Key(name)], &mut |steps, value| {
-                judge(context, object, &path_of(steps), value, &mut once);
+            let reads = |key: &str| !is_for_people(key);
+            each_text(value, &mut vec![Step::Key(name)], &reads, &mut |steps, text| {
+                if text.contains(".svc") || text.contains("://") {
+                    judge(context, object, &path_below(FieldPath::default(), steps), text, &mut once);
+                }
             });
         }
     }
     once.report(report);
-}
-
-/// A step on the way to a text. Of the many texts few hold an address: only for those a path is made.
-#[derive(Clone, Copy)]
-enum Step<'a> {
-    Key(&'a str),
-    Index(usize),
-}
-
-fn path_of(steps: &[Step<'_>]) -> FieldPath {
-    steps.iter().fold(keys(&[]), |path, step| match step {
-        Step::Key(key) => path.key(*key),
-        Step::Index(at) => path.index(*at),
-    })
-}
-
-/// Hands on each text that may hold an address.
-fn walk<'a>(value: &'a Value, steps: &mut Vec<Step<'a>>, each: &mut dyn FnMut(&[Step<'a>], &str)) {
-    const MAX_DEPTH: usize = 48;
-    if steps.len() > MAX_DEPTH {
-        return;
-    }
-    let mut below = |step, value| {
-        steps.push(step);
-        walk(value, steps, each);
-        steps.pop();
-    };
-    match value {
-        Value::String(text) if text.contains(".svc") || text.contains("://") => each(steps, text),
-        Value::Array(items) => items.iter().enumerate().for_each(|(at, item)| below(Step::Index(at), item)),
-        Value::Object(map) => {
-            let read = map.iter().filter(|(key, _)| !is_for_people(key));
-            read.for_each(|(key, value)| below(Step::Key(key), value));
-        }
-        _ => {}
-    }
 }
 
 /// Whether a field or a file of a ConfigMap is there to be read by people.

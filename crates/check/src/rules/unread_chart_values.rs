@@ -1,7 +1,7 @@
 //! Values for charts that are out of reach, which these charts do not know.
 
 use tiphys_diag::{Severity, Span};
-use tiphys_value::{FieldPath, Value};
+use tiphys_value::Value;
 
 use super::d2_unread_values::RULE;
 use crate::{
@@ -9,7 +9,9 @@ use crate::{
     support::{
         chart_uses::{ChartUse, ValuesWriter},
         dedup::Once,
-        known_values::{KnownValues, Step, Unread},
+        field_paths::keys,
+        known_values::{KnownValues, Unread},
+        value_steps::{Step, path_below},
     },
 };
 
@@ -126,19 +128,13 @@ pub(super) fn place_of(
     path: &[Step<'_>],
 ) -> Option<Span> {
     let place = used.values_at.as_ref().filter(|place| place.index == index)?;
-    let below = |field: FieldPath| {
-        path.iter().fold(field, |field, step| match step {
-            Step::Key(key) => field.key(*key),
-            Step::Index(at) => field.index(*at),
-        })
-    };
     Some(match &place.writer {
         ValuesWriter::Release(at) => {
             let release = &context.survey.objects[*at];
-            context.survey.span(release, &below(FieldPath::default().key("spec").key("values")))
+            context.survey.span(release, &path_below(keys(&["spec", "values"]), path))
         }
         ValuesWriter::Application(app, field) => {
-            context.survey.app_span(context.survey.app(*app), &below(field.clone()))
+            context.survey.app_span(context.survey.app(*app), &path_below(field.clone(), path))
         }
     })
 }

@@ -4,10 +4,22 @@ use std::collections::BTreeSet;
 
 use tiphys_value::{ObjectExt, Value};
 
+/// The major version of the chart; `None` if that is not written.
+pub(crate) fn major(version: &str) -> Option<u64> {
+    version.trim_start_matches('v').split('.').next()?.parse().ok()
+}
+
+/// The parts under a name among the values that are not switched off.
+pub(crate) fn enabled<'v>(values: &'v Value, name: &str) -> Vec<(&'v str, &'v Value)> {
+    let parts = values.get(name).and_then(Value::as_object).into_iter().flatten();
+    let parts = parts.map(|(name, part)| (name.as_str(), part));
+    parts.filter(|(_, part)| part.is_object() && part.get("enabled") != Some(&Value::Bool(false))).collect()
+}
+
 /// The names of the Services of a release; `None` where something else decides on them than the release's
 /// name and the names of the services among the values.
 pub(crate) fn service_names(release: &str, values: &Value, version: &str) -> Option<BTreeSet<String>> {
-    let major: u64 = version.trim_start_matches('v').split('.').next()?.parse().ok()?;
+    let major = major(version)?;
     let is_open = ["fullnameOverride", "nameOverride"]
         .iter()
         .any(|key| values.get(*key).is_some() || values.at(&["global", key]).is_some());
@@ -16,10 +28,7 @@ pub(crate) fn service_names(release: &str, values: &Value, version: &str) -> Opt
     if major < 2 || is_open || always || release.contains('$') {
         return None;
     }
-    let services = values.get("service").and_then(Value::as_object);
-    let is_on = |service: &Value| service.is_object() && service.get("enabled") != Some(&Value::Bool(false));
-    let services: Vec<(&String, &Value)> =
-        services.into_iter().flatten().filter(|(_, service)| is_on(service)).collect();
+    let services = enabled(values, "service");
     let renames = ["forceRename", "nameOverride", "prefix", "suffix"];
     if services.iter().any(|(_, service)| renames.iter().any(|key| service.get(*key).is_some())) {
         return None;

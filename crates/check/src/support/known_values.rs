@@ -13,7 +13,7 @@ use std::{
 
 use tiphys_value::Value;
 
-use super::{chart_uses::ChartUse, known_charts::is_in_range, nearest_name, placeholders};
+use super::{chart_uses::ChartUse, known_charts::is_in_range, nearest_name, placeholders, value_steps::Step};
 
 const TABLES: &[&str] = &include!("../../data/chart-values/all.rs");
 const ANY: &str = "*";
@@ -50,15 +50,6 @@ pub(crate) struct Unread<'a> {
     pub meant: Vec<String>,
     /// What the chart knows in its place.
     pub known: Vec<&'static str>,
-}
-
-/// A step to a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step<'a> {
-    /// A key of a map.
-    Key(&'a str),
-    /// An element of a list.
-    Index(usize),
 }
 
 /// Its path as people write it.

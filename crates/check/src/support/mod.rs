@@ -46,5 +46,6 @@ pub(crate) mod sparse_checkout;
 pub(crate) mod sync_options;
 pub(crate) mod unrendered_files;
 pub(crate) mod unused_files;
+pub(crate) mod value_steps;
 pub(crate) mod word_replacement;
 pub(crate) mod workflow;

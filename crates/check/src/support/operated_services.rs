@@ -67,7 +67,7 @@ fn is_replicated(value: &Value) -> bool {
 
 impl OperatedKind {
     /// The kind of an object, if an operator makes Services of it.
-    pub(crate) fn of(object: &Object) -> Option<&'static Self> {
+    pub(crate) fn of_object(object: &Object) -> Option<&'static Self> {
         KINDS.iter().find(|it| it.kind == object.key.kind && it.group == object.key.group)
     }
 

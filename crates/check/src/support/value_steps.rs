@@ -1,0 +1,47 @@
+//! The way to a value in steps that borrow its keys. Many values are walked through and few are told of: only for
+//! those a path is made.
+
+use tiphys_value::{FieldPath, Value};
+
+/// A step to a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step<'a> {
+    /// A key of a map.
+    Key(&'a str),
+    /// An element of a list.
+    Index(usize),
+}
+
+/// The path of what stands these steps below a field.
+pub(crate) fn path_below(field: FieldPath, steps: &[Step<'_>]) -> FieldPath {
+    steps.iter().fold(field, |path, step| match step {
+        Step::Key(key) => path.key(*key),
+        Step::Index(at) => path.index(*at),
+    })
+}
+
+/// Hands on each text of a value with the steps to it, but for what stands under a key that is not read.
+pub(crate) fn each_text<'a>(
+    value: &'a Value,
+    steps: &mut Vec<Step<'a>>,
+    reads: &dyn Fn(&str) -> bool,
+    each: &mut dyn FnMut(&[Step<'a>], &'a str),
+) {
+    const MAX_DEPTH: usize = 48;
+    if steps.len() > MAX_DEPTH {
+        return;
+    }
+    let mut below = |step, value| {
+        steps.push(step);
+        each_text(value, steps, reads, each);
+        steps.pop();
+    };
+    match value {
+        Value::String(text) => each(steps, text),
+        Value::Array(items) => items.iter().enumerate().for_each(|(at, item)| below(Step::Index(at), item)),
+        Value::Object(map) => {
+            map.iter().filter(|(key, _)| reads(key)).for_each(|(key, value)| below(Step::Key(key), value));
+        }
+        _ => {}
+    }
+}
