@@ -148,8 +148,10 @@ fn rule(message: &str, low: &str) -> Option<Refusal> {
     let refusal = |cause, subject: &str| {
         Some(Refusal { cause: Some(cause), subject: subject.to_owned(), ..Refusal::default() })
     };
+    // Before the words of RBAC: the API server says that such a claim is forbidden.
     let is_of_size = low.contains("can not be less than") && low.contains("storage");
-    if is_of_size || low.contains("must support resize") {
+    if is_of_size || has_any(low, &["must support resize", "only dynamically provisioned pvc can be resized"])
+    {
         return refusal(Cause::VolumeResize, "");
     }
     if let Some(it) = forbidden(message).first() {
@@ -159,11 +161,6 @@ fn rule(message: &str, low: &str) -> Option<Refusal> {
         let kind = it.get(1).map_or("", |kind| kind.as_str());
         let version = it.get(2).map_or("", |version| version.as_str());
         return refusal(Cause::ApiCrdMissing, format!("{kind} {version}").trim());
-    }
-    if has_any(low, &["must support resize", "only dynamically provisioned pvc can be resized"])
-        || low.contains("can not be less than") && low.contains("storage")
-    {
-        return refusal(Cause::VolumeResize, "");
     }
     if low.contains("resource mapping not found") {
         return refusal(Cause::ApiCrdMissing, "");

@@ -7,7 +7,7 @@ use tiphys_cause::{
 };
 use tiphys_value::{ObjectExt as _, Value};
 
-use crate::cluster::Cluster;
+use crate::{case::Log, cluster::Cluster};
 
 /// Something that a line tells.
 #[derive(Clone, Debug)]
@@ -29,8 +29,6 @@ pub(crate) struct LogFact {
     pub(crate) weight: i32,
 }
 
-/// Lines from the end that are read.
-const LINES: usize = 180;
 /// Lines before a failure that may name its address.
 const BEFORE: usize = 12;
 
@@ -39,8 +37,7 @@ pub(crate) fn log_facts<'a>(cluster: &Cluster<'a>, pods: &[&'a Value]) -> Vec<Lo
     let mut facts: Vec<LogFact> = Vec::new();
     for pod in pods {
         for log in cluster.logs(pod.namespace(), pod.name()) {
-            let source = format!("log {}/{}/{}", log.namespace, log.pod, log.container);
-            read(&log.text, &source, &mut facts);
+            read(&log.text, &log.source(), &mut facts);
         }
     }
     facts.sort_by_key(|fact| std::cmp::Reverse(fact.weight));
@@ -60,7 +57,7 @@ const REFUSALS: &[Cause] = &[
 /// Reads one log.
 fn read(text: &str, source: &str, facts: &mut Vec<LogFact>) {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    let lines = &lines[lines.len().saturating_sub(LINES)..];
+    let lines = &lines[lines.len().saturating_sub(Log::LINES)..];
     for (at, line) in lines.iter().enumerate() {
         let Some(fact) = fact_of(lines, at) else { continue };
         let behind = i32::try_from(lines.len() - 1 - at).unwrap_or(i32::MAX).min(60);

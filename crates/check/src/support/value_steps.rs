@@ -1,5 +1,5 @@
-//! The way to a value in steps that borrow its keys. Many values are walked through and few are told of: only for
-//! those a path is made.
+//! The way to a value in steps that borrow its keys. Many values are walked through and few are told of: only
+//! for those a path is made.
 
 use tiphys_value::{FieldPath, Value};
 

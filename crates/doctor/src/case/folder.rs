@@ -138,7 +138,11 @@ impl Case {
             self.note(&shown, "the file is too large");
             return Ok(());
         }
-        let text = objects::decoded(&whole(file)?);
+        let bytes = whole(file)?;
+        if is_packed(file) && bytes.len() as u64 == MAX_UNPACKED {
+            self.note(&shown, &format!("only its first {} MiB, unpacked, were read", MAX_UNPACKED >> 20));
+        }
+        let text = objects::decoded(&bytes);
         let faults = if name == "now" || name == "now.txt" {
             self.at = self.at.or_else(|| text.trim().parse().ok());
             Vec::new()
@@ -222,7 +226,7 @@ fn is_packed(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "gz")
 }
 
-/// The bytes of a file, unpacked if its name says that it is packed.
+/// The bytes of a file; of one that is packed, as its name says, the first [`MAX_UNPACKED`].
 fn whole(file: &Path) -> std::io::Result<Vec<u8>> {
     if !is_packed(file) {
         return std::fs::read(file);

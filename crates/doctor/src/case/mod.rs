@@ -55,6 +55,22 @@ pub struct Log {
     pub text: String,
 }
 
+impl Log {
+    /// Lines from the end that are read: what a program said long before is not why it is ill now.
+    pub(crate) const LINES: usize = 180;
+
+    /// What evidence names as its source.
+    pub(crate) fn source(&self) -> String {
+        let names = [self.namespace.as_str(), &self.pod, &self.container];
+        format!("log {}", names.into_iter().filter(|name| !name.is_empty()).collect::<Vec<_>>().join("/"))
+    }
+
+    /// The lines that are read, the last one first.
+    pub(crate) fn last_lines(&self) -> impl Iterator<Item = &str> {
+        self.text.lines().rev().take(Self::LINES)
+    }
+}
+
 /// What a node says about one of its services, as `systemctl status` prints it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostNote {

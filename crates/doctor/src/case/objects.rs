@@ -76,7 +76,7 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    fn of(text: String) -> Self {
+    fn from_text(text: String) -> Self {
         Self { texts: vec![text], kinds: BTreeSet::new() }
     }
 }
@@ -99,12 +99,12 @@ fn parse_json(text: &str, case: &mut Case) -> Faults {
                     return take_salvaged(salvaged, &error.to_string(), case);
                 }
                 if error.is_eof() {
-                    return Faults::of("the JSON is cut off".to_owned());
+                    return Faults::from_text("the JSON is cut off".to_owned());
                 }
                 // YAML in flow style is no JSON.
                 match tiphys_yaml::from_yaml(text) {
                     Ok(value) => take_apart(value, 0, case),
-                    Err(_) => return Faults::of(format!("no valid JSON: {error}")),
+                    Err(_) => return Faults::from_text(format!("no valid JSON: {error}")),
                 }
             }
         }
@@ -123,7 +123,7 @@ fn parse_yaml(text: &str, case: &mut Case) -> Faults {
             }
             Err(error) => match salvage::of_yaml(&document) {
                 Some(salvaged) => take_salvaged(salvaged, &error.to_string(), case),
-                None => Faults::of(format!("no valid YAML: {error}")),
+                None => Faults::from_text(format!("no valid YAML: {error}")),
             },
         };
         faults.texts.extend(found.texts);

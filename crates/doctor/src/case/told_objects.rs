@@ -16,12 +16,12 @@ impl Case {
     pub(super) fn add_told_objects(&mut self) {
         let mut added = Vec::new();
         if !self.objects.iter().any(|object| object.kind() == "PersistentVolumeClaim") {
-            let told = self.told("PersistentVolumeClaim");
+            let told = self.last_warnings("PersistentVolumeClaim");
             let waited_for = told.into_iter().filter(|(claim, _)| self.is_waited_for(claim));
             added.extend(waited_for.map(|(claim, event)| told_claim(&claim, &event)));
         }
         if !self.objects.iter().any(|object| object.kind() == "Ingress") {
-            let told = self.told("Ingress").into_keys();
+            let told = self.last_warnings("Ingress").into_keys();
             added.extend(told.map(|ingress| described(&ingress, "networking.k8s.io/v1")));
         }
         self.in_part.extend(added.iter().map(|object| object.kind().to_owned()));
@@ -29,7 +29,7 @@ impl Case {
     }
 
     /// The objects of a kind about which a warning was said of late, each with the last one.
-    fn told(&self, kind: &str) -> BTreeMap<Object, Event> {
+    fn last_warnings(&self, kind: &str) -> BTreeMap<Object, Event> {
         let now = self.now();
         let is_recent = |event: &&Event| match (event.last, now) {
             (Some(last), Some(now)) => now.as_second() - last.as_second() < OLD,

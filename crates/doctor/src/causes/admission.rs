@@ -74,20 +74,14 @@ fn waits_for_certificate(look: &Look<'_>, pod: &Value) -> Option<(Object, String
     if !look.is_red(&Object::from_live(pod)) {
         return None;
     }
-    let logs =
-        look.cluster.case.logs.iter().filter(|log| log.namespace == pod.namespace() && log.pod == pod.name());
+    let logs = look.cluster.logs(pod.namespace(), pod.name()).into_iter();
     logs.flat_map(|log| log.text.lines().rev().take(60).map(move |line| (log, line))).find_map(
         |(log, line)| {
             let low = line.to_ascii_lowercase();
             let is_of_certificate =
                 ["cert", "tls.crt", "ca.crt", "ca bundle", "cabundle"].iter().any(|word| low.contains(word));
-            (is_of_certificate && STATES.iter().any(|word| low.contains(word))).then(|| {
-                (
-                    look.cluster.workload(pod),
-                    format!("log {}/{}/{}", log.namespace, log.pod, log.container),
-                    line.to_owned(),
-                )
-            })
+            (is_of_certificate && STATES.iter().any(|word| low.contains(word)))
+                .then(|| (look.cluster.workload(pod), log.source(), line.to_owned()))
         },
     )
 }

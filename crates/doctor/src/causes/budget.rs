@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// A refused eviction, and who tells of it.
-struct Told<'a> {
+struct ReportedRefusal<'a> {
     refusal: EvictionRefusal,
     about: Object,
     source: String,
@@ -19,18 +19,18 @@ struct Told<'a> {
 }
 
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
-    let told = told_by_events(look).chain(told_by_conditions(look));
-    told.filter_map(|told| fault(look, &told)).collect()
+    let reported = reported_by_events(look).chain(reported_by_conditions(look));
+    reported.filter_map(|it| fault(look, &it)).collect()
 }
 
-fn told_by_events<'a>(look: &'a Look<'_>) -> impl Iterator<Item = Told<'a>> {
+fn reported_by_events<'a>(look: &'a Look<'_>) -> impl Iterator<Item = ReportedRefusal<'a>> {
     let recent = |event: &&Event| {
         event.last.and_then(|time| look.cluster.seconds_since(time)).is_none_or(|age| age < 3600)
     };
     look.cluster.case.events.iter().filter(recent).filter_map(|event| {
         let refusal = eviction_refusal(&event.message)?;
         let is_meant = event.object.kind == "Pod" || is_drained(look, &event.object);
-        is_meant.then(|| Told {
+        is_meant.then(|| ReportedRefusal {
             refusal,
             about: event.object.clone(),
             source: format!("Event of {}", event.object),
@@ -40,14 +40,14 @@ fn told_by_events<'a>(look: &'a Look<'_>) -> impl Iterator<Item = Told<'a>> {
 }
 
 /// What waits for a drain says so in its conditions.
-fn told_by_conditions<'a>(look: &'a Look<'_>) -> impl Iterator<Item = Told<'a>> {
+fn reported_by_conditions<'a>(look: &'a Look<'_>) -> impl Iterator<Item = ReportedRefusal<'a>> {
     let open = look.red.keys().filter_map(|object| look.cluster.live(object));
     open.flat_map(|live| conditions(live).map(move |condition| (live, condition))).filter_map(
         |(live, condition)| {
             let text = condition.str_at(&["message"])?;
             let about = Object::from_live(live);
             let source = format!("{about}, condition {}", condition.str_at(&["type"]).unwrap_or_default());
-            Some(Told { refusal: eviction_refusal(text)?, about, source, text })
+            Some(ReportedRefusal { refusal: eviction_refusal(text)?, about, source, text })
         },
     )
 }
@@ -107,11 +107,11 @@ fn full_budget<'a>(look: &Look<'a>, pod: &Value) -> Option<&'a Value> {
 }
 
 /// The budget that a refusal is about; a name alone if it was not saved.
-fn budget_of(look: &Look<'_>, told: &Told<'_>) -> Option<Object> {
-    let EvictionRefusal { budget, pod } = &told.refusal;
+fn budget_of(look: &Look<'_>, reported: &ReportedRefusal<'_>) -> Option<Object> {
+    let EvictionRefusal { budget, pod } = &reported.refusal;
     let pod = match pod {
         Some((namespace, name)) => Object::new("Pod", namespace, name),
-        None => told.about.clone(),
+        None => reported.about.clone(),
     };
     let pod_namespace = if pod.kind == "Pod" { pod.namespace.as_str() } else { "" };
     if let Some((namespace, name)) = budget {
@@ -128,12 +128,13 @@ fn budget_of(look: &Look<'_>, told: &Told<'_>) -> Option<Object> {
     if let Some(budget) = of_pod.and_then(|pod| full_budget(look, pod)) {
         return Some(Object::from_live(budget));
     }
-    let of_node = look.cluster.live(&told.about).map(|live| of_deleted_node(look, live)).unwrap_or_default();
+    let of_node =
+        look.cluster.live(&reported.about).map(|live| of_deleted_node(look, live)).unwrap_or_default();
     <[Object; 1]>::try_from(of_node).ok().map(|[only]| only)
 }
 
-fn fault(look: &Look<'_>, told: &Told<'_>) -> Option<Finding> {
-    let object = budget_of(look, told)?;
+fn fault(look: &Look<'_>, reported: &ReportedRefusal<'_>) -> Option<Finding> {
+    let object = budget_of(look, reported)?;
     let live = look.cluster.live(&object);
     if live.is_some_and(|live| live.int_at(&["status", "disruptionsAllowed"]).is_some_and(|room| room > 0)) {
         return None;
@@ -141,10 +142,10 @@ fn fault(look: &Look<'_>, told: &Told<'_>) -> Option<Finding> {
     let summary = format!("{object} allows no disruption, so no pod can be evicted");
     let mut finding = Finding::new(Cause::ScaleBudget, object.clone(), 0.9, summary)
         .field("spec")
-        .evidence(told.source.clone(), told.text)
-        .suffers(told.about.clone(), "cannot be evicted")
+        .evidence(reported.source.clone(), reported.text)
+        .suffers(reported.about.clone(), "cannot be evicted")
         .remedy("Run one more replica than the budget demands, or relax the budget.", &[]);
-    let pod = look.cluster.live(&told.about).and_then(node_of).filter(|node| is_drained(look, node));
+    let pod = look.cluster.live(&reported.about).and_then(node_of).filter(|node| is_drained(look, node));
     finding = pod.into_iter().fold(finding, |finding, node| finding.suffers(node, "cannot be emptied"));
     let Some(live) = live else { return Some(finding) };
     let spec = live.get("spec").map(ToString::to_string).unwrap_or_default();

@@ -179,7 +179,7 @@ fn etcd(look: &Look<'_>) -> Option<Finding> {
         .iter()
         .filter(|log| log.pod.starts_with("etcd") || log.pod.starts_with("kube-apiserver"));
     let line = log.clone().find_map(|log| {
-        let mut lines = log.text.lines().rev().take(180);
+        let mut lines = log.last_lines();
         let full = lines.find(|line| {
             let low = line.to_ascii_lowercase();
             low.contains("nospace") || low.contains("database space exceeded") || low.contains("no space")
@@ -201,12 +201,12 @@ fn etcd(look: &Look<'_>) -> Option<Finding> {
         })
     };
     let (source, text) = match (line, event, red) {
-        (Some((log, line)), ..) => (format!("log {}/{}", log.namespace, log.pod), line.to_owned()),
+        (Some((log, line)), ..) => (log.source(), line.to_owned()),
         (_, Some(event), _) => (format!("Event of {}", event.object), event.message.clone()),
         (_, _, Some((object, symptom))) => (object.to_string(), symptom.clone()),
         _ => {
             let (log, line) = slow()?;
-            (format!("log {}/{}", log.namespace, log.pod), line.to_owned())
+            (log.source(), line.to_owned())
         }
     };
     let mut finding = etcd_fault(look, &source, &text);

@@ -143,12 +143,7 @@ fn configuration(
         config.map_or_else(|| Object::new("ConfigMap", namespace, "coredns"), |it| Object::from_live(it));
     for pod in pods {
         for log in look.cluster.logs(pod.namespace(), pod.name()) {
-            let line = log
-                .text
-                .lines()
-                .rev()
-                .take(180)
-                .find_map(|line| Some((line, what_is_wrong(line, corefile)?)));
+            let line = log.last_lines().find_map(|line| Some((line, what_is_wrong(line, corefile)?)));
             let Some((line, what)) = line else { continue };
             let is_broken = look.is_red(&Object::from_live(pod))
                 || look.ill.iter().any(|ill| ill.facts.iter().any(is_failed_lookup));
@@ -162,7 +157,7 @@ fn configuration(
                 format!("the configuration of the cluster's DNS is wrong: {what}"),
             )
             .field("data.Corefile")
-            .evidence(format!("log {}/{}", log.namespace, log.pod), line)
+            .evidence(log.source(), line)
             .remedy(
                 "Correct the Corefile.",
                 &[format!("kubectl -n {} get configmap {} -o yaml", object.namespace, object.name)],

@@ -320,14 +320,14 @@ fn looping(look: &Look<'_>, ingress: &Value) -> Option<(String, String)> {
             })
             .collect();
         if lines.len() >= 3 {
-            return Some((format!("log {}/{}", log.namespace, log.pod), lines[0].to_owned()));
+            return Some((log.source(), lines[0].to_owned()));
         }
         let told = log.text.lines().find(|line| {
             line.contains("ERR_TOO_MANY_REDIRECTS")
                 || line.to_ascii_lowercase().contains("too many redirects")
         });
         if let Some(line) = told.filter(|line| is_server || hosts.iter().any(|host| line.contains(host))) {
-            return Some((format!("log {}/{}", log.namespace, log.pod), line.to_owned()));
+            return Some((log.source(), line.to_owned()));
         }
     }
     None

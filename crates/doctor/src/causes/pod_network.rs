@@ -374,19 +374,13 @@ fn unrouted(look: &Look<'_>, agent: &Value, silent: &BTreeMap<&str, BTreeSet<Obj
         let low = event.message.to_ascii_lowercase();
         event.reason == "Unhealthy" && ROUTES.iter().any(|word| low.contains(word))
     });
-    let log = look
-        .cluster
-        .case
-        .logs
-        .iter()
-        .filter(|log| log.namespace == agent.namespace() && log.pod == agent.name());
-    let log = log.into_iter().find_map(|log| {
-        let line = log.text.lines().rev().take(180).find(|line| {
+    let log = look.cluster.logs(agent.namespace(), agent.name()).into_iter().find_map(|log| {
+        let line = log.last_lines().find(|line| {
             let low = line.to_ascii_lowercase();
             ROUTES.iter().any(|word| low.contains(word))
                 && ["err", "fail", "not ", "down", "warn"].iter().any(|word| low.contains(word))
         });
-        line.map(|line| (format!("log {}/{}/{}", log.namespace, log.pod, log.container), line.to_owned()))
+        line.map(|line| (log.source(), line.to_owned()))
     });
     let (source, text) = event.map(|event| (format!("Event of {object}"), event.message.clone())).or(log)?;
     let name = agent.str_at(&["spec", "nodeName"])?;

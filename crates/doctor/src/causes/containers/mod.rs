@@ -562,7 +562,7 @@ fn exits(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
         finding.confidence = 0.45;
     }
     if let Some((log, line)) = last {
-        finding = finding.evidence(format!("log {}/{}/{}", log.namespace, log.pod, log.container), line);
+        finding = finding.evidence(log.source(), line);
     } else if logs.is_empty() {
         // Without its log nobody knows why a program ended.
         finding.confidence = 0.45;

@@ -350,7 +350,7 @@ fn with_log(look: &Look<'_>, finding: Finding, job: &Object) -> Finding {
         .iter()
         .find(|log| log.namespace == job.namespace && log.pod.starts_with(&job.name));
     match log.and_then(|log| Some((log, log.text.lines().rev().find(|line| !line.trim().is_empty())?))) {
-        Some((log, line)) => finding.evidence(format!("log {}/{}", log.namespace, log.pod), line),
+        Some((log, line)) => finding.evidence(log.source(), line),
         None => finding,
     }
 }

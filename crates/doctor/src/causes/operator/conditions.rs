@@ -210,19 +210,16 @@ fn says_why(words: &str) -> bool {
 
 /// The line by which a resource's own pods, or its operator speaking of it, say what is wrong.
 fn telling_line(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<(String, String)> {
-    const LINES: usize = 180;
     let of_pods = |owner: &Object| pods::of_workload(look.cluster, owner);
     let own = of_pods(&Object::from_live(live)).into_iter().map(|pod| (pod, false));
     let others = operators.iter().flat_map(of_pods).map(|pod| (pod, true));
     own.chain(others).find_map(|(pod, is_operator)| {
-        let logs = look.cluster.case.logs.iter();
-        let mut logs = logs.filter(|log| log.namespace == pod.namespace() && log.pod == pod.name());
-        logs.find_map(|log| {
-            let line = log.text.lines().rev().take(LINES).find(|line| {
+        look.cluster.logs(pod.namespace(), pod.name()).into_iter().find_map(|log| {
+            let line = log.last_lines().find(|line| {
                 (!is_operator || names(line, live.name()))
                     && (own_complaint(line).is_some() || is_denied(line))
             })?;
-            Some((format!("log {}/{}/{}", log.namespace, log.pod, log.container), line.to_owned()))
+            Some((log.source(), line.to_owned()))
         })
     })
 }

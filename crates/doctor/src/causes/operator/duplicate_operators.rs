@@ -58,7 +58,7 @@ pub(super) fn two_owners(look: &Look<'_>) -> Vec<Finding> {
         let fights = look.cluster.case.events.iter().any(|event| says_fight(&event.message))
             || look.cluster.case.logs.iter().any(|log| {
                 owners.iter().any(|it| log.namespace == it.namespace && log.pod.starts_with(&it.name))
-                    && log.text.lines().rev().take(180).any(says_fight)
+                    && log.last_lines().any(says_fight)
             })
             || look.red.values().any(|symptom| says_fight(symptom));
         let are_red = owners.iter().any(|owner| look.is_red(owner));
