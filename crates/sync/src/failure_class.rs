@@ -1,10 +1,12 @@
 //! What a failed request means: will it pass by itself, must something else be repaired first, or will
 //! it fail again until the manifests change?
 
+use serde::{Deserialize, Serialize};
+
 use crate::Failure;
 
 /// The meaning of a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ErrorClass {
     /// The API server could not be asked: the way to it, its load, a token that has run out. Says nothing of
     /// the request: repeat until it answers.
@@ -21,21 +23,32 @@ pub enum ErrorClass {
     Permanent,
 }
 
-/// What stands in the way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What stands in the way. Names are empty where the API server does not tell them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind")]
 pub enum Blocker {
     /// An admission or conversion webhook that does not answer.
-    Webhook,
-    /// The kind is not served: its CustomResourceDefinition is missing or not established.
+    Webhook {
+        /// Its name in its configuration; for a conversion, empty.
+        name: String,
+    },
+    /// The kind is not served: its CustomResourceDefinition is missing.
     MissingKind,
+    /// The kind is not served yet: its CustomResourceDefinition is not established.
+    UnestablishedKind,
     /// The namespace is missing.
-    MissingNamespace,
+    MissingNamespace {
+        /// The namespace.
+        name: String,
+    },
     /// The namespace is being deleted.
     TerminatingNamespace,
     /// The service account that a pod runs as is missing; that of a new namespace comes a moment after it.
     MissingServiceAccount,
     /// A quota is used up.
     Quota,
+    /// No sync window is open.
+    SyncWindow,
 }
 
 /// Classifies a failure by status code, reason and the texts of the API server.
@@ -46,7 +59,8 @@ pub fn classify(failure: &Failure) -> ErrorClass {
     let text = failure.message.as_str();
     let has = |part: &str| text.contains(part);
     if has("failed calling webhook") || has("conversion webhook") && has("failed") {
-        return ErrorClass::Blocked(Webhook);
+        let name = quoted_after(text, "failed calling webhook ").unwrap_or_default().to_owned();
+        return ErrorClass::Blocked(Webhook { name });
     }
     if has("exceeded quota") {
         return ErrorClass::Blocked(Quota);
@@ -58,7 +72,8 @@ pub fn classify(failure: &Failure) -> ErrorClass {
         return ErrorClass::Blocked(MissingKind);
     }
     if failure.code == Some(404) && has("namespaces ") && has("not found") {
-        return ErrorClass::Blocked(MissingNamespace);
+        let name = quoted_after(text, "namespaces ").unwrap_or_default().to_owned();
+        return ErrorClass::Blocked(MissingNamespace { name });
     }
     if has("error looking up service account") {
         return ErrorClass::Blocked(MissingServiceAccount);
@@ -77,6 +92,12 @@ pub fn classify(failure: &Failure) -> ErrorClass {
         Some(403) if is_about_rules(text) => ErrorClass::Forbidden,
         _ => ErrorClass::Permanent,
     }
+}
+
+/// The name in quotation marks that follows some words.
+fn quoted_after<'a>(text: &'a str, words: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(words)?;
+    Some(rest.strip_prefix('"')?.split_once('"')?.0)
 }
 
 /// What a failure says, and where the API server refuses an update that it never takes, what does it instead.
@@ -157,10 +178,14 @@ mod tests {
             (
                 Some(500),
                 "Internal error occurred: failed calling webhook \"m.k8s.aws\": failed to call webhook: Post \"https://x\": dial tcp: connect: connection refused",
-                ErrorClass::Blocked(Blocker::Webhook),
+                ErrorClass::Blocked(Blocker::Webhook { name: "m.k8s.aws".into() }),
             ),
             (Some(403), "pods \"a\" is forbidden: exceeded quota: q", ErrorClass::Blocked(Blocker::Quota)),
-            (Some(404), "namespaces \"shop\" not found", ErrorClass::Blocked(Blocker::MissingNamespace)),
+            (
+                Some(404),
+                "namespaces \"shop\" not found",
+                ErrorClass::Blocked(Blocker::MissingNamespace { name: "shop".into() }),
+            ),
             (
                 Some(403),
                 "pods \"p\" is forbidden: error looking up service account shop/default: serviceaccount \"default\" not found",

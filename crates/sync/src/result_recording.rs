@@ -49,7 +49,8 @@ fn record_dry_run(state: &mut SyncState, outcome: &Outcome, settings: &SyncSetti
     let class = classify(failure);
     let says_nothing = class != ErrorClass::Permanent || failure.message.contains("does not support dry run");
     // Argo CD's dry run does not ask the cluster, so a namespace that is to come cannot be missing.
-    if class == ErrorClass::Blocked(Blocker::MissingNamespace) || (!settings.compat && says_nothing) {
+    let lacks_namespace = matches!(class, ErrorClass::Blocked(Blocker::MissingNamespace { .. }));
+    if lacks_namespace || (!settings.compat && says_nothing) {
         return;
     }
     let action = &outcome.action;
@@ -146,7 +147,6 @@ fn hold(
         // They end by the deadline of what waits for them.
         ErrorClass::Unanswered | ErrorClass::Blocked(_) => u32::MAX,
     };
-    let blocked = matches!(class, ErrorClass::Blocked(_));
     let earlier = state.extension.held.get(key);
     let attempts = earlier.map_or(0, |held| held.attempts).saturating_add(1);
     if attempts > most {
@@ -160,7 +160,10 @@ fn hold(
         since,
         next: Time::from(after(now, pause)),
         attempts,
-        blocked,
+        blocker: match class {
+            ErrorClass::Blocked(blocker) => Some(blocker),
+            _ => None,
+        },
     };
     state.extension.held.insert(key.to_owned(), held);
     true

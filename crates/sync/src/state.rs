@@ -10,7 +10,7 @@ use tiphys_model::{
 };
 use tiphys_value::ResourceKey;
 
-use crate::{Batch, TaskId, Wait};
+use crate::{Batch, Blocker, TaskId, Wait};
 
 /// The part of the state that Argo CD's API has no field for; kept in `operationState.tiphys`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,8 +90,9 @@ pub struct Held {
     pub next: Time,
     /// How many times it failed.
     pub attempts: u32,
-    /// Whether something else has to be repaired (else the failure is transient).
-    pub blocked: bool,
+    /// What has to be repaired first; the failure is transient without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocker: Option<Blocker>,
 }
 
 /// State of an operation.

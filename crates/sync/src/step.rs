@@ -8,7 +8,7 @@ use tiphys_model::{
 };
 
 use crate::{
-    Action, Batch, Ending, SyncInput, SyncState, SyncStep, Verb, Wait, WaitKind, foreign_owners,
+    Action, Batch, Blocker, Ending, SyncInput, SyncState, SyncStep, Verb, Wait, WaitKind, foreign_owners,
     operation_end::{self, delete_hooks},
     task::{self, Task},
     wave,
@@ -77,7 +77,7 @@ impl Progress<'_, '_> {
         }
         if !self.input.window_open {
             self.state.shown.message = "Sync operation blocked by sync window".into();
-            self.wait(WaitKind::Blocked, None, "sync window", None);
+            self.wait_blocked(Blocker::SyncWindow, None, "sync window", None);
             operation_end::yield_to_newer(self);
             return true;
         }
@@ -467,7 +467,21 @@ impl Progress<'_, '_> {
         let limit = operation_end::limit(kind, self.input.settings);
         let deadline =
             deadline.or_else(|| Some(Time::from(tiphys_model::time::after(since.timestamp(), limit?))));
-        self.waits.push(Wait { kind, object, cause: cause.to_owned(), since, deadline });
+        self.waits.push(Wait { kind, object, cause: cause.to_owned(), blocker: None, since, deadline });
+    }
+
+    /// Notes a wait for what stands in the way.
+    pub(crate) fn wait_blocked(
+        &mut self,
+        blocker: Blocker,
+        object: Option<tiphys_value::ResourceKey>,
+        cause: &str,
+        deadline: Option<Time>,
+    ) {
+        self.wait(WaitKind::Blocked, object, cause, deadline);
+        if let Some(wait) = self.waits.last_mut() {
+            wait.blocker = Some(blocker);
+        }
     }
 
     fn into_step(mut self) -> SyncStep {

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use tiphys_model::Time;
 use tiphys_value::ResourceKey;
 
+use crate::Blocker;
+
 /// What is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum WaitKind {
@@ -34,8 +36,11 @@ pub struct Wait {
     /// The object, if one is waited for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<ResourceKey>,
-    /// The evidence: health message, finalizers that hold a deletion, error of the API server.
+    /// The evidence, for people: health message, finalizers that hold a deletion, error of the API server.
     pub cause: String,
+    /// What stands in the way of something that is blocked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocker: Option<Blocker>,
     /// Since when.
     pub since: Time,
     /// Until when; the operation fails afterwards. `None` is no limit.

@@ -10,7 +10,7 @@ use tiphys_model::{
 use tiphys_value::ObjectExt;
 
 use crate::{
-    Action, ApplyMethod, Claim, LiveObject, SyncInput, Verb, Wait, WaitKind, operation_end,
+    Action, ApplyMethod, Blocker, Claim, LiveObject, SyncInput, Verb, Wait, WaitKind, operation_end,
     step::{Progress, action, remove_hook_finalizer, result_of},
     task::{self, Task},
 };
@@ -375,9 +375,9 @@ fn apply(progress: &mut Progress<'_, '_>, creatable: &[usize]) {
     let mut group: Vec<Action> = Vec::new();
     let defined = task::defined_kinds(progress.input.targets);
     for at in creatable.iter().copied() {
-        if let Some(cause) = unserved(progress, &progress.tasks[at], &defined) {
+        if let Some((blocker, cause)) = unserved(progress, &progress.tasks[at], &defined) {
             let key = progress.tasks[at].id.key.clone();
-            progress.wait(WaitKind::Blocked, Some(key), &cause, None);
+            progress.wait_blocked(blocker, Some(key), &cause, None);
             continue;
         }
         if is_held(progress, &progress.tasks[at]) {
@@ -398,7 +398,11 @@ fn apply(progress: &mut Progress<'_, '_>, creatable: &[usize]) {
 }
 
 /// Why the cluster cannot take an object of this kind yet.
-fn unserved(progress: &Progress<'_, '_>, task: &Task<'_>, defined: &HashSet<(&str, &str)>) -> Option<String> {
+fn unserved(
+    progress: &Progress<'_, '_>,
+    task: &Task<'_>,
+    defined: &HashSet<(&str, &str)>,
+) -> Option<(Blocker, String)> {
     if progress.input.settings.compat {
         return None;
     }
@@ -412,10 +416,11 @@ fn unserved(progress: &Progress<'_, '_>, task: &Task<'_>, defined: &HashSet<(&st
         let healthy =
             |live: &&LiveObject| live.health.as_ref().is_none_or(|h| h.status == HealthCode::Healthy);
         if crd.filter(healthy).is_none() {
-            return Some(format!("CustomResourceDefinition of {} is not established", key.group_kind()));
+            let cause = format!("CustomResourceDefinition of {} is not established", key.group_kind());
+            return Some((Blocker::UnestablishedKind, cause));
         }
     }
-    task.unknown_kind.then(|| task::missing_kind(&task.gvk, key))
+    task.unknown_kind.then(|| (Blocker::MissingKind, task::missing_kind(&task.gvk, key)))
 }
 
 /// Whether a request for the task failed and is not to be repeated yet.
@@ -427,11 +432,14 @@ pub(crate) fn is_held(progress: &Progress<'_, '_>, task: &Task<'_>) -> bool {
 fn hold(progress: &mut Progress<'_, '_>, at: usize) {
     let task = &progress.tasks[at];
     let Some(held) = progress.state.extension.held.get(&task.key_text()) else { return };
-    let kind = if held.blocked { WaitKind::Blocked } else { WaitKind::Retry };
-    let (key, cause, since) = (task.id.key.clone(), held.cause.clone(), held.since);
+    let (key, held) = (task.id.key.clone(), held.clone());
+    let since = held.since;
     let limit = operation_end::limit(WaitKind::Blocked, progress.input.settings);
     let deadline = limit.map(|limit| Time::from(tiphys_model::time::after(since.timestamp(), limit)));
-    progress.wait(kind, Some(key), &cause, deadline);
+    match held.blocker {
+        Some(blocker) => progress.wait_blocked(blocker, Some(key), &held.cause, deadline),
+        None => progress.wait(WaitKind::Retry, Some(key), &held.cause, deadline),
+    }
     // Each try is a wait of its own, but it is the first failure that tells how long it has been so.
     if let Some(wait) = progress.waits.last_mut() {
         wait.since = since;

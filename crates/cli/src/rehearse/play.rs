@@ -307,7 +307,7 @@ fn left_out(refused: &[(String, String)]) -> Vec<String> {
 fn refusal(row: &Row) -> (ResourceKey, String) {
     let kind = if row.is_set { "ApplicationSet" } else { "Application" };
     let key = ResourceKey::new(names::GROUP, kind, &row.namespace, &row.name);
-    (key, row.reasons.first().cloned().unwrap_or_default())
+    (key, row.reasons.first().map(ToString::to_string).unwrap_or_default())
 }
 
 fn millis(duration: Duration) -> u64 {

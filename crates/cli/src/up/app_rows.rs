@@ -9,13 +9,17 @@ use jiff::Timestamp;
 use serde::Serialize;
 use tiphys_cluster::LiveCache;
 use tiphys_model::{
-    Application, ConditionType, Destination, HealthCode, OperationPhase, SyncStatusCode, Time, hook, names,
-    time::elapsed,
+    Application, ConditionType, Destination, HealthCode, OperationPhase, ResourceStatus, SyncStatusCode,
+    Time, hook, names, time::elapsed,
 };
-use tiphys_sync::{SyncState, Wait, WaitKind};
+use tiphys_sync::{Blocker, SyncState, Wait, WaitKind};
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value, json};
 
-use super::{bootstrap::Refused, set_rollouts, some_of, wait_messages};
+use super::{
+    bootstrap::Refused,
+    reason::{OutOfPlace, Reason, State},
+    set_rollouts, some_of, wait_messages,
+};
 use crate::duration::humanize;
 
 /// An Application as it stands.
@@ -46,7 +50,7 @@ pub(crate) struct Row {
     /// What it waits for.
     pub waits: Vec<Wait>,
     /// Faults, and objects that are not healthy, one line each.
-    pub reasons: Vec<String>,
+    pub reasons: Vec<Reason>,
     /// What is odd but no fault.
     pub warnings: Vec<String>,
     /// Its spec cannot be used.
@@ -75,9 +79,6 @@ pub(crate) struct Row {
     /// The Applications among its objects that are not healthy.
     #[serde(skip)]
     children: Vec<String>,
-    /// The objects whose health is a reason, and which one.
-    #[serde(skip)]
-    pub unhealthy: Vec<(usize, ResourceKey)>,
 }
 
 /// The Applications of a cluster, by wave and name.
@@ -134,7 +135,7 @@ fn row(object: &Value, rollouts: &BTreeMap<(String, String), String>) -> Row {
         phase,
         doing: String::new(),
         waits,
-        reasons: faults(&app),
+        reasons: faults(&app).into_iter().map(Reason::Other).collect(),
         is_invalid: status
             .conditions
             .iter()
@@ -144,7 +145,6 @@ fn row(object: &Value, rollouts: &BTreeMap<(String, String), String>) -> Row {
         retries: state.as_ref().map_or(0, |state| state.retry_count),
         failing_since,
         children: unhealthy_applications(&app),
-        unhealthy: Vec::new(),
         warnings: warnings(&app),
         is_set: false,
         is_manual: rollout.is_none() && app.automated_policy().is_none(),
@@ -153,26 +153,25 @@ fn row(object: &Value, rollouts: &BTreeMap<(String, String), String>) -> Row {
     };
     if row.waits.iter().any(|wait| wait.kind == WaitKind::Retry) {
         let message = state.as_ref().map(|state| state.message.as_str()).unwrap_or_default();
-        row.reasons.push(format!("the last attempt: {message}"));
+        row.reasons.push(format!("the last attempt: {message}").into());
     }
     if let Some(told) = rollout.filter(|_| !row.is_green()) {
-        row.reasons.push(told.clone());
+        row.reasons.push(told.clone().into());
     }
     if let Some(why) = left_out_of_sync(&app).filter(|_| !running) {
-        row.reasons.push(format!("it is left out of sync: {why}"));
+        row.reasons.push(format!("it is left out of sync: {why}").into());
     }
     if row.waits_for_a_person() {
         row.reasons.push(
             "it has no automated sync policy, so nobody syncs it; `tiphys app sync` does, or `tiphys up --sync-all` for all such"
-                .to_owned(),
+                .to_owned()
+                .into(),
         );
     }
     // That objects are missing which nobody was asked to create says nothing.
     if !((row.is_manual || rollout.is_some()) && row.phase.is_none()) {
-        for (reason, key) in objects_out_of_place(&app, &row.waits) {
-            row.unhealthy.extend(key.map(|key| (row.reasons.len(), key)));
-            row.reasons.push(reason);
-        }
+        let objects = objects_out_of_place(&app, &row.waits);
+        row.reasons.extend(objects);
     }
     row.doing = doing(&row, state.map(|state| state.message).unwrap_or_default());
     row
@@ -181,7 +180,7 @@ fn row(object: &Value, rollouts: &BTreeMap<(String, String), String>) -> Row {
 /// Since when all requests have been failing that an operation repeats of itself. Its waits do not tell:
 /// there are none while an attempt is being made.
 fn failing_since(state: &SyncState) -> Option<Time> {
-    let repeated = state.extension.held.values().filter(|held| !held.blocked);
+    let repeated = state.extension.held.values().filter(|held| held.blocker.is_none());
     repeated.map(|held| held.since).max_by_key(|since| since.timestamp())
 }
 
@@ -205,14 +204,13 @@ fn unreadable(object: &Value) -> Row {
         phase: None,
         doing: fault.to_owned(),
         waits: Vec::new(),
-        reasons: vec![fault.to_owned()],
+        reasons: vec![fault.to_owned().into()],
         is_invalid: true,
         instance: String::new(),
         sources: Vec::new(),
         retries: 0,
         failing_since: None,
         children: Vec::new(),
-        unhealthy: Vec::new(),
         warnings: Vec::new(),
         is_set: false,
         is_manual: false,
@@ -271,7 +269,11 @@ fn row_of_set(set: &Value) -> Option<Row> {
         sync: if up_to_date { SyncStatusCode::Synced } else { SyncStatusCode::Unknown },
         health: up_to_date.then_some(HealthCode::Healthy),
         is_invalid: fault.is_some(),
-        reasons: if up_to_date { vec![doing.clone()] } else { fault.into_iter().collect() },
+        reasons: if up_to_date {
+            vec![doing.clone().into()]
+        } else {
+            fault.into_iter().map(Reason::Other).collect()
+        },
         doing,
         is_set: true,
         ..unreadable(set)
@@ -304,7 +306,7 @@ fn doing(row: &Row, message: String) -> String {
     if row.phase.is_some_and(|phase| !phase.is_successful()) && row.sync != SyncStatusCode::Synced {
         return format!("sync failed: {message}");
     }
-    row.reasons.first().cloned().unwrap_or_default()
+    row.reasons.first().map(Reason::to_string).unwrap_or_default()
 }
 
 fn unhealthy_applications(app: &Application) -> Vec<String> {
@@ -356,44 +358,43 @@ fn without_details(message: &str, details: &BTreeSet<&str>) -> String {
     message.to_owned()
 }
 
-/// The objects that keep an Application from being green, one line each, and which one it is if its health is
-/// bad; not those whose wait is told of.
-fn objects_out_of_place(app: &Application, waits: &[Wait]) -> Vec<(String, Option<ResourceKey>)> {
+/// The objects that keep an Application from being green; not those whose wait is told of.
+fn objects_out_of_place(app: &Application, waits: &[Wait]) -> Vec<Reason> {
     let mut reasons = Vec::new();
     let awaited: BTreeSet<(&str, &str, &str)> = waits
         .iter()
         .filter_map(|wait| wait.object.as_ref())
         .map(|object| (object.kind.as_str(), object.namespace.as_str(), object.name.as_str()))
         .collect();
-    let is_awaited = |resource: &&tiphys_model::ResourceStatus| {
+    let is_awaited = |resource: &&ResourceStatus| {
         awaited.contains(&(resource.kind.as_str(), resource.namespace.as_str(), resource.name.as_str()))
     };
     // The health of one that renders itself is that of what else it renders.
-    let is_itself = |resource: &tiphys_model::ResourceStatus| {
+    let is_itself = |resource: &ResourceStatus| {
         let id = (resource.namespace.as_str(), resource.name.as_str());
         resource.kind == "Application" && id == (app.metadata.namespace.as_str(), app.metadata.name.as_str())
     };
     let mut to_come = Vec::new();
     for resource in app.status.resources.iter().filter(|resource| !is_awaited(resource)) {
+        let of_object = |state: State, message: &str| {
+            let ResourceStatus { group, kind, namespace, name, .. } = resource;
+            let key = ResourceKey::new(group, kind, namespace, name);
+            Reason::Object(OutOfPlace { key, state, message: message.to_owned(), underlying: None })
+        };
         let bad =
             resource.health.as_ref().filter(|h| h.status != HealthCode::Healthy && !is_itself(resource));
         let is_missing = bad.is_some_and(|health| health.status == HealthCode::Missing);
         if is_missing && !waits.is_empty() && resource.kind != "Application" {
             to_come.push(format!("{}/{}", resource.kind, resource.name));
         } else if let Some(health) = bad {
-            let why = if health.message.is_empty() { String::new() } else { format!(": {}", health.message) };
-            let key = (health.status != HealthCode::Missing).then(|| {
-                ResourceKey::new(&resource.group, &resource.kind, &resource.namespace, &resource.name)
-            });
-            let text = format!("{}/{} is {}{why}", resource.kind, resource.name, health.status.as_str());
-            reasons.push((text, key));
+            reasons.push(of_object(State::Unhealthy(health.status), &health.message));
         } else if resource.status == Some(SyncStatusCode::OutOfSync) {
-            let what = if resource.requires_pruning { "is to be pruned" } else { "is out of sync" };
-            reasons.push((format!("{}/{} {what}", resource.kind, resource.name), None));
+            let state = if resource.requires_pruning { State::ToBePruned } else { State::OutOfSync };
+            reasons.push(of_object(state, ""));
         }
     }
     if !to_come.is_empty() {
-        reasons.push((format!("after that come {}", some_of(&to_come)), None));
+        reasons.push(format!("after that come {}", some_of(&to_come)).into());
     }
     reasons
 }
@@ -411,29 +412,25 @@ impl Row {
         if self.reasons.is_empty() && !self.sources.is_empty() {
             self.sources.dedup();
             let sources = self.sources.join(", ");
-            self.reasons.push(format!(
-                "it has not been looked at yet: {sources} is still being fetched, or rendered"
-            ));
+            let told =
+                format!("it has not been looked at yet: {sources} is still being fetched, or rendered");
+            self.reasons.push(told.into());
         }
     }
 
     /// Whether pods of it wait for a Secret or ConfigMap that is not there.
     pub(crate) fn lacks_what_people_make(&self) -> bool {
-        let causes = self.waits.iter().map(|wait| wait.cause.as_str());
-        let texts = self.reasons.iter().map(String::as_str).chain(causes);
-        texts.into_iter().any(|text| {
-            ["secret \"", "configmap \""]
-                .iter()
-                .any(|what| text.split_once(what).is_some_and(|(_, rest)| rest.contains("\" not found")))
-        })
+        let causes = self.waits.iter().map(|wait| wait.cause.clone());
+        let mut texts = self.reasons.iter().map(Reason::to_string).chain(causes);
+        texts.any(|text| tiphys_cause::absent(&text).is_some_and(|absent| absent.key.is_none()))
     }
 
-    /// Whether objects of it wait for a namespace that is not there.
-    pub(crate) fn lacks_a_namespace(&self) -> bool {
-        let is_namespace = |text: &str| {
-            text.split_once("namespaces \"").is_some_and(|(_, rest)| rest.contains("\" not found"))
-        };
-        self.waits.iter().any(|wait| is_namespace(&wait.cause))
+    /// The namespaces that objects of it wait for and that are not there.
+    pub(crate) fn missing_namespaces(&self) -> impl Iterator<Item = &str> {
+        self.waits.iter().filter_map(|wait| match &wait.blocker {
+            Some(Blocker::MissingNamespace { name }) => Some(name.as_str()),
+            _ => None,
+        })
     }
 
     /// Whether nothing happens to it before somebody asks for a sync.
@@ -519,7 +516,7 @@ mod tests {
     /// An Application whose operation makes attempts, the first of them some seconds ago.
     fn repeating(failing_for: i64, retries: i64, waits: Value) -> Row {
         let ago = |seconds: i64| Time::from(Timestamp::now() - jiff::SignedDuration::from_secs(seconds));
-        let held = json!({"cause": "no", "since": ago(failing_for), "next": ago(-9), "attempts": 5, "blocked": false});
+        let held = json!({"cause": "no", "since": ago(failing_for), "next": ago(-9), "attempts": 5});
         let extension = json!({"waits": waits, "held": {"Sync|/ConfigMap/shop/a": held}});
         let state = json!({"phase": "Running", "message": "", "startedAt": ago(500), "retryCount": retries,
             "operation": {"sync": {}}, "tiphys": extension});
@@ -559,8 +556,7 @@ mod tests {
             "metadata": {"name": "root", "namespace": "argocd"},
             "status": {"resources": [child("root"), child("web")], "sync": {"status": "Synced"}}});
         let app = Application::from_value(&app).expect("it is one");
-        let reasons: Vec<String> =
-            objects_out_of_place(&app, &[]).into_iter().map(|(text, _)| text).collect();
+        let reasons: Vec<String> = objects_out_of_place(&app, &[]).iter().map(Reason::to_string).collect();
         assert_eq!(reasons, ["Application/web is Progressing"]);
     }
 }

@@ -17,6 +17,7 @@ pub(crate) mod placeholders;
 pub(crate) mod plan;
 pub(crate) mod progress;
 pub(crate) mod quiescence;
+mod reason;
 mod report;
 pub(crate) mod service_network;
 mod set_rollouts;
@@ -366,7 +367,8 @@ impl Session<'_> {
                 "Secrets and ConfigMaps that pods name and nothing brings are made by hand; --stand-ins always puts some in their place",
             );
         }
-        if self.args.stand_ins == placeholder_kinds::When::Auto && rows.iter().any(Row::lacks_a_namespace) {
+        let lacks_a_namespace = rows.iter().any(|row| row.missing_namespaces().next().is_some());
+        if self.args.stand_ins == placeholder_kinds::When::Auto && lacks_a_namespace {
             self.reporter.notice(
                 "namespaces that nothing brings are made by hand, or by `CreateNamespace=true`; --stand-ins always makes them",
             );

@@ -144,12 +144,8 @@ fn is_of_platform(group: &str) -> bool {
 /// Namespaces that something waits for: those that a platform has from the beginning, and where a source of
 /// the repository's Applications cannot be fetched all, as that may bring them.
 pub(crate) fn namespaces(rows: &[Row], unreachable: bool) -> BTreeSet<String> {
-    let causes = rows.iter().flat_map(|row| &row.waits).map(|wait| wait.cause.as_str());
-    let missing = causes.filter_map(|cause| cause.split_once("namespaces \"")?.1.split_once("\" not found"));
-    missing
-        .map(|(name, _)| name.to_owned())
-        .filter(|name| unreachable || name.starts_with("openshift-"))
-        .collect()
+    let missing = rows.iter().flat_map(Row::missing_namespaces);
+    missing.map(str::to_owned).filter(|name| unreachable || name.starts_with("openshift-")).collect()
 }
 
 /// Projects that Applications belong to and that are not there, and those for which ApplicationSets yield

@@ -11,9 +11,16 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use tiphys_diag::sanitize;
 use tiphys_graph::Survey;
+use tiphys_model::HealthCode;
+use tiphys_render::out_of_reach;
 use tiphys_sync::Wait;
 
-use super::{app_rows::Row, table::table, wait_messages};
+use super::{
+    app_rows::Row,
+    reason::{OutOfPlace, Reason, State},
+    table::table,
+    wait_messages,
+};
 use crate::duration::humanize;
 
 /// Tells of progress.
@@ -190,7 +197,7 @@ impl Reporter {
 
     /// Applications whose sources cannot be had, in short: they say little of the repository.
     fn out_of_reach(&self, rows: &[&Row]) {
-        let mut by_cause: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        let mut by_cause: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for row in rows {
             by_cause.entry(cause_in_short(row)).or_default().push(&row.title);
         }
@@ -291,9 +298,10 @@ fn in_one_line(text: &str) -> String {
 }
 
 /// The reasons that say more than what is waited for: a cause is told once.
-fn beside(reasons: &[String], waits: &[Wait]) -> Vec<String> {
-    let is_told = |reason: &&String| {
-        waits.iter().any(|wait| !wait.cause.is_empty() && reason.contains(wait.cause.as_str()))
+fn beside(reasons: &[Reason], waits: &[Wait]) -> Vec<Reason> {
+    let is_told = |reason: &&Reason| {
+        let text = reason.to_string();
+        waits.iter().any(|wait| !wait.cause.is_empty() && text.contains(wait.cause.as_str()))
     };
     reasons.iter().filter(|reason| !is_told(reason)).cloned().collect()
 }
@@ -314,16 +322,12 @@ fn all_green(rows: &[Row]) -> String {
 }
 
 /// Why the sources of an Application cannot be had: of a request that failed only what failed.
-fn cause_in_short(row: &Row) -> &str {
-    const PLUGINS: &str = "external plugins disabled; ";
-    let reason = row.reasons.first().map_or("", String::as_str);
-    if let Some((_, failure)) = reason.split_once(PLUGINS) {
-        return failure;
+fn cause_in_short(row: &Row) -> String {
+    let reason = row.reasons.first().map(Reason::to_string).unwrap_or_default();
+    match out_of_reach(&reason) {
+        Some(found) => found.reason.to_owned(),
+        None => reason,
     }
-    let request = reason.rsplit_once("cannot fetch ").and_then(|(_, request)| request.split_once(": "));
-    let failure = request.map_or(reason, |(_, failure)| failure.lines().next().unwrap_or(failure));
-    // Where each chart may be put is another matter for each.
-    failure.split("; or pull it into ").next().unwrap_or(failure)
 }
 
 /// How many objects have to be in the same state to be told of in one line.
@@ -334,24 +338,26 @@ const NAMED: usize = 8;
 /// How many lines of objects that are not there yet stand behind why they are not.
 const FEW: usize = 6;
 
-/// Kind and state of an object, and its name: `Kind/name is Missing`.
-fn parts(reason: &str) -> Option<((&str, &str), &str)> {
-    let (object, state) = reason.split_once(" is ")?;
-    let (kind, name) = object.split_once('/')?;
-    (!object.contains(' ') && !state.contains('\n')).then_some(((kind, state), name))
+/// An object of which no more is told than its state, which others may share.
+fn plain(reason: &Reason) -> Option<&OutOfPlace> {
+    reason.object().filter(|object| object.underlying.is_none())
 }
 
 /// The reasons, one line for many objects of a kind that are in the same state. Where something else is told,
 /// and of many kinds only that a sync has not come to them, they are counted.
-fn together(reasons: &[String]) -> Vec<String> {
-    let is_left = |reason: &String| {
-        parts(reason).is_some_and(|((_, state), _)| matches!(state, "Missing" | "out of sync"))
+fn together(reasons: &[Reason]) -> Vec<String> {
+    let is_left = |reason: &Reason| {
+        plain(reason).is_some_and(|object| {
+            matches!(object.state, State::Unhealthy(HealthCode::Missing) | State::OutOfSync)
+                && object.message.is_empty()
+        })
     };
-    let (left, others): (Vec<String>, Vec<String>) = reasons.iter().cloned().partition(is_left);
+    let (left, others): (Vec<Reason>, Vec<Reason>) = reasons.iter().cloned().partition(is_left);
     if others.is_empty() || by_kind(&left).len() <= FEW {
         return by_kind(reasons);
     }
-    let missing = left.iter().filter(|reason| reason.ends_with("Missing")).count();
+    let is_missing = |object: &&OutOfPlace| object.state == State::Unhealthy(HealthCode::Missing);
+    let missing = left.iter().filter_map(Reason::object).filter(is_missing).count();
     let counted = [(missing, "Missing"), (left.len() - missing, "out of sync")];
     let counted =
         counted.iter().filter(|(count, _)| *count > 0).map(|(count, state)| format!("{count} {state}"));
@@ -360,25 +366,26 @@ fn together(reasons: &[String]) -> Vec<String> {
     by_kind(&others).into_iter().chain([rest]).collect()
 }
 
-fn by_kind(reasons: &[String]) -> Vec<String> {
-    let mut names: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
-    for (what, name) in reasons.iter().filter_map(|reason| parts(reason)) {
-        names.entry(what).or_default().push(name);
+fn by_kind(reasons: &[Reason]) -> Vec<String> {
+    let what = |object: &OutOfPlace| (object.key.kind.clone(), object.told());
+    let mut names: BTreeMap<(String, String), Vec<&str>> = BTreeMap::new();
+    for object in reasons.iter().filter_map(plain) {
+        names.entry(what(object)).or_default().push(&object.key.name);
     }
     let mut lines = Vec::new();
     for reason in reasons {
-        let Some((what, name)) = parts(reason).filter(|(what, _)| names[what].len() >= MANY) else {
-            lines.push(reason.clone());
+        let Some(object) = plain(reason).filter(|object| names[&what(object)].len() >= MANY) else {
+            lines.push(reason.to_string());
             continue;
         };
-        let all = &names[&what];
-        if all[0] != name {
+        let all = &names[&what(object)];
+        if all[0] != object.key.name {
             continue;
         }
         let shown = all[..all.len().min(NAMED)].join(", ");
         let more = all.len().saturating_sub(NAMED);
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-        lines.push(format!("{} of kind {} are {}: {shown}{more}", all.len(), what.0, what.1));
+        lines.push(format!("{} of kind {} are {}: {shown}{more}", all.len(), object.key.kind, object.told()));
     }
     lines
 }
@@ -409,14 +416,23 @@ fn visible(row: &Row) -> (&'static str, &'static str, &str) {
 
 #[cfg(test)]
 mod tests {
+    use tiphys_value::ResourceKey;
+
     use super::*;
+
+    fn object(kind: &str, name: &str, code: HealthCode, message: &str) -> Reason {
+        let key = ResourceKey::new("", kind, "shop", name);
+        let (state, message) = (State::Unhealthy(code), message.to_owned());
+        Reason::Object(OutOfPlace { key, state, message, underlying: None })
+    }
 
     #[test]
     fn behind_why_a_sync_fails_many_objects_are_counted() {
-        let left = |count: usize| (0..count).map(|number| format!("Kind{number}/a is Missing"));
-        let all = |count| {
-            together(&["sync Failed: why".to_owned()].into_iter().chain(left(count)).collect::<Vec<_>>())
+        let left = |count: usize| {
+            (0..count).map(|number| object(&format!("Kind{number}"), "a", HealthCode::Missing, ""))
         };
+        let why = || Reason::Other("sync Failed: why".to_owned());
+        let all = |count| together(&[why()].into_iter().chain(left(count)).collect::<Vec<_>>());
         assert_eq!(all(6).len(), 7);
         assert_eq!(all(7), ["sync Failed: why", "of its objects 7 Missing (--output json names them)"]);
         assert_eq!(together(&left(7).collect::<Vec<_>>()).len(), 7, "nothing else is told");
@@ -424,14 +440,9 @@ mod tests {
 
     #[test]
     fn many_objects_in_one_state_are_one_line() {
-        let mut reasons: Vec<String> = (0..10).map(|n| format!("Application/a{n} is Missing")).collect();
-        reasons.insert(3, "Deployment/web is Progressing: slow".to_owned());
-        assert_eq!(in_one_line("helm: a.yaml:3:\n  no value\nmore"), "helm: a.yaml:3: no value; more");
-        let wait: Wait = serde_json::from_value(json!({"kind": "Blocked", "cause": "no webhook answers",
-            "since": "2026-01-01T00:00:00Z"}))
-        .unwrap();
-        let told = ["the last attempt: no webhook answers".to_owned(), "Job/x is Degraded".to_owned()];
-        assert_eq!(beside(&told, &[wait]), ["Job/x is Degraded"]);
+        let missing = |n| object("Application", &format!("a{n}"), HealthCode::Missing, "");
+        let mut reasons: Vec<Reason> = (0..10).map(missing).collect();
+        reasons.insert(3, object("Deployment", "web", HealthCode::Progressing, "slow"));
         let lines = together(&reasons);
         assert_eq!(
             lines,
@@ -440,6 +451,30 @@ mod tests {
                 "Deployment/web is Progressing: slow"
             ]
         );
-        assert_eq!(together(&reasons[..3]), reasons[..3]);
+        let few: Vec<String> = reasons[..3].iter().map(Reason::to_string).collect();
+        assert_eq!(together(&reasons[..3]), few);
+    }
+
+    #[test]
+    fn what_a_wait_tells_is_not_told_again() {
+        let wait: Wait = serde_json::from_value(json!({"kind": "Blocked", "cause": "no webhook answers",
+            "since": "2026-01-01T00:00:00Z"}))
+        .unwrap();
+        let told = Reason::Other("the last attempt: no webhook answers".to_owned());
+        let other = object("Job", "x", HealthCode::Degraded, "");
+        assert_eq!(beside(&[told, other.clone()], &[wait]), [other]);
+    }
+
+    #[test]
+    fn what_sources_say_is_read_back() {
+        let url = "https://h.example.com/x".to_owned();
+        let error = tiphys_source::SourceError::Offline { url };
+        let reason = "working offline, and it is not the repository that was given";
+        assert_eq!(out_of_reach(&error.to_string()).map(|found| found.reason), Some(reason));
+    }
+
+    #[test]
+    fn a_text_of_many_lines_is_one() {
+        assert_eq!(in_one_line("helm: a.yaml:3:\n  no value\nmore"), "helm: a.yaml:3: no value; more");
     }
 }

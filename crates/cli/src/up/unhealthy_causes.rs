@@ -4,10 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_cluster::{Cluster, LiveCache};
+use tiphys_model::HealthCode;
 use tiphys_sync::WaitKind;
 use tiphys_value::{GroupKind, GroupVersionKind, ObjectExt, ResourceKey, Value};
 
-use super::app_rows::Row;
+use super::{
+    app_rows::Row,
+    reason::{Reason, State},
+};
 
 /// How far down from an object it is looked: CronJob, Job, Pod, claim.
 const MAX_DEPTH: usize = 4;
@@ -59,13 +63,15 @@ impl ClusterEvidence {
         let instance = row.instance.clone();
         let is_its = |object: &Value| cache.mark_of(object).is_none_or(|mark| mark == instance);
         let is_here = |key: &ResourceKey| cache.get(key).is_some_and(|object| is_its(&object));
-        let unhealthy = std::mem::take(&mut row.unhealthy);
-        let (here, elsewhere) = unhealthy.into_iter().partition(|(_, key)| is_here(key));
-        row.unhealthy = elsewhere;
-        let here: Vec<(usize, ResourceKey)> = here;
-        for (at, key) in here {
-            if let (Some(cause), Some(reason)) = (self.cause(cache, &key), row.reasons.get_mut(at)) {
-                reason.push_str(&format!("\n  {cause}"));
+        let objects = row.reasons.iter_mut().filter_map(|reason| match reason {
+            Reason::Object(object) => Some(object),
+            Reason::Other(_) => None,
+        });
+        let is_unhealthy = |state| matches!(state, State::Unhealthy(code) if code != HealthCode::Missing);
+        for object in objects.filter(|object| is_unhealthy(object.state) && is_here(&object.key)) {
+            // Clusters are asked one after the other: the first that has the object tells.
+            if object.underlying.is_none() {
+                object.underlying = self.cause(cache, &object.key);
             }
         }
         for wait in row.waits.iter_mut().filter(|wait| matches!(wait.kind, WaitKind::Health | WaitKind::Hook))

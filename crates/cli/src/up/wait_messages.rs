@@ -1,7 +1,7 @@
 //! How the waits of an operation are told when time is up.
 
 use tiphys_schema::Catalog;
-use tiphys_sync::{Wait, WaitKind};
+use tiphys_sync::{Blocker, Wait, WaitKind};
 
 /// How many objects that wait for the same are named.
 const NAMED: usize = 3;
@@ -78,9 +78,7 @@ fn named(waits: &[&Wait]) -> String {
 /// The group and kind of an object that waits for its definition.
 pub(super) fn missing_kind(wait: &Wait) -> Option<(&str, &str)> {
     let object = wait.object.as_ref()?;
-    let is_missing = wait.kind == WaitKind::Blocked
-        && wait.cause.starts_with("The Kubernetes API could not find")
-        && !object.group.is_empty();
+    let is_missing = wait.blocker == Some(Blocker::MissingKind) && !object.group.is_empty();
     is_missing.then_some((object.group.as_str(), object.kind.as_str()))
 }
 
@@ -91,44 +89,46 @@ mod tests {
 
     use super::*;
 
-    fn blocked(name: &str, cause: &str) -> Wait {
+    fn blocked(name: &str, blocker: Blocker, cause: &str) -> Wait {
         Wait {
             kind: WaitKind::Blocked,
             object: Some(ResourceKey::new("bitnami.com", "SealedSecret", "shop", name)),
             cause: cause.to_owned(),
+            blocker: Some(blocker),
             since: Time::parse("2026-01-01T00:00:00Z").unwrap(),
             deadline: None,
         }
+    }
+
+    fn webhook() -> Blocker {
+        Blocker::Webhook { name: "check.example.com".to_owned() }
     }
 
     #[test]
     fn objects_of_the_core_group_have_none() {
         let service = Wait {
             object: Some(ResourceKey::new("", "Service", "shop", "web")),
-            ..blocked("", "no endpoints")
+            ..blocked("", webhook(), "no endpoints")
         };
         assert_eq!(describe(&service), "blocked: Service/web (no endpoints)");
-        assert_eq!(describe(&blocked("a", "")), "blocked: bitnami.com/SealedSecret/a");
+        assert_eq!(describe(&blocked("a", webhook(), "")), "blocked: bitnami.com/SealedSecret/a");
     }
 
     #[test]
     fn objects_of_one_missing_kind_are_told_of_together() {
-        let missing = "The Kubernetes API could not find bitnami.com/SealedSecret for requested resource";
-        let mut waits: Vec<Wait> = ["a", "b", "c", "d"].map(|name| blocked(name, missing)).into();
-        waits.push(blocked("e", "failed calling webhook"));
+        let missing = |name| blocked(name, Blocker::MissingKind, "no such kind");
+        let mut waits: Vec<Wait> = ["a", "b", "c", "d"].map(missing).into();
+        waits.push(blocked("e", webhook(), "failed calling webhook"));
         waits.push(Wait {
             object: Some(ResourceKey::new("", "Service", "shop", "web")),
-            ..blocked("", "failed calling webhook")
+            ..blocked("", webhook(), "failed calling webhook")
         });
         let lines = lines(&waits);
         assert_eq!(lines.len(), 2, "{lines:?}");
-        let old = Wait {
-            object: Some(ResourceKey::new("batch", "CronJob", "shop", "night")),
-            ..blocked("", missing)
-        };
+        let old = Wait { object: Some(ResourceKey::new("batch", "CronJob", "shop", "night")), ..missing("") };
         let with_dot = Wait {
             object: Some(ResourceKey::new("rbac.authorization.k8s.io", "Role", "shop", "reader")),
-            ..blocked("", missing)
+            ..missing("")
         };
         assert!(super::lines(&[old])[0].contains("no longer serves CronJob of batch"));
         assert!(super::lines(&[with_dot])[0].contains("no longer serves Role of rbac.authorization.k8s.io"));

@@ -3,7 +3,7 @@
 
 use tiphys_cluster::LiveCache;
 use tiphys_model::{Condition, ConditionType, OperationState, Tracking};
-use tiphys_sync::{SyncState, WaitKind};
+use tiphys_sync::{Blocker, SyncState, WaitKind};
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value};
 
 /// The conditions that tell what an operation is blocked by.
@@ -17,7 +17,11 @@ pub(crate) fn conditions(
     let blocked = state.waits().iter().filter(|wait| wait.kind == WaitKind::Blocked);
     let mut messages: Vec<String> = Vec::new();
     for wait in blocked {
-        let message = webhook(cache, tracking, &wait.cause).unwrap_or_else(|| wait.to_string());
+        let webhook = match &wait.blocker {
+            Some(Blocker::Webhook { name }) => webhook(cache, tracking, name),
+            _ => None,
+        };
+        let message = webhook.unwrap_or_else(|| wait.to_string());
         if !messages.contains(&message) {
             messages.push(message);
         }
@@ -25,10 +29,8 @@ pub(crate) fn conditions(
     messages.into_iter().map(|message| Condition::new(ConditionType::BlockedBy, message)).collect()
 }
 
-/// The webhook that an error names, with its backend.
-fn webhook(cache: &LiveCache, tracking: &Tracking, cause: &str) -> Option<String> {
-    let (_, rest) = cause.split_once("failed calling webhook \"")?;
-    let (name, _) = rest.split_once('"')?;
+/// The webhook of a name, with its backend.
+fn webhook(cache: &LiveCache, tracking: &Tracking, name: &str) -> Option<String> {
     for kind in ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"] {
         for object in cache.of_kind(&GroupKind::new("admissionregistration.k8s.io", kind)) {
             let hooks = object.get("webhooks").and_then(Value::as_array).into_iter().flatten();

@@ -12,6 +12,7 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 use tiphys_diag::sanitize;
 use tiphys_diff::{mask_secret, readable, unified};
+use tiphys_render::out_of_reach;
 use tiphys_source::WorkingTree;
 use tiphys_value::{ObjectExt, ResourceKey};
 
@@ -169,9 +170,17 @@ impl Found {
         let count = |kind: SubjectKind| self.apps.iter().filter(|app| app.subject.kind == kind).count();
         let compared = self.count - self.unknown_apps();
         let mut told = format!("{} of {compared} Applications", count(SubjectKind::Application));
-        let sets = counted(count(SubjectKind::ApplicationSet), "ApplicationSet");
+        let sets = match count(SubjectKind::ApplicationSet) {
+            0 => None,
+            1 => Some("1 ApplicationSet".to_owned()),
+            count => Some(format!("{count} ApplicationSets")),
+        };
         let units = count(SubjectKind::Chart) + count(SubjectKind::Kustomization);
-        let units = counted(units, "chart or kustomization that no Application reaches");
+        let units = match units {
+            0 => None,
+            1 => Some("1 chart or kustomization that no Application reaches".to_owned()),
+            count => Some(format!("{count} charts and kustomizations that no Application reaches")),
+        };
         let more: Vec<String> = sets.into_iter().chain(units).collect();
         if !more.is_empty() {
             told = format!("{told} and {}", more.join(" and "));
@@ -209,26 +218,10 @@ impl Found {
     }
 }
 
-/// A count with its noun; `None` for none.
-fn counted(count: usize, noun: &str) -> Option<String> {
-    match count {
-        0 => None,
-        1 => Some(format!("1 {noun}")),
-        count if noun.starts_with("chart") => {
-            Some(format!("{count} charts and kustomizations that no Application reaches"))
-        }
-        count => Some(format!("{count} {noun}s")),
-    }
-}
-
 /// Of a source that cannot be had, the request that failed: who asked for it, and through how many
 /// kustomizations, says nothing of a change.
 fn in_short(why: &str) -> &str {
-    let Some(at) = why.find("cannot fetch ") else { return why };
-    let request = why[at..].lines().next().unwrap_or_default();
-    ["; or pull it into ", "': "]
-        .into_iter()
-        .fold(request, |text, end| text.split(end).next().unwrap_or(text))
+    out_of_reach(why).map_or(why, |found| found.text)
 }
 
 fn mask(change: &mut Change, annotations: &[String]) {
@@ -323,20 +316,4 @@ fn value(app: &AppChange) -> Value {
     json!({"kind": kind, "namespace": namespace, "name": name, "environment": environment,
         "fate": fate(app), "faults": faults(app), "objects": changes,
         "digests": {"before": app.digests.0, "after": app.digests.1}})
-}
-
-#[cfg(test)]
-mod tests {
-    use super::in_short;
-
-    #[test]
-    fn what_cannot_be_had_is_told_of_by_the_request() {
-        let chart = "base/kustomization.yaml:7:3: accumulating resources: helmCharts: cannot pull chart 'web' of https://charts.example.com: cannot fetch https://charts.example.com/index.yaml: working offline; or pull it into base/charts/web-1.0.0/web (`helm pull --untar`) and commit it";
-        assert_eq!(in_short(chart), "cannot fetch https://charts.example.com/index.yaml: working offline");
-        let base = "accumulating resources from 'https://example.com/a.yaml': cannot fetch https://example.com/a.yaml: working offline': cannot fetch https://example.com/a: no";
-        assert_eq!(in_short(base), "cannot fetch https://example.com/a.yaml: working offline");
-        let chart = "missing in charts/ directory: a\ncould not get a 1.0.0: cannot fetch https://a/index.yaml: working offline\nrun without --offline";
-        assert_eq!(in_short(chart), "cannot fetch https://a/index.yaml: working offline");
-        assert_eq!(in_short("no such folder"), "no such folder");
-    }
 }
