@@ -1,5 +1,5 @@
-//! What a rendering could not have from here, read back from its error: conditions of Applications carry errors
-//! as texts through the API, and a summary of many Applications tells each cause once.
+//! What a rendering could not have from here, read back from its error: conditions of Applications carry
+//! errors as texts through the API, and a summary of many Applications tells each cause once.
 
 /// What could not be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
