@@ -10,20 +10,17 @@ pub struct OutOfReach<'a> {
     pub reason: &'a str,
 }
 
-/// What comes before the address of a request that failed.
-const REQUEST: &str = "cannot fetch ";
-/// What Kustomize says of a function, before which one it is.
-const PLUGIN: &str = "external plugins disabled; ";
 /// What may follow on a reason: advice for one chart, and the end of what Kustomize quotes.
 const ENDS: [&str; 2] = ["; or pull it into ", "': "];
 
 /// The first thing that an error says could not be had; `None` if it is about something else.
 #[must_use]
 pub fn out_of_reach(error: &str) -> Option<OutOfReach<'_>> {
-    if let Some((_, reason)) = error.split_once(PLUGIN) {
+    // Kustomize, of a function, before which one it is.
+    if let Some((_, reason)) = error.split_once("external plugins disabled; ") {
         return Some(OutOfReach { text: reason, reason });
     }
-    let request = error[error.find(REQUEST)?..].lines().next()?;
+    let request = error[error.find("cannot fetch ")?..].lines().next()?;
     let text = ENDS.into_iter().fold(request, |text, end| text.split(end).next().unwrap_or(text));
     let (_, reason) = text.split_once(": ").unwrap_or(("", text));
     Some(OutOfReach { text, reason })
