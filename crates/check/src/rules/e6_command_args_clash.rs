@@ -79,7 +79,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             if WRAPPERS.contains(&base(program)) {
                 continue;
             }
-            if is_repeated(program, first) {
+            if is_given_itself(program, first) {
                 once.add("repeats", repeated(context, &pod, &container, program, first));
             } else if (command.len() > 1 || !first.starts_with('-')) && is_patched_alone(&pod, &container) {
                 let mut finding = patched(context, &pod, &container);
@@ -265,9 +265,10 @@ fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// Whether the first argument is the program once more, by its path.
-fn is_repeated(program: &str, argument: &str) -> bool {
-    base(program) == base(argument) && argument.starts_with('/')
+/// Whether the first argument of a program is the program once more, by its path, and the program is none that
+/// starts its arguments.
+pub fn is_given_itself(program: &str, argument: &str) -> bool {
+    base(program) == base(argument) && argument.starts_with('/') && !WRAPPERS.contains(&base(program))
 }
 
 /// Whether a patch wrote the command, but not the arguments that were there.

@@ -94,6 +94,7 @@ impl WorldKnowledge {
         let mut known = strict_world::registries(plan, rules.seed);
         known.extend(cut.rules.clone());
         known.extend(Behaviours::builtin());
+        known.extend(strict_world::command_lines(plan));
         Self { rules: known, flows: cut.flows, cut: cut.rules }
     }
 }

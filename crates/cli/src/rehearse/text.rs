@@ -93,6 +93,12 @@ pub(super) fn ended(ended: &Ended) -> String {
         Outcome::Green if all == 1 => {
             format!("ends green after {took}: the Application is Synced and Healthy")
         }
+        Outcome::Standstill if all == 0 => {
+            format!("does not end green: nothing moves after {took}, and there is no Application")
+        }
+        Outcome::TimeUp if all == 0 => {
+            "does not end green: there is no Application when time is up".to_owned()
+        }
         Outcome::Green => format!("ends green after {took}: all {all} Applications are Synced and Healthy"),
         Outcome::Standstill => format!(
             "does not end green: nothing moves after {took}, and {red} of {all} Applications are not Synced and Healthy"

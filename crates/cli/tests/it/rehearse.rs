@@ -70,6 +70,49 @@ fn a_missing_secret_is_the_cause_with_its_file_and_its_consequences() {
     assert!(hit.contains(&"Application") && hit.contains(&"Deployment"), "{hit:?}");
 }
 
+/// A pull secret in the namespace of the shop.
+const PULL_SECRET: &str = "apiVersion: v1\nkind: Secret\nmetadata: {name: ghcr}\ntype: kubernetes.io/dockerconfigjson\nstringData: {.dockerconfigjson: '{\"auths\": {\"ghcr.io\": {}}}'}\n";
+
+#[test]
+fn a_pull_secret_of_another_name_is_missed() {
+    let image = "registry.example.com/acme/api:1";
+    let api = |secret: &str| {
+        let names = format!("    spec:\n      imagePullSecrets: [{{name: {secret}}}]\n");
+        deployment("api", image, 1).replace("    spec:\n", &names)
+    };
+    let repo = shop("nginx:1.27");
+    repo.write("manifests/secret.yaml", PULL_SECRET);
+    repo.write("manifests/api.yaml", api("regcred"));
+    let (code, text) = rehearse(&repo, &[]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("[image/unauthorized]"), "{text}");
+    assert!(text.contains("name the pull secret \"ghcr\" in place of \"regcred\""), "{text}");
+    repo.write("manifests/api.yaml", api("ghcr"));
+    assert_eq!(rehearse(&repo, &[]).0, 0);
+    // Where the repository makes no pull secret, people make those that it names.
+    repo.write("manifests/api.yaml", api("regcred"));
+    fs::remove_file(repo.path("manifests/secret.yaml")).unwrap();
+    assert_eq!(rehearse(&repo, &[]).0, 0);
+}
+
+#[test]
+fn a_program_that_is_given_its_own_path_ends() {
+    let prometheus = |command: &str| {
+        deployment("prometheus", "registry.example.com/prometheus:3", 1)
+            + &format!(
+                "        command: [{command}]\n        args: [/bin/prometheus, --web.enable-lifecycle]\n"
+            )
+    };
+    let repo = shop("registry.example.com/web:1");
+    repo.write("manifests/prometheus.yaml", prometheus("/bin/prometheus"));
+    let (code, text) = rehearse(&repo, &[]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("[run/command]") && text.contains("manifests/prometheus.yaml:1"), "{text}");
+    // A wrapper starts its arguments.
+    repo.write("manifests/prometheus.yaml", prometheus("/sbin/tini, --"));
+    assert_eq!(rehearse(&repo, &[]).0, 0);
+}
+
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
     let repo = shop("registry.example.com/web:1");

@@ -1,7 +1,10 @@
 //! What registries answer.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde_json::Value;
+use tiphys_apiserver::Object;
 use tiphys_value::ObjectExt;
 
 use super::{Cause, Pattern, Span};
@@ -32,6 +35,8 @@ pub enum Pull {
     NeedsSecret,
     /// The image to whoever names a pull secret, whatever is in it; 401 to others.
     NamesSecret,
+    /// The image to whoever names a pull secret that is there, whatever is in it; 401 to others.
+    HoldsSecret,
     /// 401, whatever the credentials.
     Unauthorized,
     /// 403: the credentials do not suffice.
@@ -60,7 +65,10 @@ impl ImageRule {
             Pull::Works => None,
             Pull::NeedsSecret if has_credentials(pod, split(&image).0, view) => None,
             Pull::NamesSecret if names_secret(pod) => None,
-            Pull::NeedsSecret | Pull::NamesSecret | Pull::Unauthorized => Some(Cause::Unauthorized { image }),
+            Pull::HoldsSecret if pull_secrets(pod, view).next().is_some() => None,
+            Pull::NeedsSecret | Pull::NamesSecret | Pull::HoldsSecret | Pull::Unauthorized => {
+                Some(Cause::Unauthorized { image })
+            }
             Pull::Forbidden => Some(Cause::Forbidden { image }),
             Pull::NotFound => Some(Cause::ImageNotFound { image }),
             Pull::Timeout => Some(Cause::RegistryTimeout { image }),
@@ -99,14 +107,18 @@ fn names_secret(pod: &Value) -> bool {
     pod.at(&["spec", "imagePullSecrets"]).and_then(Value::as_array).is_some_and(|secrets| !secrets.is_empty())
 }
 
-/// Whether one of the pod's pull secrets has something for a host. What it is stays unread.
-fn has_credentials(pod: &Value, host: &str, view: &View<'_>) -> bool {
+/// The pull secrets of a pod that are there.
+fn pull_secrets<'a>(pod: &'a Value, view: &'a View<'_>) -> impl Iterator<Item = Arc<Object>> + 'a {
     let secrets = pod.at(&["spec", "imagePullSecrets"]).and_then(Value::as_array);
     let names = secrets.into_iter().flatten().filter_map(|secret| secret.str_at(&["name"]));
-    let found = names.filter_map(|name| {
+    names.filter_map(|name| {
         view.get(&resources::secrets(), &Key { namespace: pod.namespace().to_owned(), name: name.to_owned() })
-    });
-    found.into_iter().any(|secret| {
+    })
+}
+
+/// Whether one of the pod's pull secrets has something for a host. What it is stays unread.
+fn has_credentials(pod: &Value, host: &str, view: &View<'_>) -> bool {
+    pull_secrets(pod, view).any(|secret| {
         let encoded = secret.str_at(&["data", ".dockerconfigjson"]).unwrap_or_default();
         let decoded = decoded_base64(encoded);
         let config: Value = serde_json::from_slice(&decoded).unwrap_or_default();

@@ -82,8 +82,8 @@ impl Ground<'_> {
             let names = secrets.into_iter().flatten().filter_map(|secret| secret.str_at(&["name"]));
             names.map(str::to_owned).collect()
         };
-        if !secrets(pod).is_empty() {
-            return None;
+        if let Some(named) = secrets(pod).into_iter().next() {
+            return self.absent_credentials(cause, pod, &named);
         }
         let pulls_there = |other: &&Value| {
             other.namespace() == pod.namespace()
@@ -106,6 +106,35 @@ impl Ground<'_> {
             text: format!("name the Secret {secret:?}, with which its neighbours pull from {host}"),
             patch: yaml(&json!({"spec": {"template": {"spec": {"imagePullSecrets": [{"name": secret}]}}}})),
             place: self.place_of(cause),
+            ..Repair::default()
+        })
+    }
+
+    /// What mends that a pod names a pull secret which is not there.
+    fn absent_credentials(&self, cause: &Cause, pod: &Value, named: &str) -> Option<Repair> {
+        let here: Vec<&Value> =
+            self.live("", "secrets").filter(|it| it.namespace() == pod.namespace()).collect();
+        if here.iter().any(|secret| secret.name() == named) {
+            return None;
+        }
+        let is_for_pulls = |secret: &&&Value| {
+            matches!(
+                secret.str_at(&["type"]),
+                Some("kubernetes.io/dockerconfigjson" | "kubernetes.io/dockercfg")
+            )
+        };
+        let place = self.place_of(cause);
+        let Some(instead) = here.iter().find(is_for_pulls).map(|secret| secret.name()) else {
+            let text = format!("make the pull secret {named:?} in namespace {} too", pod.namespace());
+            return Some(Repair { text, place, ..Repair::default() });
+        };
+        Some(Repair {
+            text: format!(
+                "name the pull secret {instead:?} in place of {named:?}, which namespace {} does not have",
+                pod.namespace()
+            ),
+            patch: yaml(&json!({"spec": {"template": {"spec": {"imagePullSecrets": [{"name": instead}]}}}})),
+            place,
             ..Repair::default()
         })
     }

@@ -1,4 +1,6 @@
-//! Where facts decide what a world would otherwise take to be well: registries and networks.
+//! Where facts decide what a world would otherwise take to be well: registries, command lines and networks.
+
+mod pull_secrets;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -6,12 +8,12 @@ use std::{
 };
 
 use tiphys_apiserver::{ResourceId, Snapshot};
-use tiphys_check::rules::withdrawn_images;
+use tiphys_check::rules::{is_given_itself, withdrawn_images};
 use tiphys_graph::tools::Component;
-use tiphys_value::{ObjectExt, ResourceKey, Value};
+use tiphys_value::{ObjectExt, Value};
 use tiphys_world::{
     Behaviours,
-    behaviour::{ImageRule, NodeRule, NodeState, Pods, Pull, Span, image_host},
+    behaviour::{ContainerRule, Exit, ImageRule, NodeRule, NodeState, Pods, Pull, Span},
 };
 
 use crate::up::plan::Plan;
@@ -26,9 +28,12 @@ pub(super) fn registries(plan: &Plan, seed: u64) -> Behaviours {
         let pull = if supply.is_served { Pull::Works } else { Pull::NotFound };
         ImageRule::new(&supply.pattern, pull)
     });
-    let private = private_publishers(plan).into_iter();
-    let private = private.map(|publisher| ImageRule::new(&format!("{publisher}/*"), Pull::NamesSecret));
-    let mut images: Vec<ImageRule> = known.chain(private).collect();
+    let rules = |publishers: BTreeSet<String>, pull: Pull| {
+        publishers.into_iter().map(move |publisher| ImageRule::new(&format!("{publisher}/*"), pull))
+    };
+    let lacking = rules(pull_secrets::lacking_publishers(plan), Pull::HoldsSecret);
+    let private = rules(pull_secrets::private_publishers(plan), Pull::NamesSecret);
+    let mut images: Vec<ImageRule> = known.chain(lacking).chain(private).collect();
     let pulled = all_images(plan).into_iter().filter(|image| !images.iter().any(|rule| rule.is_about(image)));
     let pulled: Vec<ImageRule> = pulled
         .map(|image| ImageRule {
@@ -38,6 +43,35 @@ pub(super) fn registries(plan: &Plan, seed: u64) -> Behaviours {
         .collect();
     images.extend(pulled);
     Behaviours { images, ..Behaviours::default() }
+}
+
+/// The programs that are given their own path as an argument, and end with that: patches of a command that
+/// leave the arguments make such.
+pub(super) fn command_lines(plan: &Plan) -> Behaviours {
+    let specs = plan.rendered().filter_map(|object| pod_spec(&object.value));
+    let rules = specs.flat_map(containers).filter_map(given_itself);
+    Behaviours { containers: rules.collect(), ..Behaviours::default() }
+}
+
+fn given_itself(container: &Value) -> Option<ContainerRule> {
+    let words = |field: &str| {
+        let list = container.get(field).and_then(Value::as_array).into_iter().flatten();
+        list.filter_map(Value::as_str).collect::<Vec<_>>()
+    };
+    let (command, args) = (words("command"), words("args"));
+    let (program, first) = (command.first()?, args.first()?);
+    let name = program.rsplit('/').next().unwrap_or(program);
+    is_given_itself(program, first).then(|| ContainerRule {
+        image: container.str_at(&["image"]).unwrap_or_default().into(),
+        line: [command.as_slice(), args.as_slice()].concat().join(" ").as_str().into(),
+        exits: Some(Exit {
+            code: 1,
+            after: Span::default(),
+            reason: None,
+            message: Some(format!("Error: unknown command {first:?} for {name:?}")),
+        }),
+        ..ContainerRule::default()
+    })
 }
 
 /// The images of all workloads.
@@ -56,41 +90,6 @@ fn pull_time(image: &str, seed: u64) -> Duration {
     Duration::from_millis(1000 + (hash >> 20) % 4000)
 }
 
-/// Host and publisher of images that at least two workloads pull with a Secret, and of three at most one
-/// without.
-fn private_publishers(plan: &Plan) -> BTreeSet<String> {
-    let (mut with, mut without): (BTreeMap<String, usize>, BTreeMap<String, usize>) = Default::default();
-    let objects: Vec<&Value> = plan.rendered().map(|object| &object.value).collect();
-    let accounts: BTreeSet<ResourceKey> = objects
-        .iter()
-        .filter(|object| object.kind() == "ServiceAccount" && has_some(object, &["imagePullSecrets"]))
-        .map(|object| object.resource_key())
-        .collect();
-    for object in &objects {
-        let Some(spec) = pod_spec(object) else { continue };
-        let account = spec.str_at(&["serviceAccountName"]).unwrap_or("default");
-        let account = ResourceKey::new("", "ServiceAccount", object.namespace(), account);
-        let count = if has_some(spec, &["imagePullSecrets"]) || accounts.contains(&account) {
-            &mut with
-        } else {
-            &mut without
-        };
-        let publishers: BTreeSet<String> = images(spec).filter_map(publisher).collect();
-        // With images of several publishers it cannot be told whose Secret it is.
-        if publishers.len() == 1 {
-            publishers.into_iter().for_each(|publisher| *count.entry(publisher).or_default() += 1);
-        }
-    }
-    let is_private = |(publisher, pods): &(String, usize)| {
-        *pods >= 2 && without.get(publisher).is_none_or(|forgotten| *forgotten <= (pods / 3).max(1))
-    };
-    with.into_iter().filter(is_private).map(|(publisher, _)| publisher).collect()
-}
-
-fn has_some(value: &Value, path: &[&str]) -> bool {
-    value.at(path).and_then(Value::as_array).is_some_and(|list| !list.is_empty())
-}
-
 /// The spec of the pods that an object has made.
 fn pod_spec(object: &Value) -> Option<&Value> {
     match object.kind() {
@@ -103,18 +102,13 @@ fn pod_spec(object: &Value) -> Option<&Value> {
     }
 }
 
-fn images(spec: &Value) -> impl Iterator<Item = &str> {
-    let containers = ["initContainers", "containers"].into_iter();
-    let containers = containers.filter_map(|field| spec.at(&[field])?.as_array()).flatten();
-    containers.filter_map(|container| container.str_at(&["image"]))
+fn containers(spec: &Value) -> impl Iterator<Item = &Value> {
+    let fields = ["initContainers", "containers"].into_iter();
+    fields.filter_map(|field| spec.at(&[field])?.as_array()).flatten()
 }
 
-/// `ghcr.io/acme` of `ghcr.io/acme/web:1`; none of an image without a publisher.
-fn publisher(image: &str) -> Option<String> {
-    let host = image_host(image);
-    let path = image.strip_prefix(host).map_or(image, |rest| rest.trim_start_matches('/'));
-    let (publisher, _) = path.split_once('/')?;
-    Some(format!("{host}/{publisher}"))
+fn images(spec: &Value) -> impl Iterator<Item = &str> {
+    containers(spec).filter_map(|container| container.str_at(&["image"]))
 }
 
 /// The network of pods, if a DaemonSet of the cluster is known to be it: without its pods nodes have none.
@@ -144,15 +138,6 @@ fn is_network(set: &Value) -> bool {
 mod tests {
     use super::*;
     use tiphys_value::json;
-
-    #[test]
-    fn publishers_are_hosts_with_the_first_step() {
-        let all = ["ghcr.io/acme/web:1", "acme/web", "nginx", "r.io:5000/team/a/b:1"].map(publisher);
-        assert_eq!(
-            all,
-            [Some("ghcr.io/acme".into()), Some("docker.io/acme".into()), None, Some("r.io:5000/team".into())]
-        );
-    }
 
     #[test]
     fn seeds_draw_how_long_pulls_take() {
