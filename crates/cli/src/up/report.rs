@@ -10,7 +10,7 @@ use std::{
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use tiphys_diag::sanitize;
-use tiphys_graph::Survey;
+use tiphys_graph::{Outcome, Survey};
 use tiphys_model::HealthCode;
 use tiphys_render::out_of_reach;
 use tiphys_sync::Wait;
@@ -72,7 +72,9 @@ impl Reporter {
         if !self.json {
             return;
         }
-        let apps = survey.apps.iter().map(|app| {
+        // Of two with one name only one can run.
+        let all = survey.apps.iter().filter(|app| !matches!(app.outcome, Outcome::Duplicate(_)));
+        let apps = all.map(|app| {
             let (namespace, name) = app.declared_id().id;
             json!({"environment": survey.environments[app.environment.0].name, "namespace": namespace,
                 "name": name, "digest": survey.digest(app)})

@@ -70,7 +70,7 @@ fn entry(app: &Value, environment: &str, digest: &Value) -> ((String, String, St
     (key, digest.as_str().unwrap_or_default().to_owned())
 }
 
-/// Of Applications of one name the first.
+/// Of Applications of one name in several environments the first.
 fn gathered(all: impl Iterator<Item = ((String, String, String), String)>) -> Read {
     let mut read = Read::new();
     for (key, digest) in all {
@@ -88,6 +88,8 @@ fn by_graph(repo: &Repo, chosen: &[&str]) -> Read {
     let apps = environments.flat_map(|environment| {
         let name = environment["environment"].as_str().unwrap_or_default().to_owned();
         let apps = environment["applications"].as_array().cloned().unwrap_or_default().into_iter();
+        // Of two with one name only one can run.
+        let apps = apps.filter(|app| app["duplicate"] != true);
         apps.map(move |app| {
             let digest = if app["anyCluster"] == true { &Value::Null } else { &app["digest"] };
             entry(&app, &name, digest)

@@ -6,7 +6,7 @@ use tiphys_diag::sanitize;
 use tiphys_value::{ObjectExt, Value, json};
 
 use super::{Drift, Plan, Row};
-use crate::{AppId, Declaration, Set, Survey};
+use crate::{AppId, Declaration, Outcome, Set, Survey};
 
 /// A plan with what it is about.
 pub struct Shown<'a> {
@@ -96,6 +96,9 @@ impl Shown<'_> {
             // It stands for one in each cluster, and only the installation knows those.
             if self.survey.is_symbolic(self.survey.app(row.app)) {
                 shown["anyCluster"] = true.into();
+            }
+            if matches!(self.survey.app(row.app).outcome, Outcome::Duplicate(_)) {
+                shown["duplicate"] = true.into();
             }
             shown
         });

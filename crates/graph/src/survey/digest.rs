@@ -4,12 +4,14 @@ use sha2::{Digest as _, Sha256};
 use tiphys_model::names;
 use tiphys_value::{ObjectExt, Value};
 
-use super::{App, Survey};
+use super::{App, Outcome, Survey};
 
 impl Survey {
-    /// The SHA-256 of what an Application renders to, by key and without the mark of the Application.
+    /// The SHA-256 of what an Application renders to, by key and without the mark of the Application; of
+    /// nothing if it does not render. What could be rendered of it in part is what only some readings look at.
     pub fn digest(&self, app: &App) -> String {
-        let mut objects: Vec<_> = self.objects_of(app.id).collect();
+        let objects = matches!(app.outcome, Outcome::Rendered).then(|| self.objects_of(app.id));
+        let mut objects: Vec<_> = objects.into_iter().flatten().collect();
         objects.sort_by(|a, b| a.key.cmp(&b.key));
         let mut hash = Sha256::new();
         for object in objects {
