@@ -13,7 +13,10 @@ use tiphys_model::{Application, ConditionType, names};
 use tiphys_sync::{Wait, WaitKind};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
-use crate::{object_state::State, symptoms::waits_of};
+use crate::{
+    object_state::{State, running_init},
+    symptoms::waits_of,
+};
 
 /// A cause, and the objects that it is about beside the one that shows it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -165,6 +168,9 @@ fn of_pod(pod: &Value, state: &State) -> Option<Mechanism> {
     }
     if probe_fault(because).is_some() {
         return Some(Cause::RunReadiness.into());
+    }
+    if running_init(pod).is_some() {
+        return Some(Cause::RunInitWait.into());
     }
     let ended = crate::object_state::containers(pod).any(|(_, status)| has_ended_badly(status));
     if !ended {

@@ -99,7 +99,9 @@ fn of_application(object: &Value) -> State {
     }
     let is_good = sync == SyncStatusCode::Synced && health == Some(HealthCode::Healthy) && !is_running;
     let fault = app.status.conditions.iter().find(|condition| condition.kind.is_error());
-    let shared = app.status.conditions.iter().find(|it| it.kind == ConditionType::SharedResourceWarning);
+    let holds_back =
+        |kind| matches!(kind, ConditionType::SharedResourceWarning | ConditionType::PruneProtected);
+    let held_back = app.status.conditions.iter().find(|condition| holds_back(condition.kind));
     let because = match (fault, state) {
         _ if is_good => String::new(),
         (Some(condition), _) => condition.message.clone(),
@@ -108,7 +110,7 @@ fn of_application(object: &Value) -> State {
             "it has no automated sync policy, so nobody syncs it".to_owned()
         }
         (None, _) if sync == SyncStatusCode::OutOfSync => {
-            shared.map(|condition| condition.message.clone()).unwrap_or_default()
+            held_back.map(|condition| condition.message.clone()).unwrap_or_default()
         }
         _ => String::new(),
     };
@@ -181,8 +183,26 @@ fn of_pod(pod: &Value) -> State {
     match condition(pod, "Ready") {
         Some(ready) if is_true(ready) => State::good("Ready"),
         _ if phase == "Running" => State::moving("Running", ""),
-        _ => State::moving("Pending", ""),
+        _ => State::moving("Pending", waiting_init(pod).unwrap_or_default()),
     }
+}
+
+/// The init container that runs and has not ended, with what it runs.
+fn waiting_init(pod: &Value) -> Option<String> {
+    let container = running_init(pod)?;
+    let words = |field: &str| container.get(field).and_then(Value::as_array).into_iter().flatten();
+    let line: Vec<&str> = words("command").chain(words("args")).filter_map(Value::as_str).collect();
+    Some(format!("init container {} has not ended: {}", container.str_at(&["name"])?, line.join(" ")))
+}
+
+/// The init container that runs, and that the pod has to wait for.
+pub fn running_init(pod: &Value) -> Option<&Value> {
+    let list = |path: &[&str]| pod.at(path).and_then(Value::as_array).into_iter().flatten();
+    let running = list(&["status", "initContainerStatuses"])
+        .find(|status| status.at(&["state", "running"]).is_some())?;
+    let name = running.str_at(&["name"])?;
+    let container = list(&["spec", "initContainers"]).find(|it| it.str_at(&["name"]) == Some(name))?;
+    (container.str_at(&["restartPolicy"]) != Some("Always")).then_some(container)
 }
 
 /// Why a container does not run, if that is more than that it is being made.

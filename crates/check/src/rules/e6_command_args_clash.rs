@@ -265,8 +265,8 @@ fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// Whether the first argument of a program is the program once more, by its path, and the program is none that
-/// starts its arguments.
+/// Whether the first argument of a program is the program once more, by its path, and the program is none
+/// that starts its arguments.
 pub fn is_given_itself(program: &str, argument: &str) -> bool {
     base(program) == base(argument) && argument.starts_with('/') && !WRAPPERS.contains(&base(program))
 }

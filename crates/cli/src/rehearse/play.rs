@@ -43,6 +43,9 @@ const POD_START: Duration = Duration::from_secs(2);
 const JOB_RUN: Duration = Duration::from_secs(5);
 /// The zones of a cluster that is brought up, one for each node.
 const ZONES: [&str; 3] = ["a", "b", "c"];
+/// How long nothing may have moved when time is up for that to be the end, though programs run and are not
+/// ready.
+const AT_REST: Duration = Duration::from_secs(30 * 60);
 /// How long after the last fault is over that may begin.
 const RECOVERY: Duration = Duration::from_secs(10 * 60);
 /// How long all has to be well before that is the end: a program may give up after a while.
@@ -240,8 +243,13 @@ async fn play(
         return Err(fault);
     }
     let still_for = director.stillness.still_for();
+    // A program that runs and is not ready may be on its way, but not for ever.
+    let outcome = match director.outcome {
+        Outcome::TimeUp if still_for >= AT_REST => Outcome::Standstill,
+        outcome => outcome,
+    };
     let ending = Ending {
-        outcome: director.outcome,
+        outcome,
         still_since_ms: millis(stage.elapsed().saturating_sub(still_for)),
         placeholders: director.notices,
         namespace: ENGINE_NAMESPACE.to_owned(),

@@ -96,6 +96,56 @@ fn a_pull_secret_of_another_name_is_missed() {
 }
 
 #[test]
+fn an_init_container_waits_for_a_service_that_is_not_there() {
+    let api = |host: &str| {
+        let script = format!("until nc -z {host} 5432; do sleep 2; done");
+        let wait = format!(
+            "    spec:\n      initContainers: [{{name: wait, image: \"busybox:1.36\", command: [sh, -c, \"{script}\"]}}]\n"
+        );
+        deployment("api", "registry.example.com/api:1", 1).replace("    spec:\n", &wait)
+    };
+    let service = "apiVersion: v1\nkind: Service\nmetadata: {name: db}\nspec: {selector: {app: db}, ports: [{port: 5432}]}\n";
+    let repo = shop("registry.example.com/web:1");
+    repo.write("manifests/db.yaml", deployment("db", "registry.example.com/db:1", 1));
+    repo.write("manifests/service.yaml", service);
+    repo.write("manifests/api.yaml", api("database"));
+    let (code, text) = rehearse(&repo, &[]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.starts_with("does not end green: nothing moves after "), "{text}");
+    assert!(text.contains("init container wait has not ended: sh -c until nc -z database 5432"), "{text}");
+    assert!(text.contains("[run/init-wait]"), "{text}");
+    repo.write("manifests/api.yaml", api("db"));
+    assert_eq!(rehearse(&repo, &[]).0, 0);
+    // What is elsewhere on the internet is not known.
+    repo.write("manifests/api.yaml", api("db.example.com"));
+    assert_eq!(rehearse(&repo, &[]).0, 0);
+}
+
+#[test]
+fn a_probe_asks_for_a_port_by_a_name_that_is_not_there() {
+    let probed = |name: &str| {
+        deployment("api", "registry.example.com/api:1", 1)
+            + &format!(
+                "        ports: [{{name: http, containerPort: 8080}}]\n        readinessProbe: {{httpGet: {{path: /, port: {name}}}}}\n"
+            )
+    };
+    let repo = shop("registry.example.com/web:1");
+    repo.write("manifests/api.yaml", probed("htp"));
+    let (code, text) = rehearse(&repo, &[]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("parsing \"htp\": invalid syntax   [run/readiness]"), "{text}");
+    repo.write("manifests/api.yaml", probed("http"));
+    assert_eq!(rehearse(&repo, &[]).0, 0);
+}
+
+#[test]
+fn an_image_that_no_runtime_can_read_is_told() {
+    let (code, text) = rehearse(&shop("nginx:1:2"), &[]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("invalid reference format   [image/invalid]"), "{text}");
+}
+
+#[test]
 fn a_program_that_is_given_its_own_path_ends() {
     let prometheus = |command: &str| {
         deployment("prometheus", "registry.example.com/prometheus:3", 1)

@@ -8,7 +8,8 @@ use super::{App, Outcome, Survey};
 
 impl Survey {
     /// The SHA-256 of what an Application renders to, by key and without the mark of the Application; of
-    /// nothing if it does not render. What could be rendered of it in part is what only some readings look at.
+    /// nothing if it does not render. What could be rendered of it in part is what only some readings look
+    /// at.
     pub fn digest(&self, app: &App) -> String {
         let objects = matches!(app.outcome, Outcome::Rendered).then(|| self.objects_of(app.id));
         let mut objects: Vec<_> = objects.into_iter().flatten().collect();

@@ -91,6 +91,43 @@ pub(super) fn split(image: &str) -> (&str, String, &str) {
     (host, repository, tag)
 }
 
+/// What is wrong with how an image is written; `None` for a reference that container runtimes can read
+/// (distribution/reference: a host, lower-case steps, a tag of at most 128 characters, a digest).
+pub(crate) fn reference_fault(image: &str) -> Option<String> {
+    const INVALID: &str = "invalid reference format";
+    let is_word = |text: &str| {
+        !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))
+    };
+    let (name, digest) = image.split_once('@').map_or((image, None), |(name, digest)| (name, Some(digest)));
+    let is_digest = |digest: &str| {
+        let is_hex = |hex: &str| hex.len() >= 32 && hex.chars().all(|c| c.is_ascii_hexdigit());
+        digest.split_once(':').is_some_and(|(method, hex)| is_word(method) && is_hex(hex))
+    };
+    let last = name.rfind('/').map_or(0, |at| at + 1);
+    let (path, tag) = match name[last..].split_once(':') {
+        Some((step, tag)) => (&name[..last + step.len()], Some(tag)),
+        None => (name, None),
+    };
+    let is_tag = |tag: &str| tag.len() <= 128 && is_word(tag) && !tag.starts_with(['.', '-']);
+    if digest.is_some_and(|it| !is_digest(it)) || tag.is_some_and(|it| !is_tag(it)) {
+        return Some(INVALID.to_owned());
+    }
+    let path = match path.split_once('/') {
+        Some((host, rest)) if host.contains(['.', ':']) || host == "localhost" => rest,
+        _ => path,
+    };
+    let is_step =
+        |step: &str| is_word(step) && !step.starts_with(['.', '-', '_']) && !step.ends_with(['.', '-', '_']);
+    if !path.split('/').all(is_step) {
+        return Some(INVALID.to_owned());
+    }
+    let has_capitals = path.chars().any(|c| c.is_ascii_uppercase());
+    has_capitals.then(|| {
+        let name = if path.contains('/') { path.to_owned() } else { format!("library/{path}") };
+        format!("{INVALID}: repository name ({name}) must be lowercase")
+    })
+}
+
 /// The registry that an image comes from.
 pub fn host(image: &str) -> &str {
     split(image).0
@@ -138,6 +175,25 @@ fn decoded_base64(text: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn references_that_cannot_be_read() {
+        for image in [
+            "nginx",
+            "r.example:5000/a/b:2",
+            "localhost/a_b/c-d.e:v1.2-x",
+            "a/b@sha256:00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff",
+        ] {
+            assert_eq!(reference_fault(image), None, "{image}");
+        }
+        let invalid =
+            ["nginx:1:2", "nginx:", "a//b", "a b", "{{ .Values.image }}", "a/b@sha256:00", "-a/b", ""];
+        for image in invalid {
+            assert_eq!(reference_fault(image).as_deref(), Some("invalid reference format"), "{image}");
+        }
+        let capitals = "invalid reference format: repository name (library/Nginx) must be lowercase";
+        assert_eq!(reference_fault("Nginx:1").as_deref(), Some(capitals));
+    }
 
     #[test]
     fn names_in_full() {

@@ -22,8 +22,8 @@ use tiphys_value::ObjectExt;
 
 pub use cause::Cause;
 pub use container::{ContainerRule, Exit, Need, Readiness};
-pub(crate) use image::full_name as full_image_name;
 pub use image::{ImageRule, Pull, host as image_host};
+pub(crate) use image::{full_name as full_image_name, reference_fault};
 pub use network::{NetworkFault, NodeRule, NodeState, PolicyName, Target, WebhookAnswer, WebhookRule};
 pub use operator::{NeedTemplate, Operator, Policy, Product};
 pub use pattern::{Pattern, Pods, Span};

@@ -1,5 +1,6 @@
 //! Where facts decide what a world would otherwise take to be well: registries, command lines and networks.
 
+mod init_waits;
 mod pull_secrets;
 
 use std::{
@@ -45,12 +46,12 @@ pub(super) fn registries(plan: &Plan, seed: u64) -> Behaviours {
     Behaviours { images, ..Behaviours::default() }
 }
 
-/// The programs that are given their own path as an argument, and end with that: patches of a command that
-/// leave the arguments make such.
+/// What command lines decide: that a program is given its own path as an argument, and ends with that, as
+/// patches of a command make it that leave the arguments; and what init containers wait for.
 pub(super) fn command_lines(plan: &Plan) -> Behaviours {
     let specs = plan.rendered().filter_map(|object| pod_spec(&object.value));
-    let rules = specs.flat_map(containers).filter_map(given_itself);
-    Behaviours { containers: rules.collect(), ..Behaviours::default() }
+    let repeated = specs.flat_map(containers).filter_map(given_itself);
+    Behaviours { containers: repeated.chain(init_waits::rules(plan)).collect(), ..Behaviours::default() }
 }
 
 fn given_itself(container: &Value) -> Option<ContainerRule> {

@@ -47,9 +47,9 @@ struct Puller {
     secrets: Vec<ResourceKey>,
 }
 
-/// Host and publisher of images that some workloads pull with a Secret which is not there, though the repository
-/// makes pull secrets: for others of the publisher, or in the same namespace one that nobody names. Where it
-/// makes none, people do.
+/// Host and publisher of images that some workloads pull with a Secret which is not there, though the
+/// repository makes pull secrets: for others of the publisher, or in the same namespace one that nobody
+/// names. Where it makes none, people do.
 pub(super) fn lacking_publishers(plan: &Plan) -> BTreeSet<String> {
     let pullers = pullers(plan);
     if pullers.is_empty() {

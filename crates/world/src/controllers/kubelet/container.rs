@@ -21,6 +21,9 @@ const MAX_BACK_OFF: Duration = Duration::from_secs(300);
 /// Who ran this long starts again without back-off.
 const HEALTHY_RUN: i64 = 600;
 
+/// How often an init container asks for what it waits for.
+const ASK_AGAIN: Duration = Duration::from_secs(2);
+
 /// What a container is to its pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -93,10 +96,13 @@ impl Sync<'_> {
         let policy = self.pod.str_at(&["spec", "restartPolicy"]).unwrap_or("Always");
         let done = |after| Some(Exit { code: 0, after: Span(after), reason: None, message: None });
         if let Some(rule) = self.rule(spec) {
-            let is_cause = rule.needs.is_empty()
-                || rule.unmet(self.pod, self.context.behaviours, self.context.view).is_some();
-            if let Some(exit) = rule.exits.as_ref().filter(|_| is_cause) {
+            let is_unmet = rule.unmet(self.pod, self.context.behaviours, self.context.view).is_some();
+            if let Some(exit) = rule.exits.as_ref().filter(|_| rule.needs.is_empty() || is_unmet) {
                 return Some(exit.clone());
+            }
+            // It asks for what it needs, again and again.
+            if kind == Kind::Init && is_unmet {
+                return None;
             }
         }
         if let Some(end) = program::end_of(spec) {
@@ -119,6 +125,9 @@ impl Sync<'_> {
                 Some(left) => self.look_again(left),
                 None => return self.end(kind, spec, before, &exit, began),
             }
+        }
+        if kind == Kind::Init {
+            self.look_again(ASK_AGAIN);
         }
         let mut status = before;
         let is_ready = kind != Kind::Init && probe::readiness(self, spec, began);

@@ -17,6 +17,8 @@ use crate::behaviour::{Exit, Span, Target};
 const TELL_EVERY: u64 = 300;
 
 struct Probe {
+    /// The name of a port that the container does not have.
+    unknown_port: Option<String>,
     delay: Duration,
     period: Duration,
     failures: u32,
@@ -35,7 +37,24 @@ fn probe(sync: &Sync<'_>, spec: &Value, kind: &str) -> Option<Probe> {
         true => seconds("initialDelaySeconds", 0) + period * (successes - 1),
         false => Duration::ZERO,
     };
-    Some(Probe { delay, period, failures })
+    Some(Probe { unknown_port: unknown_port(spec, probe), delay, period, failures })
+}
+
+/// The name by which a probe asks for a port, if no port of the container has it.
+fn unknown_port(spec: &Value, probe: &Value) -> Option<String> {
+    let actions = ["httpGet", "tcpSocket"].into_iter();
+    let name = actions.filter_map(|action| probe.str_at(&[action, "port"])).next()?;
+    let ports = spec.get("ports").and_then(Value::as_array).into_iter().flatten();
+    let is_known = ports.into_iter().any(|port| port.str_at(&["name"]) == Some(name));
+    // A number in quotes is one.
+    (!is_known && name.parse::<u16>().is_err()).then(|| name.to_owned())
+}
+
+/// What the kubelet says of a port that it cannot find.
+fn errored(kind: &str, name: &str) -> String {
+    format!(
+        "{kind} probe errored and resulted in unknown state: strconv.Atoi: parsing {name:?}: invalid syntax"
+    )
 }
 
 /// What a probe finds wrong with a container.
@@ -66,7 +85,14 @@ enum ProbeFault {
 
 /// Whether a container is Ready. Without a readiness probe whatever runs is.
 pub(super) fn readiness(sync: &mut Sync<'_>, spec: &Value, began: Timestamp) -> bool {
-    let startup = probe(sync, spec, "startupProbe").map_or(Duration::ZERO, |probe| probe.delay);
+    let startup = probe(sync, spec, "startupProbe");
+    if let Some((probe, port)) =
+        startup.as_ref().and_then(|probe| Some((probe, probe.unknown_port.as_ref()?)))
+    {
+        tell_now_and_then(sync, spec, began, errored("Startup", port), probe.delay, probe.period);
+        return false;
+    }
+    let startup = startup.map_or(Duration::ZERO, |probe| probe.delay);
     if let Some(left) = left(began, startup, sync.context.now) {
         sync.look_again(left);
         return false;
@@ -74,6 +100,10 @@ pub(super) fn readiness(sync: &mut Sync<'_>, spec: &Value, began: Timestamp) -> 
     let Some(probe) = probe(sync, spec, "readinessProbe") else { return true };
     if let Some(left) = left(began, startup + probe.delay, sync.context.now) {
         sync.look_again(left);
+        return false;
+    }
+    if let Some(port) = &probe.unknown_port {
+        tell_now_and_then(sync, spec, began, errored("Readiness", port), startup + probe.delay, probe.period);
         return false;
     }
     match fault(sync, spec, began) {
@@ -94,23 +124,35 @@ pub(super) fn readiness(sync: &mut Sync<'_>, spec: &Value, began: Timestamp) -> 
             false
         }
         Err(ProbeFault::Lasting(text)) => {
-            let ran = sync.context.now.as_second().saturating_sub(began.as_second()).unsigned_abs();
-            let is_due =
-                (ran.saturating_sub((startup + probe.delay).as_secs())) % TELL_EVERY < probe.period.as_secs();
-            if is_due {
-                let name = spec.str_at(&["name"]).unwrap_or_default();
-                let message = format!("Readiness probe failed: {text}");
-                sync.tell(true, "Unhealthy", message, Some(&field(Kind::App, name)));
-            }
-            sync.look_again(probe.period);
+            let message = format!("Readiness probe failed: {text}");
+            tell_now_and_then(sync, spec, began, message, startup + probe.delay, probe.period);
             false
         }
     }
 }
 
+/// Tells of a probe that goes on failing, when it begins and every [`TELL_EVERY`] seconds.
+fn tell_now_and_then(
+    sync: &mut Sync<'_>,
+    spec: &Value,
+    began: Timestamp,
+    message: String,
+    from: Duration,
+    period: Duration,
+) {
+    let ran = sync.context.now.as_second().saturating_sub(began.as_second()).unsigned_abs();
+    if ran.saturating_sub(from.as_secs()) % TELL_EVERY < period.as_secs() {
+        let name = spec.str_at(&["name"]).unwrap_or_default();
+        sync.tell(true, "Unhealthy", message, Some(&field(Kind::App, name)));
+    }
+    sync.look_again(period);
+}
+
 /// Whether a container counts as started: at once, or when its startup probe has succeeded.
 pub(super) fn is_started(sync: &Sync<'_>, spec: &Value, began: Timestamp) -> bool {
-    probe(sync, spec, "startupProbe").is_none_or(|probe| left(began, probe.delay, sync.context.now).is_none())
+    probe(sync, spec, "startupProbe").is_none_or(|probe| {
+        probe.unknown_port.is_none() && left(began, probe.delay, sync.context.now).is_none()
+    })
 }
 
 /// When a container is killed because its liveness probe fails: only if probes do not reach the pod.

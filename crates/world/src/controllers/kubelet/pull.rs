@@ -11,6 +11,7 @@ use super::{
     container::{image_id, in_words},
     left,
 };
+use crate::behaviour::reference_fault;
 
 /// From a pull that failed until it is said that the next one waits.
 const FIRST_BACK_OFF: Duration = Duration::from_secs(10);
@@ -21,6 +22,9 @@ impl Sync<'_> {
     /// The waiting state of a container whose image is not there yet; `None` once it is.
     pub(super) fn pull(&mut self, spec: &Value, status: &Value, field: &str) -> Option<Value> {
         let image = spec.str_at(&["image"]).unwrap_or_default();
+        if let Some(fault) = reference_fault(image) {
+            return Some(self.unreadable(image, &fault, status, field));
+        }
         let rule = self.context.behaviours.images.iter().find(|rule| rule.is_about(image));
         let takes = rule.and_then(|rule| rule.takes).map_or(self.context.settings.pod_start, |span| span.0);
         let arrived = self.pod.str_at(&["status", "startTime"]).and_then(|at| at.parse::<Timestamp>().ok());
@@ -38,6 +42,19 @@ impl Sync<'_> {
             return None;
         };
         Some(self.refused(image, &cause.to_string(), status, field, arrived, takes))
+    }
+
+    /// The waiting state of a container whose image no runtime can read.
+    fn unreadable(&mut self, image: &str, fault: &str, status: &Value, field: &str) -> Value {
+        let message = format!(
+            "Failed to apply default image tag \"{image}\": couldn't parse image name \"{image}\": {fault}"
+        );
+        let state = json!({"waiting": {"reason": "InvalidImageName", "message": message}});
+        if status["state"] != state {
+            self.tell(true, "InspectFailed", message, Some(field));
+            self.tell(true, "Failed", "Error: InvalidImageName".to_owned(), Some(field));
+        }
+        state
     }
 
     fn refused(
