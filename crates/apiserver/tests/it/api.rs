@@ -444,6 +444,45 @@ async fn what_is_stored_takes_later_defaults() {
 }
 
 #[tokio::test]
+async fn an_object_without_described_fields_is_applied_with_any_and_pruned() {
+    let server = server();
+    let client = server.client("test");
+    let empty = json!({"type": "object"});
+    let described = json!({"type": "object", "properties": {"in": empty}});
+    let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {
+        "kept": {"type": "array", "items": empty, "x-kubernetes-preserve-unknown-fields": true},
+        "plain": {"type": "array", "items": empty}, "empty": empty, "deep": described,
+        "named": {"type": "object", "additionalProperties": empty}}}}});
+    let definition = json!({"metadata": {"name": "templates.example.com"}, "spec": {"group": "example.com",
+        "scope": "Cluster", "names": {"plural": "templates", "kind": "Template"}, "versions": [{"name": "v1",
+        "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]}});
+    client.create(&gvr("apiextensions.k8s.io/v1", "customresourcedefinitions"), "", definition).unwrap();
+    let apply = |name: &str, object: Value| {
+        let mut object = object;
+        object["apiVersion"] = "example.com/v1".into();
+        object["kind"] = "Template".into();
+        object["metadata"] = json!({"name": name});
+        client.patch(&gvr("example.com/v1", "templates"), "", name, None, &Patch::apply(object, false))
+    };
+    let item = json!({"apiVersion": "v1", "kind": "X", "spec": {"a": 1}});
+    // As a kube-apiserver 1.36 answers.
+    for (given, stored) in [
+        (json!({"kept": [item]}), json!({"kept": [item]})),
+        (json!({"plain": [item]}), json!({"plain": [{}]})),
+        (json!({"empty": {"x": 1}}), json!({"empty": {}})),
+        (json!({"deep": {"in": {"z": [1]}}}), json!({"deep": {"in": {}}})),
+        (json!({"named": {"k": {"a": 1}}}), json!({"named": {"k": {}}})),
+    ] {
+        let name = given.as_object().unwrap().keys().next().unwrap().clone();
+        assert_eq!(apply(&name, json!({"spec": given})).unwrap()["spec"], stored);
+    }
+    let refused = apply("other", json!({"spec": {"deep": {"other": 1}}})).unwrap_err().to_string();
+    assert!(refused.contains(".spec.deep.other: field not declared in schema"), "{refused}");
+    let refused = apply("root", json!({"other": 1})).unwrap_err().to_string();
+    assert!(refused.contains(".other: field not declared in schema"), "{refused}");
+}
+
+#[tokio::test]
 async fn keys_that_stand_twice_in_applied_yaml_are_told_with_their_line() {
     let server = server();
     let text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: y\ndata:\n  foo: a\n  foo: b\n";

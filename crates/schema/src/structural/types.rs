@@ -49,7 +49,14 @@ fn ty(schema: &Value, depth: usize) -> Type {
             let atomic = schema["x-kubernetes-map-type"] == "atomic";
             Type::Map(Box::new(ty(&schema["additionalProperties"], depth + 1)), atomic)
         }
-        Some("object") => Type::Object(Arc::new(definition(schema, depth))),
+        Some("object") => {
+            let mut definition = definition(schema, depth);
+            // An object of which OpenAPI describes no field takes any. Pruning drops them all the same.
+            if definition.fields.is_empty() {
+                definition.others = Some(Type::Open);
+            }
+            Type::Object(Arc::new(definition))
+        }
         Some("array") => Type::List(Box::new(ty(&schema["items"], depth + 1)), list_kind(schema)),
         Some("string") => Type::Str,
         Some("boolean") => Type::Bool,
