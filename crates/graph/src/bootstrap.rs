@@ -91,6 +91,22 @@ impl<'a> Bootstrap<'a> {
         roots
     }
 
+    /// The namespace of a root that names none and renders itself: the one into which it does, in which
+    /// its Argo CD looks for Applications, or there would be two of it.
+    pub fn own_namespace(&self, root: &Root) -> Option<&'a str> {
+        let declared = &root.declared.value;
+        let id = DeclaredId::of(declared);
+        let app = self.survey.apps.iter().find(|app| app.declared_id() == id)?;
+        let namespace = app.application.spec.destination.namespace.as_str();
+        let is_itself = |object: &Value| {
+            object.kind() == declared.kind()
+                && object.name() == declared.name()
+                && object.namespace() == namespace
+        };
+        let renders_itself = self.survey.objects_of(app.id).map(crate::Object::value).any(is_itself);
+        (declared.namespace().is_empty() && renders_itself && !namespace.is_empty()).then_some(namespace)
+    }
+
     /// One after the other, those that are not reached yet, each with what it leads to.
     fn unreached(
         &self,

@@ -88,7 +88,10 @@ impl Start {
         };
         let mut seen: BTreeMap<DeclaredId, ByHand> = BTreeMap::new();
         for root in bootstrap.roots() {
-            let own = ByHand::from_declared(&root.declared);
+            let mut own = ByHand::from_declared(&root.declared);
+            if let Some(namespace) = bootstrap.own_namespace(root) {
+                own.object["metadata"]["namespace"] = namespace.into();
+            }
             match seen.entry(DeclaredId::of(&own.object)) {
                 Entry::Occupied(first) => start.clashes.push(clash(first.get(), &own)),
                 Entry::Vacant(entry) => start.roots.push(entry.insert(own).clone()),

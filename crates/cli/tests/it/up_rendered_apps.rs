@@ -63,6 +63,21 @@ fn a_chart_that_declares_an_application_of_itself_is_found() {
 }
 
 #[test]
+fn a_root_that_renders_itself_into_another_namespace_lives_there() {
+    let template = format!(
+        "{{{{- range list \"root\" \"web\" }}}}\n---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {{{{ . }}}}}}\n\
+         spec:\n  project: default\n  source: {{repoURL: {URL}, path: {{{{ . }}}}}}\n  destination: {{server: https://kubernetes.default.svc, namespace: default}}\n  \
+         syncPolicy: {{automated: {{}}}}\n{{{{- end }}}}\n"
+    );
+    let repo = Repo::with(&[
+        ("root/Chart.yaml", "apiVersion: v2\nname: root\nversion: 1.0.0\n"),
+        ("root/templates/apps.yaml", &template),
+        ("web/a.yaml", &config_map("a", "1")),
+    ]);
+    repo.once(&[]).expect(0, &["all 2 Applications are Synced and Healthy"]);
+}
+
+#[test]
 fn a_chart_that_nothing_installs_is_run_beside_applications_in_files() {
     // The root of the chart is one of its templates, and a file that only lies in its folder is none of it.
     let template = |name: &str, path: &str| {
