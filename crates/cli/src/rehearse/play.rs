@@ -126,9 +126,10 @@ pub(super) async fn bring_up(
     let mut stage = Stage::new(site, &plan.repository.repositories, settings(plan, rules));
     let mut recorder = stage.recorder();
     let home = stage.site().cluster();
-    Install { cluster: &home, projects: &plan.projects, settings: plan.argo_settings.as_ref() }
-        .definitions()
-        .await?;
+    let install = Install { cluster: &home, projects: &plan.projects, settings: plan.argo_settings.as_ref() };
+    install.definitions().await?;
+    // The Secrets of clusters are kept there.
+    install.stand_ins(&BTreeSet::from([ENGINE_NAMESPACE.to_owned()]), &BTreeSet::new()).await?;
     for beside in plan.apart.iter().filter_map(Beside::for_destination) {
         let options = SiteOptions { seed: rules.seed.wrapping_add(1), ..options.clone() };
         placeholders.push(add_beside(&mut stage, &mut recorder, &beside, options).await?);

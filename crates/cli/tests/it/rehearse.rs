@@ -214,6 +214,28 @@ fn a_change_is_told_by_what_it_does() {
 }
 
 #[test]
+fn applications_of_several_clusters_are_rehearsed_in_as_many() {
+    let in_cluster = |name: &str| {
+        application(name, name)
+            .replace("server: https://kubernetes.default.svc", &format!("name: {name}"))
+            .replace(&format!("namespace: {name}\n  syncPolicy"), "namespace: shop\n  syncPolicy")
+    };
+    let repo = Repo::with(&[
+        ("apps/dev.yaml", &in_cluster("dev")),
+        ("apps/prod.yaml", &in_cluster("prod")),
+        ("dev/a.yaml", &config_map("a", "1")),
+        ("prod/a.yaml", &config_map("a", "1")),
+    ]);
+    let (code, text) = rehearse(&repo, &[]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.starts_with("ends green after "), "{text}");
+    change(&repo, |repo| repo.write("prod/b.yaml", config_map("b", "1")));
+    let (code, text) = rehearse(&repo, &["--diff", "HEAD"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("+ ConfigMap shop/b"), "{text}");
+}
+
+#[test]
 fn a_change_that_does_nothing_says_so() {
     let repo = shop("registry.example.com/web:1");
     change(&repo, |repo| repo.write("README.md", "more words"));
