@@ -163,9 +163,12 @@ fn row(object: &Value, rollouts: &BTreeMap<(String, String), String>) -> Row {
     }
     if row.waits_for_a_person() {
         row.reasons.push(
-            "it has no automated sync policy, so nobody syncs it; `tiphys app sync` does, or `tiphys up --sync-all` for all such"
-                .to_owned()
-                .into(),
+            match row.phase {
+                None => "it has no automated sync policy, so nobody syncs it; `tiphys app sync` does, or `tiphys up --sync-all` for all such",
+                Some(_) => "it has no automated sync policy, so nobody syncs it again; `tiphys app sync` does",
+            }
+            .to_owned()
+            .into(),
         );
     }
     // That objects are missing which nobody was asked to create says nothing.

@@ -20,14 +20,25 @@ const REPO_SERVER: &str = "argocd-repo-server";
 /// A Redis alone, or what stands before several.
 const REDIS: [&str; 2] = ["argocd-redis", "argocd-redis-ha-haproxy"];
 
+/// Argo CD's settings and Secret, which every installation has: manifests may add to them.
+///
+/// # Errors
+/// The cluster refuses one.
+pub(super) async fn provide_settings(cluster: &Cluster) -> anyhow::Result<()> {
+    for (kind, name) in [("ConfigMap", CONFIG_MAP), ("Secret", "argocd-secret")] {
+        create(cluster, &of_argocd(kind, name)).await?;
+    }
+    Ok(())
+}
+
 /// Lets the engine answer in the place of Argo CD's programs.
 ///
 /// # Errors
 /// A certificate cannot be made, or the cluster takes something not.
 pub(super) async fn provide(twin: &Twin, controller: Arc<Controller>) -> anyhow::Result<()> {
     twin.answer_in_pods(Arc::new(Answers(Programs::new(controller)?)));
-    for object in presupposed() {
-        create(&twin.cluster, &object).await?;
+    for program in [REPO_SERVER, REDIS[0]] {
+        create(&twin.cluster, &pod(program)).await?;
     }
     Ok(())
 }
@@ -44,20 +55,18 @@ async fn create(cluster: &Cluster, object: &Value) -> anyhow::Result<()> {
     }
 }
 
-fn presupposed() -> [Value; 4] {
-    let part = json!({"app.kubernetes.io/part-of": "argocd"});
-    let settings = |kind: &str, name: &str| {
-        json!({"apiVersion": "v1", "kind": kind,
-            "metadata": {"name": name, "namespace": ENGINE_NAMESPACE, "labels": part}})
-    };
-    // What runs in it is the engine, and nothing of it here.
-    let pod = |program: &str| {
-        json!({"apiVersion": "v1", "kind": "Pod",
-            "metadata": {"name": format!("tiphys-{program}"), "namespace": ENGINE_NAMESPACE,
-                "labels": {PROGRAM: program}},
-            "spec": {"containers": [{"name": "tiphys", "image": "tiphys"}]}})
-    };
-    [settings("ConfigMap", CONFIG_MAP), settings("Secret", "argocd-secret"), pod(REPO_SERVER), pod(REDIS[0])]
+fn of_argocd(kind: &str, name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": kind,
+        "metadata": {"name": name, "namespace": ENGINE_NAMESPACE,
+            "labels": {"app.kubernetes.io/part-of": "argocd"}}})
+}
+
+/// What runs in it is the engine, and nothing of it here.
+fn pod(program: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": format!("tiphys-{program}"), "namespace": ENGINE_NAMESPACE,
+            "labels": {PROGRAM: program}},
+        "spec": {"containers": [{"name": "tiphys", "image": "tiphys"}]}})
 }
 
 /// What listens in Pods.

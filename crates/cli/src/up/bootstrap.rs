@@ -9,7 +9,7 @@ use tiphys_graph::DeclaredId;
 use tiphys_model::names;
 use tiphys_value::{Location, ObjectExt, RenderedObject, Value, json};
 
-use super::{FIELD_MANAGER, apply_options};
+use super::{FIELD_MANAGER, apply_options, argocd};
 use crate::ENGINE_NAMESPACE;
 
 /// How an apply says that a kind does not have a field. Files of old repositories hold such fields, and
@@ -103,7 +103,7 @@ impl Install<'_> {
     /// refuses of them: one that is invalid keeps nobody else from running.
     ///
     /// # Errors
-    /// The cluster refuses the engine's namespace or the default project.
+    /// The cluster refuses the engine's namespace, the default project or settings.
     pub(crate) async fn applications(&self, roots: &[ByHand]) -> anyhow::Result<Vec<Refused>> {
         let found = roots.iter().chain(self.projects);
         let mut namespaces: BTreeSet<String> = found.map(|found| found.id().0).collect();
@@ -119,6 +119,7 @@ impl Install<'_> {
         if let Some(settings) = self.settings {
             self.apply(settings).await?;
         }
+        argocd::provide_settings(self.cluster).await?;
         let mut refused = Vec::new();
         for found in self.projects.iter().chain(roots) {
             if let Err(error) = self.apply(&clean(found)).await {

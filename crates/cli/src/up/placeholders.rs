@@ -12,6 +12,7 @@ use super::{
     placeholder_platform::Presupposed, placeholder_secrets, progress::Progress, quiescence::Stillness,
     some_of, wait_messages,
 };
+use crate::ENGINE_NAMESPACE;
 
 /// The kinds of Argo CD's API.
 const ARGO_KINDS: [&str; 3] = ["Application", "ApplicationSet", "AppProject"];
@@ -207,7 +208,13 @@ impl Placeholders {
                 kinds.iter().copied().collect::<Vec<_>>().join(", ")
             ));
             let install = bootstrap::Install { cluster: &cluster, projects: &[], settings: None };
-            if let Err(error) = install.definitions().await {
+            // An Argo CD has a namespace, too.
+            let namespace = BTreeSet::from([ENGINE_NAMESPACE.to_owned()]);
+            let provided = match install.definitions().await {
+                Ok(()) => install.stand_ins(&namespace, &BTreeSet::new()).await,
+                failed => failed,
+            };
+            if let Err(error) = provided {
                 self.notices.push(format!("{error:#}"));
             }
         }

@@ -32,8 +32,11 @@ fn an_application_without_automated_sync_waits_for_a_person() {
 fn with_sync_all_what_cannot_be_synced_ends_too() {
     let bad = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not_A_Name}\n";
     let repo = Repo::with(&[("root.yaml", &manual("shop", "web")), ("web/a.yaml", bad)]);
-    repo.run(&["up", "repo", "--once", "--timeout", "1h", "--sync-all"])
-        .expect(1, &["sync Failed", "Not_A_Name"]);
+    let run = repo.run(&["up", "repo", "--once", "--timeout", "1h", "--sync-all"]);
+    run.expect(1, &["sync Failed", "Not_A_Name", "nobody syncs it again; `tiphys app sync` does"]);
+    let end = run.text();
+    let (_, end) = end.split_once("not Synced and Healthy:").unwrap();
+    assert!(!end.contains("--sync-all"), "{end}");
 }
 
 #[test]
@@ -456,6 +459,11 @@ fn clusters_apart_have_the_kinds_of_argo_cd_where_applications_bring_objects_of_
     ]);
     let run = repo.once(&[]);
     run.expect(0, &["Argo CD's kinds are there in the other clusters too", "all 2 Applications are Synced"]);
+    // So is its namespace.
+    let project = project.replace("name: team", "name: team, namespace: argocd");
+    repo.write("dev/project.yaml", &project);
+    repo.write("prod/project.yaml", &project);
+    repo.once(&[]).expect(0, &["all 2 Applications are Synced"]);
 }
 
 #[test]
@@ -551,6 +559,29 @@ fn no_wave_waits_for_a_chart_whose_dependencies_nobody_fetches() {
         1,
         &["the sources of early cannot be had, so no wave waits for it", "1 of 3 Applications are not"],
     );
+}
+
+#[test]
+fn a_secret_store_adds_to_the_secret_that_every_argo_cd_has() {
+    let chart = application("operator", "x")
+        .replace(URL, "https://charts.example.invalid")
+        .replace("path: x", "chart: external-secrets")
+        .replace("targetRevision: HEAD", "targetRevision: 1.0.0");
+    let secret = |name: &str, target: &str| {
+        format!(
+            "apiVersion: external-secrets.io/v1\nkind: ExternalSecret\nmetadata: {{name: {name}, namespace: argocd}}\nspec:\n  target: {{name: {target}, creationPolicy: Merge}}\n  data: [{{secretKey: admin.password, remoteRef: {{key: admin}}}}]\n"
+        )
+    };
+    let repo = Repo::with(&[
+        ("apps/operator.yaml", &chart),
+        ("apps/login.yaml", &application("login", "login")),
+        ("login/secret.yaml", &secret("admin", "argocd-secret")),
+        ("apps/other.yaml", &application("other", "other")),
+        ("other/secret.yaml", &secret("other", "nowhere")),
+    ]);
+    let run = repo.run(&["up", "repo", "--once", "--offline", "--timeout", "1h"]);
+    run.expect(1, &["2 of 3 Applications are not", "other: Synced Degraded", "secret \"nowhere\" not found"]);
+    assert!(!run.text().contains("login: "), "{}", run.text());
 }
 
 #[test]
