@@ -1,7 +1,7 @@
 //! Charts that are not in the repository, wherever they are named: by Applications, by charts, by
 //! kustomizations and by HelmReleases, each with the values that it is given.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, ops::Range, sync::Arc};
 
 use tiphys_diag::Span;
 use tiphys_graph::{App, AppId, Object, ObjectScope, tools::Lines};
@@ -464,14 +464,46 @@ fn read(context: &Context<'_>, path: &str) -> Option<Value> {
 /// The line of a file that names a chart.
 fn line_of(context: &Context<'_>, path: &Arc<str>, name: &str) -> Span {
     let text = context.survey.files.text(path).unwrap_or_else(|| "".into());
-    let is_it = |line: &str| line.contains("name:") && line.contains(name);
+    Lines::new(path, &text).span(name_in_list(&text, name).unwrap_or_default())
+}
+
+/// Where an item of a list says that this is its name; a chart may depend on one of its own name.
+fn name_in_list(text: &str, name: &str) -> Option<Range<usize>> {
+    let is_item = |line: &str| {
+        let field = line.trim_start_matches([' ', '-']);
+        let value = field.strip_prefix("name:").and_then(|value| value.split('#').next());
+        let is_it = value.is_some_and(|value| value.trim().trim_matches(['"', '\'']) == name);
+        is_it && line.starts_with([' ', '-'])
+    };
+    // `- {name: …}`, or a template.
+    let is_like =
+        |line: &str| !line.trim_start().starts_with('#') && line.contains("name:") && line.contains(name);
+    line_that(text, is_item).or_else(|| line_that(text, is_like))
+}
+
+/// The first line of which something holds, without what it is indented by.
+fn line_that(text: &str, holds: impl Fn(&str) -> bool) -> Option<Range<usize>> {
     let mut start = 0;
     for line in text.split_inclusive('\n') {
-        if is_it(line) {
+        if holds(line.trim_end()) {
             let indent = line.len() - line.trim_start().len();
-            return Lines::new(path, &text).span(start + indent..start + line.trim_end().len());
+            return Some(start + indent..start + line.trim_end().len());
         }
         start += line.len();
     }
-    Lines::new(path, &text).span(0..0)
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chart_is_found_by_the_item_that_names_it() {
+        let text = "# name: redis\nname: redis\nlabels:\n  #  part/name: redis\n  app/name: redis\ndependencies:\n- version: 1\n  name: \"redis\" # ours\n";
+        assert_eq!(&text[name_in_list(text, "redis").unwrap()], "name: \"redis\" # ours");
+        let flow = "dependencies:\n# name: redis\n- {version: 1, name: redis}\n";
+        assert_eq!(&flow[name_in_list(flow, "redis").unwrap()], "- {version: 1, name: redis}");
+        assert_eq!(name_in_list(text, "valkey"), None);
+    }
 }

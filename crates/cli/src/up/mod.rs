@@ -364,7 +364,7 @@ impl Session<'_> {
             && rows.iter().any(Row::lacks_what_people_make)
         {
             self.reporter.notice(
-                "Secrets and ConfigMaps that pods name and nothing brings are made by hand; --stand-ins always puts some in their place",
+                "Secrets and ConfigMaps that pods name and nothing in reach brings are made by hand, or by what is out of reach; --stand-ins always puts some in their place",
             );
         }
         let lacks_a_namespace = rows.iter().any(|row| row.missing_namespaces().next().is_some());
