@@ -1,6 +1,6 @@
 //! The objects of a build in the order in which they were loaded.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use smol_str::SmolStr;
 
@@ -17,6 +17,34 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ResourceMap {
     pub list: Vec<Resource>,
+}
+
+/// Where objects of a name are, by every name that they have or had. Who makes thousands of objects must not
+/// look through all others for each.
+#[derive(Debug, Default)]
+pub(crate) struct Names(HashMap<SmolStr, Vec<usize>>);
+
+impl Names {
+    /// Those of all objects.
+    pub(crate) fn of(objects: &ResourceMap) -> Self {
+        let mut names = Self::default();
+        objects.list.iter().enumerate().for_each(|(at, resource)| names.add(resource, at));
+        names
+    }
+
+    fn add(&mut self, resource: &Resource, at: usize) {
+        let earlier = resource.earlier_ids().map(|id| id.name);
+        for name in earlier.chain([resource.id().name]) {
+            let places = self.0.entry(name).or_default();
+            if places.last() != Some(&at) {
+                places.push(at);
+            }
+        }
+    }
+
+    fn of_name(&self, name: &SmolStr) -> &[usize] {
+        self.0.get(name).map_or(&[], Vec::as_slice)
+    }
 }
 
 /// So many objects are few.
@@ -111,23 +139,34 @@ impl ResourceMap {
         self.list.retain(|resource| !resource.node.is_empty());
     }
 
-    /// Takes over generated objects, each as its behaviour says (`AbsorbAll`).
+    /// Takes over generated objects, each as its behaviour says (`AbsorbAll`). The names are those of all
+    /// objects.
     ///
     /// # Errors
     /// Nothing to merge into or replace, or something where nothing should be.
-    pub(crate) fn absorb(&mut self, generated: Vec<Resource>) -> Result<()> {
-        generated.into_iter().try_for_each(|resource| self.absorb_one(resource))
+    pub(crate) fn absorb(&mut self, generated: Vec<Resource>, names: &mut Names) -> Result<()> {
+        generated.into_iter().try_for_each(|resource| self.absorb_one(resource, names))
     }
 
-    fn absorb_one(&mut self, resource: Resource) -> Result<()> {
+    fn absorb_one(&mut self, resource: Resource, names: &mut Names) -> Result<()> {
         let id = resource.id();
-        let found = self.find_id(&id);
+        let fits = |at: &usize| !self.list[*at].node.is_empty() && self.list[*at].has_or_had(&id);
+        let found: Vec<usize> = names.of_name(&id.name).iter().copied().filter(fits).collect();
         match (found.as_slice(), resource.behavior) {
             ([], Behavior::Merge | Behavior::Replace) => {
                 let text = format!("id {} does not exist; cannot merge or replace", go_syntax(&id));
                 Err(with_similar(conflict(text).located_at(Some(resource.location.clone())), &id, self))
             }
-            ([], _) => self.append(vec![resource]),
+            ([], _) => {
+                // An empty object may have the id, too.
+                let others = names.of_name(&id.name);
+                if others.iter().any(|at| self.list[*at].id().same(&id)) {
+                    return Err(self.duplicate(&id, &resource));
+                }
+                names.add(&resource, self.list.len());
+                self.list.push(resource);
+                Ok(())
+            }
             ([at], Behavior::Replace) => self.replace_generated(*at, resource, false),
             ([at], Behavior::Merge) => self.replace_generated(*at, resource, true),
             ([_], behavior) => Err(conflict(format!(

@@ -12,7 +12,7 @@ use crate::{
     provenance::{Provenance, set_origin},
     reader::{Text, read_objects},
     resource::Resource,
-    resource_map::ResourceMap,
+    resource_map::{Names, ResourceMap},
 };
 
 impl<'a> Target<'a> {
@@ -31,6 +31,7 @@ impl<'a> Target<'a> {
                 .context(|| "loading generator plugins")?;
             generators.extend(more);
         }
+        let mut names = Names::of(&all.objects);
         for generator in generators {
             let mut made = ResourceMap::default();
             made.append(
@@ -46,7 +47,7 @@ impl<'a> Target<'a> {
                 let location = &generator.location;
                 context.tracker.stamp(&mut resource.node, generator.writer, location.line, location.column);
             }
-            all.objects.absorb(made.list).context(|| "merging from generator &{}")?;
+            all.objects.absorb(made.list, &mut names).context(|| "merging from generator &{}")?;
             crate::transform::finish(&mut all.objects, context, generator.writer, &generator.location);
             context.check_objects(all.objects.list.len())?;
         }

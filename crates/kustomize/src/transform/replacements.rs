@@ -308,6 +308,18 @@ fn copy_to(node: &mut Node, value: &Node, to: &Field<'_>, only: Option<usize>) -
     if count == 0 { Err(not_found()) } else { Ok(()) }
 }
 
+/// A text with another part at an index, or one more at an end. The parts are not gathered: there may be as
+/// many as letters.
+fn with_part(whole: &str, delimiter: &str, index: i64, part: &str) -> String {
+    let Ok(index) = usize::try_from(index) else { return [part, whole].join(delimiter) };
+    let mut parts = whole.split(delimiter);
+    let start: usize = parts.by_ref().take(index).map(|before| before.len() + delimiter.len()).sum();
+    match parts.next() {
+        Some(old) => [&whole[..start], part, &whole[start + old.len()..]].concat(),
+        None => [whole, part].join(delimiter),
+    }
+}
+
 fn set_field(to: &Field<'_>, field: &mut Node, value: &Node) -> Result<(), String> {
     let mut value = value.clone();
     if let Some(options) = to.options.filter(|options| !options.delimiter.is_empty()) {
@@ -315,13 +327,9 @@ fn set_field(to: &Field<'_>, field: &mut Node, value: &Node) -> Result<(), Strin
             return Err("delimiter option can only be used with scalar nodes".to_owned());
         }
         let text = if value.is_null() { "" } else { value.value() };
-        let mut parts: Vec<&str> = field.value().split(&options.delimiter).collect();
-        match usize::try_from(options.index) {
-            Err(_) => parts.insert(0, text),
-            Ok(index) if index >= parts.len() => parts.push(text),
-            Ok(index) => parts[index] = text,
-        }
-        let joined = parts.join(&options.delimiter);
+        // Counted before it is made; the part that is replaced may be empty.
+        to.meter.take(field.value().len() + options.delimiter.len() + text.len())?;
+        let joined = with_part(field.value(), &options.delimiter, options.index, text);
         value.assign_value(joined);
     }
     to.meter.take_node(&value, to.steps.len())?;
@@ -332,4 +340,21 @@ fn set_field(to: &Field<'_>, field: &mut Node, value: &Node) -> Result<(), Strin
         field.assign(value);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_replaced_or_added_at_an_end() {
+        let with = |index| with_part("a--bb--c", "--", index, "X");
+        assert_eq!(with(0), "X--bb--c");
+        assert_eq!(with(1), "a--X--c");
+        assert_eq!(with(2), "a--bb--X");
+        assert_eq!(with(3), "a--bb--c--X");
+        assert_eq!(with(9), "a--bb--c--X");
+        assert_eq!(with(-1), "X--a--bb--c");
+        assert_eq!(with_part("", "-", 0, "X"), "X");
+    }
 }

@@ -192,6 +192,23 @@ fn what_a_build_makes_is_counted() {
     }
 }
 
+/// Where each looks at all others, that takes minutes.
+#[test]
+fn thousands_of_generators_do_not_look_at_each_other() {
+    let generators: String = (0..20_000).map(|at| format!("- {{name: g{at}, literals: [a=b]}}\n")).collect();
+    let last = "- {name: g0, behavior: merge, literals: [c=d]}\n";
+    let text = format!("configMapGenerator:\n{generators}{last}");
+    let begun = std::time::Instant::now();
+    let built = build(&tree(&text), "", &BuildOptions::default()).expect("builds");
+    let built = built.objects();
+    assert_eq!(built.len(), 20_000);
+    assert_eq!(built[0].value["data"], serde_json::json!({"a": "b", "c": "d"}));
+    assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+    let twice = format!("configMapGenerator:\n{generators}- {{name: g7, literals: [c=d]}}\n");
+    let error = build(&tree(&twice), "", &BuildOptions::default()).expect_err("is refused").to_string();
+    assert!(error.contains("exists; can not use behavior: 'unspecified'"), "{error}");
+}
+
 /// Where kustomize ends with a panic.
 #[test]
 fn what_kustomize_panics_at_is_an_error() {
