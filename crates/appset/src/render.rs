@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Map as JsonMap, Value as Json};
 use tiphys_gotemplate::{
-    CallError, CallResult, Entropy, Env, ExecError, Function, Functions, Map, MissingKey, ParseError,
+    CallError, CallResult, Entropy, Env, ExecError, Function, Functions, Limit, Map, MissingKey, ParseError,
     SeededEntropy, TemplateSet, Type, Value,
 };
 use tiphys_value::ObjectExt;
@@ -208,7 +208,12 @@ impl TextError {
     fn told(&self, text: &str) -> String {
         match self {
             Self::Syntax(error) => format!("failed to parse template {text}: {error}"),
-            Self::Execution(error) => format!("failed to execute go template {text}: {error}"),
+            Self::Execution(error) => match error.limit.and_then(Limit::flag) {
+                Some(flag) => {
+                    format!("failed to execute go template {text}: {error}; {flag} raises the limit")
+                }
+                None => format!("failed to execute go template {text}: {error}"),
+            },
         }
     }
 }
@@ -338,6 +343,13 @@ mod tests {
         ] {
             assert_eq!(plain.text(text, &set).ok().as_deref(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_limit_names_the_flag_that_raises_it() {
+        let go = renderer(json!({"goTemplate": true}));
+        let told = go.text("{{ repeat 1000000000 `a` }}", &set(json!({}))).unwrap_err();
+        assert!(told.ends_with("; --limit-memory raises the limit"), "{told}");
     }
 
     #[test]

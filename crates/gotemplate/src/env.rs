@@ -164,17 +164,26 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
+        let RenderLimits { memory, time, .. } = RenderLimits::current();
+        // Who allows twice the time or memory, allows twice of what takes it.
+        let by_time = |count: u64| scaled(count, time.as_millis(), RenderLimits::DEFAULT.time.as_millis());
+        let by_memory = |count: u64| scaled(count, memory.into(), RenderLimits::DEFAULT.memory.into());
         Self {
             depth: 10_000,
-            output: 64 << 20,
-            steps: 200_000_000,
+            output: usize::try_from(by_memory(64 << 20)).unwrap_or(usize::MAX),
+            steps: by_time(200_000_000),
             deadline: None,
             // What templates make is mostly gone when their output is read.
-            memory: RenderLimits::current().memory / 2 * 5,
-            values: 2_000_000,
-            work: 15_000,
+            memory: memory / 2 * 5,
+            values: by_memory(2_000_000),
+            work: by_time(15_000),
         }
     }
+}
+
+/// A limit, changed as another one was.
+fn scaled(limit: u64, now: u128, default: u128) -> u64 {
+    u64::try_from(u128::from(limit).saturating_mul(now) / default).unwrap_or(u64::MAX)
 }
 
 /// Surroundings of a render.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use tiphys_value::RenderLimits;
+
 /// A template that does not parse. Its text is Go's: `template: NAME:LINE: MESSAGE`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("template: {name}:{line}: {message}")]
@@ -38,6 +40,18 @@ pub enum Limit {
     Time,
     /// Too much memory.
     Memory,
+}
+
+impl Limit {
+    /// The flag that raises it, if one does.
+    pub fn flag(self) -> Option<&'static str> {
+        let [memory, time, _] = RenderLimits::FLAGS;
+        match self {
+            Self::Memory | Self::Output => Some(memory),
+            Self::Time | Self::Steps => Some(time),
+            Self::Depth => None,
+        }
+    }
 }
 
 impl fmt::Display for Limit {

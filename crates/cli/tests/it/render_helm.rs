@@ -174,6 +174,19 @@ fn a_deprecated_chart_is_told_before_what_it_lacks() {
 }
 
 #[test]
+fn every_limit_of_templates_names_the_flag_that_raises_it() {
+    let folder = tempfile::tempdir().unwrap();
+    chart(folder.path());
+    let template = folder.path().join("web/templates/large.yaml");
+    fs::write(&template, "# {{ repeat 80000000 `a` | len }}").unwrap();
+    let (code, _, told) = run(folder.path(), &["r", "web"]);
+    assert_eq!(code, 1, "{told}");
+    assert!(told.contains("limit of 67108864; --limit-memory raises the limit"), "{told}");
+    let (code, _, told) = run(folder.path(), &["r", "web", "--limit-memory", "512"]);
+    assert_eq!(code, 0, "{told}");
+}
+
+#[test]
 fn names_come_from_templates() {
     let folder = tempfile::tempdir().unwrap();
     chart(folder.path());

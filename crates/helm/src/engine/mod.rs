@@ -93,19 +93,9 @@ fn render_alone(
     Ok(())
 }
 
-/// The flag that raises a limit, if one does.
-fn flag(limit: Limit) -> Option<&'static str> {
-    let [memory, time, _] = RenderLimits::FLAGS;
-    match limit {
-        Limit::Memory => Some(memory),
-        Limit::Time => Some(time),
-        Limit::Depth | Limit::Output | Limit::Steps => None,
-    }
-}
-
 fn exec_error(name: &str, error: &tiphys_gotemplate::ExecError, compat: Compat) -> HelmError {
     if error.limit.is_some() {
-        return HelmError::Limit(match error.limit.and_then(flag) {
+        return HelmError::Limit(match error.limit.and_then(Limit::flag) {
             Some(flag) => format!("{}; {flag} raises the limit", error.message),
             None => error.message.clone(),
         });
