@@ -149,6 +149,17 @@ impl Install<'_> {
         Ok(())
     }
 
+    /// Objects that somebody applies by hand.
+    ///
+    /// # Errors
+    /// The cluster refuses one.
+    pub(crate) async fn objects(&self, objects: &[Value]) -> anyhow::Result<()> {
+        for object in objects {
+            self.apply(object).await?;
+        }
+        Ok(())
+    }
+
     /// Deletes what was installed and is in the repository no more. Whether the objects of an Application
     /// go with it is for its finalizers to say.
     ///

@@ -1,13 +1,16 @@
 //! What a repository brings to a cluster, as far as it can be read before anything runs: for the decision
 //! what has to stand in.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use tiphys_graph::{
     Owner, Survey,
     tools::{Action, LazyTools, What, Writer},
 };
-use tiphys_value::{ObjectExt, ResourceKey};
+use tiphys_value::{ObjectExt, RenderedObject, ResourceKey, Value};
 
 use super::app_rows::Row;
 
@@ -22,6 +25,8 @@ pub(crate) struct Brought {
     /// What Applications render of the kinds that other objects name without a namespace: classes, volumes,
     /// and the ServiceAccounts of Argo CD. With those Applications.
     classes: BTreeMap<KindName, BTreeSet<AppName>>,
+    /// The Namespaces of files that no Application reads: somebody applies them by hand.
+    namespaces: BTreeMap<String, Arc<RenderedObject>>,
     /// What scripts, playbooks and pipelines do.
     tools: LazyTools,
 }
@@ -29,7 +34,18 @@ pub(crate) struct Brought {
 impl Brought {
     /// What the files of a repository say.
     pub(crate) fn by(survey: &Survey) -> Self {
-        Self { classes: classes(survey), tools: survey.lazy_tools() }
+        let by_hand = survey.objects.iter().filter(|object| matches!(object.owner, Owner::Unit(_)));
+        let namespaces = by_hand.filter(|object| object.value().kind() == "Namespace");
+        Self {
+            classes: classes(survey),
+            namespaces: namespaces.map(|it| (it.value().name().to_owned(), it.rendered.clone())).collect(),
+            tools: survey.lazy_tools(),
+        }
+    }
+
+    /// The Namespace that a file declares which no Application reads.
+    pub(crate) fn namespace_by_hand(&self, name: &str) -> Option<&Value> {
+        self.namespaces.get(name).map(|declared| &declared.value)
     }
 
     fn writers(&self) -> impl Iterator<Item = &Writer> {

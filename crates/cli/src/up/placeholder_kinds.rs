@@ -141,11 +141,14 @@ fn is_of_platform(group: &str) -> bool {
     OF_PLATFORMS.into_iter().any(is_below)
 }
 
-/// Namespaces that something waits for: those that a platform has from the beginning, and where a source of
-/// the repository's Applications cannot be fetched all, as that may bring them.
-pub(crate) fn namespaces(rows: &[Row], unreachable: bool) -> BTreeSet<String> {
-    let missing = rows.iter().flat_map(Row::missing_namespaces);
-    missing.map(str::to_owned).filter(|name| unreachable || name.starts_with("openshift-")).collect()
+/// Namespaces that something waits for.
+pub(crate) fn namespaces(rows: &[Row]) -> BTreeSet<String> {
+    rows.iter().flat_map(Row::missing_namespaces).map(str::to_owned).collect()
+}
+
+/// Whether a platform has a namespace from the beginning.
+pub(crate) fn is_namespace_of_platform(name: &str) -> bool {
+    name.starts_with("openshift-")
 }
 
 /// Projects that Applications belong to and that are not there, and those for which ApplicationSets yield

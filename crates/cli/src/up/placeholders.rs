@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tiphys_cluster::{Cluster, LiveCache};
 use tiphys_controller::Controller;
 use tiphys_model::names;
-use tiphys_value::{GroupKind, ResourceKey};
+use tiphys_value::{GroupKind, ObjectExt, ResourceKey};
 
 use super::{
     app_rows::Row, bootstrap, brought::Brought, placeholder_issuers, placeholder_kinds, placeholder_platform,
@@ -220,9 +220,12 @@ impl Placeholders {
         }
     }
 
-    /// `all` is whether those stand in that no platform has by itself.
+    /// `all` is whether those stand in that no platform has by itself: where a source of the repository's
+    /// Applications cannot be had, as that may bring them, or where somebody asks for it.
     async fn stand_in_for_namespaces_and_projects(&mut self, look: &mut Look<'_>, all: bool) {
-        let mut namespaces = placeholder_kinds::namespaces(look.rows, all);
+        let mut namespaces = placeholder_kinds::namespaces(look.rows);
+        self.apply_namespaces_by_hand(look, &namespaces).await;
+        namespaces.retain(|name| all || placeholder_kinds::is_namespace_of_platform(name));
         let mut projects =
             if all { placeholder_kinds::projects(look.controller.cache()) } else { BTreeSet::new() };
         // A project may have the name of a namespace.
@@ -247,6 +250,30 @@ impl Placeholders {
             // Projects are the engine's, which is in the first.
             let projects = if at == 0 { &projects } else { &nothing };
             if let Err(error) = install.stand_ins(&namespaces, projects).await {
+                self.notices.push(format!("{error:#}"));
+            }
+        }
+    }
+
+    /// Applies the Namespaces that something waits for and that stand in files which no Application reads, as
+    /// somebody does by hand.
+    async fn apply_namespaces_by_hand(&mut self, look: &mut Look<'_>, missing: &BTreeSet<String>) {
+        let by_hand = missing.iter().filter(|name| !self.namespaces.contains(*name));
+        let objects: Vec<_> =
+            by_hand.filter_map(|name| self.brought.namespace_by_hand(name).cloned()).collect();
+        if objects.is_empty() {
+            return;
+        }
+        let names: Vec<&str> = objects.iter().map(ObjectExt::name).collect();
+        self.notices.push(format!(
+            "namespaces of files that no Application reads are there, as somebody applies them by hand (--stand-ins never leaves them out): {}",
+            names.join(", ")
+        ));
+        self.namespaces.extend(names.iter().map(|name| (*name).to_owned()));
+        look.stillness.stir();
+        for (cluster, _) in look.sites() {
+            let install = bootstrap::Install { cluster: &cluster, projects: &[], settings: None };
+            if let Err(error) = install.objects(&objects).await {
                 self.notices.push(format!("{error:#}"));
             }
         }

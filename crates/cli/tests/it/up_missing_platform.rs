@@ -610,6 +610,21 @@ fn namespaces_that_somebody_makes_by_hand_are_made_if_one_asks_for_it() {
         .expect(0, &["all 1 Applications are Synced and Healthy", "are there all the same: shop"]);
 }
 
+#[test]
+fn namespaces_of_files_that_no_application_reads_are_applied_by_hand() {
+    let no_namespace =
+        application("shop", "web").replace("syncOptions: [CreateNamespace=true]", "syncOptions: []");
+    let namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {team: shop}}\n";
+    let repo = Repo::with(&[
+        ("apps/shop.yaml", &no_namespace),
+        ("web/a.yaml", &config_map("a", "1")),
+        ("by-hand/namespaces.yaml", namespace),
+    ]);
+    repo.once(&[])
+        .expect(0, &["namespaces of files that no Application reads are there", "(--stand-ins never"]);
+    repo.once(&["--stand-ins", "never"]).expect(1, &["namespaces \"shop\" not found"]);
+}
+
 /// A root that leads to a database of a storage class in wave 1 and to a second Application in wave 2.
 fn waves_over_a_class(second: &str) -> Repo {
     let in_wave = |name: &str, path: &str, wave: u8| {
