@@ -142,6 +142,11 @@ impl View<'_> {
 }
 
 impl Index {
+    /// How many pods there are.
+    pub(crate) fn pods(&self) -> usize {
+        self.by_node.values().map(BTreeSet::len).sum()
+    }
+
     /// Of a cluster that was found as it is.
     pub(crate) fn of_found(snapshot: &Snapshot) -> Self {
         let mut index = Self { gone: Some(BTreeSet::new()), ..Self::default() };

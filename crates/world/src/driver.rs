@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use jiff::Timestamp;
 use serde_json::json;
 use tiphys_apiserver::{
-    ApiError, ApiServer, ChangeKind, Client, DeleteOptions, Propagation as Cascade, ResourceId, Snapshot,
+    ApiError, ApiServer, ChangeKind, Client, DeleteOptions, Named, Propagation as Cascade, ResourceId,
+    Snapshot,
 };
 use tiphys_value::{GroupVersionResource, ObjectExt, Value};
 
@@ -29,6 +30,7 @@ pub struct Driver {
     world: World,
     index: Index,
     revision: Option<u64>,
+    most_pods: usize,
 }
 
 impl Driver {
@@ -67,12 +69,13 @@ impl Driver {
             }
         }
         server.set_webhook_backend(Arc::new(Webhooks::new(settings.behaviours.clone())));
+        let most_pods = settings.most_pods;
         let world = World::new(settings);
         let clients = world.managers().map(|name| (name, server.client(name))).collect();
         // What was found is known, and not looked at; what was just made is a change.
         let index = found.as_ref().map(Index::of_found).unwrap_or_default();
         let revision = found.map(|found| found.revision());
-        Ok(Self { server: server.clone(), clients, world, index, revision })
+        Ok(Self { server: server.clone(), clients, world, index, revision, most_pods })
     }
 
     /// Works until the server is dropped by its other owners' tasks, that is: until cancelled.
@@ -166,7 +169,21 @@ impl Driver {
 
     fn carry_out(&self, turn: &Turn) -> Result<(), ApiError> {
         let client = self.clients.get(turn.manager).expect("a client was made for every manager");
-        turn.writes.iter().try_for_each(|write| self.write(client, write))
+        let mut room = self.most_pods.saturating_sub(self.index.pods());
+        turn.writes.iter().try_for_each(|write| {
+            if let Write::Create { resource, object } = write
+                && *resource == resources::pods()
+            {
+                room = room.checked_sub(1).ok_or_else(|| self.too_many_pods(object))?;
+            }
+            self.write(client, write)
+        })
+    }
+
+    fn too_many_pods(&self, pod: &Value) -> ApiError {
+        let pod = Named { group: "", resource: "pods", name: pod.name() };
+        let why = format!("the embedded cluster holds no more than {} pods", self.most_pods);
+        ApiError::forbidden(pod, &why)
     }
 
     fn write(&self, client: &Client, write: &Write) -> Result<(), ApiError> {

@@ -38,6 +38,9 @@ pub struct Settings {
     pub lease_renewal: Duration,
     /// How long Events are kept.
     pub event_ttl: Duration,
+    /// How many pods there may be. A large cluster has fewer, and a number with nine digits in a manifest
+    /// must not fill the memory.
+    pub most_pods: usize,
     /// The certificate authority that every namespace's `kube-root-ca.crt` holds, in PEM.
     pub root_ca: String,
     /// How everything behaves that is no controller of Kubernetes itself.
@@ -55,6 +58,7 @@ impl Default for Settings {
             probe_delays: true,
             lease_renewal: Duration::from_secs(300),
             event_ttl: Duration::from_secs(3600),
+            most_pods: 10_000,
             root_ca: String::new(),
             behaviours: Behaviours::builtin(),
         }

@@ -9,8 +9,8 @@ use tiphys_value::{GroupVersionResource, ObjectExt};
 use super::{
     adoption,
     workload::{
-        Availability, count, created, delete_pod, deleted, failed_create, going_first, is_active, is_ready,
-        stable_suffix,
+        Availability, BURST, count, created, delete_pod, deleted, failed_create, going_first, is_active,
+        is_ready, stable_suffix,
     },
 };
 use crate::{
@@ -104,7 +104,8 @@ impl Controller for ReplicaController {
         for pod in &pods[..surplus] {
             writes.extend([delete_pod(pod), deleted(&set, self.signature, pod.name())]);
         }
-        for name in free_names(&set, wanted.saturating_sub(pods.len()), context.view) {
+        let missing = wanted.saturating_sub(pods.len()).min(BURST);
+        for name in free_names(&set, missing, context.view) {
             let mut pod = pod_from_template(&set, &set["spec"]["template"], &name);
             pod["metadata"]["generateName"] = format!("{}-", set.name()).into();
             writes.push(Write::Create { resource: resources::pods(), object: pod });

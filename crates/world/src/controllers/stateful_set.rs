@@ -1,7 +1,7 @@
 //! StatefulSet: numbered pods with claims of their own, one after the other (apps/v1 StatefulSet,
 //! "Deployment and Scaling Guarantees").
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::{Value, json};
 use tiphys_apiserver::Object;
@@ -10,7 +10,7 @@ use tiphys_value::ObjectExt;
 use super::{
     adoption,
     revision::{HASH, Revisions},
-    workload::{Availability, count, delete_pod, is_active, is_finished, is_ready},
+    workload::{Availability, BURST, count, delete_pod, is_active, is_finished, is_ready},
 };
 use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,
@@ -112,10 +112,18 @@ impl Step<'_> {
     fn next(&self) -> Vec<Write> {
         let is_parallel = self.set.str_at(&["spec", "podManagementPolicy"]) == Some("Parallel");
         let mut writes = Vec::new();
+        let by_ordinal: BTreeMap<i64, &Arc<Object>> =
+            self.pods.iter().filter_map(|pod| Some((ordinal(self.set, pod)?, pod))).collect();
+        let mut coming = 0;
         for number in self.ordinals() {
-            let pod = self.pods.iter().find(|pod| ordinal(self.set, pod) == Some(number));
-            match pod {
-                None => writes.extend(self.create(number)),
+            match by_ordinal.get(&number) {
+                None => {
+                    writes.extend(self.create(number));
+                    coming += 1;
+                    if coming == BURST {
+                        return writes;
+                    }
+                }
                 // A pod that has ended is made anew.
                 Some(pod) if is_finished(pod) && !pod.is_terminating() => writes.extend(self.delete(pod)),
                 Some(pod) if self.availability.has(pod) || is_parallel => continue,

@@ -16,6 +16,9 @@ use crate::{
 /// Letters that Kubernetes uses in generated names: no vowels, so that no word arises.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
+/// How many pods a controller makes at once, as Kubernetes' own do (`BurstReplicas`).
+pub(crate) const BURST: usize = 500;
+
 /// A short name part that depends on nothing but its input, so that the same state gives the same
 /// names in every run.
 pub(crate) fn stable_suffix(input: &[&str], length: usize) -> String {

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tiphys_apiserver::Propagation;
-use tiphys_value::json;
+use tiphys_value::{ObjectExt, json};
+use tiphys_world::Settings;
 
 use crate::support::{Cluster, MINUTE, daemon_set, deployments, pods, resource, template, workload};
 
@@ -64,6 +65,35 @@ fn a_claim_that_waits_for_a_consumer_stays_pending_without_one() {
     cluster.create(&claims, claim);
     cluster.run(MINUTE);
     assert_eq!(cluster.get(&claims, "shop", "lonely").unwrap()["status"]["phase"], "Pending");
+}
+
+#[test]
+fn no_number_of_pods_fills_the_memory() {
+    let most = i64::from(i32::MAX);
+    let mut parallel = workload("StatefulSet", "web", most);
+    parallel["spec"]["podManagementPolicy"] = "Parallel".into();
+    let mut job = workload("Job", "web", 0);
+    job["apiVersion"] = "batch/v1".into();
+    job["spec"] = json!({"parallelism": most, "completions": most, "template": template("web:1")});
+    job["spec"]["template"]["spec"]["restartPolicy"] = "Never".into();
+    let events = resource("", "v1", "events");
+    for (resource, object) in [
+        (deployments(), workload("Deployment", "web", most)),
+        (resource("apps", "v1", "statefulsets"), parallel),
+        (resource("batch", "v1", "jobs"), job),
+    ] {
+        let mut cluster = Cluster::with(Settings { most_pods: 30, ..Settings::default() });
+        cluster.create(&resource, object);
+        cluster.run(Duration::from_secs(5));
+        assert!(cluster.names(&pods(), "shop").len() <= 30, "{resource:?}");
+        let told = cluster.names(&events, "shop");
+        let is_told = |name: &String| {
+            let event = cluster.get(&events, "shop", name).unwrap();
+            let message = event.str_at(&["message"]).unwrap_or_default();
+            event["reason"] == "FailedCreate" && message.contains("no more than 30 pods")
+        };
+        assert!(told.iter().any(is_told), "{resource:?}");
+    }
 }
 
 #[test]

@@ -49,10 +49,15 @@ pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 impl Cluster {
     /// A cluster with the namespace `shop`.
     pub(crate) fn new() -> Self {
+        Self::with(Settings::default())
+    }
+
+    /// A cluster of a kind, with the namespace `shop`.
+    pub(crate) fn with(settings: Settings) -> Self {
         let clock = VirtualClock::starting_at(Timestamp::from_second(1_700_000_000).unwrap());
         let options = ApiServerOptions { clock: Some(clock.clone()), seed: Some(7), ..Default::default() };
         let server = ApiServer::new(options).unwrap();
-        let driver = Driver::new(&server, Settings::default()).unwrap();
+        let driver = Driver::new(&server, settings).unwrap();
         let client = server.client("test");
         let mut cluster = Self { server, client, driver, clock };
         let shop = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}});

@@ -23,7 +23,8 @@ use self::{
 use super::{
     adoption,
     workload::{
-        created, delete, delete_pod, deleted, failed_create, going_first, is_active, is_finished, is_ready,
+        BURST, created, delete, delete_pod, deleted, failed_create, going_first, is_active, is_finished,
+        is_ready,
     },
 };
 use crate::{
@@ -269,7 +270,7 @@ impl<'a> Look<'a> {
             return surplus.iter().flat_map(|pod| self.stop(pod, true)).collect();
         }
         let ending = if waits_for_end(self.job) { self.terminating() as i64 } else { 0 };
-        let missing = (wanted - active - ending).max(0) as usize;
+        let missing = ((wanted - active - ending).max(0) as usize).min(BURST);
         let new = if missing == 0 { Vec::new() } else { self.new_pods(missing) };
         self.coming = new.len();
         let create = |pod: Value| {
