@@ -1,7 +1,7 @@
 //! Why the API server does not take an object, in its own words and those of admission plugins and policies.
 
 use crate::{
-    Cause,
+    Cause, absent,
     access::forbidden,
     network::Failure,
     pattern::{has_any, pattern},
@@ -134,6 +134,9 @@ fn limit(message: &str) -> Option<Refusal> {
     {
         let subject = LIMITS.captures(message).map(|it| it[1].to_owned()).unwrap_or_default();
         return refusal(Cause::AdmitLimitRange, "", &subject);
+    }
+    if let Some(it) = absent(message).filter(|it| it.is_cluster_wide()) {
+        return refusal(Cause::ConfigMissing, it.kind, &it.name);
     }
     if let Some(it) = ACCOUNT.captures(message) {
         let name = it.iter().skip(1).flatten().next().map_or("", |name| name.as_str());
@@ -284,6 +287,12 @@ mod tests {
                 "kubectl-edit",
             ),
             ("namespaces \"shop\" not found", Cause::GitopsNamespace, "", "shop"),
+            (
+                "pods \"a\" is forbidden: no PriorityClass with name night was found",
+                Cause::ConfigMissing,
+                "PriorityClass",
+                "night",
+            ),
         ] {
             let read = refusal(words);
             assert_eq!(

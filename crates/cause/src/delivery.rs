@@ -35,6 +35,10 @@ const WORDS: &[(Cause, &[&str])] = &[
             "requested access to the resource is denied",
             "invalid credentials",
             "authorization failed",
+            "access denied",
+            "accessdenied",
+            "signaturedoesnotmatch",
+            "invalidaccesskeyid",
             "basic auth",
             "access token",
         ],
@@ -149,6 +153,55 @@ pub fn delivery_fault(message: &str) -> Option<Cause> {
     found.or_else(|| refusal(message).cause)
 }
 
+pattern!(HOOK_JOB, r"\bjobs?(?:\.batch)? ([a-z0-9][a-z0-9.-]*) failed");
+
+/// The Job of a hook that Helm says has failed.
+#[must_use]
+pub fn failed_hook(message: &str) -> Option<&str> {
+    let low = message.to_ascii_lowercase();
+    let is_of_hook =
+        ["install hooks failed", "upgrade hooks failed", "rollback hooks failed", "delete hooks failed"];
+    let it = HOOK_JOB.captures(message).filter(|_| has_any(&low, &is_of_hook))?;
+    it.get(1).map(|it| it.as_str())
+}
+
+pattern!(
+    VALUES,
+    r#"(Secret|ConfigMap) (?:chart )?values reference '(?:([^'/]+)/)?([^'/]+)'(?: with key '([^']+)')?"#
+);
+pattern!(SUBSTITUTE, r#"substitute from '(Secret|ConfigMap)/([^']+)' error"#);
+
+/// What a release or a build reads its values from, and does not find.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValuesAbsent {
+    /// `Secret` or `ConfigMap`.
+    pub kind: String,
+    /// Its namespace; empty if it is not told.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// The key that it lacks, if it is there itself.
+    pub key: Option<String>,
+}
+
+/// Reads which source of values Flux cannot read.
+#[must_use]
+pub fn values_absent(message: &str) -> Option<ValuesAbsent> {
+    let low = message.to_ascii_lowercase();
+    if !low.contains("not found") && !low.contains("missing key") {
+        return None;
+    }
+    let text = |it: Option<regex::Match<'_>>| it.map_or("", |it| it.as_str()).to_owned();
+    if let Some(it) = SUBSTITUTE.captures(message) {
+        let name = it[2].to_owned();
+        return Some(ValuesAbsent { kind: it[1].to_owned(), namespace: String::new(), name, key: None });
+    }
+    let it = VALUES.captures(message)?;
+    let lacks_key = low.contains("missing key") || low.contains("key not found");
+    let key = it.get(4).filter(|_| lacks_key).map(|key| key.as_str().to_owned());
+    Some(ValuesAbsent { kind: it[1].to_owned(), namespace: text(it.get(2)), name: it[3].to_owned(), key })
+}
+
 /// How a source could not be reached, if the network is at fault.
 #[must_use]
 pub fn source_unreachable(message: &str) -> Option<Failure> {
@@ -227,6 +280,35 @@ mod tests {
         ] {
             assert_eq!(delivery_fault(words), Some(cause), "{words}");
         }
+    }
+
+    #[test]
+    fn hooks_of_helm() {
+        let words =
+            "post-upgrade hooks failed: 1 error occurred:\n\t* job migrate failed: BackoffLimitExceeded";
+        assert_eq!(failed_hook(words), Some("migrate"));
+        assert_eq!(failed_hook("job migrate failed: BackoffLimitExceeded"), None);
+    }
+
+    #[test]
+    fn values_that_are_absent() {
+        let read = values_absent(
+            "could not resolve ConfigMap chart values reference 'a/b' with key 'values.yaml': configmaps \"b\" not found",
+        )
+        .unwrap();
+        assert_eq!(
+            (read.kind.as_str(), read.namespace.as_str(), read.name.as_str()),
+            ("ConfigMap", "a", "b")
+        );
+        assert_eq!(read.key, None);
+        let read = values_absent(
+            "could not resolve Secret chart values reference 'a/b' with key 'x': missing key 'x' in secret 'a/b'",
+        )
+        .unwrap();
+        assert_eq!(read.key.as_deref(), Some("x"));
+        let read = values_absent("substitute from 'Secret/vars' error: secrets \"vars\" not found").unwrap();
+        assert_eq!((read.kind.as_str(), read.name.as_str()), ("Secret", "vars"));
+        assert_eq!(values_absent("all values are there"), None);
     }
 
     #[test]

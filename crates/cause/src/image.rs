@@ -36,6 +36,12 @@ const WORDS: &[(Cause, &[u16], &[&str])] = &[
             "no image found in image index for architecture",
         ],
     ),
+    // Some runtimes start only what somebody they trust has signed.
+    (
+        Cause::AdmitPolicy,
+        &[],
+        &["signaturevalidationfailed", "signature was required", "signature validation failed"],
+    ),
     // The layers are there, and the node has no room for them.
     (Cause::NodePressure, &[], &["no space left on device"]),
     (
@@ -49,6 +55,14 @@ const WORDS: &[(Cause, &[u16], &[&str])] = &[
             "not present with pull policy of never",
             "errimageneverpull",
             "repository name must be lowercase",
+            "short name mode is enforcing",
+            "short-name resolution enforced",
+            "unqualified-search registries",
+            // Runtimes no longer read the oldest form of a manifest.
+            "is no longer supported since containerd",
+            "schema1 manifests is no longer supported",
+            "docker image format v1",
+            "unsupported manifest media type",
         ],
     ),
     (
@@ -179,6 +193,8 @@ mod tests {
             ("toomanyrequests: You have reached your pull rate limit", Cause::ImageRateLimited),
             ("no match for platform in manifest: not found", Cause::ImagePlatform),
             ("couldn't parse image name \"Web:1\": invalid reference format", Cause::ImageInvalid),
+            ("Source image rejected: A signature was required, but none exists", Cause::AdmitPolicy),
+            ("short name mode is enforcing, but image name a/b:1 is ambiguous", Cause::ImageInvalid),
         ] {
             assert_eq!(pull_fault(words).cause, Some(cause), "{words}");
         }

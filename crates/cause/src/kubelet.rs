@@ -13,10 +13,24 @@ pattern!(KEY_VOLUME, r"references non-existent (secret|config) key: (\S+)");
 pattern!(VOLUME, r#"(?:for volume|volume) \\?"([^"\\]+)\\?""#);
 pattern!(CLAIM, r#"persistentvolumeclaim \\?"([^"\\]+)\\?" not found"#);
 
+pattern!(
+    CLASS,
+    r#"(RuntimeClass|PriorityClass|DeviceClass|ResourceClaimTemplate) (?:with name )?\\?"?([a-z0-9]([a-z0-9.-]*[a-z0-9])?)\\?"? (?:was )?not found"#
+);
+pattern!(NO_CLASS, r"no (PriorityClass|RuntimeClass) with name ([a-z0-9][a-z0-9.-]*) was found");
+pattern!(
+    PROVIDER,
+    r#"secretproviderclass(?:es)? (?:[a-z0-9-]+/)?\\?"?([a-z0-9]([a-z0-9.-]*[a-z0-9])?)\\?"?.*not found"#
+);
+pattern!(
+    ATTACHMENT,
+    r"cannot find a network-attachment-definition \(([a-z0-9.-]+)\) in namespace \(([a-z0-9-]+)\)"
+);
+
 /// Something that a pod's configuration names and that is not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Absent {
-    /// `Secret` or `ConfigMap`.
+    /// `Secret`, `ConfigMap`, or another kind that pods name.
     pub kind: &'static str,
     /// Its name; empty if it is not told.
     pub name: String,
@@ -24,7 +38,30 @@ pub struct Absent {
     pub key: Option<String>,
 }
 
-/// Reads which ConfigMap, Secret or key a pod cannot have.
+impl Absent {
+    /// Whether its kind lives in no namespace.
+    #[must_use]
+    pub fn is_cluster_wide(&self) -> bool {
+        matches!(self.kind, "RuntimeClass" | "PriorityClass" | "DeviceClass")
+    }
+}
+
+/// Reads which absent class, or other object beside ConfigMaps and Secrets, a pod names.
+fn absent_class(message: &str) -> Option<Absent> {
+    const KINDS: &[&str] = &["RuntimeClass", "PriorityClass", "DeviceClass", "ResourceClaimTemplate"];
+    let of = |kind, name: &str| Some(Absent { kind, name: name.to_owned(), key: None });
+    if let Some(it) = CLASS.captures(message).or_else(|| NO_CLASS.captures(message)) {
+        let kind = KINDS.iter().find(|kind| **kind == &it[1])?;
+        return of(kind, &it[2]);
+    }
+    if let Some(it) = PROVIDER.captures(message) {
+        return of("SecretProviderClass", &it[1]);
+    }
+    let it = ATTACHMENT.captures(message)?;
+    of("NetworkAttachmentDefinition", &it[1])
+}
+
+/// Reads which ConfigMap, Secret, key or class a pod cannot have.
 #[must_use]
 pub fn absent(message: &str) -> Option<Absent> {
     let kind = |word: &str| if word.eq_ignore_ascii_case("secret") { "Secret" } else { "ConfigMap" };
@@ -35,8 +72,10 @@ pub fn absent(message: &str) -> Option<Absent> {
     if let Some(it) = KEY_VOLUME.captures(message) {
         return Some(Absent { kind: kind(&it[1]), name: String::new(), key: Some(it[2].to_owned()) });
     }
-    let it = MISSING.captures(message)?;
-    Some(Absent { kind: kind(&it[1]), name: it[2].to_owned(), key: None })
+    if let Some(it) = MISSING.captures(message) {
+        return Some(Absent { kind: kind(&it[1]), name: it[2].to_owned(), key: None });
+    }
+    absent_class(message)
 }
 
 /// A volume that cannot be attached or mounted.
@@ -205,6 +244,11 @@ const NO_COMMAND: &[&str] = &[
 const AS_ROOT: &[&str] = &["runasnonroot and image", "breaks non-root policy", "image will run as root"];
 /// Words by which a runtime says that it did not get over an earlier attempt.
 const RUNTIME: &[&str] = &["failed to reserve container name", "failed to reserve sandbox name"];
+/// Words by which a file system says that it cannot be written or read.
+const BROKEN_DISK: &[&str] = &["read-only file system", "input/output error", "structure needs cleaning"];
+/// Folders of a node in which runtimes and kubelets keep what they make.
+const OF_NODE: &[&str] =
+    &["/var/lib/containerd", "/var/lib/docker", "/var/lib/containers", "/var/lib/kubelet", "/run/containerd"];
 
 /// Reads why a container could not be created or started at all: state `StartError`, `RunContainerError`,
 /// `ContainerCannotRun`, `CreateContainerError`, `CreateContainerConfigError`.
@@ -215,8 +259,10 @@ pub fn start_fault(message: &str) -> Option<Cause> {
         Some(Cause::ImagePlatform)
     } else if has_any(&low, AS_ROOT) {
         Some(Cause::RunPermission)
-    } else if has_any(&low, RUNTIME) {
+    } else if has_any(&low, RUNTIME) || has_any(&low, BROKEN_DISK) && has_any(&low, OF_NODE) {
         Some(Cause::NodeRuntime)
+    } else if low.contains("subpath") {
+        Some(Cause::VolumeMount)
     } else if has_any(&low, &["permission denied", "operation not permitted", "apparmor", "seccomp"]) {
         Some(Cause::RunPermission)
     } else if low.contains("address already in use") || low.contains("port is already allocated") {
@@ -260,6 +306,36 @@ mod tests {
         assert_eq!(start_fault(profile), Some(Cause::RunPermission));
         let name = "failed to reserve container name \"a_b_0\": name \"a_b_0\" is reserved for \"12\"";
         assert_eq!(start_fault(name), Some(Cause::NodeRuntime));
+    }
+
+    #[test]
+    fn what_else_a_pod_names_and_is_absent() {
+        for (words, kind, name) in [
+            ("pod rejected: RuntimeClass \"sandboxed\" not found", "RuntimeClass", "sandboxed"),
+            ("no PriorityClass with name night was found", "PriorityClass", "night"),
+            (
+                "failed to get secretproviderclass a/b-c, error: SecretProviderClass.x \"b-c\" not found",
+                "SecretProviderClass",
+                "b-c",
+            ),
+            (
+                "cannot find a network-attachment-definition (lan) in namespace (a): x \"lan\" not found",
+                "NetworkAttachmentDefinition",
+                "lan",
+            ),
+        ] {
+            let read = absent(words).unwrap();
+            assert_eq!((read.kind, read.name.as_str()), (kind, name), "{words}");
+        }
+        assert_eq!(absent("the RuntimeClass was found"), None);
+    }
+
+    #[test]
+    fn file_systems_of_nodes() {
+        let root = "mkdir /var/lib/containerd/x/snapshots/new-1: read-only file system";
+        assert_eq!(start_fault(root), Some(Cause::NodeRuntime));
+        let part = "failed to create subPath directory for volumeMount \"d\" of container \"a\"";
+        assert_eq!(start_fault(part), Some(Cause::VolumeMount));
     }
 
     #[test]

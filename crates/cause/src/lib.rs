@@ -18,7 +18,10 @@ mod vocabulary;
 pub use access::{Forbidden, forbidden};
 pub use address::{Address, addresses};
 pub use admission::{Refusal, refusal};
-pub use delivery::{WaitsFor, delivery_fault, source_unreachable, unwrapped, waits_for};
+pub use delivery::{
+    ValuesAbsent, WaitsFor, delivery_fault, failed_hook, source_unreachable, unwrapped, values_absent,
+    waits_for,
+};
 pub use eviction::{EvictionRefusal, eviction_refusal};
 pub use image::{PullFault, image_parts, pull_fault};
 pub use kubelet::{

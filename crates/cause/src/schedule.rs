@@ -89,6 +89,10 @@ fn obstacle(words: &str) -> Option<Obstacle> {
         Obstacle::Taint(String::new())
     } else if let Some((_, resource)) = words.split_once("Insufficient ") {
         Obstacle::Insufficient(resource.trim_end_matches('.').to_owned())
+    } else if low.contains("enough free storage") {
+        Obstacle::Insufficient("storage".to_owned())
+    } else if low.contains("cannot allocate all claims") {
+        Obstacle::Insufficient("devices".to_owned())
     } else if low.contains("too many pods") {
         Obstacle::Insufficient("pods".to_owned())
     } else if has_any(&low, &["topology spread", "anti-affinity", "pod affinity rules", "pod affinity"])
@@ -152,6 +156,8 @@ mod tests {
             "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims. preemption: 0/3",
         );
         assert_eq!(read.obstacles, [(3, Obstacle::ClaimUnbound)]);
+        let read = placement("0/3 nodes are available: 3 node(s) did not have enough free storage.");
+        assert_eq!(read.obstacles, [(3, Obstacle::Insufficient("storage".into()))]);
         let read = placement("0/3 nodes are available: persistentvolumeclaim \"data\" not found.");
         assert_eq!(read.obstacles, [(3, Obstacle::ClaimMissing(Some("data".into())))]);
     }

@@ -64,7 +64,7 @@ impl<'a> Cluster<'a> {
         }
         match node {
             Some(node) => Target::Node(node),
-            None if is_private(ip) => Target::Unknown,
+            None if is_private(ip) && !is_metadata(ip) => Target::Unknown,
             None => Target::Outside,
         }
     }
@@ -99,6 +99,11 @@ impl<'a> Cluster<'a> {
     pub(crate) fn knows_services(&self) -> bool {
         self.has_kind("Service")
     }
+}
+
+/// Whether an address is one at which clouds tell machines and pods who they are.
+pub(crate) fn is_metadata(ip: &str) -> bool {
+    ip.starts_with("169.254.169.") || ip.starts_with("169.254.170.") || ip.starts_with("fd00:ec2:")
 }
 
 fn is_private(ip: &str) -> bool {

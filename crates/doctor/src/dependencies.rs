@@ -30,6 +30,7 @@ pub(crate) fn upstream(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
                 live.str_at(&["spec", "volumeName"])
                     .map(|volume| Object::new("PersistentVolume", "", volume)),
             );
+            found.extend(data_source(live));
         }
         "StorageClass" => found.extend(drivers(cluster, live.str_at(&["provisioner"]).unwrap_or_default())),
         "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => {
@@ -67,6 +68,13 @@ pub(crate) fn upstream(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
     }
     found.extend(maker(cluster, object));
     found
+}
+
+/// What a claim is filled with: a snapshot, or another claim.
+pub(crate) fn data_source(claim: &Value) -> Option<Object> {
+    let source = claim.at(&["spec", "dataSourceRef"]).or_else(|| claim.at(&["spec", "dataSource"]))?;
+    let namespace = source.str_at(&["namespace"]).unwrap_or(claim.namespace());
+    Some(Object::new(source.str_at(&["kind"])?, namespace, source.str_at(&["name"])?))
 }
 
 fn pod(live: &Value, found: &mut Vec<Object>) {
@@ -360,6 +368,21 @@ fn writes_secret(maker: &Value, secret: &Object) -> bool {
         && reference("namespace").unwrap_or(maker.namespace()) == secret.namespace
 }
 
+/// The resources from which operators make a definition: templates of constraints, composite definitions.
+fn definers(cluster: &Cluster<'_>, plural: &str, group: &str) -> Vec<Object> {
+    let is_named = |live: &Value, path: &[&str]| {
+        live.str_at(path).is_some_and(|name| plural.starts_with(&name.to_ascii_lowercase()))
+    };
+    let templates = cluster.all("ConstraintTemplate").iter().filter(|live| {
+        group == "constraints.gatekeeper.sh" && is_named(live, &["spec", "crd", "spec", "names", "kind"])
+    });
+    let composites = cluster.all("CompositeResourceDefinition").iter().filter(|live| {
+        live.str_at(&["spec", "group"]) == Some(group)
+            && (is_named(live, &["spec", "names", "kind"]) || is_named(live, &["spec", "claimNames", "kind"]))
+    });
+    templates.chain(composites).map(|live| Object::from_live(live)).collect()
+}
+
 /// What should have made an object: an ExternalSecret, a Certificate, an owner that is a custom resource.
 fn maker(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
     let mut found = Vec::new();
@@ -384,6 +407,11 @@ fn maker(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
             let writers = cluster.case.objects.iter().filter(|it| writes_secret(it, object));
             found.extend(writers.map(Object::from_live));
         }
+    }
+    if object.kind == "CustomResourceDefinition"
+        && let Some((plural, group)) = object.name.split_once('.')
+    {
+        found.extend(definers(cluster, plural, group));
     }
     if let Some(live) = cluster.live(object)
         && let Some(owner) = crate::cluster::controller(live)

@@ -7,7 +7,11 @@ use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
     Object,
-    cluster::{Cluster, complaint::complaint, condition, conditions, has_condition, pods, said, time},
+    cluster::{
+        Cluster,
+        complaint::{complaint, error_of_pods},
+        condition, conditions, has_condition, pods, said, time,
+    },
 };
 
 /// Everything that is red, with a clause that says what is.
@@ -52,6 +56,9 @@ fn symptom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
         "APIService" => condition(object, "Available")
             .filter(|it| it.str_at(&["status"]) == Some("False"))
             .map(|it| format!("not available: {}", said(it))),
+        "ClusterServiceVersion" => (object.str_at(&["status", "phase"]) == Some("Failed")
+            && object.str_at(&["status", "reason"]) != Some("Copied"))
+        .then(|| format!("Failed: {}", object.str_at(&["status", "message"]).unwrap_or_default())),
         "HorizontalPodAutoscaler" => autoscaler(object),
         "CertificateSigningRequest" => {
             let is_open = conditions(object).next().is_none();
@@ -145,9 +152,24 @@ fn node(node: &Value) -> Option<String> {
     }
     let pressure = conditions(node).find(|it| {
         let name = it.str_at(&["type"]).unwrap_or_default();
-        (name.ends_with("Pressure") || name == "NetworkUnavailable") && it.str_at(&["status"]) == Some("True")
+        let is_pressed = name.ends_with("Pressure") || name == "NetworkUnavailable";
+        is_pressed && it.str_at(&["status"]) == Some("True") || is_node_problem(it)
     });
     pressure.map(|it| format!("{}: {}", it.str_at(&["type"]).unwrap_or_default(), said(it)))
+}
+
+/// Parts of the names of conditions by which problem detectors tell of a node.
+const NODE_PROBLEMS: &[&str] =
+    &["Deadlock", "Readonly", "ReadOnly", "Corrupt", "Unhealthy", "Problem", "Frequent", "Unreachable"];
+
+/// Whether a condition of a node is one of a problem detector, and tells of a problem.
+pub(crate) fn is_node_problem(condition: &Value) -> bool {
+    let name = condition.str_at(&["type"]).unwrap_or_default();
+    match condition.str_at(&["status"]) {
+        Some("True") => NODE_PROBLEMS.iter().any(|part| name.contains(part)),
+        Some("False") => name.ends_with("Ready") && name != "Ready",
+        _ => false,
+    }
 }
 
 fn claim(cluster: &Cluster<'_>, claim: &Value) -> Option<String> {
@@ -231,14 +253,22 @@ const NOT_JUDGED: &[&str] = &[
     "Service",
     "Namespace",
     "Ingress",
-    "ClusterServiceVersion",
     "NodePool",
 ];
+
+/// Whether a resource is a run of something that ended long ago: nobody waits for it.
+fn is_past(cluster: &Cluster<'_>, object: &Value) -> bool {
+    const OLD: i64 = 24 * 3600;
+    let ends = [&["status", "finishedAt"], &["status", "completionTime"], &["status", "completionTimestamp"]];
+    let ended = ends.iter().find_map(|path| time(object, *path));
+    ended.and_then(|ended| cluster.seconds_since(ended)).is_some_and(|age| age > OLD)
+}
 
 /// What a custom resource says of itself, by the usual conditions.
 fn custom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
     if NOT_JUDGED.contains(&object.kind())
         || object.at(&["spec", "suspend"]).and_then(Value::as_bool) == Some(true)
+        || is_past(cluster, object)
     {
         return None;
     }
@@ -257,6 +287,9 @@ fn custom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
     if let Some(error) =
         error.filter(|_| object.at(&["status", "readyToUse"]).and_then(Value::as_bool) != Some(true))
     {
+        return Some(format!("error: {error}"));
+    }
+    if let Some(error) = error_of_pods(object) {
         return Some(format!("error: {error}"));
     }
     let phase = ["phase", "state", "status"].iter().find_map(|key| object.str_at(&["status", key]));

@@ -9,7 +9,7 @@ use tiphys_value::{ObjectExt as _, Value};
 use super::caller::{Caller, guess, wrong_value};
 use crate::{
     Object,
-    address_target::is_near,
+    address_target::{is_metadata, is_near},
     cluster::{Cluster, items},
     finding::Finding,
     pod_addresses::wires,
@@ -248,6 +248,11 @@ pub(super) fn outside_fault<'a>(
                 Failure::Status(_) => "answers with an error",
                 _ => "does not answer",
             };
+            let remedy = if is_metadata(&address.host) {
+                "Let pods reach the machine's metadata (hop limit of 2, no firewall), or give the program its identity and region otherwise.".to_owned()
+            } else {
+                format!("Ask who runs {}; this cannot be proved from here.", address.host)
+            };
             let finding = Finding::new(
                 Cause::ExternalDown,
                 caller.workload.clone(),
@@ -256,7 +261,7 @@ pub(super) fn outside_fault<'a>(
                     "{address}, outside of the cluster, {what}; nothing inside of the cluster explains it"
                 ),
             )
-            .remedy(format!("Ask who runs {}; this cannot be proved from here.", address.host), &[]);
+            .remedy(remedy, &[]);
             // Who looks a name up asks the cluster's DNS first.
             let is_lookup = matches!(call.failure, Failure::NoSuchHost | Failure::LookupTimeout);
             let dns = crate::causes::dns::service(look).filter(|_| is_lookup);

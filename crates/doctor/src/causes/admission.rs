@@ -167,6 +167,12 @@ pub(crate) fn fault(look: &Look<'_>, refused: &Refused) -> Option<Finding> {
                 &[format!("kubectl -n {namespace} create serviceaccount {}", read.subject)],
             )
         }
+        Cause::ConfigMissing => {
+            let object = Object::new(&read.by, "", &read.subject);
+            let summary = format!("{object} does not exist, and the pods of {owner} name it");
+            Finding::new(cause, object.clone(), 0.94, summary)
+                .remedy(format!("Make {object}, or correct its name in {owner}."), &[])
+        }
         Cause::AdmitLimitRange => {
             let range = look.cluster.all("LimitRange").iter().find(|range| range.namespace() == namespace);
             let object = range.map_or_else(|| owner.clone(), |range| Object::from_live(range));
@@ -201,7 +207,11 @@ pub(crate) fn fault(look: &Look<'_>, refused: &Refused) -> Option<Finding> {
             &[format!("kubectl get namespace {namespace} --show-labels")],
         ),
         Cause::ApiConversionWebhook => crate::causes::api::conversion(look, &read),
-        Cause::ApiCrdMissing => crate::causes::api::crd_missing(&owner, &read),
+        Cause::ApiCrdMissing => {
+            let finding = crate::causes::api::crd_missing(&owner, &read);
+            let makers = crate::dependencies::upstream(look.cluster, &finding.object);
+            makers.into_iter().fold(finding, Finding::below)
+        }
         Cause::ApiRbac => {
             let forbidden = tiphys_cause::forbidden(&refused.message).into_iter().next()?;
             crate::causes::api::rights_fault(look, &owner, &forbidden)?
@@ -248,6 +258,7 @@ pub(crate) fn still_holds(look: &Look<'_>, refused: &Refused, read: &Refusal) ->
     let target = target_namespace(look, refused);
     let namespace = target.as_str();
     match read.cause {
+        Some(Cause::ConfigMissing) => cluster.get(&read.by, "", &read.subject).is_none(),
         Some(Cause::AdmitServiceAccount) => cluster.get("ServiceAccount", namespace, &read.subject).is_none(),
         Some(Cause::GitopsNamespace) => {
             let is_used = cluster.case.objects.iter().any(|object| object.namespace() == read.subject);

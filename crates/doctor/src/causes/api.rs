@@ -1,6 +1,6 @@
 //! The API: rights, kinds that are not installed, conversion, aggregated APIs, overload.
 
-use tiphys_cause::{Cause, Forbidden, Refusal, refusal};
+use tiphys_cause::{Cause, Failure, Forbidden, Refusal, refusal};
 use tiphys_value::{ObjectExt as _, Value, json};
 
 use crate::{
@@ -186,7 +186,10 @@ fn aggregated(look: &Look<'_>) -> Vec<Finding> {
         let is_metrics = object.name.ends_with("metrics.k8s.io");
         let scalers: Vec<&Object> =
             look.red.keys().filter(|it| it.kind == "HorizontalPodAutoscaler").collect();
-        let cause = if is_metrics && !scalers.is_empty() {
+        let is_expired = Failure::read(&said(available)) == Some(Failure::Expired);
+        let cause = if is_expired {
+            Cause::ControlCertificateExpired
+        } else if is_metrics && !scalers.is_empty() {
             Cause::ScaleMetricsDown
         } else {
             Cause::ApiAggregatedDown
@@ -195,7 +198,11 @@ fn aggregated(look: &Look<'_>) -> Vec<Finding> {
             cause,
             object.clone(),
             0.9,
-            format!("the aggregated API {} does not answer", object.name),
+            if is_expired {
+                format!("the server of the aggregated API {} shows an expired certificate", object.name)
+            } else {
+                format!("the aggregated API {} does not answer", object.name)
+            },
         )
         .evidence(object.to_string(), said(available))
         .since(crate::cluster::time(available, &["lastTransitionTime"]))
@@ -262,6 +269,10 @@ pub(crate) fn conversion(look: &Look<'_>, read: &Refusal) -> Finding {
 /// The usual name of a definition.
 fn definition_name(kind: &str, group: &str) -> String {
     let kind = kind.to_ascii_lowercase();
+    // Constraints have no plural.
+    if group == "constraints.gatekeeper.sh" {
+        return format!("{kind}.{group}");
+    }
     let plural = match kind.strip_suffix('y') {
         Some(stem) if !kind.ends_with("ay") && !kind.ends_with("ey") => format!("{stem}ies"),
         _ if kind.ends_with('s') || kind.ends_with('x') => format!("{kind}es"),
@@ -405,6 +416,10 @@ pub(crate) fn overload(look: &Look<'_>, caller: &Caller<'_>, line: &str) -> Opti
         "Slow the client down that asks most, or give it a FlowSchema of its own.",
         &["kubectl get --raw /metrics | grep apiserver_request_total".to_owned()],
     );
+    // What etcd does not write, the API server cannot answer.
+    let is_etcd = |pod: &&&Value| pod.namespace() == "kube-system" && pod.name().starts_with("etcd");
+    let etcd = look.cluster.all("Pod").iter().filter(is_etcd);
+    let finding = etcd.fold(finding, |finding, pod| finding.below(Object::from_live(pod)));
     Some(sufferers.into_iter().fold(finding, |finding, object| finding.suffers(object, "is turned away")))
 }
 

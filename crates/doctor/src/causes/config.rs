@@ -18,6 +18,9 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     look.ill.iter().flat_map(|ill| missing(look, ill)).collect()
 }
 
+/// Reasons of events that tell which absent objects a pod names.
+const CONFIGURED: &[&str] = &["FailedMount", "Failed", "FailedCreatePodSandBox"];
+
 /// What a container cannot be configured with.
 fn missing(look: &Look<'_>, ill: &Ill<'_>) -> Vec<Finding> {
     let mut words = Vec::new();
@@ -32,10 +35,8 @@ fn missing(look: &Look<'_>, ill: &Ill<'_>) -> Vec<Finding> {
         }
         let waits = pods::statuses(pod).any(|status| pods::waiting(status).is_some())
             || items(pod, &["status", "containerStatuses"]).next().is_none();
-        let events = look
-            .cluster
-            .events(&object)
-            .filter(|event| waits && matches!(event.reason.as_str(), "FailedMount" | "Failed"));
+        let events =
+            look.cluster.events(&object).filter(|event| waits && CONFIGURED.contains(&event.reason.as_str()));
         words.extend(events.map(|event| (format!("Event of {object}"), event.message.clone())));
     }
     let mut found: Vec<Finding> = Vec::new();
@@ -47,7 +48,9 @@ fn missing(look: &Look<'_>, ill: &Ill<'_>) -> Vec<Finding> {
             Some(absent.name.clone())
         };
         let Some(name) = name else { continue };
-        let object = Object::new(absent.kind, ill.namespace(), &name);
+        let namespace = if absent.is_cluster_wide() { "" } else { ill.namespace() };
+        let object = Object::new(absent.kind, namespace, &name);
+        let is_data = matches!(absent.kind, "Secret" | "ConfigMap");
         let live = look.cluster.live(&object);
         let has_key = absent.key.as_ref().is_some_and(|key| live.is_some_and(|live| has_key(live, key)));
         // What is there by now was late, no more.
@@ -79,7 +82,7 @@ fn missing(look: &Look<'_>, ill: &Ill<'_>) -> Vec<Finding> {
             .remedy(format!("Make {object}, or correct the reference in {}.", ill.workload), &[]),
         };
         let finding = dependencies::upstream(look.cluster, &object).into_iter().fold(finding, Finding::below);
-        let finding = if look.cluster.knows_makers() { finding } else { finding.not_known() };
+        let finding = if look.cluster.knows_makers() || !is_data { finding } else { finding.not_known() };
         // Who should make it is red: why is the cause, whether it is known or not.
         let makers = dependencies::upstream(look.cluster, &object);
         let finding = if makers.iter().any(|it| look.is_red(it)) { finding.not_known() } else { finding };

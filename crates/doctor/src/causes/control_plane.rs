@@ -47,6 +47,15 @@ fn component<'a>(look: &Look<'a>, name: &str) -> Option<&'a Value> {
         .find(|pod| pod.namespace() == "kube-system" && pod.name().starts_with(name))
 }
 
+/// Whether a workload is a component whose failure has a name of its own: what its pod says of itself tells
+/// less than what stands still without it.
+pub(crate) fn is_component(workload: &Object) -> bool {
+    let starts = |name: &str| workload.name.starts_with(name);
+    workload.kind == "Pod"
+        && workload.namespace == "kube-system"
+        && (starts("kube-scheduler") || starts("kube-controller-manager"))
+}
+
 /// Pods that nobody schedules.
 pub(crate) fn scheduler(look: &Look<'_>, ill: &Ill<'_>, name: &str) -> Option<Finding> {
     let is_default = name == "default-scheduler";

@@ -118,6 +118,9 @@ fn pull(look: &Look<'_>, ill: &Ill<'_>) -> Option<(Finding, String)> {
         Cause::ImageRateLimited => format!("{registry} limits the rate of pulls (429)"),
         Cause::ImagePlatform => format!("{image} is not built for the node's platform"),
         Cause::NodePressure => format!("the node of {} has no room for the image {image}", ill.workload),
+        Cause::AdmitPolicy => {
+            format!("the node runs signed images only, and {image} has no signature it trusts")
+        }
         _ => format!("{image} is no image reference that can be used"),
     };
     let node = pod.str_at(&["spec", "nodeName"]).filter(|_| cause == Cause::NodePressure);
@@ -151,6 +154,7 @@ fn pull(look: &Look<'_>, ill: &Ill<'_>) -> Option<(Finding, String)> {
             "Check the name, the proxy and the way from the nodes to the registry."
         }
         Cause::ImageRateLimited => "Pull with credentials, or through a cache.",
+        Cause::AdmitPolicy => "Sign the image, or except its registry from the node's signature policy.",
         Cause::NodePressure => "Free the node's disk of unused images, or give it a larger one.",
         Cause::ImagePlatform => {
             "Build the image for the platform of the nodes, or select nodes of its platform."

@@ -6,7 +6,7 @@ use tiphys_value::{ObjectExt as _, Value};
 use crate::{
     Object,
     causes::service::{is_denied_by_cloud, load_balancer_makers},
-    cluster::{certificate::Certificate, conditions, items, pods, said},
+    cluster::{certificate::Certificate, condition, conditions, items, pods, said},
     finding::Finding,
     log_evidence::Fact,
     search_context::Look,
@@ -78,8 +78,10 @@ fn class(look: &Look<'_>, ingress: &Value) -> Option<Finding> {
         .str_at(&["spec", "ingressClassName"])
         .or_else(|| ingress.annotation("kubernetes.io/ingress.class"));
     let classes: Vec<&str> = look.cluster.all("IngressClass").iter().map(|class| class.name()).collect();
+    // A controller that speaks of it serves it, whether its class is an object or a word.
+    let is_served = look.cluster.events(&object).next().is_some();
     let what = match name {
-        Some(name) if classes.contains(&name) => return None,
+        Some(name) if classes.contains(&name) || is_served => return None,
         Some(name) => format!("no IngressClass {name} exists"),
         None => {
             let default =
@@ -437,16 +439,47 @@ fn gateway_fault(look: &Look<'_>, gateway: &Value) -> Option<Finding> {
         look.cluster.has_kind("GatewayClass") && look.cluster.get("GatewayClass", "", name).is_none();
     let accepted = conditions(gateway)
         .any(|it| it.str_at(&["type"]) == Some("Programmed") && it.str_at(&["status"]) == Some("True"));
-    (is_absent && !accepted).then(|| {
-        Finding::new(
-            Cause::EdgeClass,
-            object.clone(),
-            0.9,
-            format!("no controller serves {object}: no GatewayClass {name} exists"),
-        )
+    if accepted {
+        return None;
+    }
+    if is_absent {
+        return Some(
+            Finding::new(
+                Cause::EdgeClass,
+                object.clone(),
+                0.9,
+                format!("no controller serves {object}: no GatewayClass {name} exists"),
+            )
+            .field("spec.gatewayClassName")
+            .remedy("Use a class that exists.", &["kubectl get gatewayclass".to_owned()]),
+        );
+    }
+    unserved_class(look, gateway, name)
+}
+
+/// A Gateway of a class that no controller has looked at: the controller is not there.
+fn unserved_class(look: &Look<'_>, gateway: &Value, name: &str) -> Option<Finding> {
+    const PATIENCE: i64 = 600;
+    let is_open = |live: &Value| {
+        let told = condition(live, "Accepted").and_then(|it| it.str_at(&["status"]));
+        matches!(told, None | Some("Unknown"))
+    };
+    let class = look.cluster.get("GatewayClass", "", name)?;
+    if !is_open(class) || !is_open(gateway) || look.cluster.age(gateway) < PATIENCE {
+        return None;
+    }
+    let (object, class_object) = (Object::from_live(gateway), Object::from_live(class));
+    let controller = class.str_at(&["spec", "controllerName"]).unwrap_or_default();
+    let words = crate::causes::operator::words(controller);
+    let summary = format!("no controller serves {object}: {controller} has never looked at {class_object}");
+    let finding = Finding::new(Cause::EdgeClass, object.clone(), 0.85, summary)
         .field("spec.gatewayClassName")
-        .remedy("Use a class that exists.", &["kubectl get gatewayclass".to_owned()])
-    })
+        .evidence(class_object.to_string(), condition(class, "Accepted").map_or("no status".to_owned(), said))
+        .remedy(
+            format!("Install the controller {controller}, or use a class that is accepted."),
+            &["kubectl get gatewayclass".to_owned()],
+        );
+    Some(crate::causes::operator::by_words(look, &words).into_iter().fold(finding, Finding::below))
 }
 
 /// Names of workloads that serve Ingresses and Gateways.

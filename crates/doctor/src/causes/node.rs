@@ -8,6 +8,7 @@ use crate::{
     cluster::{Cluster, condition, conditions, items, said, time},
     finding::Finding,
     search_context::Look,
+    symptoms::is_node_problem,
 };
 
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
@@ -63,7 +64,7 @@ fn fault(look: &Look<'_>, node: &Value) -> Option<Finding> {
         let status = ready.str_at(&["status"]).unwrap_or_default();
         let words = said(ready);
         if status == "True" {
-            return pressure(look, node);
+            return pressure(look, node).or_else(|| problem(look, node));
         }
         if is_of_network(&words) || is_at_rest(look, node) {
             return None;
@@ -158,6 +159,33 @@ fn pressure(look: &Look<'_>, node: &Value) -> Option<Finding> {
             .suffers(look.cluster.workload(pod), "its pods are evicted");
     }
     Some(finding)
+}
+
+/// What a problem detector says of a node, while pods on it are ill.
+fn problem(look: &Look<'_>, node: &Value) -> Option<Finding> {
+    let found = conditions(node).find(|it| is_node_problem(it))?;
+    let object = Object::from_live(node);
+    let name = found.str_at(&["type"]).unwrap_or_default();
+    let (cause, what) = match () {
+        () if name.starts_with("Network") => (Cause::NetNodeRouting, "its network does not work"),
+        () if name.contains("Kubelet") => (Cause::NodeNotReady, "its kubelet does not work"),
+        () => (Cause::NodeRuntime, "containers cannot run on it"),
+    };
+    let red: Vec<&Value> =
+        pods_on(look.cluster, node.name()).filter(|pod| look.is_red(&Object::from_live(pod))).collect();
+    let confidence = if red.is_empty() { 0.45 } else { 0.9 };
+    let finding = Finding::new(cause, object.clone(), confidence, format!("{object} has {name}: {what}"))
+        .evidence(format!("{object}, condition {name}"), said(found))
+        .since(time(found, &["lastTransitionTime"]))
+        .remedy(
+            "Repair or replace the node.",
+            &[format!("kubectl describe node {}", object.name), format!("kubectl cordon {}", object.name)],
+        );
+    Some(red.into_iter().fold(finding, |finding, pod| {
+        finding
+            .suffers(Object::from_live(pod), "runs on the node")
+            .suffers(look.cluster.workload(pod), "has pods on the node")
+    }))
 }
 
 /// Words by which systemd says that a service does not run.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiphys_cause::{Cause, Failure, sandbox_fault, sandbox_plugin};
+use tiphys_cause::{Cause, Failure, absent, sandbox_fault, sandbox_plugin};
 use tiphys_network::Direction;
 use tiphys_value::{ObjectExt as _, Value};
 
@@ -203,6 +203,10 @@ fn sandboxes(look: &Look<'_>) -> Vec<Finding> {
         let is_waiting = pod.str_at(&["status", "phase"]) == Some("Pending");
         let event = look.cluster.events(&object).rfind(|event| event.reason == "FailedCreatePodSandBox");
         let Some(event) = event.filter(|_| is_waiting) else { continue };
+        // What is missing is told by whoever looks for it.
+        if absent(&event.message).is_some() {
+            continue;
+        }
         let told = sandbox_fault(&event.message);
         let cause = match told {
             None if lacks_runtime(look, pod) => Cause::NodeRuntime,
@@ -216,7 +220,7 @@ fn sandboxes(look: &Look<'_>) -> Vec<Finding> {
         let node = nodes.first().map(|node| Object::new("Node", "", node));
         let workload = look.cluster.workload(told[0].0);
         let object = match cause {
-            Cause::NetIpExhausted => pool(look).filter(|_| nodes.len() != 1).or(node.clone()).unwrap_or_else(|| workload.clone()),
+            Cause::NetIpExhausted => attachment(look, &told).or_else(|| pool(look).filter(|_| nodes.len() != 1)).or(node.clone()).unwrap_or_else(|| workload.clone()),
             Cause::NodeRuntime => node.clone()?,
             _ => plugin.or_else(|| plugin_set(look).map(Object::from_live)).or(node.clone()).unwrap_or_else(|| workload.clone()),
         };
@@ -271,6 +275,17 @@ fn named_plugin(look: &Look<'_>, plugin: &str) -> Option<Object> {
     let sets = || look.cluster.all("DaemonSet").iter();
     let exact = sets().find(|set| set.name().starts_with(plugin));
     exact.or_else(|| sets().find(|set| set.name().contains(stem))).map(|set| Object::from_live(set))
+}
+
+/// The further network that has no address left: plugins name it in quotes.
+fn attachment(look: &Look<'_>, told: &[Refusal<'_>]) -> Option<Object> {
+    let (pod, message) = told.first()?;
+    let fits = |live: &&&Value| {
+        let name = live.name();
+        live.namespace() == pod.namespace()
+            && (message.contains(&format!("\"{name}\"")) || message.contains(&format!(":{name}]")))
+    };
+    look.cluster.all("NetworkAttachmentDefinition").iter().find(fits).map(|live| Object::from_live(live))
 }
 
 fn pool(look: &Look<'_>) -> Option<Object> {

@@ -121,6 +121,10 @@ fn autoscaler(look: &Look<'_>, live: &Value) -> Option<Finding> {
         )
         .suffers(object.clone(), "has no metrics")
         .remedy("Install or repair the metrics server.", &[format!("kubectl get apiservice {group}")]);
+        // Why an API that is there does not answer is told by itself.
+        if look.cluster.live(&service).is_some() && is_down {
+            finding = finding.shallow();
+        }
         if let Some(server) = server {
             let named = Object::from_live(server);
             if pods::replicas(server) == 0 {

@@ -179,7 +179,11 @@ fn placed(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, message: &str) -> Option<
     let fitting = fitting(look.cluster, pod);
     let selector_fits_none = fitting.as_ref().is_some_and(Vec::is_empty);
     let is_rollout = crate::causes::scale::is_blocked_rollout(look, ill);
+    // A DaemonSet's pod is for one node, and of course fits no other.
+    let is_pinned = fields(pod).next().is_some();
+    let has_others = read.obstacles.iter().any(|(_, obstacle)| !matches!(obstacle, Obstacle::Selector));
     if has(|it| matches!(it, Obstacle::Selector))
+        && !(is_pinned && has_others)
         && (selector_fits_none
             || taint.is_none() && resource.is_none() && !has(|it| matches!(it, Obstacle::Cordoned)))
     {
@@ -361,6 +365,31 @@ fn troubled_nodes(look: &Look<'_>, ill: &Ill<'_>, obstacles: &[(u32, Obstacle)])
     (!finding.upstream.is_empty() || !other).then_some(finding)
 }
 
+/// The terms by which a pod asks for nodes.
+fn node_terms(pod: &Value) -> impl Iterator<Item = &Value> {
+    let path = [
+        "spec",
+        "affinity",
+        "nodeAffinity",
+        "requiredDuringSchedulingIgnoredDuringExecution",
+        "nodeSelectorTerms",
+    ];
+    items(pod, &path)
+}
+
+/// The fields of nodes that a pod asks for: controllers name the node by them.
+fn fields(pod: &Value) -> impl Iterator<Item = &Value> {
+    node_terms(pod).flat_map(|term| items(term, &["matchFields"]))
+}
+
+/// Whether a term names a node, or names none at all.
+fn names_node(term: &Value, node: &Value) -> bool {
+    items(term, &["matchFields"]).all(|field| {
+        items(field, &["values"]).any(|value| value.as_str() == Some(node.name()))
+            == (field.str_at(&["operator"]) == Some("In"))
+    })
+}
+
 /// The nodes that a pod's selector and affinity fit; `None` if nodes were not saved.
 fn fitting<'a>(cluster: &Cluster<'a>, pod: &Value) -> Option<Vec<&'a Value>> {
     if !cluster.has_kind("Node") {
@@ -369,22 +398,12 @@ fn fitting<'a>(cluster: &Cluster<'a>, pod: &Value) -> Option<Vec<&'a Value>> {
     let fits = |node: &&Value| {
         let labels = selector::labels(node);
         let wanted = pod.at(&["spec", "nodeSelector"]).and_then(Value::as_object);
-        let terms: Vec<&Value> = items(
-            pod,
-            &[
-                "spec",
-                "affinity",
-                "nodeAffinity",
-                "requiredDuringSchedulingIgnoredDuringExecution",
-                "nodeSelectorTerms",
-            ],
-        )
-        .collect();
+        let terms: Vec<&Value> = node_terms(pod).collect();
+        let holds = |term: &&Value| {
+            names_node(term, node) && items(term, &["matchExpressions"]).all(|it| selector::holds(it, labels))
+        };
         wanted.is_none_or(|wanted| selector::has_all(labels, wanted))
-            && (terms.is_empty()
-                || terms
-                    .iter()
-                    .any(|term| items(term, &["matchExpressions"]).all(|it| selector::holds(it, labels))))
+            && (terms.is_empty() || terms.iter().any(holds))
     };
     Some(cluster.all("Node").iter().copied().filter(fits).collect())
 }
@@ -467,19 +486,22 @@ fn capacity(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, resource: &str, message
     let object = Object::from_live(pod);
     let autoscaler = cluster.events(&object).rfind(|event| {
         event.reason == "NotTriggerScaleUp"
-            && (event.message.contains("max node group size")
-                || event.message.contains("max limit")
-                || event.message.contains("max cluster"))
+            && ["max node group size", "max limit", "max cluster", "backoff after failed scale-up"]
+                .iter()
+                .any(|words| event.message.contains(words))
     });
     if let Some(event) = autoscaler {
         return Finding::new(
             Cause::ScheduleAutoscaler,
             workload.clone(),
             0.9,
-            format!("{workload} needs a node, and the autoscaler may not add one"),
+            format!("{workload} needs a node, and the autoscaler cannot add one"),
         )
         .evidence(format!("Event of {object}"), event.message.clone())
-        .remedy("Raise the maximum of the node group, or ask for less.", &[]);
+        .remedy(
+            "Raise the maximum of the node group, or see why the cloud gives no machine.",
+            &["kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml".to_owned()],
+        );
     }
     let mut finding = Finding::new(
         Cause::ScheduleCapacity,

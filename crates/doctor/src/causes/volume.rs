@@ -5,8 +5,9 @@ use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
     Event, Object,
+    causes::admission::{Refused, fault},
     cluster::{Cluster, items, pods, quantity, selector},
-    dependencies::drivers,
+    dependencies::{data_source, drivers},
     finding::Finding,
     search_context::{Ill, Look},
     symptoms::mounts,
@@ -310,6 +311,9 @@ fn provisioner(
         }
         finding = finding.below(workload.clone());
     }
+    if let Some(source) = data_source(claim) {
+        finding = finding.below(source);
+    }
     finding.upstream.retain(|below| *below != finding.object);
     // Why a driver does not answer is told by its pods.
     let knows_driver = class.is_some() && look.cluster.has_kind("Deployment") && look.cluster.has_kind("Pod");
@@ -383,6 +387,17 @@ fn mount(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
         for event in events {
             if absent(&event.message).is_some() || is_start_noise(look.cluster, event) {
                 continue;
+            }
+            // The token of an account that is not there is mounted as any volume.
+            if tiphys_cause::refusal(&event.message).cause == Some(Cause::AdmitServiceAccount) {
+                let refused = Refused {
+                    writer: ill.workload.clone(),
+                    written: None,
+                    source: format!("Event of {object}"),
+                    message: event.message.clone(),
+                };
+                return fault(look, &refused)
+                    .map(|finding| finding.suffers(object.clone(), "has no account"));
             }
             let Some(fault) = mount_fault(&event.message) else { continue };
             let claim = claim_of(look.cluster, pod, &fault.volume);

@@ -2,7 +2,7 @@
 
 use tiphys_value::{ObjectExt as _, Value};
 
-use super::conditions;
+use super::{conditions, items};
 
 /// Conditions that are good news while they are true.
 const GOOD: &[&str] = &[
@@ -77,7 +77,19 @@ pub(crate) fn complaint(live: &Value) -> Option<&Value> {
         Some(summary) => points_at(summary, it),
         None => true,
     };
-    conditions(live).filter(|it| tells_of_failure(it)).find(told).or(summary)
+    conditions(live).filter(|it| is_failure(it)).find(told).or(summary)
+}
+
+/// What the replicas of an operator say about a resource, where each of them has a say.
+pub(crate) fn error_of_pods(live: &Value) -> Option<&str> {
+    let told = items(live, &["status", "byPod"]).flat_map(|pod| items(pod, &["errors"]));
+    told.filter_map(|error| error.str_at(&["message"])).find(|message| !message.is_empty())
+}
+
+/// Whether the condition by which a resource says that it is not well names a failure, and not a state.
+pub(crate) fn tells_of_failure(live: &Value) -> bool {
+    let reason = complaint(live).and_then(|it| it.str_at(&["reason"])).unwrap_or_default();
+    FAILURES.iter().any(|word| reason.contains(word))
 }
 
 /// Whether a condition says no more than the name of another one.
@@ -104,7 +116,7 @@ fn is_complaint(condition: &Value) -> bool {
 const FAILED_TO: &[&str] = &["cannot ", "can't ", "failed ", "error ", "unable ", "could not ", "invalid "];
 
 /// Operators invent conditions: what they mean is told by the reason, or by how the message begins.
-fn tells_of_failure(condition: &Value) -> bool {
+fn is_failure(condition: &Value) -> bool {
     let text = |key: &str| condition.str_at(&[key]).unwrap_or_default();
     let message = text("message").to_ascii_lowercase();
     text("status") == "False"

@@ -45,7 +45,8 @@ fn ailment<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Vec<Finding> {
             .pods
             .iter()
             .fold(finding, |finding, pod| finding.suffers(Object::from_live(pod), "not ready"));
-        finding.suffers(ill.workload.clone(), "its pods are not ready").since(ill.since)
+        let finding = finding.suffers(ill.workload.clone(), "its pods are not ready").since(ill.since);
+        if crate::causes::control_plane::is_component(&ill.workload) { finding.shallow() } else { finding }
     };
     if let Some(finding) = mutated(look, ill) {
         return vec![with_pods(finding)];
@@ -53,6 +54,7 @@ fn ailment<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Vec<Finding> {
     let direct = [
         kept_open(ill),
         evicted(ill),
+        rejected(look, ill),
         not_started(ill),
         hook(look, ill),
         killed(ill),
@@ -184,6 +186,50 @@ fn evicted(ill: &Ill<'_>) -> Option<Finding> {
     )
 }
 
+/// Reasons by which a kubelet rejects a pod that was given to it, and the mechanism.
+const REJECTIONS: &[(&str, Cause)] = &[
+    ("SysctlForbidden", Cause::RunPermission),
+    ("AppArmor", Cause::RunPermission),
+    ("ProcMount", Cause::RunPermission),
+    ("NodeAffinity", Cause::ScheduleNodeSelector),
+    ("PodOSNotSupported", Cause::ScheduleNodeSelector),
+    ("PodOSSelectorNodeLabelDoesNotMatch", Cause::ScheduleNodeSelector),
+    ("TopologyAffinityError", Cause::ScheduleCapacity),
+    ("UnexpectedAdmissionError", Cause::ScheduleCapacity),
+];
+
+/// A pod that its kubelet does not take, so that a new one is made again and again.
+fn rejected(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
+    let (pod, cause) = ill.pods.iter().find_map(|pod| {
+        let reason = pod.str_at(&["status", "reason"])?;
+        let short = reason.strip_prefix("OutOf").map(|_| Cause::ScheduleCapacity);
+        let listed = REJECTIONS.iter().find(|(known, _)| *known == reason).map(|(_, cause)| *cause);
+        Some((*pod, listed.or(short)?))
+    })?;
+    let message = pod.str_at(&["status", "message"]).unwrap_or_default();
+    let node = pod.str_at(&["spec", "nodeName"]).unwrap_or_default();
+    let remedy = match cause {
+        Cause::RunPermission => {
+            "Allow it in the kubelet's configuration (allowedUnsafeSysctls), or take it out of the pod."
+        }
+        Cause::ScheduleNodeSelector => "Bring the labels of the node and the pod's selector together.",
+        _ => "Bring the node's resource or device back, or ask for less.",
+    };
+    let summary = format!("the kubelet of Node {node} rejects the pods of {}: {message}", ill.workload);
+    let finding = Finding::new(cause, ill.workload.clone(), 0.85, summary)
+        .evidence(Object::from_live(pod).to_string(), message)
+        .remedy(remedy, &[]);
+    // Devices are reported by the plugin of their vendor.
+    let vendors = message.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '-')));
+    let vendors =
+        vendors.filter_map(|word| word.split_once('/')).filter_map(|(vendor, _)| vendor.split('.').next());
+    let vendors: Vec<&str> = vendors.filter(|word| word.len() > 2).collect();
+    let plugins =
+        look.cluster.all("DaemonSet").iter().filter(|set| vendors.iter().any(|it| set.name().contains(it)));
+    let finding = plugins.fold(finding, |finding, set| finding.below(Object::from_live(set)));
+    Some(finding.below(Object::new("Node", "", node)))
+}
+
 /// The containers that wait or have ended, each with its pod and its status.
 pub(super) fn troubled<'a>(ill: &Ill<'a>) -> impl Iterator<Item = (&'a Value, &'a Value)> {
     ill.pods.iter().flat_map(|pod| pods::statuses(pod).map(move |status| (*pod, status)))
@@ -258,9 +304,10 @@ fn not_started(ill: &Ill<'_>) -> Option<Finding> {
 fn not_created(ill: &Ill<'_>) -> Option<Finding> {
     let (pod, name, message) = troubled(ill).find_map(|(pod, status)| {
         let (reason, message) = pods::waiting(status)?;
-        let is_told = matches!(reason, "CreateContainerError" | "RunContainerError")
-            && !message.is_empty()
-            && tiphys_cause::absent(message).is_none();
+        let is_told =
+            matches!(reason, "CreateContainerError" | "CreateContainerConfigError" | "RunContainerError")
+                && !message.is_empty()
+                && tiphys_cause::absent(message).is_none();
         is_told.then(|| (pod, status.str_at(&["name"]).unwrap_or_default(), message))
     })?;
     let summary = format!("container {name} of {} cannot be created: {message}", ill.workload);
@@ -276,7 +323,7 @@ fn not_created(ill: &Ill<'_>) -> Option<Finding> {
 /// A container whose first creation the runtime of the node never finished.
 fn unfinished_container(pod: &Value, name: &str, source: String, message: &str) -> Finding {
     let node = Object::new("Node", "", pod.str_at(&["spec", "nodeName"]).unwrap_or_default());
-    let summary = format!("the container runtime of {node} does not finish the creation of container {name}");
+    let summary = format!("the container runtime of {node} does not create container {name}");
     Finding::new(Cause::NodeRuntime, node.clone(), 0.8, summary).evidence(source, message).remedy(
         "Look at the load and the disk of the node; restart its runtime if it does not recover.",
         &[format!("kubectl describe node {}", node.name)],

@@ -42,6 +42,9 @@ pub(super) fn delivery(
     kind: &str,
 ) -> Option<Finding> {
     let text = unwrapped(message);
+    if let Some(finding) = remote_cluster(look, object, live, message) {
+        return Some(finding.evidence(source, message));
+    }
     let repository = source_url(live);
     // The repo-server or the repository itself does not answer.
     if let Some(failure) = source_unreachable(text)
@@ -169,6 +172,57 @@ pub(super) fn delivery(
         }
     };
     Some(finding)
+}
+
+/// A cluster that Argo CD delivers to and does not reach, or that refuses its credentials.
+fn remote_cluster(look: &Look<'_>, object: &Object, app: &Value, message: &str) -> Option<Finding> {
+    const OWN: &str = "https://kubernetes.default.svc";
+    const WORDS: &[&str] = &["cluster info", "cache state", "live state", "server version", "cluster cache"];
+    let low = message.to_ascii_lowercase();
+    let server = app.str_at(&["spec", "destination", "server"]).filter(|server| *server != OWN)?;
+    if !WORDS.iter().any(|word| low.contains(word)) {
+        return None;
+    }
+    let refuses = low.contains("unauthorized") || low.contains("provide credentials");
+    let failure = Failure::read(message);
+    if failure.is_none() && !refuses {
+        return None;
+    }
+    let secret = cluster_secret(look, server);
+    let at = secret.clone().unwrap_or_else(|| object.clone());
+    let (cause, what, remedy) = if refuses {
+        let what = format!("the cluster {server} refuses the credentials of Argo CD");
+        (Cause::ConfigCredentials, what, "Renew the credentials in the cluster's Secret.")
+    } else {
+        let what = format!("the cluster {server} does not answer Argo CD ({failure:?})");
+        (
+            Cause::ExternalDown,
+            what,
+            "Look at that cluster and the way to it; this cannot be proved from here.",
+        )
+    };
+    Some(
+        Finding::new(cause, at, 0.8, what)
+            .field(server.to_owned())
+            .suffers(object.clone(), "its cluster cannot be reached")
+            .remedy(remedy, &[format!("argocd cluster get {server}")]),
+    )
+}
+
+/// The Secret by which Argo CD knows a cluster.
+fn cluster_secret(look: &Look<'_>, server: &str) -> Option<Object> {
+    use base64::Engine as _;
+    let is_cluster = |it: &&&Value| it.label("argocd.argoproj.io/secret-type") == Some("cluster");
+    let address = |it: &Value| {
+        let encoded = it.str_at(&["data", "server"]).unwrap_or_default();
+        let decoded = base64::engine::general_purpose::STANDARD.decode(encoded).unwrap_or_default();
+        String::from_utf8_lossy(&decoded).into_owned()
+    };
+    let all: Vec<&Value> = look.cluster.all("Secret").iter().filter(is_cluster).copied().collect();
+    let named = all.iter().find(|it| address(it) == server);
+    // Values are left out of saved states: where there is one other cluster, it is that one.
+    let only = all.first().filter(|it| all.len() == 1 && address(it).is_empty());
+    named.or(only).map(|it| Object::from_live(it))
 }
 
 pub(super) fn source_url(live: &Value) -> String {

@@ -1,6 +1,6 @@
 //! Sources, Kustomizations and HelmReleases of Flux.
 
-use tiphys_cause::{Cause, refusal, unwrapped};
+use tiphys_cause::{Cause, failed_hook, refusal, unwrapped, values_absent};
 use tiphys_value::{ObjectExt as _, Value};
 
 use super::{
@@ -28,6 +28,12 @@ pub(super) fn flux(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let low = message.to_ascii_lowercase();
     let since = time(bad, &["lastTransitionTime"]);
     let below = crate::dependencies::upstream(look.cluster, &object);
+    if let Some(finding) = values(look, &object, message) {
+        return Some(finding.evidence(source, message).since(since));
+    }
+    if let Some(finding) = failed_hook(message).and_then(|job| hook(look, live, job)) {
+        return Some(finding.evidence(source, message).since(since));
+    }
     if reason == "DependencyNotReady" || low.contains("dependency") && low.contains("not ready") {
         return Some(dependency(look, live, message, &source).since(since));
     }
@@ -156,6 +162,50 @@ pub(super) fn flux(look: &Look<'_>, live: &Value) -> Option<Finding> {
         !is_build || it.kind == "Secret" || it.kind.ends_with("Repository") || it.kind == "Bucket"
     };
     Some(below.into_iter().filter(is_needed).fold(finding.since(since), Finding::below))
+}
+
+/// The Job of a hook that failed, if it is still there to be asked.
+fn hook(look: &Look<'_>, release: &Value, job: &str) -> Option<Finding> {
+    let namespace = release.str_at(&["spec", "targetNamespace"]).unwrap_or(release.namespace());
+    let (object, job) = (Object::from_live(release), Object::new("Job", namespace, job));
+    look.cluster.live(&job)?;
+    let summary = format!("the hook {job} of {object} failed");
+    let finding = Finding::new(Cause::GitopsHookFailed, job.clone(), 0.85, summary)
+        .suffers(object, "waits for its hook")
+        .below(job.clone())
+        .remedy(
+            "Read the hook's log; the release is tried again when the hook can pass.",
+            &[format!("kubectl -n {namespace} logs job/{}", job.name)],
+        );
+    let pods = crate::cluster::pods::of_workload(look.cluster, &job);
+    Some(pods.into_iter().fold(finding, |finding, pod| finding.below(Object::from_live(pod))))
+}
+
+/// The source of values that a release or a build names, and that is not there.
+fn values(look: &Look<'_>, object: &Object, message: &str) -> Option<Finding> {
+    let read = values_absent(message)?;
+    let namespace = if read.namespace.is_empty() { &object.namespace } else { &read.namespace };
+    let absent = Object::new(&read.kind, namespace, &read.name);
+    let finding = match &read.key {
+        None if look.cluster.live(&absent).is_some() => return None,
+        None => Finding::new(
+            Cause::ConfigMissing,
+            absent.clone(),
+            0.94,
+            format!("{absent} does not exist, and {object} reads its values from it"),
+        ),
+        Some(key) => Finding::new(
+            Cause::ConfigKeyMissing,
+            absent.clone(),
+            0.94,
+            format!("{absent} has no key {key}, from which {object} reads its values"),
+        )
+        .field(format!("data.{key}")),
+    };
+    let finding = finding
+        .remedy(format!("Make what is missing, or correct the reference in {object}."), &[])
+        .suffers(object.clone(), "has no values");
+    Some(crate::dependencies::upstream(look.cluster, &absent).into_iter().fold(finding, Finding::below))
 }
 
 fn auth(object: &Object, live: &Value, source: &str, message: &str) -> Finding {

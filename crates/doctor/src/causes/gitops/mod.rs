@@ -16,21 +16,30 @@ use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{Object, finding::Finding, search_context::Look};
 
+/// Kinds of Flux whose condition Ready tells of themselves.
+const FLUX_KINDS: &[&str] = &[
+    "GitRepository",
+    "OCIRepository",
+    "HelmRepository",
+    "HelmChart",
+    "Bucket",
+    "Kustomization",
+    "HelmRelease",
+    "ImageRepository",
+    "ImagePolicy",
+    "ImageUpdateAutomation",
+    "Receiver",
+    "Alert",
+    "Provider",
+];
+
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     for app in look.cluster.all("Application") {
         found.extend(application(look, app));
     }
     found.extend(look.cluster.all("ApplicationSet").iter().filter_map(|set| failed_set(look, set)));
-    for kind in [
-        "GitRepository",
-        "OCIRepository",
-        "HelmRepository",
-        "HelmChart",
-        "Bucket",
-        "Kustomization",
-        "HelmRelease",
-    ] {
+    for kind in FLUX_KINDS {
         for live in look
             .cluster
             .all(kind)
@@ -52,6 +61,8 @@ fn shared(found: Vec<Finding>) -> Vec<Finding> {
     for finding in found {
         let key = match finding.cause {
             Cause::GitopsSourceAuth => finding.field.clone(),
+            // A cluster's address stands in this field, if it cannot be reached.
+            Cause::ExternalDown | Cause::ConfigCredentials => finding.field.clone(),
             _ => None,
         };
         let Some(key) = key else {
@@ -62,7 +73,7 @@ fn shared(found: Vec<Finding>) -> Vec<Finding> {
             Some(at) => {
                 let object = finding.object.clone();
                 kept[*at].merge(finding);
-                kept[*at] = kept[*at].clone().suffers(object, "its source refuses the credentials");
+                kept[*at] = kept[*at].clone().suffers(object, "suffers from the same");
             }
             None => {
                 places.insert((finding.cause, key), kept.len());

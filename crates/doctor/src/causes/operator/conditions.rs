@@ -11,7 +11,11 @@ use crate::{
     Object,
     address_target::Target,
     calls::{self, Caller},
-    cluster::{complaint::complaint, pods, said, time},
+    causes::admission,
+    cluster::{
+        complaint::{complaint, error_of_pods, tells_of_failure},
+        pods, said, time,
+    },
     dependencies,
     finding::Finding,
     log_evidence::Fact,
@@ -65,14 +69,11 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
     if !is_red {
         return unattended(look, live, &operators);
     }
-    let condition = complaint(live);
-    let words = condition
-        .map(said)
-        .or_else(|| live.str_at(&["status", "message"]).map(str::to_owned))
-        .or_else(|| live.str_at(&["status", "error", "message"]).map(str::to_owned))
-        .or_else(|| live.str_at(&["status", "reason"]).map(str::to_owned))
-        .unwrap_or_default();
+    let words = own_words(live);
     if let Some(finding) = vain_call(look, live, &operators, &words) {
+        return Some(finding);
+    }
+    if let Some(finding) = refused_write(look, &object, &words) {
         return Some(finding);
     }
     // Conditions may tell only that something is wrong, and the operator's events what.
@@ -102,6 +103,14 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
         finding_from_condition(live, complaint.cause, 0.75, what, "Correct what the line of the log names.")
     } else if let Some(named) = named_but_absent(&words) {
         not_there(look, live, &named)
+    } else if fits_none(&words) {
+        finding_from_condition(
+            live,
+            Cause::OperatorReference,
+            0.8,
+            "selects what does not exist",
+            "Make what is selected, or correct the selector.",
+        )
     } else if is_rejected(&words) {
         finding_from_condition(
             live,
@@ -114,7 +123,7 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
         finding_from_condition(
             live,
             Cause::OperatorRejected,
-            0.35,
+            if tells_of_failure(live) && !is_of_waiting(&words) { 0.55 } else { 0.35 },
             "is not ready",
             "Read its conditions and its operator's log.",
         )
@@ -138,13 +147,43 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
     for child in look.cluster.owned(&object) {
         finding = finding.below(Object::from_live(child));
     }
+    for pod in pods::of_workload(look.cluster, &object) {
+        finding = finding.below(Object::from_live(pod));
+    }
     for operator in operators {
         finding = finding.below(operator);
     }
     for reference in dependencies::upstream(look.cluster, &object) {
         finding = finding.below(reference);
     }
+    // What its operator calls for it may be why.
+    let told = look.cluster.events(&object).rfind(|event| event.is_warning());
+    let told = told.map_or("", |event| event.message.as_str());
+    for address in tiphys_cause::addresses(&words).into_iter().chain(tiphys_cause::addresses(told)) {
+        if let Target::Service(service) = look.cluster.target(&address, live.namespace()) {
+            finding = finding.below(Object::from_live(service));
+        }
+    }
     Some(finding)
+}
+
+/// A write for a resource that the API server refused, for a reason that lies with another object.
+fn refused_write(look: &Look<'_>, object: &Object, words: &str) -> Option<Finding> {
+    const CAUSES: &[Cause] = &[
+        Cause::AdmitServiceAccount,
+        Cause::AdmitQuota,
+        Cause::AdmitLimitRange,
+        Cause::AdmitPolicy,
+        Cause::AdmitPodSecurity,
+        Cause::AdmitWebhookDown,
+        Cause::AdmitWebhookTls,
+    ];
+    let read = tiphys_cause::refusal(words);
+    read.cause.filter(|cause| CAUSES.contains(cause))?;
+    let source = format!("{object}, status");
+    let refused =
+        admission::Refused { writer: object.clone(), written: None, source, message: words.to_owned() };
+    admission::fault(look, &refused)
 }
 
 /// A resource that names what is not there.
@@ -251,11 +290,39 @@ fn is_denied(words: &str) -> bool {
         || complaints(words).iter().any(|it| it.cause == Cause::OperatorCloudCredentials)
 }
 
+/// Whether a resource selects others by labels, and none of them fits.
+fn fits_none(words: &str) -> bool {
+    const WORDS: &[&str] = &["no compatible ", "no matching ", "none matched"];
+    let low = words.to_ascii_lowercase();
+    WORDS.iter().any(|word| low.contains(word))
+}
+
+/// Whether the words are of something that is not over: what is waited for tells more.
+fn is_of_waiting(words: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "wait",
+        "timeout",
+        "timed out",
+        "deadline",
+        "not ready",
+        "progress",
+        "pending",
+        "retry",
+        "retries",
+        "unavailable",
+        "connect",
+        "dial",
+    ];
+    let low = words.to_ascii_lowercase();
+    words.split_whitespace().count() < 4 || WORDS.iter().any(|word| low.contains(word))
+}
+
 /// Whether the operator refuses the resource as it is.
 fn is_rejected(words: &str) -> bool {
     const WORDS: &[&str] = &[
         "invalid",
         "not satisfiable",
+        "parse_error",
         "could decrypt",
         "could not decrypt",
         "failed to decrypt",
@@ -274,6 +341,13 @@ fn is_rejected(words: &str) -> bool {
         "not permitted",
         "forbidden value",
         "did not match any",
+        "limitexceeded",
+        "limit exceeded",
+        "quotaexceeded",
+        "quota exceeded",
+        "exceeds quota",
+        "insufficientinstancecapacity",
+        "skunotavailable",
     ];
     let low = words.to_ascii_lowercase();
     WORDS.iter().any(|word| low.contains(word))
@@ -303,6 +377,22 @@ fn vain_call(look: &Look<'_>, live: &Value, operators: &[Object], words: &str) -
     .next()
 }
 
+/// What a resource says of itself: by a condition, or elsewhere in its status.
+fn own_words(live: &Value) -> String {
+    let told = |path: &[&str]| live.str_at(path).filter(|words| !words.is_empty()).map(str::to_owned);
+    let condition = complaint(live).map(said);
+    let phase = told(&["status", "phaseReason"]);
+    // A summary may not tell why, and the reason of the phase does.
+    let condition = condition.filter(|words| phase.is_none() || says_why(words));
+    condition
+        .or(phase)
+        .or_else(|| told(&["status", "message"]))
+        .or_else(|| told(&["status", "error", "message"]))
+        .or_else(|| told(&["status", "reason"]))
+        .or_else(|| error_of_pods(live).map(str::to_owned))
+        .unwrap_or_default()
+}
+
 /// A finding in the words of a resource's condition.
 pub(super) fn finding_from_condition(
     live: &Value,
@@ -313,12 +403,14 @@ pub(super) fn finding_from_condition(
 ) -> Finding {
     let object = Object::from_live(live);
     let condition = complaint(live);
-    let words = condition.map(said).unwrap_or_default();
+    let words = own_words(live);
     let text = if words.is_empty() { String::new() } else { format!(": {words}") };
-    let name = condition.and_then(|it| it.str_at(&["type"])).unwrap_or("status");
+    let source = condition
+        .and_then(|it| it.str_at(&["type"]))
+        .map_or_else(|| format!("{object}, status"), |name| format!("{object}, condition {name}"));
     Finding::new(cause, object.clone(), confidence, format!("{object} {what}{text}"))
         .since(condition.and_then(|it| time(it, &["lastTransitionTime"])))
-        .evidence(format!("{object}, condition {name}"), words)
+        .evidence(source, words)
         .remedy(
             remedy,
             &[format!(
@@ -373,11 +465,13 @@ fn read_absent(words: &str) -> Option<Named> {
         "no such",
         "cannot find",
         "could not find",
+        "could not be found",
+        "cannot be found",
         "missing",
     ];
     let low = words.to_ascii_lowercase();
     let (at, word) = ABSENT.iter().find_map(|word| Some((low.find(word)?, *word)))?;
-    if low.contains("host not found") || low.contains("page not found") {
+    if low.contains("host not found") || low.contains("page not found") || low.contains("missing required") {
         return None;
     }
     let (before, after) = (words.get(..at)?, words.get(at + word.len()..)?);
@@ -534,6 +628,8 @@ mod tests {
         assert_eq!(read("LocalQueue gpu doesn't exist"), named("LocalQueue", "gpu"));
         assert_eq!(read("secrets \"db/creds\" not found"), named("Secret", "creds"));
         assert_eq!(read("could not find queue 'night'"), named("", "night"));
+        assert_eq!(read("secret more-rules could not be found"), named("Secret", "more-rules"));
+        assert_eq!(read("Missing required configuration \"url\" which has no default"), None);
         assert_eq!(read("all is well"), None);
     }
 }

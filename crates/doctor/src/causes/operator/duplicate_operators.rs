@@ -32,11 +32,14 @@ const ALONE: &[&str] = &[
     "karpenter/controller",
     "aws-load-balancer-controller",
     "eks/aws-load-balancer-controller",
+    "external-dns/external-dns",
 ];
+/// Arguments by which two installations of a program keep out of each other's way.
+const PARTING: &[&str] = &["--txt-owner-id", "--domain-filter", "--namespace", "--ingress-class"];
 
 /// Two installations of one operator.
 pub(super) fn two_owners(look: &Look<'_>) -> Vec<Finding> {
-    let mut images: BTreeMap<String, Vec<Object>> = BTreeMap::new();
+    let mut images: BTreeMap<(String, Vec<String>), Vec<Object>> = BTreeMap::new();
     let kinds = ["Deployment", "DaemonSet", "StatefulSet"];
     let all = kinds.iter().flat_map(|kind| look.cluster.all(kind).iter());
     for live in all.filter(|live| live.kind() == "DaemonSet" || pods::replicas(live) > 0) {
@@ -49,13 +52,15 @@ pub(super) fn two_owners(look: &Look<'_>) -> Vec<Finding> {
         let (_, repository, _) = image_parts(image);
         let is_alone = ALONE.iter().any(|name| repository.ends_with(name));
         if is_alone {
-            images.entry(repository).or_default().push(Object::from_live(live));
+            let key = (repository, parting_arguments(live));
+            images.entry(key).or_default().push(Object::from_live(live));
         }
     }
     let pairs =
         images.into_iter().filter(|(_, owners)| owners.iter().any(|it| it.namespace != owners[0].namespace));
-    let found = pairs.map(|(repository, owners)| {
-        let fights = look.cluster.case.events.iter().any(|event| says_fight(&event.message))
+    let found = pairs.map(|((repository, _), owners)| {
+        let fights = undoes(look, &owners)
+            || look.cluster.case.events.iter().any(|event| says_fight(&event.message))
             || look.cluster.case.logs.iter().any(|log| {
                 owners.iter().any(|it| log.namespace == it.namespace && log.pod.starts_with(&it.name))
                     && log.last_lines().any(says_fight)
@@ -91,6 +96,32 @@ pub(super) fn two_owners(look: &Look<'_>) -> Vec<Finding> {
         .remedy("Remove one of the installations.", &[])
     });
     found.collect()
+}
+
+/// The arguments of a workload that tell whom it cares for.
+fn parting_arguments(live: &tiphys_value::Value) -> Vec<String> {
+    let containers = pods::spec(live).into_iter().flat_map(|spec| items(spec, &["containers"]));
+    let arguments = containers.flat_map(|it| items(it, &["args"])).filter_map(tiphys_value::Value::as_str);
+    let parting = arguments.filter(|it| PARTING.iter().any(|name| it.starts_with(name)));
+    let mut parting: Vec<String> = parting.map(str::to_owned).collect();
+    parting.sort();
+    parting
+}
+
+/// Whether one installation makes what the other takes away, as their logs tell.
+fn undoes(look: &Look<'_>, owners: &[Object]) -> bool {
+    let says = |owner: &Object, word: &str| -> Vec<String> {
+        let logs = look.cluster.case.logs.iter();
+        let own = logs.filter(|log| log.namespace == owner.namespace && log.pod.starts_with(&owner.name));
+        let lines = own.flat_map(|log| log.last_lines());
+        let changes = lines.filter_map(|line| line.split_once("Desired change: ").map(|(_, change)| change));
+        changes.filter_map(|change| change.strip_prefix(word).map(|rest| rest.trim().to_owned())).collect()
+    };
+    owners.iter().any(|maker| {
+        let made = says(maker, "CREATE");
+        let others = owners.iter().filter(|other| *other != maker);
+        others.flat_map(|other| says(other, "DELETE")).any(|gone| made.contains(&gone))
+    })
 }
 
 fn says_fight(text: &str) -> bool {

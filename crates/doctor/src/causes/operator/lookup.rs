@@ -7,6 +7,9 @@ use crate::{Object, cluster::pods, search_context::Look};
 /// Groups whose objects are not judged here: those of Kubernetes itself, of delivery, and of routes.
 const OTHER_GROUPS: &[&str] = &["k8s.io", "argoproj.io", "fluxcd.io", "gateway.networking.k8s.io"];
 
+/// Kinds of Argo Workflows and Argo Events, whose group is that of Argo CD.
+const ARGO_KINDS: &[&str] = &["Workflow", "CronWorkflow", "EventSource", "Sensor", "EventBus"];
+
 /// Whether an object is judged by what its operator says of it.
 pub(super) fn is_custom(live: &Value) -> bool {
     let group = live.gvk().group;
@@ -15,6 +18,7 @@ pub(super) fn is_custom(live: &Value) -> bool {
             || group.ends_with("x-k8s.io")
             || group == "snapshot.storage.k8s.io"
             || group == "metal3.io"
+            || ARGO_KINDS.contains(&live.kind())
             // Its pods tell of it, unless its controller refuses it.
             || live.kind() == "Rollout" && crate::cluster::has_condition(live, "InvalidSpec", "True"))
         && live.kind() != "CustomResourceDefinition"
