@@ -147,7 +147,8 @@ impl Case {
             self.at = self.at.or_else(|| text.trim().parse().ok());
             Vec::new()
         } else if describe::is_description(&text) {
-            describe::parse(&text, self)
+            let folder = file.parent().and_then(|folder| folder.file_name()).unwrap_or_default();
+            describe::parse(&text, &format!("{}/{name}", folder.to_string_lossy()), self)
         } else if event_tables::is_table(&text) {
             self.events.extend(event_tables::parse(&text));
             Vec::new()

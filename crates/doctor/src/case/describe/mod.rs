@@ -1,14 +1,21 @@
 //! Objects and events out of what `kubectl describe` prints. It tells less than the object, and of single
 //! ones: that another one of the kind is absent proves nothing.
 
+mod access;
 mod custom;
+mod data;
+mod joined;
+mod limits;
+mod network;
 mod nodes;
 mod pods;
+mod storage;
 mod text;
 mod workloads;
 
 use tiphys_value::{ObjectExt as _, Value, json};
 
+use self::joined::joined;
 use self::text::{Field, cell, fields, pairs, rows, time, value, values};
 use super::{Case, Event};
 use crate::Object;
@@ -21,13 +28,16 @@ pub(super) fn is_description(start: &str) -> bool {
         && start.lines().skip(1).take(3).any(|line| line.contains(":"))
 }
 
-/// Adds the objects and events of descriptions to a case; returns what could not be read.
-pub(super) fn parse(text: &str, case: &mut Case) -> Vec<String> {
+/// Adds the objects and events of descriptions to a case; returns what could not be read. The name of the
+/// file tells what descriptions of roles do not: whether they are of the whole cluster.
+pub(super) fn parse(text: &str, file: &str, case: &mut Case) -> Vec<String> {
     let mut faults = Vec::new();
     let mut lines: Vec<&str> = Vec::new();
-    for line in text.lines().chain(["Name:"]) {
-        if line.starts_with("Name:") && !lines.is_empty() {
-            faults.extend(parse_one(&lines, case));
+    for line in text.lines().chain(["", "Name:"]) {
+        // A line of a ConfigMap's data may begin so too; between descriptions a line is empty.
+        let is_data = data::start(&lines).is_some() && lines.last().is_some_and(|last| !last.is_empty());
+        if line.starts_with("Name:") && !lines.is_empty() && !is_data {
+            faults.extend(parse_one(&lines, file, case));
             lines.clear();
         }
         lines.push(line);
@@ -36,32 +46,63 @@ pub(super) fn parse(text: &str, case: &mut Case) -> Vec<String> {
 }
 
 /// Reads one description; returns what is wrong with it.
-fn parse_one(lines: &[&str], case: &mut Case) -> Option<String> {
-    let fields = fields(lines);
+fn parse_one(lines: &[&str], file: &str, case: &mut Case) -> Option<String> {
+    let whole = joined(lines);
+    let whole: Vec<&str> = whole.iter().map(String::as_str).collect();
+    let fields = fields(&whole);
     let name = value(&fields, "Name")?;
     let namespace = value(&fields, "Namespace").unwrap_or_default();
-    let Some(kind) = kind(&fields) else {
+    let Some(kind) = kind(&fields, lines, file) else {
         return Some(format!("the description of {name} does not tell its kind"));
     };
     let object = Object::new(kind, namespace, name);
     case.events.extend(events(&fields, &object));
     let mut live = match kind {
+        // Printed field by field, and not in a form of its own.
+        _ if value(&fields, "API Version").is_some() => custom::resource(&fields),
         "Pod" => pods::pod(&fields),
         "Node" => nodes::node(&fields),
-        "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" | "Job" => {
+        "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" | "Job" | "CronJob" => {
             workloads::workload(kind, &fields)
         }
-        "PersistentVolumeClaim" => nodes::claim(&fields),
+        "PersistentVolumeClaim" => storage::claim(&fields),
+        "PersistentVolume" => storage::volume(&fields),
+        "StorageClass" => storage::class(&fields),
         "Service" => nodes::service(&fields),
         "HorizontalPodAutoscaler" => nodes::autoscaler(&fields),
+        "Namespace" => nodes::namespace(&fields),
+        "CertificateSigningRequest" => nodes::request(&fields),
+        "NetworkPolicy" => network::policy(&fields),
+        "Ingress" => network::ingress(&fields),
+        "IngressClass" => network::class(&fields),
+        "EndpointSlice" => network::ends(&fields),
+        "ResourceQuota" => limits::quota(&fields),
+        "LimitRange" => limits::range(&fields),
+        "PodDisruptionBudget" => limits::budget(&fields),
+        "ClusterRole" => access::role(&fields),
+        "ClusterRoleBinding" => access::binding(&fields),
+        "ServiceAccount" => {
+            let names = values(&fields, "Image pull secrets").into_iter();
+            json!({"imagePullSecrets": names.map(|name| json!({"name": name})).collect::<Vec<Value>>()})
+        }
+        "ConfigMap" => data::map(lines),
+        "Secret" => data::secret(&fields, lines),
         _ => custom::resource(&fields),
     };
+    if kind == "Job" {
+        tell_end(&mut live, &case.events, &object);
+    }
     live["kind"] = json!(kind);
     let version = value(&fields, "API Version").unwrap_or(match kind {
         "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" => "apps/v1",
-        "Job" => "batch/v1",
+        "Job" | "CronJob" => "batch/v1",
         "HorizontalPodAutoscaler" => "autoscaling/v2",
-        "Ingress" => "networking.k8s.io/v1",
+        "Ingress" | "IngressClass" | "NetworkPolicy" => "networking.k8s.io/v1",
+        "StorageClass" => "storage.k8s.io/v1",
+        "EndpointSlice" => "discovery.k8s.io/v1",
+        "PodDisruptionBudget" => "policy/v1",
+        "ClusterRole" | "ClusterRoleBinding" => "rbac.authorization.k8s.io/v1",
+        "CertificateSigningRequest" => "certificates.k8s.io/v1",
         _ => "v1",
     });
     live["apiVersion"] = json!(version);
@@ -71,24 +112,73 @@ fn parse_one(lines: &[&str], case: &mut Case) -> Option<String> {
     None
 }
 
+/// How a Job ended: its description has no conditions, and its events tell.
+fn tell_end(job: &mut Value, events: &[Event], object: &Object) {
+    const ENDS: &[&str] = &["BackoffLimitExceeded", "DeadlineExceeded", "PodFailurePolicy"];
+    let told = events.iter().rfind(|it| it.object == *object && ENDS.contains(&it.reason.as_str()));
+    if let Some(event) = told {
+        job["status"]["conditions"] = json!([
+            {"type": "Failed", "status": "True", "reason": event.reason, "message": event.message},
+        ]);
+    }
+}
+
 /// The kind of a description: named for custom resources, for others told by the fields that only they have.
-fn kind<'a>(fields: &[Field<'a>]) -> Option<&'a str> {
+fn kind<'a>(fields: &[Field<'a>], lines: &[&str], file: &str) -> Option<&'a str> {
     let has = |key: &str| fields.iter().any(|field| field.key == key);
+    let has_line = |words: [&str; 2]| {
+        lines.iter().any(|line| line.starts_with(words[0]) && line.trim_end().ends_with(words[1]))
+    };
+    if !has("API Version") {
+        if has_line(["Resource ", "Hard"]) && !has("Status") {
+            return Some("ResourceQuota");
+        }
+        if has_line(["Type ", "Max Limit/Request Ratio"]) {
+            return Some("LimitRange");
+        }
+        if data::start(lines).is_some() {
+            return Some(if has("Type") { "Secret" } else { "ConfigMap" });
+        }
+        let is_wide = file.to_ascii_lowercase().contains("clusterrole");
+        if is_wide && has("PolicyRule") {
+            return Some("ClusterRole");
+        }
+        if is_wide && has("Role") && has("Subjects") {
+            return Some("ClusterRoleBinding");
+        }
+    }
     let told = value(fields, "Kind").filter(|_| has("API Version"));
-    let known: [(&str, &[&str]); 10] = [
+    let known: &[(&str, &[&str])] = &[
         ("Pod", &["Node", "Containers"]),
         ("Node", &["Roles", "Conditions"]),
         ("Deployment", &["StrategyType"]),
         ("DaemonSet", &["Desired Number of Nodes Scheduled"]),
         ("StatefulSet", &["Update Strategy", "Pod Template"]),
+        ("CronJob", &["Schedule", "Concurrency Policy"]),
         ("Job", &["Parallelism"]),
+        ("Job", &["Pods Statuses"]),
+        ("NetworkPolicy", &["Created on", "Spec"]),
+        ("EndpointSlice", &["AddressType"]),
+        ("StorageClass", &["Provisioner", "VolumeBindingMode"]),
+        ("PersistentVolume", &["Reclaim Policy", "Source"]),
+        ("PodDisruptionBudget", &["Min available", "Selector"]),
+        ("PodDisruptionBudget", &["Max unavailable", "Selector"]),
+        ("CertificateSigningRequest", &["Requesting User", "Signer"]),
+        ("ServiceAccount", &["Image pull secrets"]),
+        ("IngressClass", &["Controller"]),
         ("ReplicaSet", &["Replicas", "Pod Template"]),
         ("PersistentVolumeClaim", &["StorageClass", "Volume", "Status"]),
         ("HorizontalPodAutoscaler", &["Reference", "Min replicas"]),
         ("Service", &["Selector", "Type", "Endpoints"]),
     ];
     let known = known.iter().find(|(_, keys)| keys.iter().all(|key| has(key))).map(|(kind, _)| *kind);
-    told.or(known).or_else(|| (has("Ingress Class") || has("Default backend")).then_some("Ingress"))
+    let is_namespace = || {
+        let quotas = ["No resource quota.", "Resource Quotas"];
+        lines.iter().any(|line| quotas.iter().any(|words| line.starts_with(words)))
+    };
+    told.or(known)
+        .or_else(|| (has("Ingress Class") || has("Default backend")).then_some("Ingress"))
+        .or_else(|| is_namespace().then_some("Namespace"))
 }
 
 fn metadata(fields: &[Field<'_>], object: &Object) -> Value {
@@ -97,7 +187,12 @@ fn metadata(fields: &[Field<'_>], object: &Object) -> Value {
         metadata["namespace"] = json!(object.namespace);
     }
     for (key, name) in [("Labels", "labels"), ("Annotations", "annotations")] {
-        let found = pairs(&values(fields, key));
+        let mut found = pairs(&values(fields, key));
+        // Annotations of an Ingress are written otherwise.
+        if object.kind == "Ingress" && key == "Annotations" {
+            let colons = values(fields, key).into_iter().filter_map(|it| it.split_once(": "));
+            found.extend(colons.map(|(key, value)| (key.to_owned(), value.to_owned())));
+        }
         if !found.is_empty() {
             metadata[name] = found.into_iter().map(|(key, value)| (key, json!(value))).collect();
         }
@@ -106,10 +201,24 @@ fn metadata(fields: &[Field<'_>], object: &Object) -> Value {
     if let Some(time) = created.iter().find_map(|key| value(fields, key)).and_then(time) {
         metadata["creationTimestamp"] = json!(time);
     }
+    custom::add_metadata(fields, &mut metadata);
+    let ends = time_of_end(fields, &object.kind);
+    if let Some(time) = ends {
+        metadata["deletionTimestamp"] = json!(time);
+    }
     if let Some((kind, name)) = value(fields, "Controlled By").and_then(|owner| owner.split_once('/')) {
         metadata["ownerReferences"] = json!([{"kind": kind, "name": name, "controller": true}]);
     }
     metadata
+}
+
+/// Since when a namespace is being deleted: its conditions tell of nothing else.
+fn time_of_end(fields: &[Field<'_>], kind: &str) -> Option<String> {
+    if kind != "Namespace" || value(fields, "Status") != Some("Terminating") {
+        return None;
+    }
+    let table = rows(text::below(fields, "Conditions"));
+    table.iter().filter_map(|row| time(cell(row, "LastTransitionTime"))).min()
 }
 
 /// The events of a description. How long ago they were is told in words, and counts from an unknown time.
@@ -232,7 +341,7 @@ Events:                    <none>
     fn a_pod_and_a_custom_resource() {
         let mut case = Case::default();
         assert!(is_description(POD));
-        assert_eq!(parse(POD, &mut case), Vec::<String>::new());
+        assert_eq!(parse(POD, "", &mut case), Vec::<String>::new());
         let pod = &case.objects[0];
         let container = pod.at(&["spec", "containers"]).and_then(|it| it.get(0)).unwrap();
         assert_eq!(container.str_at(&["resources", "limits", "memory"]), Some("256Mi"));
@@ -257,11 +366,145 @@ Events:                    <none>
         assert!(case.in_part.contains("Pod"));
     }
 
+    const OTHERS: &str = "Name:         small
+Namespace:    web
+Resource      Used   Hard
+--------      ----   ----
+limits.cpu    1900m  2
+
+
+Name:         only-front
+Namespace:    web
+Created on:   2026-03-10 07:00:00 +0000 UTC
+Labels:       <none>
+Spec:
+  PodSelector:     app=api
+  Allowing ingress traffic:
+    To Port: 8080/TCP
+    From:
+      NamespaceSelector: team=shop
+      PodSelector: app in (front,bff)
+    From:
+      IPBlock:
+        CIDR: 192.0.2.0/24
+        Except: 192.0.2.8/32
+  Not affecting egress traffic
+  Policy Types: Ingress
+
+
+Name:             front
+Labels:           <none>
+Namespace:        web
+Address:          203.0.113.7
+Ingress Class:    edge
+Default backend:  <default>
+TLS:
+  front-tls terminates shop.example.org
+Rules:
+  Host              Path  Backends
+  ----              ----  --------
+  shop.example.org
+                    /     front:80 (192.0.2.9:8080)
+Annotations:        team: shop
+Events:             <none>
+
+
+Name:         settings
+Namespace:    web
+Labels:       <none>
+
+Data
+====
+db:
+----
+host: pg.data
+Name: main
+
+url:
+----
+http://api.web
+
+BinaryData
+====
+
+Events:  <none>
+
+
+Name:         main
+Namespace:    web
+API Version:  sql.example.org/v1
+Kind:         Database
+Metadata:
+  Creation Timestamp:  2026-03-10T10:00:00Z
+  Finalizers:
+    sql.example.org/keep
+Status:
+  Conditions:
+    Message:  it does not answer
+URL: PUT http://pg.data/login
+Code: 500. Errors:
+
+* no leader
+    Reason:   Failed
+    Status:   False
+    Type:     Ready
+Events:
+  Type     Reason  Age  From      Message
+  ----     ------  ---  ----      -------
+  Warning  Failed  3m   operator  mount failed
+Mounting command: mount
+  Normal   Again   2m   operator  tried again
+";
+
+    #[test]
+    fn kinds_that_limit_and_lead() {
+        let mut case = Case::default();
+        assert_eq!(parse(OTHERS, "", &mut case), Vec::<String>::new());
+        let [quota, policy, ingress, map, database] = &case.objects[..] else {
+            panic!("{:?}", case.objects);
+        };
+        assert_eq!(quota.str_at(&["status", "used", "limits.cpu"]), Some("1900m"));
+        assert_eq!(
+            policy.at(&["spec", "ingress"]),
+            Some(&json!([{
+                "ports": [{"port": 8080, "protocol": "TCP"}],
+                "from": [
+                    {
+                        "namespaceSelector": {"matchLabels": {"team": "shop"}},
+                        "podSelector": {
+                            "matchExpressions": [{"key": "app", "operator": "In", "values": ["front", "bff"]}],
+                        },
+                    },
+                    {"ipBlock": {"cidr": "192.0.2.0/24", "except": ["192.0.2.8/32"]}},
+                ],
+            }]))
+        );
+        let path = json!({
+            "path": "/",
+            "pathType": "Prefix",
+            "backend": {"service": {"name": "front", "port": {"number": 80}}},
+        });
+        let rule = json!({"host": "shop.example.org", "http": {"paths": [path]}});
+        assert_eq!(ingress.at(&["spec", "rules"]), Some(&json!([rule])));
+        assert_eq!(ingress.annotation("team"), Some("shop"));
+        assert_eq!(map.str_at(&["data", "db"]), Some("host: pg.data\nName: main"));
+        assert_eq!(map.str_at(&["data", "url"]), Some("http://api.web"));
+        let condition = database.at(&["status", "conditions"]).and_then(|it| it.get(0)).unwrap();
+        assert_eq!(condition.str_at(&["reason"]), Some("Failed"));
+        assert!(condition.str_at(&["message"]).is_some_and(|it| it.ends_with("* no leader")));
+        assert_eq!(database.at(&["metadata", "finalizers"]), Some(&json!(["sql.example.org/keep"])));
+        let told: Vec<&str> = case.events.iter().map(|event| event.message.as_str()).collect();
+        assert_eq!(told, ["mount failed Mounting command: mount", "tried again"]);
+    }
+
     #[test]
     fn what_is_cut_off_or_strange_is_no_reason_to_fail() {
+        for end in 0..OTHERS.len() {
+            parse(OTHERS.get(..end).unwrap_or_default(), "clusterroles", &mut Case::default());
+        }
         for end in 0..POD.len() {
             let mut case = Case::default();
-            parse(POD.get(..end).unwrap_or_default(), &mut case);
+            parse(POD.get(..end).unwrap_or_default(), "", &mut case);
         }
         for text in [
             "Name:",
@@ -270,7 +513,7 @@ Events:                    <none>
             "Name: x\nEvents:\n  a\n",
             "Name: é\nKind: K\nAPI Version: v\nStatus:\n  Conditions:\n    Type: x\n    :\n",
         ] {
-            parse(text, &mut Case::default());
+            parse(text, "", &mut Case::default());
         }
     }
 }

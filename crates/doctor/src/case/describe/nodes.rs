@@ -1,4 +1,4 @@
-//! Nodes, claims, Services and autoscalers.
+//! Nodes, Services, autoscalers, namespaces and certificate requests.
 
 use tiphys_value::{Value, json};
 
@@ -25,19 +25,6 @@ pub(super) fn node(described: &[Field<'_>]) -> Value {
     }
     for amount in fields(below(described, "Allocatable")) {
         live["status"]["allocatable"][amount.key] = json!(amount.value);
-    }
-    live
-}
-
-pub(super) fn claim(described: &[Field<'_>]) -> Value {
-    let mut live = json!({"spec": {}, "status": {"phase": value(described, "Status").unwrap_or_default()}});
-    for (title, key) in [("StorageClass", "storageClassName"), ("Volume", "volumeName")] {
-        if let Some(text) = value(described, title) {
-            live["spec"][key] = json!(text);
-        }
-    }
-    if let Some(size) = value(described, "Capacity") {
-        live["status"]["capacity"]["storage"] = json!(size);
     }
     live
 }
@@ -75,6 +62,24 @@ pub(super) fn service(described: &[Field<'_>]) -> Value {
         }
     }
     live
+}
+
+pub(super) fn namespace(described: &[Field<'_>]) -> Value {
+    let found = conditions(described);
+    json!({"status": {"phase": value(described, "Status").unwrap_or_default(), "conditions": found}})
+}
+
+pub(super) fn request(described: &[Field<'_>]) -> Value {
+    let state = value(described, "Status").unwrap_or("Pending");
+    let words = state.split(',').filter(|word| matches!(*word, "Approved" | "Denied" | "Failed"));
+    let found: Vec<Value> = words.map(|word| json!({"type": word, "status": "True"})).collect();
+    json!({
+        "spec": {
+            "username": value(described, "Requesting User").unwrap_or_default(),
+            "signerName": value(described, "Signer").unwrap_or_default(),
+        },
+        "status": {"conditions": found},
+    })
 }
 
 pub(super) fn autoscaler(described: &[Field<'_>]) -> Value {

@@ -60,8 +60,7 @@ fn containers<'a>(described: &[Field<'a>], section: &str) -> Vec<(&'a str, Vec<F
 fn container(name: &str, described: &[Field<'_>]) -> Value {
     let mut container = json!({"name": name, "image": value(described, "Image").unwrap_or_default()});
     let ports = ["Port", "Ports"].iter().find_map(|key| value(described, key)).unwrap_or_default();
-    let ports: Vec<Value> =
-        ports.split(',').filter_map(|port| Some(json!({"containerPort": number(port.trim())?}))).collect();
+    let ports: Vec<Value> = ports.split(',').filter_map(port).collect();
     if !ports.is_empty() {
         container["ports"] = json!(ports);
     }
@@ -98,6 +97,19 @@ fn container(name: &str, described: &[Field<'_>]) -> Value {
     });
     container["volumeMounts"] = mounts.collect();
     container
+}
+
+/// `8080/TCP`, or `8080/TCP (http)`
+fn port(text: &str) -> Option<Value> {
+    let text = text.trim();
+    let mut port = json!({"containerPort": number(text)?});
+    if let Some((_, protocol)) = text.split_whitespace().next().and_then(|it| it.split_once('/')) {
+        port["protocol"] = json!(protocol);
+    }
+    if let Some(name) = text.split_once('(').and_then(|(_, name)| name.strip_suffix(')')) {
+        port["name"] = json!(name);
+    }
+    Some(port)
 }
 
 /// `http-get http://:8080/healthz delay=0s timeout=1s period=10s #success=1 #failure=3`

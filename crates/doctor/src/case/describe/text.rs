@@ -1,5 +1,7 @@
 //! The text of `kubectl describe`, taken apart: fields, what stands below them, and tables.
 
+use tiphys_value::{Value, json};
+
 /// A field with its value, and the lines that stand below it.
 #[derive(Debug, Default)]
 pub(super) struct Field<'a> {
@@ -33,7 +35,7 @@ fn indent(line: &str) -> usize {
 }
 
 /// The key and the value of a line such as `Restart Count:  9`.
-fn field(line: &str) -> Option<(&str, &str)> {
+pub(super) fn field(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.split_once(':')?;
     let is_key = !key.trim().is_empty()
         && (value.is_empty() || value.starts_with([' ', '\t']))
@@ -63,6 +65,52 @@ pub(super) fn pairs(values: &[&str]) -> Vec<(String, String)> {
     let all = values.iter().flat_map(|value| value.split(','));
     let pairs = all.filter_map(|pair| pair.trim().split_once('='));
     pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+}
+
+/// The parts of a text between commas that stand in no brackets.
+fn parts(text: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut found) = (0_u32, 0, Vec::new());
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                found.push(text[start..at].trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    found.push(text[start..].trim());
+    found.retain(|part| !part.is_empty());
+    found
+}
+
+/// A selector as kubectl prints it: `app=web,tier in (a,b),!old`; what stands for nothing selects all.
+pub(super) fn selector(text: &str) -> Value {
+    let mut selector = json!({});
+    let mut expressions: Vec<Value> = Vec::new();
+    for part in parts(text).into_iter().filter(|part| !part.starts_with("<none>")) {
+        let list = |values: &str| -> Vec<String> {
+            let values = values.trim().trim_matches(['(', ')']).split(',');
+            values.map(|value| value.trim().to_owned()).collect()
+        };
+        if let Some((key, values)) = part.split_once(" notin ") {
+            expressions.push(json!({"key": key.trim(), "operator": "NotIn", "values": list(values)}));
+        } else if let Some((key, values)) = part.split_once(" in ") {
+            expressions.push(json!({"key": key.trim(), "operator": "In", "values": list(values)}));
+        } else if let Some((key, value)) = part.split_once('=') {
+            selector["matchLabels"][key.trim()] = json!(value.trim());
+        } else if let Some(key) = part.strip_prefix('!') {
+            expressions.push(json!({"key": key.trim(), "operator": "DoesNotExist"}));
+        } else {
+            expressions.push(json!({"key": part, "operator": "Exists"}));
+        }
+    }
+    if !expressions.is_empty() {
+        selector["matchExpressions"] = json!(expressions);
+    }
+    selector
 }
 
 /// The rows of a table with a title line, each as title and text; the last column takes the rest.

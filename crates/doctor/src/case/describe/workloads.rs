@@ -4,7 +4,7 @@ use tiphys_value::{Value, json};
 
 use super::{
     conditions, pods,
-    text::{Field, below, fields, number, pairs, value, values},
+    text::{Field, below, fields, number, pairs, time, value, values},
 };
 
 pub(super) fn workload(kind: &str, described: &[Field<'_>]) -> Value {
@@ -31,7 +31,18 @@ pub(super) fn workload(kind: &str, described: &[Field<'_>]) -> Value {
             live["status"]["currentNumberScheduled"] = json!(told("Current Number of Nodes Scheduled"));
             live["status"]["numberAvailable"] = json!(told("Number of Nodes Scheduled with Available Pods"));
         }
+        "CronJob" => {
+            live["spec"]["suspend"] = json!(value(described, "Suspend") == Some("True"));
+            live["spec"]["schedule"] = json!(value(described, "Schedule").unwrap_or_default());
+            if let Some(time) = value(described, "Last Schedule Time").and_then(time) {
+                live["status"]["lastScheduleTime"] = json!(time);
+            }
+        }
         "Job" => {
+            if let Some(time) = value(described, "Completed At").and_then(time) {
+                live["status"]["completionTime"] = json!(time);
+                live["status"]["conditions"] = json!([{"type": "Complete", "status": "True"}]);
+            }
             let told = value(described, "Pods Statuses").unwrap_or_default();
             for (word, key) in [("Active", "active"), ("Succeeded", "succeeded"), ("Failed", "failed")] {
                 let part = told.split('/').find(|part| part.contains(word));

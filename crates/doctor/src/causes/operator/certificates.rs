@@ -67,10 +67,11 @@ fn tells_of_store(words: &str) -> bool {
         ["provider client", "create session", "is sealed", "store is not ready", "iam role must be"]
             .iter()
             .any(|word| low.contains(word));
+    let is_of_store = low.contains("secretstore") && low.contains("is not ready");
     let is_unreachable = tiphys_cause::failed_calls(words)
         .iter()
         .any(|call| !matches!(call.failure, tiphys_cause::Failure::Status(400..=499)));
-    is_of_client || is_unreachable
+    is_of_client || is_of_store || is_unreachable
 }
 
 /// Whether words about one secret tell that the store answers, and has no such entry.
