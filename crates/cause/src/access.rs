@@ -32,6 +32,12 @@ pattern!(
     r#"User \\?"([^"\\]+)\\?" cannot (\w+) (?:resource|path) \\?"([^"\\]+)\\?"(?: in API group \\?"([^"\\]*)\\?")?(?: in the namespace \\?"([^"\\]+)\\?")?"#
 );
 
+/// Whether an operator may not own what it makes: it lacks the right to set finalizers on its own resource.
+#[must_use]
+pub fn cannot_own(text: &str) -> bool {
+    text.contains("cannot set blockOwnerDeletion")
+}
+
 /// The forbidden requests that a text tells of, each once.
 #[must_use]
 pub fn forbidden(text: &str) -> Vec<Forbidden> {

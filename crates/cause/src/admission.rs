@@ -93,7 +93,14 @@ fn webhook(message: &str, low: &str) -> Option<Refusal> {
         let by = it.iter().skip(1).flatten().next().map(|by| by.as_str().to_owned()).unwrap_or_default();
         return Some(Refusal { cause: Some(Cause::AdmitPolicy), by, ..Refusal::default() });
     }
-    let words = ["denied request: ", "blocked due to the following policies", "policy violation"];
+    let words = [
+        "denied request: ",
+        "blocked due to the following policies",
+        "policy violation",
+        "conflicts with its namespace",
+        "conflict with its namespace",
+        "image policy webhook backend denied",
+    ];
     has_any(low, &words).then(|| Refusal { cause: Some(Cause::AdmitPolicy), ..Refusal::default() })
 }
 
@@ -124,6 +131,9 @@ fn limit(message: &str) -> Option<Refusal> {
     }
     if let Some(it) = PSS.captures(message) {
         return refusal(Cause::AdmitPodSecurity, &it[1], &it[2]);
+    }
+    if message.contains("unable to validate against any pod security policy") {
+        return refusal(Cause::AdmitPodSecurity, "", "no pod security policy allows it");
     }
     if message.contains("unable to validate against any security context constraint") {
         return refusal(Cause::AdmitPodSecurity, "", "no security context constraint allows it");
@@ -255,6 +265,12 @@ mod tests {
                 Cause::AdmitServiceAccount,
                 "",
                 "web",
+            ),
+            (
+                "pods \"a\" is forbidden: pod node label selector conflicts with its namespace node label selector",
+                Cause::AdmitPolicy,
+                "",
+                "",
             ),
             (
                 "admission webhook \"validate.kyverno.svc-fail\" denied the request: no",

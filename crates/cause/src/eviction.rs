@@ -10,6 +10,8 @@ pub struct EvictionRefusal {
     pub budget: Option<(String, String)>,
     /// The pod's namespace and name.
     pub pod: Option<(String, String)>,
+    /// Several budgets select the pod, which the API does not support.
+    pub is_of_several: bool,
 }
 
 pattern!(
@@ -41,9 +43,10 @@ pub fn eviction_refusal(text: &str) -> Option<EvictionRefusal> {
             "can't drain",
         ],
     );
+    let is_of_several = low.contains("more than one poddisruptionbudget");
     // The API answers a refused eviction as it answers too many requests.
     let is_answered = low.contains("too many requests") && low.contains("evict");
-    if !(is_of_budget && is_refused || is_answered) {
+    if !(is_of_budget && is_refused || is_answered || is_of_several) {
         return None;
     }
     let pair = |one: &str, two: &str| (one.to_owned(), two.trim_end_matches(['.', ':']).to_owned());
@@ -54,7 +57,7 @@ pub fn eviction_refusal(text: &str) -> Option<EvictionRefusal> {
         (.., Some(namespace), Some(name)) => Some(pair(namespace.as_str(), name.as_str())),
         _ => None,
     });
-    Some(EvictionRefusal { budget: budget.or_else(named), pod })
+    Some(EvictionRefusal { budget: budget.or_else(named), pod, is_of_several })
 }
 
 #[cfg(test)]
@@ -83,8 +86,11 @@ mod tests {
                 pair("data", "pg-0"),
             ),
         ] {
-            assert_eq!(eviction_refusal(text), Some(EvictionRefusal { budget, pod }), "{text}");
+            let refusal = EvictionRefusal { budget, pod, is_of_several: false };
+            assert_eq!(eviction_refusal(text), Some(refusal), "{text}");
         }
+        let several = "This pod has more than one PodDisruptionBudget, which eviction does not support.";
+        assert!(eviction_refusal(several).is_some_and(|it| it.is_of_several));
         assert_eq!(eviction_refusal("evicting pod data/pg-0"), None);
         assert_eq!(eviction_refusal("the budget of the project is used up"), None);
     }

@@ -259,9 +259,38 @@ const NOT_JUDGED: &[&str] = &[
 /// Whether a resource is a run of something that ended long ago: nobody waits for it.
 fn is_past(cluster: &Cluster<'_>, object: &Value) -> bool {
     const OLD: i64 = 24 * 3600;
-    let ends = [&["status", "finishedAt"], &["status", "completionTime"], &["status", "completionTimestamp"]];
-    let ended = ends.iter().find_map(|path| time(object, *path));
+    const ENDS: &[&str] =
+        &["finishedAt", "completionTime", "completionTimestamp", "terminationTime", "stoppedAt"];
+    let ended = ENDS.iter().find_map(|key| time(object, &["status", key]));
     ended.and_then(|ended| cluster.seconds_since(ended)).is_some_and(|age| age > OLD)
+        || RUNS.contains(&object.kind()) && is_superseded(cluster, object)
+}
+
+/// Kinds of which each object is one run of something.
+const RUNS: &[&str] = &["Backup", "Restore", "PipelineRun", "TaskRun", "Workflow", "SparkApplication"];
+
+/// Whether a later run of the same kind in the namespace ended well.
+fn is_superseded(cluster: &Cluster<'_>, run: &Value) -> bool {
+    const WELL: &[&str] = &["completed", "succeeded"];
+    let made = |live: &Value| time(live, &["metadata", "creationTimestamp"]);
+    let ended_well = |live: &Value| {
+        let phase = live
+            .str_at(&["status", "phase"])
+            .or_else(|| live.str_at(&["status", "applicationState", "state"]));
+        phase.is_some_and(|phase| WELL.contains(&phase.to_ascii_lowercase().as_str()))
+            || has_condition(live, "Succeeded", "True")
+    };
+    let others = cluster.all(run.kind()).iter();
+    let mut later = others.filter(|it| it.namespace() == run.namespace() && made(it) > made(run));
+    later.any(|it| ended_well(it))
+}
+
+/// Whether somebody has stopped what a resource stands for.
+fn is_stopped(object: &Value) -> bool {
+    object.at(&["spec", "running"]).and_then(Value::as_bool) == Some(false)
+        || matches!(object.str_at(&["spec", "runStrategy"]), Some("Halted"))
+        || object.at(&["spec", "paused"]).and_then(Value::as_bool) == Some(true)
+        || object.int_at(&["spec", "replicas"]) == Some(0)
 }
 
 /// What a custom resource says of itself, by the usual conditions.
@@ -269,6 +298,7 @@ fn custom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
     if NOT_JUDGED.contains(&object.kind())
         || object.at(&["spec", "suspend"]).and_then(Value::as_bool) == Some(true)
         || is_past(cluster, object)
+        || is_stopped(object)
     {
         return None;
     }
@@ -292,12 +322,26 @@ fn custom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
     if let Some(error) = error_of_pods(object) {
         return Some(format!("error: {error}"));
     }
-    let phase = ["phase", "state", "status"].iter().find_map(|key| object.str_at(&["status", key]));
-    phase
-        .filter(|phase| {
-            matches!(*phase, "Failed" | "Error" | "Degraded" | "Unavailable" | "errored" | "invalid")
-        })
-        .map(|phase| format!("phase {phase}"))
+    if let Some(error) = object.str_at(&["status", "error"]).filter(|error| !error.is_empty()) {
+        return Some(format!("error: {error}"));
+    }
+    failed_phase(object).map(|phase| format!("phase {phase}"))
+}
+
+/// The word by which a status says that a resource has failed: each operator has a field of its own for it.
+pub(crate) fn failed_phase(object: &Value) -> Option<&str> {
+    const WORDS: &[&str] = &["fail", "error", "invalid", "degraded", "unavailable"];
+    let status = object.get("status")?.as_object()?;
+    let names_state = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        ["phase", "state", "status"].iter().any(|end| name.ends_with(end))
+    };
+    let own = status.iter().filter(|(name, _)| names_state(name)).filter_map(|(_, value)| value.as_str());
+    let nested = object.str_at(&["status", "applicationState", "state"]);
+    own.chain(nested).find(|word| {
+        let low = word.to_ascii_lowercase();
+        !word.contains(' ') && WORDS.iter().any(|part| low.contains(part))
+    })
 }
 
 /// A number of seconds for people.

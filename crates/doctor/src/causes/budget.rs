@@ -97,18 +97,22 @@ pub(crate) fn of_deleted_node(look: &Look<'_>, live: &Value) -> Vec<Object> {
     found
 }
 
-/// The budget that selects a pod and has no room.
+/// The budget that selects a pod and has no room, or the first of several that select it: of a pod with
+/// several budgets the API refuses every eviction.
 fn full_budget<'a>(look: &Look<'a>, pod: &Value) -> Option<&'a Value> {
-    look.cluster.all("PodDisruptionBudget").iter().copied().find(|budget| {
+    let selects = |budget: &&Value| {
         budget.namespace() == pod.namespace()
-            && budget.int_at(&["status", "disruptionsAllowed"]) == Some(0)
             && budget.at(&["spec", "selector"]).is_some_and(|it| selector::matches(it, selector::labels(pod)))
-    })
+    };
+    let of_pod: Vec<&Value> =
+        look.cluster.all("PodDisruptionBudget").iter().copied().filter(selects).collect();
+    let full = of_pod.iter().find(|budget| budget.int_at(&["status", "disruptionsAllowed"]) == Some(0));
+    full.copied().or_else(|| of_pod.iter().copied().filter(|_| of_pod.len() > 1).min_by_key(|it| it.name()))
 }
 
 /// The budget that a refusal is about; a name alone if it was not saved.
 fn budget_of(look: &Look<'_>, reported: &ReportedRefusal<'_>) -> Option<Object> {
-    let EvictionRefusal { budget, pod } = &reported.refusal;
+    let EvictionRefusal { budget, pod, .. } = &reported.refusal;
     let pod = match pod {
         Some((namespace, name)) => Object::new("Pod", namespace, name),
         None => reported.about.clone(),
@@ -136,20 +140,35 @@ fn budget_of(look: &Look<'_>, reported: &ReportedRefusal<'_>) -> Option<Object> 
 fn fault(look: &Look<'_>, reported: &ReportedRefusal<'_>) -> Option<Finding> {
     let object = budget_of(look, reported)?;
     let live = look.cluster.live(&object);
-    if live.is_some_and(|live| live.int_at(&["status", "disruptionsAllowed"]).is_some_and(|room| room > 0)) {
+    let is_of_several = reported.refusal.is_of_several;
+    let has_room =
+        live.is_some_and(|live| live.int_at(&["status", "disruptionsAllowed"]).is_some_and(|room| room > 0));
+    if has_room && !is_of_several {
         return None;
     }
-    let summary = format!("{object} allows no disruption, so no pod can be evicted");
+    let summary = if is_of_several {
+        format!("{object} and another budget select the same pods, so none of them can be evicted")
+    } else {
+        format!("{object} allows no disruption, so no pod can be evicted")
+    };
     let mut finding = Finding::new(Cause::ScaleBudget, object.clone(), 0.9, summary)
         .field("spec")
         .evidence(reported.source.clone(), reported.text)
         .suffers(reported.about.clone(), "cannot be evicted")
-        .remedy("Run one more replica than the budget demands, or relax the budget.", &[]);
+        .remedy(
+            if is_of_several {
+                "Leave one budget for each pod."
+            } else {
+                "Run one more replica than the budget demands, or relax the budget."
+            },
+            &[],
+        );
     let pod = look.cluster.live(&reported.about).and_then(node_of).filter(|node| is_drained(look, node));
     finding = pod.into_iter().fold(finding, |finding, node| finding.suffers(node, "cannot be emptied"));
     let Some(live) = live else { return Some(finding) };
     let spec = live.get("spec").map(ToString::to_string).unwrap_or_default();
-    finding = finding.evidence(object.to_string(), format!("{spec}, disruptionsAllowed 0"));
+    let room = live.int_at(&["status", "disruptionsAllowed"]).unwrap_or(0);
+    finding = finding.evidence(object.to_string(), format!("{spec}, disruptionsAllowed {room}"));
     finding = conditions(live).fold(finding, |finding, it| finding.evidence(object.to_string(), said(it)));
     // A budget has no room while its pods are ill: they come first.
     let wanted = live.at(&["spec", "selector"]).cloned().unwrap_or_default();

@@ -11,7 +11,7 @@ use crate::{
     Object,
     address_target::Target,
     calls::Caller,
-    cluster::{condition, conditions, items, pods, said, time},
+    cluster::{condition, items, pods, said, time},
     finding::Finding,
     log_evidence::Fact,
     policy::{End, Port, blocking, newest_change},
@@ -23,7 +23,8 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     found.extend(plugin_down(look));
     found.extend(sandboxes(look));
-    let routes = routing(look);
+    let mut routes = routing(look);
+    routes.extend(without_route(look));
     let unrouted: BTreeSet<Object> = routes.iter().map(|finding| finding.object.clone()).collect();
     found.extend(routes);
     // A node without routes reaches no Service either, and kube-proxy has no part in it.
@@ -74,9 +75,7 @@ fn plugin_down(look: &Look<'_>) -> Option<Finding> {
     let set = plugin_set(look);
     let mut nodes = Vec::new();
     for node in look.cluster.all("Node") {
-        let unavailable = conditions(node).find(|it| {
-            it.str_at(&["type"]) == Some("NetworkUnavailable") && it.str_at(&["status"]) == Some("True")
-        });
+        let unavailable = unavailable(node).filter(|it| it.str_at(&["reason"]) != Some(NO_ROUTE));
         let ready = condition(node, "Ready")
             .filter(|it| it.str_at(&["status"]) != Some("True") && super::node::is_of_network(&said(it)));
         if let Some(told) = ready.or(unavailable) {
@@ -138,6 +137,34 @@ fn plugin_down(look: &Look<'_>) -> Option<Finding> {
         result = result.evidence(Object::from_live(operator).to_string(), "spec.replicas: 0");
     }
     Some(result)
+}
+
+/// The condition by which a node says that it has no network.
+fn unavailable(node: &Value) -> Option<&Value> {
+    condition(node, "NetworkUnavailable").filter(|it| it.str_at(&["status"]) == Some("True"))
+}
+
+/// The reason by which a cloud's controller says that it made no route to the pods of a node.
+const NO_ROUTE: &str = "NoRouteCreated";
+
+/// Nodes to whose pods the cloud leads no route.
+fn without_route(look: &Look<'_>) -> Vec<Finding> {
+    let nodes = look.cluster.all("Node").iter();
+    let told = nodes.filter_map(|node| Some((*node, unavailable(node)?)));
+    let without = told.filter(|(_, it)| it.str_at(&["reason"]) == Some(NO_ROUTE));
+    let found = without.map(|(node, told)| {
+        let object = Object::from_live(node);
+        let summary = format!("the cloud's controller makes no route to the pods of {object}");
+        let finding = Finding::new(Cause::NetNodeRouting, object.clone(), 0.9, summary)
+            .evidence(format!("{object}, condition NetworkUnavailable"), said(told))
+            .since(time(told, &["lastTransitionTime"]))
+            .remedy("See why the cloud refuses the route: a quota, rights, or a network that overlaps.", &[]);
+        let event = look.cluster.events(&object).rfind(|event| event.reason == "FailedToCreateRoute");
+        event.into_iter().fold(finding, |finding, event| {
+            finding.evidence(format!("Event of {object}"), event.message.clone())
+        })
+    });
+    found.collect()
 }
 
 /// Nodes that were not saved are known by the taint that keeps pods away from them.

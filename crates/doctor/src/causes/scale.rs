@@ -14,6 +14,7 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     let mut found: Vec<Finding> =
         look.cluster.all("HorizontalPodAutoscaler").iter().filter_map(|it| autoscaler(look, it)).collect();
     found.extend(look.cluster.all("HorizontalPodAutoscaler").iter().filter_map(|it| at_maximum(look, it)));
+    found.extend(look.cluster.all("VerticalPodAutoscaler").iter().filter_map(|it| vertical(look, it)));
     found.extend(look.cluster.all("Deployment").iter().filter_map(|it| paused(look, it)));
     found.extend(look.cluster.all("Rollout").iter().filter_map(|it| aborted(look, it)));
     found
@@ -30,6 +31,9 @@ fn autoscaler(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let (reason, low) = (bad.str_at(&["reason"]).unwrap_or_default(), message.to_ascii_lowercase());
     let reference = |key| live.str_at(&["spec", "scaleTargetRef", key]).unwrap_or_default();
     let target = Object::new(reference("kind"), live.namespace(), reference("name"));
+    if reason == "AmbiguousSelector" {
+        return Some(doubled(look, live, bad));
+    }
     let mut finding = if reason == "FailedGetScale" {
         if look.cluster.live(&target).is_some()
             && !low.contains("not found")
@@ -152,6 +156,47 @@ fn autoscaler(look: &Look<'_>, live: &Value) -> Option<Finding> {
             said(bad),
         ),
     )
+}
+
+/// An autoscaler of sizes whose target does not exist.
+fn vertical(look: &Look<'_>, live: &Value) -> Option<Finding> {
+    let object = Object::from_live(live);
+    let told = conditions(live).find(|it| {
+        it.str_at(&["type"]) == Some("ConfigUnsupported") && it.str_at(&["status"]) == Some("True")
+            || it.str_at(&["reason"]) == Some("NoPodsMatched")
+    })?;
+    let reference = |key| live.str_at(&["spec", "targetRef", key]).unwrap_or_default();
+    let target = Object::new(reference("kind"), live.namespace(), reference("name"));
+    let is_absent = look.cluster.has_kind(&target.kind) && look.cluster.live(&target).is_none();
+    is_absent.then(|| {
+        Finding::new(
+            Cause::ScaleTarget,
+            object.clone(),
+            0.9,
+            format!("{object} sizes {target}, which does not exist"),
+        )
+        .field("spec.targetRef")
+        .evidence(format!("{object}, condition {}", told.str_at(&["type"]).unwrap_or_default()), said(told))
+        .remedy("Correct the target's kind or name.", &[])
+    })
+}
+
+/// Two autoscalers of the same pods: neither of them scales.
+fn doubled(look: &Look<'_>, live: &Value, told: &Value) -> Finding {
+    let target = live.at(&["spec", "scaleTargetRef", "name"]);
+    let rivals = look.cluster.all("HorizontalPodAutoscaler").iter().filter(|it| {
+        it.namespace() == live.namespace() && it.at(&["spec", "scaleTargetRef", "name"]) == target
+    });
+    let made = |it: &Value| crate::cluster::time(it, &["metadata", "creationTimestamp"]);
+    let mut rivals: Vec<&Value> = rivals.copied().collect();
+    rivals.sort_by_key(|it| (std::cmp::Reverse(made(it)), it.name()));
+    let newest = rivals.first().map_or_else(|| Object::from_live(live), |it| Object::from_live(it));
+    let summary = format!("{newest} and another autoscaler scale the same pods, so neither does");
+    let finding = Finding::new(Cause::OperatorTwoOwners, newest, 0.88, summary)
+        .field("spec.scaleTargetRef")
+        .evidence(Object::from_live(live).to_string(), said(told))
+        .remedy("Delete one of the autoscalers.", &[]);
+    rivals.into_iter().fold(finding, |finding, it| finding.suffers(Object::from_live(it), "does not scale"))
 }
 
 /// An autoscaler at its maximum while its pods fail.

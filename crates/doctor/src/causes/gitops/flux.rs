@@ -1,6 +1,6 @@
 //! Sources, Kustomizations and HelmReleases of Flux.
 
-use tiphys_cause::{Cause, failed_hook, refusal, unwrapped, values_absent};
+use tiphys_cause::{Cause, failed_hook, refusal, source_unreachable, unwrapped, values_absent};
 use tiphys_value::{ObjectExt as _, Value};
 
 use super::{
@@ -13,6 +13,9 @@ use crate::{
     finding::Finding,
     search_context::Look,
 };
+
+/// Kinds of sources.
+const SOURCES: &[&str] = &["GitRepository", "OCIRepository", "HelmRepository", "Bucket"];
 
 /// What a source, a Kustomization or a HelmRelease of Flux says.
 pub(super) fn flux(look: &Look<'_>, live: &Value) -> Option<Finding> {
@@ -146,6 +149,17 @@ pub(super) fn flux(look: &Look<'_>, live: &Value) -> Option<Finding> {
                 auth(&object, live, &source, message)
             }
             Some(finding) => finding,
+            // Nobody else than the source itself is at fault if its revision cannot be had.
+            None if SOURCES.contains(&object.kind.as_str()) && source_unreachable(message).is_none() => {
+                Finding::new(
+                    Cause::GitopsRevision,
+                    object.clone(),
+                    0.7,
+                    format!("{object} gets no revision from {}: {message}", source_url(live)),
+                )
+                .evidence(source, message)
+                .remedy("Correct the address, the reference, or what the source is verified with.", &[])
+            }
             None => Finding::new(
                 Cause::GitopsDependency,
                 object.clone(),

@@ -14,12 +14,13 @@ use crate::{
     causes::admission,
     cluster::{
         complaint::{complaint, error_of_pods, tells_of_failure},
-        pods, said, time,
+        items, pods, said, time,
     },
     dependencies,
     finding::Finding,
     log_evidence::Fact,
     search_context::Look,
+    symptoms::failed_phase,
 };
 
 /// From here on a call is explained by objects, and not by words alone.
@@ -78,7 +79,7 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
     }
     // Conditions may tell only that something is wrong, and the operator's events what.
     let warning = look.cluster.events(&object).rfind(|event| event.is_warning());
-    let warning = warning.filter(|event| !says_why(&words) && says_why(&event.message));
+    let warning = warning.filter(|event| words.is_empty() || !says_why(&words) && says_why(&event.message));
     let words = warning.map_or(words, |event| event.message.clone());
     let line = Some(look).filter(|_| !says_why(&words)).and_then(|look| telling_line(look, live, &operators));
     let words = line.as_ref().map_or(words, |(_, line)| line.clone());
@@ -123,7 +124,11 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
         finding_from_condition(
             live,
             Cause::OperatorRejected,
-            if tells_of_failure(live) && !is_of_waiting(&words) { 0.55 } else { 0.35 },
+            if (tells_of_failure(live) || failed_phase(live).is_some()) && !is_of_waiting(&words) {
+                0.55
+            } else {
+                0.35
+            },
             "is not ready",
             "Read its conditions and its operator's log.",
         )
@@ -135,9 +140,11 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
     if let Some((source, line)) = line {
         finding = finding.evidence(source, line);
     }
-    for forbidden in tiphys_cause::forbidden(&words) {
-        if let Some(operator) = operators.first()
-            && let Some(rights) = crate::causes::api::rights_fault(look, operator, &forbidden)
+    for forbidden in
+        tiphys_cause::forbidden(&words).into_iter().chain(finalizers_right(look, live, &operators, &words))
+    {
+        if let Some(rights) =
+            crate::causes::api::rights_fault(look, operators.first().unwrap_or(&object), &forbidden)
         {
             return Some(
                 rights.evidence(object.to_string(), words.clone()).suffers(object, "is not cared for"),
@@ -156,6 +163,11 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
     for reference in dependencies::upstream(look.cluster, &object) {
         finding = finding.below(reference);
     }
+    // Where the words do not tell why, what fails beside it is the likeliest.
+    if finding.is_shallow {
+        let beside = look.ill.iter().map(|ill| &ill.workload).filter(|it| it.namespace == object.namespace);
+        finding = beside.cloned().fold(finding, Finding::below);
+    }
     // What its operator calls for it may be why.
     let told = look.cluster.events(&object).rfind(|event| event.is_warning());
     let told = told.map_or("", |event| event.message.as_str());
@@ -165,6 +177,44 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
         }
     }
     Some(finding)
+}
+
+/// The right that an operator lacks which may not own what it makes for a resource.
+fn finalizers_right(
+    look: &Look<'_>,
+    live: &Value,
+    operators: &[Object],
+    words: &str,
+) -> Option<tiphys_cause::Forbidden> {
+    if !tiphys_cause::cannot_own(words) {
+        return None;
+    }
+    // An operator whose name tells nothing is known by its log.
+    let says = |log: &&crate::Log| log.last_lines().any(tiphys_cause::cannot_own);
+    let by_log = || {
+        let log = look.cluster.case.logs.iter().find(says)?;
+        Some(look.cluster.workload(look.cluster.get("Pod", &log.namespace, &log.pod)?))
+    };
+    let operator = operators.first().cloned().or_else(by_log)?;
+    let operator = &operator;
+    let spec = look.cluster.live(operator).and_then(pods::spec)?;
+    let account = spec.str_at(&["serviceAccountName"]).unwrap_or("default");
+    let group = live.gvk().group;
+    let mut definitions = look.cluster.all("CustomResourceDefinition").iter();
+    let named = definitions.find(|it| {
+        it.str_at(&["spec", "names", "kind"]) == Some(live.kind())
+            && it.str_at(&["spec", "group"]) == Some(group.as_str())
+    });
+    let plural = named.and_then(|it| it.str_at(&["spec", "names", "plural"])).map(str::to_owned);
+    let plural = plural.unwrap_or_else(|| format!("{}s", live.kind().to_ascii_lowercase()));
+    Some(tiphys_cause::Forbidden {
+        user: format!("system:serviceaccount:{}:{account}", operator.namespace),
+        verb: "update".to_owned(),
+        resource: format!("{plural}/finalizers"),
+        group,
+        namespace: Some(live.namespace().to_owned()).filter(|it| !it.is_empty()),
+        line: words.to_owned(),
+    })
 }
 
 /// A write for a resource that the API server refused, for a reason that lies with another object.
@@ -389,6 +439,9 @@ fn own_words(live: &Value) -> String {
         .or_else(|| told(&["status", "message"]))
         .or_else(|| told(&["status", "error", "message"]))
         .or_else(|| told(&["status", "reason"]))
+        .or_else(|| told(&["status", "error"]))
+        .or_else(|| told(&["status", "applicationState", "errorMessage"]))
+        .or_else(|| items(live, &["status", "validationErrors"]).next()?.as_str().map(str::to_owned))
         .or_else(|| error_of_pods(live).map(str::to_owned))
         .unwrap_or_default()
 }
