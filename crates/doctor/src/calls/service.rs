@@ -97,21 +97,28 @@ pub(crate) fn empty_service(cluster: &Cluster<'_>, service: &Value) -> Option<Fi
     }
     let near = near_labels(cluster, service, wanted).filter(|near| !near.1.is_empty())?;
     let selector = json!(wanted).to_string();
-    Some(
-        Finding::new(
-            Cause::ServiceSelector,
-            object.clone(),
-            0.93,
-            format!("{object} selects no pod: {}", near.1),
-        )
-        .field("spec.selector")
-        .evidence(object.to_string(), format!("spec.selector: {selector}"))
-        .evidence(near.0.to_string(), format!("labels: {}", near.2))
-        .remedy(
-            format!("Make the selector match the labels of {}.", near.0),
-            &[format!("kubectl -n {} get pods --show-labels", object.namespace)],
-        ),
+    // Where no workload was saved, the one that is meant may have no pods.
+    let knows_workloads = ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"]
+        .iter()
+        .any(|kind| !cluster.all(kind).is_empty());
+    let shares_pair = cluster
+        .live(&near.0)
+        .and_then(crate::cluster::selector::labels)
+        .is_some_and(|labels| wanted.iter().any(|(key, value)| labels.get(key) == Some(value)));
+    let finding = Finding::new(
+        Cause::ServiceSelector,
+        object.clone(),
+        0.93,
+        format!("{object} selects no pod: {}", near.1),
     )
+    .field("spec.selector")
+    .evidence(object.to_string(), format!("spec.selector: {selector}"))
+    .evidence(near.0.to_string(), format!("labels: {}", near.2))
+    .remedy(
+        format!("Make the selector match the labels of {}.", near.0),
+        &[format!("kubectl -n {} get pods --show-labels", object.namespace)],
+    );
+    Some(if knows_workloads || shares_pair { finding } else { finding.not_known() })
 }
 
 /// The workload whose labels nearly fit a selector: its names, what differs, its labels.

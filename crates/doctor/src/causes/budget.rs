@@ -20,7 +20,39 @@ struct ReportedRefusal<'a> {
 
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     let reported = reported_by_events(look).chain(reported_by_conditions(look));
-    reported.filter_map(|it| fault(look, &it)).collect()
+    let mut found: Vec<Finding> = reported.filter_map(|it| fault(look, &it)).collect();
+    // Who drains tells which budget hinders; others on the node may not matter.
+    if found.is_empty() {
+        found = undeletable(look);
+    }
+    found
+}
+
+/// Nodes that somebody wants to delete, with pods that no budget lets go: nobody needs to tell of it.
+fn undeletable(look: &Look<'_>) -> Vec<Finding> {
+    let nodes = look
+        .cluster
+        .all("Node")
+        .iter()
+        .filter(|node| node.is_terminating() && look.is_red(&Object::from_live(node)));
+    let found = nodes.flat_map(|node| {
+        let about = Object::from_live(node);
+        of_deleted_node(look, node).into_iter().map(move |budget| {
+            let refusal = EvictionRefusal {
+                budget: Some((budget.namespace.clone(), budget.name.clone())),
+                is_of_several: has_room(look, &budget),
+                ..EvictionRefusal::default()
+            };
+            let source = format!("{about}, metadata.deletionTimestamp");
+            ReportedRefusal { refusal, about: about.clone(), source, text: "pods of the budget run on it" }
+        })
+    });
+    found.filter_map(|it| fault(look, &it)).collect()
+}
+
+fn has_room(look: &Look<'_>, budget: &Object) -> bool {
+    let live = look.cluster.live(budget);
+    live.and_then(|live| live.int_at(&["status", "disruptionsAllowed"])).is_some_and(|room| room > 0)
 }
 
 fn reported_by_events<'a>(look: &'a Look<'_>) -> impl Iterator<Item = ReportedRefusal<'a>> {
@@ -141,9 +173,7 @@ fn fault(look: &Look<'_>, reported: &ReportedRefusal<'_>) -> Option<Finding> {
     let object = budget_of(look, reported)?;
     let live = look.cluster.live(&object);
     let is_of_several = reported.refusal.is_of_several;
-    let has_room =
-        live.is_some_and(|live| live.int_at(&["status", "disruptionsAllowed"]).is_some_and(|room| room > 0));
-    if has_room && !is_of_several {
+    if has_room(look, &object) && !is_of_several {
         return None;
     }
     let summary = if is_of_several {
