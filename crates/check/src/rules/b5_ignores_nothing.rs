@@ -1,8 +1,8 @@
 //! # An ignore rule that fits nothing
 //!
 //! `ignoreDifferences` names fields of kinds. A group that is no group (`core`, `apps/v1`, or none for a kind
-//! that has one), a kind in the plural, a JSON pointer with a wildcard, with an unescaped slash or without
-//! the `spec` that it begins with: none of these is refused, none fits, and the difference stays.
+//! that has one), a kind in the plural, a JSON pointer with a wildcard, with an unescaped slash, without the
+//! index of an item or the `spec` that it begins with: none of these is refused, none fits, and the difference stays.
 //!
 //! People see: an Application that stays OutOfSync though the difference is ignored, and that self-heal syncs
 //! again and again.
@@ -47,6 +47,9 @@ pub(super) const RULE: Rule = Rule {
     page: page!("b5_ignores_nothing.rs"),
     check,
 };
+
+/// Fields that are lists in every kind that has them.
+const LISTS: [&str; 5] = ["containers", "initContainers", "volumeMounts", "volumeClaimTemplates", "webhooks"];
 
 /// What is wrong with a rule: where, what it says, and what to write.
 struct BadIgnoreRule {
@@ -162,6 +165,16 @@ fn pointer_fault(pointer: &str, field: FieldPath) -> Option<BadIgnoreRule> {
         return fault(
             "a JSON pointer has no wildcards",
             "write a jq path expression, such as `.spec.containers[].image`".to_owned(),
+        );
+    }
+    let without_index = steps.windows(2).position(|pair| {
+        LISTS.contains(&pair[0]) && pair[1] != "-" && !pair[1].bytes().all(|it| it.is_ascii_digit())
+    });
+    if let Some(at) = without_index {
+        let (way, below) = (steps[..=at].join("."), steps[at + 1..].join("."));
+        return fault(
+            "this is a list, and a pointer into it needs the index of an item",
+            format!("write the jq path expression `.{way}[].{below}`, or an index"),
         );
     }
     // Keys below these have no maps in them.

@@ -23,12 +23,14 @@
 //! ## When to suppress
 //! Where the chart leaves the definitions to somebody else.
 
-use std::cell::LazyCell;
+use std::{cell::LazyCell, sync::Arc};
 
 use tiphys_diag::{Severity, Span};
 use tiphys_graph::{App, Object};
+use tiphys_kustomize::FILE_NAMES;
 use tiphys_model::ApplicationSource;
-use tiphys_value::ObjectExt;
+use tiphys_value::{Location, ObjectExt};
+use tiphys_vfs::base_name;
 
 use crate::{
     Context, Report, Rule,
@@ -82,6 +84,9 @@ impl Served {
 
     /// Whether a release of the chart does without it; `false` where the release is not told.
     fn is_missing_in(&self, release: &str) -> bool {
+        if matches!(release, "main" | "master" | "HEAD") {
+            return self.end != "-";
+        }
         let is_told =
             release.trim_start_matches('v').split('.').take(2).all(|part| part.parse::<u32>().is_ok());
         let is_before = self.first != "0" && known_charts::is_older(release, self.first);
@@ -181,11 +186,54 @@ fn installed(context: &Context<'_>, object: &Object, served: &Served, uses: &[Ch
         found.push(Install { release: used.version.clone(), by: used.by.clone(), span: used.span.clone() });
     }
     let is_one = found.iter().all(|it| it.release == found[0].release);
-    match found.into_iter().next() {
-        Some(first) if is_one && !is_left_out => Installed::By(first),
-        None if !is_left_out => Installed::Nowhere,
+    match (found.into_iter().next(), bundle(context, served)) {
+        (Some(first), _) if is_one && !is_left_out => Installed::By(first),
+        (_, Some(bundle)) => Installed::By(bundle),
+        (None, None) if !is_left_out => Installed::Nowhere,
         _ => Installed::Unclear,
     }
+}
+
+/// The definitions of external-secrets as they lie in its own repository, where an Application or one
+/// kustomization takes them from there.
+fn bundle(context: &Context<'_>, served: &Served) -> Option<Install> {
+    const REPOSITORY: &str = "external-secrets/external-secrets";
+    const FOLDER: &str = "deploy/crds";
+    if served.chart != "external-secrets" {
+        return None;
+    }
+    let mut found = Vec::new();
+    for app in &context.survey.apps {
+        let spec = &app.application.spec;
+        for (at, source) in spec.effective_sources().iter().enumerate() {
+            if source.repo_url.trim_end_matches(".git").ends_with(REPOSITORY)
+                && source.path.starts_with(FOLDER)
+            {
+                let span = context.survey.app_span(app, &field_paths::source(spec, at).key("targetRevision"));
+                found.push(Install {
+                    release: source.target_revision.clone(),
+                    by: format!("Application {}", app.name()),
+                    span,
+                });
+            }
+        }
+    }
+    let files = &context.survey.files;
+    for path in files.paths().filter(|path| FILE_NAMES.contains(&base_name(path))) {
+        let Some(text) = files.text(path).filter(|text| text.contains(REPOSITORY)) else { continue };
+        for (line, entry) in (1..).zip(text.lines()) {
+            let entry = entry.trim_start().strip_prefix("- ").filter(|entry| entry.contains(FOLDER));
+            let Some((_, below)) = entry.and_then(|entry| entry.split_once(REPOSITORY)) else { continue };
+            let release = match below.split_once("ref=") {
+                Some((_, revision)) => revision.trim(),
+                None => below.trim_start_matches('/').split('/').next().unwrap_or_default(),
+            };
+            let span = files.span(&Location::new(Arc::clone(path), line, 0));
+            found.push(Install { release: release.to_owned(), by: format!("kustomization {path}"), span });
+        }
+    }
+    let is_one = found.iter().all(|it| it.release == found[0].release);
+    found.into_iter().next().filter(|_| is_one)
 }
 
 /// Whether nothing in the repository is an Application: Flux fills its clusters, which are taken as one.

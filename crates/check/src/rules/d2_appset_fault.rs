@@ -23,9 +23,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::Severity;
 use tiphys_graph::{Set, survey::declared_span};
-use tiphys_value::{ObjectExt, Value};
+use tiphys_value::{FieldPath, ObjectExt, Value};
 
-use crate::{Context, Finding, Report, Rule, support::field_paths::keys};
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{
+        field_paths::keys,
+        value_steps::{each_text, path_below},
+    },
+};
 
 /// See the module.
 pub(super) const RULE: Rule = Rule {
@@ -248,20 +254,33 @@ fn other_engine(context: &Context<'_>, set: &Set) -> Option<Finding> {
     let value = &set.declared.value;
     let is_go = value.at(&["spec", "goTemplate"]).and_then(Value::as_bool) == Some(true);
     let fields = FIELDS.iter().map(|field| [&["spec", "template"], *field].concat());
-    let (field, parameter) = fields.into_iter().find_map(|field| {
+    let of_template = fields.into_iter().find_map(|field| {
         let parameter = foreign(value.str_at(&field)?, is_go)?.to_owned();
-        Some((field, parameter))
-    })?;
+        Some((keys(&field), parameter))
+    });
+    let (field, parameter) = of_template.or_else(|| of_generators(value).filter(|_| is_go))?;
     let (why, help) = match is_go {
         true => ("is no Go template", "write it with a dot before the name, or leave goTemplate out"),
         false => ("is left as it is written", "set goTemplate: true, or write it without the leading dot"),
     };
     let diagnostic = RULE
         .diagnostic(format!("ApplicationSet {} yields no Applications: {{{{{parameter}}}}} {why}", value.name()))
-        .at(declared_span(&context.survey.files, &set.declared, &keys(&field)), "written for the other template engine")
+        .at(declared_span(&context.survey.files, &set.declared, &field), "written for the other template engine")
         .because("the controller gives up on the whole set: it creates, changes and deletes none of its Applications")
         .help(help);
     Some(Finding::new(RULE.incident, diagnostic).object(format!("ApplicationSet/{}", value.name())))
+}
+
+/// What stands in braces in a generator and is no template of Go: a name with dots in it and none before it.
+fn of_generators(set: &Value) -> Option<(FieldPath, String)> {
+    let generators = set.at(&["spec", "generators"])?;
+    let mut found = None;
+    each_text(generators, &mut Vec::new(), &|_| true, &mut |steps, text| {
+        if let Some(parameter) = foreign(text, true).filter(|it| found.is_none() && it.contains('.')) {
+            found = Some((path_below(keys(&["spec", "generators"]), steps), parameter.to_owned()));
+        }
+    });
+    found
 }
 
 /// What stands in braces in a text and belongs to the other engine: Go's fields begin with a dot, the other's

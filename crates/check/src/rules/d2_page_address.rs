@@ -1,7 +1,8 @@
 //! # The address of a page in place of that of a repository
 //!
 //! What a browser shows of a folder or a file (`…/tree/main/…`, `…/blob/main/…`) is a page, and no
-//! repository: Git does not clone it, and kustomize finds no kustomization in it.
+//! repository: Git does not clone it, and kustomize finds no kustomization in it. Nor is the page of an owner
+//! (`https://github.com/example`) one.
 //!
 //! People see: `repository not found`, `unable to find one of 'kustomization.yaml'`, `evalsymlink failure`.
 //!
@@ -48,8 +49,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let spec = &app.application.spec;
         for (at, source) in spec.effective_sources().iter().enumerate().filter(|(_, it)| it.chart.is_empty())
         {
-            let Some((repository, below)) = page(&source.repo_url) else { continue };
             let field = field_paths::source(spec, at).key("repoURL");
+            if is_owner(&source.repo_url) {
+                let diagnostic = RULE
+                    .diagnostic(format!("{} of Application {} is no repository", source.repo_url, app.name()))
+                    .at(context.survey.app_span(app, &field), "the page of an owner")
+                    .because("the address of a repository has the owner's name, and then its own")
+                    .help("write the repository's name behind that of its owner");
+                once.add(&source.repo_url, Finding::new(RULE.incident, diagnostic).app(app.name()));
+            }
+            let Some((repository, below)) = page(&source.repo_url) else { continue };
             let diagnostic = RULE
                 .diagnostic(format!("{} of Application {} is a page", source.repo_url, app.name()))
                 .at(context.survey.app_span(app, &field), "Git clones no page")
@@ -75,6 +84,13 @@ fn page(address: &str) -> Option<(&str, &str)> {
     let below = &rest[name + 1..];
     let is_page = below.split('/').next().is_some_and(|step| PAGES.contains(&step)) && below.contains('/');
     (is_page && !placeholders::is_in(address)).then(|| (&address[..host + 1 + name], below))
+}
+
+/// Whether an address names an owner of repositories, and none of them.
+fn is_owner(address: &str) -> bool {
+    let rest = HOSTS.iter().find_map(|host| address.strip_prefix("https://")?.strip_prefix(host));
+    let name = rest.and_then(|rest| rest.strip_prefix('/')).map(|rest| rest.trim_end_matches('/'));
+    name.is_some_and(|name| !name.is_empty() && !name.contains('/')) && !placeholders::is_in(address)
 }
 
 /// Entries of a kustomization that are folders of a page; single files of a release can be fetched.
@@ -107,7 +123,17 @@ fn kustomization(context: &Context<'_>, path: &Arc<str>, once: &mut Once) {
 
 #[cfg(test)]
 mod tests {
-    use super::page;
+    use super::{is_owner, page};
+
+    #[test]
+    fn an_owner_is_no_repository() {
+        assert!(is_owner("https://github.com/example") && is_owner("https://gitlab.com/example/"));
+        for address in
+            ["https://github.com/example/shop", "https://git.example.com/shop", "https://github.com/"]
+        {
+            assert!(!is_owner(address), "{address}");
+        }
+    }
 
     #[test]
     fn pages_are_told_from_repositories() {

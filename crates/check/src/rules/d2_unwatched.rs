@@ -28,6 +28,7 @@ use std::collections::BTreeMap;
 use tiphys_diag::Severity;
 use tiphys_graph::{Environment, Object, Owner, survey::declared_span};
 use tiphys_model::names;
+use tiphys_value::ObjectExt;
 
 use crate::{
     Context, Finding, Report, Rule,
@@ -104,7 +105,10 @@ fn elsewhere(context: &Context<'_>, once: &mut Once) {
         // Several there are a second engine, or one that is told.
         let [object] = objects[..] else { continue };
         let has_engine = namespace.contains("argo") || namespace.contains("gitops");
-        if at_home < ENOUGH || has_engine || is_of_another(survey.environments.as_slice(), object) {
+        // Who writes the namespace that it goes to wrote one field twice.
+        let goes_there = object.value().str_at(&["spec", "destination", "namespace"]) == Some(*namespace);
+        let enough = if goes_there { ENOUGH - 1 } else { ENOUGH };
+        if at_home < enough || has_engine || is_of_another(survey.environments.as_slice(), object) {
             continue;
         }
         let what = format!("{} lies in namespace {namespace}, where no engine looks for it", object.title());

@@ -5,7 +5,8 @@
 //! custom resource, is most often a slip, a wrong namespace, or an object that was renamed.
 //!
 //! Secrets are often made by hand; one is told only if its name is nearly that of another one, if it exists
-//! in another namespace, or if the repository makes it for the same workload of another environment.
+//! in another namespace, if the repository makes it for the same workload of another environment, or if all
+//! others that the cluster's pods need are made in the repository.
 //!
 //! People see: `CreateContainerConfigError: configmap "settings" not found`, `MountVolume.SetUp failed …
 //! configmap "settings" not found`, `error looking up service account shop/web`, `persistentvolumeclaim
@@ -22,11 +23,14 @@
 //! ## When to suppress
 //! Where the object is made by hand or by a program, in every cluster.
 
+use std::collections::BTreeMap;
+
 use tiphys_diag::Severity;
 use tiphys_graph::{
     App, Object, Owner,
     edges::{EdgeKind, Target},
 };
+use tiphys_value::Value;
 
 use crate::{
     Context, Finding, Report, Rule,
@@ -36,7 +40,7 @@ use crate::{
         nearest_name, placeholders,
         pod_references::{Reference, of_pod},
         pods::{Pod, list, text},
-        scripted_objects::is_scripted,
+        scripted_objects::{is_scripted, is_spoken_of},
     },
 };
 
@@ -59,9 +63,13 @@ const EVERYWHERE: [&str; 5] = [
     "linkerd-identity-trust-roots",
 ];
 
+/// How many Secrets of a cluster's pods the repository has to make, for each that it does not.
+const ENOUGH: usize = 5;
+
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for cluster in context.clusters() {
+        let counted = SecretCount::in_cluster(cluster);
         for pod in &cluster.pods {
             let namespace = pod.object.key.namespace.as_str();
             let is_hidden = cluster.is_partly_hidden(namespace);
@@ -69,11 +77,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 continue;
             }
             for reference in of_pod(pod) {
-                let hint = missing(context, cluster, pod, &reference);
+                let hint = missing(context, cluster, pod, &reference, &counted);
                 // What is not seen may bring anything, but hardly what somebody else brings elsewhere.
                 let counts = |hint: &Hint<'_>| {
                     !is_hidden
-                        || matches!(hint, Hint::Elsewhere(_) | Hint::NotListed(_))
+                        || matches!(hint, Hint::Elsewhere(_) | Hint::NotListed(_) | Hint::Alone(_))
                             && !is_named_after_hidden(context, cluster, &reference)
                 };
                 if let Some(hint) = hint.filter(counts) {
@@ -109,6 +117,8 @@ enum Hint<'a> {
     Elsewhere(&'a Object),
     /// This makes it for the same workload of another environment.
     OfSibling(&'a Object),
+    /// It is a Secret, and the repository makes so many others that pods need.
+    Alone(usize),
     /// Nothing.
     None,
 }
@@ -120,6 +130,7 @@ fn missing<'a>(
     cluster: &Cluster<'a>,
     pod: &Pod<'_>,
     reference: &Reference<'_>,
+    counted: &SecretCount,
 ) -> Option<Hint<'a>> {
     let namespace = pod.object.key.namespace.as_str();
     let name = reference.name;
@@ -153,10 +164,55 @@ fn missing<'a>(
     if let Some(other) = made_for_sibling(context, cluster, pod, reference) {
         return (!is_copied(other) && !is_scripted(context, name)).then_some(Hint::OfSibling(other));
     }
+    if reference.kind == "Secret" && counted.tells() && !cluster.has_operated_pods(namespace) {
+        let may_be_made =
+            is_scripted(context, name) || is_spoken_of(context, name) || makes_secrets(cluster, pod);
+        return (!may_be_made).then_some(Hint::Alone(counted.made));
+    }
     // Nobody keeps the Secrets of a cluster in Git as they are, and operators and scripts make things too.
     let is_doubtful =
         reference.kind == "Secret" || cluster.has_operated_pods(namespace) || is_scripted(context, name);
     (!is_doubtful).then_some(Hint::None)
+}
+
+/// Whether a role that comes with a pod lets somebody make Secrets: a program may make its own.
+fn makes_secrets(cluster: &Cluster<'_>, pod: &Pod<'_>) -> bool {
+    let has = |rule: &Value, field: &str, word: &str| {
+        list(rule, field).iter().any(|it| it.as_str().is_some_and(|it| it == word || it == "*"))
+    };
+    let makes = |role: &Object| {
+        let mut rules = list(role.value(), "rules").iter();
+        rules.any(|rule| has(rule, "resources", "secrets") && has(rule, "verbs", "create"))
+    };
+    let roles = cluster.objects.iter().filter(|it| matches!(it.key.kind.as_str(), "Role" | "ClusterRole"));
+    roles.filter(|it| it.owner == pod.object.owner).any(|role| makes(role))
+}
+
+/// How many of the Secrets that the pods of a cluster need are made in the repository, and how many are not.
+struct SecretCount {
+    made: usize,
+    lacking: usize,
+}
+
+impl SecretCount {
+    fn in_cluster(cluster: &Cluster<'_>) -> Self {
+        let mut all = BTreeMap::new();
+        for pod in &cluster.pods {
+            let namespace = pod.object.key.namespace.as_str();
+            for it in of_pod(pod).iter().filter(|it| it.kind == "Secret" && !placeholders::is_in(it.name)) {
+                let is_made =
+                    || cluster.find(&it.key(namespace)).is_some() || cluster.may_be_made(namespace, it.name);
+                all.entry((namespace, it.name)).or_insert_with(is_made);
+            }
+        }
+        let made = all.values().filter(|is_made| **is_made).count();
+        Self { made, lacking: all.len() - made }
+    }
+
+    /// Whether one that is not made is an exception.
+    fn tells(&self) -> bool {
+        self.made >= ENOUGH * self.lacking
+    }
 }
 
 /// What makes an object for the same workload of another environment, where this one's Secrets are in Git,
@@ -264,6 +320,8 @@ fn finding(context: &Context<'_>, pod: &Pod<'_>, reference: &Reference<'_>, hint
                 format!("made for {}, and not for this one", whose(context, other)),
             )
             .help("make it for this environment, too, or mark the reference as optional"),
+        Hint::Alone(made) => diagnostic
+            .help(format!("make it as the {made} other Secrets that pods need, or name one of those")),
         Hint::NotListed(other) => diagnostic
             .see(context.survey.start(other), "it is here, and nothing renders this file")
             .help("name the file among the resources"),

@@ -31,6 +31,7 @@ use crate::{
         dedup::Once,
         nearest_name, placeholders,
         pods::text,
+        scripted_objects::is_spoken_of,
         unused_files,
         value_steps::{Step, path_below},
     },
@@ -87,7 +88,7 @@ fn of_kind(context: &Context<'_>, kind: &str, named: &[Named<'_>], made: &MadeNa
     if names.is_empty() || are_made.len() < ENOUGH * names.len() {
         return;
     }
-    for it in lacking.into_iter().filter(|it| !is_told_of(context, it.name)) {
+    for it in lacking.into_iter().filter(|it| !is_spoken_of(context, it.name)) {
         let beside = made.names(kind, it.namespace);
         let nearest = nearest_name::nearest(it.name, beside.iter().copied());
         let (count, all) =
@@ -102,13 +103,6 @@ fn of_kind(context: &Context<'_>, kind: &str, named: &[Named<'_>], made: &MadeNa
         let finding = Finding::new(RULE.incident, diagnostic).likely();
         once.add(it.name, finding.perhaps(it.name, nearest));
     }
-}
-
-/// Whether a file that is no manifest speaks of a name: a script or Terraform may make it.
-fn is_told_of(context: &Context<'_>, name: &str) -> bool {
-    let files = &context.survey.files;
-    let others = files.paths().filter(|path| !path.ends_with(".yaml") && !path.ends_with(".yml"));
-    others.into_iter().any(|path| files.text(path).is_some_and(|text| text.contains(name)))
 }
 
 fn of_release<'a>(survey: &'a Survey, release: &'a Object, found: &mut Vec<Named<'a>>) {

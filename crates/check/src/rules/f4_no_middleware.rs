@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use tiphys_diag::Severity;
 use tiphys_graph::{App, Object};
-use tiphys_value::{FieldPath, ObjectExt};
+use tiphys_value::{FieldPath, ObjectExt, Value};
 
 use crate::{
     Context, Finding, Report, Rule,
@@ -91,16 +91,23 @@ fn check(context: &Context<'_>, report: &mut Report) {
 
 /// The middlewares that the routes of an object name.
 fn names(object: &Object) -> Vec<Named<'_>> {
-    let kind = match object.key.kind.as_str() {
-        "IngressRoute" => "Middleware",
-        "IngressRouteTCP" => "MiddlewareTCP",
+    let spec = &object.value()["spec"];
+    let routes = list(spec, "routes").iter().enumerate();
+    let of_routes = || routes.map(|(at, route)| (keys(&["spec", "routes"]).index(at), route)).collect();
+    let (kind, holders): (_, Vec<(FieldPath, &Value)>) = match object.key.kind.as_str() {
+        "IngressRoute" => ("Middleware", of_routes()),
+        "IngressRouteTCP" => ("MiddlewareTCP", of_routes()),
+        "Middleware" if is_of_traefik(object) => (
+            "Middleware",
+            spec.get("chain").map(|chain| (keys(&["spec", "chain"]), chain)).into_iter().collect(),
+        ),
         _ => return Vec::new(),
     };
     let mut found = Vec::new();
-    for (route, value) in list(&object.value()["spec"], "routes").iter().enumerate() {
+    for (holder, value) in holders {
         for (at, it) in list(value, "middlewares").iter().enumerate() {
             let namespace = it.str_at(&["namespace"]).unwrap_or(&object.key.namespace);
-            let path = keys(&["spec", "routes"]).index(route).key("middlewares").index(at).key("name");
+            let path = holder.key("middlewares").index(at).key("name");
             // Of another provider, or still to be filled in.
             if !text(it, "name").is_empty()
                 && !text(it, "name").contains('@')

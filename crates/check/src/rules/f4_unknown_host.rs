@@ -27,6 +27,7 @@ use tiphys_diag::{Diagnostic, Severity, Span};
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, Value};
 
+use super::unread_chart_values::place_of;
 use crate::{
     Context, Finding, Report, Rule,
     support::{
@@ -37,6 +38,7 @@ use crate::{
         field_paths::keys,
         nearest_name, pod_references,
         pods::{Pod, list, text},
+        value_steps::Step,
     },
 };
 
@@ -108,24 +110,63 @@ fn check(context: &Context<'_>, report: &mut Report) {
 fn check_chart_values(context: &Context<'_>, used: &ChartUse, once: &mut Once) {
     let Some(release) = &used.release else { return };
     let Some(cluster) = context.clusters().iter().find(|it| *it.scope() == release.scope) else { return };
-    let mut texts = Vec::new();
-    used.values.iter().for_each(|values| gather_texts(values, &mut texts, 0));
     let of = format!("the values of {}", used.by);
-    for text in texts {
-        let place = || used.span.clone();
-        for (what, diagnostic) in chart_addresses(context, cluster, &of, text, &release.namespace, &place) {
-            once.add(&what, Finding::new(RULE.incident, diagnostic).likely());
-        }
+    for (index, values) in used.values.iter().enumerate() {
+        gather_texts(values, &mut Vec::new(), &mut |text, steps| {
+            let place = || place_of(context, used, index, steps).unwrap_or_else(|| used.span.clone());
+            let of_charts = chart_addresses(context, cluster, &of, text, &release.namespace, &place);
+            for (what, diagnostic) in of_charts {
+                once.add(&what, Finding::new(RULE.incident, diagnostic).likely());
+            }
+            elsewhere(context, cluster, &of, text, &place, once);
+        });
     }
 }
 
-fn gather_texts<'a>(value: &'a Value, texts: &mut Vec<&'a str>, depth: usize) {
+/// Addresses in values that name a Service of the repository in a namespace where it does not live.
+fn elsewhere(
+    context: &Context<'_>,
+    cluster: &Cluster<'_>,
+    who: &str,
+    text: &str,
+    place: &dyn Fn() -> Span,
+    once: &mut Once,
+) {
+    for address in FULL.captures_iter(text) {
+        let (Some(name), Some(namespace)) = (address.get(1), address.get(2)) else { continue };
+        let (name, namespace) = (name.as_str(), namespace.as_str());
+        let Some((meant, false)) = intended_service(cluster, None, name, namespace) else { continue };
+        let right = &meant.key.namespace;
+        let what = format!("{who}: Service/{name} in {namespace} is not there");
+        let diagnostic = RULE
+            .diagnostic(what.clone())
+            .at(place(), "in this text")
+            .see(context.survey.start(meant), format!("there is {}", meant.title()))
+            .because("the cluster's DNS answers for Services that are there, by name and namespace")
+            .help(format!("it lives in {right}: {name}.{right}.svc.cluster.local"));
+        once.add(&what, Finding::new(RULE.incident, diagnostic).likely());
+    }
+}
+
+/// Calls back for each text among values that may hold an address.
+fn gather_texts<'a>(
+    value: &'a Value,
+    steps: &mut Vec<Step<'a>>,
+    found: &mut dyn FnMut(&'a str, &[Step<'a>]),
+) {
     const MAX_DEPTH: usize = 32;
+    let mut below = |step, value, steps: &mut Vec<Step<'a>>| {
+        steps.push(step);
+        gather_texts(value, steps, found);
+        steps.pop();
+    };
     match value {
-        _ if depth > MAX_DEPTH => {}
-        Value::String(text) if text.contains(".svc") || text.contains("://") => texts.push(text),
-        Value::Array(items) => items.iter().for_each(|item| gather_texts(item, texts, depth + 1)),
-        Value::Object(map) => map.values().for_each(|below| gather_texts(below, texts, depth + 1)),
+        _ if steps.len() > MAX_DEPTH => {}
+        Value::String(text) if text.contains(".svc") || text.contains("://") => found(text, steps),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(at, item)| below(Step::Index(at), item, steps));
+        }
+        Value::Object(map) => map.iter().for_each(|(key, value)| below(Step::Key(key), value, steps)),
         _ => {}
     }
 }
@@ -224,7 +265,9 @@ fn check_text(
     let other =
         other.filter(|(_, namespace)| cluster.objects.iter().any(|it| it.key.namespace == *namespace));
     for (name, namespace) in short.chain(full).chain(other) {
-        let Some((meant, is_beside)) = intended_service(cluster, name, namespace) else { continue };
+        let Some((meant, is_beside)) = intended_service(cluster, Some(object), name, namespace) else {
+            continue;
+        };
         let right = &meant.key.namespace;
         let what = format!("{} names Service/{name} in {namespace}, which nothing makes", object.title());
         let diagnostic = RULE
@@ -244,13 +287,21 @@ fn check_text(
 }
 
 /// The Service that is meant by a name that none has, and whether it lives where that is looked for; `None`
-/// if there may be one, or none is like it.
-fn intended_service<'a>(cluster: &Cluster<'a>, name: &str, namespace: &str) -> Option<(&'a Object, bool)> {
+/// if there may be one, or none is like it. What is hidden of a namespace hardly brings a Service that is
+/// called like another one of the very Application of `asker`.
+fn intended_service<'a>(
+    cluster: &Cluster<'a>,
+    asker: Option<&Object>,
+    name: &str,
+    namespace: &str,
+) -> Option<(&'a Object, bool)> {
     let services =
         || cluster.objects.iter().copied().filter(|it| it.key.kind == "Service" && it.key.group.is_empty());
     let here = || services().filter(|it| it.key.namespace == namespace);
+    let like = || here().find(|it| stem(&it.key.name) == stem(name));
+    let is_own = || like().is_some_and(|it| asker.is_some_and(|asker| asker.owner == it.owner));
     if here().any(|it| it.key.name == name)
-        || cluster.is_partly_hidden(namespace)
+        || cluster.is_partly_hidden(namespace) && !is_own()
         || cluster.belongs_to_argocd(namespace, name)
         || cluster.has_operated_pods(namespace)
         || cluster.may_be_made(namespace, name)
@@ -258,13 +309,12 @@ fn intended_service<'a>(cluster: &Cluster<'a>, name: &str, namespace: &str) -> O
     {
         return None;
     }
-    let like = here().find(|it| stem(&it.key.name) == stem(name));
     let nearest = || {
         let nearest = nearest_name::nearest(name, here().map(|it| it.key.name.as_str()))?;
         here()
             .find(|it| it.key.name == nearest && !differs_by_number(name, nearest) && !is_part(name, nearest))
     };
-    if let Some(found) = like.or_else(nearest) {
+    if let Some(found) = like().or_else(nearest) {
         return Some((found, true));
     }
     // The same name elsewhere: in one namespace only, and none of the cluster's objects lives where it is

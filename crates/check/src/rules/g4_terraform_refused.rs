@@ -10,7 +10,7 @@
 //! People see: `Error: Duplicate output definition`, `Error: Duplicate resource "aws_eip" configuration`,
 //! `Error: Invalid function argument: no file exists at "…"`, `Error: Variables not allowed`,
 //! `Error: Unsupported block type`, `Error: Provider configuration not present`, `Error: Missing
-//! required provider configuration`.
+//! required provider configuration`, `Error: Duplicate required providers configuration`.
 //!
 //! ## Bad
 //! ```hcl
@@ -116,6 +116,10 @@ fn definitions(block: &Block) -> Vec<(String, &Span)> {
     match (block.kind.as_str(), block.labels.as_slice()) {
         ("output" | "variable" | "module", [name]) => named(format!("{} \"{name}\"", block.kind)),
         ("resource" | "data", [kind, name]) => named(format!("{} \"{kind}\" \"{name}\"", block.kind)),
+        ("terraform", []) => {
+            let required = block.children("required_providers");
+            required.map(|it| ("required providers configuration".to_owned(), &it.span)).collect()
+        }
         ("locals", []) => {
             let locals = block.attributes.iter();
             locals.map(|it| (format!("local value \"{}\"", it.name.trim()), &it.expression.span)).collect()
