@@ -9,6 +9,7 @@ mod a1_chart_secret;
 mod a1_circle;
 mod a1_flux_dependency;
 mod a1_health_script;
+mod a1_own_project;
 mod a1_parent_wait;
 mod a1_self_wait;
 mod a1_wave_order;
@@ -59,6 +60,7 @@ mod c2_undefined_name;
 mod c2_unknown_option;
 mod c2_unserved_version;
 mod c2_values_manifest;
+mod c2_workflow_input;
 mod c3_conversion_webhook;
 mod c3_no_backend;
 mod c3_webhook_before_backend;
@@ -67,6 +69,7 @@ mod c5_cr_before_chart;
 mod c5_cr_before_crd;
 mod c5_cr_before_operator;
 mod c5_crd_twice;
+mod c5_flux_namespace;
 mod c5_no_namespace;
 mod d1_load_restriction;
 mod d2_app_template;
@@ -74,9 +77,11 @@ mod d2_appset_fault;
 mod d2_broken_text;
 mod d2_cannot_render;
 mod d2_chart_name;
+mod d2_default_true;
 mod d2_duplicate_key;
 mod d2_duplicate_name;
 mod d2_emptied_list;
+mod d2_enable_helm;
 mod d2_flux_encrypted;
 mod d2_flux_path;
 mod d2_flux_self;
@@ -86,6 +91,7 @@ mod d2_missing_chart;
 mod d2_missing_file;
 mod d2_missing_template;
 mod d2_misspelt_values;
+mod d2_moved_value;
 mod d2_no_effect;
 mod d2_oci_address;
 mod d2_oci_chart;
@@ -97,6 +103,7 @@ mod d2_quoted_alias;
 mod d2_renders_nothing;
 mod d2_revision;
 mod d2_template_indent;
+mod d2_unknown_chart;
 mod d2_unread_values;
 mod d2_unregistered;
 mod d2_unset_variable;
@@ -111,11 +118,13 @@ mod e1_platform_pruned;
 mod e2_claim_unfit;
 mod e2_cloud_identity;
 mod e2_dangling_reference;
+mod e2_database_user;
 mod e2_issuer_secret;
 mod e2_maker_named;
 mod e2_missing_key;
 mod e2_misspelt_name;
 mod e2_no_certificate;
+mod e2_no_event;
 mod e2_no_node;
 mod e2_no_pull_secret;
 mod e2_no_request;
@@ -145,6 +154,7 @@ mod f1_webhook_blocked;
 mod f2_probes_blocked;
 mod f3_eks_nodes;
 mod f3_security_group_ports;
+mod f4_cross_namespace;
 mod f4_endpoints;
 mod f4_no_backend;
 mod f4_no_middleware;
@@ -197,6 +207,7 @@ pub const ALL: &[&Rule] = &[
     &a1_circle::RULE,
     &a1_flux_dependency::RULE,
     &a1_health_script::RULE,
+    &a1_own_project::RULE,
     &a1_parent_wait::RULE,
     &a1_self_wait::RULE,
     &a1_wave_order::RULE,
@@ -247,6 +258,7 @@ pub const ALL: &[&Rule] = &[
     &c2_unknown_option::RULE,
     &c2_unserved_version::RULE,
     &c2_values_manifest::RULE,
+    &c2_workflow_input::RULE,
     &c3_conversion_webhook::RULE,
     &c3_no_backend::RULE,
     &c3_webhook_before_backend::RULE,
@@ -255,6 +267,7 @@ pub const ALL: &[&Rule] = &[
     &c5_cr_before_crd::RULE,
     &c5_cr_before_operator::RULE,
     &c5_crd_twice::RULE,
+    &c5_flux_namespace::RULE,
     &c5_no_namespace::RULE,
     &d1_load_restriction::RULE,
     &d2_app_template::RULE,
@@ -262,9 +275,11 @@ pub const ALL: &[&Rule] = &[
     &d2_broken_text::RULE,
     &d2_cannot_render::RULE,
     &d2_chart_name::RULE,
+    &d2_default_true::RULE,
     &d2_duplicate_key::RULE,
     &d2_duplicate_name::RULE,
     &d2_emptied_list::RULE,
+    &d2_enable_helm::RULE,
     &d2_flux_encrypted::RULE,
     &d2_flux_path::RULE,
     &d2_flux_self::RULE,
@@ -274,6 +289,7 @@ pub const ALL: &[&Rule] = &[
     &d2_missing_template::RULE,
     &d2_misplaced_values::RULE,
     &d2_misspelt_values::RULE,
+    &d2_moved_value::RULE,
     &d2_no_effect::RULE,
     &d2_oci_address::RULE,
     &d2_oci_chart::RULE,
@@ -285,6 +301,7 @@ pub const ALL: &[&Rule] = &[
     &d2_renders_nothing::RULE,
     &d2_revision::RULE,
     &d2_template_indent::RULE,
+    &d2_unknown_chart::RULE,
     &d2_unread_values::RULE,
     &d2_unregistered::RULE,
     &d2_unset_variable::RULE,
@@ -298,12 +315,14 @@ pub const ALL: &[&Rule] = &[
     &e1_platform_pruned::RULE,
     &e2_claim_unfit::RULE,
     &e2_cloud_identity::RULE,
+    &e2_database_user::RULE,
     &e2_dangling_reference::RULE,
     &e2_issuer_secret::RULE,
     &e2_maker_named::RULE,
     &e2_missing_key::RULE,
     &e2_misspelt_name::RULE,
     &e2_no_certificate::RULE,
+    &e2_no_event::RULE,
     &e2_no_node::RULE,
     &e2_no_pull_secret::RULE,
     &e2_no_request::RULE,
@@ -333,6 +352,7 @@ pub const ALL: &[&Rule] = &[
     &f2_probes_blocked::RULE,
     &f3_eks_nodes::RULE,
     &f3_security_group_ports::RULE,
+    &f4_cross_namespace::RULE,
     &f4_endpoints::RULE,
     &f4_no_backend::RULE,
     &f4_no_middleware::RULE,

@@ -1,0 +1,120 @@
+//! # A template of a Workflow asks for an input that it does not have
+//!
+//! A template of Argo Workflows fills in `{{inputs.parameters.NAME}}` with the parameters that stand under its
+//! own `inputs`. A name that does not stand there, or the singular `inputs.parameter`, is refused.
+//!
+//! People see: `failed to resolve {{inputs.parameters.subfolder}}`, `templates.build: failed to resolve …`.
+//!
+//! ## Bad
+//! ```yaml
+//! - name: build
+//!   inputs: {parameters: [{name: folder}]}
+//!   container: {image: "builder:v1", args: ["{{inputs.parameter.folder}}"]}
+//! ```
+//! ## Good
+//! ```yaml
+//! - name: build
+//!   inputs: {parameters: [{name: folder}]}
+//!   container: {image: "builder:v1", args: ["{{inputs.parameters.folder}}"]}
+//! ```
+//! ## When to suppress
+//! Where the text is for another program.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use tiphys_diag::Severity;
+use tiphys_value::{ObjectExt, Value};
+
+use crate::{
+    Context, Report, Rule,
+    support::{
+        dedup::Once,
+        field_paths::keys,
+        nearest_name,
+        pods::{list, text},
+        unrendered_files,
+        value_steps::{each_text, path_below},
+    },
+};
+
+/// See the module.
+pub(super) const RULE: Rule = Rule {
+    id: "C2-workflow-input",
+    incident: "C2",
+    severity: Severity::Warning,
+    title: "a template of a Workflow asks for an input that it does not have",
+    page: page!("c2_workflow_input.rs"),
+    check,
+};
+
+/// A parameter that a text asks for: the word before its name, and its name.
+static INPUT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\{\{\s*inputs\.(parameters?|artifacts?)\.([A-Za-z0-9_-]+)\s*\}\}")
+        .expect("the pattern is well formed")
+});
+
+/// Where templates stand, by kind.
+fn holder(kind: &str) -> Option<&'static [&'static str]> {
+    match kind {
+        "Workflow" | "WorkflowTemplate" | "ClusterWorkflowTemplate" => Some(&["spec", "templates"]),
+        "CronWorkflow" => Some(&["spec", "workflowSpec", "templates"]),
+        _ => None,
+    }
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let survey = context.survey;
+    let mut once = Once::default();
+    for object in survey.objects.iter().filter(|it| it.key.group == "argoproj.io") {
+        let Some(holder) = holder(&object.key.kind) else { continue };
+        let templates = object.value().at(holder).and_then(Value::as_array).into_iter().flatten();
+        for (at, template) in templates.enumerate() {
+            let mut asked = Vec::new();
+            each_text(template, &mut Vec::new(), &|_| true, &mut |steps, text| {
+                for found in INPUT.captures_iter(text) {
+                    asked.push((
+                        found[1].to_owned(),
+                        found[2].to_owned(),
+                        path_below(keys(holder).index(at), steps),
+                    ));
+                }
+            });
+            for (word, name, path) in asked {
+                let Some((what, meant)) = fault(template, &word, &name) else { continue };
+                if unrendered_files::may_be_a_patch(survey, object) {
+                    break;
+                }
+                let diagnostic = RULE
+                    .diagnostic(format!(
+                        "template {} of {} asks for {what}",
+                        text(template, "name"),
+                        object.title()
+                    ))
+                    .at(survey.span(object, &path), "in this text")
+                    .because("the Workflow is refused: what stands in the braces cannot be resolved")
+                    .help(format!("there is {meant}"));
+                once.add(
+                    &format!("{} {what}", object.title()),
+                    RULE.finding(context, object, diagnostic).likely(),
+                );
+            }
+        }
+    }
+    once.report(report);
+}
+
+/// What is asked for in vain, and what there is.
+fn fault(template: &Value, word: &str, name: &str) -> Option<(String, String)> {
+    let list_name = if word.starts_with("parameter") { "parameters" } else { "artifacts" };
+    let what = format!("inputs.{word}.{name}");
+    if word != list_name {
+        return Some((what, format!("inputs.{list_name}.{name}")));
+    }
+    let known: Vec<&str> = list(&template["inputs"], list_name).iter().map(|it| text(it, "name")).collect();
+    if known.contains(&name) {
+        return None;
+    }
+    let meant = nearest_name::nearest(name, known.iter().copied()).map(str::to_owned);
+    Some((what, meant.unwrap_or_else(|| if known.is_empty() { "none".to_owned() } else { known.join(", ") })))
+}

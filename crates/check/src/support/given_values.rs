@@ -1,0 +1,45 @@
+//! The values that a chart of the repository is given: its own, and those of the Applications that render it.
+
+use std::sync::Arc;
+
+use tiphys_model::HelmSource;
+use tiphys_value::Value;
+
+use crate::Context;
+
+/// Values that are given to a chart, and who gives them.
+pub(crate) struct GivenValues {
+    /// The values.
+    pub values: Value,
+    /// Who gives them, for messages.
+    pub who: String,
+}
+
+impl GivenValues {
+    /// Those of the chart of a folder, its own first.
+    pub(crate) fn of_chart(context: &Context<'_>, folder: &str) -> Vec<Self> {
+        let files = &context.survey.files;
+        let inside =
+            |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+        let of_file = |path: &str| {
+            let values = tiphys_yaml::from_yaml(&files.text(path)?).ok()?;
+            Some(Self { values, who: path.to_owned() })
+        };
+        let (chart, own) = (inside("Chart.yaml"), inside("values.yaml"));
+        let mut given: Vec<Self> = of_file(&own).into_iter().collect();
+        for app in context.survey.apps.iter().filter(|app| app.read.contains(chart.as_str())) {
+            let is_other = |path: &&Arc<str>| path.contains("values") && ***path != *own;
+            given.extend(app.read.iter().filter(is_other).filter_map(|path| of_file(path)));
+            let sources = app.application.spec.effective_sources();
+            for values in sources.iter().filter_map(|it| it.helm.as_ref()).flat_map(of_source) {
+                given.push(Self { values, who: format!("Application {}", app.name()) });
+            }
+        }
+        given
+    }
+}
+
+/// The values that a source of an Application has itself.
+fn of_source(helm: &HelmSource) -> Vec<Value> {
+    tiphys_yaml::from_yaml(&helm.values).into_iter().chain(helm.values_object.clone()).collect()
+}
