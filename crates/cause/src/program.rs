@@ -129,6 +129,7 @@ const WORDS: &[(Cause, &[&str])] = &[
             "node is not in primary or recovering state",
             "not_leader_for_partition",
             "no leader",
+            "master not discovered",
             "active cluster node not found",
             "active node address <none>",
             "election timeout reached",

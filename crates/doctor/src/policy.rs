@@ -206,6 +206,72 @@ pub(crate) fn blocking<'a>(
     policies
 }
 
+/// The policy of Cilium by which a pod may call some names outside, and not this one.
+pub(crate) fn closed_to_name<'a>(cluster: &Cluster<'a>, from: &End<'_>, host: &str) -> Option<&'a Value> {
+    let kinds = ["CiliumNetworkPolicy", "CiliumClusterwideNetworkPolicy"];
+    let all = kinds.iter().flat_map(|kind| cluster.all(kind).iter().copied());
+    let of_pod: Vec<&'a Value> = all
+        .filter(|policy| policy.namespace().is_empty() || policy.namespace() == from.namespace)
+        .filter(|policy| {
+            let wanted = policy.at(&["spec", "endpointSelector"]).map(without_sources).unwrap_or_default();
+            from.is_pod && selector::matches(&wanted, from.labels)
+        })
+        .collect();
+    let rules = || of_pod.iter().flat_map(|policy| items(policy, &["spec", "egress"]));
+    if rules().any(|rule| lets_out(rule, host)) {
+        return None;
+    }
+    of_pod.iter().copied().find(|policy| {
+        items(policy, &["spec", "egress"]).any(|rule| items(rule, &["toFQDNs"]).next().is_some())
+    })
+}
+
+/// A selector of Cilium without the sources of its labels: `k8s:app` is `app`.
+fn without_sources(wanted: &Value) -> Value {
+    let plain =
+        |key: &str| key.strip_prefix("k8s:").or_else(|| key.strip_prefix("any:")).unwrap_or(key).to_owned();
+    let labels = wanted.get("matchLabels").and_then(Value::as_object).into_iter().flatten();
+    let labels = labels.map(|(key, value)| (plain(key), value.clone()));
+    let expressions = items(wanted, &["matchExpressions"]).map(|expression| {
+        let mut expression = expression.clone();
+        expression["key"] = json!(plain(expression.str_at(&["key"]).unwrap_or_default()));
+        expression
+    });
+    json!({
+        "matchLabels": labels.collect::<Map<String, Value>>(),
+        "matchExpressions": expressions.collect::<Vec<Value>>(),
+    })
+}
+
+/// Whether a rule lets calls of a name outside pass, as far as it is known.
+fn lets_out(rule: &Value, host: &str) -> bool {
+    const PEERS: &[&str] =
+        &["toEndpoints", "toFQDNs", "toEntities", "toServices", "toNodes", "toGroups", "toCIDR", "toCIDRSet"];
+    let has = |key: &str| rule.get(key).is_some();
+    let is_wide = items(rule, &["toEntities"]).any(|it| matches!(it.as_str(), Some("world" | "all")));
+    let names = items(rule, &["toFQDNs"]).any(|name| match name.str_at(&["matchName"]) {
+        Some(known) => known.trim_end_matches('.').eq_ignore_ascii_case(host),
+        None => name.str_at(&["matchPattern"]).is_none_or(|pattern| fits(pattern, host)),
+    });
+    is_wide
+        || names
+        || has("toCIDR")
+        || has("toCIDRSet")
+        || has("toGroups")
+        || !PEERS.iter().any(|key| has(key))
+}
+
+/// Whether a name fits a pattern in which a star stands for any letters.
+fn fits(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern.eq_ignore_ascii_case(name),
+        Some((start, rest)) => match name.strip_prefix(start) {
+            Some(name) => (0..=name.len()).filter_map(|at| name.get(at..)).any(|end| fits(rest, end)),
+            None => false,
+        },
+    }
+}
+
 /// Kinds that take part in the judgement, besides Namespaces.
 const KINDS: [&str; 13] = [
     "NetworkPolicy",

@@ -13,7 +13,7 @@ use crate::{
     cluster::{Cluster, items},
     finding::Finding,
     pod_addresses::wires,
-    policy::{End, Port, api_server, blocking, opening},
+    policy::{End, Port, api_server, blocking, closed_to_name, opening},
     search_context::Look,
 };
 
@@ -217,6 +217,23 @@ pub(super) fn outside_fault<'a>(
                 .remedy(format!("Add a rule to egress that allows {address}."), &[]),
             );
         }
+    }
+    let is_name = !address.is_ip();
+    if let Some(policy) =
+        closed_to_name(look.cluster, &caller.end(), &address.host).filter(|_| is_silent && is_name)
+    {
+        let object = Object::from_live(policy);
+        let summary = format!("{object} lets {} out to other names, and not to {address}", caller.workload);
+        return Some(
+            Finding::new(Cause::NetPolicyEgress, object.clone(), 0.9, summary)
+                .since(crate::policy::newest_change(policy))
+                .field("spec.egress.toFQDNs")
+                .evidence(
+                    object.to_string(),
+                    policy.at(&["spec", "egress"]).map(ToString::to_string).unwrap_or_default(),
+                )
+                .remedy(format!("Add {} to toFQDNs.", address.host), &[]),
+        );
     }
     let routes = routes_of(look.cluster, &address.host);
     if !routes.is_empty() {

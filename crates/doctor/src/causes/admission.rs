@@ -7,7 +7,7 @@ use tiphys_value::{ObjectExt as _, Value};
 use crate::{
     Object,
     calls::empty_service,
-    cluster::{condition, items, pods, quantity, services},
+    cluster::{condition, items, pods, quantity, services, time},
     finding::Finding,
     policy::{End, Port, api_server, blocking},
     search_context::Look,
@@ -119,6 +119,18 @@ fn refused(look: &Look<'_>) -> Vec<Refused> {
                 });
             }
         }
+    }
+    for cron in look.cluster.all("CronJob") {
+        let object = Object::from_live(cron);
+        let scheduled = time(cron, &["status", "lastScheduleTime"]);
+        // A Job that was made since tells that it is over.
+        let still = |event: &&crate::Event| event.reason == "FailedCreate" && event.last > scheduled;
+        found.extend(look.cluster.events(&object).filter(still).map(|event| Refused {
+            writer: object.clone(),
+            written: None,
+            source: format!("Event of {object}"),
+            message: event.message.clone(),
+        }));
     }
     found
 }

@@ -47,9 +47,10 @@ fn target<'a>(cluster: &Cluster<'a>, host: &str, rule: &Value) -> Target<'a> {
 fn route_faults(look: &Look<'_>, route: &Value) -> Vec<Finding> {
     let object = Object::from_live(route);
     let rules = ["http", "tcp", "tls"].into_iter().flat_map(|protocol| items(route, &["spec", protocol]));
-    let destinations = rules.flat_map(|rule| items(rule, &["route"])).filter_map(|it| it.get("destination"));
+    let ways = rules.flat_map(|rule| items(rule, &["route"]));
     let mut found = Vec::new();
-    for destination in destinations {
+    for way in ways {
+        let Some(destination) = way.get("destination") else { continue };
         let Some(host) = destination.str_at(&["host"]) else { continue };
         if let Target::Absent { namespace, name } = target(look.cluster, host, route)
             && look.cluster.knows_services()
@@ -65,6 +66,10 @@ fn route_faults(look: &Look<'_>, route: &Value) -> Vec<Finding> {
             );
         }
         let subset = destination.str_at(&["subset"]);
+        // A canary at rest has no pods, and is given no requests.
+        let is_used = way.int_at(&["weight"]) != Some(0);
+        let used = subset.filter(|_| is_used);
+        found.extend(used.and_then(|subset| empty_subset(look, &object, route, host, subset)));
         if let Some(subset) = subset.filter(|subset| lacks_subset(look, route, host, subset)) {
             let summary =
                 format!("{object} leads to the subset {subset} of {host}, which no DestinationRule defines");
@@ -86,17 +91,55 @@ fn has_entry(look: &Look<'_>, host: &str) -> bool {
     entries.any(|known| known.as_str() == Some(host))
 }
 
-/// Whether rules were saved, and none defines a subset of a host.
-fn lacks_subset(look: &Look<'_>, route: &Value, host: &str, subset: &str) -> bool {
+/// A subset to which a route leads, and whose labels none of the Service's pods has.
+fn empty_subset(
+    look: &Look<'_>,
+    object: &Object,
+    route: &Value,
+    host: &str,
+    subset: &str,
+) -> Option<Finding> {
+    let Target::Service(service) = target(look.cluster, host, route) else { return None };
+    let rule = rules_of_host(look, route, host).find(|rule| {
+        items(rule, &["spec", "subsets"]).any(|known| known.str_at(&["name"]) == Some(subset))
+    })?;
+    let defined = items(rule, &["spec", "subsets"]).find(|known| known.str_at(&["name"]) == Some(subset))?;
+    let wanted = json!({"matchLabels": defined.get("labels")?});
+    let pods = look.cluster.pods_of(service);
+    if pods.is_empty() || pods.iter().any(|pod| selector::matches(&wanted, selector::labels(pod))) {
+        return None;
+    }
+    let (rule, service) = (Object::from_live(rule), Object::from_live(service));
+    let summary = format!("no pod of {service} has the labels of the subset {subset} of {rule}");
+    Some(
+        Finding::new(Cause::ServiceSelector, rule.clone(), 0.88, summary)
+            .field("spec.subsets.labels")
+            .evidence(rule.to_string(), format!("subset {subset}: {}", wanted["matchLabels"]))
+            .evidence(object.to_string(), format!("host {host}, subset {subset}"))
+            .suffers(object.clone(), "leads to no pod")
+            .suffers(service, "has no pod of the subset")
+            .remedy("Correct the labels of the subset, or run the version that it means.", &[]),
+    )
+}
+
+/// The rules of a host that a route leads to.
+fn rules_of_host<'a>(look: &Look<'a>, route: &Value, host: &str) -> impl Iterator<Item = &'a Value> {
     let short = |host: &str| host.split('.').next().unwrap_or_default().to_owned();
-    let mut rules = look.cluster.all("DestinationRule").iter().filter(|rule| {
+    let is_of = |rule: &&&Value| {
         let of = rule.str_at(&["spec", "host"]).unwrap_or_default();
         of == host || short(of) == short(host) && rule.namespace() == route.namespace() || of.starts_with('*')
-    });
+    };
+    let rules: Vec<&'a Value> = look.cluster.all("DestinationRule").iter().filter(is_of).copied().collect();
+    rules.into_iter()
+}
+
+/// Whether rules were saved, and none defines a subset of a host.
+fn lacks_subset(look: &Look<'_>, route: &Value, host: &str, subset: &str) -> bool {
+    let mut rules = rules_of_host(look, route, host);
     let defines = |rule: &&Value| {
         items(rule, &["spec", "subsets"]).any(|known| known.str_at(&["name"]) == Some(subset))
     };
-    look.cluster.has_kind("DestinationRule") && !rules.any(defines)
+    look.cluster.has_kind("DestinationRule") && !rules.any(|rule| defines(&rule))
 }
 
 /// Where the pods of a gateway run: there it looks for its certificates.

@@ -100,7 +100,10 @@ fn complaint_fault<'a>(
                 && !low.contains("bind")
                 && !low.contains("chown")
                 && !low.contains("open")
-                && !low.contains("setting key") =>
+                && !low.contains("setting key")
+                && !low.contains("must be root")
+                && !low.contains("netlink")
+                && !low.contains("iptables") =>
         {
             return None;
         }

@@ -84,9 +84,14 @@ pub(super) fn probe<'a>(
     let workload = &ill.workload;
     let listened = listened_ports(look, ill);
     let is_elsewhere = port.is_some_and(|port| !listened.is_empty() && !listened.contains(&port));
+    // The prober of gRPC waits for a connection until its time is over.
+    let is_grpc = container.is_some_and(|it| it.at(&[key, "grpc"]).is_some());
     let wrong = match fault.failure {
         Some(Failure::Status(404 | 401 | 403 | 400 | 405 | 301..=308)) | Some(Failure::Plaintext) => {
             Some("a path or scheme that is not served")
+        }
+        Some(Failure::Timeout) if is_elsewhere && is_grpc => {
+            Some("a port on which the program does not listen")
         }
         Some(Failure::Refused) if is_elsewhere => Some("a port on which the program does not listen"),
         Some(Failure::Refused) if !is_open => Some("a port that the container does not open"),
