@@ -298,6 +298,8 @@ pattern!(
     r#"(?ix)
     (?: invalid | unsupported | unknown | unrecogni[sz]ed | bad | illegal | unexpected ) \s+ (?: value | level | log \s? level | mode | (?:\w+\s)? (?:setting|config(?:uration)?|parameter|driver|backend|provider|environment|profile|region|scheme|dialect|format|storage|engine|url|port|loglevel|protocol|codec|type|option|key)) (?: \s for \s ([\w.-]+) )? :? \s* =? \s* ['"`]?([^\s'"`,;)]+)
     | (?: could \s not \s parse | cannot \s parse | failed \s to \s parse | unable \s to \s parse | failed \s parsing | error \s parsing | parse \s error \s in | malformed ) [^'"`]{0,40} ['"`]([^'"`]+)['"`]
+    | (?: database | vhost | virtual \s host | bucket | keyspace | realm ) \s ['"`]? ([\w./-]+) ['"`]? \s (?: does \s not \s exist | (?:was \s)? not \s found )
+    | unknown \s database \s ['"`] ([^'"`]+) ['"`]
     | (?: not \s a \s valid | is \s not \s a \s supported | is \s not \s supported | is \s not \s one \s of ) ()
     | ((?-i:[A-Z][A-Z0-9_]{2,})) \s? [:=]? \s? (?: is \s (?:required|not \s set|missing|empty|invalid) | must \s be | not \s set | environment \s variable \s (?:is \s)? (?:required|missing|not \s set) )
     | ['"] ((?-i:[A-Z][A-Z0-9_]{2,})) ['"] \s must \s be
@@ -363,6 +365,9 @@ mod tests {
     fn refused_values_are_quoted() {
         assert_eq!(refused_values("panic: invalid log level: \"verbose\"")[0].words, ["verbose"]);
         assert_eq!(refused_values("DATABASE_URL is required")[0].words, ["DATABASE_URL"]);
+        assert_eq!(refused_values("FATAL: database \"orders\" does not exist")[0].words, ["orders"]);
+        assert_eq!(refused_values("ERROR 1049: Unknown database 'orders'")[0].words, ["orders"]);
+        assert_eq!(refused_values("(530) NOT_ALLOWED - vhost orders not found")[0].words, ["orders"]);
         assert!(refused_values("started").is_empty());
     }
 }

@@ -10,7 +10,7 @@ use super::caller::{Caller, guess, wrong_value};
 use crate::{
     Object,
     address_target::{is_metadata, is_near},
-    cluster::{Cluster, items},
+    cluster::{Cluster, items, pods},
     finding::Finding,
     pod_addresses::wires,
     policy::{End, Port, api_server, blocking, closed_to_name, opening},
@@ -183,6 +183,18 @@ fn routes_of(cluster: &Cluster<'_>, host: &str) -> Vec<Object> {
     all.filter(|live| serves(live)).map(|live| Object::from_live(live)).collect()
 }
 
+/// The workloads that write DNS records from objects of the cluster, if a name is of their zone.
+fn record_makers(cluster: &Cluster<'_>, host: &str) -> Vec<Object> {
+    const FILTER: &str = "--domain-filter=";
+    let writes = |live: &&&Value| {
+        let containers = pods::spec(live).into_iter().flat_map(|spec| items(spec, &["containers"]));
+        let arguments = containers.flat_map(|it| items(it, &["args"])).filter_map(Value::as_str);
+        let mut zones = arguments.filter_map(|it| it.strip_prefix(FILTER));
+        live.name().contains("external-dns") && zones.any(|zone| host.ends_with(zone))
+    };
+    cluster.all("Deployment").iter().filter(writes).map(|live| Object::from_live(live)).collect()
+}
+
 pub(super) fn outside_fault<'a>(
     look: &Look<'a>,
     caller: &Caller<'a>,
@@ -235,7 +247,10 @@ pub(super) fn outside_fault<'a>(
                 .remedy(format!("Add {} to toFQDNs.", address.host), &[]),
         );
     }
-    let routes = routes_of(look.cluster, &address.host);
+    let mut routes = routes_of(look.cluster, &address.host);
+    if call.failure == Failure::NoSuchHost {
+        routes.extend(record_makers(look.cluster, &address.host));
+    }
     if !routes.is_empty() {
         return Some(routes.into_iter().fold(guess(caller, call, address), Finding::below));
     }
@@ -249,6 +264,14 @@ pub(super) fn outside_fault<'a>(
             )
             .remedy("Renew the credentials that the program sends.", &[]),
         ),
+        Failure::Status(404) if wires(&caller.settings).iter().any(|(wire, _)| wire.host == address.host) => {
+            Some(wrong_value(
+                caller,
+                address,
+                format!("{address} does not know the path that is asked for"),
+                0.6,
+            ))
+        }
         // It answers: what it says is about the request.
         Failure::Status(400..=428 | 430..=499) | Failure::Untrusted => None,
         Failure::Plaintext => Some(wrong_value(

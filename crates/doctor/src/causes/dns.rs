@@ -16,7 +16,8 @@ use crate::{
 
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     let Some(service) = service(look) else {
-        return configuration(look, "kube-system", &pods_by_label(look), None, None).into_iter().collect();
+        let told = configuration(look, "kube-system", &pods_by_label(look), None, None);
+        return told.into_iter().chain(without_service(look)).collect();
     };
     let object = Object::from_live(service);
     let mut found = Vec::new();
@@ -73,9 +74,10 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     found
 }
 
-/// Whether the cluster's DNS answers nobody: it has no endpoints, or its configuration is wrong.
+/// Whether the cluster's DNS answers nobody: its Service is gone, it has no endpoints, or its configuration
+/// is wrong.
 pub(crate) fn answers_nobody(look: &Look<'_>) -> bool {
-    let Some(service) = service(look) else { return false };
+    let Some(service) = service(look) else { return without_service(look).is_some() };
     let pods = look.cluster.pods_of(service);
     !look.cluster.is_served(service) || configuration(look, service.namespace(), &pods, None, None).is_some()
 }
@@ -97,6 +99,26 @@ pub(crate) fn is_lookup_explained<'a>(look: &Look<'a>, caller: &Caller<'a>, call
     lookup_fault(look, caller, call).is_some_and(|finding| finding.confidence >= 0.5)
 }
 
+/// The Service of the cluster's DNS is gone, while its pods run and lookups fail.
+fn without_service(look: &Look<'_>) -> Option<Finding> {
+    let knows = look.cluster.all("Service").iter().any(|it| it.namespace() == "kube-system");
+    let pod = pods_by_label(look).into_iter().next().filter(|_| knows)?;
+    let lost = look.ill.iter().filter(|ill| {
+        ill.facts
+            .iter()
+            .any(|fact| matches!(&fact.fact, Fact::Call(call) if call.failure == Failure::LookupTimeout))
+    });
+    let lost: Vec<&Object> = lost.map(|ill| &ill.workload).collect();
+    let object = Object::new("Service", "kube-system", "kube-dns");
+    let summary = format!("{object}, at which pods ask for names, does not exist");
+    let finding = Finding::new(Cause::DnsDown, object, 0.92, summary)
+        .evidence(look.cluster.workload(pod).to_string(), "it runs, and no Service leads to it")
+        .remedy("Make the Service again, with the address that pods have in /etc/resolv.conf.", &[]);
+    (!lost.is_empty()).then(|| {
+        lost.into_iter().fold(finding, |finding, it| finding.suffers(it.clone(), "gets no answer from DNS"))
+    })
+}
+
 /// Whether taints by which nodes tell of their own troubles keep a pod away.
 fn is_kept_away(pod: &Value) -> bool {
     let message = pods::unscheduled(pod).and_then(|it| it.str_at(&["message"])).unwrap_or_default();
@@ -115,7 +137,10 @@ pub(crate) fn service<'a>(look: &Look<'a>) -> Option<&'a Value> {
         .find(|it| matches!(it.name(), "kube-dns" | "coredns" | "dns-default" | "rke2-coredns-rke2-coredns"))
         .or_else(|| {
             let mut all = all;
-            all.find(|it| it.at(&["spec", "selector", "k8s-app"]).and_then(Value::as_str) == Some("kube-dns"))
+            all.find(|it| {
+                it.at(&["spec", "selector", "k8s-app"]).and_then(Value::as_str) == Some("kube-dns")
+                    && items(it, &["spec", "ports"]).any(|port| port.int_at(&["port"]) == Some(53))
+            })
         })
 }
 

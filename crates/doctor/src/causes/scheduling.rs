@@ -197,6 +197,12 @@ fn placed(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, message: &str) -> Option<
         .remedy("Label a node, or correct the selector.", &["kubectl get nodes --show-labels".to_owned()]);
         return Some(node_makers(look).fold(finding, Finding::below));
     }
+    let nodes = |wanted: fn(&Obstacle) -> bool| -> u32 {
+        read.obstacles.iter().filter(|(_, it)| wanted(it)).map(|(count, _)| *count).sum()
+    };
+    // A taint that keeps the pod from few nodes is meant; what keeps it from the others is not.
+    let is_spread = nodes(|it| matches!(it, Obstacle::Spread)) > nodes(|it| matches!(it, Obstacle::Taint(_)));
+    let taint = taint.filter(|_| !is_spread);
     if let Some(key) = taint.filter(|_| resource.is_none() || has(|it| matches!(it, Obstacle::Selector))) {
         return Some(
             new(
@@ -485,10 +491,11 @@ fn capacity(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, resource: &str, message
     }
     let object = Object::from_live(pod);
     let autoscaler = cluster.events(&object).rfind(|event| {
-        event.reason == "NotTriggerScaleUp"
-            && ["max node group size", "max limit", "max cluster", "backoff after failed scale-up"]
-                .iter()
-                .any(|words| event.message.contains(words))
+        event.reason == "FailedScaleUp"
+            || event.reason == "NotTriggerScaleUp"
+                && ["max node group size", "max limit", "max cluster", "backoff after failed scale-up"]
+                    .iter()
+                    .any(|words| event.message.contains(words))
     });
     if let Some(event) = autoscaler {
         return Finding::new(

@@ -20,9 +20,33 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
         .iter()
         .filter_map(|claim| claim_fault(look, claim))
         .collect();
+    found.extend(look.cluster.all("PersistentVolume").iter().filter_map(|volume| undeleted(look, volume)));
     found.extend(look.ill.iter().filter_map(|ill| mount(look, ill)));
     found.extend(look.ill.iter().filter_map(|ill| foreign(look, ill)));
     found
+}
+
+/// A volume whose claim is gone and that its driver does not delete.
+fn undeleted(look: &Look<'_>, volume: &Value) -> Option<Finding> {
+    let object = Object::from_live(volume);
+    if !look.is_red(&object) || volume.str_at(&["status", "phase"]) != Some("Failed") {
+        return None;
+    }
+    let event = look.cluster.events(&object).rfind(|event| event.reason == "VolumeFailedDelete");
+    let words = volume.str_at(&["status", "message"]).or(event.map(|event| event.message.as_str()))?;
+    let is_denied = ["UnauthorizedOperation", "AccessDenied", "not authorized", "403"]
+        .iter()
+        .any(|it| words.contains(it));
+    let cause = if is_denied { Cause::OperatorCloudCredentials } else { Cause::VolumeProvisioner };
+    let driver = volume.str_at(&["spec", "csi", "driver"]).unwrap_or_default();
+    let finding =
+        Finding::new(cause, object.clone(), 0.85, format!("the driver {driver} does not delete {object}"))
+            .evidence(format!("{object}, status"), words)
+            .remedy(
+                "Give the driver what the message asks for; then it tries again.",
+                &[format!("kubectl describe pv {}", object.name)],
+            );
+    Some(drivers(look.cluster, driver).into_iter().fold(finding, Finding::below))
 }
 
 /// A claim that pods name and that does not exist.

@@ -112,6 +112,16 @@ pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
         );
     }
     let is_secret = object.kind.ends_with("Secret");
+    if ["owned by another", "already owned", "conflicting certificates"].iter().any(|word| low.contains(word))
+    {
+        return Some(finding_from_condition(
+            live,
+            Cause::OperatorTwoOwners,
+            0.88,
+            "is not the only one that makes its Secret",
+            "Let one resource make the Secret.",
+        ));
+    }
     let denied =
         ["accessdenied", "403", "not authorized", "permission denied"].iter().any(|word| low.contains(word));
     let is_of_store = is_secret && maker.is_some() && tells_of_store(&words) && !tells_of_entry(&low);
