@@ -263,13 +263,31 @@ fn lets_out(rule: &Value, host: &str) -> bool {
 
 /// Whether a name fits a pattern in which a star stands for any letters.
 fn fits(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern.eq_ignore_ascii_case(name),
-        Some((start, rest)) => match name.strip_prefix(start) {
-            Some(name) => (0..=name.len()).filter_map(|at| name.get(at..)).any(|end| fits(rest, end)),
-            None => false,
-        },
+    let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
+    let (mut at, mut read) = (0, 0);
+    // The last star, and how many letters it stands for so far.
+    let mut star: Option<(usize, usize)> = None;
+    while let Some(letter) = name.get(read) {
+        match pattern.get(at) {
+            Some(b'*') => {
+                star = Some((at, read));
+                at += 1;
+            }
+            Some(wanted) if wanted.eq_ignore_ascii_case(letter) => {
+                at += 1;
+                read += 1;
+            }
+            _ => match star {
+                Some((place, taken)) => {
+                    star = Some((place, taken + 1));
+                    at = place + 1;
+                    read = taken + 1;
+                }
+                None => return false,
+            },
+        }
     }
+    pattern.iter().skip(at).all(|letter| *letter == b'*')
 }
 
 /// Kinds that take part in the judgement, besides Namespaces.
@@ -468,5 +486,14 @@ spec:
 ";
         assert!(!blocked(policy, Direction::Ingress, 80));
         assert!(blocked(&policy.replace("=false", "=true"), Direction::Ingress, 80));
+    }
+
+    #[test]
+    fn stars_stand_for_any_letters() {
+        assert!(fits("*.example.org", "API.example.org"));
+        assert!(fits("*", "example.org") && fits("a*b*c", "axxbxxbc"));
+        assert!(!fits("*.example.org", "example.org") && !fits("a*b", "ac"));
+        // No pattern takes longer than the product of both lengths.
+        assert!(!fits(&"*a".repeat(500), &"b".repeat(5000)));
     }
 }

@@ -35,8 +35,8 @@ pub(super) fn parse(text: &str, file: &str, case: &mut Case) -> Vec<String> {
     let mut lines: Vec<&str> = Vec::new();
     for line in text.lines().chain(["", "Name:"]) {
         // A line of a ConfigMap's data may begin so too; between descriptions a line is empty.
-        let is_data = data::start(&lines).is_some() && lines.last().is_some_and(|last| !last.is_empty());
-        if line.starts_with("Name:") && !lines.is_empty() && !is_data {
+        let is_data = || lines.last().is_some_and(|last| !last.is_empty()) && data::start(&lines).is_some();
+        if line.starts_with("Name:") && !lines.is_empty() && !is_data() {
             faults.extend(parse_one(&lines, file, case));
             lines.clear();
         }

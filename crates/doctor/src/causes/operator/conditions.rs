@@ -26,6 +26,9 @@ use crate::{
 /// From here on a call is explained by objects, and not by words alone.
 const SURE: f64 = 0.8;
 
+/// Workloads of a namespace that may be why a resource is not ready: more of them tell nothing.
+const MOST_BESIDE: usize = 16;
+
 /// Why one custom resource is not ready.
 pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let object = Object::from_live(live);
@@ -166,7 +169,7 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
     // Where the words do not tell why, what fails beside it is the likeliest.
     if finding.is_shallow {
         let beside = look.ill.iter().map(|ill| &ill.workload).filter(|it| it.namespace == object.namespace);
-        finding = beside.cloned().fold(finding, Finding::below);
+        finding = beside.take(MOST_BESIDE).cloned().fold(finding, Finding::below);
     }
     // What its operator calls for it may be why.
     let told = look.cluster.events(&object).rfind(|event| event.is_warning());
