@@ -1,7 +1,8 @@
 //! # An Application lies in a project that only its own sync makes
 //!
-//! Argo CD looks an Application's project up before it does anything with it. The first Application of a cluster
-//! is applied by hand; if its project is one of the objects that it brings itself, the project is never made.
+//! Argo CD looks an Application's project up before it does anything with it. The first Application of a
+//! cluster is applied by hand; if its project is one of the objects that it brings itself, the project is
+//! never made.
 //!
 //! People see: `application references project shop which does not exist`, an Application that never syncs.
 //!

@@ -177,7 +177,15 @@ fn faults(
     let catalog = Catalog::latest();
     let mut faults = match catalog.kind(&gvk).and_then(|_| catalog.type_of(&gvk)) {
         Some(ty) => built_in(object, &gvk, ty),
-        None => custom(object, &gvk, definitions),
+        None => {
+            let mut faults = custom(object, &gvk, definitions);
+            let is_known =
+                |faults: &[ApiRefusal], field: &FieldPath| faults.iter().any(|it| it.field == *field);
+            let of_pods = rollout_pods(object, &gvk).into_iter();
+            let of_pods: Vec<ApiRefusal> = of_pods.filter(|it| !is_known(&faults, &it.field)).collect();
+            faults.extend(of_pods);
+            faults
+        }
     };
     if !faults.is_empty() && unrendered_files::is_loose(survey, object) {
         let extent = Extent::judge(survey, object, faults.iter().map(|fault| &fault.cause));
@@ -384,6 +392,24 @@ fn built_in(object: &Object, gvk: &GroupVersionKind, ty: TypeRef<'_>) -> Vec<Api
     let errors = errors.iter().filter(|error| error.rule != Some(FieldRule::ClusterConfiguration));
     faults.extend(metadata(object).iter().chain(errors).map(|error| invalid(object, gvk, error)));
     faults
+}
+
+/// Fields that the pods of a Rollout do not have: its definition has those of a Deployment in their place.
+fn rollout_pods(object: &Object, gvk: &GroupVersionKind) -> Vec<ApiRefusal> {
+    if gvk.group != "argoproj.io" || gvk.kind != "Rollout" {
+        return Vec::new();
+    }
+    let template = object.value()["spec"]["template"].clone();
+    let mut like = json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": template}});
+    let Some(ty) = Catalog::latest().type_of(&like.gvk()) else { return Vec::new() };
+    let Ok(decoded) = tiphys_schema::decode(ty, &mut like) else { return Vec::new() };
+    let unknown = decoded.unknown_fields.iter().map(|field| unknown(gvk, field, Some(ty)));
+    unknown
+        .map(|mut fault| {
+            fault.downgrade_to_warning();
+            fault
+        })
+        .collect()
 }
 
 /// Fills in the names that the API server derives from the kind of a definition.

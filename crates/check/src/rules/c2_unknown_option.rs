@@ -99,12 +99,23 @@ fn check_option(
         return;
     }
     let same = known.iter().copied().find(|it| it.eq_ignore_ascii_case(word));
-    // What is like none of the words may be of a later version.
-    let Some(meant) = same.or_else(|| nearest_name::nearest(word, known.iter().copied())) else { return };
+    // What is like none of the words may be of a later version; those for hooks have been the same for years.
+    let is_closed = known.contains(&"HookSucceeded");
+    let meant = same.or_else(|| nearest_name::nearest(word, known.iter().copied()));
+    if meant.is_none() && !is_closed {
+        return;
+    }
     let diagnostic = RULE
         .diagnostic(format!("{} has an option {word:?}, which Argo CD does not know", object.title()))
         .at(context.survey.span(object, path), "passed over without a word")
         .because("nobody validates these words: what the option was for does not happen")
-        .help(format!("write {meant}"));
-    once.add(word, RULE.finding(context, object, diagnostic).likely().with_spelling(word, meant));
+        .help(format!("write {}", meant.map_or_else(|| known.join(" or "), str::to_owned)));
+    let finding = RULE.finding(context, object, diagnostic).likely();
+    once.add(
+        word,
+        match meant {
+            Some(meant) => finding.with_spelling(word, meant),
+            None => finding,
+        },
+    );
 }

@@ -104,7 +104,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
-/// What is asked for in vain, and what there is.
+/// An input that is asked for and is not there, and what there is.
 fn fault(template: &Value, word: &str, name: &str) -> Option<(String, String)> {
     let list_name = if word.starts_with("parameter") { "parameters" } else { "artifacts" };
     let what = format!("inputs.{word}.{name}");

@@ -3,8 +3,9 @@
 //! A template asks for `.Values.init.auth.path`, and the values have `auth.path`: something was moved in one of
 //! two places. Helm fails where what stands above the value is not there, and puts nothing where it is.
 //!
-//! It speaks where no values of the chart have the one path, exactly one other has the same end or is its end,
-//! and the template does not look first whether the value is there.
+//! It speaks where no values of the chart have the one path, exactly one other has the same end or is its
+//! end, or one beside it is nearly called so and read by nobody, and the template does not look first whether
+//! the value is there.
 //!
 //! People see: `nil pointer evaluating interface {}.path`, or an empty text in a manifest.
 //!
@@ -35,6 +36,7 @@ use crate::{
         chart_templates,
         dedup::Once,
         given_values::GivenValues,
+        nearest_name,
         pods::{list, text},
     },
 };
@@ -106,14 +108,29 @@ fn of_chart(context: &Context<'_>, folder: &str, once: &mut Once) {
         let ends = |long: &str, short: &str| long.strip_suffix(short).is_some_and(|rest| rest.ends_with('.'));
         let is_meant = |it: &&String| it.contains('.') && ends(&wanted, it) || ends(it, &wanted);
         let meant: Vec<&String> = leaves.iter().filter(is_meant).collect();
-        let [meant] = meant.as_slice() else { continue };
+        let near = || misspelt(&texts, &given, &steps);
+        let Some(meant) = (if let [one] = meant.as_slice() { Some((*one).clone()) } else { near() }) else {
+            continue;
+        };
         let diagnostic = RULE
             .diagnostic(format!("the template reads {wanted}, which no values have: they have {meant}"))
             .at(files.span(&at), "this value is not there")
             .because("Helm puts nothing here, or fails with `nil pointer` where what stands above it is not there, too")
             .help(format!("read .Values.{meant}"));
-        once.add(&wanted, Finding::new(RULE.incident, diagnostic).likely().perhaps(&wanted, Some(meant)));
+        once.add(&wanted, Finding::new(RULE.incident, diagnostic).likely().perhaps(&wanted, Some(&meant)));
     }
+}
+
+/// The value beside the one that is asked for that is nearly called so, if no template reads it.
+fn misspelt(texts: &[(&Arc<str>, Arc<str>)], given: &[GivenValues], steps: &[&str]) -> Option<String> {
+    let (last, above) = steps.split_last()?;
+    let beside = given.iter().filter_map(|it| it.values.at(above)?.as_object()).flat_map(|it| it.keys());
+    let near = nearest_name::nearest(last, beside.map(String::as_str))?;
+    let path = [above, &[near]].concat().join(".");
+    let is_read = texts.iter().any(|(_, text)| {
+        PATH.captures_iter(text).any(|it| it[1].trim_start_matches('.').starts_with(path.as_str()))
+    });
+    (!is_read && last.len() > 3).then_some(path)
 }
 
 /// Whether a template looks if a value, or what stands above it, is there, in any way but by writing it.

@@ -2,7 +2,8 @@
 //!
 //! What a browser shows of a folder or a file (`…/tree/main/…`, `…/blob/main/…`) is a page, and no
 //! repository: Git does not clone it, and kustomize finds no kustomization in it. Nor is the page of an owner
-//! (`https://github.com/example`) one.
+//! (`https://github.com/example`) one. And where a `chart` is named, the address is that of a chart repository,
+//! whose index Git does not have.
 //!
 //! People see: `repository not found`, `unable to find one of 'kustomization.yaml'`, `evalsymlink failure`.
 //!
@@ -19,7 +20,8 @@
 
 use std::sync::Arc;
 
-use tiphys_diag::Severity;
+use tiphys_diag::{Severity, Span};
+use tiphys_model::ApplicationSource;
 use tiphys_value::Location;
 use tiphys_vfs::base_name;
 
@@ -47,8 +49,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for app in &context.survey.apps {
         let spec = &app.application.spec;
-        for (at, source) in spec.effective_sources().iter().enumerate().filter(|(_, it)| it.chart.is_empty())
-        {
+        for (at, source) in spec.effective_sources().iter().enumerate() {
+            if !source.chart.is_empty() {
+                if is_of_git(&source.repo_url) {
+                    let field = field_paths::source(spec, at).key("repoURL");
+                    let span = context.survey.app_span(app, &field);
+                    once.add(&source.repo_url, no_chart_repository(app.name(), source, span));
+                }
+                continue;
+            }
             let field = field_paths::source(spec, at).key("repoURL");
             if is_owner(&source.repo_url) {
                 let diagnostic = RULE
@@ -84,6 +93,28 @@ fn page(address: &str) -> Option<(&str, &str)> {
     let below = &rest[name + 1..];
     let is_page = below.split('/').next().is_some_and(|step| PAGES.contains(&step)) && below.contains('/');
     (is_page && !placeholders::is_in(address)).then(|| (&address[..host + 1 + name], below))
+}
+
+/// Whether an address is that of a repository of Git.
+fn is_of_git(address: &str) -> bool {
+    let rest = HOSTS.iter().find_map(|host| address.strip_prefix("https://")?.strip_prefix(host));
+    let of_host = rest.and_then(|rest| rest.strip_prefix('/')).is_some_and(|rest| {
+        // Longer ones may be files of a branch, as they are.
+        rest.trim_end_matches('/').split('/').count() == 2
+    });
+    (of_host || address.ends_with(".git")) && !placeholders::is_in(address)
+}
+
+fn no_chart_repository(app: &str, source: &ApplicationSource, span: Span) -> Finding {
+    let diagnostic = RULE
+        .diagnostic(format!("{} of Application {app} is no repository of charts", source.repo_url))
+        .at(span, "a repository of Git")
+        .because(format!(
+            "with `chart: {}` the engine asks this address for an index.yaml, which Git does not answer",
+            source.chart
+        ))
+        .help("name the address of the chart repository, or leave `chart` out and name the chart's folder as `path`");
+    Finding::new(RULE.incident, diagnostic).app(app).likely()
 }
 
 /// Whether an address names an owner of repositories, and none of them.
@@ -123,7 +154,18 @@ fn kustomization(context: &Context<'_>, path: &Arc<str>, once: &mut Once) {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_owner, page};
+    use super::{is_of_git, is_owner, page};
+
+    #[test]
+    fn git_has_no_index_of_charts() {
+        assert!(
+            is_of_git("https://github.com/example/charts") && is_of_git("https://git.example.com/shop.git")
+        );
+        assert!(
+            !is_of_git("https://github.com/example/charts/raw/main/docs")
+                && !is_of_git("https://charts.example.com")
+        );
+    }
 
     #[test]
     fn an_owner_is_no_repository() {

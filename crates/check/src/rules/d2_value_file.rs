@@ -7,6 +7,8 @@
 //! A file may also be named by its whole address. Where the rest of several addresses with one beginning are
 //! files of this repository, that beginning stands for the repository, and has no other files below it.
 //!
+//! `$values/…` needs a source with `ref: values` in the same Application.
+//!
 //! People see: `open /tmp/…/web/envs/prod.yaml: no such file or directory`, a chart with its default values;
 //! `failed to fetch …/envs/prod.yaml : 404 Not Found`.
 //!
@@ -28,7 +30,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::Severity;
-use tiphys_graph::{App, Files};
+use tiphys_graph::{App, Files, Outcome};
+use tiphys_model::ApplicationSource;
 use tiphys_vfs::{join, parent};
 
 use crate::{
@@ -55,6 +58,18 @@ fn check(context: &Context<'_>, report: &mut Report) {
         for (at, source) in sources.iter().enumerate().filter(|(_, it)| !it.chart.is_empty()) {
             let Some(helm) = &source.helm else { continue };
             for (index, entry) in helm.value_files.iter().enumerate() {
+                // Where the engine came so far, it says so itself.
+                let is_unsaid = matches!(app.outcome, Outcome::Unseen(_));
+                if let Some(name) = missing_reference(entry, &sources).filter(|_| is_unsaid) {
+                    let field = field_paths::source(spec, at).key("helm").key("valueFiles").index(index);
+                    let diagnostic = RULE
+                        .diagnostic(format!("Application {} has no source with ref: {name}, which {entry} names", app.name()))
+                        .at(context.survey.app_span(app, &field), "of which source?")
+                        .because("a value file that begins with `$` lies in the source that has this name as its `ref`")
+                        .help(format!("add a source with the address of the repository and `ref: {name}`"));
+                    once.add(entry, Finding::new(RULE.incident, diagnostic).app(app.name()));
+                    continue;
+                }
                 let Some(here) = lies_here(&context.survey.files, app, entry) else { continue };
                 let field = field_paths::source(spec, at).key("helm").key("valueFiles").index(index);
                 let mut diagnostic = RULE
@@ -83,6 +98,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
     fetched(context, &mut once);
     once.report(report);
+}
+
+/// The name of a source that a value file begins with, if no source has it.
+fn missing_reference<'a>(entry: &'a str, sources: &[ApplicationSource]) -> Option<&'a str> {
+    let (name, _) = entry.strip_prefix('$')?.split_once('/')?;
+    let is_name =
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    // Argo CD fills in variables of its own.
+    let is_known = name.starts_with("ARGOCD_") || sources.iter().any(|it| it.reference == name);
+    (is_name && !is_known).then_some(name)
 }
 
 /// Judges files of values that are named by an address within this repository.

@@ -67,6 +67,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(pod) = pods::pod_of(object).filter(|_| !is_part) else { continue };
         for container in pod.containers() {
             let image = container.image();
+            if has_empty_digest(image) {
+                let diagnostic = RULE
+                    .diagnostic(format!("the digest of {image:?} of {} is a placeholder", object.title()))
+                    .at(context.survey.span(object, &container.path.key("image")), "no image has this digest")
+                    .because("a digest is a checksum; the registry answers `manifest unknown`, and the pod waits with ErrImagePull");
+                once.add(image, RULE.finding(context, object, diagnostic));
+                continue;
+            }
             // Without a digest's mark it is told where it is written.
             let is_told = image.contains("sha256:") && !image.contains("@sha256:");
             let is_right = REFERENCE.is_match(image) || is_filled_in(image) || is_triggered(&pod, image);
@@ -81,6 +89,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+}
+
+/// Whether a digest is one character over and over, which no checksum is.
+fn has_empty_digest(image: &str) -> bool {
+    const SHORTEST: usize = 32;
+    let digest = image.rsplit_once("@sha256:").map(|(_, digest)| digest.as_bytes()).unwrap_or_default();
+    digest.len() >= SHORTEST && digest.iter().all(|it| *it == digest[0])
 }
 
 /// Whether an empty name is filled in from an image stream (OpenShift docs, "Triggering updates on image

@@ -1,7 +1,7 @@
 //! # A route of Traefik names what lies in another namespace
 //!
-//! Traefik lets an IngressRoute or a Middleware name objects of its own namespace alone, unless its provider is
-//! told `allowCrossNamespace`. A route that names others is dropped as a whole.
+//! Traefik lets an IngressRoute or a Middleware name objects of its own namespace alone, unless its provider
+//! is told `allowCrossNamespace`. A route that names others is dropped as a whole.
 //!
 //! People see: `middleware shop/auth is not in the IngressRoute namespace web`, `service … not in the parent
 //! resource namespace`, and 404.

@@ -86,7 +86,7 @@ fn workflows(survey: &Survey) -> impl Iterator<Item = &Pipeline> {
 }
 
 /// The one of the usual names that everything names which names one.
-fn only_branch(survey: &Survey) -> Option<&'static str> {
+pub(super) fn only_branch(survey: &Survey) -> Option<&'static str> {
     let mut named: Vec<&str> = survey.branch.as_deref().into_iter().collect();
     let roots = workflows(survey).flat_map(Pipeline::roots);
     const EVENTS: [&str; 4] = ["push", "pull_request", "pull_request_target", "workflow_run"];

@@ -96,6 +96,7 @@ mod d2_no_effect;
 mod d2_oci_address;
 mod d2_oci_chart;
 mod d2_odd_branch;
+mod d2_other_branch;
 mod d2_page_address;
 mod d2_project_entry;
 mod d2_project_forbids;
@@ -143,6 +144,7 @@ mod e5_import_missing;
 mod e5_program_missing;
 mod e5_stage_missing;
 mod e6_command_args_clash;
+mod e6_probe_variable;
 mod e6_root_refused;
 mod e6_unknown_port;
 mod e7_config_without_rollout;
@@ -294,6 +296,7 @@ pub const ALL: &[&Rule] = &[
     &d2_oci_address::RULE,
     &d2_oci_chart::RULE,
     &d2_odd_branch::RULE,
+    &d2_other_branch::RULE,
     &d2_page_address::RULE,
     &d2_project_entry::RULE,
     &d2_project_forbids::RULE,
@@ -341,6 +344,7 @@ pub const ALL: &[&Rule] = &[
     &e5_program_missing::RULE,
     &e5_stage_missing::RULE,
     &e6_command_args_clash::RULE,
+    &e6_probe_variable::RULE,
     &e6_root_refused::RULE,
     &e6_unknown_port::RULE,
     &e7_config_without_rollout::RULE,
