@@ -56,6 +56,9 @@ pub(super) const RULE: Rule = Rule {
 
 const KNOWN: &str = include_str!("../../data/versions-of-charts.txt");
 
+/// The chart whose definitions people also take from its repository.
+const OF_BUNDLE: &str = "external-secrets";
+
 /// Since when, and until when, charts serve a version.
 struct Served {
     chart: &'static str,
@@ -102,6 +105,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     };
     let objects: Vec<&Object> = context.survey.objects.iter().filter(is_of_group).collect();
     let uses = LazyCell::new(|| chart_uses::all(context));
+    let bundle = LazyCell::new(|| bundle(context));
     let mut once = Once::default();
     for object in objects.iter().copied() {
         let of_object = |it: &&Served| {
@@ -112,7 +116,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if unrendered_files::may_be_a_patch(context.survey, object) {
             continue;
         }
-        let finding = match installed(context, object, served, &uses) {
+        let finding = match installed(context, object, served, &uses, &bundle) {
             Installed::By(install) if served.is_missing_in(&install.release) => {
                 finding(context, object, served, &install)
             }
@@ -139,6 +143,7 @@ enum Installed {
 }
 
 /// A chart that installs it.
+#[derive(Clone)]
 struct Install {
     release: String,
     by: String,
@@ -146,7 +151,13 @@ struct Install {
 }
 
 /// What installs the operator in an object's cluster.
-fn installed(context: &Context<'_>, object: &Object, served: &Served, uses: &[ChartUse]) -> Installed {
+fn installed(
+    context: &Context<'_>,
+    object: &Object,
+    served: &Served,
+    uses: &[ChartUse],
+    bundle: &LazyCell<Option<Install>, impl FnOnce() -> Option<Install>>,
+) -> Installed {
     let own = context.survey.app_of(object);
     if own.is_none() && !is_without_apps(context) {
         return Installed::Unclear;
@@ -186,7 +197,8 @@ fn installed(context: &Context<'_>, object: &Object, served: &Served, uses: &[Ch
         found.push(Install { release: used.version.clone(), by: used.by.clone(), span: used.span.clone() });
     }
     let is_one = found.iter().all(|it| it.release == found[0].release);
-    match (found.into_iter().next(), bundle(context, served)) {
+    let bundle = if served.chart == OF_BUNDLE { LazyCell::force(bundle).clone() } else { None };
+    match (found.into_iter().next(), bundle) {
         (Some(first), _) if is_one && !is_left_out => Installed::By(first),
         (_, Some(bundle)) => Installed::By(bundle),
         (None, None) if !is_left_out => Installed::Nowhere,
@@ -196,12 +208,9 @@ fn installed(context: &Context<'_>, object: &Object, served: &Served, uses: &[Ch
 
 /// The definitions of external-secrets as they lie in its own repository, where an Application or one
 /// kustomization takes them from there.
-fn bundle(context: &Context<'_>, served: &Served) -> Option<Install> {
+fn bundle(context: &Context<'_>) -> Option<Install> {
     const REPOSITORY: &str = "external-secrets/external-secrets";
     const FOLDER: &str = "deploy/crds";
-    if served.chart != "external-secrets" {
-        return None;
-    }
     let mut found = Vec::new();
     for app in &context.survey.apps {
         let spec = &app.application.spec;

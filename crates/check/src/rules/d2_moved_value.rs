@@ -4,8 +4,8 @@
 //! two places. Helm fails where what stands above the value is not there, and puts nothing where it is.
 //!
 //! It speaks where no values of the chart have the one path, exactly one other has the same end or is its
-//! end, or one beside it is nearly called so and read by nobody, and the template does not look first whether
-//! the value is there.
+//! end, or one beside it has a similar name and is read by nobody, and the template does not look first
+//! whether the value is there.
 //!
 //! People see: `nil pointer evaluating interface {}.path`, or an empty text in a manifest.
 //!
@@ -26,8 +26,9 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use regex::Regex;
+use regex::{Captures, Regex};
 use tiphys_diag::Severity;
+use tiphys_graph::Files;
 use tiphys_value::{Location, ObjectExt, Value};
 
 use crate::{
@@ -68,27 +69,53 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
+/// What the templates of a chart read of its values.
+#[derive(Default)]
+struct TemplateReads {
+    /// What is written as it is, with its place.
+    written: Vec<(String, Location)>,
+    /// What is read in any other way, such as a condition: the template looks whether it is there.
+    looked_for: BTreeSet<String>,
+    /// All of it.
+    all: BTreeSet<String>,
+}
+
+impl TemplateReads {
+    fn of_folder(files: &Files, templates: &str) -> Self {
+        let mut reads = Self::default();
+        for path in files.paths().filter(|path| path.starts_with(templates)) {
+            let Some(text) = files.text(path) else { continue };
+            for (line, content) in (1..).zip(text.lines()).filter(|(_, line)| line.contains(".Values.")) {
+                let name = |found: &Captures<'_>| found[1].trim_start_matches('.').to_owned();
+                let written: Vec<String> = READ.captures_iter(content).map(|it| name(&it)).collect();
+                let paths: Vec<String> = PATH.captures_iter(content).map(|it| name(&it)).collect();
+                let others = paths.iter().filter(|it| !written.contains(it)).cloned();
+                reads.looked_for.extend(others);
+                reads.all.extend(paths);
+                let place = |name| (name, Location::new(Arc::clone(path), line, 0));
+                reads.written.extend(written.into_iter().map(place));
+            }
+        }
+        reads
+    }
+
+    /// Whether a template looks if a value, or what stands above it, is there.
+    fn looks_for(&self, steps: &[&str]) -> bool {
+        (1..=steps.len()).any(|end| self.looked_for.contains(&steps[..end].join(".")))
+    }
+
+    /// Whether a value, or something below it, is read.
+    fn has(&self, path: &str) -> bool {
+        let next = self.all.range(path.to_owned()..).next();
+        next.is_some_and(|next| next.starts_with(path))
+    }
+}
+
 fn of_chart(context: &Context<'_>, folder: &str, once: &mut Once) {
     let files = &context.survey.files;
     let inside = |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
-    let templates = inside("templates/");
-    let texts: Vec<_> = files
-        .paths()
-        .filter(|path| path.starts_with(&templates))
-        .filter_map(|path| Some((path, files.text(path)?)))
-        .collect();
-    let mut asked = Vec::new();
-    for (path, text) in &texts {
-        for (line, content) in (1..).zip(text.lines()) {
-            for found in READ.captures_iter(content) {
-                asked.push((
-                    found[1].trim_start_matches('.').to_owned(),
-                    Location::new(Arc::clone(path), line, 0),
-                ));
-            }
-        }
-    }
-    if asked.is_empty() {
+    let reads = TemplateReads::of_folder(files, &inside("templates/"));
+    if reads.written.is_empty() {
         return;
     }
     let given = GivenValues::of_chart(context, folder);
@@ -99,48 +126,37 @@ fn of_chart(context: &Context<'_>, folder: &str, once: &mut Once) {
     let mut leaves = BTreeSet::new();
     given.iter().for_each(|it| gather(&it.values, &mut Vec::new(), &mut leaves));
     let handed_on = handed_on(context, &inside("Chart.yaml"));
-    for (wanted, at) in asked {
+    for (wanted, at) in &reads.written {
         let steps: Vec<&str> = wanted.split('.').collect();
         let is_given = given.iter().any(|it| it.values.at(&steps).is_some());
-        if is_given || handed_on.contains(steps[0]) || is_looked_for(&texts, &wanted) {
+        if is_given || handed_on.contains(steps[0]) || reads.looks_for(&steps) {
             continue;
         }
         let ends = |long: &str, short: &str| long.strip_suffix(short).is_some_and(|rest| rest.ends_with('.'));
-        let is_meant = |it: &&String| it.contains('.') && ends(&wanted, it) || ends(it, &wanted);
+        let is_meant = |it: &&String| it.contains('.') && ends(wanted, it) || ends(it, wanted);
         let meant: Vec<&String> = leaves.iter().filter(is_meant).collect();
-        let near = || misspelt(&texts, &given, &steps);
-        let Some(meant) = (if let [one] = meant.as_slice() { Some((*one).clone()) } else { near() }) else {
-            continue;
+        let meant = match meant.as_slice() {
+            [one] => Some((*one).clone()),
+            _ => misspelt(&reads, &given, &steps),
         };
+        let Some(meant) = meant else { continue };
         let diagnostic = RULE
             .diagnostic(format!("the template reads {wanted}, which no values have: they have {meant}"))
-            .at(files.span(&at), "this value is not there")
+            .at(files.span(at), "this value is not there")
             .because("Helm puts nothing here, or fails with `nil pointer` where what stands above it is not there, too")
             .help(format!("read .Values.{meant}"));
-        once.add(&wanted, Finding::new(RULE.incident, diagnostic).likely().perhaps(&wanted, Some(&meant)));
+        once.add(wanted, Finding::new(RULE.incident, diagnostic).likely().perhaps(wanted, Some(&meant)));
     }
 }
 
-/// The value beside the one that is asked for that is nearly called so, if no template reads it.
-fn misspelt(texts: &[(&Arc<str>, Arc<str>)], given: &[GivenValues], steps: &[&str]) -> Option<String> {
-    let (last, above) = steps.split_last()?;
+/// The value beside the one that is asked for that has a similar name, if no template reads it.
+fn misspelt(reads: &TemplateReads, given: &[GivenValues], steps: &[&str]) -> Option<String> {
+    const SHORTEST: usize = 4;
+    let (last, above) = steps.split_last().filter(|(last, _)| last.len() >= SHORTEST)?;
     let beside = given.iter().filter_map(|it| it.values.at(above)?.as_object()).flat_map(|it| it.keys());
     let near = nearest_name::nearest(last, beside.map(String::as_str))?;
     let path = [above, &[near]].concat().join(".");
-    let is_read = texts.iter().any(|(_, text)| {
-        PATH.captures_iter(text).any(|it| it[1].trim_start_matches('.').starts_with(path.as_str()))
-    });
-    (!is_read && last.len() > 3).then_some(path)
-}
-
-/// Whether a template looks if a value, or what stands above it, is there, in any way but by writing it.
-fn is_looked_for(texts: &[(&Arc<str>, Arc<str>)], wanted: &str) -> bool {
-    let is_same =
-        |path: &str| wanted == path || wanted.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
-    texts.iter().flat_map(|(_, text)| text.lines()).any(|line| {
-        let mut paths = PATH.captures_iter(line).filter(|it| is_same(it[1].trim_start_matches('.')));
-        paths.next().is_some() && !READ.captures_iter(line).any(|it| it[1].trim_start_matches('.') == wanted)
-    })
+    (!reads.has(&path)).then_some(path)
 }
 
 /// The paths of all values that are no maps.

@@ -47,6 +47,9 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
+/// The setting in values, arguments and variables.
+const SPELLINGS: [&str; 3] = ["allowCrossNamespace", "allowcrossnamespace", "ALLOWCROSSNAMESPACE"];
+
 fn check(context: &Context<'_>, report: &mut Report) {
     let survey = context.survey;
     let is_told = |object: &&Object| {
@@ -55,7 +58,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     };
     let is_given = || context.chart_uses().iter().any(|it| it.chart == "traefik" && !it.has_hidden_values);
     let is_known = survey.objects.iter().find(is_told).is_some() || is_given();
-    let names = |text: &str| text.to_lowercase().contains("allowcrossnamespace");
+    let names = |text: &str| SPELLINGS.iter().any(|it| text.contains(it));
     let mut files = survey.files.paths();
     if !is_known || files.any(|path| survey.files.text(path).is_some_and(|text| names(&text))) {
         return;
