@@ -1,6 +1,6 @@
 //! Why a repository could not be served.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use tiphys_vfs::VfsError;
 
@@ -60,6 +60,12 @@ pub enum SourceError {
     LocalFolder {
         /// The repository.
         url: String,
+    },
+    /// What Git would read is a pipe, a socket or a device.
+    #[error("cannot read {}: it is a pipe, a socket or a device; only regular files are read", path.display())]
+    SpecialFile {
+        /// Where it is.
+        path: PathBuf,
     },
     /// A stored repository cannot be read.
     #[error("cannot read repository {}: {}", without_credentials(url), redact_reason(url, reason))]

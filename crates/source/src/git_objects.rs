@@ -17,6 +17,7 @@ pub(crate) fn with_object_limit(options: Options) -> Options {
 /// Opens the repository at a folder or above it, whoever owns it: nothing that it is configured to run is run
 /// here, and in a container the files often belong to another user.
 pub(crate) fn discover(folder: &Path) -> Option<Repository> {
+    crate::git_folder::check(folder).ok()?;
     let options = with_object_limit(Options::default().filter_config_section(|_| true));
     gix::discover_opts(folder, Default::default(), options).ok()
 }

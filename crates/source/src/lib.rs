@@ -12,6 +12,7 @@ mod footprint;
 mod functions;
 mod git;
 mod git_credentials;
+mod git_folder;
 mod git_objects;
 mod git_requests;
 mod git_tree;

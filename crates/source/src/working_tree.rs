@@ -9,7 +9,8 @@ use gix::{ThreadSafeRepository, bstr::ByteSlice, remote::Direction};
 use tiphys_vfs::{DiskTree, FileTree, SubTree};
 
 use crate::{
-    Checkout, Footprint, RepoId, SourceError, footprint::PathRecord, git_objects, git_tree, revisions,
+    Checkout, Footprint, RepoId, SourceError, footprint::PathRecord, git_folder, git_objects, git_tree,
+    revisions,
 };
 
 /// A folder on disk that stands for a repository.
@@ -41,9 +42,10 @@ impl WorkingTree {
     /// repository.
     ///
     /// # Errors
-    /// Not found or not a folder.
+    /// Not found or not a folder, or its Git folder holds what is no file.
     pub fn open(folder: &Path) -> Result<Self, SourceError> {
         let tree = Arc::new(DiskTree::open(folder)?);
+        git_folder::check(tree.root())?;
         let found = git_objects::discover(tree.root());
         let top = found.as_ref().and_then(|found| found.workdir()?.canonicalize().ok());
         let below = match &found {

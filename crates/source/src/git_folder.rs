@@ -1,0 +1,155 @@
+//! What a folder of Git may consist of, before it is opened: files, folders and links to these. Whoever opens a
+//! pipe waits for somebody to write into it, and a device may never end.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use super::error::SourceError;
+
+/// How much of a file is read that names another folder.
+const POINTER: u64 = 64 << 10;
+
+/// Refuses the Git folder of a folder, or of one above it, that holds something else.
+///
+/// # Errors
+/// The first that is neither file nor folder.
+pub(crate) fn check(folder: &Path) -> Result<(), SourceError> {
+    let mut found = Walk { seen: BTreeSet::new() };
+    for above in folder.ancestors() {
+        // A repository without a work tree has these in the folder itself.
+        if ["objects", "refs"].iter().all(|name| above.join(name).is_dir()) {
+            found.folder(above)?;
+        }
+        let git = above.join(".git");
+        found.git_folder(&git)?;
+        if git.exists() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The folders that were gone through.
+struct Walk {
+    seen: BTreeSet<PathBuf>,
+}
+
+impl Walk {
+    /// `.git`: a folder, or a file that names one.
+    fn git_folder(&mut self, git: &Path) -> Result<(), SourceError> {
+        check_kind(git)?;
+        let named = read_pointer(git).and_then(|text| Some(text.strip_prefix("gitdir:")?.trim().to_owned()));
+        let folder = match named {
+            Some(named) => git.with_file_name("").join(named),
+            None => git.to_owned(),
+        };
+        self.folder(&folder)?;
+        if let Some(common) = read_pointer(&folder.join("commondir")) {
+            self.folder(&folder.join(common.trim()))?;
+        }
+        Ok(())
+    }
+
+    /// A folder with all below it, and those from which it borrows objects.
+    fn folder(&mut self, folder: &Path) -> Result<(), SourceError> {
+        let mut open = vec![folder.to_owned()];
+        while let Some(folder) = open.pop() {
+            let Ok(entries) = fs::read_dir(&folder) else { continue };
+            if !self.seen.insert(folder.canonicalize().unwrap_or(folder)) {
+                continue;
+            }
+            for entry in entries.flatten() {
+                let path = entry.path();
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => open.push(path),
+                    Ok(kind) if kind.is_file() => {
+                        if path.ends_with("info/alternates") {
+                            open.extend(borrowed(&path));
+                        }
+                    }
+                    _ => check_kind(&path)?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The folders of objects that `objects/info/alternates` names.
+fn borrowed(alternates: &Path) -> Vec<PathBuf> {
+    let objects = alternates.ancestors().nth(2).unwrap_or(alternates);
+    let text = read_pointer(alternates).unwrap_or_default();
+    text.lines().map(|line| objects.join(line.trim())).filter(|folder| folder.is_dir()).collect()
+}
+
+/// The text of a small file, if it is one.
+fn read_pointer(path: &Path) -> Option<String> {
+    if !fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    fs::File::open(path).ok()?.take(POINTER).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// Refuses what is there, and is neither file nor folder, nor a link to one.
+fn check_kind(path: &Path) -> Result<(), SourceError> {
+    match fs::metadata(path) {
+        Ok(kind) if !kind.is_file() && !kind.is_dir() => {
+            Err(SourceError::SpecialFile { path: path.to_owned() })
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use crate::WorkingTree;
+
+    fn pipe(path: &Path) {
+        let made = std::process::Command::new("mkfifo").arg(path).status().unwrap();
+        assert!(made.success());
+    }
+
+    #[test]
+    fn pipes_and_devices_in_a_git_folder_are_refused_and_not_waited_for() {
+        for place in ["HEAD", "config", "refs/heads/main", "objects/info/alternates", "info/sparse-checkout"]
+        {
+            let folder = tempfile::tempdir().unwrap();
+            gix::init(folder.path()).unwrap();
+            assert!(WorkingTree::open(folder.path()).is_ok(), "{place}");
+            let path = folder.path().join(".git").join(place);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let _ = fs::remove_file(&path);
+            pipe(&path);
+            let told = WorkingTree::open(folder.path()).err().unwrap().to_string();
+            assert!(told.contains(place) && told.contains("pipe"), "{told}");
+            assert_eq!(WorkingTree::git_root(folder.path()), None);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        gix::init(folder.path()).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", folder.path().join(".git/packed-refs")).unwrap();
+        assert!(WorkingTree::open(folder.path()).is_err());
+    }
+
+    #[test]
+    fn what_a_git_folder_points_to_is_looked_at() {
+        let folder = tempfile::tempdir().unwrap();
+        let (work, other) = (folder.path().join("work"), folder.path().join("other"));
+        fs::create_dir_all(&work).unwrap();
+        fs::create_dir_all(&other).unwrap();
+        fs::write(work.join(".git"), "gitdir: ../other\n").unwrap();
+        assert!(check(&work).is_ok());
+        pipe(&other.join("index"));
+        assert!(check(&work).is_err());
+        let borrower = folder.path().join("borrower");
+        gix::init(&borrower).unwrap();
+        fs::write(borrower.join(".git/objects/info/alternates"), format!("{}\n", other.display())).unwrap();
+        assert!(check(&borrower).is_err());
+    }
+}
