@@ -1,9 +1,13 @@
 //! What revisions of a repository mean.
 
 use gix::{ObjectId, ThreadSafeRepository, bstr::ByteSlice};
+use tiphys_diag::{Panicked, catch_panic};
 use tiphys_gocompat::semver::{Constraints, Version};
 
 use crate::{SourceError, git_objects};
+
+/// What is named if gix panics: at files of a repository that Git would not have written.
+const REPOSITORY: &str = "the Git repository";
 
 /// The revision that means the highest tag of which what follows a prefix satisfies a SemVer constraint
 /// (`tagPrefix` of a source). No name in Git holds a colon. A text that is no constraint is a revision by
@@ -41,8 +45,9 @@ pub(crate) fn resolve_locally(
     if !after.is_some_and(|after| after.is_empty() || after.starts_with(['~', '^', '@'])) {
         return parse_revision(&local, url, name).map(|named| named.commit);
     }
-    let found =
-        local.rev_parse_single(name).ok().and_then(|id| git_objects::commit_of(&local, id.detach()).ok());
+    let parse =
+        || local.rev_parse_single(name).ok().and_then(|id| git_objects::commit_of(&local, id.detach()).ok());
+    let found = catch_panic(REPOSITORY, parse).map_err(|panicked| unreadable(url, &panicked))?;
     found.ok_or_else(|| SourceError::UnknownRevision {
         url: url.to_owned(),
         revision: name.to_owned(),
@@ -77,6 +82,15 @@ pub(crate) fn parse_revision(
     url: &str,
     revision: &str,
 ) -> Result<Named, SourceError> {
+    catch_panic(REPOSITORY, || find_revision(local, url, revision))
+        .unwrap_or_else(|panicked| Err(unreadable(url, &panicked)))
+}
+
+fn unreadable(url: &str, panicked: &Panicked) -> SourceError {
+    SourceError::Read { url: url.to_owned(), reason: panicked.to_string() }
+}
+
+fn find_revision(local: &gix::Repository, url: &str, revision: &str) -> Result<Named, SourceError> {
     let name = if revision.is_empty() { "HEAD" } else { revision };
     if let Some((prefix, constraint)) = name.split_once(':') {
         let unknown =
@@ -132,4 +146,26 @@ fn hint(repository: &gix::Repository, wanted: &str) -> String {
     names.truncate(5);
     let names = if names.is_empty() { String::new() } else { format!("; it has {}", names.join(", ")) };
     format!("{names}{}", git_objects::without_history(repository))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repository_at_which_gix_panics_is_told_as_unreadable() {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = gix::init(folder.path()).unwrap();
+        let tree = repository.empty_tree().id;
+        let author = gix::actor::SignatureRef { name: "a".into(), email: "a@b".into(), time: "0 +0000" };
+        let none: [ObjectId; 0] = [];
+        let first = repository.commit_as(author, author, "HEAD", "1", tree, none).unwrap().detach();
+        repository.commit_as(author, author, "HEAD", "2", tree, [first]).unwrap();
+        let local = || gix::open(folder.path()).unwrap().into_sync();
+        assert_eq!(resolve_locally(&local(), "x", "HEAD~1").unwrap(), first);
+        std::fs::write(folder.path().join(".git/shallow"), "zzz\n").unwrap();
+        let told = resolve_locally(&local(), "x", "HEAD~1").unwrap_err().to_string();
+        assert!(told.starts_with("cannot read repository x: the Git repository"), "{told}");
+        assert!(resolve_locally(&local(), "x", "HEAD").is_ok());
+    }
 }

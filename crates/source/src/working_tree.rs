@@ -6,6 +6,7 @@ use std::{
 };
 
 use gix::{ThreadSafeRepository, bstr::ByteSlice, remote::Direction};
+use tiphys_diag::catch_panic;
 use tiphys_vfs::{DiskTree, FileTree, SubTree};
 
 use crate::{
@@ -176,7 +177,8 @@ impl WorkingTree {
             revisions::resolve_locally(repository, &url, two)?,
         );
         let local = repository.to_thread_local();
-        let base = local.merge_base(a, b).ok().flatten();
+        let base = catch_panic("the Git repository", || local.merge_base(a, b).ok().flatten());
+        let base = base.map_err(|panicked| fail(panicked.to_string()))?;
         base.map(|id| id.to_string()).ok_or_else(|| {
             let hint = git_objects::without_history(&local);
             fail(format!("{one} and {two} have no commit in common{hint}"))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiphys_gocompat::strconv::quote;
+use tiphys_gocompat::{strconv::quote, unicode::is_print};
 
 use crate::semver::is_version;
 use tiphys_value::{Map, Value};
@@ -317,7 +317,7 @@ fn sanitize(text: &mut String) {
     }
     *text = text
         .chars()
-        .filter(|c| c.is_whitespace() || !c.is_control())
+        .filter(|c| c.is_whitespace() || is_print(*c))
         .map(|c| if c.is_whitespace() { ' ' } else { c })
         .collect();
 }
@@ -351,6 +351,13 @@ mod tests {
                 read(&format!("apiVersion: v2\nname: a\nversion: 1.0.0\nappVersion: {given}\n")).unwrap();
             assert_eq!(&*metadata.app_version, expected, "{given}");
         }
+    }
+
+    #[test]
+    fn marks_that_no_one_sees_are_dropped() {
+        let name = "\"a\\e[31mx\\u202Ey\\u200Bz\\x9Bm\\u00ADs\\uE000 \\u2003é\"";
+        let metadata = read(&format!("apiVersion: v2\nname: {name}\nversion: 1.0.0\n")).unwrap();
+        assert_eq!(&*metadata.name, "a[31mxyzms  é");
     }
 
     #[test]
