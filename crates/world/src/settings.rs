@@ -38,8 +38,8 @@ pub struct Settings {
     pub lease_renewal: Duration,
     /// How long Events are kept.
     pub event_ttl: Duration,
-    /// How many pods there may be. A large cluster has fewer, and a number with nine digits in a manifest
-    /// must not fill the memory.
+    /// How many pods there may be. A number with nine digits in a manifest must neither fill the memory nor
+    /// keep the scheduler busy for ever: the nodes have room for a few hundred.
     pub most_pods: usize,
     /// The certificate authority that every namespace's `kube-root-ca.crt` holds, in PEM.
     pub root_ca: String,
@@ -58,7 +58,7 @@ impl Default for Settings {
             probe_delays: true,
             lease_renewal: Duration::from_secs(300),
             event_ttl: Duration::from_secs(3600),
-            most_pods: 10_000,
+            most_pods: 2_000,
             root_ca: String::new(),
             behaviours: Behaviours::builtin(),
         }

@@ -67,7 +67,8 @@ fn measure(pods: usize) -> anyhow::Result<Sample> {
     let clock = VirtualClock::starting_at(jiff::Timestamp::from_second(1_700_000_000)?);
     let options = ApiServerOptions { clock: Some(clock.clone()), seed: Some(1), ..Default::default() };
     let server = ApiServer::new(options)?;
-    let settings = Settings { nodes: (pods / 100).max(3).try_into()?, ..Settings::default() };
+    let nodes = (pods / 100).max(3).try_into()?;
+    let settings = Settings { nodes, most_pods: usize::MAX, ..Settings::default() };
     let mut driver = Driver::new(&server, settings).context("the cluster does not start")?;
     driver.pass(&clock, Duration::from_secs(1));
     let began = Instant::now();
