@@ -13,7 +13,7 @@ const VERSION: u32 = 2;
 #[derive(Debug, thiserror::Error)]
 pub enum BaselineError {
     /// It is no baseline.
-    #[error("this is no baseline: {0}")]
+    #[error("this is no baseline, as --write-baseline writes them")]
     Syntax(#[from] serde_json::Error),
     /// It was written by a newer Tiphys.
     #[error("the baseline has version {0}; this Tiphys reads version {VERSION}")]
