@@ -1,5 +1,5 @@
-//! What a folder of Git may consist of, before it is opened: files, folders and links to these. Whoever opens a
-//! pipe waits for somebody to write into it, and a device may never end.
+//! What a folder of Git may consist of, before it is opened: files, folders and links to these. Whoever opens
+//! a pipe waits for somebody to write into it, and a device may never end.
 
 use std::{
     collections::BTreeSet,
@@ -112,7 +112,7 @@ mod tests {
     use crate::WorkingTree;
 
     fn pipe(path: &Path) {
-        let made = std::process::Command::new("mkfifo").arg(path).status().unwrap();
+        let made = std::process::Command::new("mkfifo").arg(path).status().expect("mkfifo runs");
         assert!(made.success());
     }
 
