@@ -34,8 +34,8 @@ const FORMS: [(&str, &[&str], &str); 9] = [
     ),
     (
         "with an image by digest",
-        &["--set", "image.digest=sha256:0000000000000000000000000000000000000000000000000000000000000000"],
-        "tiphys@sha256:0000",
+        &["--set", "image.digest=sha256:4f8c3d17a2b90e6d5c1f7a8e3b6d9204c5e8f1a7b3d6092e4c8f5a1b7d3e6092"],
+        "tiphys@sha256:4f8c",
     ),
     ("in another namespace than the engine's", &["--set", "engineNamespace=gitops"], "--namespace=gitops"),
     (

@@ -8,7 +8,7 @@ use tiphys_network::Direction;
 use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
-    Object,
+    Event, Object,
     address_target::Target,
     calls::Caller,
     cluster::{condition, items, pods, said, time},
@@ -75,7 +75,7 @@ fn plugin_down(look: &Look<'_>) -> Option<Finding> {
     let set = plugin_set(look);
     let mut nodes = Vec::new();
     for node in look.cluster.all("Node") {
-        let unavailable = unavailable(node).filter(|it| it.str_at(&["reason"]) != Some(NO_ROUTE));
+        let unavailable = unavailable(node).filter(|_| refused_route(look, node).is_none());
         let ready = condition(node, "Ready")
             .filter(|it| it.str_at(&["status"]) != Some("True") && super::node::is_of_network(&said(it)));
         if let Some(told) = ready.or(unavailable) {
@@ -144,25 +144,25 @@ fn unavailable(node: &Value) -> Option<&Value> {
     condition(node, "NetworkUnavailable").filter(|it| it.str_at(&["status"]) == Some("True"))
 }
 
-/// The reason by which a cloud's controller says that it made no route to the pods of a node.
-const NO_ROUTE: &str = "NoRouteCreated";
+/// What a cloud's controller says of a route to the pods of a node that the cloud refuses. That there is none
+/// yet, every node of a cloud says until its network plugin runs.
+fn refused_route<'a>(look: &Look<'a>, node: &Value) -> Option<&'a Event> {
+    let object = Object::from_live(node);
+    look.cluster.events(&object).rfind(|event| event.reason == "FailedToCreateRoute")
+}
 
 /// Nodes to whose pods the cloud leads no route.
 fn without_route(look: &Look<'_>) -> Vec<Finding> {
     let nodes = look.cluster.all("Node").iter();
-    let told = nodes.filter_map(|node| Some((*node, unavailable(node)?)));
-    let without = told.filter(|(_, it)| it.str_at(&["reason"]) == Some(NO_ROUTE));
-    let found = without.map(|(node, told)| {
+    let told = nodes.filter_map(|node| Some((*node, unavailable(node)?, refused_route(look, node)?)));
+    let found = told.map(|(node, told, event)| {
         let object = Object::from_live(node);
         let summary = format!("the cloud's controller makes no route to the pods of {object}");
-        let finding = Finding::new(Cause::NetNodeRouting, object.clone(), 0.9, summary)
+        Finding::new(Cause::NetNodeRouting, object.clone(), 0.9, summary)
             .evidence(format!("{object}, condition NetworkUnavailable"), said(told))
+            .evidence(format!("Event of {object}"), event.message.clone())
             .since(time(told, &["lastTransitionTime"]))
-            .remedy("See why the cloud refuses the route: a quota, rights, or a network that overlaps.", &[]);
-        let event = look.cluster.events(&object).rfind(|event| event.reason == "FailedToCreateRoute");
-        event.into_iter().fold(finding, |finding, event| {
-            finding.evidence(format!("Event of {object}"), event.message.clone())
-        })
+            .remedy("See why the cloud refuses the route: a quota, rights, or a network that overlaps.", &[])
     });
     found.collect()
 }

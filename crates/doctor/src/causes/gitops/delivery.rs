@@ -194,7 +194,7 @@ fn remote_cluster(look: &Look<'_>, object: &Object, app: &Value, message: &str) 
         let what = format!("the cluster {server} refuses the credentials of Argo CD");
         (Cause::ConfigCredentials, what, "Renew the credentials in the cluster's Secret.")
     } else {
-        let what = format!("the cluster {server} does not answer Argo CD ({failure:?})");
+        let what = format!("the cluster {server} does not answer Argo CD");
         (
             Cause::ExternalDown,
             what,
