@@ -26,7 +26,7 @@ pub(crate) struct Names(HashMap<SmolStr, Vec<usize>>);
 
 impl Names {
     /// Those of all objects.
-    pub(crate) fn of(objects: &ResourceMap) -> Self {
+    pub(crate) fn from_objects(objects: &ResourceMap) -> Self {
         let mut names = Self::default();
         objects.list.iter().enumerate().for_each(|(at, resource)| names.add(resource, at));
         names

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use gix::{ObjectId, Repository, object::Kind, open::Options};
 
+use crate::{SourceError, git_folder};
+
 /// Bytes that one object may have in memory. A few of them declare, or are packed from next to nothing into,
 /// more than any machine has.
 const MAX_OBJECT_BYTES: usize = 512 * 1024 * 1024;
@@ -16,10 +18,13 @@ pub(crate) fn with_object_limit(options: Options) -> Options {
 
 /// Opens the repository at a folder or above it, whoever owns it: nothing that it is configured to run is run
 /// here, and in a container the files often belong to another user.
-pub(crate) fn discover(folder: &Path) -> Option<Repository> {
-    crate::git_folder::check(folder).ok()?;
+///
+/// # Errors
+/// Its Git folder holds what is no file.
+pub(crate) fn discover(folder: &Path) -> Result<Option<Repository>, SourceError> {
+    git_folder::check(folder)?;
     let options = with_object_limit(Options::default().filter_config_section(|_| true));
-    gix::discover_opts(folder, Default::default(), options).ok()
+    Ok(gix::discover_opts(folder, Default::default(), options).ok())
 }
 
 /// The commit that an object is, or that a tag points to.

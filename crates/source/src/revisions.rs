@@ -7,7 +7,7 @@ use tiphys_gocompat::semver::{Constraints, Version};
 use crate::{SourceError, git_objects};
 
 /// What is named if gix panics: at files of a repository that Git would not have written.
-const REPOSITORY: &str = "the Git repository";
+pub(crate) const REPOSITORY: &str = "the Git repository";
 
 /// The revision that means the highest tag of which what follows a prefix satisfies a SemVer constraint
 /// (`tagPrefix` of a source). No name in Git holds a colon. A text that is no constraint is a revision by

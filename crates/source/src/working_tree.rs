@@ -10,8 +10,7 @@ use tiphys_diag::catch_panic;
 use tiphys_vfs::{DiskTree, FileTree, SubTree};
 
 use crate::{
-    Checkout, Footprint, RepoId, SourceError, footprint::PathRecord, git_folder, git_objects, git_tree,
-    revisions,
+    Checkout, Footprint, RepoId, SourceError, footprint::PathRecord, git_objects, git_tree, revisions,
 };
 
 /// A folder on disk that stands for a repository.
@@ -46,8 +45,7 @@ impl WorkingTree {
     /// Not found or not a folder, or its Git folder holds what is no file.
     pub fn open(folder: &Path) -> Result<Self, SourceError> {
         let tree = Arc::new(DiskTree::open(folder)?);
-        git_folder::check(tree.root())?;
-        let found = git_objects::discover(tree.root());
+        let found = git_objects::discover(tree.root())?;
         let top = found.as_ref().and_then(|found| found.workdir()?.canonicalize().ok());
         let below = match &found {
             Some(found) if is_bare_at(found, tree.root()) => Some(""),
@@ -65,12 +63,12 @@ impl WorkingTree {
 
     /// The top folder of the Git work tree that holds a folder, if one does.
     pub fn git_root(folder: &Path) -> Option<PathBuf> {
-        git_objects::discover(folder)?.workdir()?.canonicalize().ok()
+        git_objects::discover(folder).ok()??.workdir()?.canonicalize().ok()
     }
 
     /// Whether a folder is a repository without a work tree: it has commits, and no files of its own.
     pub fn is_bare(folder: &Path) -> bool {
-        let found = |folder: &Path| Some(is_bare_at(&git_objects::discover(folder)?, folder));
+        let found = |folder: &Path| Some(is_bare_at(&git_objects::discover(folder).ok()??, folder));
         folder.canonicalize().ok().and_then(|folder| found(&folder)).unwrap_or(false)
     }
 
@@ -177,7 +175,7 @@ impl WorkingTree {
             revisions::resolve_locally(repository, &url, two)?,
         );
         let local = repository.to_thread_local();
-        let base = catch_panic("the Git repository", || local.merge_base(a, b).ok().flatten());
+        let base = catch_panic(revisions::REPOSITORY, || local.merge_base(a, b).ok().flatten());
         let base = base.map_err(|panicked| fail(panicked.to_string()))?;
         base.map(|id| id.to_string()).ok_or_else(|| {
             let hint = git_objects::without_history(&local);

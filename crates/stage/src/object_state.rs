@@ -4,6 +4,7 @@ use serde::Serialize;
 use tiphys_health::Rules;
 use tiphys_model::{Application, ConditionType, HealthCode, OperationPhase, SyncStatusCode, names};
 use tiphys_value::{ObjectExt, Value};
+use tiphys_world::behaviour::command_line;
 
 /// How well an object is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -190,9 +191,8 @@ fn of_pod(pod: &Value) -> State {
 /// The init container that runs and has not ended, with what it runs.
 fn waiting_init(pod: &Value) -> Option<String> {
     let container = running_init(pod)?;
-    let words = |field: &str| container.get(field).and_then(Value::as_array).into_iter().flatten();
-    let line: Vec<&str> = words("command").chain(words("args")).filter_map(Value::as_str).collect();
-    Some(format!("init container {} has not ended: {}", container.str_at(&["name"])?, line.join(" ")))
+    let line = command_line(container).join(" ");
+    Some(format!("init container {} has not ended: {line}", container.str_at(&["name"])?))
 }
 
 /// The init container that runs, and that the pod has to wait for.

@@ -25,6 +25,7 @@
 
 use tiphys_diag::Severity;
 use tiphys_graph::{Object, Owner};
+use tiphys_vfs::base_name;
 
 use crate::{
     Context, Finding, Report, Rule,
@@ -62,8 +63,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let is_only_own = !made.is_empty() && made.iter().all(is_own);
         // Who applies the file by hand says so somewhere.
         let file = made.first().map(|it| it.rendered.location.file.as_ref()).unwrap_or_default();
-        let base = file.rsplit('/').next().unwrap_or_default();
-        if !is_only_own || is_spoken_of(context, project) || is_spoken_of(context, base) {
+        if !is_only_own || is_spoken_of(context, project) || is_spoken_of(context, base_name(file)) {
             continue;
         }
         let diagnostic = RULE

@@ -50,8 +50,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let files = &context.survey.files;
     let mut once = Once::default();
     for folder in chart_templates::charts(files) {
-        let templates =
-            if folder.is_empty() { "templates/".to_owned() } else { format!("{folder}/templates/") };
+        let templates = chart_templates::in_chart(folder, "templates/");
         let mut given = None;
         for path in files.paths().filter(|path| path.starts_with(&templates)) {
             let Some(text) = files.text(path).filter(|text| text.contains("default ")) else { continue };

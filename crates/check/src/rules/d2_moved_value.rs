@@ -113,7 +113,7 @@ impl TemplateReads {
 
 fn of_chart(context: &Context<'_>, folder: &str, once: &mut Once) {
     let files = &context.survey.files;
-    let inside = |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+    let inside = |name: &str| chart_templates::in_chart(folder, name);
     let reads = TemplateReads::of_folder(files, &inside("templates/"));
     if reads.written.is_empty() {
         return;

@@ -38,7 +38,7 @@ use crate::{
         field_paths::keys,
         nearest_name, pod_references,
         pods::{Pod, list, text},
-        value_steps::Step,
+        value_steps::each_text,
     },
 };
 
@@ -106,13 +106,19 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
+/// How deep values are looked through.
+const MAX_DEPTH: usize = 32;
+
 /// The addresses in the values of a chart that is out of reach.
 fn check_chart_values(context: &Context<'_>, used: &ChartUse, once: &mut Once) {
     let Some(release) = &used.release else { return };
     let Some(cluster) = context.clusters().iter().find(|it| *it.scope() == release.scope) else { return };
     let of = format!("the values of {}", used.by);
     for (index, values) in used.values.iter().enumerate() {
-        gather_texts(values, &mut Vec::new(), &mut |text, steps| {
+        each_text(values, &mut Vec::new(), &|_| true, &mut |steps, text| {
+            if steps.len() > MAX_DEPTH || !text.contains(".svc") && !text.contains("://") {
+                return;
+            }
             let place = || place_of(context, used, index, steps).unwrap_or_else(|| used.span.clone());
             let of_charts = chart_addresses(context, cluster, &of, text, &release.namespace, &place);
             for (what, diagnostic) in of_charts {
@@ -145,29 +151,6 @@ fn elsewhere(
             .because("the cluster's DNS answers for Services that are there, by name and namespace")
             .help(format!("it lives in {right}: {name}.{right}.svc.cluster.local"));
         once.add(&what, Finding::new(RULE.incident, diagnostic).likely());
-    }
-}
-
-/// Calls back for each text among values that may hold an address.
-fn gather_texts<'a>(
-    value: &'a Value,
-    steps: &mut Vec<Step<'a>>,
-    found: &mut dyn FnMut(&'a str, &[Step<'a>]),
-) {
-    const MAX_DEPTH: usize = 32;
-    let mut below = |step, value, steps: &mut Vec<Step<'a>>| {
-        steps.push(step);
-        gather_texts(value, steps, found);
-        steps.pop();
-    };
-    match value {
-        _ if steps.len() > MAX_DEPTH => {}
-        Value::String(text) if text.contains(".svc") || text.contains("://") => found(text, steps),
-        Value::Array(items) => {
-            items.iter().enumerate().for_each(|(at, item)| below(Step::Index(at), item, steps));
-        }
-        Value::Object(map) => map.iter().for_each(|(key, value)| below(Step::Key(key), value, steps)),
-        _ => {}
     }
 }
 

@@ -26,6 +26,11 @@ pub(crate) fn charts(files: &Files) -> impl Iterator<Item = &str> {
     })
 }
 
+/// The path of a file or folder of a chart.
+pub(crate) fn in_chart(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
 /// Whether a chart lies in the folder of another one's dependencies.
 fn is_vendored(files: &Files, folder: &str) -> bool {
     let mut above = folder.match_indices("/charts/").map(|(at, _)| &folder[..at]);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tiphys_model::HelmSource;
 use tiphys_value::Value;
 
+use super::chart_templates::in_chart;
 use crate::Context;
 
 /// Values that are given to a chart, and who gives them.
@@ -19,13 +20,11 @@ impl GivenValues {
     /// Those of the chart of a folder, its own first.
     pub(crate) fn of_chart(context: &Context<'_>, folder: &str) -> Vec<Self> {
         let files = &context.survey.files;
-        let inside =
-            |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
         let of_file = |path: &str| {
             let values = tiphys_yaml::from_yaml(&files.text(path)?).ok()?;
             Some(Self { values, who: path.to_owned() })
         };
-        let (chart, own) = (inside("Chart.yaml"), inside("values.yaml"));
+        let (chart, own) = (in_chart(folder, "Chart.yaml"), in_chart(folder, "values.yaml"));
         let mut given: Vec<Self> = of_file(&own).into_iter().collect();
         for app in context.survey.apps.iter().filter(|app| app.read.contains(chart.as_str())) {
             let is_other = |path: &&Arc<str>| path.contains("values") && ***path != *own;

@@ -425,7 +425,10 @@ impl Row {
     pub(crate) fn lacks_what_people_make(&self) -> bool {
         let causes = self.waits.iter().map(|wait| wait.cause.clone());
         let mut texts = self.reasons.iter().map(Reason::to_string).chain(causes);
-        texts.any(|text| tiphys_cause::absent(&text).is_some_and(|absent| absent.key.is_none()))
+        let is_made_by_people = |absent: &tiphys_cause::Absent| {
+            absent.key.is_none() && matches!(absent.kind, "Secret" | "ConfigMap")
+        };
+        texts.any(|text| tiphys_cause::absent(&text).is_some_and(|absent| is_made_by_people(&absent)))
     }
 
     /// The namespaces that objects of it wait for and that are not there.

@@ -109,7 +109,7 @@ impl Placeholders {
         }
         self.notices.push(placeholder_kinds::notice(&kinds));
         self.kinds.extend(kinds.keys().cloned());
-        look.stillness.stir();
+        look.stillness.reset_timer();
         for (cluster, _) in look.sites() {
             if let Err(error) = placeholder_kinds::provide(&cluster, &kinds, &self.kinds).await {
                 self.notices.push(format!("{error:#}"));
@@ -126,7 +126,7 @@ impl Placeholders {
         }
         self.notices.push(placeholder_kinds::told_of_operators(&kinds));
         self.kinds.extend(kinds);
-        look.stillness.stir();
+        look.stillness.reset_timer();
         for (cluster, _) in look.sites() {
             if let Err(error) =
                 placeholder_kinds::provide(&cluster, &placeholder_kinds::Kinds::new(), &self.kinds).await
@@ -146,7 +146,7 @@ impl Placeholders {
             if missing.is_empty() {
                 continue;
             }
-            look.stillness.stir();
+            look.stillness.reset_timer();
             self.notices.push(placeholder_secrets::notice(&missing, all));
             if let Err(error) = placeholder_secrets::provide(&cluster, &missing).await {
                 self.notices.push(format!("{error:#}"));
@@ -167,7 +167,7 @@ impl Placeholders {
             if kinds.is_empty() && missing.is_empty() {
                 continue;
             }
-            look.stillness.stir();
+            look.stillness.reset_timer();
             if !kinds.is_empty() {
                 self.notices.push(placeholder_kinds::notice(&kinds));
                 self.kinds.extend(kinds.keys().cloned());
@@ -202,7 +202,7 @@ impl Placeholders {
             if !kinds.iter().any(|kind| is_without(kind)) || !self.has_argo_kinds.insert(at) {
                 continue;
             }
-            look.stillness.stir();
+            look.stillness.reset_timer();
             self.notices.push(format!(
                 "Argo CD's kinds are there in the other clusters too, as Applications bring objects of them (--stand-ins never leaves them out): {}",
                 kinds.iter().copied().collect::<Vec<_>>().join(", ")
@@ -243,7 +243,7 @@ impl Placeholders {
             given("projects", &projects, "nothing in reach declares are taken to allow everything"),
         ];
         self.notices.extend(told.into_iter().flatten());
-        look.stillness.stir();
+        look.stillness.reset_timer();
         let nothing = BTreeSet::new();
         for (at, (cluster, _)) in look.sites().iter().enumerate() {
             let install = bootstrap::Install { cluster, projects: &[], settings: None };
@@ -270,7 +270,7 @@ impl Placeholders {
             names.join(", ")
         ));
         self.namespaces.extend(names.iter().map(|name| (*name).to_owned()));
-        look.stillness.stir();
+        look.stillness.reset_timer();
         for (cluster, _) in look.sites() {
             let install = bootstrap::Install { cluster: &cluster, projects: &[], settings: None };
             if let Err(error) = install.objects(&objects).await {
@@ -294,7 +294,7 @@ impl Placeholders {
                 continue;
             }
             self.notices.extend(found.notices());
-            look.stillness.stir();
+            look.stillness.reset_timer();
             if let Err(error) = found.provide(&cluster, &cache).await {
                 self.notices.push(format!("{error:#}"));
             }

@@ -56,7 +56,7 @@ impl Stillness {
     }
 
     /// Something was done that will move things.
-    pub(crate) fn stir(&mut self) {
+    pub(crate) fn reset_timer(&mut self) {
         self.since = Instant::now();
         self.still_for = Duration::ZERO;
     }
@@ -144,7 +144,7 @@ mod tests {
         tokio::time::advance(QUIET).await;
         stillness.observe(&[], Timestamp::UNIX_EPOCH);
         assert!(stillness.is_quiet(&[]));
-        stillness.stir();
+        stillness.reset_timer();
         assert!(!stillness.is_settled());
     }
 

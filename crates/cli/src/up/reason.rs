@@ -62,7 +62,7 @@ impl Reason {
 
 impl OutOfPlace {
     /// Its state with what its health says.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn state_text(&self) -> String {
         match self.message.as_str() {
             "" => self.state.as_str().to_owned(),
             message => format!("{}: {message}", self.state.as_str()),
@@ -74,7 +74,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Object(object) => {
-                write!(f, "{}/{} is {}", object.key.kind, object.key.name, object.told())?;
+                write!(f, "{}/{} is {}", object.key.kind, object.key.name, object.state_text())?;
                 object.underlying.iter().try_for_each(|cause| write!(f, "\n  {cause}"))
             }
             Self::Other(text) => f.write_str(text),

@@ -369,7 +369,7 @@ fn together(reasons: &[Reason]) -> Vec<String> {
 }
 
 fn by_kind(reasons: &[Reason]) -> Vec<String> {
-    let what = |object: &OutOfPlace| (object.key.kind.clone(), object.told());
+    let what = |object: &OutOfPlace| (object.key.kind.clone(), object.state_text());
     let mut names: BTreeMap<(String, String), Vec<&str>> = BTreeMap::new();
     for object in reasons.iter().filter_map(plain) {
         names.entry(what(object)).or_default().push(&object.key.name);
@@ -387,7 +387,12 @@ fn by_kind(reasons: &[Reason]) -> Vec<String> {
         let shown = all[..all.len().min(NAMED)].join(", ");
         let more = all.len().saturating_sub(NAMED);
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-        lines.push(format!("{} of kind {} are {}: {shown}{more}", all.len(), object.key.kind, object.told()));
+        lines.push(format!(
+            "{} of kind {} are {}: {shown}{more}",
+            all.len(),
+            object.key.kind,
+            object.state_text()
+        ));
     }
     lines
 }

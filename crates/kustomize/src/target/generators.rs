@@ -31,7 +31,7 @@ impl<'a> Target<'a> {
                 .context(|| "loading generator plugins")?;
             generators.extend(more);
         }
-        let mut names = Names::of(&all.objects);
+        let mut names = Names::from_objects(&all.objects);
         for generator in generators {
             let mut made = ResourceMap::default();
             made.append(

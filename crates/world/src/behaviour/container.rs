@@ -106,7 +106,7 @@ impl ContainerRule {
         (self.image.matches(image) || self.image.matches(&super::image::full_name(image)))
             && self.container.matches(container.str_at(&["name"]).unwrap_or_default())
             && self.pods.contains(pod)
-            && self.line.matches(&words(container).join(" "))
+            && self.line.matches(&command_line(container).join(" "))
     }
 
     /// The objects that the program of a container makes.
@@ -114,7 +114,8 @@ impl ContainerRule {
         if self.makes.is_empty() {
             return Vec::new();
         }
-        let facts = json!({"pod": pod, "flags": flags(&words(container)), "env": variables(container)});
+        let facts =
+            json!({"pod": pod, "flags": flags(&command_line(container)), "env": variables(container)});
         self.makes.iter().map(|template| fill(template, &facts)).collect()
     }
 
@@ -124,8 +125,8 @@ impl ContainerRule {
     }
 }
 
-/// Command and arguments.
-fn words(container: &Value) -> Vec<&str> {
+/// Command and arguments of a container.
+pub fn command_line(container: &Value) -> Vec<&str> {
     let words = |field: &str| container.at(&[field]).and_then(Value::as_array).into_iter().flatten();
     words("command").chain(words("args")).filter_map(Value::as_str).collect()
 }

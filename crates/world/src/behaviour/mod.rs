@@ -21,7 +21,7 @@ use serde_json::Value;
 use tiphys_value::ObjectExt;
 
 pub use cause::Cause;
-pub use container::{ContainerRule, Exit, Need, Readiness};
+pub use container::{ContainerRule, Exit, Need, Readiness, command_line};
 pub use image::{ImageRule, Pull, host as image_host};
 pub(crate) use image::{full_name as full_image_name, reference_fault};
 pub use network::{NetworkFault, NodeRule, NodeState, PolicyName, Target, WebhookAnswer, WebhookRule};

@@ -12,7 +12,7 @@ use tiphys_value::{ObjectExt, ResourceKey, Value, json};
 use tiphys_world::behaviour::image_host;
 
 use super::{Ground, in_namespace, object_name, yaml};
-use crate::app::name_suggestions::similar;
+use crate::{app::name_suggestions::similar, rehearse::strict_world::pull_secrets::is_for_pulls};
 
 impl Ground<'_> {
     /// A Secret or ConfigMap that is not there: a name like it is a slip, otherwise it has to be made.
@@ -117,14 +117,9 @@ impl Ground<'_> {
         if here.iter().any(|secret| secret.name() == named) {
             return None;
         }
-        let is_for_pulls = |secret: &&&Value| {
-            matches!(
-                secret.str_at(&["type"]),
-                Some("kubernetes.io/dockerconfigjson" | "kubernetes.io/dockercfg")
-            )
-        };
         let place = self.place_of(cause);
-        let Some(instead) = here.iter().find(is_for_pulls).map(|secret| secret.name()) else {
+        let for_pulls = here.iter().find(|secret| is_for_pulls(secret, &["type"]));
+        let Some(instead) = for_pulls.map(|secret| secret.name()) else {
             let text = format!("make the pull secret {named:?} in namespace {} too", pod.namespace());
             return Some(Repair { text, place, ..Repair::default() });
         };

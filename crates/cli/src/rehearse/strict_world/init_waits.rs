@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use tiphys_graph::{Outcome, tools::parse_shell};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
-use tiphys_world::behaviour::{ContainerRule, Need};
+use tiphys_vfs::base_name;
+use tiphys_world::behaviour::{ContainerRule, Need, command_line};
 
 use super::pod_spec;
 use crate::up::plan::Plan;
@@ -16,7 +17,7 @@ const SHELLS: [&str; 4] = ["sh", "bash", "ash", "dash"];
 
 /// A rule for each init container that waits for a Service.
 pub(super) fn rules(plan: &Plan) -> Vec<ContainerRule> {
-    let known = KnownServices::of(plan);
+    let known = KnownServices::from_plan(plan);
     let workloads = plan.rendered().filter_map(|object| Some((&object.value, pod_spec(&object.value)?)));
     let waiting = workloads.flat_map(|(workload, spec)| {
         let list = spec.get("initContainers").and_then(Value::as_array).into_iter().flatten();
@@ -35,7 +36,7 @@ struct KnownServices {
 }
 
 impl KnownServices {
-    fn of(plan: &Plan) -> Self {
+    fn from_plan(plan: &Plan) -> Self {
         let is_custom = |object: &&Value| {
             let group = object.gvk().group;
             group.contains('.') && !group.ends_with(".k8s.io")
@@ -56,7 +57,7 @@ impl KnownServices {
         if container.str_at(&["restartPolicy"]) == Some("Always") {
             return None;
         }
-        let words = words(container);
+        let words = command_line(container);
         let awaited = awaited_hosts(&words, container);
         let services = awaited.iter().filter_map(|host| self.service(host, namespace));
         let needs: Vec<Need> =
@@ -87,12 +88,6 @@ impl KnownServices {
             self.custom.iter().any(|(at, prefix)| at == namespace && name.starts_with(prefix.as_str()));
         (is_here || self.is_whole && is_inside && !may_be_made).then_some(key)
     }
-}
-
-/// Command and arguments.
-fn words(container: &Value) -> Vec<&str> {
-    let words = |field: &str| container.get(field).and_then(Value::as_array).into_iter().flatten();
-    words("command").chain(words("args")).filter_map(Value::as_str).collect()
 }
 
 /// The hosts that a command line asks until they answer.
@@ -159,10 +154,6 @@ fn expanded(host: &str, container: &Value) -> Option<String> {
     let variables = container.get("env").and_then(Value::as_array).into_iter().flatten();
     let value = variables.into_iter().find(|it| it.str_at(&["name"]) == Some(name))?.str_at(&["value"])?;
     (!value.starts_with('$')).then(|| expanded(value, container)).flatten()
-}
-
-fn base_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Where facts decide what a world would otherwise take to be well: registries, command lines and networks.
 
 mod init_waits;
-mod pull_secrets;
+pub(super) mod pull_secrets;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,9 +12,10 @@ use tiphys_apiserver::{ResourceId, Snapshot};
 use tiphys_check::rules::{is_given_itself, withdrawn_images};
 use tiphys_graph::tools::Component;
 use tiphys_value::{ObjectExt, Value};
+use tiphys_vfs::base_name;
 use tiphys_world::{
     Behaviours,
-    behaviour::{ContainerRule, Exit, ImageRule, NodeRule, NodeState, Pods, Pull, Span},
+    behaviour::{ContainerRule, Exit, ImageRule, NodeRule, NodeState, Pods, Pull, Span, command_line},
 };
 
 use crate::up::plan::Plan;
@@ -32,8 +33,9 @@ pub(super) fn registries(plan: &Plan, seed: u64) -> Behaviours {
     let rules = |publishers: BTreeSet<String>, pull: Pull| {
         publishers.into_iter().map(move |publisher| ImageRule::new(&format!("{publisher}/*"), pull))
     };
-    let lacking = rules(pull_secrets::lacking_publishers(plan), Pull::HoldsSecret);
-    let private = rules(pull_secrets::private_publishers(plan), Pull::NamesSecret);
+    let pullers = pull_secrets::pullers(plan);
+    let lacking = rules(pull_secrets::lacking_publishers(plan, &pullers), Pull::HoldsSecret);
+    let private = rules(pull_secrets::private_publishers(&pullers), Pull::NamesSecret);
     let mut images: Vec<ImageRule> = known.chain(lacking).chain(private).collect();
     let pulled = all_images(plan).into_iter().filter(|image| !images.iter().any(|rule| rule.is_about(image)));
     let pulled: Vec<ImageRule> = pulled
@@ -55,16 +57,12 @@ pub(super) fn command_lines(plan: &Plan) -> Behaviours {
 }
 
 fn given_itself(container: &Value) -> Option<ContainerRule> {
-    let words = |field: &str| {
-        let list = container.get(field).and_then(Value::as_array).into_iter().flatten();
-        list.filter_map(Value::as_str).collect::<Vec<_>>()
-    };
-    let (command, args) = (words("command"), words("args"));
-    let (program, first) = (command.first()?, args.first()?);
-    let name = program.rsplit('/').next().unwrap_or(program);
+    let first_of = |field: &str| container.get(field)?.as_array()?.first()?.as_str();
+    let (program, first) = (first_of("command")?, first_of("args")?);
+    let name = base_name(program);
     is_given_itself(program, first).then(|| ContainerRule {
         image: container.str_at(&["image"]).unwrap_or_default().into(),
-        line: [command.as_slice(), args.as_slice()].concat().join(" ").as_str().into(),
+        line: command_line(container).join(" ").as_str().into(),
         exits: Some(Exit {
             code: 1,
             after: Span::default(),

@@ -67,7 +67,7 @@ pub(super) fn blank(container: &Value, state: Value) -> Value {
     })
 }
 
-impl Sync<'_> {
+impl<'a> Sync<'a> {
     /// The next status of a container.
     pub(super) fn container(&mut self, kind: Kind, spec: &Value, may_start: bool) -> Value {
         let list = if kind == Kind::App { "containerStatuses" } else { "initContainerStatuses" };
@@ -87,12 +87,12 @@ impl Sync<'_> {
         if may_start { self.start(kind, spec, before) } else { before }
     }
 
-    fn rule(&self, spec: &Value) -> Option<&ContainerRule> {
+    fn rule(&self, spec: &Value) -> Option<&'a ContainerRule> {
         self.context.behaviours.containers.iter().find(|rule| rule.is_about(self.pod, spec))
     }
 
     /// How the program ends by itself, if it does.
-    fn exit(&self, kind: Kind, spec: &Value) -> Option<Exit> {
+    fn exit(&mut self, kind: Kind, spec: &Value) -> Option<Exit> {
         let policy = self.pod.str_at(&["spec", "restartPolicy"]).unwrap_or("Always");
         let done = |after| Some(Exit { code: 0, after: Span(after), reason: None, message: None });
         if let Some(rule) = self.rule(spec) {
@@ -102,6 +102,7 @@ impl Sync<'_> {
             }
             // It asks for what it needs, again and again.
             if kind == Kind::Init && is_unmet {
+                self.look_again(ASK_AGAIN);
                 return None;
             }
         }
@@ -125,9 +126,6 @@ impl Sync<'_> {
                 Some(left) => self.look_again(left),
                 None => return self.end(kind, spec, before, &exit, began),
             }
-        }
-        if kind == Kind::Init {
-            self.look_again(ASK_AGAIN);
         }
         let mut status = before;
         let is_ready = kind != Kind::Init && probe::readiness(self, spec, began);
