@@ -1,4 +1,5 @@
-//! `cargo xtask tidy`, second part: comments that fit on a screen, and words that a stranger understands.
+//! `cargo xtask tidy`, second part: comments that fit on a screen, words that a stranger understands, and
+//! functions whose names say something where they are called.
 
 use anyhow::bail;
 
@@ -26,10 +27,16 @@ const PRIVATE: &[(&str, &str)] = &[
     ("no business of", "not checked by"),
 ];
 
-/// Looks at the comments of every Rust file.
+/// Prepositions and participles that say nothing where a function is called: `of(survey)`, `told(&x)`.
+const LONE_NAMES: &[&str] = &[
+    "of", "on", "by", "under", "over", "again", "here", "what", "look", "told", "said", "shown", "seen",
+    "made", "named", "called", "wanted", "needed", "asked", "held", "kept", "left", "taken", "gone", "both",
+];
+
+/// Looks at the comments and the names of functions of every Rust file.
 ///
 /// # Errors
-/// Names each line that is too long, and each word with what to write.
+/// Names each line that is too long, each word with what to write, and each function without a noun or verb.
 pub(crate) fn run() -> anyhow::Result<()> {
     let mut faults = Vec::new();
     let files = rust_files::matching("*.rs")?;
@@ -37,7 +44,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         faults.extend(in_text(text).into_iter().map(|(line, fault)| format!("{file}:{line}: {fault}")));
     }
     if faults.is_empty() {
-        println!("tidy: comments fit on a screen and have no private words");
+        println!("tidy: comments fit on a screen and have no private words, functions have names");
         return Ok(());
     }
     bail!("{}", faults.join("\n"))
@@ -49,6 +56,9 @@ fn in_text(text: &str) -> Vec<(usize, String)> {
     let mut is_example = false;
     for (line, content) in (1..).zip(text.lines()) {
         let comment = content.trim_start();
+        if let Some(name) = lone_name(comment) {
+            faults.push((line, format!("a function named {name:?}: name what it returns or does")));
+        }
         if !["// ", "///", "//!"].iter().any(|start| comment.starts_with(start)) {
             is_example = false;
             continue;
@@ -68,9 +78,27 @@ fn in_text(text: &str) -> Vec<(usize, String)> {
     faults
 }
 
+/// The name of the function that a line of code defines, if it is a lone preposition or participle.
+fn lone_name(code: &str) -> Option<&str> {
+    let visible =
+        ["pub(crate) ", "pub(super) ", "pub ", ""].iter().find_map(|word| code.strip_prefix(word))?;
+    let name = visible.strip_prefix("async ").unwrap_or(visible).strip_prefix("fn ")?;
+    let name = &name[..name.find(['(', '<'])?];
+    LONE_NAMES.contains(&name).then_some(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lone_prepositions_and_participles_are_no_names_of_functions() {
+        assert_eq!(lone_name("pub(super) async fn told<'a>(text: &'a str) {"), Some("told"));
+        assert_eq!(lone_name("fn of(survey: &Survey) -> Self {"), Some("of"));
+        assert_eq!(lone_name("fn from_survey(survey: &Survey) -> Self {"), None);
+        assert_eq!(lone_name("let fn_of = of(survey);"), None);
+        assert_eq!(in_text("fn shown() {}").len(), 1);
+    }
 
     #[test]
     fn long_comments_and_private_words_are_faults_and_code_is_not() {

@@ -80,7 +80,9 @@ impl Renderer {
             Language::Plain => replace(text, params),
             Language::Unusable(option) => Err(format!("unrecognized option: {option}")),
             Language::Go(_) if !text.contains("{{") => Ok(text.to_owned()),
-            Language::Go(missing) => self.execute(text, params, *missing).map_err(|error| error.told(text)),
+            Language::Go(missing) => {
+                self.execute(text, params, *missing).map_err(|error| error.message(text))
+            }
         }
     }
 
@@ -158,7 +160,7 @@ impl Renderer {
         }
         match self.execute(text, params, MissingKey::Error) {
             Err(TextError::Execution(error)) if error.is_missing_field => Ok(text.to_owned()),
-            rendered => rendered.map_err(|error| error.told(text)),
+            rendered => rendered.map_err(|error| error.message(text)),
         }
     }
 
@@ -205,7 +207,7 @@ enum TextError {
 
 impl TextError {
     /// What is said of a text.
-    fn told(&self, text: &str) -> String {
+    fn message(&self, text: &str) -> String {
         match self {
             Self::Syntax(error) => format!("failed to parse template {text}: {error}"),
             Self::Execution(error) => match error.limit.and_then(Limit::flag) {

@@ -53,7 +53,7 @@ pub fn dump(still: &Still, repository: &Repository, planted: &Planted) -> Case {
         .map(str::to_owned),
     );
     case.logs = logs(&case.objects, repository, planted);
-    let said = said(&case, planted);
+    let said = kubelet_events(&case, planted);
     case.events.extend(said);
     case
 }
@@ -82,7 +82,7 @@ fn as_a_kubelet_says(mut event: Event) -> Event {
 }
 
 /// What kubelets say of pods that are ill, where the world plays only that they are.
-fn said(case: &Case, planted: &Planted) -> Vec<Event> {
+fn kubelet_events(case: &Case, planted: &Planted) -> Vec<Event> {
     let mut found = Vec::new();
     for pod in case.objects.iter().filter(|object| object.kind() == "Pod") {
         let statuses = pod.at(&["status", "containerStatuses"]).and_then(Value::as_array);

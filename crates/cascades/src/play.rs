@@ -28,7 +28,7 @@ const TO_SYNC: Duration = Duration::from_secs(3 * 60);
 struct Passing;
 
 impl Watcher for Passing {
-    async fn look(&mut self, _: &mut Stage) -> Next {
+    async fn next_step(&mut self, _: &mut Stage) -> Next {
         Next::Wait(None)
     }
 }

@@ -135,8 +135,8 @@ impl<'a> Context<'a> {
     pub fn analyses(&self) -> &Analyses<'a> {
         self.analyses.get_or_init(|| {
             let (edges, order) = (Edges::from_survey(self.survey), Order::from_survey(self.survey));
-            let settings = Settings::of(self.survey);
-            let health = HealthFacts::of(self.survey, &settings);
+            let settings = Settings::from_survey(self.survey);
+            let health = HealthFacts::from_survey(self.survey, &settings);
             let unmet = unmet(self.survey, &edges, &order, &health);
             Analyses { edges, order, settings, health, unmet }
         })

@@ -30,7 +30,7 @@ pub(crate) fn fetcher_for(place: &str, offline: bool) -> Arc<Fetcher> {
 /// The same for an engine on a cluster, which has logins of its own, asking remotes no more often than at an
 /// interval.
 pub(crate) fn fetcher_asking(interval: Duration, offline: bool) -> Arc<Fetcher> {
-    Arc::new(made(interval, offline, |_| None))
+    Arc::new(fetcher_with(interval, offline, |_| None))
 }
 
 /// As [`fetcher`], with variables that come before those of the environment.
@@ -38,10 +38,10 @@ pub(crate) fn configured(
     offline: bool,
     variable: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
 ) -> Fetcher {
-    made(FETCH_INTERVAL, offline, variable).with_git_credentials()
+    fetcher_with(FETCH_INTERVAL, offline, variable).with_git_credentials()
 }
 
-fn made(
+fn fetcher_with(
     interval: Duration,
     offline: bool,
     variable: impl Fn(&str) -> Option<String> + Send + Sync + 'static,

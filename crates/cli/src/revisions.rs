@@ -79,7 +79,7 @@ pub(crate) struct Rendering {
 
 impl Rendering {
     /// Everything that is known, by key, and why that is not everything.
-    fn known(self) -> (BTreeMap<ResourceKey, Value>, Option<String>) {
+    fn into_known(self) -> (BTreeMap<ResourceKey, Value>, Option<String>) {
         let (mut objects, fault) = match self.objects {
             Ok(objects) => (objects, None),
             Err(fault) => (BTreeMap::new(), Some(fault)),
@@ -153,7 +153,7 @@ pub(crate) fn open(
 /// What every Application renders to, each environment by itself if there are several.
 pub(crate) fn state_of(survey: &Survey, are_several: bool) -> State {
     let mut state = State::new();
-    let bootstrap = Bootstrap::of(survey);
+    let bootstrap = Bootstrap::from_survey(survey);
     let subject = |environment: &str, declared: DeclaredId| {
         Subject::in_environment(if are_several { environment } else { "" }, declared)
     };
@@ -179,7 +179,7 @@ pub(crate) fn state_of(survey: &Survey, are_several: bool) -> State {
     for set in &survey.sets {
         let fault = set.fault.clone().or_else(|| set.partly.clone());
         let objects = fault.map_or_else(|| Ok(BTreeMap::new()), Err);
-        let declared = DeclaredId::of(&set.declared.value);
+        let declared = DeclaredId::from_object(&set.declared.value);
         let own = (!bootstrap.is_rendered(&declared)).then(|| written(&set.declared.value));
         let rendering = Rendering { own, objects, digest: String::new() };
         for environment in &set.environments {
@@ -349,7 +349,7 @@ fn app_change(subject: Subject, old: Option<Rendering>, new: Option<Rendering>) 
     // Where the objects of one state are unknown, those of the other are neither new nor gone.
     let is_comparable = [&old, &new].into_iter().flatten().all(|side| side.objects.is_ok());
     let known = |side: Option<Rendering>| {
-        let (mut objects, fault) = side.map(Rendering::known).unwrap_or_default();
+        let (mut objects, fault) = side.map(Rendering::into_known).unwrap_or_default();
         objects.retain(|_, object| is_comparable || subject.is(object));
         (objects, fault)
     };

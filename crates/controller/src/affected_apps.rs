@@ -31,7 +31,7 @@ const GATHER_SETS: Duration = Duration::from_millis(50);
 /// Follows what the engine's own cluster serves.
 pub(crate) async fn follow_home(engine: Arc<Engine>) {
     loop {
-        engine.places.home().new_kinds().await;
+        engine.clusters.home().new_kinds().await;
         engine.add_all(Refresh::LiveState);
     }
 }
@@ -42,7 +42,7 @@ pub(crate) async fn route(engine: Arc<Engine>, mut changes: Receiver<Arc<Change>
         match changes.recv().await {
             Ok(change) => engine.take(&change),
             Err(RecvError::Lagged(_)) => {
-                engine.metrics.apps.doubt();
+                engine.metrics.apps.invalidate();
                 engine.add_all(Refresh::LiveState);
             }
             Err(RecvError::Closed) => return,
@@ -53,7 +53,7 @@ pub(crate) async fn route(engine: Arc<Engine>, mut changes: Receiver<Arc<Change>
 impl Engine {
     /// Takes a change in the engine's own cluster to the Applications that it concerns.
     fn take(&self, change: &Change) {
-        self.places.home().count_change(&change.key);
+        self.clusters.home().count_change(&change.key);
         self.sets.take(change, GATHER_SETS);
         if change.key.group_kind() == application_kind() {
             let key = AppKey { namespace: change.key.namespace.clone(), name: change.key.name.clone() };
@@ -101,23 +101,23 @@ impl Engine {
             self.add_members(&change.key.name);
         }
         if defines_kinds(change) {
-            self.places.home().ask_for_kinds();
+            self.clusters.home().ask_for_kinds();
         }
-        for app in self.concerned(self.places.home(), change) {
+        for app in self.concerned(self.clusters.home(), change) {
             self.queue.add(app, Refresh::LiveState, Instant::now() + GATHER_LIVE);
         }
     }
 
     /// The Applications that an object of a cluster belongs to or that want it.
-    fn concerned(&self, place: &ConnectedCluster, change: &Change) -> BTreeSet<AppKey> {
+    fn concerned(&self, cluster: &ConnectedCluster, change: &Change) -> BTreeSet<AppKey> {
         let marks = [&change.old, &change.new].into_iter().flatten();
         let mut apps: BTreeSet<AppKey> = marks
             .filter_map(|object| self.home.settings.tracking.owner(object))
             .map(|instance| self.home.app_of(&instance))
             .collect();
-        apps.extend(place.wanting(&change.key));
+        apps.extend(cluster.wanting(&change.key));
         if change.old.is_none() || change.new.is_none() {
-            apps.extend(place.watching(&change.key.namespace));
+            apps.extend(cluster.watching(&change.key.namespace));
         }
         apps
     }
@@ -133,12 +133,12 @@ impl Engine {
 
 impl Follower for Engine {
     /// Takes a change in another cluster to the Applications that it concerns.
-    fn object_changed(&self, place: &ConnectedCluster, change: &Change) {
-        place.count_change(&change.key);
+    fn object_changed(&self, cluster: &ConnectedCluster, change: &Change) {
+        cluster.count_change(&change.key);
         if defines_kinds(change) {
-            place.ask_for_kinds();
+            cluster.ask_for_kinds();
         }
-        for app in self.concerned(place, change) {
+        for app in self.concerned(cluster, change) {
             self.queue.add(app, Refresh::LiveState, Instant::now() + GATHER_LIVE);
         }
     }
@@ -146,7 +146,7 @@ impl Follower for Engine {
     /// Lets every Application of a cluster be looked at.
     fn cluster_changed(&self, server: &str) {
         for app in self.home.cache.each_of(&application_kind()) {
-            if self.places.is_inhabitant(&app, server) {
+            if self.clusters.is_inhabitant(&app, server) {
                 self.queue.add(AppKey::of_object(&app), Refresh::LiveState, Instant::now());
             }
         }

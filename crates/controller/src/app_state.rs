@@ -35,7 +35,7 @@ struct Memory {
     /// The keys of its targets.
     wants: BTreeSet<ResourceKey>,
     /// The cluster in which it wants them.
-    place: Option<Arc<ConnectedCluster>>,
+    cluster: Option<Arc<ConnectedCluster>>,
     /// What the API server said of its targets.
     answers: Answers,
     /// It was looked at by this engine.
@@ -66,7 +66,7 @@ impl Memory {
     /// known to have changed since.
     fn calm(&self, less_than: Duration) -> Option<&Arc<Rendering>> {
         let is_calm = self.calm.as_ref().is_some_and(|(since, _)| since.elapsed() < less_than);
-        let served = self.place.as_ref()?.cache.cluster().discovery();
+        let served = self.cluster.as_ref()?.cache.cluster().discovery();
         let rendering = self.rendering.as_ref().filter(|known| known.is_answered_by(&served));
         rendering.filter(|_| is_calm && !self.moved && self.rival.is_none())
     }
@@ -229,8 +229,8 @@ impl AppMemory {
     }
 
     /// The cluster that an Application was last compared with.
-    pub(crate) fn last_place(&self, key: &AppKey) -> Option<Arc<ConnectedCluster>> {
-        self.lock().get(key)?.place.clone()
+    pub(crate) fn last_cluster(&self, key: &AppKey) -> Option<Arc<ConnectedCluster>> {
+        self.lock().get(key)?.cluster.clone()
     }
 
     /// The Applications whose rendering read one of these paths (an empty one means anything); the rendering
@@ -249,11 +249,11 @@ impl AppMemory {
     }
 
     /// Every object that an Application wants, with its cluster.
-    pub(crate) fn wanted(&self) -> Vec<(Arc<ConnectedCluster>, ResourceKey)> {
+    pub(crate) fn wanted_objects(&self) -> Vec<(Arc<ConnectedCluster>, ResourceKey)> {
         let memory = self.lock();
         let wants = |known: &Memory| -> Vec<_> {
-            let place = known.place.iter();
-            place.flat_map(|place| known.wants.iter().map(|key| (place.clone(), key.clone()))).collect()
+            let cluster = known.cluster.iter();
+            cluster.flat_map(|cluster| known.wants.iter().map(|key| (cluster.clone(), key.clone()))).collect()
         };
         memory.values().flat_map(wants).collect()
     }
@@ -265,7 +265,7 @@ impl AppMemory {
 
     /// Notes that nothing is left to do for an Application whose object has this version, or that a look has
     /// to tell.
-    pub(crate) fn note_calm(&self, key: &AppKey, version: Option<&str>) {
+    pub(crate) fn mark_idle(&self, key: &AppKey, version: Option<&str>) {
         if let Some(known) = self.lock().get_mut(key) {
             known.calm = version.map(|version| (Instant::now(), version.to_owned()));
         }
@@ -332,31 +332,31 @@ impl AppMemory {
         &self,
         app: &Application,
         wants: BTreeSet<ResourceKey>,
-        place: &Arc<ConnectedCluster>,
+        cluster: &Arc<ConnectedCluster>,
     ) {
         let key = AppKey::from_app(app);
         let mut memory = self.lock();
         let known = memory.entry(key.clone()).or_default();
-        let is_same = known.place.as_ref().is_some_and(|known| Arc::ptr_eq(known, place));
+        let is_same = known.cluster.as_ref().is_some_and(|known| Arc::ptr_eq(known, cluster));
         if is_same && known.wants == wants {
             return;
         }
         let mut old = std::mem::replace(&mut known.wants, wants.clone());
-        let before = known.place.replace(place.clone());
+        let before = known.cluster.replace(cluster.clone());
         drop(memory);
         if let Some(before) = before.filter(|_| !is_same) {
             before.index(&key, &old, &BTreeSet::new());
             before.watch(&key, None);
             old.clear();
         }
-        place.index(&key, &old, &wants);
+        cluster.index(&key, &old, &wants);
     }
 
     pub(crate) fn forget(&self, key: &AppKey) {
         let Some(known) = self.lock().remove(key) else { return };
-        if let Some(place) = known.place {
-            place.index(key, &known.wants, &BTreeSet::new());
-            place.watch(key, None);
+        if let Some(cluster) = known.cluster {
+            cluster.index(key, &known.wants, &BTreeSet::new());
+            cluster.watch(key, None);
         }
     }
 }

@@ -137,8 +137,8 @@ impl Controller {
 
     /// The live state of every cluster that is followed, the engine's own first.
     pub fn caches(&self) -> Vec<LiveCache> {
-        let places = self.engine.places.seen().into_iter().filter_map(|seen| seen.place);
-        places.map(|place| place.cache.clone()).collect()
+        let clusters = self.engine.clusters.statuses().into_iter().filter_map(|seen| seen.cluster);
+        clusters.map(|cluster| cluster.cache.clone()).collect()
     }
 
     /// The objects of Applications that wait for an operator that is not there
@@ -146,9 +146,9 @@ impl Controller {
     pub fn unattended(&self) -> BTreeMap<GroupKind, usize> {
         let installation = self.engine.home.installation();
         let mut kinds = BTreeMap::new();
-        for (place, key) in self.engine.apps.wanted() {
+        for (cluster, key) in self.engine.apps.wanted_objects() {
             // No kind of Kubernetes itself is without somebody.
-            let object = key.group.contains('.').then(|| place.cache.get(&key)).flatten();
+            let object = key.group.contains('.').then(|| cluster.cache.get(&key)).flatten();
             if object.is_some_and(|object| installation.is_unattended(&object)) {
                 *kinds.entry(key.group_kind()).or_default() += 1;
             }
@@ -161,7 +161,7 @@ impl Drop for Controller {
     fn drop(&mut self) {
         self.engine.queue.close();
         self.engine.sets.queue.close();
-        self.engine.places.close();
+        self.engine.clusters.close();
         self.tasks.iter().for_each(JoinHandle::abort);
     }
 }
@@ -172,7 +172,7 @@ async fn work(engine: Arc<Engine>) {
     let workers = Arc::new(Semaphore::new(engine.home.settings.workers));
     let mut looks = JoinSet::new();
     while let Some((key, level)) = engine.queue.next().await {
-        engine.rested.let_rest(engine.home.settings.rest_after, &engine.places, &engine.apps);
+        engine.rested.compact_when_due(engine.home.settings.rest_after, &engine.clusters, &engine.apps);
         // Not even the cluster of what another replica has is connected to.
         if is_theirs(&engine.home, &key) {
             engine.queue.done(&key, false);

@@ -13,7 +13,7 @@ use tokio::{
 use crate::{
     AppKey, Refresh,
     app_state::AppMemory,
-    destinations::{ConnectedCluster, Follower, Places},
+    destinations::{Clusters, ConnectedCluster, Follower},
     finalize::Finalizer,
     home::{Home, SettingsChange},
     idle::LastRest,
@@ -35,7 +35,7 @@ pub(crate) struct Engine {
     /// The repositories.
     pub sources: Arc<Sources>,
     /// The clusters that Applications are synced to.
-    pub places: Arc<Places>,
+    pub clusters: Arc<Clusters>,
     /// What projects permit.
     pub policies: Arc<Policies>,
     /// What is remembered of Applications.
@@ -70,10 +70,10 @@ impl Engine {
         let own = ConnectedCluster::new(names::IN_CLUSTER_SERVER, true, cache.clone(), kube_version, workers);
         Arc::new_cyclic(|engine: &Weak<Self>| {
             let follower: Weak<dyn Follower> = engine.clone();
-            let places = Arc::new(Places::new(Arc::new(own), settings.clone(), follower));
+            let clusters = Arc::new(Clusters::new(Arc::new(own), settings.clone(), follower));
             let home = Arc::new(Home::new(cache, settings, installation));
             let sources = Arc::new(Sources::new(repositories));
-            let policies = Arc::new(Policies::new(home.clone(), sources.clone(), places.clone()));
+            let policies = Arc::new(Policies::new(home.clone(), sources.clone(), clusters.clone()));
             let apps = Arc::new(AppMemory::default());
             let queue = Arc::new(Queue::default());
             let sets = Arc::new(Sets::default());
@@ -92,7 +92,7 @@ impl Engine {
             };
             let finalizer = Finalizer::new(
                 home.clone(),
-                places.clone(),
+                clusters.clone(),
                 policies.clone(),
                 apps.clone(),
                 renderer.clone(),
@@ -101,14 +101,14 @@ impl Engine {
             let set_reconciler = SetReconciler {
                 home: home.clone(),
                 sources: sources.clone(),
-                places: places.clone(),
+                clusters: clusters.clone(),
                 policies: policies.clone(),
                 sets: sets.clone(),
             };
             Self {
                 home,
                 sources,
-                places,
+                clusters,
                 policies,
                 apps,
                 queue,
@@ -128,14 +128,14 @@ impl Engine {
 
     /// The address of the cluster that an Application was last compared with.
     pub(crate) fn server_of(&self, key: &AppKey) -> String {
-        let place = self.apps.last_place(key);
-        place.map_or_else(|| names::IN_CLUSTER_SERVER.to_owned(), |place| place.server.clone())
+        let cluster = self.apps.last_cluster(key);
+        cluster.map_or_else(|| names::IN_CLUSTER_SERVER.to_owned(), |cluster| cluster.server.clone())
     }
 
     /// The workers that an Application needs: `None` are those of the engine's own cluster.
     pub(crate) fn remote_workers(&self, key: &AppKey, level: Refresh) -> Option<Arc<Semaphore>> {
-        let last = (level == Refresh::Poll).then(|| self.apps.last_place(key)).flatten();
-        self.places.remote_workers(last, || self.home.cache.peek(&key.of_application()))
+        let last = (level == Refresh::Poll).then(|| self.apps.last_cluster(key)).flatten();
+        self.clusters.remote_workers(last, || self.home.cache.peek(&key.of_application()))
     }
 
     /// Takes up changed settings, and lets every Application be looked at under them.
@@ -159,7 +159,7 @@ impl Engine {
 
     /// Reads the cluster Secrets again; Applications are looked at if any changed.
     pub(crate) fn read_clusters(&self) {
-        if self.places.read(&self.home.cache, &self.home.settings.namespace) {
+        if self.clusters.read(&self.home.cache, &self.home.settings.namespace) {
             self.add_all(Refresh::LiveState);
         }
     }

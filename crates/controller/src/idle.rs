@@ -8,7 +8,7 @@ use std::{
 use tiphys_value::ResourceKey;
 use tokio::time::Instant;
 
-use crate::{app_state::AppMemory, blocking::blocking, destinations::Places};
+use crate::{app_state::AppMemory, blocking::blocking, destinations::Clusters};
 
 /// When what nobody asked for was last let rest.
 pub(crate) struct LastRest(Mutex<Instant>);
@@ -31,24 +31,29 @@ impl LastRest {
     }
 
     /// Lets rest what nobody has asked for, if that was not done for a while; never if there is no such time.
-    pub(crate) fn let_rest(&self, after: Option<Duration>, places: &Arc<Places>, apps: &Arc<AppMemory>) {
+    pub(crate) fn compact_when_due(
+        &self,
+        after: Option<Duration>,
+        clusters: &Arc<Clusters>,
+        apps: &Arc<AppMemory>,
+    ) {
         if !after.is_some_and(|after| self.is_due(after)) {
             return;
         }
-        let (places, apps) = (places.clone(), apps.clone());
+        let (clusters, apps) = (clusters.clone(), apps.clone());
         tokio::spawn(async move {
             // What was not let rest now is the next time.
-            let _ = blocking(move || let_rest_now(&places, &apps)).await;
+            let _ = blocking(move || compact_idle_caches(&clusters, &apps)).await;
         });
     }
 }
 
-fn let_rest_now(places: &Places, apps: &AppMemory) {
-    places
-        .seen()
+fn compact_idle_caches(clusters: &Clusters, apps: &AppMemory) {
+    clusters
+        .statuses()
         .iter()
-        .filter_map(|seen| seen.place.as_ref())
-        .for_each(|place| place.cache.pack_idle(may_rest));
+        .filter_map(|seen| seen.cluster.as_ref())
+        .for_each(|cluster| cluster.cache.pack_idle(may_rest));
     apps.targets().iter().for_each(|targets| targets.rest());
 }
 

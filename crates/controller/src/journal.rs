@@ -59,7 +59,7 @@ fn operation(before: Option<&OperationState>, after: &OperationState, all: &mut 
         all.push(Entry::normal("OperationStarted", started(after, &revision)));
     }
     removed(before, after, all);
-    held(before, after, all);
+    report_held(before, after, all);
     let ended = |state: &OperationState| state.phase.is_completed();
     if !ended(after) || before.is_some_and(ended) {
         return;
@@ -101,7 +101,7 @@ fn removed(before: Option<&OperationState>, after: &OperationState, all: &mut Ve
     let pruned = |state: &OperationState| -> BTreeSet<String> {
         let results = state.sync_result.iter().flat_map(|result| &result.resources);
         let pruned = results.filter(|result| result.status == Some(ResultCode::Pruned));
-        pruned.map(|one| named(&one.group, &one.kind, &one.namespace, &one.name)).collect()
+        pruned.map(|one| object_name(&one.group, &one.kind, &one.namespace, &one.name)).collect()
     };
     let known = before.map(pruned).unwrap_or_default();
     for object in pruned(after).difference(&known) {
@@ -109,14 +109,14 @@ fn removed(before: Option<&OperationState>, after: &OperationState, all: &mut Ve
     }
 }
 
-fn named(group: &str, kind: &str, namespace: &str, name: &str) -> String {
+fn object_name(group: &str, kind: &str, namespace: &str, name: &str) -> String {
     let group = if group.is_empty() { String::new() } else { format!("{group}/") };
     let namespace = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
     format!("{group}{kind} {namespace}{name}")
 }
 
 /// Objects that an operation cannot go past since.
-fn held(before: Option<&OperationState>, after: &OperationState, all: &mut Vec<Entry>) {
+fn report_held(before: Option<&OperationState>, after: &OperationState, all: &mut Vec<Entry>) {
     let blocked = |state: &OperationState| -> BTreeSet<String> {
         if state.phase.is_completed() {
             return BTreeSet::new();

@@ -11,7 +11,7 @@ pub(crate) fn is_running(app: &Application) -> bool {
 }
 
 /// The operation that an object asks for, if it can be read.
-fn asked(object: &Value) -> Option<Operation> {
+fn requested_operation(object: &Value) -> Option<Operation> {
     serde_json::from_value(object.get("operation")?.clone()).ok()
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn without_running(app: &mut Application) {
 
 /// The same of an object, by the operation that is under way.
 pub(crate) fn without_newer(object: &mut Value, running: &Operation) {
-    if asked(object).is_some_and(|asked| !is_same(&asked, running))
+    if requested_operation(object).is_some_and(|asked| !is_same(&asked, running))
         && let Some(map) = object.as_object_mut()
     {
         map.remove("operation");
@@ -92,7 +92,7 @@ pub(crate) fn after_write(app: &Application, before: &Value, now: Option<&Value>
 
 /// Ends what somebody has taken away of an Application: without its state it is not begun again, without the
 /// request it is terminated. `false` if the object is of before that.
-pub(crate) fn respect_taking_away(app: &mut Application, gone: &Operation) -> bool {
+pub(crate) fn end_withdrawn(app: &mut Application, gone: &Operation) -> bool {
     let is_asked = app.operation.as_ref().is_some_and(|asked| is_same(asked, gone));
     match app.status.operation_state.as_mut().filter(|state| !state.phase.is_completed()) {
         Some(state) if !is_asked => state.phase = OperationPhase::Terminating,

@@ -15,7 +15,7 @@ const EVERYWHERE: [(&str, &str); 2] = [("ConfigMap", "kube-root-ca.crt"), ("Serv
 
 /// The orphans in the destination namespace of an Application; `None` if its project does not ask.
 pub(crate) fn find(
-    place: &ConnectedCluster,
+    cluster: &ConnectedCluster,
     project: &AppProject,
     app: &Application,
     managed: &BTreeSet<ResourceKey>,
@@ -28,7 +28,7 @@ pub(crate) fn find(
     if namespace.is_empty() {
         return Some(Vec::new());
     }
-    let all: Vec<(ResourceKey, Arc<Value>)> = place.cache.top_level_of(namespace);
+    let all: Vec<(ResourceKey, Arc<Value>)> = cluster.cache.top_level_of(namespace);
     let orphans = all.into_iter().filter(|(key, object)| {
         !managed.contains(key)
             && !is_excluded(&key.group_kind())

@@ -27,9 +27,9 @@ pub(crate) fn or_default(name: &str) -> &str {
 }
 
 /// The object of a project, from the first of some namespaces that has it.
-pub(crate) fn project_object(cache: &LiveCache, places: &[&str], name: &str) -> Option<Arc<Value>> {
-    let key = |place: &&str| ResourceKey::new(names::GROUP, "AppProject", *place, name);
-    places.iter().find_map(|place| cache.get(&key(place)))
+pub(crate) fn project_object(cache: &LiveCache, namespaces: &[&str], name: &str) -> Option<Arc<Value>> {
+    let key = |namespace: &&str| ResourceKey::new(names::GROUP, "AppProject", *namespace, name);
+    namespaces.iter().find_map(|namespace| cache.get(&key(namespace)))
 }
 
 /// The namespace of the engine that an Application was written for.

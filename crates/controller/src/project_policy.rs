@@ -12,7 +12,7 @@ use tiphys_model::{
 use tiphys_value::{ObjectExt, Value};
 
 use crate::{
-    destinations::{ConnectedCluster, Places},
+    destinations::{Clusters, ConnectedCluster},
     home::Home,
     project_objects::{DEFAULT_PROJECT, engine_namespace, or_default, project_object},
     settings::Settings,
@@ -51,8 +51,8 @@ fn policy_of(
     (destination, cluster_project): (Destination, String),
     scoped: Scoped,
 ) -> Result<Policy, String> {
-    let places = [settings.namespace.as_str(), engine_namespace(settings, app)];
-    let find = |name: &str| project_object(cache, &places, name);
+    let namespaces = [settings.namespace.as_str(), engine_namespace(settings, app)];
+    let find = |name: &str| project_object(cache, &namespaces, name);
     let found = find(or_default(&app.spec.project));
     let mut policy = Policy::new(app, found.as_deref(), destination, cluster_project)?;
     policy.project.spec.source_repos.extend(scoped.repositories);
@@ -75,21 +75,21 @@ fn policy_of(
 pub(crate) struct Policies {
     home: Arc<Home>,
     sources: Arc<Sources>,
-    places: Arc<Places>,
+    clusters: Arc<Clusters>,
 }
 
 impl Policies {
-    pub(crate) fn new(home: Arc<Home>, sources: Arc<Sources>, places: Arc<Places>) -> Self {
-        Self { home, sources, places }
+    pub(crate) fn new(home: Arc<Home>, sources: Arc<Sources>, clusters: Arc<Clusters>) -> Self {
+        Self { home, sources, clusters }
     }
 
     /// The policy of an Application, see [`policy_of`].
     pub(crate) fn policy_of(&self, app: &Application) -> Result<Policy, String> {
-        let destination = self.places.resolve(&app.spec.destination);
+        let destination = self.clusters.resolve(&app.spec.destination);
         let project = or_default(&app.spec.project);
         let scoped = Scoped {
             repositories: self.sources.repositories_of(project),
-            destinations: self.places.of_project(project),
+            destinations: self.clusters.of_project(project),
         };
         let global = &self.home.installation().argo.global_projects;
         policy_of(&self.home.cache, &self.home.settings, global, app, destination, scoped)
@@ -97,7 +97,7 @@ impl Policies {
 
     /// What is wrong with the spec of an Application, apart from its sources' content.
     pub(crate) fn spec_faults(&self, app: &Application) -> Vec<String> {
-        if let Some(fault) = self.places.destination_fault(&app.spec.destination) {
+        if let Some(fault) = self.clusters.destination_fault(&app.spec.destination) {
             return vec![fault];
         }
         match self.policy_of(app) {
@@ -111,8 +111,8 @@ impl Policies {
     ///
     /// # Errors
     /// The project has to name somebody and does not.
-    pub(crate) fn acting(&self, app: &Application, place: &ConnectedCluster) -> Result<Cluster, String> {
-        self.acting_by(app, place, self.home.installation().argo.impersonation)
+    pub(crate) fn acting(&self, app: &Application, cluster: &ConnectedCluster) -> Result<Cluster, String> {
+        self.acting_by(app, cluster, self.home.installation().argo.impersonation)
     }
 
     /// The same for a deletion, which the engine makes itself where the project names nobody: else what
@@ -123,20 +123,20 @@ impl Policies {
     pub(crate) fn acting_to_delete(
         &self,
         app: &Application,
-        place: &ConnectedCluster,
+        cluster: &ConnectedCluster,
     ) -> Result<Cluster, String> {
         let impersonation = Impersonation { enforced: false, ..self.home.installation().argo.impersonation };
-        self.acting_by(app, place, impersonation)
+        self.acting_by(app, cluster, impersonation)
     }
 
     fn acting_by(
         &self,
         app: &Application,
-        place: &ConnectedCluster,
+        cluster: &ConnectedCluster,
         impersonation: Impersonation,
     ) -> Result<Cluster, String> {
         let user = self.policy_of(app)?.service_account(app, impersonation)?;
-        let cluster = place.cache.cluster();
+        let cluster = cluster.cache.cluster();
         Ok(user.map_or_else(|| cluster.clone(), |user| cluster.acting_as(&user)))
     }
 }

@@ -86,14 +86,14 @@ pub(crate) async fn predictions(
     targets: &[Arc<Value>],
     live: &BTreeMap<ResourceKey, LiveObject>,
     known: Answers,
-    place: &ConnectedCluster,
+    cluster: &ConnectedCluster,
 ) -> Option<Predictions> {
     if !is_wanted(app, installation) {
         return None;
     }
     let options = app.annotation(names::COMPARE_OPTIONS).unwrap_or_default();
     let mutations = options.split(',').any(|option| option.trim() == "IncludeMutationWebhook=true");
-    let kinds = Kinds(place.cache.cluster().discovery());
+    let kinds = Kinds(cluster.cache.cluster().discovery());
     let namespace = &app.spec.destination.namespace;
     let wanted = targets
         .iter()
@@ -112,7 +112,7 @@ pub(crate) async fn predictions(
         match answer {
             Some(known) => (at, Ok(known)),
             None => {
-                let answer = ask(place, &at, &target).await;
+                let answer = ask(cluster, &at, &target).await;
                 (at, answer.map(|answer| CachedPrediction { target, version, answer: Arc::new(answer) }))
             }
         }
@@ -132,7 +132,7 @@ pub(crate) async fn predictions(
     Some(all)
 }
 
-async fn ask(place: &ConnectedCluster, at: &ResourceKey, target: &Value) -> Result<Value, ClusterError> {
+async fn ask(cluster: &ConnectedCluster, at: &ResourceKey, target: &Value) -> Result<Value, ClusterError> {
     let mut object = target.clone();
     if let Some(Value::Object(metadata)) = object.get_mut("metadata")
         && !at.namespace.is_empty()
@@ -145,7 +145,7 @@ async fn ask(place: &ConnectedCluster, at: &ResourceKey, target: &Value) -> Resu
         dry_run: true,
         validate: false,
     };
-    place.cache.cluster().apply(&applicable(&place.cache, &object), &options).await
+    cluster.cache.cluster().apply(&applicable(&cluster.cache, &object), &options).await
 }
 
 /// A refusal; that of a Secret may quote its values.

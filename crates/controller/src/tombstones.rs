@@ -28,7 +28,7 @@ pub(crate) async fn keep_pruned(
     app: &Application,
     batch: &Batch,
     live: &BTreeMap<ResourceKey, LiveObject>,
-    place: &ConnectedCluster,
+    cluster: &ConnectedCluster,
 ) {
     let kept_for = home.settings.tombstones;
     let pruned: Vec<Arc<Value>> = batch
@@ -44,7 +44,7 @@ pub(crate) async fn keep_pruned(
     }
     let now = home.now();
     for (number, record) in
-        records(app, &pruned, &place.server, &home.settings.namespace, now).iter().enumerate()
+        records(app, &pruned, &cluster.server, &home.settings.namespace, now).iter().enumerate()
     {
         let created = home.cache.cluster().create(record, FIELD_MANAGER, false).await;
         match created {

@@ -48,7 +48,7 @@ enum Secret {
 }
 
 impl Secret {
-    fn found(text: Option<String>, otherwise: Self) -> Self {
+    fn or_default(text: Option<String>, otherwise: Self) -> Self {
         text.filter(|text| !text.is_empty()).map_or(otherwise, Self::Set)
     }
 }
@@ -328,8 +328,8 @@ fn proof(home: &Home, key: &str) -> Secret {
         let own = text(ARGOCD_SECRET, key);
         // A value may say where it is instead.
         match own.as_deref().and_then(secret_reference) {
-            None => Secret::found(own, Secret::Unset),
-            Some((name, key)) => Secret::found(text(name, key), Secret::Lost),
+            None => Secret::or_default(own, Secret::Unset),
+            Some((name, key)) => Secret::or_default(text(name, key), Secret::Lost),
         }
     };
     required(key, &found)
@@ -389,7 +389,7 @@ mod tests {
             pairs.iter().find(|(name, _)| *name == wanted).map(|(_, value)| (*value).to_owned())
         };
         let header = |name: &str| found(headers, name);
-        let set = |key: &str| Secret::found(found(secrets, key), Secret::Unset);
+        let set = |key: &str| Secret::or_default(found(secrets, key), Secret::Unset);
         let secret = |key: &str| required(key, &set);
         is_worth_reading(&header, &secret)?;
         hear(&header, body.to_string().as_bytes(), &secret)

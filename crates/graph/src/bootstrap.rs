@@ -34,11 +34,11 @@ pub struct Bootstrap<'a> {
 
 impl<'a> Bootstrap<'a> {
     /// That of all that a survey holds.
-    pub fn of(survey: &'a Survey) -> Self {
+    pub fn from_survey(survey: &'a Survey) -> Self {
         let mut bootstrap =
             Self { survey, children: BTreeMap::new(), rendered: BTreeMap::new(), projects: BTreeMap::new() };
         for root in &survey.roots {
-            bootstrap.children.entry(DeclaredId::of(&root.declared.value)).or_default();
+            bootstrap.children.entry(DeclaredId::from_object(&root.declared.value)).or_default();
         }
         for app in &survey.apps {
             bootstrap.add(app);
@@ -49,7 +49,7 @@ impl<'a> Bootstrap<'a> {
     fn add(&mut self, app: &App) {
         let id = app.declared_id();
         if let Declaration::Set(set) = app.declaration {
-            let set = DeclaredId::of(&self.survey.sets[set.0].declared.value);
+            let set = DeclaredId::from_object(&self.survey.sets[set.0].declared.value);
             self.children.entry(set).or_default().insert(id.clone());
         }
         let project = app.application.spec.project.clone();
@@ -58,7 +58,7 @@ impl<'a> Bootstrap<'a> {
         for object in self.survey.objects_of(app.id).map(crate::Object::value) {
             match object.kind() {
                 "Application" | "ApplicationSet" if object.api_version() == names::API_VERSION => {
-                    children.insert(DeclaredId::of(object));
+                    children.insert(DeclaredId::from_object(object));
                 }
                 PROJECT | "Secret" => {
                     let key = (object.kind().to_owned(), id_of(object));
@@ -77,7 +77,7 @@ impl<'a> Bootstrap<'a> {
             .iter()
             .flat_map(|(parent, all)| all.iter().filter(move |child| *child != parent))
             .collect();
-        let id = |root: &&Root| DeclaredId::of(&root.declared.value);
+        let id = |root: &&Root| DeclaredId::from_object(&root.declared.value);
         let all = &self.survey.roots;
         let mut roots: Vec<&Root> = all.iter().filter(|root| !led_to.contains(&id(root))).collect();
         let mut reached = BTreeSet::new();
@@ -95,7 +95,7 @@ impl<'a> Bootstrap<'a> {
     /// its Argo CD looks for Applications, or there would be two of it.
     pub fn own_namespace(&self, root: &Root) -> Option<&'a str> {
         let declared = &root.declared.value;
-        let id = DeclaredId::of(declared);
+        let id = DeclaredId::from_object(declared);
         let app = self.survey.apps.iter().find(|app| app.declared_id() == id)?;
         let namespace = app.application.spec.destination.namespace.as_str();
         let is_itself = |object: &Value| {
@@ -115,7 +115,7 @@ impl<'a> Bootstrap<'a> {
     ) -> Vec<&'a Root> {
         let mut begun = Vec::new();
         for root in all {
-            let id = DeclaredId::of(&root.declared.value);
+            let id = DeclaredId::from_object(&root.declared.value);
             if !reached.contains(&id) {
                 begun.push(root);
                 self.reach(id, reached);
@@ -169,7 +169,7 @@ impl<'a> Bootstrap<'a> {
         let projects = || self.survey.others.iter().map(|it| &it.value).filter(|it| it.kind() == PROJECT);
         let found: BTreeSet<Id> = projects().map(id_of).collect();
         let roots: Vec<DeclaredId> =
-            self.roots().into_iter().map(|root| DeclaredId::of(&root.declared.value)).collect();
+            self.roots().into_iter().map(|root| DeclaredId::from_object(&root.declared.value)).collect();
         let mut by_hand: BTreeSet<Id> = projects().filter(|it| !self.renders(it)).map(id_of).collect();
         loop {
             let held = self.held_by_projects(&roots, &by_hand);
@@ -258,5 +258,5 @@ impl<'a> Bootstrap<'a> {
 
 /// Namespace (the engine's if it names none) and name of an object.
 fn id_of(object: &Value) -> Id {
-    DeclaredId::of(object).id
+    DeclaredId::from_object(object).id
 }

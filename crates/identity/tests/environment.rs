@@ -51,7 +51,7 @@ fn a_machine_of_google_gives_its_own_token() {
     });
     let host = server.url.strip_prefix("http://").expect("begins so");
     assert_eq!(ask("google", &[("GCE_METADATA_HOST", host)]), "of-machine");
-    let (head, _) = &server.asked()[0];
+    let (head, _) = &server.requests()[0];
     let line = "GET /computeMetadata/v1/instance/service-accounts/default/token?scopes=";
     assert!(head.starts_with(line), "{head}");
 }

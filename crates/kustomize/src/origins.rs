@@ -72,7 +72,7 @@ impl Tracker {
     }
 
     /// The entry of a value from `newer` that replaced one from `older`.
-    pub(crate) fn over(&mut self, newer: u32, older: u32) -> u32 {
+    pub(crate) fn merge_entry(&mut self, newer: u32, older: u32) -> u32 {
         let (newer, older) = (newer & !WRITTEN, older & !WRITTEN);
         if !self.enabled || newer == older || older == 0 {
             return newer;

@@ -290,7 +290,7 @@ impl<'a> Referrer<'a> {
     /// Records where the name comes from that a field has now.
     fn record_origin(&self, field: &mut Node, older: u32, referral: &Candidate) {
         if referral.origin != 0 {
-            field.origin = self.tracker.borrow_mut().over(referral.origin, older);
+            field.origin = self.tracker.borrow_mut().merge_entry(referral.origin, older);
         }
     }
 

@@ -251,7 +251,7 @@ impl Network {
             Destination::Dns => {
                 let labels = [("k8s-app".to_owned(), "kube-dns".to_owned())].into();
                 let usual = judge("kube-system", &|selector| selector.matches(&labels, false));
-                let mut wanted = pods.iter().chain(namespaces).flat_map(Selector::wanted);
+                let mut wanted = pods.iter().chain(namespaces).flat_map(Selector::wanted_labels);
                 let names_dns = wanted.any(|(_, values)| values.iter().any(|value| value.contains("dns")));
                 if names_dns { usual.max(Tri::Maybe) } else { usual }
             }

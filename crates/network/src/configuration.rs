@@ -36,7 +36,7 @@ pub(crate) fn note<'a>(pods: &mut [Pod], objects: impl Iterator<Item = Object<'a
             let name = reference.str_at(&["name"]).unwrap_or_default();
             takers.get(&(pod.namespace.clone(), name.to_owned())) == Some(&1)
         };
-        pod.configuration = taken(pod, &values, &is_own);
+        pod.configuration = configured_addresses(pod, &values, &is_own);
     }
 }
 
@@ -52,7 +52,11 @@ fn whole(pod: &Pod) -> impl Iterator<Item = (FieldPath, &Value)> {
     })
 }
 
-fn taken(pod: &Pod, values: &Values<'_>, is_own: &dyn Fn(&Value) -> bool) -> Vec<(FieldPath, String)> {
+fn configured_addresses(
+    pod: &Pod,
+    values: &Values<'_>,
+    is_own: &dyn Fn(&Value) -> bool,
+) -> Vec<(FieldPath, String)> {
     let mut found = Vec::new();
     for (path, reference) in whole(pod).filter(|(_, reference)| is_own(reference)) {
         let settings = data(pod, values, reference).into_iter().flatten();

@@ -65,7 +65,7 @@ pub struct Pod {
 
 impl Pod {
     /// The pods of a workload.
-    pub fn of(object: Object<'_>) -> Option<Self> {
+    pub fn from_workload(object: Object<'_>) -> Option<Self> {
         let value = object.value;
         let steps: &[&str] = match (object.key.group.as_str(), object.key.kind.as_str()) {
             ("", "Pod") => &[],
@@ -230,7 +230,7 @@ pub struct Service {
 
 impl Service {
     /// A Service.
-    pub fn of(object: Object<'_>) -> Option<Self> {
+    pub fn from_object(object: Object<'_>) -> Option<Self> {
         if object.key.kind != "Service" || !object.key.group.is_empty() {
             return None;
         }

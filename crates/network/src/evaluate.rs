@@ -218,7 +218,7 @@ impl Network {
             }
             (Peer::Pods { namespaces, pods }, Destination::Dns) => {
                 // Some distributions keep DNS elsewhere.
-                let wanted = namespaces.iter().flat_map(|selector| selector.wanted());
+                let wanted = namespaces.iter().flat_map(|selector| selector.wanted_labels());
                 if wanted.into_iter().any(|(_, values)| values.iter().any(|value| value.contains("dns"))) {
                     return Tri::Maybe;
                 }
@@ -241,7 +241,7 @@ impl Network {
             }
             // OpenShift knows the addresses of its own control plane's pods.
             (Peer::Pods { namespaces, .. }, Destination::ApiServer) => {
-                let mut wanted = namespaces.iter().flat_map(Selector::wanted);
+                let mut wanted = namespaces.iter().flat_map(Selector::wanted_labels);
                 let is_openshift =
                     wanted.any(|(_, values)| values.iter().any(|value| value.starts_with("openshift-")));
                 if is_openshift { Tri::Maybe } else { Tri::No }

@@ -98,10 +98,10 @@ impl Expression {
     }
 
     /// The keys and values that it asks for, wherever they stand.
-    pub fn wanted(&self) -> Vec<(&str, &[String])> {
+    pub fn wanted_labels(&self) -> Vec<(&str, &[String])> {
         match self {
             Self::Compare(key, Comparison::In, texts) => vec![(key.as_str(), texts.as_slice())],
-            Self::And(inner) | Self::Or(inner) => inner.iter().flat_map(Self::wanted).collect(),
+            Self::And(inner) | Self::Or(inner) => inner.iter().flat_map(Self::wanted_labels).collect(),
             _ => Vec::new(),
         }
     }
@@ -172,14 +172,14 @@ impl Reader<'_> {
     }
 
     fn either(&mut self) -> Option<Expression> {
-        let mut all = vec![self.both()?];
+        let mut all = vec![self.conjunction()?];
         while self.takes("||") {
-            all.push(self.both()?);
+            all.push(self.conjunction()?);
         }
         Some(if all.len() == 1 { all.remove(0) } else { Expression::Or(all) })
     }
 
-    fn both(&mut self) -> Option<Expression> {
+    fn conjunction(&mut self) -> Option<Expression> {
         let mut all = vec![self.operand()?];
         while self.takes("&&") {
             all.push(self.operand()?);

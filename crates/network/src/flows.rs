@@ -108,7 +108,7 @@ impl Network {
         let mut seen: BTreeSet<(String, u16)> = BTreeSet::new();
         let mut flows = Vec::new();
         for (field, text) in texts(pod) {
-            for (service, port) in self.named(pod, text) {
+            for (service, port) in self.services_in_text(pod, text) {
                 let Some(port) = port_of(service, port) else { continue };
                 let title = match service.namespace.is_empty() {
                     true => service.name.clone(),
@@ -141,7 +141,7 @@ impl Network {
     }
 
     /// The Services that a text names, with the port that it gives.
-    fn named<'a>(&'a self, pod: &Pod, text: &str) -> Vec<(&'a Service, Option<u16>)> {
+    fn services_in_text<'a>(&'a self, pod: &Pod, text: &str) -> Vec<(&'a Service, Option<u16>)> {
         static FULL: LazyLock<Regex> = LazyLock::new(|| {
             Regex::new(r"([a-z0-9][a-z0-9-]*)\.([a-z0-9][a-z0-9-]*)(?:\.svc)?(?:\.cluster\.local)?\.?(?::(\d{1,5}))?(?:[/\s,;?]|$)")
                 .expect("the expression is right")

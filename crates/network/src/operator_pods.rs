@@ -93,7 +93,7 @@ kinds! {
 }
 
 /// The labels that an object gives its pods beside those of its operator, where operators look for such.
-fn given(spec: &Value) -> Labels {
+fn given_labels(spec: &Value) -> Labels {
     const PLACES: [&[&str]; 5] = [
         &["inheritedMetadata", "labels"],
         &["podMetadata", "labels"],
@@ -112,7 +112,7 @@ pub fn operated(object: Object<'_>) -> Option<Operated> {
     let named = |text: &str| text.replace("{}", &key.name);
     let spec = object.value.get("spec").unwrap_or(&Value::Null);
     let fixed: Labels = kind.labels.iter().map(|(key, value)| ((*key).to_owned(), named(value))).collect();
-    let mut labels = given(spec);
+    let mut labels = given_labels(spec);
     labels.extend(fixed.clone());
     let account = spec.str_at(&["serviceAccountName"]).map_or_else(|| named(kind.account), str::to_owned);
     let mut services: Vec<Service> = Vec::new();

@@ -21,9 +21,9 @@ impl Network {
         let mut network = Self { objects: ids, cnis: Cni::ENFORCING.to_vec(), ..Self::default() };
         for object in objects.clone() {
             network.namespaces.add(object.value);
-            network.services.extend(Service::of(object));
+            network.services.extend(Service::from_object(object));
             // What the engine never applies, such as the tests of a chart, sends nothing.
-            network.pods.extend(Pod::of(object).filter(|_| !is_ignored(object.value)));
+            network.pods.extend(Pod::from_workload(object).filter(|_| !is_ignored(object.value)));
             network.has_sets |= calico::is_set(object);
             if let Some(operated) = operator_pods::operated(object) {
                 network.services.extend(operated.services);

@@ -111,11 +111,11 @@ impl Selector {
     }
 
     /// The keys and values that it asks for.
-    pub fn wanted(&self) -> impl Iterator<Item = (&str, &[String])> {
+    pub fn wanted_labels(&self) -> impl Iterator<Item = (&str, &[String])> {
         let terms = self.terms.iter().filter_map(|term| match term {
             Term::In(key, values) => Some((key.as_str(), values.as_slice())),
             _ => None,
         });
-        terms.chain(self.expression.iter().flat_map(Expression::wanted))
+        terms.chain(self.expression.iter().flat_map(Expression::wanted_labels))
     }
 }

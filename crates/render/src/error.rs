@@ -11,7 +11,7 @@ use crate::secret_masking;
 #[derive(Clone, Debug)]
 pub struct RenderError {
     message: String,
-    shown: Option<Box<Shown>>,
+    shown: Option<Box<Excerpt>>,
     transient: bool,
     cause: Cause,
     place: Option<Box<Location>>,
@@ -58,11 +58,11 @@ pub enum Cause {
 }
 
 #[derive(Clone, Debug)]
-enum Shown {
+enum Excerpt {
     /// The fault as data, with the text that it is about.
     Source { diagnostic: Diagnostic, sources: SourceMap },
     /// What another process shows of the text.
-    Excerpt(String),
+    Text(String),
 }
 
 impl RenderError {
@@ -86,12 +86,12 @@ impl RenderError {
         sources.insert(file, secret_masking::mask_secrets(text).unwrap_or_else(|| text.to_owned()));
         let place = diagnostic.primary.as_ref().map(|label| format!("{}: ", label.span));
         let message = format!("{}{}", place.unwrap_or_default(), diagnostic.message);
-        Self { shown: Some(Box::new(Shown::Source { diagnostic, sources })), ..Self::new(message) }
+        Self { shown: Some(Box::new(Excerpt::Source { diagnostic, sources })), ..Self::new(message) }
     }
 
     /// A fault that another process found, with what it shows of the text at fault ([`Self::excerpt`]).
     pub fn with_excerpt(message: impl Into<String>, excerpt: String) -> Self {
-        Self { shown: Some(Box::new(Shown::Excerpt(excerpt))), ..Self::new(message) }
+        Self { shown: Some(Box::new(Excerpt::Text(excerpt))), ..Self::new(message) }
     }
 
     /// The same fault, known to pass by itself.
@@ -164,7 +164,7 @@ impl RenderError {
     /// The fault as data, if it has a place.
     pub fn diagnostic(&self) -> Option<&Diagnostic> {
         match self.shown.as_deref() {
-            Some(Shown::Source { diagnostic, .. }) => Some(diagnostic),
+            Some(Excerpt::Source { diagnostic, .. }) => Some(diagnostic),
             _ => None,
         }
     }
@@ -172,8 +172,8 @@ impl RenderError {
     /// The line at fault with its number, as [`fmt::Display`] shows it below the headline.
     pub fn excerpt(&self) -> Option<String> {
         match self.shown.as_deref()? {
-            Shown::Excerpt(text) => Some(text.clone()),
-            Shown::Source { diagnostic, sources } => {
+            Excerpt::Text(text) => Some(text.clone()),
+            Excerpt::Source { diagnostic, sources } => {
                 let label = diagnostic.primary.as_ref()?;
                 let line = sources.line(&label.span)?;
                 Some(format!("    {} | {line}", label.span.start.line))
@@ -189,8 +189,8 @@ impl RenderError {
     /// Several lines with the text at fault, where there is one.
     pub fn full(&self, color: bool) -> String {
         match self.shown.as_deref() {
-            Some(Shown::Source { diagnostic, sources }) => full(diagnostic, sources, color),
-            Some(Shown::Excerpt(excerpt)) => format!("error: {}\n{excerpt}", self.message),
+            Some(Excerpt::Source { diagnostic, sources }) => full(diagnostic, sources, color),
+            Some(Excerpt::Text(excerpt)) => format!("error: {}\n{excerpt}", self.message),
             None => format!("error: {}", self.message),
         }
     }

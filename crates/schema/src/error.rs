@@ -117,7 +117,7 @@ pub enum JsonType {
 
 impl JsonType {
     /// The type that a schema calls by a name.
-    pub fn named(name: &str) -> Self {
+    pub fn from_name(name: &str) -> Self {
         match name {
             "null" => Self::Null,
             "boolean" => Self::Boolean,
@@ -235,7 +235,7 @@ impl FieldError {
             text.push_str(&go_json(shown));
         } else if let (true, Some(value)) = (self.kind.shows_value(), &self.value) {
             text.push_str(": ");
-            text.push_str(&shown(value));
+            text.push_str(&value_text(value));
         }
         if !self.detail.is_empty() {
             text.push_str(": ");
@@ -253,7 +253,7 @@ impl fmt::Display for FieldError {
 }
 
 /// A faulty value as the message shows it: text quoted as Go does, the rest as JSON with sorted keys.
-fn shown(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     match value {
         Value::String(text) => quote(text),
         other => go_json(&other.to_string()),

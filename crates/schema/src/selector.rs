@@ -204,7 +204,7 @@ impl Parser<'_> {
         found
     }
 
-    fn found(token: Option<Token>) -> String {
+    fn found_text(token: Option<Token>) -> String {
         match token {
             None => String::new(),
             Some(Token::Word(word)) => word,
@@ -221,7 +221,7 @@ impl Parser<'_> {
             match self.peek() {
                 Some(Token::Word(_) | Token::Sign("!")) => {}
                 _ => {
-                    let found = Self::found(self.next());
+                    let found = Self::found_text(self.next());
                     return Err(format!("found '{found}', expected: !, identifier, or 'end of string'"));
                 }
             }
@@ -232,7 +232,10 @@ impl Parser<'_> {
                 Some(Token::Sign(",")) if self.peek().is_some() => {}
                 Some(Token::Sign(",")) => return Err("found '', expected: identifier after ','".into()),
                 other => {
-                    return Err(format!("found '{}', expected: ',' or 'end of string'", Self::found(other)));
+                    return Err(format!(
+                        "found '{}', expected: ',' or 'end of string'",
+                        Self::found_text(other)
+                    ));
                 }
             }
         }
@@ -242,7 +245,7 @@ impl Parser<'_> {
         let absent = self.sign("!");
         let key = match self.next() {
             Some(Token::Word(word)) => word,
-            other => return Err(format!("found '{}', expected: identifier", Self::found(other))),
+            other => return Err(format!("found '{}', expected: identifier", Self::found_text(other))),
         };
         let with = |operator, values| Ok(Requirement { key: key.clone(), operator, values });
         if absent {
@@ -256,7 +259,9 @@ impl Parser<'_> {
             Some(Token::Sign("<")) => with(Operator::Lt, vec![self.value()?]),
             Some(Token::Word(word)) if word == "in" => with(Operator::In, self.values()?),
             Some(Token::Word(word)) if word == "notin" => with(Operator::NotIn, self.values()?),
-            other => Err(format!("found '{}', expected: in, notin, =, ==, !=, gt, lt", Self::found(other))),
+            other => {
+                Err(format!("found '{}', expected: in, notin, =, ==, !=, gt, lt", Self::found_text(other)))
+            }
         }
     }
 
@@ -265,7 +270,7 @@ impl Parser<'_> {
         self.at += 1;
         match self.peek() {
             None | Some(Token::Sign(",")) => Ok(String::new()),
-            Some(Token::Word(_)) => Ok(Self::found(self.next())),
+            Some(Token::Word(_)) => Ok(Self::found_text(self.next())),
             Some(Token::Sign(sign)) => Err(format!("found '{sign}', expected: identifier")),
         }
     }
@@ -273,7 +278,7 @@ impl Parser<'_> {
     fn values(&mut self) -> Result<Vec<String>, String> {
         self.at += 1;
         if !self.sign("(") {
-            return Err(format!("found '{}' expected: '('", Self::found(self.next())));
+            return Err(format!("found '{}' expected: '('", Self::found_text(self.next())));
         }
         let mut out = Vec::new();
         loop {
@@ -282,7 +287,10 @@ impl Parser<'_> {
                 Some(Token::Sign(",")) => out.push(String::new()),
                 Some(Token::Sign(")")) => out.push(String::new()),
                 other => {
-                    return Err(format!("found '{}', expected: ',', ')' or identifier", Self::found(other)));
+                    return Err(format!(
+                        "found '{}', expected: ',', ')' or identifier",
+                        Self::found_text(other)
+                    ));
                 }
             }
             let closed = matches!(self.tokens.get(self.at - 1), Some(Token::Sign(")")));

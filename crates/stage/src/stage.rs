@@ -32,7 +32,7 @@ pub enum Next {
 /// Who looks at a stage whenever something changed, and decides when it is over.
 pub trait Watcher {
     /// Looks once.
-    fn look(&mut self, stage: &mut Stage) -> impl Future<Output = Next>;
+    fn next_step(&mut self, stage: &mut Stage) -> impl Future<Output = Next>;
 }
 
 /// A cluster and the engine at work on it.
@@ -145,7 +145,7 @@ impl Stage {
         let end = Instant::now() + Duration::try_from(left).unwrap_or_default();
         loop {
             let revisions: Vec<u64> = self.sites().map(|site| site.server().revision()).collect();
-            let wait = match watcher.look(self).await {
+            let wait = match watcher.next_step(self).await {
                 Next::End => return true,
                 Next::Wait(wait) => wait,
             };

@@ -176,10 +176,15 @@ impl Index {
         }
         for (object, is_there) in before.map(|o| (o, false)).into_iter().chain(after.map(|o| (o, true))) {
             for uid in owners(object).filter_map(|owner| owner.str_at(&["uid"])) {
-                change(&mut self.by_owner, uid, (id.clone(), Key::of(object)), is_there);
+                change(&mut self.by_owner, uid, (id.clone(), Key::from_object(object)), is_there);
             }
             if controller_of(object).is_none() && is_adoptable(&stored_as(id, object)) {
-                change(&mut self.orphans, object.namespace(), (id.clone(), Key::of(object)), is_there);
+                change(
+                    &mut self.orphans,
+                    object.namespace(),
+                    (id.clone(), Key::from_object(object)),
+                    is_there,
+                );
             }
             if id.resource() == "pods" && id.group().is_empty() {
                 self.observe_pod(object, is_there);
@@ -189,12 +194,12 @@ impl Index {
 
     fn observe_pod(&mut self, pod: &Value, is_there: bool) {
         let node = pod.str_at(&["spec", "nodeName"]).unwrap_or_default();
-        change(&mut self.by_node, node, Key::of(pod), is_there);
+        change(&mut self.by_node, node, Key::from_object(pod), is_there);
         let is_finished = matches!(pod.str_at(&["status", "phase"]), Some("Succeeded" | "Failed"));
         if is_there && !is_finished && !is_condition_true(pod, "Ready") {
-            self.unready.insert(Key::of(pod));
+            self.unready.insert(Key::from_object(pod));
         } else {
-            self.unready.remove(&Key::of(pod));
+            self.unready.remove(&Key::from_object(pod));
         }
     }
 }

@@ -19,7 +19,7 @@ pub struct Key {
 
 impl Key {
     /// The key of an object.
-    pub fn of(object: &Value) -> Self {
+    pub fn from_object(object: &Value) -> Self {
         Self { namespace: object.namespace().to_owned(), name: object.name().to_owned() }
     }
 }
@@ -145,7 +145,7 @@ impl Outcome {
 
     /// The same, looking again no later than after this long.
     #[must_use]
-    pub fn again(mut self, delay: Option<Duration>) -> Self {
+    pub fn requeue_after(mut self, delay: Option<Duration>) -> Self {
         self.requeue_after = match (self.requeue_after, delay) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),

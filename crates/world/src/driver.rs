@@ -235,7 +235,7 @@ impl Driver {
     fn tell(&self, client: &Client, event: &Event) {
         let now = self.server.now();
         let told = match client.get(&resources::events(), event.namespace(), &event.name()) {
-            Ok(existing) => client.update(&resources::events(), event.again(&existing, now)),
+            Ok(existing) => client.update(&resources::events(), event.repeated(&existing, now)),
             Err(_) => client.create(&resources::events(), event.namespace(), event.first(now)),
         };
         if let Err(error) = told {

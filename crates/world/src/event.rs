@@ -121,7 +121,7 @@ impl Event {
     }
 
     /// The same Event told once more.
-    pub fn again(&self, existing: &Value, now: jiff::Timestamp) -> Value {
+    pub fn repeated(&self, existing: &Value, now: jiff::Timestamp) -> Value {
         let mut event = existing.clone();
         if self.reporter == Reporter::Scheduler {
             let told = existing.int_at(&["series", "count"]).unwrap_or(1);
@@ -154,7 +154,7 @@ mod tests {
             .at("spec.containers{c}");
         let first = event.first(Timestamp::UNIX_EPOCH);
         let later = Timestamp::from_second(90).unwrap();
-        let second = event.again(&first, later);
+        let second = event.repeated(&first, later);
         assert_eq!(second["count"], 2);
         assert_eq!(second["firstTimestamp"], "1970-01-01T00:00:00Z");
         assert_eq!(last_told(&second), Some(later));

@@ -123,7 +123,7 @@ impl World {
 
     fn wake_who_waits_for(&mut self, change: &Change) {
         let object = &change.object;
-        let key = Key::of(object);
+        let key = Key::from_object(object);
         let gvk = object.gvk();
         let wakes = Awaited::Object { group: gvk.group, kind: object.kind().to_owned(), key };
         self.woken.extend(self.awaited.remove(&wakes).into_iter().flatten());

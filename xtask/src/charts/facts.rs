@@ -53,7 +53,7 @@ impl Facts {
             let mut namings = Namings::new(version);
             let mut found = BTreeMap::new();
             for (name, ports) in made {
-                let Some(naming) = namings.of(&name) else { continue };
+                let Some(naming) = namings.naming_of(&name) else { continue };
                 let deciding = decided.remove(&name).unwrap_or_default();
                 found.insert(naming, Service::new(ports, deciding));
             }

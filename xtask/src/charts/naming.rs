@@ -84,7 +84,7 @@ impl<'a> Namings<'a> {
     }
 
     /// The rule for a name that a Service has under the plain release name, if one holds everywhere.
-    pub(super) fn of(&mut self, name: &str) -> Option<Naming> {
+    pub(super) fn naming_of(&mut self, name: &str) -> Option<Naming> {
         let mut candidates = Vec::new();
         if let Some(rest) = name.strip_prefix(RELEASE).and_then(|rest| rest.strip_prefix('-')) {
             let ends = rest.match_indices('-').map(|(at, _)| at).chain([rest.len()]);

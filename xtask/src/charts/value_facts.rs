@@ -166,7 +166,7 @@ fn describe(
     for file in chart.templates.iter() {
         templates.push(String::from_utf8_lossy(file.data()?).into_owned());
     }
-    texts.extend(called(&texts, &templates));
+    texts.extend(included_bodies(&texts, &templates));
     for steps in texts.iter().flat_map(|text| mentioned(text)) {
         tree.read_whole(&[path, &steps].concat());
     }
@@ -186,7 +186,7 @@ fn describe(
 }
 
 /// The bodies of the templates that texts include, and of those that these include.
-fn called(texts: &[String], templates: &[String]) -> Vec<String> {
+fn included_bodies(texts: &[String], templates: &[String]) -> Vec<String> {
     let defined: BTreeMap<&str, &str> = templates
         .iter()
         .flat_map(|text| text.split("define \"").skip(1))

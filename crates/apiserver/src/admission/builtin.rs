@@ -80,7 +80,7 @@ fn service_account(server: &ApiServer, at: &At, pod: &mut Value) -> ApiResult<()
             "error looking up service account {}/{name}: serviceaccount {quoted} not found",
             at.namespace
         );
-        return Err(ApiError::forbidden(at.resource.named(&at.name), &why));
+        return Err(ApiError::forbidden(at.resource.object_named(&at.name), &why));
     };
     let mounts = pod
         .at(&["spec", "automountServiceAccountToken"])
@@ -139,7 +139,7 @@ fn priority(server: &ApiServer, at: &At, pod: &mut Value) -> ApiResult<()> {
         let class = snapshot.get(&id, "", &name);
         if class.is_none() {
             let why = format!("no PriorityClass with name {name} was found");
-            return Err(ApiError::forbidden(at.resource.named(&at.name), &why));
+            return Err(ApiError::forbidden(at.resource.object_named(&at.name), &why));
         }
         class
     };
@@ -149,7 +149,7 @@ fn priority(server: &ApiServer, at: &At, pod: &mut Value) -> ApiResult<()> {
         let why = format!(
             "the {what} ({given}) must not be provided in pod spec; priority admission controller computed {own} from the given PriorityClass name"
         );
-        Err(ApiError::forbidden(at.resource.named(&at.name), &why))
+        Err(ApiError::forbidden(at.resource.object_named(&at.name), &why))
     };
     if let Some(given) = pod.int_at(&["spec", "priority"]).filter(|given| *given != value) {
         return refuse("integer value of priority", given.to_string(), value.to_string());
@@ -187,8 +187,9 @@ pub(super) fn tolerations(pod: &mut Value) {
 
 /// Takes over what a RuntimeClass says of its pods.
 fn runtime_class(server: &ApiServer, at: &At, pod: &mut Value) -> ApiResult<()> {
-    let refuse =
-        |why: String| Err(ApiError::forbidden(at.resource.named(&at.name), &format!("pod rejected: {why}")));
+    let refuse = |why: String| {
+        Err(ApiError::forbidden(at.resource.object_named(&at.name), &format!("pod rejected: {why}")))
+    };
     let overhead =
         pod.at(&["spec", "overhead"]).is_some_and(|o| o.as_object().is_some_and(|o| !o.is_empty()));
     let name = pod.str_at(&["spec", "runtimeClassName"]).unwrap_or_default().to_owned();
@@ -224,7 +225,7 @@ pub(super) fn check_overhead(server: &ApiServer, at: &At, pod: &Value) -> ApiRes
         return Ok(());
     }
     let why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
-    Err(ApiError::forbidden(at.resource.named(&at.name), why))
+    Err(ApiError::forbidden(at.resource.object_named(&at.name), why))
 }
 
 fn default_class(server: &ApiServer, id: &ResourceId, annotation: &str) -> Option<String> {

@@ -119,8 +119,11 @@ pub(super) fn check(request: &Request<'_>, object: &Value) -> ApiResult<()> {
     });
     match faults.as_slice() {
         [] => Ok(()),
-        [one] => Err(ApiError::forbidden(at.resource.named(object.name()), one)),
-        many => Err(ApiError::forbidden(at.resource.named(object.name()), &format!("[{}]", many.join(", ")))),
+        [one] => Err(ApiError::forbidden(at.resource.object_named(object.name()), one)),
+        many => Err(ApiError::forbidden(
+            at.resource.object_named(object.name()),
+            &format!("[{}]", many.join(", ")),
+        )),
     }
 }
 

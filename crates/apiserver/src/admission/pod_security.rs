@@ -29,7 +29,7 @@ pub(super) fn check(request: &Request<'_>, call: &mut Call, object: &Value) -> A
     let violated = |mode| violated(labels, mode, spec, annotations);
     if is_pod && let Some((level, why)) = violated("enforce") {
         let why = format!("violates PodSecurity {}: {why}", quote(&level));
-        return Err(ApiError::forbidden(at.resource.named(object.name()), &why));
+        return Err(ApiError::forbidden(at.resource.object_named(object.name()), &why));
     }
     if let Some((level, why)) = violated("warn") {
         call.warnings.push(format!("would violate PodSecurity {}: {why}", quote(&level)));
@@ -46,7 +46,7 @@ fn pod_of<'a>(resource: &Resource, object: &'a Value) -> Option<(&'a Value, &'a 
 /// The level that a mode of the namespace names, and what a pod violates of it.
 fn violated(labels: &Value, mode: &str, spec: &Value, annotations: &Value) -> Option<(String, String)> {
     let label = |suffix: &str| labels.str_at(&[&format!("pod-security.kubernetes.io/{mode}{suffix}")]);
-    let level = Level::of(label("")?)?;
+    let level = Level::from_label(label("")?)?;
     let violations = level.violations(spec, annotations);
     if violations.is_empty() {
         return None;

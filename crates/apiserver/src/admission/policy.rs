@@ -71,7 +71,7 @@ pub(super) fn refused(request: &Request<'_>, message: &str, reason: &str) -> Api
         _ => (422, "Invalid"),
     };
     let cause = Cause { message: message.to_owned(), ..Cause::default() };
-    ApiError::forbidden(request.at.resource.named(&request.at.name), message)
+    ApiError::forbidden(request.at.resource.object_named(&request.at.name), message)
         .with_code(code, reason)
         .with_cause(cause)
 }

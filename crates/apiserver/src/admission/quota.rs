@@ -62,7 +62,7 @@ pub(super) fn check(request: &Request<'_>, object: &Value) -> ApiResult<()> {
         }
         delta.retain(|name, amount| hard.contains_key(name) && amount.signum() > 0);
         if !delta.is_empty() {
-            let used = usage.under(quota, &hard);
+            let used = usage.countable_bounds(quota, &hard);
             check_amounts(at, object, quota, &used, &hard, &delta)?;
         }
     }
@@ -97,7 +97,7 @@ fn check_amounts(
         shown(used),
         shown(hard)
     );
-    Err(ApiError::forbidden(at.resource.named(object.name()), &why))
+    Err(ApiError::forbidden(at.resource.object_named(object.name()), &why))
 }
 
 /// Where a quota bounds processor or memory, every container has to say what it takes.
@@ -122,7 +122,7 @@ fn check_containers(at: &At, quota: &Object, hard: &Amounts, object: &Value) -> 
     });
     let why =
         format!("failed quota: {}: must specify {}", quota.name(), parts.collect::<Vec<_>>().join("; "));
-    Err(ApiError::forbidden(at.resource.named(object.name()), &why))
+    Err(ApiError::forbidden(at.resource.object_named(object.name()), &why))
 }
 
 fn hard_of(quota: &Value) -> Amounts {
@@ -262,7 +262,7 @@ impl<'a> Usage<'a> {
     }
 
     /// Of those bounds of a quota for which the resource counts.
-    fn under(&mut self, quota: &Value, hard: &Amounts) -> Amounts {
+    fn countable_bounds(&mut self, quota: &Value, hard: &Amounts) -> Amounts {
         let scoped =
             items(quota, "/spec/scopes").next().is_some() || quota.pointer("/spec/scopeSelector").is_some();
         let of_scope: Amounts;
@@ -330,7 +330,7 @@ pub fn quota_status(snapshot: &Snapshot, quota: &Value) -> Value {
     let mut used: Amounts = hard.keys().map(|name| (name.clone(), Quantity::from_units(0))).collect();
     for resource in snapshot.resources() {
         if hard.keys().any(|name| counts_for(name, resource)) {
-            used.extend(Usage::new(snapshot, resource, quota.namespace()).under(quota, &hard));
+            used.extend(Usage::new(snapshot, resource, quota.namespace()).countable_bounds(quota, &hard));
         }
     }
     tiphys_value::json!({"hard": texts(&hard), "used": texts(&used)})
@@ -385,7 +385,7 @@ fn keep_account(server: &ApiServer, at: &At) -> bool {
         }
         let mut status = quota.value()["status"].clone();
         let mut used = status.get("used").and_then(Value::as_object).cloned().unwrap_or_default();
-        used.extend(texts(&usage.under(quota, &hard)));
+        used.extend(texts(&usage.countable_bounds(quota, &hard)));
         let is_whole = hard.keys().all(|name| used.contains_key(name));
         status["used"] = if is_whole { used.into() } else { quota_status(&snapshot, quota)["used"].take() };
         if quota.get("status") == Some(&status) {

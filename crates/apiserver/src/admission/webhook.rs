@@ -51,7 +51,7 @@ fn ask_and_patch(
     webhook: &Value,
     object: &mut Value,
 ) -> ApiResult<bool> {
-    let Some(resource) = wanted(request, call, webhook, Some(object))? else { return Ok(false) };
+    let Some(resource) = review_version(request, call, webhook, Some(object))? else { return Ok(false) };
     let Some(response) = ask(request, call, webhook, &resource, Some(object), true)? else {
         return Ok(false);
     };
@@ -87,7 +87,7 @@ impl Entry for Value {
 /// Asks the validating webhooks.
 pub(super) fn validate(request: &Request<'_>, call: &mut Call, object: Option<&Value>) -> ApiResult<()> {
     for (_, webhook) in configured(request, "validatingwebhookconfigurations") {
-        if let Some(resource) = wanted(request, call, &webhook, object)? {
+        if let Some(resource) = review_version(request, call, &webhook, object)? {
             ask(request, call, &webhook, &resource, object, false)?;
         }
     }
@@ -109,7 +109,7 @@ fn configured(request: &Request<'_>, plural: &str) -> Vec<(String, Value)> {
 }
 
 /// In which version a webhook wants to see the write, if it does.
-fn wanted(
+fn review_version(
     request: &Request<'_>,
     call: &Call,
     webhook: &Value,
@@ -129,7 +129,7 @@ fn wanted(
         Ok(true) => Ok(Some(resource)),
         Ok(false) => Ok(None),
         Err(_) if ignores_failure(webhook) => Ok(None),
-        Err(why) => Err(ApiError::forbidden(request.at.resource.named(&request.at.name), &why)),
+        Err(why) => Err(ApiError::forbidden(request.at.resource.object_named(&request.at.name), &why)),
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn check(
     }
     let home = if resource == "roles" { at.namespace.as_str() } else { "" };
     if !is_role && snapshot.get(&ResourceId::new(GROUP, resource), home, name).is_none() {
-        return Err(ApiError::not_found(at.resource.named(name)));
+        return Err(ApiError::not_found(at.resource.object_named(name)));
     }
     let held = rules_for(&snapshot, user, &at.namespace);
     let missing: BTreeSet<String> = granted
@@ -73,7 +73,7 @@ pub(crate) fn check(
         "user {} (groups=[{groups}]) is attempting to grant RBAC permissions not currently held:\n{missing}",
         quote(&user.name)
     );
-    Err(ApiError::forbidden(at.resource.named(object.name()), &why))
+    Err(ApiError::forbidden(at.resource.object_named(object.name()), &why))
 }
 
 /// An object without what the garbage collector and the server itself write. Labels count: they put a role
@@ -103,7 +103,7 @@ fn check_aggregation(at: &At, object: &Value, held: &[&Value]) -> ApiResult<()> 
         return Ok(());
     }
     let why = "must have cluster-admin privileges to use the aggregationRule";
-    Err(ApiError::forbidden(at.resource.named(object.name()), why))
+    Err(ApiError::forbidden(at.resource.object_named(object.name()), why))
 }
 
 /// A rule as rules of one resource or path each; verbs stay together where messages show them so.

@@ -133,7 +133,7 @@ async fn on_resource(
     };
     if let Some(sub) = path.subresource {
         if sub == "portforward"
-            && let Some(connection) = port_forward::asked(context)
+            && let Some(connection) = port_forward::requested_upgrade(context)
         {
             let pod = ops::get(context.server, &at)?;
             let target =

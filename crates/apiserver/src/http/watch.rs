@@ -57,7 +57,7 @@ struct Initial {
 /// Starts a watch.
 pub(super) fn serve(context: &Context<'_>, at: &At) -> ApiResult<Response<ResponseBody>> {
     if !at.resource.has_verb("watch") {
-        return Err(ApiError::method_not_supported(at.resource.named(""), "watch"));
+        return Err(ApiError::method_not_supported(at.resource.object_named(""), "watch"));
     }
     let watcher = start(context, at)?;
     let stream = futures::stream::unfold(watcher, next);

@@ -51,7 +51,7 @@ impl At {
     }
 
     pub(crate) fn not_found(&self) -> crate::ApiError {
-        crate::ApiError::not_found(self.resource.named(&self.name))
+        crate::ApiError::not_found(self.resource.object_named(&self.name))
     }
 
     pub(crate) fn is_status(&self) -> bool {

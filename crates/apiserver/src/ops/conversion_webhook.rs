@@ -30,7 +30,7 @@ pub(super) fn is_by_webhook(resource: &Resource) -> bool {
 ///
 /// # Errors
 /// The webhook cannot be reached, refuses, or answers with something else than the objects.
-pub(crate) fn seen(
+pub(crate) fn convert_by_webhook(
     server: &ApiServer,
     resource: &Resource,
     mut objects: Vec<Arc<Object>>,
@@ -64,7 +64,7 @@ pub(crate) fn seen_one(
         return Ok(object);
     }
     let fallback = Arc::clone(&object);
-    Ok(seen(server, resource, vec![object])?.pop().unwrap_or(fallback))
+    Ok(convert_by_webhook(server, resource, vec![object])?.pop().unwrap_or(fallback))
 }
 
 /// An object in the version in which it is stored, if a webhook makes that of it.

@@ -137,7 +137,7 @@ pub(crate) fn delete(
     options: &DeleteOptions,
 ) -> ApiResult<Outcome> {
     if !at.resource.has_verb("delete") {
-        return Err(ApiError::method_not_supported(at.resource.named(""), "delete"));
+        return Err(ApiError::method_not_supported(at.resource.object_named(""), "delete"));
     }
     for _ in 0..RETRIES {
         let current = server
@@ -160,12 +160,12 @@ pub(crate) fn delete(
             }
         }
     }
-    Err(ApiError::modified(at.resource.named(&at.name)))
+    Err(ApiError::modified(at.resource.object_named(&at.name)))
 }
 
 fn protect(at: &At) -> ApiResult<()> {
     match (at.resource.kind.undeletable)(&at.name) {
-        Some(why) => Err(ApiError::forbidden(at.resource.named(&at.name), why)),
+        Some(why) => Err(ApiError::forbidden(at.resource.object_named(&at.name), why)),
         None => Ok(()),
     }
 }
@@ -180,7 +180,7 @@ fn check_preconditions(at: &At, current: &Object, options: &DeleteOptions) -> Ap
                 "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
                 current.uid()
             );
-            return Err(ApiError::conflict(at.resource.named(&at.name), &why));
+            return Err(ApiError::conflict(at.resource.object_named(&at.name), &why));
         }
         let why = format!(
             "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been deleted and then recreated",
@@ -297,7 +297,7 @@ pub(crate) fn delete_collection(
     options: &DeleteOptions,
 ) -> ApiResult<Vec<Arc<Object>>> {
     if !at.resource.has_verb("deletecollection") {
-        return Err(ApiError::method_not_supported(at.resource.named(""), "deletecollection"));
+        return Err(ApiError::method_not_supported(at.resource.object_named(""), "deletecollection"));
     }
     let page = super::list(server, at, selection)?;
     for object in &page.items {

@@ -59,7 +59,7 @@ fn mark(server: &ApiServer, call: &Call, at: &At, options: &DeleteOptions) -> Ap
     for _ in 0..RETRIES {
         let pod = super::get(server, at)?;
         if options.resource_version.as_deref().is_some_and(|version| version != pod.resource_version()) {
-            return Err(ApiError::modified(at.resource.named(&at.name)));
+            return Err(ApiError::modified(at.resource.object_named(&at.name)));
         }
         let mut next = pod.value().clone();
         let conditions = &mut next["status"]["conditions"];
@@ -83,7 +83,7 @@ fn mark(server: &ApiServer, call: &Call, at: &At, options: &DeleteOptions) -> Ap
             other => return other.map_err(Failed::into_error),
         }
     }
-    Err(ApiError::modified(at.resource.named(&at.name)))
+    Err(ApiError::modified(at.resource.object_named(&at.name)))
 }
 
 /// Takes one disruption from the pod's budget, or refuses.

@@ -65,7 +65,7 @@ pub(crate) fn list(server: &ApiServer, at: &At, options: &ListOptions) -> ApiRes
             true => {
                 let (keys, objects): (Vec<_>, Vec<_>) =
                     stored.map(|(key, object)| (key, Arc::clone(object))).unzip();
-                let converted = conversion_webhook::seen(server, &at.resource, objects)?;
+                let converted = conversion_webhook::convert_by_webhook(server, &at.resource, objects)?;
                 Box::new(keys.into_iter().zip(converted).filter(|(_, object)| selection.matches(object)))
             }
         };

@@ -82,7 +82,7 @@ pub(crate) fn update_scale(
             }
         }
     }
-    Err(ApiError::modified(at.resource.named(&at.name)))
+    Err(ApiError::modified(at.resource.object_named(&at.name)))
 }
 
 /// The type of scales.

@@ -25,7 +25,9 @@ pub(crate) fn create_subresource(
         Some("binding") => bind(server, call, at, &body),
         Some("eviction") => eviction::evict(server, call, at, &body),
         Some("token") => auth::issue_token(server, at, body),
-        other => Err(ApiError::method_not_supported(at.resource.named(other.unwrap_or_default()), "create")),
+        other => {
+            Err(ApiError::method_not_supported(at.resource.object_named(other.unwrap_or_default()), "create"))
+        }
     }
 }
 

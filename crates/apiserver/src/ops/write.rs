@@ -85,7 +85,7 @@ pub(crate) fn create_decoded(
         Err(Failed::Changed) => {
             let error = match present(server, &named) {
                 Some(present) => already_there(&named, &present),
-                None => ApiError::already_exists(at.resource.named(&named.name)),
+                None => ApiError::already_exists(at.resource.object_named(&named.name)),
             };
             Err(if generated { error.with_retry_after(1) } else { error })
         }
@@ -116,7 +116,7 @@ pub(super) fn check_namespace(server: &ApiServer, at: &At) -> ApiResult<()> {
         message: format!("namespace {} is being terminated", at.namespace),
         field: "metadata.namespace".into(),
     };
-    Err(ApiError::forbidden(at.resource.named(&at.name), &why).with_cause(cause))
+    Err(ApiError::forbidden(at.resource.object_named(&at.name), &why).with_cause(cause))
 }
 
 /// What is stored does not say which lists were empty and which were not given; a dry run still shows that.
@@ -133,7 +133,7 @@ fn present(server: &ApiServer, at: &At) -> Option<Arc<Object>> {
 
 /// Why an object cannot be created beside one of its name.
 fn already_there(at: &At, present: &Object) -> ApiError {
-    let error = ApiError::already_exists(at.resource.named(&at.name));
+    let error = ApiError::already_exists(at.resource.object_named(&at.name));
     match present.is_terminating() {
         true => error.with_prefix("object is being deleted: "),
         false => error,
@@ -187,7 +187,7 @@ pub(crate) fn update_decoded(
     version_conversion::to_storage(&at.resource, &mut object);
     check_uid(at, current.uid(), &object)?;
     match replace(server, call, at, &current, object) {
-        Err(Failed::Changed) => Err(ApiError::modified(at.resource.named(&at.name))),
+        Err(Failed::Changed) => Err(ApiError::modified(at.resource.object_named(&at.name))),
         other => other.map(|o| (o, false)).map_err(Failed::into_error),
     }
 }
@@ -211,7 +211,7 @@ pub(crate) fn patch(
                     "uid mismatch: the provided object specified uid {}, and no existing object was found",
                     object.uid()
                 );
-                return Err(ApiError::conflict(at.resource.named(&at.name), &why));
+                return Err(ApiError::conflict(at.resource.object_named(&at.name), &why));
             }
             let at = At { name: String::new(), ..at.clone() };
             return create_decoded(server, call, &at, object).map(|o| (o, true));
@@ -234,7 +234,7 @@ pub(crate) fn patch(
             }
         }
     }
-    Err(ApiError::modified(at.resource.named(&at.name)))
+    Err(ApiError::modified(at.resource.object_named(&at.name)))
 }
 
 /// The object that a patch of `status` is applied to is the whole object.
@@ -310,7 +310,7 @@ pub(super) fn check_uid(at: &At, current: &str, object: &Value) -> ApiResult<()>
             "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: \
              Precondition failed: UID in precondition: {uid}, UID in object meta: {current}"
         );
-        return Err(ApiError::conflict(at.resource.named(&at.name), &why));
+        return Err(ApiError::conflict(at.resource.object_named(&at.name), &why));
     }
     Ok(())
 }
@@ -331,7 +331,7 @@ fn check_version(at: &At, current: &Object, object: &Value) -> Result<(), Failed
             let why = format!("strconv.ParseUint: parsing {quoted}: invalid syntax");
             Err(ApiError::new(500, "", why).into())
         }
-        _ => Err(ApiError::modified(at.resource.named(&at.name)).into()),
+        _ => Err(ApiError::modified(at.resource.object_named(&at.name)).into()),
     }
 }
 

@@ -85,7 +85,7 @@ impl Resource {
     }
 
     /// How errors name an object of this resource.
-    pub(crate) fn named<'a>(&'a self, name: &'a str) -> crate::Named<'a> {
+    pub(crate) fn object_named<'a>(&'a self, name: &'a str) -> crate::Named<'a> {
         crate::Named { group: &self.gvk.group, resource: &self.plural, name }
     }
 }

@@ -155,7 +155,7 @@ impl Journal {
             let database = Database::open(&file)?;
             // Only for a message: without it the folder is as good.
             let _ = file_permissions::replace_file(&folder.join(HOLDER), &std::process::id().to_string());
-            Self::on(database, folder)
+            Self::open_database(database, folder)
         };
         let opened = tiphys_diag::catch_panic("the state", open).unwrap_or_else(|panicked| {
             Err(StateError::Damaged { folder: folder.to_owned(), why: panicked.reason })
@@ -169,7 +169,7 @@ impl Journal {
     }
 
     /// Opens a database that stands for a folder.
-    fn on(database: Database, folder: &Path) -> Result<(Self, Stored), StateError> {
+    fn open_database(database: Database, folder: &Path) -> Result<(Self, Stored), StateError> {
         let newest = prepare(&database, folder)?;
         let stored = read_all(&database)?;
         let (queue, records) = channel();

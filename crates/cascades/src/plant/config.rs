@@ -24,7 +24,7 @@ pub(super) fn plant(scene: &Scene<'_>, found: &mut Vec<Planted>) {
     }
     keys(scene, found);
     addresses(scene, found);
-    gone(scene, found);
+    plant_removed_config(scene, found);
 }
 
 /// A key that a Secret or ConfigMap does not have.
@@ -81,7 +81,7 @@ fn addresses(scene: &Scene<'_>, found: &mut Vec<Planted>) {
 }
 
 /// A Secret or ConfigMap that leaves the repository while programs use it.
-fn gone(scene: &Scene<'_>, found: &mut Vec<Planted>) {
+fn plant_removed_config(scene: &Scene<'_>, found: &mut Vec<Planted>) {
     for kind in ["Secret", "ConfigMap"] {
         for object in
             scene.declared(kind).filter(|object| !matches!(object.namespace(), "kube-system" | "argocd"))

@@ -130,7 +130,7 @@ impl Planted {
         self
     }
 
-    pub(super) fn said(mut self, workload: &Value, reason: &str, message: &str) -> Self {
+    pub(super) fn with_event(mut self, workload: &Value, reason: &str, message: &str) -> Self {
         let [namespace, name, reason, message] =
             [workload.namespace(), workload.name(), reason, message].map(str::to_owned);
         self.said.push((namespace, name, reason, message));

@@ -118,8 +118,8 @@ fn liveness(scene: &Scene<'_>, workload: &Value, found: &mut Vec<Planted>) {
     let planted = planted
         .at_workload(workload)
         .rules(rules)
-        .said(workload, "Unhealthy", refused)
-        .said(workload, "Killing", killed);
+        .with_event(workload, "Unhealthy", refused)
+        .with_event(workload, "Killing", killed);
     found.extend(planted.edit(tree));
 }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use tiphys_diag::{Severity, sanitize::line};
 use tiphys_graph::{AppId, Outcome};
 
-use super::{Shown, is_certain_error};
+use super::{ReportContents, is_certain_error};
 use crate::impact::{Effect, Impacts};
 
 /// What is known of one step of an Application.
@@ -45,7 +45,7 @@ pub struct Row {
 /// What the columns are called.
 pub const COLUMNS: [&str; 4] = ["renders", "applies", "starts", "reached"];
 
-impl Shown<'_> {
+impl ReportContents<'_> {
     /// All Applications, those that break first.
     pub fn applications(&self) -> Vec<Row> {
         let impacts = Impacts::new(self.survey);
@@ -101,7 +101,7 @@ fn column(effect: Effect) -> Option<usize> {
 }
 
 /// The table as text.
-pub fn applications(shown: &Shown<'_>) -> String {
+pub fn applications(shown: &ReportContents<'_>) -> String {
     let rows = shown.applications();
     let width =
         rows.iter().map(|row| row.title.chars().count()).max().unwrap_or_default().max("APPLICATION".len());

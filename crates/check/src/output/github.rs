@@ -7,10 +7,10 @@ use tiphys_diag::{
     sanitize::{workflow_message, workflow_property},
 };
 
-use super::Shown;
+use super::ReportContents;
 
 /// One workflow command a finding.
-pub fn github(shown: &Shown<'_>) -> String {
+pub fn github(shown: &ReportContents<'_>) -> String {
     let mut out = String::new();
     let faults = shown.checked.faults.iter();
     for diagnostic in faults.chain(shown.findings().map(|finding| &finding.diagnostic)) {

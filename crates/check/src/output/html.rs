@@ -8,7 +8,7 @@ use tiphys_diag::{
     sanitize::html as escaped,
 };
 
-use super::{COLUMNS, Shown, Step, summary::shortened};
+use super::{COLUMNS, ReportContents, Step, summary::shortened};
 use crate::{Finding, causes::CauseGroup, patch};
 
 /// What only this page has: its table of Applications.
@@ -16,7 +16,7 @@ const TABLE_STYLE: &str = include_str!("page.css");
 
 /// The whole page. It runs no script and loads nothing; its policy forbids both. Writing to a `String` cannot
 /// fail.
-pub fn html(shown: &Shown<'_>) -> String {
+pub fn html(shown: &ReportContents<'_>) -> String {
     let groups = shown.groups();
     let verdict = shown.verdict_lines();
     let level = match groups.iter().map(|group| group.severity).max() {
@@ -59,7 +59,7 @@ pub fn html(shown: &Shown<'_>) -> String {
     out
 }
 
-fn write_contents(out: &mut String, groups: &[&CauseGroup], shown: &Shown<'_>) {
+fn write_contents(out: &mut String, groups: &[&CauseGroup], shown: &ReportContents<'_>) {
     if groups.len() < 2 {
         return;
     }
@@ -77,7 +77,7 @@ fn write_contents(out: &mut String, groups: &[&CauseGroup], shown: &Shown<'_>) {
     out.push_str("</ol>\n</nav>\n");
 }
 
-fn write_cause(out: &mut String, number: usize, group: &CauseGroup, shown: &Shown<'_>) {
+fn write_cause(out: &mut String, number: usize, group: &CauseGroup, shown: &ReportContents<'_>) {
     let finding = &shown.checked.findings[group.findings[0]];
     let diagnostic = &finding.diagnostic;
     let class = if diagnostic.severity == Severity::Error { "asserted" } else { "possible" };
@@ -104,7 +104,7 @@ fn write_cause(out: &mut String, number: usize, group: &CauseGroup, shown: &Show
     out.push_str("</article>\n");
 }
 
-fn write_places(out: &mut String, diagnostic: &Diagnostic, shown: &Shown<'_>) {
+fn write_places(out: &mut String, diagnostic: &Diagnostic, shown: &ReportContents<'_>) {
     let write = |out: &mut String, label: &Label| {
         let line = shown.sources.line(&label.span).unwrap_or_default();
         let caption = format!("{} {}", label.span, label.text);
@@ -118,7 +118,7 @@ fn write_places(out: &mut String, diagnostic: &Diagnostic, shown: &Shown<'_>) {
     diagnostic.primary.iter().chain(&diagnostic.related).for_each(|label| write(out, label));
 }
 
-fn write_remedy(out: &mut String, finding: &Finding, shown: &Shown<'_>) {
+fn write_remedy(out: &mut String, finding: &Finding, shown: &ReportContents<'_>) {
     let fix = finding.fix.as_ref();
     let ways = finding.diagnostic.help.iter().chain(fix.map(|fix| &fix.description));
     let ways: Vec<&String> = ways.collect();
@@ -135,7 +135,7 @@ fn write_remedy(out: &mut String, finding: &Finding, shown: &Shown<'_>) {
     }
 }
 
-fn write_applications(out: &mut String, shown: &Shown<'_>) {
+fn write_applications(out: &mut String, shown: &ReportContents<'_>) {
     let rows = shown.applications();
     if rows.is_empty() {
         return;

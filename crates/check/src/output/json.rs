@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use serde_json::{Value, json as object};
 use tiphys_diag::render::json as diagnostic;
 
-use super::{COLUMNS, Row, Shown, family};
+use super::{COLUMNS, ReportContents, Row, family};
 use crate::{Finding, causes::CauseGroup, patch};
 
 /// The version of the form: it is raised when a field is removed or changes its meaning.
 pub const JSON_VERSION: u32 = 1;
 
 /// One JSON object: version, findings, summary, what was not seen.
-pub fn json(shown: &Shown<'_>) -> Value {
+pub fn json(shown: &ReportContents<'_>) -> Value {
     let survey = shown.survey;
     let groups = shown.all_groups();
     let of_groups = groups.iter().enumerate();
@@ -51,7 +51,7 @@ pub fn json(shown: &Shown<'_>) -> Value {
     })
 }
 
-fn cause_json(group: &CauseGroup, shown: &Shown<'_>) -> Value {
+fn cause_json(group: &CauseGroup, shown: &ReportContents<'_>) -> Value {
     let findings = group.findings.iter().map(|at| shown.checked.findings[*at].fingerprint());
     object!({
         "effect": group.effect,
@@ -72,7 +72,7 @@ fn application_json(row: &Row) -> Value {
     value
 }
 
-fn finding_json(finding: &Finding, shown: &Shown<'_>) -> Value {
+fn finding_json(finding: &Finding, shown: &ReportContents<'_>) -> Value {
     let mut value = diagnostic(&finding.diagnostic, shown.sources);
     let description = || finding.diagnostic.help.join("; or ");
     let fix = match &finding.fix {

@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use tiphys_diag::{render::full, sanitize::xml};
 
-use super::{Shown, family};
+use super::{ReportContents, family};
 use crate::Finding;
 
 /// The findings as failures; a check without findings is one case that passes.
-pub fn junit(shown: &Shown<'_>) -> String {
+pub fn junit(shown: &ReportContents<'_>) -> String {
     let mut suites: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
     for finding in shown.findings() {
         suites.entry(family(finding.incident)).or_default().push(finding);
@@ -31,7 +31,7 @@ pub fn junit(shown: &Shown<'_>) -> String {
     out
 }
 
-fn case(out: &mut String, finding: &Finding, shown: &Shown<'_>) {
+fn case(out: &mut String, finding: &Finding, shown: &ReportContents<'_>) {
     let diagnostic = &finding.diagnostic;
     let (file, line) = match &diagnostic.primary {
         Some(label) => (label.span.file.as_ref(), label.span.start.line),

@@ -7,11 +7,11 @@ use tiphys_diag::{
     sanitize::{code, html, markdown as markdown_text, markdown_fence},
 };
 
-use super::{Shown, count_text, family};
+use super::{ReportContents, count_text, family};
 use crate::{Finding, patch};
 
 /// A heading, a table by incident family, and every finding folded.
-pub fn markdown(shown: &Shown<'_>) -> String {
+pub fn markdown(shown: &ReportContents<'_>) -> String {
     let mut out = String::new();
     let total = shown.findings().count();
     let verdict = if total == 0 { "nothing found".to_owned() } else { count_text(total, "finding") };
@@ -58,7 +58,7 @@ fn write_entry(
     diagnostic: &Diagnostic,
     finding: Option<&Finding>,
     also: &[String],
-    shown: &Shown<'_>,
+    shown: &ReportContents<'_>,
 ) {
     let place =
         diagnostic.primary.as_ref().map(|label| format!(" – <code>{}</code>", html(&label.span.to_string())));

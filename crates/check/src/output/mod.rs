@@ -33,7 +33,7 @@ pub use text::{brief, text};
 pub use tiphys_render::mask_secrets;
 
 /// What is shown.
-pub struct Shown<'a> {
+pub struct ReportContents<'a> {
     /// What was found.
     pub checked: &'a Checked,
     /// The repository.
@@ -57,7 +57,7 @@ pub struct View {
     pub is_argo_cd: bool,
 }
 
-impl Shown<'_> {
+impl ReportContents<'_> {
     /// The findings at or above the threshold, of the Application that is asked for.
     pub fn findings(&self) -> impl Iterator<Item = &Finding> {
         self.positions().map(|at| &self.checked.findings[at])

@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 use tiphys_diag::{Label, Severity, Span};
 
-use super::Shown;
+use super::ReportContents;
 use crate::{Finding, rules};
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
 /// One run with every rule that exists and the findings as results.
-pub fn sarif(shown: &Shown<'_>) -> Value {
+pub fn sarif(shown: &ReportContents<'_>) -> Value {
     json!({
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -32,7 +32,7 @@ pub fn sarif(shown: &Shown<'_>) -> Value {
     })
 }
 
-fn result(finding: &Finding, shown: &Shown<'_>) -> Value {
+fn result(finding: &Finding, shown: &ReportContents<'_>) -> Value {
     let diagnostic = &finding.diagnostic;
     let mut message = diagnostic.message.clone();
     for more in std::iter::once(&diagnostic.mechanism).chain(&diagnostic.help).filter(|it| !it.is_empty()) {

@@ -7,10 +7,10 @@ use tiphys_graph::{Outcome, Unit, UnitKind, Unseen};
 
 use tiphys_vfs::is_below;
 
-use super::{Shown, count_text};
+use super::{ReportContents, count_text};
 use crate::Finding;
 
-impl Shown<'_> {
+impl ReportContents<'_> {
     /// How many findings each incident family has at each severity, worst first.
     pub(super) fn families(&self) -> BTreeMap<char, BTreeMap<std::cmp::Reverse<Severity>, usize>> {
         let mut families: BTreeMap<char, BTreeMap<_, usize>> = BTreeMap::new();

@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 use tiphys_diag::{Severity, render::full, sanitize::line};
 
-use super::{Shown, applications, summary::shortened};
+use super::{ReportContents, applications, summary::shortened};
 use crate::{Confidence, Finding, causes::CauseGroup};
 
 /// How many places of one cause are named.
 const PLACES: usize = 5;
 
 /// The verdict, then every cause as rustc shows its errors, then what was left out.
-pub fn text(shown: &Shown<'_>, color: bool) -> String {
+pub fn text(shown: &ReportContents<'_>, color: bool) -> String {
     let mut out = String::new();
     let groups = shown.groups();
     for verdict in shown.verdict_lines() {
@@ -35,7 +35,7 @@ pub fn text(shown: &Shown<'_>, color: bool) -> String {
 }
 
 /// The verdict, and every cause in one line.
-pub fn brief(shown: &Shown<'_>) -> String {
+pub fn brief(shown: &ReportContents<'_>) -> String {
     let mut out = String::new();
     let groups = shown.groups();
     let _ = writeln!(out, "{}", shown.headline(&groups));
@@ -53,7 +53,7 @@ pub fn brief(shown: &Shown<'_>) -> String {
 }
 
 /// The finding that stands for a cause, then where else it shows and whom it hits.
-fn cause_text(group: &CauseGroup, shown: &Shown<'_>, color: bool) -> String {
+fn cause_text(group: &CauseGroup, shown: &ReportContents<'_>, color: bool) -> String {
     let findings = &shown.checked.findings;
     let mut out = finding_text(&findings[group.findings[0]], shown, color);
     let indent: String = out.lines().last().unwrap_or_default().chars().take_while(|c| *c == ' ').collect();
@@ -89,7 +89,7 @@ impl CauseGroup {
     }
 }
 
-fn finding_text(finding: &Finding, shown: &Shown<'_>, color: bool) -> String {
+fn finding_text(finding: &Finding, shown: &ReportContents<'_>, color: bool) -> String {
     let mut diagnostic = finding.diagnostic.clone();
     if let Some(fix) = &finding.fix {
         let how = match (finding.patch(), finding.patch_confidence()) {
@@ -108,7 +108,7 @@ fn finding_text(finding: &Finding, shown: &Shown<'_>, color: bool) -> String {
 }
 
 /// What was left out, and what the silence about the rest stands on.
-fn write_rest(out: &mut String, shown: &Shown<'_>) {
+fn write_rest(out: &mut String, shown: &ReportContents<'_>) {
     write_counts(out, shown);
     for url in &shown.survey.adopted {
         let url = line(&url.to_string()).into_owned();
@@ -131,7 +131,7 @@ fn write_rest(out: &mut String, shown: &Shown<'_>) {
 }
 
 // Writing to a String cannot fail.
-fn write_counts(out: &mut String, shown: &Shown<'_>) {
+fn write_counts(out: &mut String, shown: &ReportContents<'_>) {
     let hidden = shown.hidden_count();
     if hidden > 0 {
         let infos = shown.count(Severity::Info);

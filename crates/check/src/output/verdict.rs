@@ -6,7 +6,7 @@ use tiphys_diag::sanitize::line;
 use tiphys_graph::{Outcome, survey::Notice};
 use tiphys_value::ObjectExt;
 
-use super::{Shown, count_text, is_certain_error, summary::shortened};
+use super::{ReportContents, count_text, is_certain_error, summary::shortened};
 use crate::{
     Finding,
     causes::CauseGroup,
@@ -18,7 +18,7 @@ const CAUSES: usize = 3;
 /// How many effects are told.
 const EFFECTS: usize = 5;
 
-impl Shown<'_> {
+impl ReportContents<'_> {
     /// The first lines: how much was found, what breaks, what hits most, what was not seen.
     pub(super) fn verdict_lines(&self) -> Vec<String> {
         let groups = self.groups();

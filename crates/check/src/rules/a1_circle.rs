@@ -42,7 +42,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let (survey, analyses) = (context.survey, context.analyses());
-    let events = Events::of(survey, &analyses.edges, &analyses.order, &analyses.health);
+    let events = Events::from_survey(survey, &analyses.edges, &analyses.order, &analyses.health);
     if events.stalled().next().is_none() {
         return;
     }

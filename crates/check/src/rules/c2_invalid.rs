@@ -534,7 +534,7 @@ fn undecodable(object: &Object, gvk: &GroupVersionKind, error: DecodeError) -> A
             RefusalCause::Undecodable(DecodeError::Quantity(_)) => {
                 wrong_quantity(object.value(), &FieldPath::default(), 0).unwrap_or_default()
             }
-            cause => through_lists(object.value(), names, Wanted::by(cause)),
+            cause => through_lists(object.value(), names, Wanted::from_refusal(cause)),
         },
         cause,
         severity: Severity::Error,

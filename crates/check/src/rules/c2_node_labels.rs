@@ -87,7 +87,7 @@ static ITEM: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#"- +["']?([^\s"'#]+)"#).expect("the expression is right"));
 
 /// Where labels are given: on command lines, in mappings, and in lists.
-fn given(text: &str) -> Vec<std::ops::Range<usize>> {
+fn label_ranges(text: &str) -> Vec<std::ops::Range<usize>> {
     let arguments = ARGUMENT.captures_iter(text).filter_map(|it| it.get(1).or_else(|| it.get(2)));
     let mut found: Vec<_> = arguments.map(|it| it.range()).collect();
     for list in LIST.captures_iter(text).filter_map(|it| it.get(1)) {
@@ -110,7 +110,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         let lines = Lines::new(path, &text);
-        for labels in given(&text) {
+        for labels in label_ranges(&text) {
             if is_comment(&text, labels.start) || is_of_another_program(&text, labels.start) {
                 continue;
             }

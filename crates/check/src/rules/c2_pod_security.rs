@@ -53,7 +53,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         for pod in &cluster.pods {
             let Some(namespace) = cluster.core("Namespace", "", &pod.object.key.namespace) else { continue };
             let label = namespace.value().str_at(&["metadata", "labels", LABEL]);
-            let Some(level) = label.and_then(Level::of) else { continue };
+            let Some(level) = label.and_then(Level::from_label) else { continue };
             let found = violations(pod, level);
             let Some((first, path)) = found.first() else { continue };
             let more =

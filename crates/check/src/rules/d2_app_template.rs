@@ -149,7 +149,14 @@ fn faults(values: &Value, services: Option<BTreeSet<String>>) -> Vec<WrongPart<'
 
 impl<'v> Reader<'v> {
     /// A name that has to be one of some; nothing if it is, or is filled in later.
-    fn named(&mut self, path: &[Step<'v>], name: &str, known: &BTreeSet<&str>, what: &str, is_silent: bool) {
+    fn check_name(
+        &mut self,
+        path: &[Step<'v>],
+        name: &str,
+        known: &BTreeSet<&str>,
+        what: &str,
+        is_silent: bool,
+    ) {
         if name.is_empty() || known.contains(name) || is_open(name) || known.iter().any(|it| is_open(it)) {
             return;
         }
@@ -169,7 +176,7 @@ impl<'v> Reader<'v> {
         let controllers = names(&self.controllers);
         for (name, service) in enabled(values, "service") {
             let path = [Step::Key("service"), Step::Key(name), Step::Key("controller")];
-            self.named(&path, text(service, "controller"), &controllers, "controller", false);
+            self.check_name(&path, text(service, "controller"), &controllers, "controller", false);
         }
     }
 
@@ -178,13 +185,19 @@ impl<'v> Reader<'v> {
         let services = names(&self.services);
         let identifier = text(backend, "identifier");
         let at = |key: &'static str| [path, &[Step::Key(key)]].concat();
-        self.named(&at("identifier"), identifier, &services, "service", false);
+        self.check_name(&at("identifier"), identifier, &services, "service", false);
         let service = self.services.iter().find(|(name, _)| *name == identifier).map(|(_, it)| *it);
         if let (Some(service), Some(port)) = (service, backend.get("port").and_then(Value::as_str)) {
             let is_number = port.chars().all(|c| c.is_ascii_digit());
             if !is_number {
                 let ports = names(&enabled(service, "ports"));
-                self.named(&at("port"), port, &ports, &format!("port of service {identifier} called"), false);
+                self.check_name(
+                    &at("port"),
+                    port,
+                    &ports,
+                    &format!("port of service {identifier} called"),
+                    false,
+                );
             }
         }
     }
@@ -223,7 +236,7 @@ impl<'v> Reader<'v> {
                     ];
                     let services = names(&self.services);
                     let at = [&path[..], &[Step::Key("identifier")]].concat();
-                    self.named(&at, text(backend, "identifier"), &services, "service", false);
+                    self.check_name(&at, text(backend, "identifier"), &services, "service", false);
                 }
             }
         }
@@ -259,12 +272,12 @@ impl<'v> Reader<'v> {
             };
             if !made.is_empty() && text(volume, "name").is_empty() {
                 let made = names(&enabled(values, made));
-                self.named(&path("identifier"), text(volume, "identifier"), &made, of_type, false);
+                self.check_name(&path("identifier"), text(volume, "identifier"), &made, of_type, false);
             }
             let mounts = volume.get("advancedMounts").and_then(Value::as_object).into_iter().flatten();
             for (controller, of_containers) in mounts {
                 let at = [&path("advancedMounts")[..], &[Step::Key(controller)]].concat();
-                self.named(&at, controller, &controllers, "controller", false);
+                self.check_name(&at, controller, &controllers, "controller", false);
                 let of_controller =
                     self.controllers.iter().find(|(name, _)| name == controller).map(|(_, it)| *it);
                 let Some(of_controller) = of_controller else { continue };
@@ -272,7 +285,7 @@ impl<'v> Reader<'v> {
                 for container in of_containers.as_object().into_iter().flat_map(Map::keys) {
                     let at = [&at[..], &[Step::Key(container)]].concat();
                     let what = format!("container of controller {controller} called");
-                    self.named(&at, container, &containers, &what, true);
+                    self.check_name(&at, container, &containers, &what, true);
                 }
             }
         }
@@ -286,11 +299,11 @@ impl<'v> Reader<'v> {
             if let Some(named) = named.filter(|named| !named.is_empty()) {
                 let at = [&path[..], &[Step::Key("serviceName")]].concat();
                 let named: BTreeSet<&str> = named.iter().map(String::as_str).collect();
-                self.named(&at, text(monitor, "serviceName"), &named, "Service", true);
+                self.check_name(&at, text(monitor, "serviceName"), &named, "Service", true);
             }
             let identifier = monitor.str_at(&["service", "identifier"]).unwrap_or_default();
             let at = [&path[..], &[Step::Key("service"), Step::Key("identifier")]].concat();
-            self.named(&at, identifier, &services, "service", false);
+            self.check_name(&at, identifier, &services, "service", false);
             let is_other = monitor.get("serviceName").is_some()
                 || monitor.get("selector").is_some()
                 || monitor.at(&["service", "name"]).is_some();
@@ -302,7 +315,7 @@ impl<'v> Reader<'v> {
                 let at =
                     [&path[..], &[Step::Key("endpoints"), Step::Index(index), Step::Key("port")]].concat();
                 let what = format!("port of service {called} called");
-                self.named(&at, text(endpoint, "port"), &ports, &what, true);
+                self.check_name(&at, text(endpoint, "port"), &ports, &what, true);
             }
         }
     }
@@ -387,7 +400,7 @@ impl<'v> Reader<'v> {
                 ]
                 .concat();
                 let known = names(&enabled(values, made));
-                self.named(&path, identifier, &known, made.trim_end_matches('s'), false);
+                self.check_name(&path, identifier, &known, made.trim_end_matches('s'), false);
             }
         }
     }

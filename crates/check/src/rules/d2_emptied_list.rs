@@ -90,7 +90,7 @@ fn of_patch(context: &Context<'_>, path: &Arc<str>, once: &mut Once) -> Option<(
         let Some((base, items)) = base_of(context, &patch, path, &field) else { continue };
         let span = files.span(&Location::new(path.clone(), start.line, start.column));
         let what =
-            format!("{path} leaves {} without a value, and takes away what the base has", shown(&field));
+            format!("{path} leaves {} without a value, and takes away what the base has", field_text(&field));
         let diagnostic = RULE
             .diagnostic(what.clone())
             .at(span, "a key without a value deletes")
@@ -102,7 +102,7 @@ fn of_patch(context: &Context<'_>, path: &Arc<str>, once: &mut Once) -> Option<(
     Some(())
 }
 
-fn shown(field: &FieldPath) -> String {
+fn field_text(field: &FieldPath) -> String {
     field.to_string().trim_start_matches('.').to_owned()
 }
 

@@ -69,12 +69,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     let Ok(inner) = tiphys_yaml::from_yaml(text) else { continue };
                     let at = |_: &FieldPath| survey.span(object, &root);
                     let found = slips_of(&inner, &FieldPath::default(), &of, &at);
-                    found.into_iter().for_each(|(key, it)| once.add(&key, it.on(context, object)));
+                    found.into_iter().for_each(|(key, it)| once.add(&key, it.into_finding(context, object)));
                 }
                 values => {
                     let at = |path: &FieldPath| survey.span(object, path);
                     let found = slips_of(values, &root, &of, &at);
-                    found.into_iter().for_each(|(key, it)| once.add(&key, it.on(context, object)));
+                    found.into_iter().for_each(|(key, it)| once.add(&key, it.into_finding(context, object)));
                 }
             }
         }
@@ -107,7 +107,7 @@ struct Slip {
 }
 
 impl Slip {
-    fn on(self, context: &Context<'_>, object: &Object) -> Finding {
+    fn into_finding(self, context: &Context<'_>, object: &Object) -> Finding {
         self.respelt(|diagnostic| RULE.finding(context, object, diagnostic))
     }
 

@@ -74,7 +74,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for cluster in context.clusters() {
         let made = secrets(context, cluster);
         for object in cluster.objects.iter().copied() {
-            for (field, namespace, name) in named(object) {
+            for (field, namespace, name) in tls_secrets(object) {
                 missing(context, cluster, (object, &field), (namespace, name), &made, &mut once);
             }
         }
@@ -111,7 +111,7 @@ fn asks(object: &Object) -> bool {
 }
 
 /// The Secrets that an object names for TLS: the field, the namespace and the name.
-fn named(object: &Object) -> Vec<(FieldPath, &str, &str)> {
+fn tls_secrets(object: &Object) -> Vec<(FieldPath, &str, &str)> {
     let spec = &object.value()["spec"];
     let own = object.key.namespace.as_str();
     let mut found = Vec::new();

@@ -60,7 +60,7 @@ struct Made<'a> {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let terraform = &context.survey.tools().terraform;
-    for made in made(terraform) {
+    for made in made_secrets(terraform) {
         let reader = reader_in_module(terraform, &made).or_else(|| reading_pod(context, &made));
         let Some((namespace, reader)) = reader else { continue };
         let diagnostic = RULE
@@ -77,7 +77,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-fn made(terraform: &Terraform) -> Vec<Made<'_>> {
+fn made_secrets(terraform: &Terraform) -> Vec<Made<'_>> {
     const KINDS: [(&str, &str); 4] = [
         ("kubernetes_config_map", "ConfigMap"),
         ("kubernetes_config_map_v1", "ConfigMap"),

@@ -68,7 +68,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 /// The group that a reference names.
-fn named(reference: &Reference) -> Option<&str> {
+fn group_name(reference: &Reference) -> Option<&str> {
     match reference.path.as_slice() {
         [kind, name, ..] if kind == "aws_security_group" => Some(name),
         _ => None,
@@ -78,7 +78,7 @@ fn named(reference: &Reference) -> Option<&str> {
 /// The other groups that a group's own block names, with the places.
 fn edges<'a>(group: &str, block: &'a Block) -> BTreeMap<&'a str, &'a Reference> {
     let references = block.references().into_iter();
-    references.filter_map(|it| Some((named(it)?, it))).filter(|(name, _)| *name != group).collect()
+    references.filter_map(|it| Some((group_name(it)?, it))).filter(|(name, _)| *name != group).collect()
 }
 
 fn cycles(groups: &BTreeMap<&str, &Block>, report: &mut Report) {
@@ -134,7 +134,7 @@ fn shortest<'a>(groups: &BTreeMap<&'a str, &'a Block>, start: &'a str) -> Option
 fn mixed(groups: &BTreeMap<&str, &Block>, blocks: &[&Block], report: &mut Report) {
     let mut found: BTreeMap<&str, Vec<(&Block, &Block)>> = BTreeMap::new();
     for rule in blocks.iter().filter(|block| RULES.iter().any(|kind| block.is_resource(kind))) {
-        let target = rule.get("security_group_id").and_then(|it| it.references.first()).and_then(named);
+        let target = rule.get("security_group_id").and_then(|it| it.references.first()).and_then(group_name);
         let Some((name, group)) = target.and_then(|name| groups.get_key_value(name)) else { continue };
         let kind = match rule.labels.first().map(String::as_str) {
             Some("aws_security_group_rule") => rule.str("type"),

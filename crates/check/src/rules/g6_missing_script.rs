@@ -53,7 +53,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
     for pipeline in &context.survey.tools().pipelines {
         for (script, folder) in pipeline.scripts() {
-            for (line, name, folder) in called(&script.text, &folder) {
+            for (line, name, folder) in called_scripts(&script.text, &folder) {
                 let Some(package) = packages.get(&folder) else { continue };
                 let span = script.span(files, line);
                 let found = missing_script(files, package, &name, span);
@@ -88,7 +88,7 @@ fn script_of(words: &[String]) -> Option<&str> {
 }
 
 /// The scripts that a text calls, each with its line and the folder that it is called in.
-fn called(text: &str, start: &str) -> Vec<(u32, String, String)> {
+fn called_scripts(text: &str, start: &str) -> Vec<(u32, String, String)> {
     let mut found = Vec::new();
     let mut folder = Some(start.to_owned());
     for command in parse_shell(text) {

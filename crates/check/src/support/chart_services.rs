@@ -107,13 +107,15 @@ fn services<'a>(context: &'a Context<'_>, cluster: &Cluster<'_>, namespace: &str
     let mut found = Vec::new();
     for (used, release) in in_scope(context, cluster, namespace) {
         let Some(chart) = KnownChart::of_use(used) else { continue };
-        found.extend(chart.services.iter().filter_map(|service| made(used, release, chart, service)));
+        found.extend(
+            chart.services.iter().filter_map(|service| service_of_release(used, release, chart, service)),
+        );
     }
     found
 }
 
 /// A Service of a release, if the values leave no doubt about it.
-fn made<'a>(
+fn service_of_release<'a>(
     used: &'a ChartUse,
     release: &Release,
     chart: &'static KnownChart,

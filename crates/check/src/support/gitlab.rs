@@ -78,7 +78,7 @@ impl<'n> File<'n> {
     fn job(&self, name: &'n Node, job: &'n Node) -> Vec<WorkflowFault<'n>> {
         let title = name.as_str().unwrap_or_default();
         let mut faults = Vec::new();
-        for other in self.needed(job).chain(job.get("extends").into_iter().flat_map(one_or_many)) {
+        for other in self.needed_jobs(job).chain(job.get("extends").into_iter().flat_map(one_or_many)) {
             let text = other.as_str().unwrap_or_default();
             if !self.names.contains(text) && !text.contains('$') {
                 let message = format!("job {title} refers to job {text}, which does not exist");
@@ -95,7 +95,7 @@ impl<'n> File<'n> {
     }
 
     /// The jobs that a job waits for.
-    fn needed(&self, job: &'n Node) -> impl Iterator<Item = &'n Node> + use<'n> {
+    fn needed_jobs(&self, job: &'n Node) -> impl Iterator<Item = &'n Node> + use<'n> {
         let needs = job.get("needs").and_then(Node::items).unwrap_or_default().iter();
         let needs = needs.filter_map(|need| match need.as_str() {
             Some(_) => Some(need),
@@ -148,6 +148,6 @@ impl<'n> File<'n> {
             let message = format!("{title} job: need {name} is not defined in current or prior stages");
             WorkflowFault::refusal(need, message, "this job is of a later stage")
         };
-        self.needed(job).filter(is_later).map(fault).collect()
+        self.needed_jobs(job).filter(is_later).map(fault).collect()
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn find(
         let edits = image_option::rewrite(survey, object, field);
         return Some((format!("write it as a text: {entry}"), edits.into_iter().collect()));
     }
-    if let Some(wanted) = Wanted::by(cause) {
+    if let Some(wanted) = Wanted::from_refusal(cause) {
         let edits = scalar_fixes::rewrite(survey, object, field, wanted);
         let description = match wanted {
             Wanted::Text => "put it between quotes",

@@ -20,7 +20,7 @@ pub(crate) enum Wanted {
 
 impl Wanted {
     /// What is wanted instead of what is refused, if it is only to be written otherwise.
-    pub(crate) fn by(cause: &RefusalCause) -> Option<Self> {
+    pub(crate) fn from_refusal(cause: &RefusalCause) -> Option<Self> {
         if let Some(TypeMismatch { found, expected, .. }) = cause.type_mismatch() {
             return match (found.as_str(), expected.as_str()) {
                 ("number" | "bool", "string") => Some(Self::Text),
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn what_is_refused_says_what_is_wanted() {
         let decoded = |found: &str, expected: &str| {
-            Wanted::by(&RefusalCause::Undecodable(DecodeError::Type(TypeMismatch {
+            Wanted::from_refusal(&RefusalCause::Undecodable(DecodeError::Type(TypeMismatch {
                 found: found.into(),
                 expected: expected.into(),
                 owner: Some("EnvVar".into()),
@@ -129,13 +129,16 @@ mod tests {
         assert_eq!(decoded("string", "int32"), Some(Wanted::Number));
         assert_eq!(decoded("object", "string"), None);
         let validated = |found: &str, wanted: &str| {
-            let rule = FieldRule::JsonType { found: JsonType::named(found), wanted: JsonType::named(wanted) };
+            let rule = FieldRule::JsonType {
+                found: JsonType::from_name(found),
+                wanted: JsonType::from_name(wanted),
+            };
             let error = FieldError::invalid(&Path::new("spec.a"), found, "").by_rule(rule);
-            Wanted::by(&RefusalCause::Invalid(error))
+            Wanted::from_refusal(&RefusalCause::Invalid(error))
         };
         assert_eq!(validated("string", "integer"), Some(Wanted::Number));
         assert_eq!(validated("string", "array"), None);
         let missing = FieldError::required(&Path::new("spec.a"), "");
-        assert_eq!(Wanted::by(&RefusalCause::Invalid(missing)), None);
+        assert_eq!(Wanted::from_refusal(&RefusalCause::Invalid(missing)), None);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tiphys_check::{
     Config, Context, Options, Severity, judge,
-    output::{self, Shown, View},
+    output::{self, ReportContents, View},
     rules,
 };
 use tiphys_vfs::MemTree;
@@ -69,7 +69,7 @@ fn run(files: &[(String, Vec<u8>)]) -> usize {
     let options = Options::new(rules::ALL.to_vec(), &config, None);
     let checked = judge(&Context::new(&survey, Some(&survey)), &options);
     let sources = survey.files.source_map();
-    let shown = Shown {
+    let shown = ReportContents {
         checked: &checked,
         survey: &survey,
         sources: &sources,

@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf, sync::Arc};
 
 use tiphys_check::{
     Config, Context, Options, Severity, Survey, judge,
-    output::{self, Shown, View},
+    output::{self, ReportContents, View},
     rules,
 };
 use tiphys_vfs::MemTree;
@@ -35,7 +35,7 @@ fn every_form_is_as_it_was() {
     let rules = rules::ALL.iter().copied().filter(|rule| rule.id == "B3-two-owners").collect();
     let checked = judge(&Context::new(&survey, None), &Options::new(rules, &config, None));
     let sources = survey.files.source_map();
-    let shown = Shown {
+    let shown = ReportContents {
         checked: &checked,
         survey: &survey,
         sources: &sources,
@@ -69,7 +69,7 @@ fn sarif_names_every_rule_and_points_at_them() {
     let rules = rules::ALL.iter().copied().filter(|rule| rule.id == "B3-two-owners").collect();
     let checked = judge(&Context::new(&survey, None), &Options::new(rules, &config, None));
     let sources = survey.files.source_map();
-    let sarif = output::sarif(&Shown {
+    let sarif = output::sarif(&ReportContents {
         checked: &checked,
         survey: &survey,
         sources: &sources,

@@ -7,7 +7,7 @@ use std::{fs, sync::Arc};
 use serde_json::Value;
 use tiphys_check::{
     Config, Context, Options, Severity, judge,
-    output::{self, Shown, View},
+    output::{self, ReportContents, View},
     rules,
 };
 use tiphys_vfs::DiskTree;
@@ -118,7 +118,7 @@ fn every_log_is_as_the_standard_says() {
         let options = Options::new(rules::ALL.to_vec(), &config, None);
         let checked = judge(&Context::new(&survey, None), &options);
         let sources = survey.files.source_map();
-        let log = output::sarif(&Shown {
+        let log = output::sarif(&ReportContents {
             checked: &checked,
             survey: &survey,
             sources: &sources,

@@ -95,7 +95,11 @@ impl Session {
     pub(crate) async fn get(&self, id: &AppId) -> anyhow::Result<Value> {
         match self.find(id).await? {
             Some(app) => Ok(app),
-            None => Err(WrongUse(format!("there is no Application {id}; {}", self.known(id).await)).into()),
+            None => Err(WrongUse(format!(
+                "there is no Application {id}; {}",
+                self.similar_applications(id).await
+            ))
+            .into()),
         }
     }
 
@@ -122,7 +126,7 @@ impl Session {
     }
 
     /// What is there in place of an Application that is not.
-    async fn known(&self, wanted: &AppId) -> String {
+    async fn similar_applications(&self, wanted: &AppId) -> String {
         const SHOWN: usize = 5;
         let Ok(apps) = self.list().await else { return "they cannot be listed".into() };
         if apps.is_empty() {

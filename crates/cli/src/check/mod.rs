@@ -17,7 +17,7 @@ use std::{
 use anyhow::Context as _;
 use tiphys_check::{
     Baseline, Checked, Confidence, Config, Context, Options, Rule, Severity, Survey, config, judge, output,
-    output::{Shown, View},
+    output::{ReportContents, View},
     patch, rules,
 };
 use tiphys_diag::{Diagnostic, SourceMap};
@@ -121,8 +121,8 @@ impl<'a> Check<'a> {
         Ok(Round { survey, kept, sources, shown, checked, threshold })
     }
 
-    fn displayed<'r>(&self, round: &'r Round) -> Shown<'r> {
-        Shown {
+    fn displayed<'r>(&self, round: &'r Round) -> ReportContents<'r> {
+        ReportContents {
             checked: &round.checked,
             survey: &round.survey,
             sources: &round.shown,
@@ -163,7 +163,7 @@ impl<'a> Check<'a> {
     }
 
     /// For people: on a terminal in colour, with links to the files.
-    fn text(&self, shown: &Shown<'_>) -> String {
+    fn text(&self, shown: &ReportContents<'_>) -> String {
         let is_terminal = std::io::stdout().is_terminal();
         let text = output::text(shown, is_terminal);
         match self.reader.root().filter(|_| is_terminal) {

@@ -29,7 +29,7 @@ pub(super) fn follow(check: &Check<'_>) -> anyhow::Result<()> {
     let mut changed = Vec::new();
     while let Some(more) = next(&edits) {
         changed.extend(more);
-        match check.round(&kept(check, &round, &changed)) {
+        match check.round(&kept_results(check, &round, &changed)) {
             Ok(next) => {
                 if std::io::stdout().is_terminal() {
                     write!(std::io::stdout(), "\x1b[2J\x1b[H")?;
@@ -54,7 +54,7 @@ fn next(edits: &Receiver<Vec<String>>) -> Option<Vec<String>> {
 }
 
 /// What the last round left that these edits do not concern.
-fn kept(check: &Check<'_>, last: &Round, changed: &[String]) -> Kept {
+fn kept_results(check: &Check<'_>, last: &Round, changed: &[String]) -> Kept {
     let kept = last.kept.after(&last.survey.files, check.reader.tree().as_ref(), changed);
     if check.args.offline { kept } else { kept.retrying() }
 }

@@ -118,7 +118,7 @@ impl Input {
     fn open(&self) -> anyhow::Result<(Vec<Value>, Repository, Vec<ClusterInfo>)> {
         let wrong = |error: anyhow::Error| WrongUse(format!("{error:#}"));
         let (mut sets, repository) = if self.file.is_dir() {
-            let given = self.given(self.file.to_str().context("the folder's path is not UTF-8")?);
+            let given = self.given_at(self.file.to_str().context("the folder's path is not UTF-8")?);
             let opened = Repository::open(&given).map_err(wrong)?;
             let survey = opened.survey(Options { foreign: false, ..to_run() }, None, &[]);
             let faults = repository::faults(&survey);
@@ -126,13 +126,13 @@ impl Input {
             let sets: Vec<Value> = survey.sets.iter().map(|set| set.declared.value.clone()).collect();
             match &self.repo {
                 None => (sets, opened),
-                Some(place) => (sets, Repository::open(&self.given(place)).map_err(wrong)?),
+                Some(place) => (sets, Repository::open(&self.given_at(place)).map_err(wrong)?),
             }
         } else {
             let sets = self.sets_of_file()?;
             let beside = self.file.parent().and_then(Path::to_str).filter(|text| !text.is_empty());
             let place = self.repo.as_deref().or(beside).unwrap_or(".");
-            (sets, Repository::open(&self.given(place)).map_err(wrong)?)
+            (sets, Repository::open(&self.given_at(place)).map_err(wrong)?)
         };
         for set in &mut sets {
             if set.namespace().is_empty() {
@@ -148,7 +148,7 @@ impl Input {
         Ok((sets, repository, clusters))
     }
 
-    fn given<'a>(&self, place: &'a str) -> Given<'a> {
+    fn given_at<'a>(&self, place: &'a str) -> Given<'a> {
         Given {
             place,
             revision: None,

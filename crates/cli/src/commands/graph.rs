@@ -9,7 +9,7 @@ use tiphys_diag::sanitize;
 use tiphys_graph::{
     EnvironmentId, Options,
     edges::Edges,
-    order::{Order, Plan, Shown, expectation},
+    order::{Order, Plan, PlanView, expectation},
 };
 
 use crate::{
@@ -93,24 +93,24 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if let Some(file) = &args.expect {
         return compare(&survey, &plans, file);
     }
-    let shown: Vec<Shown<'_>> =
-        plans.iter().map(|plan| Shown { survey: &survey, plan, fix: args.fix_order }).collect();
+    let shown: Vec<PlanView<'_>> =
+        plans.iter().map(|plan| PlanView { survey: &survey, plan, fix: args.fix_order }).collect();
     print(&shown, args.output)?;
     let impossible = args.fix_order && plans.iter().any(|plan| !plan.circles.is_empty());
     if impossible { Err(Reported.into()) } else { Ok(()) }
 }
 
-fn print(shown: &[Shown<'_>], output: Output) -> anyhow::Result<()> {
+fn print(shown: &[PlanView<'_>], output: Output) -> anyhow::Result<()> {
     let shown = shown.iter();
     let text: String = match output {
         Output::Text => shown.map(|it| it.text() + "\n").collect(),
         Output::Json => {
-            let all = serde_json::Value::from(shown.map(Shown::json).collect::<Vec<_>>());
+            let all = serde_json::Value::from(shown.map(PlanView::json).collect::<Vec<_>>());
             return Ok(crate::output::write(crate::output::json_text(&all).as_bytes())?);
         }
-        Output::Dot => shown.map(Shown::dot).collect(),
-        Output::Mermaid => shown.map(Shown::mermaid).collect(),
-        Output::Waves => shown.map(Shown::waves).collect(),
+        Output::Dot => shown.map(PlanView::dot).collect(),
+        Output::Mermaid => shown.map(PlanView::mermaid).collect(),
+        Output::Waves => shown.map(PlanView::waves).collect(),
     };
     Ok(crate::output::write(sanitize::terminal(&text).as_bytes())?)
 }

@@ -163,11 +163,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut warnings = Vec::new();
     let build = tiphys_kustomize::build_with_warnings(&*tree, &dir, &options, &mut warnings);
     for warning in warnings {
-        eprintln!("{}", warning.replace(&here(), ""));
+        eprintln!("{}", warning.replace(&working_folder(), ""));
     }
     let build = match build {
         Ok(build) => build,
-        Err(error) => bail!("{}", explain(&error, &here())),
+        Err(error) => bail!("{}", explain(&error, &working_folder())),
     };
     // An empty name counts as none given.
     let output = args.output.as_deref().filter(|file| !file.is_empty());
@@ -225,7 +225,7 @@ fn first_missing(path: &Path) -> PathBuf {
 
 /// The folder in which the program runs, as a path of the tree that is the whole disk: places below it are
 /// shown without it.
-fn here() -> String {
+fn working_folder() -> String {
     let here = std::env::current_dir().unwrap_or_default();
     format!("{}/", here.to_string_lossy().trim_matches('/'))
 }

@@ -3,11 +3,11 @@
 use tiphys_stage::causes::{Cause, Repair};
 use tiphys_value::ResourceKey;
 
-use super::text::{NAMED, is_application, named, short, some_of};
+use super::text::{NAMED, is_application, short, short_name, some_of};
 
 /// What is wrong, with what, where that is written, and what comes of it.
 pub(super) fn cause_lines(cause: &Cause) -> Vec<String> {
-    let objects: Vec<String> = cause.objects.iter().map(named).collect();
+    let objects: Vec<String> = cause.objects.iter().map(short_name).collect();
     let id = cause.mechanism.as_ref().map(|it| format!("   [{}]", it.id)).unwrap_or_default();
     let mut lines = vec![format!("{}{id}", short(&cause.text))];
     let place = match cause.places.first() {
@@ -43,7 +43,7 @@ pub(super) fn hit_names(cause: &Cause) -> Vec<String> {
     let (apps, others): (Vec<&ResourceKey>, Vec<&ResourceKey>) = told.partition(|key| is_application(key));
     let mut hits = Vec::new();
     if !others.is_empty() {
-        hits.push(some_of(&others.iter().map(|key| named(key)).collect::<Vec<_>>(), 3));
+        hits.push(some_of(&others.iter().map(|key| short_name(key)).collect::<Vec<_>>(), 3));
     }
     if !apps.is_empty() {
         let names: Vec<String> = apps.iter().map(|key| key.name.clone()).collect();

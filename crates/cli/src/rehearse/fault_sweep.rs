@@ -79,7 +79,7 @@ fn play_all(
     let work = || -> anyhow::Result<()> {
         loop {
             let Some(fault) = all.get(next.fetch_add(1, Ordering::SeqCst)) else { return Ok(()) };
-            let played = subject.again(brought, rules, std::slice::from_ref(fault))?;
+            let played = subject.replay(brought, rules, std::slice::from_ref(fault))?;
             let one = ranked_one(subject, fault, played, without);
             ranked.lock().unwrap_or_else(PoisonError::into_inner).push(one);
         }

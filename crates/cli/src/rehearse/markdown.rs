@@ -9,7 +9,7 @@ use super::{
     causes::hit_names,
     report::{Exploration, Report},
     text::{
-        self, assumed_lines, effect_lines, named, object_name, outages_by_object, short, some_of, time,
+        self, assumed_lines, effect_lines, object_name, outages_by_object, short, short_name, some_of, time,
         verdict,
     },
 };
@@ -85,7 +85,7 @@ fn causes(report: &Report, text: &mut String) {
     for (at, cause) in report.story.causes.iter().take(SHOWN).enumerate() {
         let id = cause.mechanism.as_ref().map(|it| format!(" ({})", code(it.id.id()))).unwrap_or_default();
         let _ = writeln!(text, "{}. **{}**{id}", at + 1, escape(&short(&cause.text)));
-        let objects: Vec<String> = cause.objects.iter().map(named).collect();
+        let objects: Vec<String> = cause.objects.iter().map(short_name).collect();
         let places: Vec<String> = cause.places.iter().take(3).map(|place| code(place)).collect();
         let place = if places.is_empty() { String::new() } else { format!(" in {}", places.join(", ")) };
         let _ = writeln!(text, "   - {}: {}{place}", escape(&cause.state), escape(&some_of(&objects, 3)));

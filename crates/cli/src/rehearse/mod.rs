@@ -99,7 +99,7 @@ fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
             targets.check(fault).map_err(WrongUse)?;
         }
         without_faults = Some(Ended::from_story(&played.story));
-        played = subject.again(brought.as_ref(), rules, &faults)?;
+        played = subject.replay(brought.as_ref(), rules, &faults)?;
     }
     let differences = match args.argo_cd {
         true => Some(differences(subject, rules, &faults, &played)?),

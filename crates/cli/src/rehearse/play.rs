@@ -139,7 +139,7 @@ pub(super) async fn bring_up(
         &recorder,
         plan,
         rules,
-        Placeholders::new(rules.stand_ins, Brought::by(&plan.survey)),
+        Placeholders::new(rules.stand_ins, Brought::from_survey(&plan.survey)),
         faults,
         placeholders,
     )
@@ -297,7 +297,7 @@ pub(super) async fn stand_still(
     if story.applications.iter().all(|app| app.is_green) {
         story = stage.story(&recorder.record(), ending(Outcome::Green));
     }
-    let placeholders = Placeholders::new(rules.stand_ins, Brought::by(&plan.survey));
+    let placeholders = Placeholders::new(rules.stand_ins, Brought::from_survey(&plan.survey));
     Ok(Played { story, home: stage.site().still(), beside: Vec::new(), placeholders, observed })
 }
 
@@ -348,7 +348,7 @@ struct Director {
 }
 
 impl Watcher for Director {
-    async fn look(&mut self, stage: &mut Stage) -> Next {
+    async fn next_step(&mut self, stage: &mut Stage) -> Next {
         match self.step(stage).await {
             Ok(next) => next,
             Err(error) => {

@@ -111,7 +111,7 @@ impl Subject {
             }
             Base::Found(found) => Some(on_virtual_time(stand_still(found, &self.plan, &self.known, rules))?),
         };
-        let played = self.again(brought.as_ref(), rules, faults)?;
+        let played = self.replay(brought.as_ref(), rules, faults)?;
         Ok((brought, played))
     }
 
@@ -119,7 +119,7 @@ impl Subject {
     ///
     /// # Errors
     /// A cluster cannot be set up.
-    pub(super) fn again(
+    pub(super) fn replay(
         &self,
         brought: Option<&Played>,
         rules: Rules,
@@ -161,9 +161,9 @@ fn on_virtual_time<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::
 pub(super) fn targets(brought: Option<&Played>, played: &Played, plan: &Plan) -> Targets {
     let mut all = Targets::default();
     for end in brought.into_iter().chain([played]) {
-        all.extend(Targets::of(&end.home.server().snapshot()));
+        all.extend(Targets::from_snapshot(&end.home.server().snapshot()));
         for (_, beside) in &end.beside {
-            all.extend(Targets::of(&beside.server().snapshot()));
+            all.extend(Targets::from_snapshot(&beside.server().snapshot()));
         }
     }
     all.add_hosts(source_hosts(plan));

@@ -52,7 +52,7 @@ pub(super) fn object_name(key: &ResourceKey) -> String {
 }
 
 /// The same with the namespace left out where all the world is in one.
-pub(super) fn named(key: &ResourceKey) -> String {
+pub(super) fn short_name(key: &ResourceKey) -> String {
     if is_application(key) { format!("Application {}", key.name) } else { object_name(key) }
 }
 
@@ -234,7 +234,7 @@ fn effects(change: &Change, text: &mut String) {
 pub(super) fn effect_lines(app: &AppEffects) -> Vec<String> {
     let mut lines = Vec::new();
     for one in app.objects.iter().take(OBJECTS) {
-        let object = named(&one.object);
+        let object = short_name(&one.object);
         let line = match &one.effect {
             Effect::Created => format!("+ {object}"),
             Effect::Deleted => format!("- {object}"),
@@ -249,7 +249,7 @@ pub(super) fn effect_lines(app: &AppEffects) -> Vec<String> {
     }
     lines.extend(app.restarted.iter().map(|one| {
         let pods = if one.pods == 1 { "1 new pod".to_owned() } else { format!("{} new pods", one.pods) };
-        format!("{} is rolled out: {pods}", named(&one.workload))
+        format!("{} is rolled out: {pods}", short_name(&one.workload))
     }));
     lines.extend(app.waits.iter().take(2).map(waited));
     lines

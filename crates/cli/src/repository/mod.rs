@@ -279,7 +279,7 @@ fn working_tree_of(folder: &Path) -> anyhow::Result<(Arc<WorkingTree>, String, K
     if !names_it && inside.values().sum::<usize>() > outside.values().sum() {
         return inner();
     }
-    Ok((outer, below, declarations.kept()))
+    Ok((outer, below, declarations.to_keep()))
 }
 
 /// The folder or file that `--path` names.

@@ -40,7 +40,7 @@ impl ByHand {
 
     /// Namespace (the engine's if there is none) and name.
     pub(crate) fn id(&self) -> (String, String) {
-        DeclaredId::of(&self.object).id
+        DeclaredId::from_object(&self.object).id
     }
 }
 

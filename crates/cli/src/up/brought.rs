@@ -33,7 +33,7 @@ pub(crate) struct Brought {
 
 impl Brought {
     /// What the files of a repository say.
-    pub(crate) fn by(survey: &Survey) -> Self {
+    pub(crate) fn from_survey(survey: &Survey) -> Self {
         let by_hand = survey.objects.iter().filter(|object| matches!(object.owner, Owner::Unit(_)));
         let namespaces = by_hand.filter(|object| object.value().kind() == "Namespace");
         Self {

@@ -147,7 +147,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     let edits = if args.once { Edits::none() } else { Edits::watch(&repository, &mut reporter) };
     let commits = Commits::poll(&repository, args);
     let installed = installed(&roots, &projects);
-    let placeholders = Placeholders::new(args.stand_ins, Brought::by(&survey));
+    let placeholders = Placeholders::new(args.stand_ins, Brought::from_survey(&survey));
     let mut session = Session {
         args,
         controller,
@@ -472,7 +472,7 @@ impl Session<'_> {
         self.survey = block_in_place(|| self.repository.survey(plan::options(), environment, &self.declared));
         let faults = repository::faults(&self.survey);
         faults.iter().for_each(|fault| self.reporter.notice(fault));
-        self.placeholders.set_brought(Brought::by(&self.survey));
+        self.placeholders.set_brought(Brought::from_survey(&self.survey));
         if environment.is_none() && self.survey.choices.len() > 1 || self.survey.no_environment.is_some() {
             return Ok(());
         }

@@ -83,7 +83,7 @@ impl Placeholders {
         let unreachable = progress.is_anything_out_of_reach();
         // What tools install is not read, like what is out of reach.
         let unread = unreachable || self.brought.tools_install();
-        self.tell_of_the_passed(rows);
+        self.report_finished(rows);
         let always = self.when == placeholder_kinds::When::Always;
         let mut look = Look { controller, rows, stillness };
         self.stand_in_for_namespaces_and_projects(&mut look, unreachable || always).await;
@@ -302,7 +302,7 @@ impl Placeholders {
     }
 
     /// Says once which Applications hold up nobody though they are out of reach.
-    fn tell_of_the_passed(&mut self, rows: &[Row]) {
+    fn report_finished(&mut self, rows: &[Row]) {
         let out = rows.iter().filter(|row| row.is_out_of_reach).map(|row| row.title.as_str());
         let new: Vec<&str> = out.filter(|name| !self.passed.contains(*name)).collect();
         if new.is_empty() {

@@ -80,7 +80,7 @@ pub(crate) struct Start {
 impl Start {
     /// What a repository wants, beside clusters that it does not declare.
     pub(crate) fn from_survey(survey: &Survey, clusters: &[ClusterInfo]) -> Self {
-        let bootstrap = Bootstrap::of(survey);
+        let bootstrap = Bootstrap::from_survey(survey);
         let mut start = Self {
             argo_settings: bootstrap.settings(),
             undeclared: bootstrap.undeclared_projects().into_iter().map(str::to_owned).collect(),
@@ -92,7 +92,7 @@ impl Start {
             if let Some(namespace) = bootstrap.own_namespace(root) {
                 own.object["metadata"]["namespace"] = namespace.into();
             }
-            match seen.entry(DeclaredId::of(&own.object)) {
+            match seen.entry(DeclaredId::from_object(&own.object)) {
                 Entry::Occupied(first) => start.clashes.push(clash(first.get(), &own)),
                 Entry::Vacant(entry) => start.roots.push(entry.insert(own).clone()),
             }
@@ -265,9 +265,9 @@ pub(crate) fn installed(roots: &[ByHand], projects: &[ByHand]) -> BTreeMap<(Stri
 
 /// Whether something that is no root any more is brought by an Application or set now.
 pub(crate) fn is_led_to(gone: &ByHand, survey: &Survey) -> bool {
-    let bootstrap = Bootstrap::of(survey);
+    let bootstrap = Bootstrap::from_survey(survey);
     match gone.object.kind() {
-        "Application" | "ApplicationSet" => bootstrap.knows(&DeclaredId::of(&gone.object)),
+        "Application" | "ApplicationSet" => bootstrap.knows(&DeclaredId::from_object(&gone.object)),
         _ => bootstrap.renders(&gone.object),
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn lines(waits: &[Wait]) -> Vec<String> {
     }
     for (why, waits) in groups {
         let since = waits.iter().map(|wait| wait.since).min().unwrap_or(waits[0].since);
-        lines.push(format!("blocked: {why}; waiting are {} since {since}", named(&waits)));
+        lines.push(format!("blocked: {why}; waiting are {} since {since}", object_names(&waits)));
     }
     lines
 }
@@ -60,7 +60,7 @@ fn is_of_kubernetes(group: &str) -> bool {
 }
 
 /// The objects of waits, the first of many: their names alone if they are of one kind that the line names.
-fn named(waits: &[&Wait]) -> String {
+fn object_names(waits: &[&Wait]) -> String {
     let is_told = waits.iter().all(|wait| missing_kind(wait).is_some());
     let objects = waits.iter().filter_map(|wait| wait.object.as_ref());
     let names: Vec<String> = objects

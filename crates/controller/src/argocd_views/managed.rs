@@ -38,7 +38,7 @@ pub(super) fn managed_resources(
 
 /// Targets by the keys of their objects; a hook whose name is made up when it is created has none.
 fn targets_of(app: &Application, compared: &Compared) -> BTreeMap<ResourceKey, Arc<Value>> {
-    let kinds = Kinds(compared.place.cache.cluster().discovery());
+    let kinds = Kinds(compared.cluster.cache.cluster().discovery());
     let namespace = &app.spec.destination.namespace;
     let named = compared.comparison.targets.iter().filter(|target| !target.name().is_empty());
     named.map(|target| (target_key(target, namespace, &kinds), target.clone())).collect()
@@ -57,7 +57,8 @@ fn resource_diff(
     let is_hook = target.as_ref().or(live).is_some_and(hook::is_hook);
     let (mut normalized, mut predicted, modified) = match (&target, live) {
         (Some(target), Some(live)) => {
-            let difference = comparer.difference(app, (target, live), &compared.predictions, &compared.place);
+            let difference =
+                comparer.difference(app, (target, live), &compared.predictions, &compared.cluster);
             let modified = difference.is_modified();
             (difference.live, difference.predicted, modified)
         }

@@ -38,20 +38,20 @@ impl Controller {
 
 /// An Application beside the live state of this moment, by what it was last rendered to.
 async fn compared_now(engine: &Engine, key: &AppKey) -> Option<(Application, Compared)> {
-    let Engine { home, places, apps, renderer, comparer, writer, .. } = engine;
+    let Engine { home, clusters, apps, renderer, comparer, writer, .. } = engine;
     let object = home.cache.peek(&key.of_application())?;
     let app = Application::from_value(&object).ok()?;
-    let place = places.place_of(&app).ok()?;
+    let cluster = clusters.cluster_of(&app).ok()?;
     let known = if is_ours(&home.settings, &object) {
         apps.known_rendering(key)?
     } else {
         // Another replica looks after it; whichever is asked answers.
         let mut report = Report::default();
-        let rendering = renderer.rendering(key, &app, Refresh::Sources, &place, &mut report).await;
+        let rendering = renderer.rendering(key, &app, Refresh::Sources, &cluster, &mut report).await;
         writer.requeue(&mut report);
         rendering
     };
     let good = if known.targets.is_ok() { Some(known) } else { apps.last_good_rendering(key, &known) };
-    let compared = comparer.compare(&app, good?, &place).await?;
+    let compared = comparer.compare(&app, good?, &cluster).await?;
     Some((app, compared))
 }

@@ -165,7 +165,7 @@ fn test_given(home: &Home, sources: &Sources, request: &RepositoryRequest) -> Re
 }
 
 fn render_source(engine: &Engine, request: &SourceRequest) -> Result<RenderedSource, RenderError> {
-    let Engine { home, sources, places, .. } = engine;
+    let Engine { home, sources, clusters, .. } = engine;
     let wanted: Vec<&ApplicationSource> =
         std::iter::once(&request.source).chain(&request.references).collect();
     if request.fresh {
@@ -177,7 +177,7 @@ fn render_source(engine: &Engine, request: &SourceRequest) -> Result<RenderedSou
     app.spec.project.clone_from(&request.project);
     app.spec.destination.namespace.clone_from(&request.namespace);
     app.spec.sources = wanted.into_iter().cloned().collect();
-    let own = places.home();
+    let own = clusters.home();
     let discovery = own.cache.cluster().discovery();
     let own_versions = discovery.api_versions();
     let given = &request.api_versions;

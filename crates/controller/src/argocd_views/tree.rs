@@ -20,7 +20,7 @@ pub(super) fn application_tree(home: &Home, compared: &Compared) -> ApplicationT
     }
     let nodes = std::mem::take(&mut walk.nodes);
     for key in compared.orphans.iter().flatten() {
-        if let Some(orphan) = compared.place.cache.peek(key) {
+        if let Some(orphan) = compared.cluster.cache.peek(key) {
             walk.add(&orphan);
         }
     }
@@ -73,7 +73,7 @@ impl Walk<'_> {
                 continue;
             }
             let own = reference(&object);
-            let cache = &self.compared.place.cache;
+            let cache = &self.compared.cluster.cache;
             let mut below = cache.owned_by(object.uid());
             below.extend(belonging(&object).iter().filter_map(|key| cache.peek(key)));
             open.extend(below.into_iter().rev().map(|owned| (owned, Some(own.clone()))));

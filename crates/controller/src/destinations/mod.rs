@@ -244,7 +244,7 @@ pub(crate) struct ClusterStatus {
     pub server: String,
     pub name: String,
     /// `None` while it is not connected.
-    pub place: Option<Arc<ConnectedCluster>>,
+    pub cluster: Option<Arc<ConnectedCluster>>,
     /// Whether it answers.
     pub answers: bool,
 }
@@ -252,20 +252,20 @@ pub(crate) struct ClusterStatus {
 /// Who is told what happens in declared clusters.
 pub(crate) trait Follower: Send + Sync {
     /// An object of a cluster changed.
-    fn object_changed(&self, place: &ConnectedCluster, change: &Change);
+    fn object_changed(&self, cluster: &ConnectedCluster, change: &Change);
     /// Anything may be otherwise in the cluster of an address, or it answers no longer, or again.
     fn cluster_changed(&self, server: &str);
 }
 
 /// All clusters.
-pub(crate) struct Places {
+pub(crate) struct Clusters {
     home: Arc<ConnectedCluster>,
     settings: Settings,
     entries: Mutex<BTreeMap<String, Entry>>,
     follower: Weak<dyn Follower>,
 }
 
-impl Places {
+impl Clusters {
     pub(crate) fn new(home: Arc<ConnectedCluster>, settings: Settings, follower: Weak<dyn Follower>) -> Self {
         Self { home, settings, entries: Mutex::default(), follower }
     }
@@ -353,25 +353,25 @@ impl Places {
     }
 
     /// Every cluster, for metrics.
-    pub(crate) fn seen(&self) -> Vec<ClusterStatus> {
+    pub(crate) fn statuses(&self) -> Vec<ClusterStatus> {
         let entries = self.lock();
         let own = entries.get(names::IN_CLUSTER_SERVER).map(|entry| entry.declared.info.name.clone());
         let mut all = vec![ClusterStatus {
             server: self.home.server.clone(),
             name: own.unwrap_or_else(|| names::IN_CLUSTER_NAME.to_owned()),
-            place: Some(self.home.clone()),
+            cluster: Some(self.home.clone()),
             answers: true,
         }];
         for (server, entry) in entries.iter().filter(|(server, _)| *server != names::IN_CLUSTER_SERVER) {
-            let (place, answers) = match &entry.state {
-                State::Ready(place) => (Some(place.clone()), true),
-                State::Lost(place, _) => (Some(place.clone()), false),
+            let (cluster, answers) = match &entry.state {
+                State::Ready(cluster) => (Some(cluster.clone()), true),
+                State::Lost(cluster, _) => (Some(cluster.clone()), false),
                 State::Idle | State::Connecting(_) => (None, false),
             };
             all.push(ClusterStatus {
                 server: server.clone(),
                 name: entry.declared.info.name.clone(),
-                place,
+                cluster,
                 answers,
             });
         }
@@ -379,9 +379,9 @@ impl Places {
     }
 }
 
-impl Places {
+impl Clusters {
     /// The cluster of an Application. Begins to connect to one that nobody wanted so far.
-    pub(crate) fn place_of(self: &Arc<Self>, app: &Application) -> Result<Arc<ConnectedCluster>, Absent> {
+    pub(crate) fn cluster_of(self: &Arc<Self>, app: &Application) -> Result<Arc<ConnectedCluster>, Absent> {
         self.place_at(&app.spec.destination)
     }
 
@@ -398,7 +398,7 @@ impl Places {
             return Err(Absent::Unknown(format!("there is no cluster {server:?}")));
         };
         match &entry.state {
-            State::Ready(place) => Ok(place.clone()),
+            State::Ready(cluster) => Ok(cluster.clone()),
             State::Lost(_, why) | State::Connecting(Some(why)) => Err(Absent::Unreachable(format!(
                 "cluster {:?} ({server}) cannot be reached: {why}",
                 entry.declared.info.name
@@ -423,11 +423,11 @@ impl Places {
             return None;
         }
         // Most are at rest, and so is their object.
-        let place = match last {
-            Some(place) => place,
+        let cluster = match last {
+            Some(cluster) => cluster,
             None => self.place_at(&destination_of(&*object()?)?).ok()?,
         };
-        (!place.is_home).then(|| place.workers.clone())
+        (!cluster.is_home).then(|| cluster.workers.clone())
     }
 
     /// What is wrong with a destination.

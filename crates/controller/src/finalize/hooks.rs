@@ -60,12 +60,12 @@ impl DeleteHooks {
         &self,
         key: &AppKey,
         app: &Application,
-        place: &Arc<ConnectedCluster>,
+        cluster: &Arc<ConnectedCluster>,
         stage: HookType,
         report: &mut Report,
     ) -> Stage {
         let now = self.home.now();
-        let rendering = self.renderer.rendering(key, app, Refresh::Sources, place, report).await;
+        let rendering = self.renderer.rendering(key, app, Refresh::Sources, cluster, report).await;
         let good = match &rendering.targets {
             Ok(_) => Some(rendering.clone()),
             Err(_) => self.apps.last_good_rendering(key, &rendering),
@@ -88,7 +88,7 @@ impl DeleteHooks {
         }
         for hooks in waves.values_mut() {
             hooks.sort_by(|a, b| (kind_rank(a.kind()), a.name()).cmp(&(kind_rank(b.kind()), b.name())));
-            match self.run_wave(app, place, stage, hooks).await {
+            match self.run_wave(app, cluster, stage, hooks).await {
                 Stage::Done => {}
                 waits @ Stage::Waits { .. } => return waits,
             }
@@ -99,21 +99,21 @@ impl DeleteHooks {
     async fn run_wave(
         &self,
         app: &Application,
-        place: &ConnectedCluster,
+        cluster: &ConnectedCluster,
         stage: HookType,
         hooks: &[Value],
     ) -> Stage {
-        let kinds = Kinds(place.cache.cluster().discovery());
+        let kinds = Kinds(cluster.cache.cluster().discovery());
         let namespace = &app.spec.destination.namespace;
         let (mut running, mut failed) = (Vec::new(), Vec::new());
         for hook in hooks {
             let at = target_key(hook, namespace, &kinds);
-            let done = match place.cache.get(&at) {
+            let done = match cluster.cache.get(&at) {
                 Some(live) if is_stale(app, &live) => {
-                    self.remove_hook(app, place, &live).await.map(|()| Some(false))
+                    self.remove_hook(app, cluster, &live).await.map(|()| Some(false))
                 }
                 Some(live) => Ok(self.verdict(&live, &mut failed)),
-                None => self.create_hook(app, place, hook, &at).await.map(|()| Some(false)),
+                None => self.create_hook(app, cluster, hook, &at).await.map(|()| Some(false)),
             };
             match done {
                 Ok(Some(true)) => {}
@@ -125,7 +125,7 @@ impl DeleteHooks {
             }
         }
         if !failed.is_empty() {
-            return self.run_again(app, place, stage, failed).await;
+            return self.run_again(app, cluster, stage, failed).await;
         }
         let Some(first) = running.first() else { return Stage::Done };
         let message = format!(
@@ -152,7 +152,7 @@ impl DeleteHooks {
     async fn create_hook(
         &self,
         app: &Application,
-        place: &ConnectedCluster,
+        cluster: &ConnectedCluster,
         hook: &Value,
         at: &ResourceKey,
     ) -> Result<(), String> {
@@ -168,10 +168,10 @@ impl DeleteHooks {
             dry_run: false,
             validate: true,
         };
-        let object = applicable(&place.cache, &object);
-        let applied = self.policies.acting_to_delete(app, place)?.apply(&object, &options).await;
+        let object = applicable(&cluster.cache, &object);
+        let applied = self.policies.acting_to_delete(app, cluster)?.apply(&object, &options).await;
         let live = applied.map_err(|error| error.to_string())?;
-        place.cache.observe(live);
+        cluster.cache.observe(live);
         Ok(())
     }
 
@@ -179,7 +179,7 @@ impl DeleteHooks {
     async fn run_again(
         &self,
         app: &Application,
-        place: &ConnectedCluster,
+        cluster: &ConnectedCluster,
         stage: HookType,
         failed: Vec<(Arc<Value>, String)>,
     ) -> Stage {
@@ -202,7 +202,7 @@ impl DeleteHooks {
             return Stage::fails(Next::after(AGAIN, now), message);
         }
         for (live, _) in &failed {
-            if let Err(error) = self.remove_hook(app, place, live).await {
+            if let Err(error) = self.remove_hook(app, cluster, live).await {
                 tracing::warn!(app = %app.metadata.name, %error, "cannot delete a failed hook");
             }
         }
@@ -210,8 +210,13 @@ impl DeleteHooks {
     }
 
     /// Takes our finalizer off a hook.
-    async fn let_go(&self, app: &Application, place: &ConnectedCluster, live: &Value) -> Result<(), String> {
-        let cluster = self.policies.acting_to_delete(app, place)?;
+    async fn let_go(
+        &self,
+        app: &Application,
+        cluster: &ConnectedCluster,
+        live: &Value,
+    ) -> Result<(), String> {
+        let cluster = self.policies.acting_to_delete(app, cluster)?;
         let done = remove_finalizer(&cluster, &live.gvk(), &live.resource_key(), names::HOOK_FINALIZER).await;
         done.map(|_| ()).map_err(|error| error.to_string())
     }
@@ -220,21 +225,21 @@ impl DeleteHooks {
     async fn remove_hook(
         &self,
         app: &Application,
-        place: &ConnectedCluster,
+        cluster: &ConnectedCluster,
         live: &Value,
     ) -> Result<(), String> {
-        self.let_go(app, place, live).await?;
+        self.let_go(app, cluster, live).await?;
         if live.is_terminating() {
             return Ok(());
         }
-        let cluster = self.policies.acting_to_delete(app, place)?;
+        let cluster = self.policies.acting_to_delete(app, cluster)?;
         delete(&cluster, live, Propagation::Background).await.map_err(|error| error.to_string())
     }
 
     /// Deletes the hooks of a stage that are not to stay, and lets go of the others.
-    pub(super) async fn end(&self, app: &Application, place: &ConnectedCluster, stage: HookType) -> Stage {
+    pub(super) async fn end(&self, app: &Application, cluster: &ConnectedCluster, stage: HookType) -> Stage {
         let instance = app.instance_name(&self.home.settings.namespace);
-        let mut hooks = place.cache.tracked_by(&instance);
+        let mut hooks = cluster.cache.tracked_by(&instance);
         hooks.retain(|object| hook::hook_types(object).contains(&stage));
         let healths = hooks.iter().filter_map(|hook| self.home.installation().health(hook));
         let worst = healths.map(|health| health.status).max().unwrap_or(HealthCode::Healthy);
@@ -242,10 +247,10 @@ impl DeleteHooks {
         for live in &hooks {
             let stays = !goes(live, worst);
             let done = if stays {
-                self.let_go(app, place, live).await
+                self.let_go(app, cluster, live).await
             } else {
                 left = true;
-                self.remove_hook(app, place, live).await
+                self.remove_hook(app, cluster, live).await
             };
             if let Err(error) = done {
                 let message = format!("cannot delete {}: {error}", live.resource_key());

@@ -21,7 +21,7 @@ use tiphys_value::{ObjectExt, Value};
 use crate::{
     AppKey,
     app_state::AppMemory,
-    destinations::{Absent, ConnectedCluster, Places},
+    destinations::{Absent, Clusters, ConnectedCluster},
     home::Home,
     journal::Entry,
     project_policy::Policies,
@@ -49,7 +49,7 @@ pub(crate) struct Members {
 /// Brings deletions forward.
 pub(crate) struct Finalizer {
     home: Arc<Home>,
-    places: Arc<Places>,
+    clusters: Arc<Clusters>,
     policies: Arc<Policies>,
     writer: Arc<Writer>,
     hooks: DeleteHooks,
@@ -58,14 +58,14 @@ pub(crate) struct Finalizer {
 impl Finalizer {
     pub(crate) fn new(
         home: Arc<Home>,
-        places: Arc<Places>,
+        clusters: Arc<Clusters>,
         policies: Arc<Policies>,
         apps: Arc<AppMemory>,
         renderer: Arc<Renderer>,
         writer: Arc<Writer>,
     ) -> Self {
         let hooks = DeleteHooks { home: home.clone(), policies: policies.clone(), apps, renderer };
-        Self { home, places, policies, writer, hooks }
+        Self { home, clusters, policies, writer, hooks }
     }
 
     /// Brings the deletion of an Application forward by one stage.
@@ -76,7 +76,7 @@ impl Finalizer {
             return Next::default();
         }
         let [(pre, before, before_end), (post, after, after_end)] = HOOKS;
-        let (stage, finalizers) = match self.places.place_of(app) {
+        let (stage, finalizers) = match self.clusters.cluster_of(app) {
             Err(Absent::Pending) => return Next::default(),
             Err(Absent::Unreachable(why)) => (Stage::fails(Next::default(), why), Vec::new()),
             Err(Absent::Unknown(why)) => {
@@ -86,13 +86,17 @@ impl Finalizer {
                     .push(orphaned(app, format!("its objects, if there are any, are left behind: {why}")));
                 (Stage::Done, all.collect())
             }
-            Ok(place) if has(before) => (self.hooks.run(key, app, &place, pre, report).await, vec![before]),
-            Ok(place) if CASCADE.into_iter().any(has) => {
-                (self.delete_members(app, &place, report).await, CASCADE.to_vec())
+            Ok(cluster) if has(before) => {
+                (self.hooks.run(key, app, &cluster, pre, report).await, vec![before])
             }
-            Ok(place) if has(after) => (self.hooks.run(key, app, &place, post, report).await, vec![after]),
-            Ok(place) if has(before_end) => (self.hooks.end(app, &place, pre).await, vec![before_end]),
-            Ok(place) => (self.hooks.end(app, &place, post).await, vec![after_end]),
+            Ok(cluster) if CASCADE.into_iter().any(has) => {
+                (self.delete_members(app, &cluster, report).await, CASCADE.to_vec())
+            }
+            Ok(cluster) if has(after) => {
+                (self.hooks.run(key, app, &cluster, post, report).await, vec![after])
+            }
+            Ok(cluster) if has(before_end) => (self.hooks.end(app, &cluster, pre).await, vec![before_end]),
+            Ok(cluster) => (self.hooks.end(app, &cluster, post).await, vec![after_end]),
         };
         self.writer.events(app, report).await;
         match stage {
@@ -117,14 +121,14 @@ impl Finalizer {
     async fn delete_members(
         &self,
         app: &Application,
-        place: &ConnectedCluster,
+        cluster: &ConnectedCluster,
         report: &mut Report,
     ) -> Stage {
         let propagation = match app.cascade() {
             Cascade::Background => Propagation::Background,
             Cascade::Foreground | Cascade::Orphan => Propagation::Foreground,
         };
-        let Members { going: members, left } = match self.members(app, place) {
+        let Members { going: members, left } = match self.members(app, cluster) {
             Ok(members) => members,
             Err(why) => {
                 return Stage::fails(Next::default(), why);
@@ -146,7 +150,7 @@ impl Finalizer {
             report.events.extend(left_behind(app, &left));
             return Stage::Done;
         };
-        let cluster = match self.policies.acting_to_delete(app, place) {
+        let cluster = match self.policies.acting_to_delete(app, cluster) {
             Ok(cluster) => cluster,
             Err(why) => {
                 return Stage::fails(Next::default(), why);
@@ -159,7 +163,7 @@ impl Finalizer {
                 return Stage::fails(Next::after(RETRY, self.home.now()), message);
             }
         }
-        held(&wave, self.home.now())
+        held_objects(&wave, self.home.now())
     }
 
     /// The live objects of an Application that its deletion takes along, and those that it would if its
@@ -167,13 +171,13 @@ impl Finalizer {
     ///
     /// # Errors
     /// There are some, and the project that has to permit them is not known.
-    pub(crate) fn members(&self, app: &Application, place: &ConnectedCluster) -> Result<Members, String> {
+    pub(crate) fn members(&self, app: &Application, cluster: &ConnectedCluster) -> Result<Members, String> {
         let instance = app.instance_name(&self.home.settings.namespace);
-        let mut members = place.cache.tracked_by(&instance);
+        let mut members = cluster.cache.tracked_by(&instance);
         members.retain(|object| {
             let owned = object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
             object.kind() != "CustomResourceDefinition"
-                && !(place.is_home && object.resource_key() == own_key(app))
+                && !(cluster.is_home && object.resource_key() == own_key(app))
                 && owned.is_none_or(Vec::is_empty)
                 && self.home.settings.tracking.is_self_referencing(object)
                 && policy(app, object) != DeletionPolicy::Forbidden
@@ -185,7 +189,7 @@ impl Finalizer {
         }
         let (policy, installation) = (self.policies.policy_of(app)?, self.home.installation());
         let (going, left) = members.into_iter().partition(|object| {
-            !installation.excludes(&object.resource_key().group_kind(), &place.server)
+            !installation.excludes(&object.resource_key().group_kind(), &cluster.server)
                 && policy.permit(object, !object.namespace().is_empty()).is_ok()
         });
         Ok(Members { going, left })
@@ -210,7 +214,7 @@ fn left_behind(app: &Application, left: &[Arc<Value>]) -> Option<Entry> {
 }
 
 /// Objects that do not go are told of with what holds them.
-fn held(going: &[&Arc<Value>], now: Timestamp) -> Stage {
+fn held_objects(going: &[&Arc<Value>], now: Timestamp) -> Stage {
     let held = going.iter().find(|object| {
         let since = object.str_at(&["metadata", "deletionTimestamp"]).and_then(Time::parse);
         since.is_some_and(|since| tiphys_model::time::elapsed(since.timestamp(), now) >= PATIENCE)

@@ -47,7 +47,7 @@ impl AppMetrics {
     }
 
     /// Any Application may have changed.
-    pub(crate) fn doubt(&self) {
+    pub(crate) fn invalidate(&self) {
         self.lock().is_whole = false;
     }
 
@@ -192,7 +192,7 @@ mod tests {
         metrics.note(&key("b"));
         assert_eq!(metrics.take_changed(&[], all), BTreeSet::from([key("b")]));
         assert_eq!(metrics.take_changed(&["team".into()], all), all(), "other labels are wanted");
-        metrics.doubt();
+        metrics.invalidate();
         assert_eq!(metrics.take_changed(&["team".into()], all), all());
     }
 }

@@ -26,7 +26,7 @@ pub(crate) fn exposition(engine: &Engine) -> String {
     let mut text = String::new();
     let owned = metrics.apps.write(home, &mut text);
     sets_and_queues(&mut text, home, &engine.queue, &engine.sets, &owned);
-    cluster_state(&mut text, &engine.places.seen());
+    cluster_state(&mut text, &engine.clusters.statuses());
     if let Some(shadow) = &home.settings.shadow {
         shadow::shadow(&mut text, shadow);
     }
@@ -100,7 +100,7 @@ fn sets_and_queues(
 fn cluster_state(text: &mut String, clusters: &[ClusterStatus]) {
     let server = |seen: &ClusterStatus| ("server", seen.server.clone());
     let version = |seen: &ClusterStatus| {
-        let version = seen.place.as_ref().map(|place| place.kube_version.clone());
+        let version = seen.cluster.as_ref().map(|cluster| cluster.kube_version.clone());
         let generic = version.and_then(|version| generic_version(&version).ok());
         ("k8s_version", generic.map_or_else(String::new, |version| format!("v{version}")))
     };
@@ -115,7 +115,7 @@ fn cluster_state(text: &mut String, clusters: &[ClusterStatus]) {
     family(text, "argocd_cluster_connection_status", "gauge", help, &answers);
     let of = |ask: &dyn Fn(&LiveCache) -> usize| {
         rows(&|seen| vec![server(seen)], &|seen| {
-            seen.place.as_ref().map_or(0.0, |place| ask(&place.cache) as f64)
+            seen.cluster.as_ref().map_or(0.0, |cluster| ask(&cluster.cache) as f64)
         })
     };
     let objects = of(&LiveCache::len);
@@ -123,13 +123,13 @@ fn cluster_state(text: &mut String, clusters: &[ClusterStatus]) {
     family(text, "argocd_cluster_api_resource_objects", "gauge", help, &objects);
     let kinds = of(&|cache| cache.cluster().discovery().kinds().count());
     family(text, "argocd_cluster_api_resources", "gauge", "Kinds that are served.", &kinds);
-    let age = |seen: &ClusterStatus| seen.place.as_ref().map_or(0.0, |place| place.age().as_secs_f64());
+    let age = |seen: &ClusterStatus| seen.cluster.as_ref().map_or(0.0, |cluster| cluster.age().as_secs_f64());
     let ages = rows(&|seen| vec![server(seen)], &age);
     let help = "How long clusters have been followed, in seconds.";
     family(text, "argocd_cluster_cache_age_seconds", "gauge", help, &ages);
     let mut events = Vec::new();
     for seen in clusters {
-        for (kind, n) in seen.place.iter().flat_map(|place| place.changes()) {
+        for (kind, n) in seen.cluster.iter().flat_map(|cluster| cluster.changes()) {
             let labels = [server(seen), ("group", kind.group), ("kind", kind.kind)];
             events.push((labels_of(&labels), n as f64));
         }

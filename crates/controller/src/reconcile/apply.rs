@@ -56,7 +56,7 @@ impl Operator {
         app: &mut Application,
         compared: Option<Compared>,
         object: &Value,
-        place: &Arc<ConnectedCluster>,
+        cluster: &Arc<ConnectedCluster>,
         report: &mut Report,
     ) -> Next {
         let is_new = !is_running(app);
@@ -75,11 +75,11 @@ impl Operator {
         if take_newest(&mut state, newest.as_ref()) {
             self.apps.drop_operation_rendering(key);
         }
-        let Some(compared) = self.desired(key, app, &state, compared, place, report).await else {
+        let Some(compared) = self.desired(key, app, &state, compared, cluster, report).await else {
             self.fail_without_targets(key, app, &mut state, report);
             return Next::at_once();
         };
-        let acting = match self.policies.acting(app, &compared.place) {
+        let acting = match self.policies.acting(app, &compared.cluster) {
             Ok(cluster) => cluster,
             Err(fault) => {
                 report.counts.push(end_unbegun(app, &mut state, fault, self.home.now()));
@@ -113,7 +113,7 @@ impl Operator {
             if state.is_completed() {
                 // What the end cleans up comes before it is written: who dies in between does it again. What
                 // does not succeed of it changes no verdict.
-                let outcomes = execute(&compared.place.cache, acting, batch.clone()).await;
+                let outcomes = execute(&compared.cluster.cache, acting, batch.clone()).await;
                 report.counts.extend(Count::requests(app, &outcomes));
                 note_generated(app, &state, &compared.comparison);
                 self.show_outcome(key, app, &compared).await;
@@ -139,15 +139,15 @@ impl Operator {
             }
             let defines_kinds =
                 batch.iter().flatten().any(|action| action.gvk.kind == "CustomResourceDefinition");
-            let place = compared.place.clone();
-            keep_pruned(&self.home, app, &batch, &compared.live, &place).await;
-            let outcomes = execute(&place.cache, acting, batch).await;
+            let cluster = compared.cluster.clone();
+            keep_pruned(&self.home, app, &batch, &compared.live, &cluster).await;
+            let outcomes = execute(&cluster.cache, acting, batch).await;
             report.counts.extend(Count::requests(app, &outcomes));
-            if defines_kinds && let Err(error) = place.cache.follow_new_kinds().await {
+            if defines_kinds && let Err(error) = cluster.cache.follow_new_kinds().await {
                 tracing::warn!(%error, "cannot discover new kinds");
             }
             record(&mut state, &outcomes, &self.home.installation().sync, self.home.now());
-            match self.comparer.compare(app, compared.rendering.clone(), &place).await {
+            match self.comparer.compare(app, compared.rendering.clone(), &cluster).await {
                 Some(again) => compared = again,
                 None => break,
             }
@@ -165,7 +165,7 @@ impl Operator {
         let is_current = newest.has_the_targets_of(&compared.rendering);
         let again = match is_current && compared.comparison.generated.is_empty() {
             true => None,
-            false => self.comparer.compare(app, newest, &compared.place).await,
+            false => self.comparer.compare(app, newest, &compared.cluster).await,
         };
         let compared = Some(again.as_ref().unwrap_or(compared));
         show(app, compared, Refresh::LiveState, &self.home.settings.namespace, self.home.now());
@@ -178,7 +178,7 @@ impl Operator {
         app: &Application,
         state: &SyncState,
         compared: Option<Compared>,
-        place: &Arc<ConnectedCluster>,
+        cluster: &Arc<ConnectedCluster>,
         report: &mut Report,
     ) -> Option<Compared> {
         if !self.forbidden_sources(app, state).is_empty() {
@@ -187,17 +187,18 @@ impl Operator {
         if let Some(kept) = self.apps.operation_rendering(key) {
             let is_current =
                 compared.as_ref().is_some_and(|compared| Arc::ptr_eq(&compared.rendering, &kept));
-            return if is_current { compared } else { self.comparer.compare(app, kept, place).await };
+            return if is_current { compared } else { self.comparer.compare(app, kept, cluster).await };
         }
         let newest = compared.as_ref().map(|compared| &compared.rendering.revisions);
-        let rendering = match operation::wanted(app, state, newest, || self.sources.have_revisions(app)) {
+        let rendering = match operation::wanted_state(app, state, newest, || self.sources.have_revisions(app))
+        {
             Wanted::InForce => return compared,
-            Wanted::Manifests(manifests) => self.renderer.render_given(app, manifests, place).await,
-            Wanted::Rendered(wanted) => self.renderer.render(&wanted, place, report).await,
+            Wanted::Manifests(manifests) => self.renderer.render_given(app, manifests, cluster).await,
+            Wanted::Rendered(wanted) => self.renderer.render(&wanted, cluster, report).await,
         };
         let rendering = Arc::new(rendering);
         self.apps.keep_operation_rendering(key, rendering.clone());
-        self.comparer.compare(app, rendering, place).await
+        self.comparer.compare(app, rendering, cluster).await
     }
 
     /// What the project does not permit of the sources that an operation brings along.

@@ -28,7 +28,7 @@ use crate::{
 /// An Application with its desired and its live state.
 pub(crate) struct Compared {
     /// The cluster whose state was compared.
-    pub place: Arc<ConnectedCluster>,
+    pub cluster: Arc<ConnectedCluster>,
     pub policy: Policy,
     pub rendering: Arc<Rendering>,
     pub live: BTreeMap<ResourceKey, LiveObject>,
@@ -74,14 +74,14 @@ impl Comparer {
         key: &AppKey,
         app: &Application,
         rendering: &Arc<Rendering>,
-        place: &Arc<ConnectedCluster>,
+        cluster: &Arc<ConnectedCluster>,
     ) -> Option<Compared> {
         let fails = rendering.targets.is_err() && !self.home.settings.sync.compat;
         let in_force = match self.apps.last_good_rendering(key, rendering).filter(|_| fails) {
             Some(good) => good,
             None => rendering.clone(),
         };
-        self.compare(app, in_force, place).await
+        self.compare(app, in_force, cluster).await
     }
 
     /// Compares the desired with the live state; `None` if the desired state or the project is not known.
@@ -89,7 +89,7 @@ impl Comparer {
         &self,
         app: &Application,
         rendering: Arc<Rendering>,
-        place: &Arc<ConnectedCluster>,
+        cluster: &Arc<ConnectedCluster>,
     ) -> Option<Compared> {
         let Home { settings, .. } = &*self.home;
         let targets = rendering.targets.as_ref().ok()?.get();
@@ -99,29 +99,29 @@ impl Comparer {
         let also = live_state::also_concerned(app);
         let installation = self.home.installation();
         let live =
-            live_state::gather(&place.cache, &installation, &instance, namespace, &targets, &also).await;
+            live_state::gather(&cluster.cache, &installation, &instance, namespace, &targets, &also).await;
         let key = AppKey::from_app(app);
         let known = self.apps.answers(&key);
-        let predictions = predictions(app, &installation, &targets, &live, known, place).await;
+        let predictions = predictions(app, &installation, &targets, &live, known, cluster).await;
         if let Some(predictions) = &predictions {
             self.apps.keep_answers(&key, predictions.answers().clone());
         }
         let predictions = predictions.unwrap_or_default();
-        let kinds = Kinds(place.cache.cluster().discovery());
+        let kinds = Kinds(cluster.cache.cluster().discovery());
         let mut wanted = live_state::target_keys(&targets, namespace, &kinds);
         wanted.extend(also);
-        self.apps.index_targets(app, wanted.clone(), place);
+        self.apps.index_targets(app, wanted.clone(), cluster);
         let mut comparison = compare(&CompareInput {
             app,
             instance: &instance,
             tracking: &settings.tracking,
-            own_key: place.is_home.then(|| own_key(app)),
+            own_key: cluster.is_home.then(|| own_key(app)),
             targets: &targets,
             live: &live,
             kinds: &kinds,
-            differ: &|target, live| self.difference(app, (target, live), &predictions, place).paths,
+            differ: &|target, live| self.difference(app, (target, live), &predictions, cluster).paths,
             permit: &|object, namespaced| policy.permit(object, namespaced),
-            excluded: &|kind| installation.excludes(kind, &place.server),
+            excluded: &|kind| installation.excludes(kind, &cluster.server),
             has_generated: generated_for(app).is_some_and(|inputs| inputs == rendering.identity),
         });
         comparison.conditions.extend(predictions.conditions());
@@ -130,23 +130,33 @@ impl Comparer {
             let message = format!("Failed to compare desired state to live state: {fault}");
             comparison.conditions.push(Condition::new(ConditionType::ComparisonError, message));
         }
-        let orphans = self.orphans(app, &policy, &live, place);
+        let orphans = self.orphans(app, &policy, &live, cluster);
         let mut protected = BTreeMap::new();
         if !settings.sync.compat {
             let key_of = |target: &Value| tiphys_sync::target_key(target, namespace, &kinds);
-            object_owners::find_claims(&place.cache, app, &settings.tracking, &mut comparison, &key_of);
+            object_owners::find_claims(&cluster.cache, app, &settings.tracking, &mut comparison, &key_of);
             let (claims, shared) = (&comparison.claims, &comparison.shared);
             comparison.left_alone = left_alone(claims, shared, &app.sync_options(), &installation.sync);
-            let grounds = object_owners::grounds(&place.cache, &comparison.claims);
+            let grounds = object_owners::grounds(&cluster.cache, &comparison.claims);
             if !grounds.is_empty() {
                 wanted.extend(grounds);
-                self.apps.index_targets(app, wanted, place);
+                self.apps.index_targets(app, wanted, cluster);
             }
-            protected = prune_guard::protected(&place.cache, app, &comparison, self.home.now());
+            protected = prune_guard::protected(&cluster.cache, app, &comparison, self.home.now());
         }
         let paused = pause::paused(app, &live, self.home.now());
-        let place = place.clone();
-        Some(Compared { place, policy, rendering, live, predictions, comparison, protected, paused, orphans })
+        let cluster = cluster.clone();
+        Some(Compared {
+            cluster,
+            policy,
+            rendering,
+            live,
+            predictions,
+            comparison,
+            protected,
+            paused,
+            orphans,
+        })
     }
 
     /// How a target differs from its live object.
@@ -155,9 +165,9 @@ impl Comparer {
         app: &Application,
         (target, live): (&Value, &Value),
         predictions: &Predictions,
-        place: &ConnectedCluster,
+        cluster: &ConnectedCluster,
     ) -> Difference {
-        let schema = place.schema(&target.gvk());
+        let schema = cluster.schema(&target.gvk());
         let aligned = self.home.settings.tracking.align_tracking(target, live);
         let live = aligned.as_ref().unwrap_or(live);
         let predicted = predictions.get(&live.resource_key());
@@ -170,7 +180,7 @@ impl Comparer {
         app: &Application,
         policy: &Policy,
         live: &BTreeMap<ResourceKey, LiveObject>,
-        place: &ConnectedCluster,
+        cluster: &ConnectedCluster,
     ) -> Option<Vec<ResourceKey>> {
         let managed: BTreeSet<ResourceKey> = live.keys().cloned().collect();
         let is_application = |object: &Value, tracking: &Tracking| {
@@ -180,12 +190,12 @@ impl Comparer {
             })
         };
         let installation = self.home.installation();
-        let is_excluded = |kind: &GroupKind| installation.excludes(kind, &place.server);
+        let is_excluded = |kind: &GroupKind| installation.excludes(kind, &cluster.server);
         let tracking = &self.home.settings.tracking;
         let orphans =
-            orphans::find(place, policy.project(), app, &managed, &is_excluded, &is_application, tracking);
+            orphans::find(cluster, policy.project(), app, &managed, &is_excluded, &is_application, tracking);
         let namespace = orphans.as_ref().map(|_| app.spec.destination.namespace.as_str());
-        place.watch(&AppKey::from_app(app), namespace);
+        cluster.watch(&AppKey::from_app(app), namespace);
         orphans
     }
 }

@@ -39,17 +39,17 @@ use crate::{
     engine::Engine,
     finalize::hook_finalizers,
     journal::Entry,
-    operation_field::{is_running, respect_taking_away, without_running},
+    operation_field::{end_withdrawn, is_running, without_running},
     safeguards::{blockers, competing_engines::Verdict},
 };
 
 impl Engine {
-    /// Looks at an Application once.
+    /// Reconciles an Application once.
     pub(crate) async fn reconcile(&self, key: &AppKey, level: Refresh) -> Next {
         let mut report = Report::default();
         let next = match level == Refresh::Poll && self.is_unmoved(key, &mut report).await {
             true => Next::default(),
-            false => self.look(key, level, &mut report).await,
+            false => self.reconcile_moved(key, level, &mut report).await,
         };
         self.writer.requeue(&mut report);
         next
@@ -60,9 +60,9 @@ impl Engine {
         idle::is_unmoved(key, home, sources, apps, renderer, report).await
     }
 
-    /// Looks at an Application that is not known to be at rest.
-    async fn look(&self, key: &AppKey, level: Refresh, report: &mut Report) -> Next {
-        self.apps.note_calm(key, None);
+    /// Reconciles an Application of which something may have changed.
+    async fn reconcile_moved(&self, key: &AppKey, level: Refresh, report: &mut Report) -> Next {
+        self.apps.mark_idle(key, None);
         let shadow = self.home.settings.shadow.as_ref();
         let (object, mut app) = match observe(&self.home, key) {
             Observed::NotOurs => {
@@ -94,7 +94,7 @@ impl Engine {
         if app.is_terminating() {
             return self.finalizer.finalize(key, &app, report).await;
         }
-        if matches!(self.places.place_of(&app), Err(Absent::Pending)) {
+        if matches!(self.clusters.cluster_of(&app), Err(Absent::Pending)) {
             // How the attempt to connect ends leads back here.
             return Next::default();
         }
@@ -104,7 +104,7 @@ impl Engine {
         }
         let level = level_of(level, asked, self.renderer.is_set_aside(key));
         if let Some(gone) = self.apps.taken_away(key)
-            && respect_taking_away(&mut app, &gone)
+            && end_withdrawn(&mut app, &gone)
         {
             self.apps.note_taken_away(key, None);
         }
@@ -118,7 +118,7 @@ impl Engine {
         self.apps.mark_seen(key);
         if written && !next.again && is_at_rest(&app) {
             let now = self.home.cache.peek(&key.of_application());
-            self.apps.note_calm(key, now.as_ref().map(|object| object.resource_version()));
+            self.apps.mark_idle(key, now.as_ref().map(|object| object.resource_version()));
         }
         next
     }
@@ -136,12 +136,12 @@ impl Engine {
         if !faults.is_empty() {
             return self.refuse_spec(key, app, faults, report);
         }
-        let place = match self.places.place_of(app) {
-            Ok(place) => place,
+        let cluster = match self.clusters.cluster_of(app) {
+            Ok(cluster) => cluster,
             Err(absent) => return self.wait_for_cluster(app, absent),
         };
-        let rendering = self.renderer.rendering(key, app, level, &place, report).await;
-        let compared = self.comparer.compare_in_force(key, app, &rendering, &place).await;
+        let rendering = self.renderer.rendering(key, app, level, &cluster, report).await;
+        let compared = self.comparer.compare_in_force(key, app, &rendering, &cluster).await;
         if let Ok(targets) = &rendering.targets
             && let Some(finalizers) = hook_finalizers(app, &targets.get())
         {
@@ -165,7 +165,7 @@ impl Engine {
             decision.put_into(app, report, home.now());
         }
         let state = app.status.operation_state.as_ref();
-        conditions.extend(blockers::conditions(&place.cache, &home.settings.tracking, state));
+        conditions.extend(blockers::conditions(&cluster.cache, &home.settings.tracking, state));
         set_conditions(app, conditions, home.now());
         if app.operation.is_some() || is_running(app) {
             // What is in force is not what somebody means who asks for the newest.
@@ -174,7 +174,7 @@ impl Engine {
             let is_meant =
                 rendering.targets.is_ok() || !operation::asks_for_newest(app, in_force, can_render_at);
             let compared = compared.filter(|_| is_meant);
-            let worked = self.operator.operate(key, app, compared, object, &place, report).await;
+            let worked = self.operator.operate(key, app, compared, object, &cluster, report).await;
             next.at = earliest(next.at, worked.at);
             next.again |= worked.again;
         }

@@ -87,7 +87,7 @@ pub(super) enum Wanted {
 
 /// What an operation is to bring about: the desired state of its own revision and sources. `newest` are the
 /// revisions in force; `can_render_at` says whether others can be had.
-pub(super) fn wanted(
+pub(super) fn wanted_state(
     app: &Application,
     state: &SyncState,
     newest: Option<&Vec<String>>,

@@ -41,14 +41,14 @@ impl Renderer {
         key: &AppKey,
         app: &Application,
         level: Refresh,
-        place: &Arc<ConnectedCluster>,
+        cluster: &Arc<ConnectedCluster>,
         report: &mut Report,
     ) -> Arc<Rendering> {
         let level = self.due_level(key, level);
         let integrity = self.sources.integrity_of(&self.home, app);
         let wanted = inputs(app, &integrity);
         let moved = self.apps.has_moved(key);
-        let served = place.cache.cluster().discovery();
+        let served = cluster.cache.cluster().discovery();
         if !moved
             && let Some(known) = self.apps.known_rendering(key)
             && known.is_answered_by(&served)
@@ -71,7 +71,7 @@ impl Renderer {
             self.sources.expire(app);
         }
         let edits = self.sources.edits();
-        let made = self.render(app, place, report).await;
+        let made = self.render(app, cluster, report).await;
         let made = Arc::new(made.after(self.apps.known_rendering(key).as_deref()));
         self.apps.remember(key, made.clone());
         if self.sources.edits() != edits && made.footprint != Footprint::default() {
@@ -138,9 +138,9 @@ impl Renderer {
         &self,
         app: &Application,
         manifests: Vec<String>,
-        place: &Arc<ConnectedCluster>,
+        cluster: &Arc<ConnectedCluster>,
     ) -> Rendering {
-        let work = Work::new(self, app, place);
+        let work = Work::new(self, app, cluster);
         unless_broken_off(blocking(move || work.render_given(&manifests)).await)
     }
 
@@ -148,11 +148,11 @@ impl Renderer {
     pub(crate) async fn render(
         &self,
         app: &Application,
-        place: &Arc<ConnectedCluster>,
+        cluster: &Arc<ConnectedCluster>,
         report: &mut Report,
     ) -> Rendering {
         report.counts.push(Count::Rendered { anew: true });
-        let work = Work::new(self, app, place);
+        let work = Work::new(self, app, cluster);
         unless_broken_off(blocking(move || work.render_sources()).await)
     }
 }
@@ -187,13 +187,13 @@ struct Work {
     home: Arc<Home>,
     sources: Arc<Sources>,
     app: Application,
-    place: Arc<ConnectedCluster>,
+    cluster: Arc<ConnectedCluster>,
 }
 
 impl Work {
-    fn new(renderer: &Renderer, app: &Application, place: &Arc<ConnectedCluster>) -> Self {
+    fn new(renderer: &Renderer, app: &Application, cluster: &Arc<ConnectedCluster>) -> Self {
         let Renderer { home, sources, .. } = renderer;
-        Self { home: home.clone(), sources: sources.clone(), app: app.clone(), place: place.clone() }
+        Self { home: home.clone(), sources: sources.clone(), app: app.clone(), cluster: cluster.clone() }
     }
 
     fn render_sources(&self) -> Rendering {
@@ -224,18 +224,18 @@ impl Work {
         &self,
         render: impl FnOnce(&Integrity, &Context<'_>) -> Result<Rendered, RenderError>,
     ) -> Rendering {
-        let Self { home, sources, app, place } = self;
+        let Self { home, sources, app, cluster } = self;
         let integrity = sources.integrity_of(home, app);
         let checkouts = Checkouts::new(&sources.repositories)
             .with_settings(home.installation().argo.rendering.clone())
             .for_project(app.project())
             .demanding(integrity.clone());
-        let discovery = place.cache.cluster().discovery();
+        let discovery = cluster.cache.cluster().discovery();
         let api_versions = discovery.api_versions();
         let is_namespaced = |kind: &GroupVersionKind| discovery.resource(kind).map(|known| known.namespaced);
         let context = Context {
             sources: &checkouts,
-            kube_version: &place.kube_version,
+            kube_version: &cluster.kube_version,
             api_versions: &api_versions,
             tracking: &home.settings.tracking,
             engine_namespace: &home.settings.namespace,

@@ -25,8 +25,8 @@ pub(super) async fn decision_about(
     let there = app.clone();
     if app.is_terminating() {
         let mut made = decision("Application", key, "delete", "its deletion was asked for");
-        let members = match engine.places.place_of(&app) {
-            Ok(place) => engine.finalizer.members(&app, &place),
+        let members = match engine.clusters.cluster_of(&app) {
+            Ok(cluster) => engine.finalizer.members(&app, &cluster),
             Err(_) => Ok(Members::default()),
         };
         let members = match members {
@@ -42,16 +42,16 @@ pub(super) async fn decision_about(
     if !faults.is_empty() {
         return Some(decision("Application", key, "refuse", faults.join("; ")));
     }
-    let place = match engine.places.place_of(&app) {
-        Ok(place) => place,
+    let cluster = match engine.clusters.cluster_of(&app) {
+        Ok(cluster) => cluster,
         Err(Absent::Pending) => return None,
         Err(Absent::Unknown(why) | Absent::Unreachable(why)) => {
             return Some(decision("Application", key, "wait", why));
         }
     };
-    let rendering = engine.renderer.rendering(key, &app, level, &place, report).await;
+    let rendering = engine.renderer.rendering(key, &app, level, &cluster, report).await;
     report.looks.extend(engine.renderer.next_poll(key, &rendering));
-    let compared = engine.comparer.compare(&app, rendering.clone(), &place).await;
+    let compared = engine.comparer.compare(&app, rendering.clone(), &cluster).await;
     show(&mut app, compared.as_ref(), level, &home.settings.namespace, home.now());
     let Some(compared) = compared else {
         let fault = rendering.targets.as_ref().err().map(|error| format!("{error:#}"));

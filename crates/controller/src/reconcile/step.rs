@@ -50,7 +50,7 @@ pub(super) fn plan(
         .filter(|known| !known.has_the_targets_of(&compared.rendering));
     let policy = app.spec.sync_policy.as_ref();
     let approved = app.annotation(names::DELETION_APPROVED).and_then(Time::parse);
-    let kinds = Kinds(compared.place.cache.cluster().discovery());
+    let kinds = Kinds(compared.cluster.cache.cluster().discovery());
     let installation = home.installation();
     let namespace = &app.spec.destination.namespace;
     let (mut targets, protected) = effective(operation, compared, namespace, &kinds);
@@ -62,7 +62,7 @@ pub(super) fn plan(
         }
     }
     // Only what is synced to the engine's own cluster is an Application that it knows.
-    let own = compared.place.is_home.then(|| own_key(app));
+    let own = compared.cluster.is_home.then(|| own_key(app));
     let children = targets.iter().filter(|target| target.gvk().group_kind() == application_kind());
     let children = children.map(|child| target_key(child, namespace, &kinds));
     let passes = |child: &ResourceKey| {
@@ -73,7 +73,7 @@ pub(super) fn plan(
     let mut never_await = never_await.unwrap_or_default();
     let claims = targets.iter().filter(|target| target.kind() == "PersistentVolumeClaim");
     let claims = claims.map(|claim| (target_key(claim, namespace, &kinds), &**claim));
-    never_await.extend(wait_cycles::unbound_claims(&compared.place.cache, claims));
+    never_await.extend(wait_cycles::unbound_claims(&compared.cluster.cache, claims));
     let now = home.now();
     let input = SyncInput {
         own_key: own,

@@ -33,7 +33,7 @@ pub(crate) async fn follow_share(engine: Arc<Engine>) {
     let Some(share) = engine.home.settings.share.clone() else { return };
     loop {
         let new = share.news().await;
-        engine.metrics.apps.doubt();
+        engine.metrics.apps.invalidate();
         let mut destinations = Vec::new();
         for key in engine.home.cache.keys_of(&application_kind()) {
             let key = AppKey { namespace: key.namespace, name: key.name };
@@ -48,7 +48,7 @@ pub(crate) async fn follow_share(engine: Arc<Engine>) {
                 engine.queue.add(key, Refresh::Sources, Instant::now());
             }
         }
-        engine.places.leave_all_but(&destinations);
+        engine.clusters.leave_all_but(&destinations);
         take_up_sets(&engine.home, &engine.sets, &new);
         if new.contains(&Slot::EXCLUSIVE) {
             engine.projects.notify_one();

@@ -52,7 +52,7 @@ impl Table {
     }
 
     /// The slots that somebody has.
-    pub(super) fn taken(&self) -> SlotSet {
+    pub(super) fn taken_slots(&self) -> SlotSet {
         self.owners.values().flatten().copied().collect()
     }
 
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!((lease.resource_version(), &lease["spec"]["leaseTransitions"]), ("7", &json!(2)));
         assert_eq!(Holder::read(&lease), Holder::Replicas);
         let read = Table::read(&lease);
-        assert_eq!((read.owners["a"].len(), read.taken().len(), read.is_settled), (5, 5, true));
+        assert_eq!((read.owners["a"].len(), read.taken_slots().len(), read.is_settled), (5, 5, true));
         assert!(!read.owners.contains_key("b"), "who has nothing is not told of");
     }
 

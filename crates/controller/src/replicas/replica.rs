@@ -492,7 +492,7 @@ impl Division {
         self.share.given_back();
         let held = self.share.slots();
         let recorded = new.owners.remove(&self.seat.name).unwrap_or_default();
-        let others = new.taken();
+        let others = new.taken_slots();
         let is_kept = held.is_subset(&recorded) || !table.is_settled;
         if !is_kept || !held.is_disjoint(&others) {
             return Err(Lost::Table);

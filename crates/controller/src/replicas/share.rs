@@ -278,7 +278,7 @@ mod tests {
         AppKey { namespace: "argocd".into(), name: name.into() }
     }
 
-    fn look(share: &Arc<Share>, slot: Slot, name: &str) -> Option<Look> {
+    fn look_at(share: &Arc<Share>, slot: Slot, name: &str) -> Option<Look> {
         match share.begin(slot, Some(&key(name))) {
             Turn::Now(look) => Some(look),
             Turn::From(_) | Turn::NotOurs => None,
@@ -288,32 +288,32 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_slot_is_given_back_when_nobody_works_in_it() {
         let (share, slots) = share(2);
-        let running = look(&share, slots[0], "a").expect("ours");
+        let running = look_at(&share, slots[0], "a").expect("ours");
         share.let_go(&slots.iter().copied().collect());
         assert_eq!(share.given_back(), SlotSet::from([slots[1]]), "nothing is done in the second one");
-        assert!(look(&share, slots[0], "b").is_none(), "nothing more is begun");
+        assert!(look_at(&share, slots[0], "b").is_none(), "nothing more is begun");
         drop(running);
         assert_eq!(share.given_back(), SlotSet::from([slots[0]]));
-        assert!(look(&share, slots[0], "a").is_none() && share.slots().is_empty());
+        assert!(look_at(&share, slots[0], "a").is_none() && share.slots().is_empty());
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_operation_under_way_is_brought_to_its_end_before() {
         let (share, slots) = share(1);
-        look(&share, slots[0], "a").expect("ours").note(&key("a"), true);
+        look_at(&share, slots[0], "a").expect("ours").note(&key("a"), true);
         share.let_go(&slots.iter().copied().collect());
         assert!(share.given_back().is_empty());
-        look(&share, slots[0], "a").expect("it goes on here").note(&key("a"), false);
+        look_at(&share, slots[0], "a").expect("it goes on here").note(&key("a"), false);
         assert_eq!(share.given_back().len(), 1);
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_operation_that_does_not_end_goes_on_elsewhere() {
         let (share, slots) = share(1);
-        look(&share, slots[0], "a").expect("ours").note(&key("a"), true);
+        look_at(&share, slots[0], "a").expect("ours").note(&key("a"), true);
         share.let_go(&slots.iter().copied().collect());
         tokio::time::advance(HANDOVER).await;
-        let running = look(&share, slots[0], "a").expect("it goes on here");
+        let running = look_at(&share, slots[0], "a").expect("it goes on here");
         assert!(share.given_back().is_empty(), "never while somebody works on it");
         drop(running);
         assert_eq!(share.given_back().len(), 1);
@@ -324,10 +324,10 @@ mod tests {
         let (share, slots) = share(1);
         assert_eq!(share.news().await.len(), 1);
         share.let_go(&slots.iter().copied().collect());
-        assert!(look(&share, slots[0], "a").is_none());
+        assert!(look_at(&share, slots[0], "a").is_none());
         share.let_go(&SlotSet::new());
         assert_eq!(share.news().await.len(), 1, "what was turned away meanwhile is looked at");
-        assert!(look(&share, slots[0], "a").is_some());
+        assert!(look_at(&share, slots[0], "a").is_some());
     }
 
     #[tokio::test(start_paused = true)]
@@ -338,15 +338,15 @@ mod tests {
         let slot = slots.first().copied().expect("one");
         assert!(matches!(share.begin(slot, None), Turn::From(at) if at == Instant::now() + SETTLE));
         tokio::time::advance(SETTLE).await;
-        assert!(look(&share, slot, "a").expect("ours").may_be_old);
+        assert!(look_at(&share, slot, "a").expect("ours").may_be_old);
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_leaves_waits_for_what_is_being_done() {
         let (share, slots) = share(1);
-        let running = look(&share, slots[0], "a").expect("ours");
+        let running = look_at(&share, slots[0], "a").expect("ours");
         assert!(!share.finish(Duration::from_secs(5)).await);
-        assert!(look(&share, slots[0], "a").is_none());
+        assert!(look_at(&share, slots[0], "a").is_none());
         drop(running);
         assert_eq!(share.finish(Duration::from_secs(5)).now_or_never(), Some(true));
     }

@@ -87,19 +87,19 @@ fn of_pod(spec: &Value, namespace: &str, found: &mut Vec<ResourceKey>) {
     for container in list("initContainers").chain(list("containers")) {
         let list = |of: &str| container.get(of).and_then(Value::as_array).cloned().unwrap_or_default();
         for from in list("envFrom") {
-            named(&from, "configMapRef", "ConfigMap", namespace, found);
-            named(&from, "secretRef", "Secret", namespace, found);
+            add_named(&from, "configMapRef", "ConfigMap", namespace, found);
+            add_named(&from, "secretRef", "Secret", namespace, found);
         }
         for entry in list("env") {
             let Some(from) = entry.get("valueFrom") else { continue };
-            named(from, "configMapKeyRef", "ConfigMap", namespace, found);
-            named(from, "secretKeyRef", "Secret", namespace, found);
+            add_named(from, "configMapKeyRef", "ConfigMap", namespace, found);
+            add_named(from, "secretKeyRef", "Secret", namespace, found);
         }
     }
 }
 
 fn of_volume(volume: &Value, namespace: &str, found: &mut Vec<ResourceKey>) {
-    named(volume, "configMap", "ConfigMap", namespace, found);
+    add_named(volume, "configMap", "ConfigMap", namespace, found);
     if let Some(secret) = volume.get("secret").filter(|secret| !is_optional(secret)) {
         // A volume names its Secret otherwise than a projected source does.
         push(found, "Secret", namespace, secret.str_at(&["secretName"]).or(secret.str_at(&["name"])));
@@ -108,7 +108,7 @@ fn of_volume(volume: &Value, namespace: &str, found: &mut Vec<ResourceKey>) {
     push(found, "PersistentVolumeClaim", namespace, claim);
 }
 
-fn named(holder: &Value, field: &str, kind: &str, namespace: &str, found: &mut Vec<ResourceKey>) {
+fn add_named(holder: &Value, field: &str, kind: &str, namespace: &str, found: &mut Vec<ResourceKey>) {
     if let Some(reference) = holder.get(field).filter(|reference| !is_optional(reference)) {
         push(found, kind, namespace, reference.str_at(&["name"]));
     }

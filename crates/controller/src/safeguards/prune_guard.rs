@@ -125,8 +125,9 @@ fn users(cache: &LiveCache, comparison: &Comparison) -> BTreeMap<ResourceKey, St
         }
     }
     let told = |user: ResourceKey| {
-        let place = if user.namespace.is_empty() { String::new() } else { format!("{}/", user.namespace) };
-        format!("{} {place}{} needs it", user.kind, user.name)
+        let namespace =
+            if user.namespace.is_empty() { String::new() } else { format!("{}/", user.namespace) };
+        format!("{} {namespace}{} needs it", user.kind, user.name)
     };
     found.into_iter().map(|(needed, user)| (needed, told(user))).collect()
 }

@@ -26,7 +26,7 @@ use tokio::time::Instant;
 use crate::{
     AppKey, Destinations, Refresh, Settings,
     blocking::blocking,
-    destinations::Places,
+    destinations::Clusters,
     home::Home,
     project_objects::or_default,
     project_policy::Policies,
@@ -50,7 +50,7 @@ const PLUGIN_REFRESH: Duration = Duration::from_secs(1800);
 pub(crate) struct SetReconciler {
     pub home: Arc<Home>,
     pub sources: Arc<Sources>,
-    pub places: Arc<Places>,
+    pub clusters: Arc<Clusters>,
     pub policies: Arc<Policies>,
     pub sets: Arc<Sets>,
 }
@@ -244,7 +244,7 @@ impl SetReconciler {
             return Some(format!("application references project {project} which does not exist"));
         }
         let destination: &Destination = &app.spec.destination;
-        let fault = self.places.destination_fault(destination)?;
+        let fault = self.clusters.destination_fault(destination)?;
         Some(format!("application destination spec is invalid: {fault}"))
     }
 

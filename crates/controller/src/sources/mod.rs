@@ -144,9 +144,9 @@ impl Sources {
     /// Notes that a revision of a repository was seen at another commit than one that was read. `false` if
     /// that was known already.
     pub(crate) fn note_left(&self, read: &RepositoryRead) -> bool {
-        let place = (read.url.clone(), read.revision.clone());
+        let cluster = (read.url.clone(), read.revision.clone());
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        left.insert(place, read.commit.clone()).as_ref() != Some(&read.commit)
+        left.insert(cluster, read.commit.clone()).as_ref() != Some(&read.commit)
     }
 
     /// Whether an older revision of what an Application reads can be had at all: a working tree has only its

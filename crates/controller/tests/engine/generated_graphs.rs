@@ -350,7 +350,7 @@ async fn run(plan: &Plan, kills: bool) -> Left {
     stage.pass(CALM).await;
     assert_eq!(others, self::others(&stage).await, "what is nobody's was touched");
     assert_ends_or_waits_outside(&stage).await;
-    left(&stage).await
+    leftovers(&stage).await
 }
 
 /// The objects that belong to no Application, as they are.
@@ -388,7 +388,7 @@ async fn assert_ends_or_waits_outside(stage: &Stage) {
     }
 }
 
-async fn left(stage: &Stage) -> Left {
+async fn leftovers(stage: &Stage) -> Left {
     let mut objects = BTreeMap::new();
     for kind in [CONFIG_MAP, ("v1", "PersistentVolumeClaim")] {
         for object in stage.list(kind).await {

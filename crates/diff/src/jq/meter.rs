@@ -224,7 +224,7 @@ fn metered<'s>(term: Term<&'s str>) -> Term<&'s str> {
             Term::IfThenElse(cases.collect(), otherwise.map(inner))
         }
         Term::Def(defs, term) => Term::Def(defs.into_iter().map(metered_def).collect(), inner(term)),
-        Term::Call(name, args) => called(name, args),
+        Term::Call(name, args) => call_term(name, args),
         Term::Path(from, Path(parts)) => {
             let parts = parts.into_iter().map(|(part, optional)| {
                 let part = match part {
@@ -267,7 +267,7 @@ fn metered_pattern(pattern: Pattern<&str>) -> Pattern<&str> {
     }
 }
 
-fn called<'s>(name: &'s str, args: Vec<Term<&'s str>>) -> Term<&'s str> {
+fn call_term<'s>(name: &'s str, args: Vec<Term<&'s str>>) -> Term<&'s str> {
     static NATIVE: LazyLock<HashSet<(&str, usize)>> = LazyLock::new(|| {
         let funs = jaq_core::funs::<Metered>().chain(jaq_std::funs()).chain(jaq_json::funs());
         funs.map(|(name, binds, _)| (name, binds.len())).collect()

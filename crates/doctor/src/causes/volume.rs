@@ -238,7 +238,7 @@ impl Mismatch {
 }
 
 fn mismatch(volume: &Value, claim: &Value) -> Option<Mismatch> {
-    unfit(volume, claim).map(Mismatch::Unfit).or_else(|| taken(volume, claim).map(Mismatch::Taken))
+    unfit(volume, claim).map(Mismatch::Unfit).or_else(|| taken_by(volume, claim).map(Mismatch::Taken))
 }
 
 fn unfit(volume: &Value, claim: &Value) -> Option<String> {
@@ -271,7 +271,7 @@ fn unfit(volume: &Value, claim: &Value) -> Option<String> {
     None
 }
 
-fn taken(volume: &Value, claim: &Value) -> Option<String> {
+fn taken_by(volume: &Value, claim: &Value) -> Option<String> {
     let owner = volume.at(&["spec", "claimRef"]).map(|it| {
         (
             it.str_at(&["namespace"]).unwrap_or_default(),

@@ -51,7 +51,7 @@ fn add_reference_at(out: &mut Out<'_, '_>, field: &FieldPath, default: &str) {
     let kind = reference.str_at(&["kind"]).unwrap_or(default);
     let found: Vec<_> = out
         .index
-        .named(out.object, kind, name)
+        .objects_named(out.object, kind, name)
         .iter()
         .copied()
         .filter(|id| {

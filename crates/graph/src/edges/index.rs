@@ -87,7 +87,7 @@ impl<'a> Index<'a> {
     }
 
     /// The objects of a kind and name in the cluster of `near`, whatever their namespace.
-    pub fn named<'s>(&'s self, near: &Object, kind: &'s str, name: &'s str) -> &'s [ObjectId] {
+    pub fn objects_named<'s>(&'s self, near: &Object, kind: &'s str, name: &'s str) -> &'s [ObjectId] {
         self.by_name.get(&(self.scope(near.id), kind, name)).map(Vec::as_slice).unwrap_or_default()
     }
 

@@ -47,7 +47,7 @@ pub(super) fn prometheus(app: &App) -> Option<Pod> {
         })
     };
     (is_unseen && sources.any(|source| source.chart == "kube-prometheus-stack" && !is_agent(source)))
-        .then(|| named(format!("Prometheus in {namespace}"), namespace, "prometheus"))
+        .then(|| pod_by_name_label(format!("Prometheus in {namespace}"), namespace, "prometheus"))
 }
 
 /// The controller of Ingresses that an Application is known to make though its chart could not be had, where
@@ -59,7 +59,10 @@ pub(super) fn gateway(app: &App) -> Option<Pod> {
     let source = sources.find(|source| source.chart == "traefik").filter(|_| is_unseen)?;
     let namespace = &spec.destination.namespace;
     let title = format!("the pods of chart {} in {namespace}", source.chart);
-    Some(Pod { uses_host_network: may_use_host_network(source), ..named(title, namespace, "traefik") })
+    Some(Pod {
+        uses_host_network: may_use_host_network(source),
+        ..pod_by_name_label(title, namespace, "traefik")
+    })
 }
 
 /// Whether the values of a chart speak of the node's network, or are in files that are not looked at.
@@ -73,6 +76,6 @@ fn may_use_host_network(source: &ApplicationSource) -> bool {
 }
 
 /// Pods of which only the label that tells what they run is known.
-fn named(title: String, namespace: &str, name: &str) -> Pod {
+fn pod_by_name_label(title: String, namespace: &str, name: &str) -> Pod {
     Pod::foreseen(title, namespace, [("app.kubernetes.io/name".to_owned(), name.to_owned())].into())
 }

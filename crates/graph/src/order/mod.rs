@@ -6,7 +6,7 @@ mod plan;
 
 use std::{collections::HashMap, fmt};
 
-pub use output::Shown;
+pub use output::PlanView;
 pub use plan::{Deferred, Dependency, Drift, Plan, Row, expectation};
 use tiphys_model::{HookType, SyncPhase, hook, names};
 

@@ -9,7 +9,7 @@ use super::{Drift, Plan, Row};
 use crate::{AppId, Declaration, Outcome, Set, Survey};
 
 /// A plan with what it is about.
-pub struct Shown<'a> {
+pub struct PlanView<'a> {
     /// The repository.
     pub survey: &'a Survey,
     /// The order.
@@ -18,7 +18,7 @@ pub struct Shown<'a> {
     pub fix: bool,
 }
 
-impl Shown<'_> {
+impl PlanView<'_> {
     /// A tree with waves, then what is needed of each other, then what no order can satisfy.
     pub fn text(&self) -> String {
         let mut text = String::new();

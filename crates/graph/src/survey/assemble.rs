@@ -119,7 +119,7 @@ impl<'a> Assembly<'a> {
     fn chosen(&mut self, groups: &Groups) -> Option<BTreeSet<String>> {
         let choices = &groups.choices;
         self.choices.clone_from(choices);
-        match environment::named(self.found.input.environment?, choices.keys()) {
+        match environment::find_by_name(self.found.input.environment?, choices.keys()) {
             Ok(name) if choices.len() > 1 => choices.get(name).cloned(),
             Ok(_) => None,
             Err(why) => {

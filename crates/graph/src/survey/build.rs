@@ -67,7 +67,7 @@ pub(super) fn build(input: &Input<'_>, ground: &Declarations, held: &Renderings)
     let by_environment = by_environment.into_iter().filter(|(at, ..)| roots.contains(at));
     let seeds =
         found.with_environments(seeds, &units, by_environment.collect(), &rendered_places(&renderings));
-    let seeds = named(seeds, &units, input, &mut notices);
+    let seeds = only_named(seeds, &units, input, &mut notices);
     notices.extend(sorted.notices(|it| renderings.iter().any(|(_, rendering)| brings(rendering, it))));
     notices.extend((!examples.is_empty()).then_some(Notice::ExampleClusters(examples)));
     notices.extend(of_units(&seeds, &units, sorted.used.is_empty()));
@@ -131,7 +131,7 @@ fn with_units(
     mut others: Vec<Arc<RenderedObject>>,
     units: &[(UnitFolder, Arc<Rendering>)],
 ) -> Vec<Arc<RenderedObject>> {
-    let key = |it: &RenderedObject| (it.value.kind().to_owned(), DeclaredId::of(&it.value).id);
+    let key = |it: &RenderedObject| (it.value.kind().to_owned(), DeclaredId::from_object(&it.value).id);
     let known: HashSet<_> = others.iter().map(|it| key(it)).collect();
     for (unit, rendering) in units {
         let of_concern = rendering.objects.iter().filter(|it| is_of_concern(&it.value));
@@ -143,7 +143,7 @@ fn with_units(
 
 /// Of what units declare, that which has a name that a cluster takes, where somebody is to run it. What has
 /// none is told.
-fn named(
+fn only_named(
     seeds: Vec<Seed>,
     units: &[(UnitFolder, Arc<Rendering>)],
     input: &Input<'_>,

@@ -71,8 +71,8 @@ impl Declarations {
     }
 
     /// What a survey need not read again.
-    pub fn kept(&self) -> Kept {
-        Kept { texts: self.files.known(), manifests: self.manifests.parsed.clone(), ..Kept::default() }
+    pub fn to_keep(&self) -> Kept {
+        Kept { texts: self.files.all_texts(), manifests: self.manifests.parsed.clone(), ..Kept::default() }
     }
 
     /// The objects of concern other than Applications and ApplicationSets.

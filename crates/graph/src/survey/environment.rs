@@ -101,7 +101,7 @@ fn of_name(path: &str, start: usize) -> &str {
 ///
 /// # Errors
 /// There is none, or more than one: with what there is.
-pub(super) fn named<'a>(name: &str, all: impl Iterator<Item = &'a String>) -> Result<&'a str, String> {
+pub(super) fn find_by_name<'a>(name: &str, all: impl Iterator<Item = &'a String>) -> Result<&'a str, String> {
     let all: Vec<&str> = all.map(String::as_str).collect();
     let name = name.trim_matches('/');
     let ends =
@@ -129,12 +129,12 @@ pub(super) fn worded(name: &str) -> Option<(String, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{environment_of, named, parting, worded};
+    use super::{environment_of, find_by_name, parting, worded};
 
     #[test]
     fn an_environment_is_meant_by_its_name_or_the_end_of_it() {
         let all = ["envs/dev", "envs/prod", "envs/eu-prod"].map(str::to_owned);
-        let named = |name: &str| named(name, all.iter());
+        let named = |name: &str| find_by_name(name, all.iter());
         assert_eq!(named("dev"), Ok("envs/dev"));
         assert_eq!(named("envs/prod/"), Ok("envs/prod"));
         assert!(named("prod").unwrap_err().contains("envs/prod, envs/eu-prod"));

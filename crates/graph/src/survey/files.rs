@@ -74,7 +74,7 @@ impl Files {
     }
 
     /// What was read until now.
-    pub(super) fn known(&self) -> Texts {
+    pub(super) fn all_texts(&self) -> Texts {
         self.texts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

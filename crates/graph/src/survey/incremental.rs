@@ -39,7 +39,7 @@ impl Kept {
             return Self::default();
         }
         Self {
-            texts: before.known().into_iter().filter(|(path, _)| !change.concerns_file(path)).collect(),
+            texts: before.all_texts().into_iter().filter(|(path, _)| !change.concerns_file(path)).collect(),
             manifests: self.manifests.clone(),
             renderings: those(&self.renderings, |it| !change.concerns(&it.touched)),
             adopted: self.adopted.clone(),
@@ -49,7 +49,7 @@ impl Kept {
     }
 
     /// The same for some settings of the renderers: under others everything renders otherwise.
-    pub(super) fn under(&self, settings: &RenderSettings) -> Self {
+    pub(super) fn for_settings(&self, settings: &RenderSettings) -> Self {
         match self.settings.as_ref().is_some_and(|(_, used)| used == settings) {
             true => self.clone(),
             false => Self::default(),

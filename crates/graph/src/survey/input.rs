@@ -55,7 +55,7 @@ impl Input<'_> {
 
 impl<'a> Input<'a> {
     /// The same with other addresses that mean the repository.
-    pub(super) fn again<'b>(&'b self, is_given: &'b (dyn Fn(&str) -> bool + Sync)) -> Input<'b>
+    pub(super) fn with_addresses<'b>(&'b self, is_given: &'b (dyn Fn(&str) -> bool + Sync)) -> Input<'b>
     where
         'a: 'b,
     {

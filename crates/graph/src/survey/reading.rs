@@ -30,27 +30,27 @@ impl Survey {
         let ground =
             Declarations::knowing(input.tree.clone(), input.folder, kept.texts.clone(), &kept.manifests);
         if let Some(settings) = &input.settings {
-            return Self::under(input, &ground, settings, kept);
+            return Self::read_under(input, &ground, settings, kept);
         }
         let stated = ground.settings.rendering();
         let first = kept.settings_for(&stated).unwrap_or(&stated).clone();
-        let (mut survey, mut left) = Self::under(input, &ground, &first, kept);
+        let (mut survey, mut left) = Self::read_under(input, &ground, &first, kept);
         let holds = survey.rendered_settings().unwrap_or_else(|| stated.clone());
         if holds != first {
-            (survey, left) = Self::under(input, &ground, &holds, &left);
+            (survey, left) = Self::read_under(input, &ground, &holds, &left);
         }
         left.settings = Some((stated, holds));
         (survey, left)
     }
 
     /// Reads a repository under settings of the renderers.
-    fn under(
+    fn read_under(
         input: &Input<'_>,
         ground: &Declarations,
         settings: &RenderSettings,
         kept: &Kept,
     ) -> (Self, Kept) {
-        let kept = kept.under(settings);
+        let kept = kept.for_settings(settings);
         let left = |renderings: Renderings, adopted: BTreeSet<String>, unadopted: Renderings| Kept {
             texts: Texts::new(),
             manifests: ground.manifests.parsed.clone(),
@@ -59,7 +59,7 @@ impl Survey {
             unadopted,
             settings: None,
         };
-        let under = Input { settings: Some(settings.clone()), ..input.again(input.is_given) };
+        let under = Input { settings: Some(settings.clone()), ..input.with_addresses(input.is_given) };
         // Mostly files tell which addresses mean this repository, before anything is rendered.
         let mut adoption = ground.adoption(&[], &input.is_given);
         let mut unadopted = kept.unadopted.clone();
@@ -82,7 +82,7 @@ impl Survey {
             rendering::those(&unadopted, is_free)
         };
         let is_given = |url: &str| adopted.contains(url) || (input.is_given)(url);
-        let (mut survey, renderings) = build::build(&under.again(&is_given), ground, &renderings);
+        let (mut survey, renderings) = build::build(&under.with_addresses(&is_given), ground, &renderings);
         survey.notices.extend(adoption.notice);
         survey.notices.sort();
         survey.adopted.clone_from(&adopted);

@@ -54,7 +54,7 @@ pub struct DeclaredId {
 
 impl DeclaredId {
     /// That of an object.
-    pub fn of(object: &Value) -> Self {
+    pub fn from_object(object: &Value) -> Self {
         let namespace = object.namespace();
         let namespace = if namespace.is_empty() { ENGINE_NAMESPACE } else { namespace };
         let id = (namespace.to_owned(), object.name().to_owned());
@@ -66,7 +66,7 @@ impl DeclaredId {
         let kind = if self.is_set { "ApplicationSet" } else { "Application" };
         object.kind() == kind
             && object.gvk().group == tiphys_model::names::GROUP
-            && Self::of(object).id == self.id
+            && Self::from_object(object).id == self.id
     }
 }
 
@@ -157,7 +157,7 @@ impl App {
 
     /// Namespace (the engine's if it names none) and name.
     pub fn declared_id(&self) -> DeclaredId {
-        DeclaredId::of(&self.declared.value)
+        DeclaredId::from_object(&self.declared.value)
     }
 
     /// Whether it came out as objects.

@@ -53,7 +53,7 @@ pub struct Events {
 
 impl Events {
     /// Works out what happens.
-    pub fn of(survey: &Survey, edges: &Edges<'_>, order: &Order<'_>, facts: &HealthFacts) -> Self {
+    pub fn from_survey(survey: &Survey, edges: &Edges<'_>, order: &Order<'_>, facts: &HealthFacts) -> Self {
         let mut asked = HashSet::new();
         each(survey, edges, |_, _, webhook, _| {
             let matched = survey.objects.iter().filter(|it| webhook.asks_about(&edges.index, it));

@@ -41,7 +41,7 @@ pub struct HealthFacts {
 
 impl HealthFacts {
     /// Runs what a repository sets.
-    pub fn of(survey: &Survey, settings: &Settings) -> Self {
+    pub fn from_survey(survey: &Survey, settings: &Settings) -> Self {
         let mut customized = Vec::new();
         for setting in &settings.all {
             let read = setting.read();

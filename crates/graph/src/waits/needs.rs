@@ -336,7 +336,7 @@ impl<'a> Judge<'a> {
             "topolvm-provisioner",
         ];
         let Some(class) = claim.value().str_at(&["spec", "storageClassName"]) else { return false };
-        let declared = self.edges.index.named(claim, "StorageClass", class);
+        let declared = self.edges.index.objects_named(claim, "StorageClass", class);
         match declared.first() {
             Some(id) => {
                 self.survey.object(*id).value().str_at(&["volumeBindingMode"]) == Some("WaitForFirstConsumer")

@@ -66,7 +66,7 @@ pub struct Settings {
 
 impl Settings {
     /// Looks for settings in all files.
-    pub fn of(survey: &Survey) -> Self {
+    pub fn from_survey(survey: &Survey) -> Self {
         let mut all = Vec::new();
         for path in survey.files.ending(&ENDINGS) {
             let Some(text) = survey.files.text(path) else { continue };

@@ -107,7 +107,7 @@ fn survey(tree: Arc<MemTree>, kept: &Kept, known: &str) -> (Survey, Kept) {
 }
 
 /// All that a survey says.
-fn said(survey: &Survey) -> String {
+fn survey_text(survey: &Survey) -> String {
     let mut out = format!("{:?} {:?}\n", survey.adopted, survey.unseen);
     for app in &survey.apps {
         writeln!(out, "{:?}", (app.name(), app.environment, &app.outcome, &app.objects, &app.read)).unwrap();
@@ -124,8 +124,13 @@ fn said(survey: &Survey) -> String {
     for set in &survey.sets {
         writeln!(out, "{:?}", (&set.apps, &set.fault)).unwrap();
     }
-    writeln!(out, "{:?} {}", survey.flux_sources, survey.flux.as_deref().map(self::said).unwrap_or_default())
-        .unwrap();
+    writeln!(
+        out,
+        "{:?} {}",
+        survey.flux_sources,
+        survey.flux.as_deref().map(survey_text).unwrap_or_default()
+    )
+    .unwrap();
     out
 }
 
@@ -164,7 +169,7 @@ fn changes_nothing(
         let fresh = survey(now.clone(), &Kept::default(), known).0;
         (before, kept) = survey(now, &left, known);
         filled += usize::from(before.flux.is_some());
-        prop_assert_eq!(said(&before), said(&fresh));
+        prop_assert_eq!(survey_text(&before), survey_text(&fresh));
     }
     Ok(filled)
 }

@@ -26,7 +26,7 @@ fn render(files: &[(String, String)], origins: bool) -> Result<String, String> {
     template(&chart, &options).map(|output| output.stdout).map_err(|error| error.to_string())
 }
 
-fn both(files: &[(&str, &str)]) -> String {
+fn both_renders(files: &[(&str, &str)]) -> String {
     let files: Vec<_> = files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
     let printed = render(&files, false).expect("it renders");
     assert_eq!(printed, render(&files, true).expect("it renders"));
@@ -40,7 +40,7 @@ fn what_says_which_template_runs_is_read_anew() {
     let text = "a: {{ include \"outer\" . }}\nb: {{ include \"outer\" $ }}\nc: |\n{{ include \"whole\" . | indent 2 }}\n\
                 d: {{ include \"names\" . }}\n";
     let printed =
-        both(&[("templates/_h.tpl", helper), ("templates/a.yaml", text), ("templates/b.yaml", text)]);
+        both_renders(&[("templates/_h.tpl", helper), ("templates/a.yaml", text), ("templates/b.yaml", text)]);
     assert_eq!(printed.matches("c/templates/a.yaml").count(), 4, "{printed}");
     assert_eq!(printed.matches("c/templates/b.yaml").count(), 4, "{printed}");
 }
@@ -62,7 +62,7 @@ fn what_is_changed_is_read_anew() {
     ] {
         let text =
             format!("before: '{{{{ include \"m\" . }}}}'\n{change}\nafter: '{{{{ include \"m\" . }}}}'\n");
-        let printed = both(&[("templates/_h.tpl", helper), ("templates/a.yaml", &text)]);
+        let printed = both_renders(&[("templates/_h.tpl", helper), ("templates/a.yaml", &text)]);
         let line = |key: &str| {
             printed.lines().find_map(|line| line.strip_prefix(key).map(str::to_owned)).unwrap_or_default()
         };
@@ -73,7 +73,7 @@ fn what_is_changed_is_read_anew() {
 #[test]
 fn random_words_are_drawn_anew() {
     let helper = "{{ define \"word\" }}{{ randAlphaNum 12 }}{{ end }}{{ define \"outer\" }}{{ include \"word\" . }}{{ end }}";
-    let printed = both(&[
+    let printed = both_renders(&[
         ("templates/_h.tpl", helper),
         ("templates/a.yaml", "a: {{ include \"outer\" . }}\nb: {{ include \"outer\" . }}\n"),
     ]);

@@ -62,7 +62,7 @@ fn an_application_of_azure_proves_itself_by_secret_or_workload() {
     assert_eq!(secret.text, "of-azure");
     assert!(is_good_for(&secret, 3000));
     token(&azure(AzureLogin::TokenFile(file), &server.url)).expect("is given");
-    let asked = server.asked();
+    let asked = server.requests();
     assert!(asked.iter().all(|(head, _)| head.starts_with("POST /acme/oauth2/v2.0/token ")), "{asked:?}");
     let (first, second) = (form(&asked[0].1), form(&asked[1].1));
     assert_eq!((first["scope"].as_str(), first["client_secret"].as_str()), ("aks/.default", "s3cret"));
@@ -82,7 +82,7 @@ fn a_machine_of_azure_asks_for_its_own_identity() {
     });
     let given = token(&azure(AzureLogin::Managed, &server.url)).expect("is given");
     assert!(is_good_for(&given, 80_000));
-    let (head, _) = &server.asked()[0];
+    let (head, _) = &server.requests()[0];
     let line = "GET /metadata/identity/oauth2/token?api-version=2018-02-01&resource=aks&client_id=tiphys ";
     assert!(head.starts_with(line), "{head}");
 }
@@ -172,7 +172,7 @@ fn a_token_is_asked_for_once_while_it_is_good_and_refusals_rest() {
         for _ in 0..3 {
             let _ = of(secret);
         }
-        server.asked().iter().filter(|(_, body)| form(body)["client_secret"] == secret).count()
+        server.requests().iter().filter(|(_, body)| form(body)["client_secret"] == secret).count()
     };
     assert_eq!((count("long"), count("short"), count("wrong")), (1, 3, 1));
     let error = of("wrong").expect_err("is refused");

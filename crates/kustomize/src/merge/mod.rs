@@ -127,7 +127,8 @@ impl Merger<'_> {
     /// The patch's node, with the target's writers behind its own.
     fn replace(&mut self, target: &Node, mut patch: Node) -> Outcome {
         let unchanged = patch.kind() == Kind::Scalar && patch.content == target.content;
-        patch.origin = if unchanged { target.origin } else { self.tracker.over(patch.origin, target.origin) };
+        patch.origin =
+            if unchanged { target.origin } else { self.tracker.merge_entry(patch.origin, target.origin) };
         Outcome::Patch(patch)
     }
 

@@ -30,7 +30,7 @@ const FILES: [(&str, &str); 5] = [
 ];
 
 /// The whole error or all warnings of a kustomization in `base`.
-fn said(kustomization: &str) -> String {
+fn error_of(kustomization: &str) -> String {
     let mut files = FILES.to_vec();
     files.push(("base/kustomization.yaml", kustomization));
     let options = BuildOptions::default();
@@ -42,7 +42,7 @@ fn said(kustomization: &str) -> String {
 
 fn table(rows: &[(&str, &str)]) {
     for (kustomization, expected) in rows {
-        let said = said(kustomization);
+        let said = error_of(kustomization);
         assert!(said.contains(expected), "{kustomization}\nsaid: {said}\nexpected: {expected}");
     }
 }
@@ -72,7 +72,7 @@ fn unknown_fields() {
 
 #[test]
 fn fields_of_plugins_are_warned_of_as_kustomize_drops_them() {
-    let said = said("resources: [deployment.yaml]\ntransformers: [../config]\n");
+    let said = error_of("resources: [deployment.yaml]\ntransformers: [../config]\n");
     assert!(said.contains("unable to find one of 'kustomization.yaml'"), "{said}");
     let mut files = FILES.to_vec();
     files.push(("base/kustomization.yaml", "resources: [deployment.yaml]\ntransformers:\n- |-\n  apiVersion: builtin\n  kind: PrefixTransformer\n  metadata: {name: p}\n  prefx: a-\n  fieldSpecs: [{path: metadata/name, creat: true}]\n"));
@@ -154,7 +154,7 @@ fn what_kustomize_passes_over_is_warned_of() {
         "resources: [deployment.yaml]\nimages: [{name: registry.example.com/team/shop, newTag: '2'}]",
     ];
     for kustomization in quiet {
-        assert_eq!(said(kustomization), "", "{kustomization}");
+        assert_eq!(error_of(kustomization), "", "{kustomization}");
     }
 }
 

@@ -3,12 +3,12 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-use super::{Object, child, each, made, set, set_text, text};
+use super::{Object, child, each, object_or_new, set, set_text, text};
 
 /// `stringData` is written into `data`.
 pub(super) fn secret(object: &mut Object) {
     if let Some(Value::Object(plain)) = object.remove("stringData")
-        && let Some(data) = made(object, "data")
+        && let Some(data) = object_or_new(object, "data")
     {
         for (key, value) in plain {
             let bytes = value.as_str().unwrap_or_default();
@@ -22,11 +22,12 @@ pub(super) fn namespace(object: &mut Object) {
     let name = object.get("metadata").and_then(|metadata| metadata["name"].as_str()).unwrap_or_default();
     let name = name.to_owned();
     if !name.is_empty()
-        && let Some(labels) = made(object, "metadata").and_then(|metadata| made(metadata, "labels"))
+        && let Some(labels) =
+            object_or_new(object, "metadata").and_then(|metadata| object_or_new(metadata, "labels"))
     {
         labels.insert("kubernetes.io/metadata.name".into(), name.into());
     }
-    if let Some(status) = made(object, "status") {
+    if let Some(status) = object_or_new(object, "status") {
         set_text(status, "phase", "Active");
     }
 }
@@ -40,7 +41,7 @@ pub(super) fn volume(object: &mut Object) {
         }
         super::pod::storage(spec);
     }
-    if let Some(status) = made(object, "status") {
+    if let Some(status) = object_or_new(object, "status") {
         set_text(status, "phase", "Pending");
     }
 }
@@ -60,7 +61,7 @@ pub(super) fn claim(object: &mut Object) {
             set(spec, "dataSourceRef", source);
         }
     }
-    if let Some(status) = made(object, "status") {
+    if let Some(status) = object_or_new(object, "status") {
         set_text(status, "phase", "Pending");
     }
 }
@@ -85,7 +86,7 @@ pub(super) fn limit_range(object: &mut Object) {
     for item in each(spec, "limits").filter(|item| text(item, "type") == "Container") {
         for (to, from) in [("default", "max"), ("defaultRequest", "default"), ("defaultRequest", "min")] {
             let Some(amounts) = item.get(from).and_then(Value::as_object).cloned() else { continue };
-            let Some(target) = made(item, to) else { continue };
+            let Some(target) = object_or_new(item, to) else { continue };
             for (name, amount) in amounts {
                 set(target, &name, amount);
             }

@@ -24,7 +24,7 @@ pub(super) fn child<'a>(object: &'a mut Object, key: &str) -> Option<&'a mut Obj
 }
 
 /// The object in a field, made if there is none.
-pub(super) fn made<'a>(object: &'a mut Object, key: &str) -> Option<&'a mut Object> {
+pub(super) fn object_or_new<'a>(object: &'a mut Object, key: &str) -> Option<&'a mut Object> {
     set(object, key, Object::new());
     child(object, key)
 }

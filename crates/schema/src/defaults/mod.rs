@@ -8,7 +8,7 @@ mod pod;
 mod service;
 mod workloads;
 
-use fields::{Object, child, each, made, set, set_text, text};
+use fields::{Object, child, each, object_or_new, set, set_text, text};
 use serde_json::Value;
 use tiphys_value::GroupVersionKind;
 

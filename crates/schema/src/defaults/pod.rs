@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Object, child, each, made, set, set_text, text};
+use super::{Object, child, each, object_or_new, set, set_text, text};
 
 /// Permission bits of projected files: 0644.
 const FILE_MODE: i32 = 420;
@@ -20,7 +20,7 @@ pub(super) fn pod(object: &mut Object) {
         set(spec, "enableServiceLinks", true);
         pod_spec(spec);
     }
-    if let Some(status) = made(object, "status") {
+    if let Some(status) = object_or_new(object, "status") {
         set_text(status, "phase", "Pending");
         let address = text(status, "podIP").to_owned();
         if !address.is_empty() && status.get("podIPs").and_then(Value::as_array).is_none_or(Vec::is_empty) {
@@ -32,7 +32,7 @@ pub(super) fn pod(object: &mut Object) {
 fn requests_from_limits(container: &mut Object) {
     let Some(resources) = child(container, "resources") else { return };
     let Some(limits) = resources.get("limits").and_then(Value::as_object).cloned() else { return };
-    let Some(requests) = made(resources, "requests") else { return };
+    let Some(requests) = object_or_new(resources, "requests") else { return };
     for (name, amount) in limits {
         set(requests, &name, amount);
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Object, child, each, made, set, set_text, text};
+use super::{Object, child, each, object_or_new, set, set_text, text};
 
 pub(super) fn service(object: &mut Object) {
     if let Some(spec) = child(object, "spec") {
@@ -15,8 +15,8 @@ fn service_spec(spec: &mut Object) {
     set_text(spec, "sessionAffinity", "None");
     if text(spec, "sessionAffinity") == "None" {
         spec.remove("sessionAffinityConfig");
-    } else if let Some(config) = made(spec, "sessionAffinityConfig")
-        && let Some(client) = made(config, "clientIP")
+    } else if let Some(config) = object_or_new(spec, "sessionAffinityConfig")
+        && let Some(client) = object_or_new(config, "clientIP")
     {
         set(client, "timeoutSeconds", 10_800);
     }

@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::{Object, child, core, each, made, pod, set, set_text, text};
+use super::{Object, child, core, each, object_or_new, pod, set, set_text, text};
 
 pub(super) fn deployment(object: &mut Object) {
     let Some(spec) = child(object, "spec") else { return };
     set(spec, "replicas", 1);
     set(spec, "revisionHistoryLimit", 10);
     set(spec, "progressDeadlineSeconds", 600);
-    if let Some(strategy) = made(spec, "strategy") {
+    if let Some(strategy) = object_or_new(spec, "strategy") {
         set_text(strategy, "type", "RollingUpdate");
         if text(strategy, "type") == "RollingUpdate"
-            && let Some(rolling) = made(strategy, "rollingUpdate")
+            && let Some(rolling) = object_or_new(strategy, "rollingUpdate")
         {
             set(rolling, "maxUnavailable", "25%");
             set(rolling, "maxSurge", "25%");
@@ -32,7 +32,9 @@ pub(super) fn replication_controller(object: &mut Object) {
     let labels = object.get("spec").and_then(|spec| spec.pointer("/template/metadata/labels")).cloned();
     if let Some(labels) = labels {
         child(object, "spec").into_iter().for_each(|spec| set(spec, "selector", labels.clone()));
-        made(object, "metadata").into_iter().for_each(|metadata| set(metadata, "labels", labels.clone()));
+        object_or_new(object, "metadata")
+            .into_iter()
+            .for_each(|metadata| set(metadata, "labels", labels.clone()));
     }
     replica_set(object);
 }
@@ -42,7 +44,7 @@ pub(super) fn stateful_set(object: &mut Object) {
     set(spec, "replicas", 1);
     set(spec, "revisionHistoryLimit", 10);
     set_text(spec, "podManagementPolicy", "OrderedReady");
-    if let Some(strategy) = made(spec, "updateStrategy") {
+    if let Some(strategy) = object_or_new(spec, "updateStrategy") {
         if text(strategy, "type").is_empty() {
             set(strategy, "type", "RollingUpdate");
             set(strategy, "rollingUpdate", json!({}));
@@ -53,7 +55,7 @@ pub(super) fn stateful_set(object: &mut Object) {
             set(rolling, "partition", 0);
         }
     }
-    if let Some(policy) = made(spec, "persistentVolumeClaimRetentionPolicy") {
+    if let Some(policy) = object_or_new(spec, "persistentVolumeClaimRetentionPolicy") {
         set_text(policy, "whenDeleted", "Retain");
         set_text(policy, "whenScaled", "Retain");
     }
@@ -68,10 +70,10 @@ pub(super) fn stateful_set(object: &mut Object) {
 pub(super) fn daemon_set(object: &mut Object) {
     let Some(spec) = child(object, "spec") else { return };
     set(spec, "revisionHistoryLimit", 10);
-    if let Some(strategy) = made(spec, "updateStrategy") {
+    if let Some(strategy) = object_or_new(spec, "updateStrategy") {
         set_text(strategy, "type", "RollingUpdate");
         if text(strategy, "type") == "RollingUpdate"
-            && let Some(rolling) = made(strategy, "rollingUpdate")
+            && let Some(rolling) = object_or_new(strategy, "rollingUpdate")
         {
             set(rolling, "maxUnavailable", 1);
             set(rolling, "maxSurge", 0);
@@ -128,12 +130,12 @@ pub(super) fn autoscaler(version: &str, object: &mut Object) {
     let up = json!([{"type": "Pods", "value": 4, "periodSeconds": 15},
         {"type": "Percent", "value": 100, "periodSeconds": 15}]);
     let down = json!([{"type": "Percent", "value": 100, "periodSeconds": 15}]);
-    if let Some(rules) = made(behavior, "scaleUp") {
+    if let Some(rules) = object_or_new(behavior, "scaleUp") {
         set(rules, "stabilizationWindowSeconds", 0);
         set(rules, "selectPolicy", "Max");
         set(rules, "policies", up);
     }
-    if let Some(rules) = made(behavior, "scaleDown") {
+    if let Some(rules) = object_or_new(behavior, "scaleDown") {
         set(rules, "selectPolicy", "Max");
         set(rules, "policies", down);
     }

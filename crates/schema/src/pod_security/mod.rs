@@ -19,7 +19,7 @@ pub enum Level {
 
 impl Level {
     /// The level that a label names; nothing for `privileged` and for what is no level.
-    pub fn of(label: &str) -> Option<Self> {
+    pub fn from_label(label: &str) -> Option<Self> {
         match label {
             "baseline" => Some(Self::Baseline),
             "restricted" => Some(Self::Restricted),
@@ -129,7 +129,7 @@ mod tests {
 
     use super::*;
 
-    fn said(level: Level, spec: &Value) -> Vec<String> {
+    fn violations(level: Level, spec: &Value) -> Vec<String> {
         level.violations(spec, &Value::Null).iter().map(ToString::to_string).collect()
     }
 
@@ -138,7 +138,7 @@ mod tests {
         let hardened = json!({"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]},
             "runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}});
         let mut spec = json!({"containers": [{"name": "a", "securityContext": hardened}, {"name": "b", "securityContext": hardened}]});
-        assert_eq!(said(Level::Restricted, &spec), Vec::<String>::new());
+        assert_eq!(violations(Level::Restricted, &spec), Vec::<String>::new());
         spec["hostPID"] = true.into();
         spec["containers"][0]["securityContext"]["runAsNonRoot"] = Value::Null;
         spec["containers"][1]["securityContext"]["privileged"] = true.into();
@@ -146,8 +146,8 @@ mod tests {
             "host namespaces (hostPID=true)",
             "privileged (container \"b\" must not set securityContext.privileged=true)",
         ];
-        assert_eq!(said(Level::Baseline, &spec), of_baseline);
+        assert_eq!(violations(Level::Baseline, &spec), of_baseline);
         let more = "runAsNonRoot != true (pod or container \"a\" must set securityContext.runAsNonRoot=true)";
-        assert_eq!(said(Level::Restricted, &spec), [of_baseline[0], of_baseline[1], more]);
+        assert_eq!(violations(Level::Restricted, &spec), [of_baseline[0], of_baseline[1], more]);
     }
 }

@@ -42,7 +42,7 @@ impl StructuralSchema {
             has_defaults: default::any(schema, 0),
             root: Arc::new(schema.clone()),
             ty: Arc::new(types::object_type(schema, Catalog::latest())),
-            patterns: Arc::new(validate::Patterns::of(schema)),
+            patterns: Arc::new(validate::Patterns::from_schema(schema)),
         }
     }
 

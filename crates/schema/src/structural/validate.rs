@@ -15,7 +15,7 @@ pub(super) struct Patterns(HashMap<String, Regex>);
 
 impl Patterns {
     /// Compiles every pattern in a schema.
-    pub(super) fn of(schema: &Value) -> Self {
+    pub(super) fn from_schema(schema: &Value) -> Self {
         let mut found = Self::default();
         found.collect(schema, 0);
         found
@@ -114,8 +114,10 @@ impl Validator<'_> {
             };
             let detail = format!("{path} in body must be of type {expected}: \"{found}\"");
             let detail = detail.trim_start_matches("<nil>").trim_start().to_owned();
-            let rule =
-                FieldRule::JsonType { found: JsonType::named(found), wanted: JsonType::named(expected) };
+            let rule = FieldRule::JsonType {
+                found: JsonType::from_name(found),
+                wanted: JsonType::from_name(expected),
+            };
             let error = FieldError::new(ErrorKind::TypeInvalid, path, Some(found.into()), detail);
             self.errors.push(error.by_rule(rule));
         }

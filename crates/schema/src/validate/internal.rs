@@ -30,10 +30,10 @@ fn structs() -> &'static HashMap<&'static str, Vec<Field>> {
 }
 
 /// A value whose keys are in the order in which they are written.
-enum Shown {
+enum GoJson {
     Scalar(Value),
-    List(Vec<Shown>),
-    Object(Vec<(String, Shown)>),
+    List(Vec<GoJson>),
+    Object(Vec<(String, GoJson)>),
 }
 
 /// A value of a struct of the table as Go's JSON encoder writes it on one line.
@@ -50,18 +50,18 @@ pub(super) fn indented(name: &str, value: &Value) -> String {
     out.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 
-fn object(name: &str, value: &Value, around: &Value) -> Shown {
+fn object(name: &str, value: &Value, around: &Value) -> GoJson {
     let mut entries = Vec::new();
     fields(name, value, around, &mut entries);
-    Shown::Object(entries)
+    GoJson::Object(entries)
 }
 
 /// The entries of a struct, those of embedded ones in their place.
-fn fields(name: &str, value: &Value, around: &Value, entries: &mut Vec<(String, Shown)>) {
+fn fields(name: &str, value: &Value, around: &Value, entries: &mut Vec<(String, GoJson)>) {
     for &(go, json, ty) in structs().get(name).into_iter().flatten() {
         match (go, ty.strip_prefix('@')) {
             ("", Some(of)) => {
-                if let Shown::Object(inner) = outside(of, &value["metadata"]) {
+                if let GoJson::Object(inner) = outside(of, &value["metadata"]) {
                     entries.extend(inner);
                 }
             }
@@ -77,28 +77,28 @@ fn fields(name: &str, value: &Value, around: &Value, entries: &mut Vec<(String, 
     }
 }
 
-fn typed(ty: &str, value: &Value, around: &Value) -> Shown {
+fn typed(ty: &str, value: &Value, around: &Value) -> GoJson {
     if let Some(inner) = ty.strip_prefix('*') {
         return match value {
-            Value::Null => Shown::Scalar(Value::Null),
+            Value::Null => GoJson::Scalar(Value::Null),
             given => typed(inner, given, around),
         };
     }
     if let Some(inner) = ty.strip_prefix("[]") {
         return match value {
-            Value::Array(items) => Shown::List(items.iter().map(|item| typed(inner, item, value)).collect()),
-            _ => Shown::Scalar(Value::Null),
+            Value::Array(items) => GoJson::List(items.iter().map(|item| typed(inner, item, value)).collect()),
+            _ => GoJson::Scalar(Value::Null),
         };
     }
     if let Some(inner) = ty.strip_prefix("map:") {
         return match value {
-            Value::Object(map) => Shown::Object(
+            Value::Object(map) => GoJson::Object(
                 map.iter().map(|(key, item)| (key.clone(), typed(inner, item, value))).collect(),
             ),
-            _ => Shown::Scalar(Value::Null),
+            _ => GoJson::Scalar(Value::Null),
         };
     }
-    let or = |zero: Value| Shown::Scalar(if value.is_null() { zero } else { value.clone() });
+    let or = |zero: Value| GoJson::Scalar(if value.is_null() { zero } else { value.clone() });
     match ty {
         "string" => or("".into()),
         "bool" => or(false.into()),
@@ -113,7 +113,7 @@ fn typed(ty: &str, value: &Value, around: &Value) -> Shown {
 }
 
 /// A struct that clients know too: its keys are those of JSON, and what is not set is left out.
-fn outside(name: &str, value: &Value) -> Shown {
+fn outside(name: &str, value: &Value) -> GoJson {
     let catalog = Catalog::latest();
     match catalog.reference(&format!("{META}{name}")) {
         Some(ty) => ordered(value, Some(TypeRef::new(catalog, &ty))),
@@ -121,27 +121,27 @@ fn outside(name: &str, value: &Value) -> Shown {
     }
 }
 
-fn ordered(value: &Value, ty: Option<TypeRef<'_>>) -> Shown {
+fn ordered(value: &Value, ty: Option<TypeRef<'_>>) -> GoJson {
     match value {
         Value::Object(map) => {
             let place = |key: &str| ty.and_then(|ty| ty.field_info(key)).map_or(usize::MAX, |f| f.position);
             let mut entries: Vec<_> = map.iter().filter(|(_, value)| !value.is_null()).collect();
             entries.sort_by_key(|(key, _)| place(key));
             let inner = |key: &str| ty.and_then(|ty| ty.field(key));
-            Shown::Object(
+            GoJson::Object(
                 entries.into_iter().map(|(key, value)| (key.clone(), ordered(value, inner(key)))).collect(),
             )
         }
         Value::Array(items) => {
             let of = ty.and_then(TypeRef::items);
-            Shown::List(items.iter().map(|item| ordered(item, of)).collect())
+            GoJson::List(items.iter().map(|item| ordered(item, of)).collect())
         }
-        scalar => Shown::Scalar(scalar.clone()),
+        scalar => GoJson::Scalar(scalar.clone()),
     }
 }
 
 /// `level` is how far it is indented, if it is.
-fn write(shown: &Shown, level: Option<usize>, out: &mut String) {
+fn write(shown: &GoJson, level: Option<usize>, out: &mut String) {
     let inner = level.map(|level| level + 1);
     let line = |level: Option<usize>, out: &mut String| {
         if let Some(level) = level {
@@ -154,8 +154,8 @@ fn write(shown: &Shown, level: Option<usize>, out: &mut String) {
         line(inner, out);
     };
     match shown {
-        Shown::Scalar(value) => out.push_str(&value.to_string()),
-        Shown::List(items) => {
+        GoJson::Scalar(value) => out.push_str(&value.to_string()),
+        GoJson::List(items) => {
             out.push('[');
             for (at, item) in items.iter().enumerate() {
                 separate(at, out);
@@ -164,7 +164,7 @@ fn write(shown: &Shown, level: Option<usize>, out: &mut String) {
             line(level.filter(|_| !items.is_empty()), out);
             out.push(']');
         }
-        Shown::Object(entries) => {
+        GoJson::Object(entries) => {
             out.push('{');
             for (at, (key, value)) in entries.iter().enumerate() {
                 separate(at, out);

@@ -31,7 +31,7 @@ pub struct Targets {
 
 impl Targets {
     /// What there is in a cluster.
-    pub fn of(snapshot: &Snapshot) -> Self {
+    pub fn from_snapshot(snapshot: &Snapshot) -> Self {
         let mut all = Self::default();
         for object in snapshot.resources().flat_map(|id| snapshot.list(id, None)) {
             all.take(object.value());

@@ -45,7 +45,7 @@ pub struct NeedTemplate(Value);
 
 impl NeedTemplate {
     /// What is needed for an object.
-    pub fn of(&self, object: &Value) -> Option<Need> {
+    pub fn need_for(&self, object: &Value) -> Option<Need> {
         serde_json::from_value(fill(&self.0, object)).ok()
     }
 }

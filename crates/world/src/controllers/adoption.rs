@@ -73,7 +73,7 @@ fn released(object: &Value, owner: &Value) -> Value {
 /// control: the object itself, or the owner of the object.
 pub(super) fn own_or_owner(change: &Change, own: &GroupVersionResource, kind: &str) -> Vec<Key> {
     if change.resource == *own {
-        return vec![Key::of(&change.object)];
+        return vec![Key::from_object(&change.object)];
     }
     let owner = controller_of(&change.object).filter(|owner| owner["kind"] == kind);
     let name = owner.and_then(|owner| owner.str_at(&["name"]));
@@ -102,7 +102,7 @@ pub(super) fn keys(
     owners
         .iter()
         .filter(|owner| claims(&selector(owner), &change.object))
-        .map(|owner| Key::of(owner))
+        .map(|owner| Key::from_object(owner))
         .collect()
 }
 

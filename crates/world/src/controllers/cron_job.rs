@@ -43,7 +43,7 @@ impl Controller for CronJobController {
         let mine = dependents.filter(|(r, job)| *r == resources::jobs() && is_controlled_by(job, &cron));
         let mut jobs: Vec<_> = mine.map(|(_, job)| job).filter(|job| !job.is_terminating()).collect();
         jobs.sort_by_cached_key(|job| {
-            (job.str_at(&["metadata", "creationTimestamp"]).map(str::to_owned), Key::of(job))
+            (job.str_at(&["metadata", "creationTimestamp"]).map(str::to_owned), Key::from_object(job))
         });
         Look { cron: &cron, jobs: &jobs, context, writes: Vec::new(), again: None }.run()
     }
@@ -75,7 +75,7 @@ impl Look<'_> {
         let update = updated.map(|object| Write::UpdateStatus { resource: resources::cron_jobs(), object });
         let mut writes: Vec<_> = update.into_iter().collect();
         writes.append(&mut self.writes);
-        Outcome::from(writes).again(self.again)
+        Outcome::from(writes).requeue_after(self.again)
     }
 
     fn tell(&mut self, is_warning: bool, reason: &str, message: String) {

@@ -44,7 +44,7 @@ impl Controller for DaemonSetController {
         if change.resource == resources::nodes() {
             let sets = view.list(&resources::daemon_sets(), None);
             let concerns = |set: &Arc<Object>| change.is_deleted || changes_for(set, &change.object, view);
-            return sets.iter().filter(|set| concerns(set)).map(|set| Key::of(set)).collect();
+            return sets.iter().filter(|set| concerns(set)).map(|set| Key::from_object(set)).collect();
         }
         adoption::keys(change, &resources::daemon_sets(), "DaemonSet", adoption::selector_of, view)
     }
@@ -60,7 +60,7 @@ impl Controller for DaemonSetController {
         if !adopted.is_empty() {
             return adopted.into();
         }
-        let revisions = Revisions::of(&set, context.view);
+        let revisions = Revisions::from_owner(&set, context.view);
         let pods = claims.mine;
         let sample = pod_for(&set, "", "", &revisions.hash);
         let nodes = context.view.list(&resources::nodes(), None);
@@ -68,7 +68,7 @@ impl Controller for DaemonSetController {
             .iter()
             .filter(|node| wants_node(&sample, node) && !has_untolerated_taint(&sample, node))
             .collect();
-        let availability = Availability::of(&set, context.now);
+        let availability = Availability::from_owner(&set, context.now);
         let now = context.now.as_nanosecond().to_string();
         let stays = |node: &&Arc<Object>| wants_node(&sample, node) && !is_driven_away(&sample, node);
         let keeping: Vec<_> = nodes.iter().filter(stays).map(|node| node.name()).collect();
@@ -90,7 +90,7 @@ impl Controller for DaemonSetController {
             writes.push(failed_create(&set, SIGNATURE, why));
         }
         writes.extend(look.next(&names));
-        Outcome::from(writes).again(availability.next(&pods))
+        Outcome::from(writes).requeue_after(availability.next(&pods))
     }
 }
 
@@ -131,7 +131,7 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    fn on(&self, node: &str) -> impl Iterator<Item = &Arc<Object>> {
+    fn pods_on(&self, node: &str) -> impl Iterator<Item = &Arc<Object>> {
         self.pods.iter().filter(move |pod| node_of(pod) == Some(node))
     }
 
@@ -142,7 +142,7 @@ impl Look<'_> {
     /// Pods for nodes that have none, none for nodes that want none, and then the next step of an update.
     fn next(&self, nodes: &[&str]) -> Vec<Write> {
         let mut writes = Vec::new();
-        for node in nodes.iter().filter(|node| self.on(node).next().is_none()) {
+        for node in nodes.iter().filter(|node| self.pods_on(node).next().is_none()) {
             writes.extend(self.create(node));
         }
         for pod in self.pods.iter().filter(|pod| !pod.is_terminating()) {
@@ -175,15 +175,16 @@ impl Look<'_> {
         };
         let surge = limit("maxSurge", 0);
         let most = if surge == 0 { limit("maxUnavailable", 1).max(1) } else { limit("maxUnavailable", 0) };
-        let is_down = |node: &&&str| !self.on(node).any(|pod| self.availability.has(pod));
+        let is_down = |node: &&&str| !self.pods_on(node).any(|pod| self.availability.has(pod));
         let mut down = nodes.iter().filter(is_down).count() as i64;
-        let mut surging = nodes.iter().filter(|node| self.on(node).count() > 1).count() as i64;
+        let mut surging = nodes.iter().filter(|node| self.pods_on(node).count() > 1).count() as i64;
         let mut writes = Vec::new();
         for node in nodes {
-            let Some(old) = self.on(node).find(|pod| !self.is_updated(pod) && !pod.is_terminating()) else {
+            let Some(old) = self.pods_on(node).find(|pod| !self.is_updated(pod) && !pod.is_terminating())
+            else {
                 continue;
             };
-            let new = self.on(node).find(|pod| self.is_updated(pod));
+            let new = self.pods_on(node).find(|pod| self.is_updated(pod));
             let is_free = new.is_some_and(|new| self.availability.has(new)) || !self.availability.has(old);
             if new.is_none() && surge > 0 && is_ready(old) {
                 if surging < surge {
@@ -212,7 +213,7 @@ impl Look<'_> {
     fn status(&self, nodes: &[&str]) -> Value {
         let here = |pod: &Value| is_active(pod) && node_of(pod).is_some_and(|node| nodes.contains(&node));
         let with = |test: &dyn Fn(&Value) -> bool| {
-            nodes.iter().filter(|node| self.on(node).any(|pod| here(pod) && test(pod))).count() as i64
+            nodes.iter().filter(|node| self.pods_on(node).any(|pod| here(pod) && test(pod))).count() as i64
         };
         let available = with(&|pod| self.availability.has(pod));
         let misplaced = count(self.pods, |pod| is_active(pod) && !here(pod));

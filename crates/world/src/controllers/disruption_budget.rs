@@ -28,14 +28,14 @@ impl Controller for DisruptionBudgetController {
 
     fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key> {
         if change.resource == resources::disruption_budgets() {
-            return vec![Key::of(&change.object)];
+            return vec![Key::from_object(&change.object)];
         }
         if change.resource != resources::pods() {
             return Vec::new();
         }
         let budgets = view.list(&resources::disruption_budgets(), Some(change.object.namespace()));
         let concerns = |budget: &Value| selects(budget.at(&["spec", "selector"]), &change.object);
-        budgets.iter().filter(|budget| concerns(budget)).map(|budget| Key::of(budget)).collect()
+        budgets.iter().filter(|budget| concerns(budget)).map(|budget| Key::from_object(budget)).collect()
     }
 
     fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome {
@@ -44,7 +44,7 @@ impl Controller for DisruptionBudgetController {
         };
         let mut pods = context.view.list(&resources::pods(), Some(budget.namespace()));
         pods.retain(|pod| selects(budget.at(&["spec", "selector"]), pod));
-        match Expected::of(&budget, &pods, context.view) {
+        match Expected::from_budget(&budget, &pods, context.view) {
             Ok(expected) => {
                 let (disrupted, recheck) = still_disrupted(&budget, &pods, context.now);
                 let healthy = |pod: &&Arc<Object>| {
@@ -52,7 +52,7 @@ impl Controller for DisruptionBudgetController {
                 };
                 let healthy = pods.iter().filter(healthy).count() as i64;
                 let outcome = tally(&budget, &expected, healthy, disrupted, pods.is_empty(), context);
-                outcome.again(recheck)
+                outcome.requeue_after(recheck)
             }
             Err(why) => failed(&budget, &why, context),
         }
@@ -68,7 +68,7 @@ struct Expected {
 }
 
 impl Expected {
-    fn of(budget: &Value, pods: &[Arc<Object>], view: &View<'_>) -> Result<Self, String> {
+    fn from_budget(budget: &Value, pods: &[Arc<Object>], view: &View<'_>) -> Result<Self, String> {
         let most = budget.at(&["spec", "maxUnavailable"]).filter(|most| !most.is_null());
         let least = budget.at(&["spec", "minAvailable"]).filter(|least| !least.is_null());
         match (most, least) {

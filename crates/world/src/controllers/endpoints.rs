@@ -28,7 +28,7 @@ impl Controller for EndpointsController {
 
     fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key> {
         if change.resource == resources::services() {
-            return vec![Key::of(&change.object)];
+            return vec![Key::from_object(&change.object)];
         }
         if change.resource == resources::endpoint_slices() {
             let name = service_key(&change.object).filter(|_| is_managed(&change.object));
@@ -42,7 +42,7 @@ impl Controller for EndpointsController {
         services
             .iter()
             .filter(|service| service_selects(service, &change.object))
-            .map(|s| Key::of(s))
+            .map(|s| Key::from_object(s))
             .collect()
     }
 
@@ -234,7 +234,7 @@ fn endpoints_for(service: &Value, groups: &[Group], view: &View<'_>) -> Option<W
     if service.str_at(&["spec", "clusterIP"]) == Some("None") {
         labels["service.kubernetes.io/headless"] = "".into();
     }
-    let key = Key::of(service);
+    let key = Key::from_object(service);
     let mut object = match view.get(&resources::endpoints(), &key) {
         Some(found)
             if found.get("subsets").unwrap_or(&Value::Null) == &subsets

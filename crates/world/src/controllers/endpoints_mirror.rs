@@ -28,7 +28,7 @@ impl Controller for EndpointsMirrorController {
 
     fn keys(&self, change: &Change, _: &View<'_>) -> Vec<Key> {
         if change.resource == resources::services() || change.resource == resources::endpoints() {
-            return vec![Key::of(&change.object)];
+            return vec![Key::from_object(&change.object)];
         }
         let of_slice = (change.resource == resources::endpoint_slices() && is_mirror(&change.object))
             .then(|| service_key(&change.object))

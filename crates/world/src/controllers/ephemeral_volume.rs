@@ -22,7 +22,7 @@ impl Controller for EphemeralVolumeController {
         let is_concerned = change.resource == resources::pods()
             && !change.is_deleted
             && ephemeral_volumes(&change.object).next().is_some();
-        is_concerned.then(|| Key::of(&change.object)).into_iter().collect()
+        is_concerned.then(|| Key::from_object(&change.object)).into_iter().collect()
     }
 
     fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome {
@@ -33,7 +33,7 @@ impl Controller for EphemeralVolumeController {
         let mut writes = Vec::new();
         for volume in ephemeral_volumes(&pod) {
             let claim = claim(&pod, volume);
-            match context.view.get(&resources::claims(), &Key::of(&claim)) {
+            match context.view.get(&resources::claims(), &Key::from_object(&claim)) {
                 None => writes.push(Write::Create { resource: resources::claims(), object: claim }),
                 Some(found) if !is_controlled_by(&found, &pod) => {
                     let name = claim.name();

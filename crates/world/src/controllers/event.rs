@@ -20,7 +20,7 @@ impl Controller for EventController {
 
     fn keys(&self, change: &Change, _: &View<'_>) -> Vec<Key> {
         let is_new = change.resource == resources::events() && !change.is_deleted;
-        is_new.then(|| Key::of(&change.object)).into_iter().collect()
+        is_new.then(|| Key::from_object(&change.object)).into_iter().collect()
     }
 
     fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome {

@@ -29,7 +29,7 @@ impl Controller for TaintEviction {
         if change.resource == resources::nodes() && !change.is_deleted {
             let is_tainted = no_execute(&change.object).next().is_some();
             let pods = if is_tainted { view.pods_on(change.object.name()) } else { Vec::new() };
-            return pods.iter().map(|pod| Key::of(pod)).collect();
+            return pods.iter().map(|pod| Key::from_object(pod)).collect();
         }
         if change.resource != resources::pods() || change.is_deleted {
             return Vec::new();
@@ -39,7 +39,7 @@ impl Controller for TaintEviction {
             view.get(&resources::nodes(), &Key { namespace: String::new(), name: name.to_owned() })
         });
         let is_tainted = node.is_some_and(|node| no_execute(&node).next().is_some());
-        is_tainted.then(|| Key::of(&change.object)).into_iter().collect()
+        is_tainted.then(|| Key::from_object(&change.object)).into_iter().collect()
     }
 
     fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome {
@@ -55,7 +55,7 @@ impl Controller for TaintEviction {
                 None => Duration::ZERO,
                 Some(toleration) => match toleration.int_at(&["tolerationSeconds"]) {
                     None => continue,
-                    Some(seconds) => left(taint, seconds, context.now),
+                    Some(seconds) => remaining(taint, seconds, context.now),
                 },
             };
             soonest = Some(soonest.map_or(left, |soonest| soonest.min(left)));
@@ -86,7 +86,7 @@ fn no_execute(node: &Value) -> impl Iterator<Item = &Value> {
     taints.into_iter().flatten().filter(|taint| taint.str_at(&["effect"]) == Some("NoExecute"))
 }
 
-fn left(taint: &Value, seconds: i64, now: Timestamp) -> Duration {
+fn remaining(taint: &Value, seconds: i64, now: Timestamp) -> Duration {
     let since = taint.str_at(&["timeAdded"]).and_then(|at| at.parse::<Timestamp>().ok()).unwrap_or(now);
     let left = since.as_second().saturating_add(seconds).saturating_sub(now.as_second());
     Duration::from_secs(left.max(0).unsigned_abs())

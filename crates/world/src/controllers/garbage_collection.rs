@@ -115,7 +115,7 @@ fn collect(resource: &GroupVersionResource, object: &Value, view: &View<'_>) -> 
     if gone.len() == owners(object).count() {
         return Some(Write::Delete {
             resource: resource.clone(),
-            key: Key::of(object),
+            key: Key::from_object(object),
             uid: object.uid().to_owned(),
             propagation: Propagation::Background,
         });
@@ -180,7 +180,7 @@ fn take_away(
     }
     let delete = Write::Delete {
         resource: resource.clone(),
-        key: Key::of(dependent),
+        key: Key::from_object(dependent),
         uid: dependent.uid().to_owned(),
         propagation: Propagation::Foreground,
     };

@@ -19,7 +19,10 @@ impl Controller for IngressController {
     }
 
     fn keys(&self, change: &Change, _: &View<'_>) -> Vec<Key> {
-        (change.resource == resources::ingresses()).then(|| Key::of(&change.object)).into_iter().collect()
+        (change.resource == resources::ingresses())
+            .then(|| Key::from_object(&change.object))
+            .into_iter()
+            .collect()
     }
 
     fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome {

@@ -26,7 +26,7 @@ impl Controller for NamespaceController {
 
     fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key> {
         if change.resource == resources::namespaces() {
-            return vec![Key::of(&change.object)];
+            return vec![Key::from_object(&change.object)];
         }
         let is_root_ca = change.resource == resources::config_maps() && change.object.name() == ROOT_CA;
         if change.object.namespace().is_empty() || !(change.is_deleted || is_root_ca) {
@@ -55,7 +55,7 @@ impl Controller for NamespaceController {
             })
             .map(|(resource, object)| Write::Delete {
                 resource: resource.clone(),
-                key: Key::of(object),
+                key: Key::from_object(object),
                 uid: object.uid().to_owned(),
                 propagation: Propagation::Background,
             })
@@ -84,7 +84,7 @@ fn fill(namespace: &str, context: &Context<'_>) -> Vec<Write> {
     });
     let wanted = [(resources::service_accounts(), account), (resources::config_maps(), root_ca)];
     let write = |(resource, wanted): (GroupVersionResource, Value)| {
-        let Some(found) = context.view.get(&resource, &Key::of(&wanted)) else {
+        let Some(found) = context.view.get(&resource, &Key::from_object(&wanted)) else {
             return Some(Write::Create { resource, object: wanted });
         };
         // Somebody changed the authority: it is what it was.

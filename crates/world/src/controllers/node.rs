@@ -55,7 +55,7 @@ impl Controller for NodeController {
         let updated = with_status(&node, status.into());
         if let Some(object) = updated {
             let is = condition(&object, "Ready").map(|condition| condition["status"].clone());
-            writes.extend(told(&node, was.as_ref(), is.as_ref()));
+            writes.extend(readiness_event(&node, was.as_ref(), is.as_ref()));
             if was.is_some_and(|was| was == "True") && is.is_some_and(|is| is != "True") {
                 writes.extend(unready_pods(&node, context));
             }
@@ -162,7 +162,7 @@ fn unready_pods(node: &Value, context: &Context<'_>) -> Vec<Write> {
     writes
 }
 
-fn told(node: &Value, was: Option<&Value>, is: Option<&Value>) -> Option<Write> {
+fn readiness_event(node: &Value, was: Option<&Value>, is: Option<&Value>) -> Option<Write> {
     if was == is {
         return None;
     }

@@ -49,7 +49,7 @@ impl Controller for OperatorController {
             Some(task(&resource, &key)).filter(|_| is_custom(&resource.group))
         });
         let own = (is_custom(&change.resource.group) && !change.is_deleted)
-            .then(|| task(&change.resource, &Key::of(&change.object)));
+            .then(|| task(&change.resource, &Key::from_object(&change.object)));
         own.into_iter().chain(owner).collect()
     }
 
@@ -121,10 +121,10 @@ impl Look<'_> {
             return Write::Update { resource: self.resource.clone(), object }.into();
         }
         let created = created_at(self.object).unwrap_or(self.context.now);
-        if let Some(left) = left(created, self.operator.takes.0, self.context.now) {
+        if let Some(left) = remaining(created, self.operator.takes.0, self.context.now) {
             return Outcome::after(left);
         }
-        let needs = self.operator.needs.iter().filter_map(|need| need.of(self.object));
+        let needs = self.operator.needs.iter().filter_map(|need| need.need_for(self.object));
         let missing = needs
             .into_iter()
             .find_map(|need| need.unmet(self.object, self.context.behaviours, self.context.view));
@@ -140,7 +140,7 @@ impl Look<'_> {
             }
         }
         if !writes.is_empty() {
-            return Outcome::from(writes).again(Some(RETRY));
+            return Outcome::from(writes).requeue_after(Some(RETRY));
         }
         match unready {
             Some(cause) => self.waits(&cause),
@@ -150,20 +150,20 @@ impl Look<'_> {
 
     /// What the object needs and what is made for it.
     fn awaits(&self) -> Vec<Awaited> {
-        let needs = self.operator.needs.iter().filter_map(|need| need.of(self.object));
+        let needs = self.operator.needs.iter().filter_map(|need| need.need_for(self.object));
         let needs = needs.flat_map(|need| need.awaited(self.object.namespace()));
         let products = self.operator.produces.iter().filter_map(|product| self.product(product));
         let products = products.map(|(resource, object, _)| Awaited::Object {
             group: resource.group,
             kind: object.kind().to_owned(),
-            key: Key::of(&object),
+            key: Key::from_object(&object),
         });
         needs.chain(products).collect()
     }
 
     fn waits(&self, cause: &Cause) -> Outcome {
         let writes: Vec<_> = self.update(Some(cause)).into_iter().collect();
-        Outcome::from(writes).again(Some(RETRY))
+        Outcome::from(writes).requeue_after(Some(RETRY))
     }
 
     /// The status of an object that is done with, or of one that waits for a cause: the fields of its
@@ -234,14 +234,14 @@ impl Look<'_> {
         if object.kind() == "Secret" {
             fill_type(&mut object);
         }
-        if product.more_keys_if.iter().any(|path| !at(self.object, path).is_null()) {
+        if product.more_keys_if.iter().any(|path| !value_at(self.object, path).is_null()) {
             object["metadata"]["annotations"][MORE_KEYS] = "true".into();
         }
         Some((resource, object, policy))
     }
 
     fn keys(&self, path: &str) -> BTreeSet<String> {
-        match at(self.object, path) {
+        match value_at(self.object, path) {
             Value::Object(map) => map.keys().cloned().collect(),
             Value::Array(list) => {
                 list.iter().filter_map(|item| item.str_at(&["secretKey"])).map(str::to_owned).collect()
@@ -263,7 +263,7 @@ impl Look<'_> {
         if policy == Policy::None {
             return Ok(None);
         }
-        let Some(found) = self.context.view.get(&resource, &Key::of(&wanted)) else {
+        let Some(found) = self.context.view.get(&resource, &Key::from_object(&wanted)) else {
             return match policy {
                 Policy::Merge => Err(missing()),
                 _ => Ok(Some(Write::Create { resource, object: wanted })),
@@ -297,7 +297,7 @@ impl Look<'_> {
         }
         let products = self.operator.produces.iter().filter_map(|product| self.product(product));
         let left = products.filter_map(|(resource, product, _)| {
-            let found = self.context.view.get(&resource, &Key::of(&product))?;
+            let found = self.context.view.get(&resource, &Key::from_object(&product))?;
             is_controlled_by(&found, self.object).then_some((resource, found))
         });
         let left: Vec<_> = left.collect();
@@ -307,7 +307,7 @@ impl Look<'_> {
         }
         let going = left.into_iter().filter(|(_, product)| !product.is_terminating());
         let writes: Vec<_> = going.map(|(resource, product)| delete(resource, &product)).collect();
-        Outcome::from(writes).again(Some(RETRY))
+        Outcome::from(writes).requeue_after(Some(RETRY))
     }
 }
 
@@ -328,7 +328,7 @@ fn fill_type(secret: &mut Value) {
 }
 
 /// What stands at a path such as `spec.data`.
-fn at<'a>(object: &'a Value, path: &str) -> &'a Value {
+fn value_at<'a>(object: &'a Value, path: &str) -> &'a Value {
     path.split('.').try_fold(object, |value, key| value.get(key)).unwrap_or(&Value::Null)
 }
 
@@ -343,7 +343,7 @@ fn is_workload_ready(object: &Value) -> bool {
     }
 }
 
-fn left(began: Timestamp, takes: Duration, now: Timestamp) -> Option<Duration> {
+fn remaining(began: Timestamp, takes: Duration, now: Timestamp) -> Option<Duration> {
     let due = began.checked_add(takes).ok()?;
     Duration::try_from(due.duration_since(now)).ok().filter(|left| !left.is_zero())
 }

@@ -23,7 +23,7 @@ impl Controller for QuotaController {
 
     fn keys(&self, change: &Change, _: &View<'_>) -> Vec<Key> {
         let is_quota = change.resource == resources::resource_quotas();
-        if is_quota { vec![Key::of(&change.object)] } else { Vec::new() }
+        if is_quota { vec![Key::from_object(&change.object)] } else { Vec::new() }
     }
 
     fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome {

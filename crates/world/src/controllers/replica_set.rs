@@ -83,7 +83,7 @@ impl Controller for ReplicaController {
         };
         let surplus = pods.len().saturating_sub(wanted);
         pods.sort_by_cached_key(going_first);
-        let availability = Availability::of(&set, context.now);
+        let availability = Availability::from_owner(&set, context.now);
         let mut status = status(&set, &pods[surplus..], availability);
         if self.kind == "ReplicaSet" {
             // Those that go now are on their way when the status is read.
@@ -111,7 +111,7 @@ impl Controller for ReplicaController {
             writes.push(Write::Create { resource: resources::pods(), object: pod });
             writes.push(created(&set, self.signature, &name));
         }
-        Outcome::from(writes).again(availability.next(&pods))
+        Outcome::from(writes).requeue_after(availability.next(&pods))
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) struct Revisions {
 
 impl Revisions {
     /// The revisions that an owner has.
-    pub(super) fn of(owner: &Value, view: &View<'_>) -> Self {
+    pub(super) fn from_owner(owner: &Value, view: &View<'_>) -> Self {
         let hash = template_hash(&owner["spec"]["template"]);
         let dependents = view.dependents(owner.uid()).into_iter();
         let mine =

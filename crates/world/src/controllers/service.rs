@@ -18,7 +18,10 @@ impl Controller for ServiceController {
     }
 
     fn keys(&self, change: &Change, _: &View<'_>) -> Vec<Key> {
-        (change.resource == resources::services()).then(|| Key::of(&change.object)).into_iter().collect()
+        (change.resource == resources::services())
+            .then(|| Key::from_object(&change.object))
+            .into_iter()
+            .collect()
     }
 
     fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome {

@@ -44,9 +44,9 @@ impl Controller for StatefulSetController {
         if !adopted.is_empty() {
             return adopted.into();
         }
-        let revisions = Revisions::of(&set, context.view);
+        let revisions = Revisions::from_owner(&set, context.view);
         let pods = claims.mine;
-        let availability = Availability::of(&set, context.now);
+        let availability = Availability::from_owner(&set, context.now);
         let step = Step { set: &set, pods: &pods, revisions: &revisions, availability, context };
         let mut writes = claims.released;
         writes.extend(revisions.keep(&set, &pods));
@@ -61,7 +61,7 @@ impl Controller for StatefulSetController {
                 .push(Event::warning(&set, Reporter::Controller(SIGNATURE), "FailedCreate", message).into());
         }
         writes.extend(next);
-        Outcome::from(writes).again(availability.next(&pods))
+        Outcome::from(writes).requeue_after(availability.next(&pods))
     }
 }
 
@@ -87,14 +87,14 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    fn wanted(&self) -> i64 {
+    fn desired_replicas(&self) -> i64 {
         self.set.int_at(&["spec", "replicas"]).unwrap_or(1).max(0)
     }
 
     /// The ordinals of the pods that there should be.
     fn ordinals(&self) -> std::ops::Range<i64> {
         let first = self.set.int_at(&["spec", "ordinals", "start"]).unwrap_or(0);
-        first..first.saturating_add(self.wanted())
+        first..first.saturating_add(self.desired_replicas())
     }
 
     fn partition(&self) -> i64 {
@@ -166,14 +166,14 @@ impl Step<'_> {
         Vec::new()
     }
 
-    fn told(&self, verb: &str, pod: &str) -> Write {
+    fn pod_event(&self, verb: &str, pod: &str) -> Write {
         let message = format!("{verb} Pod {pod} in StatefulSet {} successful", self.set.name());
         let reason = format!("Successful{verb}");
         Event::normal(self.set, Reporter::Controller(SIGNATURE), &reason, message).into()
     }
 
     fn delete(&self, pod: &Value) -> Vec<Write> {
-        vec![delete_pod(pod), self.told("Delete", pod.name())]
+        vec![delete_pod(pod), self.pod_event("Delete", pod.name())]
     }
 
     /// With `whenScaled: Delete` the claims of a surplus pod go with it.
@@ -234,7 +234,7 @@ impl Step<'_> {
             }
         }
         writes.push(Write::Create { resource: resources::pods(), object: pod });
-        writes.push(self.told("Create", &name));
+        writes.push(self.pod_event("Create", &name));
         writes
     }
 
@@ -262,9 +262,9 @@ impl Step<'_> {
         let update = self.revisions.current.as_str();
         let has = |pod: &Value, revision: &str| is_active(pod) && pod.label(HASH) == Some(revision);
         let updated = count(self.pods, |pod| has(pod, update));
-        let is_complete = updated == self.wanted()
-            && count(self.pods, |pod| has(pod, update) && is_ready(pod)) == self.wanted()
-            && self.pods.len() as i64 == self.wanted();
+        let is_complete = updated == self.desired_replicas()
+            && count(self.pods, |pod| has(pod, update) && is_ready(pod)) == self.desired_replicas()
+            && self.pods.len() as i64 == self.desired_replicas();
         let current = if is_complete { update } else { self.current_revision() };
         let counts = [
             ("replicas", count(self.pods, is_active)),

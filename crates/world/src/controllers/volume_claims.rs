@@ -35,7 +35,7 @@ impl Controller for ClaimController {
 
     fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key> {
         if change.resource == resources::claims() {
-            return vec![Key::of(&change.object)];
+            return vec![Key::from_object(&change.object)];
         }
         if change.resource == resources::pods() && (change.is_deleted || is_finished(&change.object)) {
             return claims_of(&change.object);
@@ -46,7 +46,11 @@ impl Controller for ClaimController {
                 claim.str_at(&["status", "phase"]) != Some("Bound")
                     || claim.str_at(&["spec", "volumeName"]) == Some(change.object.name())
             };
-            return claims.iter().filter(|claim| concerns(claim)).map(|claim| Key::of(claim)).collect();
+            return claims
+                .iter()
+                .filter(|claim| concerns(claim))
+                .map(|claim| Key::from_object(claim))
+                .collect();
         }
         Vec::new()
     }
@@ -93,7 +97,7 @@ fn release(claim: &Value, view: &View<'_>) -> Outcome {
     if !finalizers(claim).any(|finalizer| finalizer == PROTECTION) {
         return Outcome::done();
     }
-    let wanted = Key::of(claim);
+    let wanted = Key::from_object(claim);
     let pods = view.list(&resources::pods(), Some(claim.namespace()));
     if pods.iter().any(|pod| !is_finished(pod) && claims_of(pod).contains(&wanted)) {
         return Outcome::done();
@@ -173,7 +177,7 @@ fn search(claim: &Value, context: &Context<'_>) -> Outcome {
     let class_name = claim.str_at(&["spec", "storageClassName"]).unwrap_or_default();
     // The scheduler claims volumes that were made by hand for claims that wait for their first consumer.
     if let Some(volume) = claimed_volume(claim, view) {
-        return named(claim, volume.name()).into();
+        return with_volume_name(claim, volume.name()).into();
     }
     if waits_for_consumer(claim, view) && claim.annotation(SELECTED_NODE).is_none() {
         return tell_pending(
@@ -184,7 +188,7 @@ fn search(claim: &Value, context: &Context<'_>) -> Outcome {
         );
     }
     if let Some(volume) = matching(claim, view, |_| true) {
-        return vec![claimed(&volume, claim), named(claim, volume.name())].into();
+        return vec![claimed(&volume, claim), with_volume_name(claim, volume.name())].into();
     }
     if class_name.is_empty() {
         let message = "no persistent volumes available for this claim and no storage class is set";
@@ -203,7 +207,7 @@ fn search(claim: &Value, context: &Context<'_>) -> Outcome {
 }
 
 /// The claim with the name of its volume.
-fn named(claim: &Value, volume: &str) -> Write {
+fn with_volume_name(claim: &Value, volume: &str) -> Write {
     let mut object = claim.clone();
     object["spec"]["volumeName"] = volume.into();
     object["metadata"]["annotations"][BOUND_BY] = "yes".into();

@@ -65,7 +65,7 @@ pub(crate) struct Availability {
 
 impl Availability {
     /// What an owner demands.
-    pub(crate) fn of(owner: &Value, now: Timestamp) -> Self {
+    pub(crate) fn from_owner(owner: &Value, now: Timestamp) -> Self {
         Self { least: owner.int_at(&["spec", "minReadySeconds"]).unwrap_or(0), now }
     }
 
@@ -138,7 +138,7 @@ pub(crate) fn delete_pod(pod: &Value) -> Write {
 pub(crate) fn delete(resource: tiphys_value::GroupVersionResource, object: &Value) -> Write {
     Write::Delete {
         resource,
-        key: Key::of(object),
+        key: Key::from_object(object),
         uid: object.uid().to_owned(),
         propagation: Propagation::Background,
     }

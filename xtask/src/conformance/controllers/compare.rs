@@ -86,7 +86,7 @@ pub(super) struct Comparison {
 
 impl Comparison {
     /// Compares two states.
-    pub(super) fn of(real: &State, ours: &State) -> Self {
+    pub(super) fn from_states(real: &State, ours: &State) -> Self {
         let mut comparison = Self::default();
         comparison.answers(&real.answers, &ours.answers);
         let (mut real_by_class, mut ours_by_class) = (by_class(&real.things), by_class(&ours.things));
@@ -301,7 +301,7 @@ mod tests {
         Thing { kind: "Deployment".to_owned(), class: "web".to_owned(), value }
     }
 
-    fn told(reason: &str, message: &str) -> Told {
+    fn event(reason: &str, message: &str) -> Told {
         Told { kind: "Normal".to_owned(), reason: reason.to_owned(), message: message.to_owned() }
     }
 
@@ -316,9 +316,9 @@ mod tests {
             thing(json!({"spec": {"a": 1}, "status": {"replicas": replicas, "conditions": [
                 {"type": "Available", "status": "True", "reason": reason, "message": "m"}]}}))
         };
-        let real = state(vec![status(1, "x")], vec![told("A", "1"), told("B", "2"), told("C", "3")]);
-        let ours = state(vec![status(2, "x")], vec![told("A", "1"), told("C", "4"), told("B", "2")]);
-        let found = Comparison::of(&real, &ours);
+        let real = state(vec![status(1, "x")], vec![event("A", "1"), event("B", "2"), event("C", "3")]);
+        let ours = state(vec![status(2, "x")], vec![event("A", "1"), event("C", "4"), event("B", "2")]);
+        let found = Comparison::from_states(&real, &ours);
         let score = found.scores["Deployment"];
         assert_eq!(score.status, Count { all: 3, equal: 2 });
         assert_eq!(score.messages, Count { all: 1, equal: 1 });

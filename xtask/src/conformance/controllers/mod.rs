@@ -177,11 +177,11 @@ async fn on_both(
     let real = play(sequence, &mut plane.client().await?).await.with_context(in_words)?;
     fs::write(recorded.join(format!("{}.json", sequence.name)), serde_json::to_string(&real)?)?;
     let ours = play(sequence, &mut Embedded::start(rules).await?).await.with_context(in_words)?;
-    Ok(outcome(sequence, &State::of(&real, sequence), &State::of(&ours, sequence)))
+    Ok(outcome(sequence, &State::from_played(&real, sequence), &State::from_played(&ours, sequence)))
 }
 
 fn outcome(sequence: &Sequence, real: &State, ours: &State) -> Outcome {
-    let comparison = Comparison::of(real, ours);
+    let comparison = Comparison::from_states(real, ours);
     Outcome { family: sequence.family.clone(), name: sequence.name.clone(), comparison }
 }
 
@@ -197,7 +197,11 @@ async fn replay(sequences: &[Sequence], rules: &str, args: &Args) -> anyhow::Res
         let real = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
         let ours = play(sequence, &mut Embedded::start(rules).await?).await;
         let ours = ours.with_context(|| format!("the sequence {}", sequence.name))?;
-        outcomes.push(outcome(sequence, &State::of(&real, sequence), &State::of(&ours, sequence)));
+        outcomes.push(outcome(
+            sequence,
+            &State::from_played(&real, sequence),
+            &State::from_played(&ours, sequence),
+        ));
     }
     Ok(outcomes)
 }

@@ -34,7 +34,7 @@ impl LastChanges {
         all.insert(namespace.to_owned(), Instant::now());
     }
 
-    fn of(&self, namespace: &str) -> Option<Instant> {
+    fn last_change(&self, namespace: &str) -> Option<Instant> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(namespace).copied()
     }
 }
@@ -191,7 +191,7 @@ impl Cluster for Real {
     async fn settle(&mut self, namespace: &str) -> anyhow::Result<()> {
         let began = Instant::now();
         while began.elapsed() < PATIENCE {
-            let last = self.changes.of(namespace).map_or(began, |last| last.max(began));
+            let last = self.changes.last_change(namespace).map_or(began, |last| last.max(began));
             let left = STILL.saturating_sub(last.elapsed());
             if left.is_zero() {
                 break;

@@ -64,8 +64,8 @@ pub(super) struct State {
 
 impl State {
     /// What is compared of what was played.
-    pub(super) fn of(played: &Played, sequence: &Sequence) -> Self {
-        let names = Names::of(sequence);
+    pub(super) fn from_played(played: &Played, sequence: &Sequence) -> Self {
+        let names = Names::from_sequence(sequence);
         let things = played.objects.iter().map(|object| thing(object, &names)).collect();
         let mut by_object = BTreeMap::<(String, String, String), Vec<Told>>::new();
         for event in &played.events {
@@ -161,7 +161,7 @@ fn only_judgement_of_node(node: &mut Value) {
 struct Names(Vec<String>);
 
 impl Names {
-    fn of(sequence: &Sequence) -> Self {
+    fn from_sequence(sequence: &Sequence) -> Self {
         let mut names: Vec<_> = sequence.names.clone();
         names.push("kube-api-access".to_owned());
         // The longest first: one name may begin with another.

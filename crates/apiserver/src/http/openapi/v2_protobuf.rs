@@ -74,18 +74,18 @@ pub(super) fn encode(document: &Value) -> Vec<u8> {
     out.message(2, &info);
     let mut paths = Message::default();
     for (name, item) in document["paths"].as_object().into_iter().flatten() {
-        paths.message(2, &named(name, &path_item(item)));
+        paths.message(2, &named_message(name, &path_item(item)));
     }
     out.message(8, &paths);
     let mut definitions = Message::default();
     for (name, definition) in document["definitions"].as_object().into_iter().flatten() {
-        definitions.message(1, &named(name, &schema(definition, 0)));
+        definitions.message(1, &named_message(name, &schema(definition, 0)));
     }
     out.message(9, &definitions);
     out.0
 }
 
-fn named(name: &str, value: &Message) -> Message {
+fn named_message(name: &str, value: &Message) -> Message {
     let mut out = Message::default();
     out.bytes(1, name.as_bytes());
     out.message(2, value);
@@ -101,7 +101,7 @@ fn any(value: &Value) -> Message {
 
 fn extensions(out: &mut Message, field: u64, holder: &Value) {
     for (name, value) in holder.as_object().into_iter().flatten().filter(|(name, _)| name.starts_with("x-")) {
-        out.message(field, &named(name, &any(value)));
+        out.message(field, &named_message(name, &any(value)));
     }
 }
 
@@ -139,7 +139,7 @@ fn operation(operation: &Value) -> Message {
         body.message(2, &item);
         let mut value = Message::default();
         value.message(1, &body);
-        responses.message(1, &named(code, &value));
+        responses.message(1, &named_message(code, &value));
     }
     out.message(9, &responses);
     extensions(&mut out, 13, operation);
@@ -182,7 +182,7 @@ fn schema(schema_of: &Value, depth: usize) -> Message {
     if let Some(properties) = schema_of["properties"].as_object() {
         let mut all = Message::default();
         for (name, property) in properties {
-            all.message(1, &named(name, &schema(property, depth + 1)));
+            all.message(1, &named_message(name, &schema(property, depth + 1)));
         }
         out.message(25, &all);
     }

@@ -20,7 +20,7 @@ const PROTOCOL: &str = "SPDY/3.1";
 const STREAMS: &str = "portforward.k8s.io";
 
 /// The connection that a request wants to be turned into a forward, if it does.
-pub(super) fn asked(context: &Context<'_>) -> Option<OnUpgrade> {
+pub(super) fn requested_upgrade(context: &Context<'_>) -> Option<OnUpgrade> {
     let wants = *context.method == Method::POST && context.header("upgrade").eq_ignore_ascii_case(PROTOCOL);
     context.upgrade.filter(|_| wants).cloned()
 }

@@ -96,7 +96,7 @@ struct History {
 fn written() -> History {
     let recorder = Recorder::default();
     let database = redb::Builder::new().create_with_backend(recorder.clone()).unwrap();
-    let (journal, _) = Journal::on(database, Path::new("memory")).unwrap();
+    let (journal, _) = Journal::open_database(database, Path::new("memory")).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let resource = ResourceId::new("", "configmaps");
     let (mut states, mut acknowledged) = (vec![State::new()], vec![(recorder.count(), 0)]);

@@ -68,7 +68,7 @@ pub(super) async fn run(session: &Session, args: &Args, agreed: bool) -> anyhow:
     }
     if args.wait {
         for id in &ids {
-            gone(session, id, args.timeout).await?;
+            wait_until_gone(session, id, args.timeout).await?;
         }
     }
     let values = apps.iter().map(|app| {
@@ -79,7 +79,7 @@ pub(super) async fn run(session: &Session, args: &Args, agreed: bool) -> anyhow:
     Ok(print(args.output, "", &values.collect())?)
 }
 
-async fn gone(session: &Session, id: &AppId, patience: Duration) -> anyhow::Result<()> {
+async fn wait_until_gone(session: &Session, id: &AppId, patience: Duration) -> anyhow::Result<()> {
     let mut held = String::new();
     let seen = session
         .until(id, patience, |object| match object {

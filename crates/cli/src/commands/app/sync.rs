@@ -201,7 +201,7 @@ fn resources(args: &Args, app: &Application) -> anyhow::Result<Vec<SyncOperation
     for text in &args.resource {
         match text.strip_prefix('!') {
             Some(text) => unwanted.push(object(text)?),
-            None => wanted.extend(named(args, app, text)?),
+            None => wanted.extend(matching_objects(args, app, text)?),
         }
     }
     if wanted.is_empty() && !unwanted.is_empty() {
@@ -216,7 +216,11 @@ fn resources(args: &Args, app: &Application) -> anyhow::Result<Vec<SyncOperation
 
 /// The objects of an Application that a pattern names. At another revision than the one that was compared
 /// nobody knows which there are.
-fn named(args: &Args, app: &Application, text: &str) -> Result<Vec<SyncOperationResource>, WrongUse> {
+fn matching_objects(
+    args: &Args,
+    app: &Application,
+    text: &str,
+) -> Result<Vec<SyncOperationResource>, WrongUse> {
     let pattern = object(text)?;
     let all = &app.status.resources;
     let (hooks, found): (Vec<_>, Vec<_>) =

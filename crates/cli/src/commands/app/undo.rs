@@ -93,7 +93,7 @@ pub(super) async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
         };
         session
             .cluster
-            .apply(&kept(&pruned.object), &options)
+            .apply(&marked_as_kept(&pruned.object), &options)
             .await
             .map_err(|error| anyhow::anyhow!("{} cannot be brought back: {error}", pruned.name()))?;
         let verb = if args.dry_run { "would be brought back" } else { "is back" };
@@ -145,7 +145,7 @@ fn chosen(all: Vec<Pruned>, names: &[String]) -> anyhow::Result<Vec<Pruned>> {
 }
 
 /// The object with a mark that keeps it from being pruned again.
-fn kept(object: &Value) -> Value {
+fn marked_as_kept(object: &Value) -> Value {
     let mut object = object.clone();
     let own = object.annotation(names::SYNC_OPTIONS).unwrap_or_default();
     let others =
@@ -195,7 +195,10 @@ mod tests {
     #[test]
     fn what_is_brought_back_is_not_pruned_again() {
         let object = json!({"metadata": {"annotations": {names::SYNC_OPTIONS: "Prune=true, Replace=true"}}});
-        assert_eq!(kept(&object).annotation(names::SYNC_OPTIONS), Some("Replace=true,Prune=false"));
-        assert_eq!(kept(&json!({"metadata": {}})).annotation(names::SYNC_OPTIONS), Some("Prune=false"));
+        assert_eq!(marked_as_kept(&object).annotation(names::SYNC_OPTIONS), Some("Replace=true,Prune=false"));
+        assert_eq!(
+            marked_as_kept(&json!({"metadata": {}})).annotation(names::SYNC_OPTIONS),
+            Some("Prune=false")
+        );
     }
 }

@@ -8,7 +8,7 @@ use tiphys_stage::causes::{Cause, Repair};
 use super::{
     super::{
         causes::hit_names,
-        text::{named, some_of},
+        text::{short_name, some_of},
     },
     SHOWN, upper_first,
 };
@@ -41,7 +41,7 @@ fn write_cause(at: usize, cause: &Cause, body: &mut String) {
     if let Some(mechanism) = &cause.mechanism {
         let _ = writeln!(body, "<code>{}</code> {}", mechanism.id, sanitize::html(mechanism.id.summary()));
     }
-    let objects: Vec<String> = cause.objects.iter().map(named).collect();
+    let objects: Vec<String> = cause.objects.iter().map(short_name).collect();
     let state = if cause.state.is_empty() { String::new() } else { format!("{}: ", cause.state) };
     let _ = writeln!(
         body,

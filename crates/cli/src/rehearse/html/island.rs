@@ -88,7 +88,7 @@ fn data(story: &Story, places: &BTreeMap<String, String>) -> Value {
             json!([
                 moment.at_ms,
                 number,
-                what(moment.what),
+                change_code(moment.what),
                 texts.number(&moment.from),
                 texts.number(&moment.to),
                 level(moment.level),
@@ -142,7 +142,7 @@ fn data(story: &Story, places: &BTreeMap<String, String>) -> Value {
     })
 }
 
-fn what(what: What) -> u8 {
+fn change_code(what: What) -> u8 {
     match what {
         What::Created => 0,
         What::Changed => 1,

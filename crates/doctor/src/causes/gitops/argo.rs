@@ -59,7 +59,7 @@ pub(super) fn waiting(look: &Look<'_>, app: &Value) -> Option<Finding> {
         .map(Object::from_live)
         .collect();
     if targets.is_empty()
-        && let Some(finding) = gone(look, app, &wait, is_old)
+        && let Some(finding) = waits_for_absent(look, app, &wait, is_old)
     {
         return Some(evidence(finding));
     }
@@ -114,7 +114,12 @@ const BUILT_IN: &[&str] = &[
 ];
 
 /// An operation that waits for something that is no longer there.
-fn gone(look: &Look<'_>, app: &Value, wait: &tiphys_cause::WaitsFor, is_old: bool) -> Option<Finding> {
+fn waits_for_absent(
+    look: &Look<'_>,
+    app: &Value,
+    wait: &tiphys_cause::WaitsFor,
+    is_old: bool,
+) -> Option<Finding> {
     if !is_old || wait.kind == "Job" {
         return None;
     }

@@ -33,12 +33,12 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
         }
         found.extend(fault(look, live));
     }
-    found.extend(unattended.into_iter().map(|(operator, resources)| down(operator, &resources)));
+    found.extend(unattended.into_iter().map(|(operator, resources)| operator_down(operator, &resources)));
     found.extend(two_owners(look));
     found
 }
 
-fn down(operator: Object, resources: &[Object]) -> Finding {
+fn operator_down(operator: Object, resources: &[Object]) -> Finding {
     let finding = Finding::new(
         Cause::OperatorDown,
         operator.clone(),

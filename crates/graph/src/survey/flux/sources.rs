@@ -22,7 +22,7 @@ impl Sources {
         let mut asked: BTreeMap<Named, Vec<String>> = BTreeMap::new();
         for it in entries(survey) {
             if let Some(path) = path_of(&it.value) {
-                asked.entry(named(&it.value)).or_default().push(path);
+                asked.entry(named_source(&it.value)).or_default().push(path);
             }
         }
         let start = |(named, paths): (Named, Vec<String>)| {
@@ -50,7 +50,7 @@ impl Sources {
         if !units::is_of_flux(kustomization) {
             return None;
         }
-        let (kind, name) = named(kustomization);
+        let (kind, name) = named_source(kustomization);
         join(self.start(&kind, &name)?, &path_of(kustomization)?).ok()
     }
 }
@@ -63,7 +63,7 @@ pub(super) fn is_here(files: &Files, folder: &str) -> bool {
     }
 }
 
-fn named(kustomization: &Value) -> Named {
+fn named_source(kustomization: &Value) -> Named {
     let text = |field: &str| kustomization.str_at(&["spec", "sourceRef", field]).unwrap_or_default();
     (text("kind").to_owned(), text("name").to_owned())
 }

@@ -59,7 +59,7 @@ const LAG: usize = 3;
 /// Syncs a repository: of the children that can go on, the first in an order does, after as many looks at
 /// those who have children as it is late.
 fn sync_in(repository: &Repository, order: &[usize], lag: usize) -> Vec<String> {
-    let mut cluster = Cluster::of(repository);
+    let mut cluster = Cluster::from_repository(repository);
     cluster.begin("root");
     let parents = cluster.parents();
     let rest = (0..repository.children.len()).filter(|child| !order.contains(child));
@@ -116,7 +116,7 @@ impl KindCatalog for Kinds {
 }
 
 impl Cluster {
-    fn of(repository: &Repository) -> Self {
+    fn from_repository(repository: &Repository) -> Self {
         let mut targets: BTreeMap<String, Vec<Arc<Value>>> = BTreeMap::new();
         for (path, text) in repository.files() {
             let folder = path.split('/').next().expect("a folder");

@@ -26,8 +26,8 @@ struct Verdict {
 fn analyse(repository: &Repository) -> Verdict {
     let survey = Survey::read(&Input::alone(Arc::new(repository.tree())));
     let (edges, order) = (Edges::from_survey(&survey), Order::from_survey(&survey));
-    let facts = HealthFacts::of(&survey, &Settings::of(&survey));
-    let events = Events::of(&survey, &edges, &order, &facts);
+    let facts = HealthFacts::from_survey(&survey, &Settings::from_survey(&survey));
+    let events = Events::from_survey(&survey, &edges, &order, &facts);
     let reasons = cycles(&survey, &order, &facts).len()
         + unmet(&survey, &edges, &order, &facts).iter().filter(|unmet| unmet.stall.is_some()).count();
     Verdict { stalls: events.stalled().next().is_some(), reasons, circles: events.circles().len() }

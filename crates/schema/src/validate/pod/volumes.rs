@@ -206,14 +206,14 @@ fn projected(source: &Value, path: &Path, errors: &mut ErrorList) {
             }
             for (at, item) in list(source, "items").iter().enumerate() {
                 key_to_path(item, &place.child("items").index(at), errors);
-                taken(&mut seen, text(item, "path"), text(source, "name"), path, errors);
+                check_taken(&mut seen, text(item, "path"), text(source, "name"), path, errors);
             }
         }
         if source["downwardAPI"].is_object() {
             count += 1;
             for file in list(&source["downwardAPI"], "items") {
                 pod_file(file, &place.child("downwardAPI"), errors);
-                taken(&mut seen, text(file, "path"), text(file, "path"), path, errors);
+                check_taken(&mut seen, text(file, "path"), text(file, "path"), path, errors);
             }
         }
         if source["serviceAccountToken"].is_object() {
@@ -227,7 +227,7 @@ fn projected(source: &Value, path: &Path, errors: &mut ErrorList) {
 }
 
 /// A path that another source has already; `shown` is what the message shows.
-fn taken<'a>(seen: &mut Vec<&'a str>, file: &'a str, shown: &str, path: &Path, errors: &mut ErrorList) {
+fn check_taken<'a>(seen: &mut Vec<&'a str>, file: &'a str, shown: &str, path: &Path, errors: &mut ErrorList) {
     if seen.contains(&file) {
         errors.push(FieldError::invalid(path, shown, CONFLICT));
     } else if !file.is_empty() {

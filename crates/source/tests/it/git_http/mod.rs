@@ -303,7 +303,7 @@ impl GitHttpFixture {
     }
 
     /// The repositories in the cache: folders below `newest`, and those of whole repositories.
-    fn kept(&self) -> (Vec<PathBuf>, usize) {
+    fn kept_packs(&self) -> (Vec<PathBuf>, usize) {
         let list = |folder: PathBuf| -> Vec<PathBuf> {
             let entries = std::fs::read_dir(folder).into_iter().flatten();
             let folders = entries.map(|entry| entry.expect("is readable").path());
@@ -321,7 +321,7 @@ fn of_a_base_only_one_commit_is_fetched() {
     place.commit("two");
     place.commit("three");
     assert_eq!(place.newest("main").expect("is there"), "three");
-    let (newest, whole) = place.kept();
+    let (newest, whole) = place.kept_packs();
     assert_eq!((newest.len(), whole), (1, 0));
     let log = Command::new("git").args(["log", "--all", "--format=%s"]).current_dir(&newest[0]).output();
     assert_eq!(String::from_utf8_lossy(&log.expect("git is installed").stdout), "three\n");
@@ -331,7 +331,7 @@ fn of_a_base_only_one_commit_is_fetched() {
     assert_eq!(place.newest("main").expect("is there"), "four");
     place.git(&["reset", "-q", "--hard", "HEAD~2"]);
     assert_eq!(place.newest("main").expect("is there"), "two");
-    assert_eq!(place.kept().1, 0);
+    assert_eq!(place.kept_packs().1, 0);
 }
 
 #[test]
@@ -341,7 +341,7 @@ fn a_commit_is_fetched_alone_where_the_host_hands_it_out() {
     let first = place.head();
     place.commit("two");
     assert_eq!(place.newest(&first).expect("is there"), "one");
-    assert_eq!(place.kept().1, 0);
+    assert_eq!(place.kept_packs().1, 0);
     // It is never asked for again.
     place.host.set(Mode::Refuse);
     assert_eq!(place.newest(&first).expect("is there"), "one");
@@ -355,7 +355,7 @@ fn all_is_fetched_where_single_commits_cannot_be_had() {
     place.git(&["tag", "v1.2.0"]);
     place.host.set(Mode::WholeOnly);
     assert_eq!(place.newest("main").expect("is there"), "two");
-    assert_eq!(place.kept().1, 1);
+    assert_eq!(place.kept_packs().1, 1);
     // Shortened commits and ranges are no names of the host's.
     for (revision, text) in [(&first[..9], "one"), (first.as_str(), "one"), ("v1.x", "two")] {
         assert_eq!(place.newest(revision).expect("is there"), text, "{revision}");

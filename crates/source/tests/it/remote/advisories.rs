@@ -17,7 +17,7 @@ fn charts(folder: &tempfile::TempDir) -> Charts {
     Charts::new(folder.path().join("charts"), AccessTable::default(), Duration::ZERO, false)
 }
 
-fn wanted(repository: &str, name: &str) -> ChartRequest {
+fn chart_request(repository: &str, name: &str) -> ChartRequest {
     ChartRequest {
         repository: repository.to_owned(),
         name: name.to_owned(),
@@ -38,7 +38,7 @@ fn chart_error(content: Vec<u8>) -> SourceError {
         _ => not_found(),
     });
     let url = format!("http://{}", server.host);
-    charts(&folder()).checkout(&wanted(&url, "web")).map(drop).expect_err("it is refused")
+    charts(&folder()).checkout(&chart_request(&url, "web")).map(drop).expect_err("it is refused")
 }
 
 /// A gzipped tar archive of one entry, whose name and size are taken as they are.
@@ -67,7 +67,7 @@ fn ghsa_6w87_credentials_of_a_registry_are_in_no_error() {
     let denied = || -> Answer { (401, vec![("WWW-Authenticate", "Basic realm=\"x\"".into())], Vec::new()) };
     let server = Server::start(move |_| denied());
     let url = format!("oci://me:{PASSWORD}@{}/web", server.host);
-    let error = charts(&folder()).checkout(&wanted(&url, "")).map(drop).expect_err("access is denied");
+    let error = charts(&folder()).checkout(&chart_request(&url, "")).map(drop).expect_err("access is denied");
     assert!(!error.to_string().contains(PASSWORD), "{error}");
 }
 
@@ -100,11 +100,11 @@ fn cve_2024_29893_answers_of_a_registry_are_read_up_to_a_limit() {
     let endless = vec![b' '; 8 << 20];
     let server = Server::start(move |_| ok(endless.clone()));
     let url = format!("oci://{}/web", server.host);
-    charts(&folder()).checkout(&wanted(&url, "")).map(drop).expect_err("it is refused");
+    charts(&folder()).checkout(&chart_request(&url, "")).map(drop).expect_err("it is refused");
     // Not an OCI registry either: the index of a repository.
     let index = "x".repeat(129 << 20);
     let server = Server::start(move |_| ok(index.clone()));
     let url = format!("http://{}", server.host);
-    let error = charts(&folder()).checkout(&wanted(&url, "web")).map(drop).expect_err("it is refused");
+    let error = charts(&folder()).checkout(&chart_request(&url, "web")).map(drop).expect_err("it is refused");
     assert!(error.to_string().contains("larger") || error.to_string().contains("limit"), "{error}");
 }

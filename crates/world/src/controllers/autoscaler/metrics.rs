@@ -30,7 +30,7 @@ pub(super) struct Pods {
 
 impl Pods {
     /// The pods that a target selects.
-    pub(super) fn of(target: &Value, view: &View<'_>) -> Self {
+    pub(super) fn from_target(target: &Value, view: &View<'_>) -> Self {
         let Some(selector) = target.at(&["spec", "selector"]) else {
             return Self { are_known: false, all: Vec::new() };
         };
@@ -121,7 +121,7 @@ fn current(target: &Value, name: &str, container: Option<&str>, pods: &Pods) -> 
     }
     let used = requested * i128::from(percent) / 100 / (pods.all.len().max(1) as i128);
     Ok(
-        json!({"averageUtilization": percent, "averageValue": shown(name, i64::try_from(used).unwrap_or(i64::MAX))}),
+        json!({"averageUtilization": percent, "averageValue": amount_text(name, i64::try_from(used).unwrap_or(i64::MAX))}),
     )
 }
 
@@ -157,7 +157,7 @@ fn quantity(value: &Value) -> Option<Quantity> {
 }
 
 /// An amount in thousandths as the controller writes it: memory in binary notation.
-fn shown(name: &str, milli: i64) -> String {
+fn amount_text(name: &str, milli: i64) -> String {
     let units = milli / 1000;
     if name != "memory" || milli % 1000 != 0 {
         return Quantity::from_milli(milli).to_string();

@@ -34,7 +34,7 @@ impl Controller for AutoscalerController {
 
     fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key> {
         if change.resource == resources::autoscalers() {
-            return vec![Key::of(&change.object)];
+            return vec![Key::from_object(&change.object)];
         }
         if change.resource == resources::pods() {
             return of_pod(&change.object, view);
@@ -47,7 +47,7 @@ impl Controller for AutoscalerController {
             scaler.str_at(&["spec", "scaleTargetRef", "name"]) == Some(change.object.name())
                 && scaler.str_at(&["spec", "scaleTargetRef", "kind"]) == Some(change.object.kind())
         };
-        scalers.iter().filter(|scaler| is_target(scaler)).map(|scaler| Key::of(scaler)).collect()
+        scalers.iter().filter(|scaler| is_target(scaler)).map(|scaler| Key::from_object(scaler)).collect()
     }
 
     fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome {
@@ -58,7 +58,7 @@ impl Controller for AutoscalerController {
         let mut status = status_of(&scaler);
         let writes = match target(&scaler, context.view) {
             Some((resource, target)) => {
-                let pods = Pods::of(&target, context.view);
+                let pods = Pods::from_target(&target, context.view);
                 if let Some(left) = still_starting(&scaler, &target, &pods, context) {
                     return Outcome::after(left);
                 }
@@ -99,7 +99,7 @@ fn of_pod(pod: &Value, view: &View<'_>) -> Vec<Key> {
             target.at(&["spec", "selector"]).is_some_and(|selector| selects(Some(selector), pod))
         })
     };
-    scalers.iter().filter(|scaler| selects_it(scaler)).map(|scaler| Key::of(scaler)).collect()
+    scalers.iter().filter(|scaler| selects_it(scaler)).map(|scaler| Key::from_object(scaler)).collect()
 }
 
 /// How long the pods of a target may still take before the autoscaler says that it has no metrics of them.

@@ -51,7 +51,7 @@ impl Controller for DeploymentController {
         }
         let mut sets = claims.mine;
         sets.sort_by_cached_key(|set| {
-            (set.str_at(&["metadata", "creationTimestamp"]).map(str::to_owned), Key::of(set))
+            (set.str_at(&["metadata", "creationTimestamp"]).map(str::to_owned), Key::from_object(set))
         });
         let hash = template_hash(&deployment["spec"]["template"]);
         let is_of_template =
@@ -72,7 +72,8 @@ impl Controller for DeploymentController {
             // deployment back here.
             return Write::UpdateStatus { resource: resources::deployments(), object: annotated }.into();
         }
-        let (status, again) = status::of(&deployment, new.as_deref().map(Object::value), &old, context);
+        let (status, again) =
+            status::deployment_status(&deployment, new.as_deref().map(Object::value), &old, context);
         let updated = with_status(&deployment, status);
         writes
             .extend(updated.map(|object| Write::UpdateStatus { resource: resources::deployments(), object }));
@@ -96,7 +97,7 @@ impl Controller for DeploymentController {
             },
         }
         writes.extend(surplus_history(&deployment, &old));
-        Outcome::from(writes).again(again)
+        Outcome::from(writes).requeue_after(again)
     }
 }
 
@@ -153,7 +154,7 @@ fn passed_on(deployment: &Value) -> Vec<(&String, Value)> {
     passed.map(|(key, value)| (key, value.clone())).collect()
 }
 
-fn wanted(deployment: &Value) -> i64 {
+fn desired_replicas(deployment: &Value) -> i64 {
     deployment.int_at(&["spec", "replicas"]).unwrap_or(1).max(0)
 }
 
@@ -172,7 +173,7 @@ fn revision(set: &Value) -> i64 {
 /// Bounds of a rolling update: how many pods may exist, how many must be available. `Recreate`
 /// allows no old pod beside a new one, which [`scale`] sees to.
 fn bounds(deployment: &Value) -> (i64, i64) {
-    let wanted = wanted(deployment);
+    let wanted = desired_replicas(deployment);
     if is_recreate(deployment) {
         return (wanted, wanted);
     }
@@ -219,11 +220,11 @@ fn create_replica_set(deployment: &Value, hash: &str, sets: &[Arc<Object>], revi
             if has_pods(sets) {
                 0
             } else {
-                wanted(deployment)
+                desired_replicas(deployment)
             }
         }
-        (_, 0) => wanted(deployment),
-        (false, _) => (bounds(deployment).0 - existing).clamp(0, wanted(deployment)),
+        (_, 0) => desired_replicas(deployment),
+        (false, _) => (bounds(deployment).0 - existing).clamp(0, desired_replicas(deployment)),
     };
     let name = format!("{}-{hash}", deployment.name());
     let mut object = json!({
@@ -235,7 +236,7 @@ fn create_replica_set(deployment: &Value, hash: &str, sets: &[Arc<Object>], revi
             "labels": template["metadata"]["labels"],
             "annotations": {
                 REVISION: revision.to_string(),
-                DESIRED: wanted(deployment).to_string(),
+                DESIRED: desired_replicas(deployment).to_string(),
                 MAXIMUM: bounds(deployment).0.to_string(),
             },
             "ownerReferences": [owner_reference(deployment)],
@@ -268,10 +269,10 @@ fn scale(deployment: &Value, new: &Arc<Object>, old: &[Arc<Object>]) -> Vec<Writ
     let of_old: i64 = old.iter().map(|set| replicas(set)).sum();
     let goal = match (is_recreate(deployment), of_old) {
         (true, _) if of_old > 0 || has_pods(old) => 0,
-        _ => (most - of_old).clamp(0, wanted(deployment)),
+        _ => (most - of_old).clamp(0, desired_replicas(deployment)),
     };
     let mut writes = Vec::new();
-    if replicas(new) != goal && (replicas(new) < goal || replicas(new) > wanted(deployment)) {
+    if replicas(new) != goal && (replicas(new) < goal || replicas(new) > desired_replicas(deployment)) {
         writes.extend(resize(deployment, new, goal));
     }
     match is_recreate(deployment) {
@@ -312,7 +313,7 @@ fn lower(deployment: &Value, new: &Arc<Object>, old: &[Arc<Object>], least_avail
 fn resize(deployment: &Value, set: &Value, to: i64) -> Vec<Write> {
     let mut object = set.clone();
     object["spec"]["replicas"] = to.into();
-    object["metadata"]["annotations"][DESIRED] = wanted(deployment).to_string().into();
+    object["metadata"]["annotations"][DESIRED] = desired_replicas(deployment).to_string().into();
     object["metadata"]["annotations"][MAXIMUM] = bounds(deployment).0.to_string().into();
     vec![
         Write::Update { resource: resources::replica_sets(), object },

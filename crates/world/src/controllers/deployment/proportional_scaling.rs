@@ -7,7 +7,7 @@ use serde_json::Value;
 use tiphys_apiserver::Object;
 use tiphys_value::ObjectExt;
 
-use super::{DESIRED, MAXIMUM, bounds, in_status, is_recreate, replicas, resize, revision, wanted};
+use super::{DESIRED, MAXIMUM, bounds, desired_replicas, in_status, is_recreate, replicas, resize, revision};
 use crate::{Write, object::resources};
 
 fn number(set: &Value, annotation: &str) -> Option<i64> {
@@ -21,22 +21,22 @@ fn all<'a>(new: Option<&'a Arc<Object>>, old: &'a [Arc<Object>]) -> impl Iterato
 /// Whether the number of replicas has changed since the sets that have pods were given theirs.
 pub(super) fn is_rescaled(deployment: &Value, new: Option<&Arc<Object>>, old: &[Arc<Object>]) -> bool {
     let mut active = all(new, old).filter(|set| replicas(set) > 0);
-    active.any(|set| number(set, DESIRED).is_some_and(|desired| desired != wanted(deployment)))
+    active.any(|set| number(set, DESIRED).is_some_and(|desired| desired != desired_replicas(deployment)))
 }
 
 /// Gives every set its share of the replicas; nothing rolls meanwhile.
 pub(super) fn rescale(deployment: &Value, new: Option<&Arc<Object>>, old: &[Arc<Object>]) -> Vec<Write> {
-    let wanted = wanted(deployment);
+    let desired_replicas = desired_replicas(deployment);
     let mut active: Vec<_> = all(new, old).filter(|set| replicas(set) > 0).collect();
     match active.as_slice() {
         [] => {
             let latest = new.or_else(|| old.iter().max_by_key(|set| revision(set)));
-            return latest.map_or_else(Vec::new, |set| sized(deployment, set, wanted));
+            return latest.map_or_else(Vec::new, |set| sized(deployment, set, desired_replicas));
         }
-        [only] => return sized(deployment, only, wanted),
+        [only] => return sized(deployment, only, desired_replicas),
         _ => {}
     }
-    if new.is_some_and(|new| is_saturated(new, wanted)) {
+    if new.is_some_and(|new| is_saturated(new, desired_replicas)) {
         return old
             .iter()
             .filter(|set| replicas(set) > 0)
@@ -46,7 +46,7 @@ pub(super) fn rescale(deployment: &Value, new: Option<&Arc<Object>>, old: &[Arc<
     if is_recreate(deployment) {
         return Vec::new();
     }
-    let most = if wanted == 0 { 0 } else { bounds(deployment).0 };
+    let most = if desired_replicas == 0 { 0 } else { bounds(deployment).0 };
     let difference = most - active.iter().map(|set| replicas(set)).sum::<i64>();
     let created = |set: &Value| set.str_at(&["metadata", "creationTimestamp"]).unwrap_or_default().to_owned();
     match difference > 0 {
@@ -70,15 +70,15 @@ pub(super) fn rescale(deployment: &Value, new: Option<&Arc<Object>>, old: &[Arc<
 }
 
 /// Whether the new set has all that the Deployment wants.
-fn is_saturated(new: &Value, wanted: i64) -> bool {
-    replicas(new) == wanted
-        && number(new, DESIRED) == Some(wanted)
-        && in_status(new, "availableReplicas") == wanted
+fn is_saturated(new: &Value, desired_replicas: i64) -> bool {
+    replicas(new) == desired_replicas
+        && number(new, DESIRED) == Some(desired_replicas)
+        && in_status(new, "availableReplicas") == desired_replicas
 }
 
 /// How much a set is to grow so that its part of all pods stays the same.
 fn share(deployment: &Value, set: &Value, most: i64) -> i64 {
-    if wanted(deployment) == 0 {
+    if desired_replicas(deployment) == 0 {
         return -replicas(set);
     }
     let before = number(set, MAXIMUM).filter(|before| *before > 0);
@@ -95,7 +95,7 @@ fn sized(deployment: &Value, set: &Arc<Object>, to: i64) -> Vec<Write> {
     if replicas(set) != to {
         return resize(deployment, set, to);
     }
-    let (desired, maximum) = (wanted(deployment), bounds(deployment).0);
+    let (desired, maximum) = (desired_replicas(deployment), bounds(deployment).0);
     if number(set, DESIRED) == Some(desired) && number(set, MAXIMUM) == Some(maximum) {
         return Vec::new();
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use tiphys_apiserver::Object;
 use tiphys_value::ObjectExt;
 
-use super::{bounds, in_status, wanted};
+use super::{bounds, desired_replicas, in_status};
 use crate::{
     controller::Context,
     object::{condition, remove_condition, set_condition, status_of, time},
@@ -17,7 +17,7 @@ use crate::{
 const NO_DEADLINE: i64 = i32::MAX as i64;
 
 /// The status, and when it changes even if nothing else does.
-pub(super) fn of(
+pub(super) fn deployment_status(
     deployment: &Value,
     new: Option<&Value>,
     old: &[Arc<Object>],
@@ -29,7 +29,8 @@ pub(super) fn of(
     let available = total("availableReplicas");
     let mut status = status_of(deployment);
     status.insert("observedGeneration".into(), deployment.generation().into());
-    let unavailable = (all().map(super::replicas).sum::<i64>().max(wanted(deployment)) - available).max(0);
+    let unavailable =
+        (all().map(super::replicas).sum::<i64>().max(desired_replicas(deployment)) - available).max(0);
     let counts = [
         ("replicas", total("replicas")),
         ("updatedReplicas", updated),
@@ -117,7 +118,7 @@ fn progress(
     if is_settled && is_of(before, new) {
         return None;
     }
-    let wanted = wanted(deployment);
+    let wanted = desired_replicas(deployment);
     let is_complete =
         ["updatedReplicas", "replicas", "availableReplicas"].iter().all(|field| count(field) == wanted);
     let set_name = new.name();

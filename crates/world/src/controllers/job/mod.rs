@@ -100,7 +100,7 @@ impl<'a> Look<'a> {
         let mut active: Vec<_> = pods.iter().filter(|pod| is_active(pod)).collect();
         active.sort_by_cached_key(|pod| going_first(pod));
         let is_indexed = job.str_at(&["spec", "completionMode"]) == Some("Indexed");
-        let tally = Tally::of(job, pods, is_indexed);
+        let tally = Tally::from_job(job, pods, is_indexed);
         let failed_indexes = is_indexed.then(|| indexes::failed(job, pods)).flatten();
         Self { job, pods, active, tally, failed_indexes, context, again: None, going: 0, coming: 0 }
     }
@@ -161,7 +161,7 @@ impl<'a> Look<'a> {
         writes.extend(counted);
         writes.extend(changes);
         writes.extend(told);
-        Outcome::from(writes).again(self.again)
+        Outcome::from(writes).requeue_after(self.again)
     }
 
     /// How the Job ends, if that is decided.

@@ -21,14 +21,14 @@ impl Controller for OrphanController {
     fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key> {
         if change.resource == resources::pods() {
             let is_left = !change.is_deleted && is_orphan(&change.object, view);
-            return is_left.then(|| Key::of(&change.object)).into_iter().collect();
+            return is_left.then(|| Key::from_object(&change.object)).into_iter().collect();
         }
         if change.resource != resources::jobs() || !(change.is_deleted || has_ended(&change.object)) {
             return Vec::new();
         }
         let dependents = view.dependents(change.object.uid()).into_iter();
         let pods = dependents.filter(|(resource, pod)| *resource == resources::pods() && is_tracked(pod));
-        pods.map(|(_, pod)| Key::of(&pod)).collect()
+        pods.map(|(_, pod)| Key::from_object(&pod)).collect()
     }
 
     fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome {

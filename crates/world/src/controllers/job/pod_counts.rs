@@ -64,7 +64,7 @@ const KINDS: [&str; 2] = ["succeeded", "failed"];
 impl Tally {
     /// Reads what the status counts, and adds what ended since. Pods that are on their way to being counted
     /// and have lost their finalizer are counted by that.
-    pub(super) fn of(job: &Value, pods: &[Arc<Object>], is_indexed: bool) -> Self {
+    pub(super) fn from_job(job: &Value, pods: &[Arc<Object>], is_indexed: bool) -> Self {
         let tracked: BTreeSet<_> = pods.iter().filter(|pod| is_tracked(pod)).map(|pod| pod.uid()).collect();
         let mut tally = Self {
             succeeded: 0,

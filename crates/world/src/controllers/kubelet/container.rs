@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tiphys_value::ObjectExt;
 
-use super::{Sync, left, probe, program, references};
+use super::{Sync, probe, program, references, remaining};
 use crate::{
     Key, Write,
     behaviour::{ContainerRule, Exit, Span},
@@ -122,7 +122,7 @@ impl<'a> Sync<'a> {
         let began = moment(&before, &["state", "running", "startedAt"]).unwrap_or(now);
         let killed = if kind == Kind::Init { None } else { probe::liveness(self, spec, began) };
         if let Some(exit) = killed.or_else(|| self.exit(kind, spec)) {
-            match left(began, exit.after.0, now) {
+            match remaining(began, exit.after.0, now) {
                 Some(left) => self.look_again(left),
                 None => return self.end(kind, spec, before, &exit, began),
             }
@@ -163,7 +163,7 @@ impl<'a> Sync<'a> {
         for object in rule.products(self.pod, spec) {
             let resource = self.context.view.resource_of(object.api_version(), object.kind());
             let Some(resource) = resource.filter(|_| !object.name().is_empty()) else { continue };
-            if self.context.view.get(&resource, &Key::of(&object)).is_none() {
+            if self.context.view.get(&resource, &Key::from_object(&object)).is_none() {
                 self.told.push(Write::Create { resource, object });
             }
         }
@@ -189,7 +189,7 @@ impl<'a> Sync<'a> {
         let ran = finished.as_second() - began.as_second();
         if restarts == 0 || ran >= HEALTHY_RUN {
             // It is seen to have ended before it starts again.
-            if let Some(left) = left(finished, Duration::from_secs(1), self.context.now) {
+            if let Some(left) = remaining(finished, Duration::from_secs(1), self.context.now) {
                 self.look_again(left);
                 return before;
             }
@@ -211,7 +211,7 @@ impl<'a> Sync<'a> {
         let finished =
             moment(&before, &["lastState", "terminated", "finishedAt"]).unwrap_or(self.context.now);
         let delay = back_off(before.int_at(&["restartCount"]).unwrap_or(0));
-        if let Some(left) = left(finished, delay, self.context.now) {
+        if let Some(left) = remaining(finished, delay, self.context.now) {
             self.look_again(left);
             return before;
         }

@@ -47,17 +47,20 @@ impl Controller for Kubelet {
     fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key> {
         if change.resource == resources::pods() {
             let is_placed = change.object.str_at(&["spec", "nodeName"]).is_some_and(|node| !node.is_empty());
-            return (is_placed && !change.is_deleted).then(|| Key::of(&change.object)).into_iter().collect();
+            return (is_placed && !change.is_deleted)
+                .then(|| Key::from_object(&change.object))
+                .into_iter()
+                .collect();
         }
         if change.resource == resources::nodes() {
-            return view.pods_on(change.object.name()).iter().map(|pod| Key::of(pod)).collect();
+            return view.pods_on(change.object.name()).iter().map(|pod| Key::from_object(pod)).collect();
         }
         // What gets through to running pods may be another now.
         if change.object.kind().ends_with("NetworkPolicy") {
             let namespace = change.object.namespace();
             let pods =
                 view.list(&resources::pods(), Some(namespace).filter(|namespace| !namespace.is_empty()));
-            return pods.iter().map(|pod| Key::of(pod)).collect();
+            return pods.iter().map(|pod| Key::from_object(pod)).collect();
         }
         // What a pod could not start without may be there now.
         let watched = [resources::config_maps(), resources::secrets(), resources::claims()];
@@ -116,7 +119,7 @@ fn stop(pod: &Arc<Object>, context: &Context<'_>) -> Outcome {
     });
     let takes = slowest.max().unwrap_or_default().min(Duration::from_secs(grace.unsigned_abs()));
     let asked = until.and_then(|at| at.checked_sub(Duration::from_secs(grace.unsigned_abs())).ok());
-    if let Some(left) = asked.and_then(|at| left(at, takes, context.now)) {
+    if let Some(left) = asked.and_then(|at| remaining(at, takes, context.now)) {
         return Outcome::after(left);
     }
     let is_held = finalizers(pod).next().is_some();
@@ -129,7 +132,11 @@ fn stop(pod: &Arc<Object>, context: &Context<'_>) -> Outcome {
         let ended = with_status(pod, stopped(pod, context.now));
         writes.extend(ended.map(|object| Write::UpdateStatus { resource: resources::pods(), object }));
     }
-    writes.push(Write::Forget { resource: resources::pods(), key: Key::of(pod), uid: pod.uid().to_owned() });
+    writes.push(Write::Forget {
+        resource: resources::pods(),
+        key: Key::from_object(pod),
+        uid: pod.uid().to_owned(),
+    });
     writes.into()
 }
 
@@ -177,7 +184,7 @@ fn killing(pod: &Value, container: &str) -> Write {
 }
 
 /// What is left of a time that began at some moment.
-fn left(began: Timestamp, takes: Duration, now: Timestamp) -> Option<Duration> {
+fn remaining(began: Timestamp, takes: Duration, now: Timestamp) -> Option<Duration> {
     let due = began.checked_add(takes).ok()?;
     Duration::try_from(due.duration_since(now)).ok().filter(|left| !left.is_zero())
 }
@@ -205,7 +212,7 @@ impl Sync<'_> {
             return self.write(why);
         }
         let lives = self.containers();
-        let mut status = status::of(self.pod, self.node, &lives, self.context);
+        let mut status = status::pod_status(self.pod, self.node, &lives, self.context);
         self.ephemeral(&mut status);
         self.write(status)
     }
@@ -234,7 +241,7 @@ impl Sync<'_> {
         let changed = with_status(self.pod, status);
         let mut writes = std::mem::take(&mut self.told);
         writes.extend(changed.map(|object| Write::UpdateStatus { resource: resources::pods(), object }));
-        Outcome::from(writes).again(self.again)
+        Outcome::from(writes).requeue_after(self.again)
     }
 
     fn tell(&mut self, is_warning: bool, reason: &str, message: String, field: Option<&str>) {
@@ -257,7 +264,7 @@ impl Sync<'_> {
     fn deadline(&mut self) -> Option<Outcome> {
         let seconds = self.pod.int_at(&["spec", "activeDeadlineSeconds"])?;
         let began = self.pod.str_at(&["status", "startTime"])?.parse().ok()?;
-        if let Some(left) = left(began, Duration::from_secs(seconds.unsigned_abs()), self.context.now) {
+        if let Some(left) = remaining(began, Duration::from_secs(seconds.unsigned_abs()), self.context.now) {
             self.look_again(left);
             return None;
         }
@@ -302,7 +309,7 @@ impl Sync<'_> {
         if !status::list(self.pod, "initContainers").is_empty() {
             lives = self.waiting("PodInitializing");
         }
-        let mut status = status::of(self.pod, self.node, &lives, self.context);
+        let mut status = status::pod_status(self.pod, self.node, &lives, self.context);
         status["startTime"] = time(self.context.now);
         status
     }

@@ -9,7 +9,7 @@ use tiphys_value::ObjectExt;
 use super::{
     Sync,
     container::{Kind, field},
-    left,
+    remaining,
 };
 use crate::behaviour::{Exit, Span, Target};
 
@@ -72,7 +72,7 @@ fn fault(sync: &Sync<'_>, spec: &Value, began: Timestamp) -> Result<(), ProbeFau
     if let Some(cause) = rule.unmet(sync.pod, behaviours, sync.context.view) {
         return Err(ProbeFault::Lasting(cause.to_string()));
     }
-    match left(began, rule.ready.after.0, sync.context.now) {
+    match remaining(began, rule.ready.after.0, sync.context.now) {
         Some(left) => Err(ProbeFault::Until(left)),
         None => Ok(()),
     }
@@ -93,12 +93,12 @@ pub(super) fn readiness(sync: &mut Sync<'_>, spec: &Value, began: Timestamp) -> 
         return false;
     }
     let startup = startup.map_or(Duration::ZERO, |probe| probe.delay);
-    if let Some(left) = left(began, startup, sync.context.now) {
+    if let Some(left) = remaining(began, startup, sync.context.now) {
         sync.look_again(left);
         return false;
     }
     let Some(probe) = probe(sync, spec, "readinessProbe") else { return true };
-    if let Some(left) = left(began, startup + probe.delay, sync.context.now) {
+    if let Some(left) = remaining(began, startup + probe.delay, sync.context.now) {
         sync.look_again(left);
         return false;
     }
@@ -151,7 +151,7 @@ fn tell_now_and_then(
 /// Whether a container counts as started: at once, or when its startup probe has succeeded.
 pub(super) fn is_started(sync: &Sync<'_>, spec: &Value, began: Timestamp) -> bool {
     probe(sync, spec, "startupProbe").is_none_or(|probe| {
-        probe.unknown_port.is_none() && left(began, probe.delay, sync.context.now).is_none()
+        probe.unknown_port.is_none() && remaining(began, probe.delay, sync.context.now).is_none()
     })
 }
 
@@ -160,7 +160,7 @@ pub(super) fn liveness(sync: &mut Sync<'_>, spec: &Value, began: Timestamp) -> O
     let probe = probe(sync, spec, "livenessProbe")?;
     let cause = sync.context.behaviours.blocked(sync.pod, &Target::Probes {}, sync.context.view)?;
     let after = probe.delay + probe.period * probe.failures;
-    if left(began, after, sync.context.now).is_none() {
+    if remaining(began, after, sync.context.now).is_none() {
         let name = spec.str_at(&["name"]).unwrap_or_default();
         let field = field(Kind::App, name);
         sync.tell(true, "Unhealthy", format!("Liveness probe failed: {cause}"), Some(&field));

@@ -9,7 +9,7 @@ use tiphys_value::ObjectExt;
 use super::{
     Sync,
     container::{image_id, in_words},
-    left,
+    remaining,
 };
 use crate::behaviour::reference_fault;
 
@@ -29,7 +29,7 @@ impl Sync<'_> {
         let takes = rule.and_then(|rule| rule.takes).map_or(self.context.settings.pod_start, |span| span.0);
         let arrived = self.pod.str_at(&["status", "startTime"]).and_then(|at| at.parse::<Timestamp>().ok());
         let arrived = arrived.unwrap_or(self.context.now);
-        if let Some(left) = left(arrived, takes, self.context.now) {
+        if let Some(left) = remaining(arrived, takes, self.context.now) {
             self.look_again(left);
             return Some(status["state"].clone());
         }
@@ -76,7 +76,7 @@ impl Sync<'_> {
             return json!({"waiting": {"reason": "ErrImagePull", "message": why}});
         }
         if waiting["reason"] == "ErrImagePull" {
-            if let Some(left) = left(arrived, takes + FIRST_BACK_OFF, self.context.now) {
+            if let Some(left) = remaining(arrived, takes + FIRST_BACK_OFF, self.context.now) {
                 self.look_again(left);
                 return status["state"].clone();
             }

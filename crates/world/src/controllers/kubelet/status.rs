@@ -18,17 +18,17 @@ pub(super) fn list<'a>(pod: &'a Value, field: &str) -> Vec<&'a Value> {
 }
 
 /// The pod's status.
-pub(super) fn of(pod: &Value, node: &Value, lives: &[Life], context: &Context<'_>) -> Value {
+pub(super) fn pod_status(pod: &Value, node: &Value, lives: &[Life], context: &Context<'_>) -> Value {
     let mut status = status_of(pod);
-    let of = |is_app: bool| {
+    let statuses = |is_app: bool| {
         let chosen = lives.iter().filter(move |life| (life.kind == Kind::App) == is_app);
         chosen.map(|life| life.status.clone()).collect::<Vec<_>>()
     };
-    let init = of(false);
+    let init = statuses(false);
     if !init.is_empty() {
         status.insert("initContainerStatuses".into(), init.into());
     }
-    status.insert("containerStatuses".into(), of(true).into());
+    status.insert("containerStatuses".into(), statuses(true).into());
     let phase = phase(pod, lives);
     status.insert("phase".into(), phase.into());
     let host = node_address(node.name());

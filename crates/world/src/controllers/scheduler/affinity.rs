@@ -83,7 +83,7 @@ pub(super) struct PodTerms {
 
 impl PodTerms {
     /// Looks at the pods on all nodes.
-    pub(super) fn of(pod: &Value, candidates: &[Candidate], view: &View<'_>) -> Self {
+    pub(super) fn from_pod(pod: &Value, candidates: &[Candidate], view: &View<'_>) -> Self {
         let required = |kind: &'static str| items(pod, &["spec", "affinity", kind, REQUIRED]);
         let needed = required("podAffinity").map(|term| {
             let domains = domains(term, pod, candidates, view);

@@ -65,7 +65,7 @@ impl Controller for Scheduler {
         }
         waiting.sort_by_cached_key(|pod| {
             let created = pod.str_at(&["metadata", "creationTimestamp"]).unwrap_or_default().to_owned();
-            (-priority(pod), nominated(pod).is_none(), created, Key::of(pod))
+            (-priority(pod), nominated(pod).is_none(), created, Key::from_object(pod))
         });
         let nodes = view.list(&resources::nodes(), None);
         let mut candidates: Vec<_> = nodes.iter().map(|node| Candidate::new(node, view)).collect();
@@ -107,13 +107,13 @@ fn place(pod: &Arc<Object>, candidates: &mut [Candidate], context: &Context<'_>)
         let message = "Scheduling is blocked due to non-empty scheduling gates";
         return refuse(pod, "SchedulingGated", message, None, context).into();
     }
-    let volumes = match volumes::look(pod, context.view) {
+    let volumes = match volumes::claimed_volumes(pod, context.view) {
         Ok(volumes) => volumes,
         Err(why) => return unschedulable(pod, &before_any_node(&why, candidates.len()), context).into(),
     };
     let wanted = requests(pod);
-    let spread = spread::Constraints::of(pod, candidates);
-    let affinity = affinity::PodTerms::of(pod, candidates, context.view);
+    let spread = spread::Constraints::from_pod(pod, candidates);
+    let affinity = affinity::PodTerms::from_pod(pod, candidates, context.view);
     let mut misfits = Vec::new();
     let mut best: Option<(usize, (i64, usize, usize))> = None;
     for (at, candidate) in candidates.iter().enumerate() {
@@ -150,7 +150,7 @@ fn place(pod: &Arc<Object>, candidates: &mut [Candidate], context: &Context<'_>)
     candidates[at].take(pod, &wanted);
     let message = format!("Successfully assigned {}/{} to {node}", pod.namespace(), pod.name());
     vec![
-        Write::Bind { key: Key::of(pod), node },
+        Write::Bind { key: Key::from_object(pod), node },
         Event::normal(pod, Reporter::Scheduler, "Scheduled", message).into(),
     ]
     .into()

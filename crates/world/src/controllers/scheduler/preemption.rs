@@ -135,8 +135,8 @@ impl Preemption<'_> {
         }
         let mut all = self.candidates.to_vec();
         all[at] = trial;
-        let spread = Constraints::of(self.pod, &all).misfit(node);
-        spread.or_else(|| PodTerms::of(self.pod, &all, self.view).misfit(node))
+        let spread = Constraints::from_pod(self.pod, &all).misfit(node);
+        spread.or_else(|| PodTerms::from_pod(self.pod, &all, self.view).misfit(node))
     }
 
     /// Parts pods into those whose going a disruption budget forbids and the others; every going counts.

@@ -28,7 +28,7 @@ pub(super) struct Constraints(Vec<Constraint>);
 
 impl Constraints {
     /// Counts the pods on all nodes.
-    pub(super) fn of(pod: &Value, candidates: &[Candidate]) -> Self {
+    pub(super) fn from_pod(pod: &Value, candidates: &[Candidate]) -> Self {
         let all = pod.at(&["spec", "topologySpreadConstraints"]).and_then(Value::as_array);
         let hard =
             all.into_iter().flatten().filter(|c| c.str_at(&["whenUnsatisfiable"]) != Some("ScheduleAnyway"));

@@ -25,7 +25,7 @@ pub(super) struct Volumes {
 }
 
 /// Looks at the claims of a pod; an error says why it can be nowhere.
-pub(super) fn look(pod: &Value, view: &View<'_>) -> Result<Volumes, String> {
+pub(super) fn claimed_volumes(pod: &Value, view: &View<'_>) -> Result<Volumes, String> {
     let mut volumes = Volumes { bound: Vec::new(), waiting: Vec::new() };
     for key in claims_of(pod) {
         let Some(claim) = view.get(&resources::claims(), &key) else {

@@ -32,12 +32,12 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         (r"(?i)([?&](?:sig|code|key|x-amz-signature|x-amz-credential|x-goog-signature)=)[^&\s\x22']+".into(), after),
         (r"\$(?:2[abxy]|apr1|argon2[a-z]{0,2}|5|6|y)\$[./A-Za-z0-9$,=+]{20,}|\{S?SHA\}[A-Za-z0-9+/=]{20,}".into(), whole),
         // Quoted values: "password": "x", password="x", also where the quotes are escaped.
-        (format!(r#"(?i)(?P<quote>\\?["'])?\b(?P<name>{NAME})(?:\\?["'])?(?P<between>\s?=\s?|:\s?)(?P<value>\\"[^"\\]*\\"|"(?:[^"\\]|\\.)*"|'[^']*')"#), named),
+        (format!(r#"(?i)(?P<quote>\\?["'])?\b(?P<name>{NAME})(?:\\?["'])?(?P<between>\s?=\s?|:\s?)(?P<value>\\"[^"\\]*\\"|"(?:[^"\\]|\\.)*"|'[^']*')"#), masked_pair),
         // password=x, --password=x, ?token=x
-        (format!(r#"(?i)\b(?P<name>{NAME})(?P<between>=)(?P<value>[^\s,;&"'(){{}}\[\]\\<>]+)"#), named),
+        (format!(r#"(?i)\b(?P<name>{NAME})(?P<between>=)(?P<value>[^\s,;&"'(){{}}\[\]\\<>]+)"#), masked_pair),
         // A line of YAML, of properties or of a header: the value is the rest.
-        (format!(r#"(?im)^(?P<quote>[ \t]*(?:-[ \t]+)?["']?)(?P<name>{NAME})(?P<between>["']?(?::[ \t]+|[ \t]*=[ \t]*)(?:[|>][+\-0-9]*[ \t]*\r?\n[ \t]+)?)(?P<value>[^\s"'|>&*{{\[][^\r\n]*)$"#), named),
-        (format!(r"(?i)(?P<quote><)(?P<name>{NAME})(?P<between>>)(?P<value>[^<]+)"), named),
+        (format!(r#"(?im)^(?P<quote>[ \t]*(?:-[ \t]+)?["']?)(?P<name>{NAME})(?P<between>["']?(?::[ \t]+|[ \t]*=[ \t]*)(?:[|>][+\-0-9]*[ \t]*\r?\n[ \t]+)?)(?P<value>[^\s"'|>&*{{\[][^\r\n]*)$"#), masked_pair),
+        (format!(r"(?i)(?P<quote><)(?P<name>{NAME})(?P<between>>)(?P<value>[^<]+)"), masked_pair),
         // Flags of programs.
         (format!(r#"(?i)(?P<quote>\s--?)(?P<name>{NAME})(?P<between>\s+)(?P<value>[^\s\-"'][^\s"']*)|(?P<program>\bmysql[a-z]*\b[^\n]*?\s-p|\bredis-cli\b[^\n]*?\s-a\s+|\bcurl\b[^\n]*?\s(?:-u\s*|--user[ =])[^\s:]+:)[^\s"']+"#), flag),
     ];
@@ -107,7 +107,7 @@ fn encoded_key(found: &Captures<'_>) -> String {
 }
 
 /// A value with its name.
-fn named(found: &Captures<'_>) -> String {
+fn masked_pair(found: &Captures<'_>) -> String {
     let (name, value) = (group(found, "name"), group(found, "value"));
     let bare = value.trim_matches(['\\', '"', '\'']);
     let is_quoted_name = group(found, "quote").ends_with(['"', '\'']);
@@ -131,7 +131,7 @@ fn named(found: &Captures<'_>) -> String {
 fn flag(found: &Captures<'_>) -> String {
     match found.name("program") {
         Some(program) => format!("{}{MASKED}", program.as_str()),
-        None => named(found),
+        None => masked_pair(found),
     }
 }
 

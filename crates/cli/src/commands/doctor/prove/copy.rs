@@ -218,7 +218,11 @@ fn objects(case: &Case) -> Vec<Value> {
                         .map(|name| (pod.namespace().to_owned(), name))
                 })
                 .collect();
-            all.extend(names.iter().map(|(namespace, name)| super::repair::made(kind, namespace, name)));
+            all.extend(
+                names
+                    .iter()
+                    .map(|(namespace, name)| super::repair::configuration_object(kind, namespace, name)),
+            );
         }
     }
     all

@@ -119,16 +119,19 @@ fn try_out(root: &Root, case: &Case, copy: &mut Option<Result<Copy, String>>) ->
     }
     let kept: Vec<&Object> = broken.iter().filter(|object| !copy.red.contains(*object)).collect();
     if !kept.is_empty() {
-        return Err(format!("a copy of the cluster does not show what is wrong with {}", named(&kept)));
+        return Err(format!(
+            "a copy of the cluster does not show what is wrong with {}",
+            object_names(&kept)
+        ));
     }
     let red = in_virtual_time(copy.repaired(&repair))?;
     let left: Vec<&Object> = broken.intersection(&red).collect();
     if !left.is_empty() {
-        return Err(format!("in a copy of the cluster {} stays broken after it", named(&left)));
+        return Err(format!("in a copy of the cluster {} stays broken after it", object_names(&left)));
     }
     let new: Vec<&Object> = red.difference(&copy.red).collect();
     if !new.is_empty() {
-        return Err(format!("in a copy of the cluster it breaks {}", named(&new)));
+        return Err(format!("in a copy of the cluster it breaks {}", object_names(&new)));
     }
     Ok(broken.len())
 }
@@ -140,7 +143,7 @@ fn broken_by(root: &Root, case: &Case) -> BTreeSet<Object> {
     told.filter(|object| SHOWN.contains(&object.kind.as_str()) && red.contains(*object)).cloned().collect()
 }
 
-fn named(objects: &[&Object]) -> String {
+fn object_names(objects: &[&Object]) -> String {
     match objects {
         [] => String::new(),
         [only] => only.to_string(),

@@ -79,7 +79,7 @@ pub(super) fn repair(root: &Root, case: &Case) -> Result<Repair, String> {
         }
         Cause::ConfigMissing | Cause::ConfigKeyMissing => repair.steps.push(configuration(root, case)?),
         Cause::AdmitServiceAccount if object.kind == "ServiceAccount" => {
-            repair.steps.push(Step::Create(made("ServiceAccount", &object.namespace, &object.name)));
+            repair.steps.push(Step::Create(configuration_object("ServiceAccount", &object.namespace, &object.name)));
         }
         Cause::AdmitQuota | Cause::AdmitLimitRange if live.is_some() => {
             let (api_version, object) = (api_version(&object.kind).to_owned(), object.clone());
@@ -155,7 +155,7 @@ fn api_version(kind: &str) -> &'static str {
 }
 
 /// An object of a kind that holds configuration, with whatever key is asked for.
-pub(super) fn made(kind: &str, namespace: &str, name: &str) -> Value {
+pub(super) fn configuration_object(kind: &str, namespace: &str, name: &str) -> Value {
     let mut object =
         json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": namespace}});
     if kind != "ServiceAccount" {
@@ -201,7 +201,7 @@ fn configuration(root: &Root, case: &Case) -> Result<Step, String> {
         let patch = json!({"metadata": {"annotations": {MORE_KEYS: "true"}}});
         return Ok(Step::Patch { api_version: "v1".to_owned(), object: object.clone(), patch });
     }
-    Ok(Step::Create(made(&object.kind, &object.namespace, &object.name)))
+    Ok(Step::Create(configuration_object(&object.kind, &object.namespace, &object.name)))
 }
 
 /// The images that the pods of a root, and of what shares its fault, wait for.
