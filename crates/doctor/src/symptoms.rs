@@ -10,7 +10,7 @@ use crate::{
     cluster::{
         Cluster,
         complaint::{complaint, error_of_pods},
-        condition, conditions, has_condition, pods, said, time,
+        condition, condition_text, conditions, has_condition, pods, time,
     },
 };
 
@@ -52,10 +52,10 @@ fn symptom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
         "Application" => application(cluster, object),
         "ApplicationSet" => condition(object, "ErrorOccurred")
             .filter(|it| it.str_at(&["status"]) == Some("True"))
-            .map(|it| format!("makes no Applications: {}", said(it))),
+            .map(|it| format!("makes no Applications: {}", condition_text(it))),
         "APIService" => condition(object, "Available")
             .filter(|it| it.str_at(&["status"]) == Some("False"))
-            .map(|it| format!("not available: {}", said(it))),
+            .map(|it| format!("not available: {}", condition_text(it))),
         "ClusterServiceVersion" => (object.str_at(&["status", "phase"]) == Some("Failed")
             && object.str_at(&["status", "reason"]) != Some("Copied"))
         .then(|| format!("Failed: {}", object.str_at(&["status", "message"]).unwrap_or_default())),
@@ -103,13 +103,13 @@ fn workload(cluster: &Cluster<'_>, workload: &Value) -> Option<String> {
     }
     let failure = condition(workload, "ReplicaFailure").filter(|it| it.str_at(&["status"]) == Some("True"));
     if let Some(failure) = failure {
-        return Some(said(failure));
+        return Some(condition_text(failure));
     }
     let stuck = condition(workload, "Progressing").filter(|it| {
         it.str_at(&["status"]) == Some("False") && it.str_at(&["reason"]) == Some("ProgressDeadlineExceeded")
     });
     if let Some(stuck) = stuck {
-        return Some(said(stuck));
+        return Some(condition_text(stuck));
     }
     let (wanted, has) = pods::shortage(workload)?;
     let owned = pods::of_workload(cluster, &Object::from_live(workload));
@@ -142,20 +142,20 @@ fn job(cluster: &Cluster<'_>, job: &Value) -> Option<String> {
     if cron.is_some_and(|cron| !has_failed_since(cluster, cron, job)) {
         return None;
     }
-    Some(said(failed))
+    Some(condition_text(failed))
 }
 
 fn node(node: &Value) -> Option<String> {
     let ready = condition(node, "Ready")?;
     if ready.str_at(&["status"]) != Some("True") {
-        return Some(format!("not ready: {}", said(ready)));
+        return Some(format!("not ready: {}", condition_text(ready)));
     }
     let pressure = conditions(node).find(|it| {
         let name = it.str_at(&["type"]).unwrap_or_default();
         let is_pressed = name.ends_with("Pressure") || name == "NetworkUnavailable";
         is_pressed && it.str_at(&["status"]) == Some("True") || is_node_problem(it)
     });
-    pressure.map(|it| format!("{}: {}", it.str_at(&["type"]).unwrap_or_default(), said(it)))
+    pressure.map(|it| format!("{}: {}", it.str_at(&["type"]).unwrap_or_default(), condition_text(it)))
 }
 
 /// Parts of the names of conditions by which problem detectors tell of a node.
@@ -194,7 +194,7 @@ fn claim(cluster: &Cluster<'_>, claim: &Value) -> Option<String> {
                 (name.contains("ResizeError") || name == "ModifyVolumeError")
                     && it.str_at(&["status"]) == Some("True")
             });
-            failed.map(said)
+            failed.map(condition_text)
         }
     }
 }
@@ -241,7 +241,7 @@ fn autoscaler(autoscaler: &Value) -> Option<String> {
             && it.str_at(&["status"]) == Some("False")
             && it.str_at(&["reason"]) != Some("ScalingDisabled")
     });
-    failed.map(said)
+    failed.map(condition_text)
 }
 
 /// Kinds of custom resources whose conditions tell of others, or that rest where others would be red.
@@ -310,7 +310,7 @@ fn custom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
             "{} {}: {}",
             bad.str_at(&["type"]).unwrap_or_default(),
             bad.str_at(&["status"]).unwrap_or_default(),
-            said(bad)
+            condition_text(bad)
         ));
     }
     let error = object.str_at(&["status", "error", "message"]);

@@ -1,64 +1,14 @@
-//! What a render takes from outside: time, randomness, limits, the caller's own data.
+//! What a render takes from outside: the clock, randomness, limits, the caller's own data.
 
 use sha2::{Digest, Sha256};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::sync::LazyLock;
+
 use std::time::Instant;
 
 use tiphys_value::RenderLimits;
 
-use crate::Memo;
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
-
-/// Tells the time.
-pub trait Clock {
-    /// The time now.
-    fn now(&self) -> Timestamp;
-    /// The nanoseconds that a clock shows which is never set, since about when the program began; a clock
-    /// that is no real one has none.
-    fn monotonic(&self) -> Option<i64> {
-        None
-    }
-    /// The zone that Go calls `Local`.
-    fn zone(&self) -> TimeZone {
-        TimeZone::UTC
-    }
-}
-
-/// A clock that stands still.
-#[derive(Clone, Debug)]
-pub struct FixedClock(pub Timestamp);
-
-impl Clock for FixedClock {
-    fn now(&self) -> Timestamp {
-        self.0
-    }
-}
-
-/// The machine's clock and zone.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SystemClock;
-
-/// When the machine's clock was first asked for.
-#[allow(clippy::disallowed_methods, reason = "the clock of whoever passes none in")]
-static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);
-
-#[allow(clippy::disallowed_methods, reason = "the clock of whoever passes none in")]
-impl Clock for SystemClock {
-    fn monotonic(&self) -> Option<i64> {
-        i64::try_from(BEGINNING.elapsed().as_nanos()).ok()
-    }
-
-    fn now(&self) -> Timestamp {
-        Timestamp::now()
-    }
-
-    fn zone(&self) -> TimeZone {
-        TimeZone::system()
-    }
-}
+use crate::{Clock, Memo, SystemClock};
 
 /// Gives random bytes.
 pub trait Entropy {

@@ -141,6 +141,3 @@ impl From<&str> for CallError {
         Self::new(message)
     }
 }
-
-/// Result of a template function.
-pub type CallResult = Result<crate::Value, CallError>;

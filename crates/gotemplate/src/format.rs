@@ -79,6 +79,12 @@ fn content_shape<'a>(content: &Value) -> Shape<'a> {
     }
 }
 
+impl std::fmt::Debug for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}({})", self.type_name(), sprint(std::slice::from_ref(self)))
+    }
+}
+
 /// `fmt.Sprint`
 pub fn sprint(values: &[Value]) -> String {
     fmt::sprint(values.iter().map(|value| value as &dyn Arg))

@@ -1,5 +1,6 @@
 //! The table of functions that templates may call.
 
+use crate::parse::CallableNames;
 use crate::{CallResult, Context, Signature, Type, Value};
 use rustc_hash::FxHashMap;
 
@@ -124,11 +125,6 @@ impl Functions {
         self.id(name).map(|id| self.by_id(id))
     }
 
-    /// What templates call the function of that name by.
-    pub(crate) fn id(&self, name: &str) -> Option<u32> {
-        self.by_name.get(name).copied()
-    }
-
     pub(crate) fn by_id(&self, id: u32) -> &Function {
         &self.all[id as usize]
     }
@@ -136,5 +132,11 @@ impl Functions {
     /// All names, in no order.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.by_name.keys().copied()
+    }
+}
+
+impl CallableNames for Functions {
+    fn id(&self, name: &str) -> Option<u32> {
+        self.by_name.get(name).copied()
     }
 }

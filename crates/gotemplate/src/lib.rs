@@ -6,6 +6,7 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_types))]
 
 mod builtins;
+mod clock;
 mod env;
 mod error;
 mod exec;
@@ -13,19 +14,23 @@ pub mod format;
 mod function_sets;
 mod functions;
 pub mod json;
+mod memo;
 mod parse;
 mod sprig;
 mod template;
 mod trace;
 mod value;
 
-pub use env::{Clock, Entropy, Env, FixedClock, Limits, SeededEntropy, SystemClock, SystemEntropy};
-pub use error::{CallError, CallResult, ExecError, Limit, ParseError, ParseFault};
-pub use exec::{Context, Memo};
+pub use clock::{Clock, FixedClock, SystemClock};
+pub use env::{Entropy, Env, Limits, SeededEntropy, SystemEntropy};
+pub use error::{CallError, ExecError, Limit, ParseError, ParseFault};
+pub use exec::Context;
 pub use functions::{Function, Functions};
-pub use parse::{BranchKind, Draft, Nameless, Parsing, Parts, Pipeline, Step, Term, Tree};
+pub use memo::Memo;
+pub use parse::{BranchKind, CallableNames, Draft, Nameless, Parsing, Parts, Pipeline, Step, Term, Tree};
 pub use template::{MissingKey, TemplateSet, Text, TextContent};
 pub use trace::{Part, Site, Tracer};
 pub use value::{
-    Entry, Kind, List, ListType, Map, MapMethods, MapType, Numbers, Object, OriginId, Signature, Type, Value,
+    CallResult, Entry, Kind, List, ListType, Map, MapMethods, MapType, Object, OriginId, Signature, Type,
+    Value, json::Numbers,
 };

@@ -7,9 +7,8 @@ use crate::{
     Object,
     calls::Caller,
     cluster::{
-        condition, items,
+        condition, condition_text, items,
         rights::{Answer, Request},
-        said,
     },
     finding::Finding,
     log_evidence::Fact,
@@ -186,7 +185,7 @@ fn aggregated(look: &Look<'_>) -> Vec<Finding> {
         let is_metrics = object.name.ends_with("metrics.k8s.io");
         let scalers: Vec<&Object> =
             look.red.keys().filter(|it| it.kind == "HorizontalPodAutoscaler").collect();
-        let is_expired = Failure::read(&said(available)) == Some(Failure::Expired);
+        let is_expired = Failure::read(&condition_text(available)) == Some(Failure::Expired);
         let cause = if is_expired {
             Cause::ControlCertificateExpired
         } else if is_metrics && !scalers.is_empty() {
@@ -204,7 +203,7 @@ fn aggregated(look: &Look<'_>) -> Vec<Finding> {
                 format!("the aggregated API {} does not answer", object.name)
             },
         )
-        .evidence(object.to_string(), said(available))
+        .evidence(object.to_string(), condition_text(available))
         .since(crate::cluster::time(available, &["lastTransitionTime"]))
         .remedy(
             format!("Bring {service} back, or delete the APIService if its server is gone for good."),

@@ -5,7 +5,7 @@ use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
     Event, Object,
-    cluster::{conditions, items, said, selector},
+    cluster::{condition_text, conditions, items, selector},
     finding::Finding,
     search_context::Look,
 };
@@ -199,7 +199,8 @@ fn fault(look: &Look<'_>, reported: &ReportedRefusal<'_>) -> Option<Finding> {
     let spec = live.get("spec").map(ToString::to_string).unwrap_or_default();
     let room = live.int_at(&["status", "disruptionsAllowed"]).unwrap_or(0);
     finding = finding.evidence(object.to_string(), format!("{spec}, disruptionsAllowed {room}"));
-    finding = conditions(live).fold(finding, |finding, it| finding.evidence(object.to_string(), said(it)));
+    finding = conditions(live)
+        .fold(finding, |finding, it| finding.evidence(object.to_string(), condition_text(it)));
     // A budget has no room while its pods are ill: they come first.
     let wanted = live.at(&["spec", "selector"]).cloned().unwrap_or_default();
     let ill = look.cluster.all("Pod").iter().filter(|pod| {

@@ -5,7 +5,7 @@ use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
     Object,
-    cluster::{conditions, items, pods, said, time},
+    cluster::{condition_text, conditions, items, pods, time},
     finding::Finding,
     search_context::Look,
     symptoms::{SLOW_DELETION, mounts},
@@ -57,7 +57,7 @@ fn finalizer(look: &Look<'_>, live: &Value, finalizers: &[&str]) -> Finding {
     for said in conditions(live).filter(|it| it.str_at(&["message"]).is_some()).take(2) {
         finding = finding.evidence(
             format!("{object}, condition {}", said.str_at(&["type"]).unwrap_or_default()),
-            crate::cluster::said(said),
+            crate::cluster::condition_text(said),
         );
     }
     if finalizers.iter().all(|it| OF_GARBAGE.contains(it)) {
@@ -112,7 +112,7 @@ fn namespace(look: &Look<'_>, live: &Value) -> Finding {
                 &[format!("kubectl get namespace {} -o yaml", object.name)],
             );
     for told in conditions(live).filter(|it| it.str_at(&["status"]) == Some("True")) {
-        let words = said(told);
+        let words = condition_text(told);
         let name = told.str_at(&["type"]).unwrap_or_default();
         if name == "NamespaceDeletionDiscoveryFailure" {
             for service in look.cluster.all("APIService").iter().filter(|it| {

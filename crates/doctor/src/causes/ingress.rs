@@ -6,7 +6,7 @@ use tiphys_value::{ObjectExt as _, Value};
 use crate::{
     Object,
     causes::service::{is_denied_by_cloud, load_balancer_makers},
-    cluster::{certificate::Certificate, condition, conditions, items, pods, said},
+    cluster::{certificate::Certificate, condition, condition_text, conditions, items, pods},
     finding::Finding,
     log_evidence::Fact,
     search_context::Look,
@@ -353,10 +353,10 @@ fn route_fault(look: &Look<'_>, route: &Value) -> Option<Finding> {
                 Cause::EdgeRouteRefused,
                 object.clone(),
                 0.93,
-                format!("the gateway {gateway} refuses {object}: {}", said(bad)),
+                format!("the gateway {gateway} refuses {object}: {}", condition_text(bad)),
             )
             .field("spec.parentRefs")
-            .evidence(format!("{object}, condition {name}"), said(bad))
+            .evidence(format!("{object}, condition {name}"), condition_text(bad))
             .remedy(
                 "Correct what the condition names: listener, host name, namespace, ReferenceGrant, backend.",
                 &[format!(
@@ -422,9 +422,9 @@ fn gateway_fault(look: &Look<'_>, gateway: &Value) -> Option<Finding> {
             Cause::EdgeTlsSecret,
             at.clone(),
             0.92,
-            format!("the certificate of listener {name} of {object} cannot be used: {}", said(bad)),
+            format!("the certificate of listener {name} of {object} cannot be used: {}", condition_text(bad)),
         )
-        .evidence(format!("{object}, listener {name}"), said(bad))
+        .evidence(format!("{object}, listener {name}"), condition_text(bad))
         .suffers(object, "has a listener without a certificate")
         .remedy("Make the Secret, or grant the reference to it.", &[]);
         return Some(
@@ -474,7 +474,10 @@ fn unserved_class(look: &Look<'_>, gateway: &Value, name: &str) -> Option<Findin
     let summary = format!("no controller serves {object}: {controller} has never looked at {class_object}");
     let finding = Finding::new(Cause::EdgeClass, object.clone(), 0.85, summary)
         .field("spec.gatewayClassName")
-        .evidence(class_object.to_string(), condition(class, "Accepted").map_or("no status".to_owned(), said))
+        .evidence(
+            class_object.to_string(),
+            condition(class, "Accepted").map_or("no status".to_owned(), condition_text),
+        )
         .remedy(
             format!("Install the controller {controller}, or use a class that is accepted."),
             &["kubectl get gatewayclass".to_owned()],

@@ -5,7 +5,7 @@ use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
     HostNote, Object,
-    cluster::{Cluster, condition, conditions, items, said, time},
+    cluster::{Cluster, condition, condition_text, conditions, items, time},
     finding::Finding,
     search_context::Look,
     symptoms::is_node_problem,
@@ -62,7 +62,7 @@ fn fault(look: &Look<'_>, node: &Value) -> Option<Finding> {
     } else {
         let ready = condition(node, "Ready")?;
         let status = ready.str_at(&["status"]).unwrap_or_default();
-        let words = said(ready);
+        let words = condition_text(ready);
         if status == "True" {
             return pressure(look, node).or_else(|| problem(look, node));
         }
@@ -139,7 +139,7 @@ fn pressure(look: &Look<'_>, node: &Value) -> Option<Finding> {
         pods_on(look.cluster, node.name()).find(|pod| pod.str_at(&["status", "reason"]) == Some("Evicted"));
     let mut finding =
         Finding::new(Cause::NodePressure, object.clone(), 0.93, format!("{object} is under {name}"))
-            .evidence(format!("{object}, condition {name}"), said(found))
+            .evidence(format!("{object}, condition {name}"), condition_text(found))
             .since(time(found, &["lastTransitionTime"]))
             .remedy(
                 "Free the resource, or move what uses it.",
@@ -175,7 +175,7 @@ fn problem(look: &Look<'_>, node: &Value) -> Option<Finding> {
         pods_on(look.cluster, node.name()).filter(|pod| look.is_red(&Object::from_live(pod))).collect();
     let confidence = if red.is_empty() { 0.45 } else { 0.9 };
     let finding = Finding::new(cause, object.clone(), confidence, format!("{object} has {name}: {what}"))
-        .evidence(format!("{object}, condition {name}"), said(found))
+        .evidence(format!("{object}, condition {name}"), condition_text(found))
         .since(time(found, &["lastTransitionTime"]))
         .remedy(
             "Repair or replace the node.",

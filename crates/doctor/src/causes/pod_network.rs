@@ -11,7 +11,7 @@ use crate::{
     Event, Object,
     address_target::Target,
     calls::Caller,
-    cluster::{condition, items, pods, said, time},
+    cluster::{condition, condition_text, items, pods, time},
     finding::Finding,
     log_evidence::Fact,
     policy::{End, Port, blocking, newest_change},
@@ -76,8 +76,9 @@ fn plugin_down(look: &Look<'_>) -> Option<Finding> {
     let mut nodes = Vec::new();
     for node in look.cluster.all("Node") {
         let unavailable = unavailable(node).filter(|_| refused_route(look, node).is_none());
-        let ready = condition(node, "Ready")
-            .filter(|it| it.str_at(&["status"]) != Some("True") && super::node::is_of_network(&said(it)));
+        let ready = condition(node, "Ready").filter(|it| {
+            it.str_at(&["status"]) != Some("True") && super::node::is_of_network(&condition_text(it))
+        });
         if let Some(told) = ready.or(unavailable) {
             nodes.push((Object::from_live(node), told));
         }
@@ -106,7 +107,7 @@ fn plugin_down(look: &Look<'_>) -> Option<Finding> {
     );
     for (node, told) in &nodes {
         result = result
-            .evidence(format!("{node}, {}", told.str_at(&["type"]).unwrap_or_default()), said(told))
+            .evidence(format!("{node}, {}", told.str_at(&["type"]).unwrap_or_default()), condition_text(told))
             .suffers(node.clone(), "has no network");
     }
     if let Some(set) = set {
@@ -159,7 +160,7 @@ fn without_route(look: &Look<'_>) -> Vec<Finding> {
         let object = Object::from_live(node);
         let summary = format!("the cloud's controller makes no route to the pods of {object}");
         Finding::new(Cause::NetNodeRouting, object.clone(), 0.9, summary)
-            .evidence(format!("{object}, condition NetworkUnavailable"), said(told))
+            .evidence(format!("{object}, condition NetworkUnavailable"), condition_text(told))
             .evidence(format!("Event of {object}"), event.message.clone())
             .since(time(told, &["lastTransitionTime"]))
             .remedy("See why the cloud refuses the route: a quota, rights, or a network that overlaps.", &[])

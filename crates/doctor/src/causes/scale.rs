@@ -5,7 +5,7 @@ use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
     Object,
-    cluster::{condition, conditions, items, pods, said},
+    cluster::{condition, condition_text, conditions, items, pods},
     finding::Finding,
     search_context::{Ill, Look},
 };
@@ -150,12 +150,10 @@ fn autoscaler(look: &Look<'_>, live: &Value) -> Option<Finding> {
     if let Some(owner) = crate::cluster::controller(live) {
         finding = finding.below(owner);
     }
-    Some(
-        finding.evidence(
-            format!("{object}, condition {}", bad.str_at(&["type"]).unwrap_or_default()),
-            said(bad),
-        ),
-    )
+    Some(finding.evidence(
+        format!("{object}, condition {}", bad.str_at(&["type"]).unwrap_or_default()),
+        condition_text(bad),
+    ))
 }
 
 /// An autoscaler of sizes whose target does not exist.
@@ -176,7 +174,10 @@ fn vertical(look: &Look<'_>, live: &Value) -> Option<Finding> {
             format!("{object} sizes {target}, which does not exist"),
         )
         .field("spec.targetRef")
-        .evidence(format!("{object}, condition {}", told.str_at(&["type"]).unwrap_or_default()), said(told))
+        .evidence(
+            format!("{object}, condition {}", told.str_at(&["type"]).unwrap_or_default()),
+            condition_text(told),
+        )
         .remedy("Correct the target's kind or name.", &[])
     })
 }
@@ -194,7 +195,7 @@ fn doubled(look: &Look<'_>, live: &Value, told: &Value) -> Finding {
     let summary = format!("{newest} and another autoscaler scale the same pods, so neither does");
     let finding = Finding::new(Cause::OperatorTwoOwners, newest, 0.88, summary)
         .field("spec.scaleTargetRef")
-        .evidence(Object::from_live(live).to_string(), said(told))
+        .evidence(Object::from_live(live).to_string(), condition_text(told))
         .remedy("Delete one of the autoscalers.", &[]);
     rivals.into_iter().fold(finding, |finding, it| finding.suffers(Object::from_live(it), "does not scale"))
 }
@@ -232,7 +233,7 @@ fn at_maximum(look: &Look<'_>, live: &Value) -> Option<Finding> {
         ),
     )
     .field("spec.maxReplicas")
-    .evidence(format!("{object}, condition ScalingLimited"), said(limited))
+    .evidence(format!("{object}, condition ScalingLimited"), condition_text(limited))
     .evidence(
         object.to_string(),
         live.at(&["status", "currentMetrics"]).map(ToString::to_string).unwrap_or_default(),

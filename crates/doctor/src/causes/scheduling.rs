@@ -51,7 +51,7 @@ fn queued(look: &Look<'_>, job: &Value) -> Option<Finding> {
         &["kubectl get localqueues,clusterqueues -A".to_owned()],
     );
     Some(match refused {
-        Some(refused) => finding.evidence("Workload", crate::cluster::said(refused)),
+        Some(refused) => finding.evidence("Workload", crate::cluster::condition_text(refused)),
         None => finding,
     })
 }

@@ -389,7 +389,7 @@ fn resize(cluster: &Cluster<'_>, claim: &Value) -> Option<Finding> {
         finding = finding.evidence(format!("Event of {object}"), event.message.clone());
     }
     if let Some(condition) = condition {
-        finding = finding.evidence(object.to_string(), crate::cluster::said(condition));
+        finding = finding.evidence(object.to_string(), crate::cluster::condition_text(condition));
     }
     Some(finding)
 }

@@ -256,7 +256,7 @@ pub(crate) fn has_condition(object: &Value, name: &str, status: &str) -> bool {
 }
 
 /// The message of a condition, with its reason.
-pub(crate) fn said(condition: &Value) -> String {
+pub(crate) fn condition_text(condition: &Value) -> String {
     let reason = condition.str_at(&["reason"]).unwrap_or_default();
     let message = condition.str_at(&["message"]).unwrap_or_default();
     match (reason, message) {

@@ -135,9 +135,9 @@ impl Context<'_> {
         let argv = self.arguments(frame, dot, name, signature, args, last)?;
         self.call.pos = frame.pos(node);
         let result = match &receiver.value {
-            Value::Object(object) => object.call(self, name, &argv),
+            Value::Object(object) => object.call(self.clock(), name, &argv),
             Value::Map(map) => match map.map_type() {
-                MapType::Named(methods) => methods.call(map, self, name, &argv),
+                MapType::Named(methods) => methods.call(map, self.clock(), name, &argv),
                 _ => Err(crate::CallError::new(format!("no method {name}"))),
             },
             _ => Err(crate::CallError::new(format!("no method {name}"))),

@@ -1,14 +1,14 @@
 //! Execution. One [`Context`] lives for one render.
 
 mod call;
-mod call_cache;
 mod eval;
 mod field;
 mod limits;
 mod walk;
 
+use crate::memo::{Attempt, Memo};
 use crate::parse::{Parts, Quoted, Tree};
-use crate::{Env, ExecError, Functions, Limit, OriginId, Part, Site, TemplateSet, Tracer, Value};
+use crate::{Clock, Env, ExecError, Functions, Limit, OriginId, Part, Site, TemplateSet, Tracer, Value};
 use jiff::Timestamp;
 use smol_str::SmolStr;
 use std::cell::Cell;
@@ -21,8 +21,6 @@ const STACK: usize = 2 << 20;
 /// How deep control structures, parentheses and templates may nest before anybody asks how much stack is
 /// left: to answer that for the first time the system reads a file.
 const SHALLOW: usize = 10;
-
-pub use call_cache::Memo;
 
 type Run<T> = Result<T, Box<ExecError>>;
 
@@ -177,9 +175,25 @@ impl<'e> Context<'e> {
         buffer.clear();
         self.spare_buffers.push(buffer);
         if let (Some(attempt), Ok(output)) = (attempt, &output) {
-            self.keep(attempt, output);
+            self.env.memo.keep(attempt, output);
         }
         output
+    }
+
+    /// What a template has written for the same data, or else what is needed to keep what it is going to
+    /// write, if that may be kept.
+    fn recall(&self, tree: &Arc<Tree>, data: &Value) -> Result<SmolStr, Option<Attempt>> {
+        let Value::Map(map) = data else { return Err(None) };
+        // A layer's templates end before others may be given their address.
+        if self.depth == 0 || self.tracer.is_some() || self.set.is_layer() || !map.is_shared() {
+            return Err(None);
+        }
+        self.env.memo.recall(Arc::as_ptr(tree) as usize, map).map_err(Some)
+    }
+
+    /// What was found out in these surroundings before.
+    pub(crate) fn memo(&self) -> &'e Memo {
+        &self.env.memo
     }
 
     /// Builds a text in a buffer that is used again.
@@ -267,6 +281,11 @@ impl<'e> Context<'e> {
     pub fn now(&self) -> Timestamp {
         self.env.memo.unsteady();
         self.env.clock.now()
+    }
+
+    /// The clock of the render, for methods of values.
+    fn clock(&self) -> &'e dyn Clock {
+        self.env.clock
     }
 
     /// The zone that Go calls `Local`.

@@ -273,7 +273,7 @@ impl Context<'_> {
         self.call.pos = frame.start.get() + call.pos;
         self.execute_tree(&tree, data, false)?;
         if let Some(attempt) = attempt {
-            self.keep(attempt, &self.out[before..]);
+            self.env.memo.keep(attempt, &self.out[before..]);
         }
         Ok(())
     }

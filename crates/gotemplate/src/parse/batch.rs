@@ -8,14 +8,14 @@ use smol_str::SmolStr;
 use super::action_cache::ParsedActions;
 use super::node::{Branch, Command, List, Node, Operand, Parts, Source, Tree};
 use super::parser;
-use crate::{Functions, ParseError};
+use crate::ParseError;
 
 /// What a text is called whose name is not known yet; no file has it.
 pub(super) const NAMELESS: &str = "\0";
 
 /// Parses texts one after the other. What they have in common is read and kept once.
 pub struct Parsing {
-    pub(super) functions: Arc<Functions>,
+    pub(super) functions: Arc<dyn CallableNames>,
     pub(super) parts: Parts,
     pub(super) known: ParsedActions,
     /// Where names of fields and variables stand among the parts.
@@ -45,9 +45,15 @@ impl Open {
     }
 }
 
+/// The names of the functions that a text may call.
+pub trait CallableNames: Send + Sync {
+    /// What the parsed text calls the function of that name by, if there is one.
+    fn id(&self, name: &str) -> Option<u32>;
+}
+
 impl Parsing {
     /// Nothing parsed yet. Texts may call `functions`.
-    pub fn new(functions: Arc<Functions>) -> Self {
+    pub fn new(functions: Arc<dyn CallableNames>) -> Self {
         let mut parsing = Self {
             functions,
             parts: Parts::default(),

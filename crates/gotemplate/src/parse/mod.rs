@@ -10,7 +10,7 @@ mod parser;
 mod pipeline;
 mod print;
 
-pub use batch::{Draft, Nameless, Parsing};
+pub use batch::{CallableNames, Draft, Nameless, Parsing};
 pub(crate) use node::{Branch, Call, Command, List, Name, Node, Number, Operand, Pipe, Span, Variable};
 pub use node::{Parts, Tree};
 pub use outline::{BranchKind, Pipeline, Step, Term};

@@ -45,8 +45,8 @@ pub(super) fn parse(name: &str, text: &str, parsing: &mut Parsing) -> Result<Vec
         variables: Variables::default(),
     };
     let functions = &shared.parsing.functions;
-    shared.lexer.break_is_keyword = functions.get("break").is_none();
-    shared.lexer.continue_is_keyword = functions.get("continue").is_none();
+    shared.lexer.break_is_keyword = functions.id("break").is_none();
+    shared.lexer.continue_is_keyword = functions.id("continue").is_none();
     let mut parser = Parser::new(&mut shared, SmolStr::new(name));
     parser.top_level().and_then(|root| parser.define(root)).map_err(|error| *error)?;
     Ok(shared.trees)

@@ -1,7 +1,7 @@
 //! Go's times, durations, months and weekdays as objects with their methods.
 
 use super::{fail, int, text};
-use crate::{CallError, CallResult, Context, Kind, Object, Signature, Type, Value};
+use crate::{CallError, CallResult, Clock, Kind, Object, Signature, Type, Value};
 use std::borrow::Cow;
 use tiphys_gocompat::time::{Duration, Time, Zone};
 
@@ -54,7 +54,7 @@ impl Object for TimeObject {
         })
     }
 
-    fn call(&self, ctx: &mut Context<'_>, name: &str, args: &[Value]) -> CallResult {
+    fn call(&self, clock: &dyn Clock, name: &str, args: &[Value]) -> CallResult {
         let time = &self.0;
         if let Some(other) = args.first().and_then(as_time) {
             return Ok(compare(time, other, name));
@@ -77,7 +77,7 @@ impl Object for TimeObject {
             "UnixMicro" => Value::Int64(time.instant.as_microsecond()),
             "UnixNano" => Value::Int64(time.instant.as_nanosecond() as i64),
             "UTC" => Self::value(time.in_zone(Zone::Utc)),
-            "Local" => Self::value(time.in_zone(Zone::Local(ctx.zone()))),
+            "Local" => Self::value(time.in_zone(Zone::Local(clock.zone()))),
             "IsZero" => time.is_zero().into(),
             "Add" => Self::value(time.plus(as_duration(&args[0]))),
             "AddDate" => match time.add_date(int(args, 0), int(args, 1), int(args, 2)) {
@@ -142,7 +142,7 @@ impl Object for DurationObject {
         }
     }
 
-    fn call(&self, _ctx: &mut Context<'_>, name: &str, args: &[Value]) -> CallResult {
+    fn call(&self, _clock: &dyn Clock, name: &str, args: &[Value]) -> CallResult {
         let nanos = self.0.0;
         // Whole units and the rest apart, as Go does it, so that the last digits agree.
         let parts = |unit: i64| Value::Float64((nanos / unit) as f64 + (nanos % unit) as f64 / unit as f64);
@@ -202,7 +202,7 @@ impl Object for NumberObject {
         (name == "String").then_some(NONE)
     }
 
-    fn call(&self, _ctx: &mut Context<'_>, _name: &str, _args: &[Value]) -> CallResult {
+    fn call(&self, _clock: &dyn Clock, _name: &str, _args: &[Value]) -> CallResult {
         Ok(self.name.into())
     }
 

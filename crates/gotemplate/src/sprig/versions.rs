@@ -1,7 +1,7 @@
 //! Semantic versions.
 
 use super::{add, text};
-use crate::{CallError, CallResult, Context, Functions, Kind, Object, Signature, Type, Value};
+use crate::{CallError, CallResult, Clock, Functions, Kind, Object, Signature, Type, Value};
 use smol_str::SmolStr;
 use std::borrow::Cow;
 use tiphys_gocompat::semver::{Constraints, Version};
@@ -74,7 +74,7 @@ impl Object for VersionObject {
         }
     }
 
-    fn call(&self, _ctx: &mut Context<'_>, name: &str, args: &[Value]) -> CallResult {
+    fn call(&self, _clock: &dyn Clock, name: &str, args: &[Value]) -> CallResult {
         let version = &self.version;
         let by_value = |version| Ok(Value::object(VersionObject { version, pointer: false }));
         if let Some(other) = second_version(args) {

@@ -4,10 +4,6 @@ use super::{Value, list, map};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-pub(super) fn is_container(value: &Value) -> bool {
-    matches!(value, Value::Map(_) | Value::List(_))
-}
-
 /// Moves the children of a value nobody else holds into the queue.
 fn unpack(value: &mut Value, queue: &mut Vec<Value>) {
     match value {
@@ -27,14 +23,14 @@ fn unpack(value: &mut Value, queue: &mut Vec<Value>) {
 
 fn drain_entries(entries: &mut RefCell<Vec<super::Entry>>, queue: &mut Vec<Value>) {
     for entry in entries.get_mut().drain(..) {
-        if is_container(&entry.value) {
+        if entry.value.is_container() {
             queue.push(entry.value);
         }
     }
 }
 
 fn drain_items(items: &mut RefCell<Vec<Value>>, queue: &mut Vec<Value>) {
-    queue.extend(items.get_mut().drain(..).filter(is_container));
+    queue.extend(items.get_mut().drain(..).filter(Value::is_container));
 }
 
 fn run(mut queue: Vec<Value>) {
@@ -45,7 +41,7 @@ fn run(mut queue: Vec<Value>) {
 
 impl Drop for map::Inner {
     fn drop(&mut self) {
-        if self.entries.get_mut().iter().any(|entry| is_container(&entry.value)) {
+        if self.entries.get_mut().iter().any(|entry| entry.value.is_container()) {
             let mut queue = Vec::new();
             drain_entries(&mut self.entries, &mut queue);
             run(queue);
@@ -55,7 +51,7 @@ impl Drop for map::Inner {
 
 impl Drop for list::Inner {
     fn drop(&mut self) {
-        if self.items.get_mut().iter().any(is_container) {
+        if self.items.get_mut().iter().any(Value::is_container) {
             let mut queue = Vec::new();
             drain_items(&mut self.items, &mut queue);
             run(queue);

@@ -2,7 +2,7 @@
 
 use super::{OriginId, Signature, Value, changes};
 use crate::parse::Name;
-use crate::{CallResult, Context};
+use crate::{CallResult, Clock};
 use smol_str::SmolStr;
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::rc::Rc;
@@ -24,11 +24,11 @@ pub trait MapMethods: Sync {
     fn type_name(&self) -> &'static str;
     /// The signature of the method `name`, if there is one.
     fn method(&self, name: &str) -> Option<Signature>;
-    /// Calls the method `name`; the arguments fit its signature.
+    /// Calls the method `name`; the arguments fit its signature. `clock` is the render's.
     ///
     /// # Errors
     /// Whatever the method reports.
-    fn call(&self, map: &Map, ctx: &mut Context<'_>, name: &str, args: &[Value]) -> CallResult;
+    fn call(&self, map: &Map, clock: &dyn Clock, name: &str, args: &[Value]) -> CallResult;
 }
 
 /// The Go type of a [`Map`].

@@ -2,16 +2,15 @@
 
 pub(crate) mod changes;
 mod drop;
-mod json;
+pub(crate) mod json;
 mod list;
 mod map;
 mod object;
 mod types;
 
-pub use json::Numbers;
 pub use list::{List, ListType};
 pub use map::{Entry, Map, MapMethods, MapType};
-pub use object::{Kind, Object, Signature};
+pub use object::{CallResult, Kind, Object, Signature};
 pub use types::Type;
 
 use smol_str::SmolStr;
@@ -83,15 +82,20 @@ impl Value {
                 Self::Map(map) if !map.0.shared.replace(true) => {
                     let entries = map.0.entries.borrow();
                     let values = entries.iter().map(|entry| &entry.value);
-                    queue.extend(values.filter(|value| drop::is_container(value)).cloned());
+                    queue.extend(values.filter(|value| value.is_container()).cloned());
                 }
                 Self::List(list) if !list.0.shared.replace(true) => {
                     let items = list.0.items.borrow();
-                    queue.extend(items.iter().filter(|item| drop::is_container(item)).cloned());
+                    queue.extend(items.iter().filter(|item| item.is_container()).cloned());
                 }
                 _ => {}
             }
         }
+    }
+
+    /// Whether it holds other values that are shared.
+    fn is_container(&self) -> bool {
+        matches!(self, Self::Map(_) | Self::List(_))
     }
 
     /// How often what was shared on this thread has been changed: as long as that stays the same, no
@@ -180,11 +184,5 @@ impl From<List> for Value {
 impl From<Map> for Value {
     fn from(map: Map) -> Self {
         Self::Map(map)
-    }
-}
-
-impl std::fmt::Debug for Value {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}({})", self.type_name(), crate::format::sprint(std::slice::from_ref(self)))
     }
 }

@@ -1,9 +1,12 @@
 //! Struct-like values with fields and methods.
 
 use super::{Type, Value};
-use crate::{CallError, CallResult, Context};
+use crate::{CallError, Clock};
 use std::any::Any;
 use std::borrow::Cow;
+
+/// Result of a template function.
+pub type CallResult = Result<Value, CallError>;
 
 /// The kind of an object's Go type as `kindOf` names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,11 +65,11 @@ pub trait Object: Any {
         None
     }
 
-    /// Calls the method `name`; the arguments fit its signature.
+    /// Calls the method `name`; the arguments fit its signature. `clock` is the render's.
     ///
     /// # Errors
     /// Whatever the method reports.
-    fn call(&self, _ctx: &mut Context<'_>, name: &str, _args: &[Value]) -> CallResult {
+    fn call(&self, _clock: &dyn Clock, name: &str, _args: &[Value]) -> CallResult {
         Err(CallError::new(format!("no method {name}")))
     }
 

@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::BTreeMap, rc::Rc, sync::Arc};
 
 use base64::Engine as _;
 use tiphys_gocompat::rawstr;
-use tiphys_gotemplate::{CallError, CallResult, Context, Kind, Map, Object, Signature, Type, Value};
+use tiphys_gotemplate::{CallError, CallResult, Clock, Kind, Map, Object, Signature, Type, Value};
 use tiphys_value::Value as Json;
 
 use super::glob::Glob;
@@ -68,7 +68,7 @@ impl Object for Files {
         }
     }
 
-    fn call(&self, _ctx: &mut Context<'_>, name: &str, args: &[Value]) -> CallResult {
+    fn call(&self, _clock: &dyn Clock, name: &str, args: &[Value]) -> CallResult {
         let arg = args.first().and_then(Value::as_str).unwrap_or_default();
         Ok(match name {
             "Get" => Value::string(rawstr::encode(self.bytes(arg)?)),

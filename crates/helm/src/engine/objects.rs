@@ -4,7 +4,7 @@ use std::{borrow::Cow, rc::Rc};
 
 use tiphys_gocompat::strconv::quote;
 use tiphys_gotemplate::{
-    CallError, CallResult, Context, Kind, Map, MapMethods, MapType, Object, Signature, Type, Value,
+    CallError, CallResult, Clock, Kind, Map, MapMethods, MapType, Object, Signature, Type, Value,
 };
 
 use crate::{
@@ -33,7 +33,7 @@ impl MapMethods for ValuesType {
         }
     }
 
-    fn call(&self, map: &Map, _ctx: &mut Context<'_>, name: &str, args: &[Value]) -> CallResult {
+    fn call(&self, map: &Map, _clock: &dyn Clock, name: &str, args: &[Value]) -> CallResult {
         let path = args.first().and_then(Value::as_str).unwrap_or_default();
         match name {
             "YAML" => Ok(Value::from(tiphys_yaml::to_yaml(&Value::Map(map.clone()).to_json()?))),
@@ -167,7 +167,7 @@ impl Object for KubeVersionObject {
         matches!(name, "String" | "GitVersion").then_some(Signature::fixed(&[]))
     }
 
-    fn call(&self, _ctx: &mut Context<'_>, name: &str, _args: &[Value]) -> CallResult {
+    fn call(&self, _clock: &dyn Clock, name: &str, _args: &[Value]) -> CallResult {
         Ok(Value::string(match name {
             "GitVersion" => &self.version.version,
             _ => &self.version.normalized,
@@ -199,7 +199,7 @@ impl Object for VersionSet {
         (name == "Has").then_some(Signature::fixed(&[Type::String]))
     }
 
-    fn call(&self, _ctx: &mut Context<'_>, _name: &str, args: &[Value]) -> CallResult {
+    fn call(&self, _clock: &dyn Clock, _name: &str, args: &[Value]) -> CallResult {
         let wanted = args.first().and_then(Value::as_str).unwrap_or_default();
         let at = self.versions.iter().position(|known| known == wanted);
         if at.is_none_or(|at| at >= self.built_in) {

@@ -652,7 +652,8 @@ fn unready(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
     .field("spec.template.spec.readinessGates")
     .remedy("Find out why the controller of the gate does not set its condition.", &[])
     .shallow();
-    let told = crate::cluster::condition(pod, "Ready").map(crate::cluster::said).filter(|_| is_gated);
+    let told =
+        crate::cluster::condition(pod, "Ready").map(crate::cluster::condition_text).filter(|_| is_gated);
     let finding = told
         .into_iter()
         .fold(finding, |finding, told| finding.evidence(Object::from_live(pod).to_string(), told));

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Object,
-    cluster::{conditions, items, said, time},
+    cluster::{condition_text, conditions, items, time},
     finding::Finding,
     search_context::Look,
 };
@@ -164,7 +164,7 @@ pub(super) fn flux(look: &Look<'_>, live: &Value) -> Option<Finding> {
                 Cause::GitopsDependency,
                 object.clone(),
                 0.35,
-                format!("{object} is not ready: {}", said(bad)),
+                format!("{object} is not ready: {}", condition_text(bad)),
             )
             .shallow()
             .evidence(source, message),

@@ -6,7 +6,7 @@ use tiphys_value::{ObjectExt as _, Value};
 use super::{conditions::finding_from_condition, lookup::operators};
 use crate::{
     Object,
-    cluster::{complaint::complaint, said},
+    cluster::{complaint::complaint, condition_text},
     dependencies,
     finding::Finding,
     search_context::Look,
@@ -93,7 +93,7 @@ pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let object = Object::from_live(live);
     let references = dependencies::upstream(look.cluster, &object);
     let maker = references.iter().find(|it| it.kind.ends_with("Issuer") || it.kind.ends_with("SecretStore"));
-    let words = complaint(live).map(said).unwrap_or_default();
+    let words = complaint(live).map(condition_text).unwrap_or_default();
     let low = words.to_ascii_lowercase();
     if let Some(maker) = maker
         && look.cluster.live(maker).is_none()

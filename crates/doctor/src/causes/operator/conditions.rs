@@ -14,7 +14,7 @@ use crate::{
     causes::admission,
     cluster::{
         complaint::{complaint, error_of_pods, tells_of_failure},
-        items, pods, said, time,
+        condition_text, items, pods, time,
     },
     dependencies,
     finding::Finding,
@@ -44,7 +44,7 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
             ));
         }
         "SecretStore" | "ClusterSecretStore" if is_red => {
-            let words = complaint(live).map(said).unwrap_or_default();
+            let words = complaint(live).map(condition_text).unwrap_or_default();
             if let Some(finding) = vain_call(look, live, &operators(look, live), &words) {
                 return Some(finding);
             }
@@ -433,7 +433,7 @@ fn vain_call(look: &Look<'_>, live: &Value, operators: &[Object], words: &str) -
 /// What a resource says of itself: by a condition, or elsewhere in its status.
 fn own_words(live: &Value) -> String {
     let told = |path: &[&str]| live.str_at(path).filter(|words| !words.is_empty()).map(str::to_owned);
-    let condition = complaint(live).map(said);
+    let condition = complaint(live).map(condition_text);
     let phase = told(&["status", "phaseReason"]);
     // A summary may not tell why, and the reason of the phase does.
     let condition = condition.filter(|words| phase.is_none() || says_why(words));
@@ -482,7 +482,7 @@ pub(super) fn finding_from_condition(
 
 /// What a condition calls without effect, as what may lie below.
 fn with_calls(look: &Look<'_>, live: &Value, finding: Finding) -> Finding {
-    let words = complaint(live).map(said).unwrap_or_default();
+    let words = complaint(live).map(condition_text).unwrap_or_default();
     let namespace = if live.namespace().is_empty() { "default" } else { live.namespace() };
     let mut finding = finding;
     for address in tiphys_cause::addresses(&words) {

@@ -4,14 +4,11 @@
 //! call writes depends on what the data holds, which [`changes`] tells of, and on nothing else – but for
 //! randomness and time, and for what says which template is running.
 
-use super::Context;
-use crate::parse::Tree;
 use crate::value::changes;
-use crate::{Map, MapType, Value};
+use crate::{Map, MapType};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use std::cell::{Cell, RefCell};
-use std::sync::Arc;
 
 /// Longer outputs are not kept: they are rarely asked for twice.
 const MAX_OUTPUT: usize = 16 << 10;
@@ -40,7 +37,7 @@ struct CachedOutput {
 }
 
 /// A call whose output may be kept.
-pub(super) struct Attempt {
+pub(crate) struct Attempt {
     key: Key,
     data: Map,
     changes: u64,
@@ -57,49 +54,37 @@ impl Memo {
     }
 
     /// Says that what is being executed may come out differently the next time.
-    pub(super) fn unsteady(&self) {
+    pub(crate) fn unsteady(&self) {
         self.unsteady.set(self.unsteady.get() + 1);
     }
-}
 
-impl<'e> Context<'e> {
-    /// What was found out in these surroundings before.
-    pub(crate) fn memo(&self) -> &'e Memo {
-        &self.env.memo
-    }
-
-    /// What a template has written for the same data, or else what is needed to keep what it is going to
-    /// write.
-    pub(super) fn recall(&self, tree: &Arc<Tree>, data: &Value) -> Result<SmolStr, Option<Attempt>> {
-        let (memo, Value::Map(map)) = (&self.env.memo, data) else { return Err(None) };
-        // A layer's templates end before others may be given their address.
-        if self.depth == 0 || self.tracer.is_some() || self.set.is_layer() || !map.is_shared() {
-            return Err(None);
-        }
-        let has_methods = matches!(map.map_type(), MapType::Named(_));
-        let key = (Arc::as_ptr(tree) as usize, map.address(), has_methods);
-        let (mut known, changes) = (memo.known.borrow_mut(), changes::change_count());
-        if memo.changes.replace(changes) != changes {
+    /// What a template, known by its address, has written for the same data, or else what is needed to keep
+    /// what it is going to write.
+    pub(crate) fn recall(&self, template: usize, data: &Map) -> Result<SmolStr, Attempt> {
+        let has_methods = matches!(data.map_type(), MapType::Named(_));
+        let key = (template, data.address(), has_methods);
+        let (mut known, changes) = (self.known.borrow_mut(), changes::change_count());
+        if self.changes.replace(changes) != changes {
             known.clear();
         }
         if let Some(known) = known.get(&key) {
             return Ok(known.output.clone());
         }
-        let (unsteady, varied) = (memo.unsteady.get(), memo.varying.borrow().take_read());
-        Err(Some(Attempt { key, data: map.clone(), changes, unsteady, varied }))
+        let (unsteady, varied) = (self.unsteady.get(), self.varying.borrow().take_read());
+        Err(Attempt { key, data: data.clone(), changes, unsteady, varied })
     }
 
     /// Keeps what a call has written.
-    pub(super) fn keep(&self, attempt: Attempt, output: &str) {
-        let (memo, Attempt { key, data, changes, unsteady, varied }) = (&self.env.memo, attempt);
-        let varying = memo.varying.borrow();
+    pub(crate) fn keep(&self, attempt: Attempt, output: &str) {
+        let Attempt { key, data, changes, unsteady, varied } = attempt;
+        let varying = self.varying.borrow();
         let varies = varying.take_read();
         if varied || varies {
             varying.mark_read();
         }
-        let is_steady = !varies && unsteady == memo.unsteady.get() && changes == changes::change_count();
+        let is_steady = !varies && unsteady == self.unsteady.get() && changes == changes::change_count();
         if is_steady && output.len() <= MAX_OUTPUT {
-            memo.known.borrow_mut().insert(key, CachedOutput { output: SmolStr::new(output), _data: data });
+            self.known.borrow_mut().insert(key, CachedOutput { output: SmolStr::new(output), _data: data });
         }
     }
 }
