@@ -263,7 +263,10 @@ fn handle_event(controller: &Controller, head: &Parts, body: &[u8]) -> (StatusCo
     match controller.heard(&header, body) {
         Ok(0) => (StatusCode::OK, "nothing here reads it\n".to_owned()),
         Ok(count) => {
-            tracing::info!(count, "a push was told of: Applications and ApplicationSets are looked at");
+            tracing::info!(
+                count,
+                "a webhook announced a push: Applications and ApplicationSets are refreshed"
+            );
             (StatusCode::OK, format!("{count} are looked at\n"))
         }
         Err(error) => refused(error),

@@ -112,8 +112,10 @@ fn write_rest(out: &mut String, shown: &ReportContents<'_>) {
     write_counts(out, shown);
     for url in &shown.survey.adopted {
         let url = line(&url.to_string()).into_owned();
-        let _ =
-            writeln!(out, "{url} is taken to be this repository: the paths that are named there are here");
+        let _ = writeln!(
+            out,
+            "assuming that {url} is this repository, which has the paths that Applications read from there"
+        );
     }
     if let Some(what) = shown.argo_cd_line() {
         let _ = writeln!(out, "{what}");

@@ -32,8 +32,12 @@ fn says_the_same(one: &Finding, other: &Finding) -> bool {
 /// Says of a finding how many others it stands for.
 fn with_number((mut finding, more): (Finding, usize)) -> Finding {
     if more > 0 {
-        let times = if more == 1 { "once more".to_owned() } else { format!("{more} times more") };
-        let help = format!("the same has the same effect {times}, in other Applications or objects");
+        let others =
+            if more == 1 { "one other Application or object" } else { "other Applications or objects" };
+        let help = match more {
+            1 => format!("the same fault is in {others}"),
+            _ => format!("the same fault is in {more} {others}"),
+        };
         finding.diagnostic.help.push(help);
     }
     finding

@@ -68,7 +68,7 @@ pub(crate) struct Args {
     /// Leave out the findings that this file lists.
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
-    /// Write the findings into the file of --baseline, as known from now on.
+    /// Write the findings into the file of --baseline, which later runs leave out.
     #[arg(long, requires = "baseline")]
     pub write_baseline: bool,
     /// A file with the clusters that ApplicationSets may name: their Secrets, or a YAML list of {name,

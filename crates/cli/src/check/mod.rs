@@ -148,7 +148,11 @@ impl<'a> Check<'a> {
         crate::output::write(text.as_bytes())?;
         if let Some(file) = self.args.baseline.as_deref().filter(|_| self.args.write_baseline) {
             write_baseline(file, &Baseline::from_findings(&round.checked.findings))?;
-            eprintln!("{} findings are known from now on: {}", round.checked.findings.len(), file.display());
+            eprintln!(
+                "{} findings are written to the baseline {}",
+                round.checked.findings.len(),
+                file.display()
+            );
         }
         Ok(())
     }

@@ -237,7 +237,7 @@ fn yields_none(set: &Value, declared: &[ClusterInfo]) -> String {
         (false, _) => told,
         (true, 0) => {
             let told = told.replacen(':', ", and", 1);
-            format!(": no cluster is known but the engine's own{told}; --clusters tells of others")
+            format!(": only the engine's own cluster is known{told}; --clusters names others")
         }
         (true, 1) => format!(", with 1 cluster known{told}"),
         (true, count) => format!(", with {count} clusters known{told}"),

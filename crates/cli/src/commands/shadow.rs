@@ -154,7 +154,10 @@ impl Report {
             }
         }
         if self.other_lines > 0 {
-            text.push_str(&format!("\n{} lines of the input are no decisions\n", self.other_lines));
+            text.push_str(&format!(
+                "\n{} lines of the input are not decisions of a controller\n",
+                self.other_lines
+            ));
         }
         text
     }
@@ -182,6 +185,6 @@ mod tests {
         let text = report.to_text();
         assert!(text.starts_with("2 of 4 agree, 1 differ, 1 cannot be had\n"), "{text}");
         assert!(text.contains("cannot be had: Application argocd/c\n  no such chart\n"), "{text}");
-        assert!(text.ends_with("1 lines of the input are no decisions\n"), "{text}");
+        assert!(text.ends_with("1 lines of the input are not decisions of a controller\n"), "{text}");
     }
 }

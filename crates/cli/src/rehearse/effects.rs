@@ -15,7 +15,7 @@ use tiphys_value::ResourceKey;
 pub(super) enum Effect {
     /// It is new.
     Created,
-    /// It was deleted and made anew.
+    /// It was deleted and created again.
     Replaced,
     /// It is gone.
     Deleted,

@@ -40,7 +40,7 @@ fn parse(text: &str) -> anyhow::Result<Vec<Timed>> {
     let value = tiphys_yaml::from_yaml(text).context("no valid YAML")?;
     let Value::Array(items) = value else { bail!("no list of faults") };
     if items.len() > MOST {
-        bail!("{} faults, and {MOST} are taken at most", items.len());
+        bail!("{} faults; at most {MOST} are accepted", items.len());
     }
     items
         .into_iter()

@@ -238,8 +238,8 @@ pub(super) fn effect_lines(app: &AppEffects) -> Vec<String> {
         let line = match &one.effect {
             Effect::Created => format!("+ {object}"),
             Effect::Deleted => format!("- {object}"),
-            Effect::Terminating => format!("- {object}: deleted, and does not go"),
-            Effect::Replaced => format!("± {object}: deleted and made anew"),
+            Effect::Terminating => format!("- {object}: deleted, but does not go away"),
+            Effect::Replaced => format!("± {object}: deleted and created again"),
             Effect::Changed { fields } => format!("~ {object}: {}", some_of(fields, NAMED)),
         };
         lines.push(one.place.as_ref().map_or_else(|| line.clone(), |place| format!("{line}   {place}")));
@@ -287,7 +287,7 @@ fn outages(story: &Story, text: &mut String) {
     if all.is_empty() {
         return;
     }
-    let _ = writeln!(text, "\nunavailable after it was there:");
+    let _ = writeln!(text, "\nbecame unavailable:");
     for (object, told) in all.iter().take(OBJECTS) {
         let _ = writeln!(text, "  {}: {told}", object_name(object));
     }
@@ -310,7 +310,7 @@ fn causes(report: &Report, text: &mut String) {
         }
     }
     if all.len() > CAUSES {
-        let _ = writeln!(text, "  and {} causes more (--output json tells them)", all.len() - CAUSES);
+        let _ = writeln!(text, "  and {} more causes (--output json lists them)", all.len() - CAUSES);
     }
 }
 
@@ -326,7 +326,10 @@ pub(super) fn assumed_lines(report: &Report) -> Vec<String> {
     if !assumed.unattended.is_empty() {
         let kinds: Vec<String> =
             assumed.unattended.iter().map(|(kind, count)| format!("{kind} ({count})")).collect();
-        lines.push(format!("no operator is known for {}: they count as done", some_of(&kinds, NAMED)));
+        lines.push(format!(
+            "no operator is simulated for {}: these objects count as ready",
+            some_of(&kinds, NAMED)
+        ));
     }
     if !assumed.outside_webhooks.is_empty() {
         lines.push(format!(
@@ -356,7 +359,7 @@ pub(super) fn write_exploration(exploration: &Exploration) -> String {
     let (lost, survived): (Vec<_>, Vec<_>) =
         exploration.ranking.iter().partition(|one| one.ended.outcome != Outcome::Green);
     if !lost.is_empty() {
-        let _ = writeln!(text, "\nnot survived, though each lasts {lasts} only:");
+        let _ = writeln!(text, "\nnot survived, although each lasts only {lasts}:");
     }
     for one in lost {
         let _ = writeln!(text, "  {}: not green are {}", one.fault, some_of(&one.ended.red, NAMED));

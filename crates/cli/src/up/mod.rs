@@ -454,7 +454,7 @@ impl Session<'_> {
         let checkout = match commit {
             Ok(checkout) => checkout,
             Err(error) => {
-                return self.reporter.notice(&format!("new commits cannot be asked for: {error:#}"));
+                return self.reporter.notice(&format!("cannot ask for new commits: {error:#}"));
             }
         };
         self.commits.know(&checkout.revision);

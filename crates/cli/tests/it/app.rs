@@ -90,7 +90,7 @@ fn from_out_of_sync_to_synced_and_pruned() {
     shop.app(&["diff", "shop"]).expect(1, &["(create)"]);
     shop.app(&["sync", "shop"]).expect(0, &["Phase:              Succeeded", "ConfigMap"]);
     shop.app(&["diff", "shop"]).expect(0, &[]);
-    shop.app(&["wait", "shop", "--timeout", "60s"]).expect(0, &["as it should be"]);
+    shop.app(&["wait", "shop", "--timeout", "60s"]).expect(0, &["is in the state that was waited for"]);
     shop.app(&["history", "shop"]).expect(0, &["ID", "0 "]);
 
     shop.repo.write("manifests/a.yaml", config_map("a", "two"));
@@ -140,7 +140,8 @@ fn applications_are_created_changed_and_deleted() {
         "team=red",
     ];
     shop.app(&create).expect(0, &["argocd/other was created"]);
-    shop.app(&["wait", "--selector", "team=red", "--timeout", "60s"]).expect(0, &["as it should be"]);
+    shop.app(&["wait", "--selector", "team=red", "--timeout", "60s"])
+        .expect(0, &["is in the state that was waited for"]);
     let again: Vec<&str> = create.iter().map(|arg| if *arg == "other" { "other" } else { arg }).collect();
     let changed: Vec<&str> =
         again.iter().map(|arg| if *arg == "automated" { "none" } else { *arg }).collect();
@@ -287,7 +288,7 @@ fn a_wait_that_ends_tells_why() {
     shop.app(&["set", "shop", "--path", "nowhere"]).expect(0, &["was changed"]);
     shop.app(&["get", "shop", "--refresh"]).expect(0, &["there is no such folder"]);
     shop.app(&["wait", "shop", "--sync", "--timeout", "1"])
-        .expect(1, &["not so after 1.0s: it is Unknown (", "there is no such folder"]);
+        .expect(1, &["timed out after 1.0s: it is Unknown (", "there is no such folder"]);
 }
 
 #[test]
@@ -305,7 +306,8 @@ data:
     shop.app(&["wait", "shop", "--timeout", "60s"]).expect(0, &[]);
     shop.repo.write("manifests/a.yaml", config_map("a", "rest"));
     shop.app(&["sync", "shop"]).expect(0, &["Succeeded"]);
-    shop.app(&["wait", "shop", "--suspended", "--timeout", "60s"]).expect(0, &["as it should be"]);
+    shop.app(&["wait", "shop", "--suspended", "--timeout", "60s"])
+        .expect(0, &["is in the state that was waited for"]);
     shop.app(&["get", "shop"]).expect(0, &["Health Status:      Suspended", "at rest"]);
     let ignore = "  resource.customizations.ignoreDifferences.ConfigMap: |\n    jsonPointers: [/data/key]\n";
     shop.repo.write("manifests/argocd-cm.yaml", format!("{settings}{ignore}"));

@@ -258,7 +258,9 @@ fn one_controller_works_and_another_takes_over() {
     first.until("holds its Lease");
     let address = first.until("serves /metrics");
     twin.application();
-    twin.repo.run(&["app", "wait", "shop", "--timeout", "60s"]).expect(0, &["as it should be"]);
+    twin.repo
+        .run(&["app", "wait", "shop", "--timeout", "60s"])
+        .expect(0, &["is in the state that was waited for"]);
     assert!(twin.get(("", "v1", "ConfigMap"), "shop", "a").is_some());
     assert!(fetch(&address, "/healthz").starts_with("HTTP/1.1 200"));
     // A look is counted once it is over, which is after the status that it wrote.
@@ -322,7 +324,9 @@ fn an_operation_is_told_once_when_it_begins_and_once_when_it_ends() {
     let controller = twin.controller(&[]);
     controller.until("serves /metrics");
     twin.application();
-    twin.repo.run(&["app", "wait", "shop", "--timeout", "60s"]).expect(0, &["as it should be"]);
+    twin.repo
+        .run(&["app", "wait", "shop", "--timeout", "60s"])
+        .expect(0, &["is in the state that was waited for"]);
     let told = |reason: &str| {
         let events = twin.list(("", "v1", "Event"), "argocd").into_iter();
         events
@@ -357,7 +361,9 @@ fn commands_reach_whichever_controller_has_the_application() {
     };
     twin.eventually("each has some", || holders().len() == 2);
     for name in &names {
-        twin.repo.run(&["app", "wait", name, "--timeout", "60s"]).expect(0, &["as it should be"]);
+        twin.repo
+            .run(&["app", "wait", name, "--timeout", "60s"])
+            .expect(0, &["is in the state that was waited for"]);
         twin.repo.run(&["app", "sync", name, "--timeout", "60s"]).expect(0, &[]);
         twin.repo.run(&["app", "get", name, "--refresh"]).expect(0, &[name]);
     }
@@ -469,7 +475,9 @@ fn the_chart_runs_a_controller_that_its_rights_suffice() {
     controller.until("in the place of Argo CD's Redis");
 
     twin.apply(&application_of(&twin, "shop", "manifests"));
-    twin.repo.run(&["app", "wait", "shop", "--timeout", "60s"]).expect(0, &["as it should be"]);
+    twin.repo
+        .run(&["app", "wait", "shop", "--timeout", "60s"])
+        .expect(0, &["is in the state that was waited for"]);
     assert!(twin.get(CONFIG_MAP, "shop", "b").is_some());
     std::fs::remove_file(twin.repo.path("manifests/b.yaml")).unwrap();
     twin.repo.commit();
@@ -574,7 +582,9 @@ fn a_rendering_that_a_limit_ends_is_the_error_of_its_application_alone() {
     let controller = twin.controller(&limits);
     controller.until("serves /metrics");
     for name in &names {
-        twin.repo.run(&["app", "wait", name, "--timeout", "120s"]).expect(0, &["as it should be"]);
+        twin.repo
+            .run(&["app", "wait", name, "--timeout", "120s"])
+            .expect(0, &["is in the state that was waited for"]);
         assert!(twin.get(CONFIG_MAP, name, "a").is_some());
     }
     let ends =

@@ -82,7 +82,7 @@ fn a_hash_in_a_name_is_no_other_object_and_what_never_renders_is_told_of() {
             ", before conf-",
             "-    old\n+    new\n",
             "1 of 1 Applications differ\n1 more cannot be compared",
-            "nothing is known of what renders neither before nor after",
+            "not compared, because these fail to render both before and after the change",
             "argocd/lost: ",
         ],
     );
@@ -229,7 +229,7 @@ fn a_set_that_fails_or_yields_nothing_is_told_of_beside_the_others() {
         1,
         &["Error: ApplicationSet broken:", "name: red", "note: ApplicationSet everywhere yields no"],
     );
-    let none = "no cluster is known but the engine's own, and its generators look for clusters with env=prod; --clusters tells of others";
+    let none = "only the engine's own cluster is known, and its generators look for clusters with env=prod; --clusters names others";
     run.expect(1, &[none]);
     repo.write("../clusters.yaml", "- {name: one, labels: {env: prod}}\n- {name: two, labels: {env: dev}}\n");
     let run = repo.run(&["appset", "generate", "repo/sets/c.yaml", "--clusters", "clusters.yaml"]);
@@ -269,7 +269,7 @@ fn sets_that_a_chart_declares_are_of_the_repository_that_it_lies_in() {
     repo.run(&["appset", "generate", "repo", "--offline"]).expect(0, &["name: red", "path: teams/red"]);
     repo.write("../set.yaml", SET.replace("$ADDRESS", address));
     let run = repo.run(&["appset", "generate", "set.yaml", "--repo", "repo", "--offline"]);
-    run.expect(0, &["name: red", "is taken to be this repository"]);
+    run.expect(0, &["name: red", "is this repository"]);
 }
 
 #[test]
@@ -358,7 +358,7 @@ fn an_application_whose_objects_are_out_of_reach_still_tells_its_own_change() {
             "-    targetRevision: 1.0.0",
             "+    targetRevision: 2.0.0",
             "1 of 1 Applications differ\n1 more cannot be compared",
-            "renders neither before nor after",
+            "fails to render both before and after",
             "argocd/other",
         ],
     );

@@ -71,8 +71,7 @@ fn one_wrong_path_does_not_make_a_copy_of_a_repository_a_foreign_one() {
         ("web/a.yaml", &config_map("a", "1")),
         ("api/a.yaml", &config_map("a", "1")),
     ]);
-    let texts =
-        ["is taken to be this repository", "2 of 3 are here", "1 of 3 Applications are not", "\"gone\""];
+    let texts = ["is this repository, which has 2 of 3 paths", "1 of 3 Applications are not", "\"gone\""];
     repo.run(&["up", "repo", "--once", "--timeout", "1h"]).expect(1, &texts);
 }
 

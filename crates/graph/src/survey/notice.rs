@@ -84,10 +84,14 @@ impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Adopted { url, here, all } => {
-                let which = if here == all { "all".to_owned() } else { format!("{here} of {all}") };
+                let paths = match (here, all) {
+                    (1, 1) => "the path".to_owned(),
+                    _ if here == all => format!("all {all} paths"),
+                    _ => format!("{here} of {all} paths"),
+                };
                 write!(
                     f,
-                    "{url} is taken to be this repository: of the paths that Applications name in it, {which} are here"
+                    "assuming that {url} is this repository, which has {paths} that Applications read from there"
                 )
             }
             Self::OnlyUnits(units) => {

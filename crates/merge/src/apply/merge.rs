@@ -152,14 +152,28 @@ pub(super) fn without(value: &Value, set: &FieldSet, ty: Option<TypeRef<'_>>) ->
     }
 }
 
-/// Removes the nulls that [`without`] left, but not those that the configuration asks for.
-pub(super) fn drop_emptied(value: &mut Value, config: &Value) {
+/// Removes the nulls that [`without`] left, but not those that the configuration asks for: what they become
+/// is up to their type.
+pub(super) fn drop_emptied(value: &mut Value, config: &Value, ty: Option<TypeRef<'_>>) {
+    if is_atomic(value, ty) {
+        return;
+    }
     match value {
         Value::Object(map) => {
             map.retain(|key, inner| !inner.is_null() || config.get(key).is_some());
-            map.iter_mut().for_each(|(key, inner)| drop_emptied(inner, &config[key.as_str()]));
+            for (key, inner) in map {
+                drop_emptied(inner, &config[key.as_str()], ty.and_then(|ty| ty.field(key)));
+            }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| drop_emptied(item, &Value::Null)),
+        Value::Array(list) => {
+            let config = config.as_array().map_or(&[][..], Vec::as_slice);
+            let by_step: HashMap<String, &Value> =
+                config.iter().filter_map(|item| Some((item_step(item, ty).ok()?, item))).collect();
+            for item in list {
+                let asked = item_step(item, ty).ok().and_then(|step| by_step.get(&step).copied());
+                drop_emptied(item, asked.unwrap_or(&Value::Null), ty.and_then(TypeRef::items));
+            }
+        }
         _ => {}
     }
 }

@@ -122,7 +122,7 @@ pub fn apply(
     }
     entries.push(own);
     let mut result = pruned;
-    drop_emptied(&mut result, &config);
+    drop_emptied(&mut result, &config, request.ty);
     managers::write(&mut result, entries);
     Ok(result)
 }

@@ -104,10 +104,10 @@ async fn wait(session: &Session, args: &Args, id: &AppId, left: Duration) -> Res
         })
         .await;
     let (told, end) = match seen {
-        Some(true) if args.delete => ("gone".to_owned(), Ok(())),
-        Some(true) => ("as it should be".to_owned(), Ok(())),
+        Some(true) if args.delete => ("is deleted".to_owned(), Ok(())),
+        Some(true) => ("is in the state that was waited for".to_owned(), Ok(())),
         Some(false) => ("was deleted".to_owned(), Err("it was deleted".to_owned())),
-        None => (format!("not so after {}: {missing}", duration::humanize(args.timeout)), Err(missing)),
+        None => (format!("timed out after {}: {missing}", duration::humanize(args.timeout)), Err(missing)),
     };
     eprintln!("{id}: {told}");
     end

@@ -196,8 +196,9 @@ impl Found {
     /// What is told of Applications that cannot be compared.
     fn not_compared(&self) -> Option<String> {
         let count = self.unknown_apps();
-        let renders = if count == 1 { "it renders" } else { "they render" };
-        (count > 0).then(|| format!("{count} more cannot be compared: {renders} neither before nor after"))
+        let fails = if count == 1 { "it fails" } else { "they fail" };
+        (count > 0)
+            .then(|| format!("{count} more cannot be compared: {fails} to render both before and after"))
     }
 
     /// What is told of changed files that nothing accounts for.

@@ -35,7 +35,7 @@ pub(super) fn write(found: &Found) -> String {
         }
     }
     if !found.unknown.is_empty() {
-        text.push_str("\nnothing is known of what renders neither before nor after:\n");
+        text.push_str("\nnot compared, because these fail to render both before and after the change:\n");
         for (why, names) in found.reasons() {
             let _ = writeln!(text, "  {}: {}", names.join(", "), why.replace('\n', "\n    "));
         }

@@ -65,7 +65,11 @@ fn write(one: &Ranked, longest: u64, body: &mut String) {
         width(one.unavailable_ms)
     );
     if one.unavailable_ms >= 1000 {
-        let _ = writeln!(body, "<p>Something that was there is away for {}.</p>", time(one.unavailable_ms));
+        let _ = writeln!(
+            body,
+            "<p>Something that was available is unavailable for {}.</p>",
+            time(one.unavailable_ms)
+        );
     }
     if !one.story.is_empty() {
         let lines: Vec<String> =

@@ -72,7 +72,7 @@ impl Ground<'_> {
         let field = if field.is_empty() { "the field".to_owned() } else { format!(".{field}") };
         Some(Repair {
             text: format!(
-                "write {field} of {} as it was; or have it deleted and made anew, which is an outage",
+                "write {field} of {} as it was; or have it deleted and created again, which is an outage",
                 object_name(key)
             ),
             patch: yaml(&with_option(object, "Force=true,Replace=true")),

@@ -113,3 +113,18 @@ fn an_item_twice_is_refused() {
     let error = apply(None, &object, &request("m"), false).expect_err("refused");
     assert_eq!(error.to_string(), ".spec.template.spec.containers: duplicate entries for key [name=\"a\"]");
 }
+
+#[test]
+fn nulls_that_are_asked_for_in_items_of_lists_stay_for_their_type_to_decide() {
+    let asked = containers(json!([{"name": "c", "image": "i", "resources": {"limits": {"cpu": null}}}]));
+    let live = apply(None, &asked, &request("m"), false).expect("applies");
+    let container = &live["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(container["resources"]["limits"], json!({"cpu": null}));
+    let other = containers(json!([{"name": "c", "image": "i"}]));
+    let live = apply(Some(&live), &other, &request("m"), false).expect("applies");
+    let container = &live["spec"]["template"]["spec"]["containers"][0];
+    assert!(
+        container["resources"]["limits"].as_object().is_none_or(serde_json::Map::is_empty),
+        "{container}"
+    );
+}

@@ -89,7 +89,9 @@ async fn read_one(
     let error = match timeout_at(deadline, cluster.log_tail(tail, TIMES.0)).await {
         Ok(Ok(text)) => return Some(Log { text: end_of(text), namespace, pod, container, previous }),
         Ok(Err(error)) => error,
-        Err(_) => ClusterError::Transport(format!("{:?}, the time for all logs, are over", TIMES.1)),
+        Err(_) => {
+            ClusterError::Transport(format!("{:?}, the limit for reading all logs, have passed", TIMES.1))
+        }
     };
     let mut trouble = lock();
     match &error {

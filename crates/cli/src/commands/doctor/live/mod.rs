@@ -78,7 +78,9 @@ pub(super) async fn read(cluster: &Cluster, options: Options<'_>) -> Result<Read
     let at = Timestamp::now();
     let discovery = timeout(DISCOVERY, cluster.discover()).await;
     let discovery = discovery.unwrap_or_else(|_| {
-        Err(ClusterError::Transport(format!("it does not say within {DISCOVERY:?} what it serves")))
+        Err(ClusterError::Transport(format!(
+            "it did not answer within {DISCOVERY:?} which resources it serves"
+        )))
     })?;
     let version = timeout(REQUEST, cluster.version()).await.ok().and_then(Result::ok).unwrap_or_default();
     let mut reader = Reader::new(cluster, options);
@@ -223,7 +225,9 @@ impl<'a> Reader<'a> {
         let take = |object| read.add(object);
         let list = timeout_at(self.deadline, self.cluster.read_list(resource, selection, bounds, take));
         let Ok(list) = list.await else {
-            return Err(ClusterError::Transport(format!("{LISTS:?}, the time for all lists, are over")));
+            return Err(ClusterError::Transport(format!(
+                "{LISTS:?}, the limit for reading all lists, have passed"
+            )));
         };
         let extent = list?;
         self.bytes.fetch_add(extent.bytes, Ordering::Relaxed);

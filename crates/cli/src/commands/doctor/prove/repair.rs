@@ -135,9 +135,7 @@ fn judged(root: &Root, case: &Case) -> Result<Repair, String> {
             && other.sufferers.iter().any(|object| root.sufferers.contains(object))
     });
     match left {
-        Some(other) => {
-            Err(format!("evaluated again with it, {} hinders the same: {}", other.object, other.summary))
-        }
+        Some(other) => Err(format!("with this change, {} still blocks it: {}", other.object, other.summary)),
         None => Ok(Repair {
             well: root.sufferers.iter().cloned().collect(),
             is_judged: true,
