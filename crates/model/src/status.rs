@@ -327,6 +327,11 @@ impl ConditionType {
                 | Self::UnknownError
         )
     }
+
+    /// Whether it tells why a sync leaves an object as it is.
+    pub fn holds_back(self) -> bool {
+        matches!(self, Self::SharedResourceWarning | Self::PruneProtected)
+    }
 }
 
 /// One entry of `status.conditions`.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tiphys_health::Rules;
-use tiphys_model::{Application, ConditionType, HealthCode, OperationPhase, SyncStatusCode, names};
+use tiphys_model::{Application, HealthCode, OperationPhase, SyncStatusCode, names};
 use tiphys_value::{ObjectExt, Value};
 use tiphys_world::behaviour::command_line;
 
@@ -100,9 +100,7 @@ fn of_application(object: &Value) -> State {
     }
     let is_good = sync == SyncStatusCode::Synced && health == Some(HealthCode::Healthy) && !is_running;
     let fault = app.status.conditions.iter().find(|condition| condition.kind.is_error());
-    let holds_back =
-        |kind| matches!(kind, ConditionType::SharedResourceWarning | ConditionType::PruneProtected);
-    let held_back = app.status.conditions.iter().find(|condition| holds_back(condition.kind));
+    let held_back = app.status.conditions.iter().find(|condition| condition.kind.holds_back());
     let because = match (fault, state) {
         _ if is_good => String::new(),
         (Some(condition), _) => condition.message.clone(),

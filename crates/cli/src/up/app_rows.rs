@@ -322,11 +322,12 @@ fn unhealthy_applications(app: &Application) -> Vec<String> {
 
 /// What is wrong with an Application, or with its last sync, one line each.
 fn faults(app: &Application) -> Vec<String> {
+    let is_out_of_sync = app.status.sync.status == SyncStatusCode::OutOfSync;
     let mut reasons: Vec<String> = app
         .status
         .conditions
         .iter()
-        .filter(|condition| condition.kind.is_error())
+        .filter(|condition| condition.kind.is_error() || is_out_of_sync && condition.kind.holds_back())
         .map(|condition| format!("{:?}: {}", condition.kind, condition.message))
         .collect();
     let ended = |phase: OperationPhase| phase.is_completed() && !phase.is_successful();
