@@ -1,9 +1,10 @@
 //! Where the server takes time and randomness from. Both are injected, so that a run under a paused
 //! tokio clock with a fixed seed is the same every time.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     hash::{BuildHasher, Hasher},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
 use jiff::{SignedDuration, Timestamp};
@@ -95,8 +96,8 @@ impl Entropy {
         (0..length).map(|_| char::from(SUFFIX_ALPHABET[(self.next_u64() % size) as usize])).collect()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, u64> {
-        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, u64> {
+        self.state.lock()
     }
 }
 

@@ -1,9 +1,7 @@
 //! The CEL expressions of webhook configurations and policies, each compiled once.
 
-use std::{
-    collections::HashMap,
-    sync::{LazyLock, Mutex, PoisonError},
-};
+use parking_lot::Mutex;
+use std::{collections::HashMap, sync::LazyLock};
 
 use tiphys_expr::cel::Expression;
 
@@ -28,7 +26,7 @@ static COMPILED: LazyLock<Mutex<Compiled>> = LazyLock::new(Mutex::default);
 
 /// Compiles an expression, or finds what was compiled before.
 pub(crate) fn compile(source: &str) -> Result<Expression, String> {
-    let mut known = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = COMPILED.lock();
     if known.len() > KEPT {
         known.clear();
     }

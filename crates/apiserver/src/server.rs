@@ -1,8 +1,9 @@
 //! The handle to an embedded API server.
 
+use parking_lot::RwLock;
 use std::{
     path::PathBuf,
-    sync::{Arc, OnceLock, PoisonError, RwLock},
+    sync::{Arc, OnceLock},
 };
 
 use jiff::Timestamp;
@@ -203,16 +204,16 @@ impl ApiServer {
 
     /// Installs what answers webhooks whose backend is a Service of the cluster.
     pub fn set_webhook_backend(&self, backend: Arc<dyn WebhookBackend>) {
-        *self.inner.webhooks.write().unwrap_or_else(PoisonError::into_inner) = Some(backend);
+        *self.inner.webhooks.write() = Some(backend);
     }
 
     /// Installs what listens in pods.
     pub fn set_pod_backend(&self, backend: Arc<dyn PodBackend>) {
-        *self.inner.pods.write().unwrap_or_else(PoisonError::into_inner) = Some(backend);
+        *self.inner.pods.write() = Some(backend);
     }
 
     pub(crate) fn pod_backend(&self) -> Option<Arc<dyn PodBackend>> {
-        self.inner.pods.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.inner.pods.read().clone()
     }
 
     /// Where objects of a kind are stored, and whether they live in namespaces; `None` if it is not served.
@@ -221,12 +222,12 @@ impl ApiServer {
     }
 
     pub(crate) fn registry(&self) -> Arc<Registry> {
-        Arc::clone(&self.inner.registry.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.inner.registry.read())
     }
 
     pub(crate) fn reload_registry(&self) {
         let registry =
             Arc::new(Registry::build(&self.snapshot(), self.inner.version, Some(&self.registry())));
-        *self.inner.registry.write().unwrap_or_else(PoisonError::into_inner) = registry;
+        *self.inner.registry.write() = registry;
     }
 }

@@ -1,13 +1,11 @@
 //! Plays many cascades.
 
+use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 use tiphys_doctor::{Case, Diagnosis, diagnose};
@@ -103,12 +101,12 @@ pub fn run(options: &Options) -> Outcome {
                     let at = next.fetch_add(1, Ordering::SeqCst);
                     let Some(repository) = repositories.get(at) else { return };
                     let one = run_one(repository, at, each, options);
-                    all.lock().unwrap_or_else(PoisonError::into_inner).insert(at, one);
+                    all.lock().insert(at, one);
                 }
             });
         }
     });
-    let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let all = all.into_inner();
     all.into_values().for_each(|one| outcome.take(one));
     outcome
 }

@@ -1,11 +1,12 @@
 //! The addresses at which the engine is asked for its measurements and its liveness, told of pushes, and
 //! answers in the place of Argo CD's programs.
 
+use parking_lot::Mutex;
 use std::{
     collections::HashMap,
     convert::Infallible,
     net::{IpAddr, SocketAddr},
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -134,7 +135,7 @@ struct Connections(Mutex<HashMap<IpAddr, usize>>);
 impl Connections {
     /// Counts a connection until what is returned is dropped; `None` if there are too many.
     fn enter(self: Arc<Self>, from: IpAddr) -> Option<Connection> {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.0.lock();
         if open.values().sum::<usize>() >= CONNECTIONS {
             return None;
         }
@@ -155,7 +156,7 @@ struct Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        let mut open = self.all.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.all.0.lock();
         if let Some(own) = open.get_mut(&self.from) {
             *own -= 1;
             if *own == 0 {

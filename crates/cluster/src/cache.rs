@@ -1,8 +1,9 @@
 //! The live state of a cluster, kept current by watches.
 
+use parking_lot::{Mutex, RwLock};
 use std::{
     collections::{BTreeMap, HashSet},
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::Arc,
 };
 
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value};
@@ -96,7 +97,7 @@ impl Followed {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        let followed = self.followed.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let followed = self.followed.get_mut();
         followed.values().for_each(Followed::end);
     }
 }
@@ -150,7 +151,7 @@ impl LiveCache {
     /// The cluster does not say what it serves.
     pub async fn follow_new_kinds(&self) -> Result<(), ClusterError> {
         let discovery = self.inner.cluster.discover().await?;
-        let mut followed = self.inner.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut followed = self.inner.followed.lock();
         let gone: Vec<GroupKind> = followed
             .iter()
             .filter(|(kind, known)| discovery.preferred_resource(kind) != Some(&known.resource))
@@ -298,7 +299,7 @@ impl LiveCache {
     /// is ignored.
     pub fn observe(&self, object: Value) {
         let key = object.resource_key();
-        let passed = self.inner.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let passed = self.inner.seen.lock();
         let passed = passed.get(&key.group_kind()).copied().unwrap_or_default();
         if object.resource_version().parse::<u64>().is_ok_and(|version| version > passed) {
             self.inner.upsert(object);
@@ -321,14 +322,14 @@ impl LiveCache {
     }
 
     fn read<T>(&self, ask: impl FnOnce(&Index) -> T) -> T {
-        ask(&self.inner.index.read().unwrap_or_else(PoisonError::into_inner))
+        ask(&self.inner.index.read())
     }
 }
 
 impl Inner {
     fn pass(&self, kind: &Resource, version: &str) {
         if let Ok(version) = version.parse::<u64>() {
-            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut seen = self.seen.lock();
             let latest = seen.entry(kind.gvk.group_kind()).or_default();
             *latest = version.max(*latest);
         }
@@ -339,7 +340,7 @@ impl Inner {
         let mark = (self.mark)(&object);
         let new = Arc::new(object);
         let old = {
-            let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
+            let mut index = self.index.write();
             if index.peek(&key).is_some_and(|known| !is_newer(&new, &known)) {
                 return;
             }
@@ -349,7 +350,7 @@ impl Inner {
     }
 
     fn remove(&self, key: &ResourceKey) {
-        let old = self.index.write().unwrap_or_else(PoisonError::into_inner).remove(key);
+        let old = self.index.write().remove(key);
         if old.is_some() {
             self.announce(Change { key: key.clone(), old, new: None });
         }
@@ -359,7 +360,7 @@ impl Inner {
     fn replace_all(&self, resource: &Resource, namespace: &str, list: List) {
         let listed: HashSet<ResourceKey> = list.items.iter().map(ObjectExt::resource_key).collect();
         let gone: Vec<ResourceKey> = {
-            let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
+            let index = self.index.read();
             index
                 .keys_of(&resource.gvk.group_kind())
                 .filter(|key| namespace.is_empty() || key.namespace == namespace)

@@ -1,7 +1,8 @@
 //! Requests.
 
+use parking_lot::RwLock;
 use std::sync::{
-    Arc, PoisonError, RwLock,
+    Arc,
     atomic::{AtomicU64, Ordering},
 };
 
@@ -160,7 +161,7 @@ impl Cluster {
 
     /// What the cluster served when it was last asked.
     pub fn discovery(&self) -> Arc<Discovery> {
-        self.discovery.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.discovery.read().clone()
     }
 
     /// Asks what the cluster serves. A group that does not answer must not stop everything else: it stays as
@@ -179,7 +180,7 @@ impl Cluster {
             return Ok(known);
         }
         let discovery = Arc::new(discovery);
-        *self.discovery.write().unwrap_or_else(PoisonError::into_inner) = discovery.clone();
+        *self.discovery.write() = discovery.clone();
         Ok(discovery)
     }
 

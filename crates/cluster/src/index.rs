@@ -1,8 +1,9 @@
 //! Live objects with the indexes that the engine asks for.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Resting, Value};
@@ -50,7 +51,7 @@ impl Index {
     }
 
     fn awake(&self) -> MutexGuard<'_, HashSet<ResourceKey>> {
-        self.awake.lock().unwrap_or_else(PoisonError::into_inner)
+        self.awake.lock()
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -1,8 +1,9 @@
 //! What the engine remembers of each Application between two looks at it.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -83,7 +84,7 @@ pub(crate) struct AppMemory(Mutex<HashMap<AppKey, Memory>>);
 
 impl AppMemory {
     fn lock(&self) -> MutexGuard<'_, HashMap<AppKey, Memory>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     pub(crate) fn known_rendering(&self, key: &AppKey) -> Option<Arc<Rendering>> {

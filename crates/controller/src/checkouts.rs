@@ -1,9 +1,10 @@
 //! The repositories that one rendering reads, and what it read of them.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -117,7 +118,7 @@ impl<'a> Checkouts<'a> {
 
     /// What to tell of repositories that are served as they are, though signatures are demanded of them.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        let unverified = self.unverified.lock().unwrap_or_else(PoisonError::into_inner);
+        let unverified = self.unverified.lock();
         let told = |url: &String| {
             format!(
                 "the project demands signed commits of {url}, which is served as it is: no signature was verified"
@@ -132,7 +133,7 @@ impl<'a> Checkouts<'a> {
         let checkout = checkout.map_err(|error| self.access_error(url, &error))?;
         let asked = Asked { url, revision, checkout: &checkout };
         if !self.integrity.verify(self.repositories, &self.project, &asked)? {
-            self.unverified.lock().unwrap_or_else(PoisonError::into_inner).insert(url.to_owned());
+            self.unverified.lock().insert(url.to_owned());
         }
         Ok(checkout)
     }
@@ -211,8 +212,8 @@ impl<'a> Checkouts<'a> {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Opened>> {
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Vec<Opened>> {
+        self.opened.lock()
     }
 
     fn open(

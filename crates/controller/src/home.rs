@@ -1,7 +1,8 @@
 //! Where the engine is at home: the live state of its own cluster, the settings that it was started with,
 //! and what ConfigMaps of that cluster say. Nearly everything is decided by these, and nothing here decides.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use parking_lot::RwLock;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use tiphys_cluster::LiveCache;
@@ -37,7 +38,7 @@ impl Home {
 
     /// The settings in force.
     pub(crate) fn installation(&self) -> Arc<Installation> {
-        self.installation.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.installation.read().clone()
     }
 
     /// Takes up changed settings.
@@ -52,7 +53,7 @@ impl Home {
         }
         let renders_anew = argo.rendering != known.argo.rendering;
         let new = Arc::new(Installation::new(&self.settings, argo));
-        *self.installation.write().unwrap_or_else(PoisonError::into_inner) = new;
+        *self.installation.write() = new;
         if renders_anew { SettingsChange::Rendering } else { SettingsChange::Rules }
     }
 

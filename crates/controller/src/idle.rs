@@ -1,9 +1,7 @@
 //! An engine at rest: what nobody asks for takes less memory.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use parking_lot::Mutex;
+use std::{sync::Arc, time::Duration};
 
 use tiphys_value::ResourceKey;
 use tokio::time::Instant;
@@ -22,7 +20,7 @@ impl Default for LastRest {
 impl LastRest {
     /// Whether that is due, which it is not again for a while then.
     fn is_due(&self, after: Duration) -> bool {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.0.lock();
         if last.elapsed() < after {
             return false;
         }

@@ -1,9 +1,7 @@
 //! Which Application is looked at next: each by one worker at a time, at the time it is due.
 
-use std::{
-    collections::{BTreeSet, HashMap, HashSet},
-    sync::{Mutex, PoisonError},
-};
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use tiphys_model::{Application, names};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
@@ -209,8 +207,8 @@ impl Queue {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
     }
 }
 

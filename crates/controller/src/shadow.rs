@@ -1,10 +1,7 @@
 //! An engine beside another one: it decides and records, and writes nothing.
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-};
+use parking_lot::Mutex;
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use serde::Serialize;
 use tiphys_model::{HealthCode, SyncStatusCode};
@@ -85,19 +82,19 @@ impl Shadow {
 
     /// The last decision about each Application and ApplicationSet.
     pub fn decisions(&self) -> Vec<Decision> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.told.lock().values().cloned().collect()
     }
 
     pub(crate) fn counts(&self) -> Counts {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.counts.lock().clone()
     }
 
     pub(crate) fn record(&self, key: &AppKey, decision: Decision) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.told.lock();
         let known = told.insert((decision.kind, key.clone()), decision.clone());
         drop(told);
         if known.as_ref() != Some(&decision) {
-            let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut counts = self.counts.lock();
             *counts.entry((decision.kind, key.clone(), decision.action)).or_default() += 1;
             drop(counts);
             (self.tell)(&decision);

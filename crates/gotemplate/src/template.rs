@@ -2,10 +2,11 @@
 
 use crate::parse::{Draft, Nameless, Parsing, Tree};
 use crate::{Context, Env, ExecError, Functions, ParseError, Tracer, Value};
+use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use std::sync::{
-    Arc, Mutex, PoisonError,
+    Arc,
     atomic::{AtomicUsize, Ordering},
 };
 use std::thread;
@@ -159,7 +160,7 @@ impl<'t> Text<'t> {
     }
 
     fn parse(&self, parsing: &mut Parsing) -> Result<Attempt, ParseError> {
-        let content = self.content.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let content = self.content.lock().take();
         let text = match content {
             Some(TextContent::Parsed(parsed)) => match parsed.into_trees(self.name) {
                 Ok(trees) => return Ok(Attempt::Trees(trees)),
@@ -173,7 +174,7 @@ impl<'t> Text<'t> {
 
     /// Bytes that are still to be parsed.
     fn unparsed(&self) -> usize {
-        match &*self.content.lock().unwrap_or_else(PoisonError::into_inner) {
+        match &*self.content.lock() {
             Some(TextContent::Unparsed(text)) => text.len(),
             _ => 0,
         }

@@ -2,11 +2,12 @@
 //! else that is asked about an object, and an owner of many objects asks about each of them whenever one
 //! changes.
 
+use parking_lot::Mutex;
 use std::{
     collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -47,7 +48,7 @@ impl Verdicts {
             return judge(clock);
         }
         let content = content_of(object);
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.0.lock();
         if let Some(verdict) = known.get(uid).filter(|verdict| verdict.content == content) {
             return Ok(verdict.health.clone());
         }
@@ -55,7 +56,7 @@ impl Verdicts {
         let is_timeless = Arc::new(AtomicBool::new(true));
         let health = judge(&noticing(clock, &is_timeless))?;
         if is_timeless.load(Ordering::Relaxed) {
-            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.0.lock();
             if known.len() >= MAX_OBJECTS {
                 known.clear();
             }

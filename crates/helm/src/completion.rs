@@ -1,7 +1,8 @@
 //! Puts the dependencies that a chart lacks beside those that it has, as `helm dependency build` would: those
 //! of its own tree are read there, archives come from whoever serves them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use tiphys_gocompat::semver::{Constraints, Version};
 use tiphys_vfs::{FileTree, join, normalize};
@@ -120,7 +121,7 @@ pub fn complete(chart: &mut Chart, from: &Completion<'_>) -> Result<(), Dependen
             Ok(())
         }
         Err(error) => {
-            let failed = resolver.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let failed = resolver.failed.lock().take();
             Err(DependencyError {
                 missing,
                 reason: format!("{error}{}", from.archives.advice()),
@@ -164,7 +165,7 @@ impl DependencyResolver for Resolver<'_> {
         }
         let fetched = self.from.archives.archive(request, self.from.pass_credentials).map_err(|error| {
             let text = format!("could not get {name} {version} from {repository}: {}", error.reason);
-            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            *self.failed.lock() = Some(error);
             HelmError::Fetch(text)
         })?;
         let place = format!("{base}/charts/{name}-{}.tgz", fetched.version);

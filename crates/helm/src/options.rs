@@ -1,9 +1,7 @@
 //! What a rendering depends on besides the chart.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use parking_lot::Mutex;
+use std::{collections::BTreeMap, sync::Arc};
 
 pub use tiphys_gotemplate::FixedClock;
 
@@ -112,7 +110,7 @@ impl Questions {
 
     /// What was asked for, with the answers. [`Self::ALL`] is always answered with `true`.
     pub fn answers(&self) -> BTreeMap<String, bool> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 
     /// Notes what others hold.
@@ -121,6 +119,6 @@ impl Questions {
     }
 
     pub(crate) fn record(&self, version: &str, answer: bool) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(version.to_owned(), answer);
+        self.0.lock().insert(version.to_owned(), answer);
     }
 }

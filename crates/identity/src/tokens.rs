@@ -1,7 +1,8 @@
 //! Tokens that are still good.
 
+use parking_lot::Mutex;
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
 
@@ -39,7 +40,7 @@ impl<K: Clone + PartialEq> Tokens<K> {
         ask: impl FnOnce() -> Result<Token, IdentityError>,
     ) -> Result<String, IdentityError> {
         let slot = self.slot(who);
-        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = slot.lock();
         match &*slot {
             Some(Answer::Given(token)) if token.expires > SystemTime::now() + BEFORE_THE_END => {
                 return Ok(token.text.clone());
@@ -61,7 +62,7 @@ impl<K: Clone + PartialEq> Tokens<K> {
     }
 
     fn slot(&self, who: &K) -> Slot {
-        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.0.lock();
         if let Some((_, slot)) = slots.iter().find(|(of, _)| of == who) {
             return slot.clone();
         }

@@ -1,9 +1,10 @@
 //! Everything that is fetched, in one place: repositories, charts, files behind addresses.
 
+use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -164,7 +165,7 @@ impl Fetcher {
         if project.is_empty() || !self.access.projects_of(url).contains(project) {
             return None;
         }
-        let mut known = self.of_projects.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.of_projects.lock();
         let own = known.entry(project.to_owned()).or_insert_with(|| Arc::new(self.for_project(project)));
         Some(own.clone())
     }
@@ -213,7 +214,7 @@ impl Fetcher {
     }
 
     fn each_project(&self, act: impl Fn(&Self)) {
-        let known = self.of_projects.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.of_projects.lock();
         known.values().for_each(|own| act(own));
     }
 

@@ -1,9 +1,7 @@
 //! What was read of a tree, so that it is known whom a change concerns.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use parking_lot::{Mutex, MutexGuard};
+use std::{collections::BTreeMap, sync::Arc};
 
 use sha1::{Digest, Sha1};
 use tiphys_vfs::{DirEntry, EntryKind, FileTree, VfsError, normalize, parent};
@@ -130,7 +128,7 @@ impl RecordingTree {
     }
 
     fn noted(&self) -> MutexGuard<'_, Footprint> {
-        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+        self.read.lock()
     }
 
     fn record(&self, path: &str, seen: PathRecord) {

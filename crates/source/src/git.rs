@@ -1,5 +1,6 @@
 //! Fetching repositories with Git, and reading revisions of what was fetched.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     any::Any,
     cell::Cell,
@@ -8,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
     rc::Rc,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
         mpsc,
     },
@@ -181,17 +182,16 @@ impl GitCache {
 
     /// Forgets how fresh everything is, so that the next use fetches.
     pub fn expire(&self) {
-        let all: Vec<RepoId> =
-            self.fetched.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();
+        let all: Vec<RepoId> = self.fetched.lock().keys().cloned().collect();
         self.stale().extend(all);
         self.pauses.end();
-        self.newest.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.newest.lock().clear();
     }
 
     /// The same for one address.
     pub fn expire_address(&self, url: &str) {
         if let Some(id) = RepoId::parse(url) {
-            self.newest.lock().unwrap_or_else(PoisonError::into_inner).retain(|(known, _), _| *known != id);
+            self.newest.lock().retain(|(known, _), _| *known != id);
             self.stale().insert(id);
         }
         self.pauses.end();
@@ -203,7 +203,7 @@ impl GitCache {
     }
 
     fn stale(&self) -> MutexGuard<'_, BTreeSet<RepoId>> {
-        self.stale.lock().unwrap_or_else(PoisonError::into_inner)
+        self.stale.lock()
     }
 
     /// A repository at a revision, with its submodules: branch, tag, commit (also shortened), `HEAD`,
@@ -243,7 +243,7 @@ impl GitCache {
         }
         let key = (id.clone(), revision.to_owned());
         let stamp = stamp_of(&self.newest, key);
-        let mut stamp = stamp.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stamp = stamp.lock();
         let path = self.folder.join("newest").join(format!("{}@{}", folder_of(id), digest(revision)));
         let repository = open_or_init(&path, url)?;
         let known = is_commit_id(revision) && resolve(&repository, url, revision).is_ok();
@@ -346,7 +346,7 @@ impl GitCache {
             return Ok(checkout);
         }
         let stamp = stamp_of(&self.fetched, id.clone());
-        let mut stamp = stamp.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stamp = stamp.lock();
         let path = self.folder.join(folder_of(&id));
         let repository = open_or_init(&path, url)?;
         let known = is_commit_id(revision) && resolve(&repository, url, revision).is_ok();
@@ -376,7 +376,7 @@ impl GitCache {
             id: commit,
             submodules: how.options.submodules,
         });
-        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = slot.lock();
         if let Some(opened) = &*slot {
             return Ok(opened.clone());
         }
@@ -388,7 +388,7 @@ impl GitCache {
     /// Where the checkout of a commit is or will be. A thousand Applications read one commit; its files are
     /// listed once.
     fn slot(&self, wanted: Commit) -> Slot {
-        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = self.opened.lock();
         let known = opened.iter().position(|(commit, _)| *commit == wanted);
         let entry = known.map_or_else(|| (wanted, Slot::default()), |at| opened.remove(at));
         let slot = entry.1.clone();
@@ -429,7 +429,7 @@ impl GitCache {
         commit: ObjectId,
         url: &str,
     ) -> Result<git_tree::Commit, SourceError> {
-        let refused = || self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = || self.refused.lock();
         if refused().contains(&commit) {
             return Err(SourceError::TooMany { url: url.to_owned() });
         }
@@ -443,7 +443,7 @@ impl GitCache {
 
 /// When something was fetched last.
 fn stamp_of<K: Ord>(stamps: &Mutex<BTreeMap<K, Stamp>>, of: K) -> Stamp {
-    stamps.lock().unwrap_or_else(PoisonError::into_inner).entry(of).or_default().clone()
+    stamps.lock().entry(of).or_default().clone()
 }
 
 /// The name of the folder in which an address is kept.
@@ -625,7 +625,7 @@ fn transport_options(
         })),
         ..http::reqwest::Options::default()
     };
-    options.backend = Some(Arc::new(Mutex::new(backend)));
+    options.backend = Some(Arc::new(std::sync::Mutex::new(backend)));
     Ok(Some(options))
 }
 

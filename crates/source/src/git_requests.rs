@@ -1,10 +1,7 @@
 //! How often Git hosts are asked, and how they answer.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use parking_lot::Mutex;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use crate::{SourceError, error::without_credentials};
 
@@ -50,13 +47,13 @@ pub(crate) struct Counts(Arc<Mutex<BTreeMap<String, GitRequests>>>);
 
 impl Counts {
     pub(crate) fn record_request(&self, url: &str, took: Duration, result: &Result<(), SourceError>) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         let asked = all.entry(without_credentials(url)).or_default();
         asked.took.record(took);
         asked.failed += u64::from(result.is_err());
     }
 
     pub(crate) fn all(&self) -> BTreeMap<String, GitRequests> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().clone()
     }
 }

@@ -1,8 +1,8 @@
 //! What keeps a host that fails from being asked again by everybody who needs it.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -84,7 +84,7 @@ impl Pauses {
     }
 
     fn failed(&self) -> MutexGuard<'_, HashMap<String, Failure>> {
-        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.failed.lock()
     }
 }
 

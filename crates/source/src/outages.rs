@@ -1,9 +1,7 @@
 //! Hosts of Git and of charts that do not answer for a while, by plan: what a rehearsal does to them.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, PoisonError, RwLock},
-};
+use parking_lot::RwLock;
+use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{RepoId, SourceError};
 
@@ -14,13 +12,13 @@ pub struct Outages(Arc<RwLock<BTreeMap<String, usize>>>);
 impl Outages {
     /// Takes a host away. Who takes it away twice has to bring it back twice.
     pub fn begin(&self, host: &str) {
-        let mut hosts = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut hosts = self.0.write();
         *hosts.entry(host.to_lowercase()).or_default() += 1;
     }
 
     /// Brings a host back.
     pub fn end(&self, host: &str) {
-        let mut hosts = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut hosts = self.0.write();
         let host = host.to_lowercase();
         if let Some(count) = hosts.get_mut(&host) {
             *count = count.saturating_sub(1);
@@ -33,7 +31,7 @@ impl Outages {
     /// # Errors
     /// It is.
     pub fn check(&self, url: &str) -> Result<(), SourceError> {
-        let hosts = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let hosts = self.0.read();
         if hosts.is_empty() {
             return Ok(());
         }

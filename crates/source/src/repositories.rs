@@ -1,9 +1,7 @@
 //! One place that serves every repository an Application may name.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, PoisonError, RwLock},
-};
+use parking_lot::{RwLock, RwLockWriteGuard};
+use std::{collections::BTreeSet, sync::Arc};
 
 use crate::{Checkout, Fetcher, Footprint, Outages, ProjectFetcher, RepoId, SourceError, WorkingTree};
 
@@ -43,8 +41,8 @@ impl Repositories {
     /// The same repositories, of which hosts may be away: the given one too, under its addresses.
     #[must_use]
     pub fn with_outages(&self, outages: Outages) -> Self {
-        let given = self.given.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let addresses = self.addresses.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let given = self.given.read().clone();
+        let addresses = self.addresses.read().clone();
         Self {
             given: RwLock::new(given),
             addresses: RwLock::new(addresses),
@@ -67,7 +65,7 @@ impl Repositories {
 
     /// The given folder, if it is one.
     pub fn working_tree(&self) -> Option<Arc<WorkingTree>> {
-        match &*self.given.read().unwrap_or_else(PoisonError::into_inner) {
+        match &*self.given.read() {
             Some(Given::WorkingTree(tree)) => Some(tree.clone()),
             _ => None,
         }
@@ -80,7 +78,7 @@ impl Repositories {
 
     /// Whether an address means the given repository.
     pub fn is_own_address(&self, url: &str) -> bool {
-        let addresses = self.addresses.read().unwrap_or_else(PoisonError::into_inner);
+        let addresses = self.addresses.read();
         RepoId::parse(url).is_some_and(|id| addresses.contains(&id))
     }
 
@@ -105,7 +103,7 @@ impl Repositories {
     pub fn checkout_for(&self, project: &str, url: &str, revision: &str) -> Result<Checkout, SourceError> {
         self.outages.check(url)?;
         if self.is_own_address(url) {
-            match &*self.given.read().unwrap_or_else(PoisonError::into_inner) {
+            match &*self.given.read() {
                 Some(Given::WorkingTree(tree)) if self.respect_revisions => {
                     return tree.checkout(url, revision);
                 }
@@ -179,11 +177,11 @@ impl Repositories {
         }
     }
 
-    fn write_addresses(&self) -> std::sync::RwLockWriteGuard<'_, BTreeSet<RepoId>> {
-        self.addresses.write().unwrap_or_else(PoisonError::into_inner)
+    fn write_addresses(&self) -> RwLockWriteGuard<'_, BTreeSet<RepoId>> {
+        self.addresses.write()
     }
 
-    fn write_given(&self) -> std::sync::RwLockWriteGuard<'_, Option<Given>> {
-        self.given.write().unwrap_or_else(PoisonError::into_inner)
+    fn write_given(&self) -> RwLockWriteGuard<'_, Option<Given>> {
+        self.given.write()
     }
 }

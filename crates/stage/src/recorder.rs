@@ -1,8 +1,9 @@
 //! Writes down what happens in clusters, from the changes of their stores.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use jiff::Timestamp;
@@ -80,7 +81,7 @@ impl Recorder {
 }
 
 fn lock(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
-    record.lock().unwrap_or_else(PoisonError::into_inner)
+    record.lock()
 }
 
 async fn follow(server: ApiServer, cluster: usize, mut revision: u64, record: Arc<Mutex<Record>>) {

@@ -1,10 +1,11 @@
 //! What goes wrong between the engine and the API server, by a plan.
 
+use parking_lot::Mutex;
 use std::{
     convert::Infallible,
     future::Future,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -78,10 +79,6 @@ impl Faults {
     }
 }
 
-fn lock<T: ?Sized>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Faults {
     /// Faults that write down every request.
     pub fn logging() -> Self {
@@ -90,12 +87,12 @@ impl Faults {
 
     /// Goes by a plan from now on.
     pub fn plan(&self, plan: impl Fn(&str, &str, u64) -> Option<RequestFault> + Send + Sync + 'static) {
-        *lock(&self.0.plan) = Some(Arc::new(plan));
+        *self.0.plan.lock() = Some(Arc::new(plan));
     }
 
     /// All is well from now on.
     pub fn end(&self) {
-        *lock(&self.0.plan) = None;
+        *self.0.plan.lock() = None;
     }
 
     /// Breaks off every watch.
@@ -110,12 +107,12 @@ impl Faults {
 
     /// The writes that the engine asked for, in order, without those of a dry run.
     pub fn writes(&self) -> Vec<String> {
-        lock(&self.0.log).clone()
+        self.0.log.lock().clone()
     }
 
     /// Every request that the engine sent, reads and watches too, with the time at which it did.
     pub fn requests(&self) -> Vec<String> {
-        lock(&self.0.requests).clone()
+        self.0.requests.lock().clone()
     }
 
     /// The service behind the faults.
@@ -125,19 +122,19 @@ impl Faults {
 
     fn note(&self, method: &str, path: &str) {
         let at = self.0.began.elapsed();
-        lock(&self.0.requests).push(format!("{at:?} {method} {path}"));
+        self.0.requests.lock().push(format!("{at:?} {method} {path}"));
         if method != "GET" && !path.contains("dryRun=All") {
-            lock(&self.0.log).push(format!("{method} {}", path.split('?').next().unwrap_or_default()));
+            self.0.log.lock().push(format!("{method} {}", path.split('?').next().unwrap_or_default()));
         }
     }
 
     fn fault(&self, method: &str, path: &str) -> Option<RequestFault> {
-        let mut count = lock(&self.0.count);
+        let mut count = self.0.count.lock();
         *count += 1;
         if self.0.is_logging {
             self.note(method, path);
         }
-        let plan = lock(&self.0.plan).clone()?;
+        let plan = self.0.plan.lock().clone()?;
         plan(method, path, *count)
     }
 }

@@ -1,10 +1,7 @@
 //! A site with the engine at work on a repository.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use parking_lot::Mutex;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use tiphys_cluster::{Cluster, ClusterError};
@@ -64,7 +61,7 @@ impl Stage {
         };
         let known = beside.clone();
         settings.opener = Some(Opener::new(move |server| {
-            let known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = known.lock();
             Some(known.get(server).unwrap_or(&away).clone())
         }));
         settings.clock = site.clock();
@@ -96,7 +93,7 @@ impl Stage {
 
     /// Puts another cluster beside the engine's own, which the engine reaches under an address.
     pub fn put_beside(&mut self, server: &str, site: Site) {
-        let mut beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut beside = self.beside.lock();
         beside.insert(server.to_owned(), site.cluster());
         self.sites_beside.push((server.to_owned(), site));
     }

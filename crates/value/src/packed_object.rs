@@ -1,6 +1,7 @@
 //! Objects that are kept for long and rarely looked at.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -66,7 +67,7 @@ impl Resting {
 
     /// The object, for good.
     pub fn into_object(self) -> Arc<Value> {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner).object()
+        self.0.into_inner().object()
     }
 
     /// Lets the object rest unless it was asked for since this was last called, or is still in use. Whether
@@ -82,7 +83,7 @@ impl Resting {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

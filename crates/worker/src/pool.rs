@@ -1,11 +1,11 @@
 //! Workers of one process: some are kept, each renders one Application at a time.
 
+use parking_lot::{Condvar, Mutex};
 use std::{
     ffi::OsString,
     io::{self, BufReader, BufWriter},
     path::PathBuf,
     process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio},
-    sync::{Condvar, Mutex, PoisonError},
 };
 
 use tiphys_model::{Application, SourceType};
@@ -126,21 +126,21 @@ impl Workers {
 
     /// Waits for leave to use one worker.
     fn slot(&self) -> Slot<'_> {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.slots.lock();
         while slots.busy >= self.most {
-            slots = self.freed.wait(slots).unwrap_or_else(PoisonError::into_inner);
+            self.freed.wait(&mut slots);
         }
         slots.busy += 1;
         Slot(self)
     }
 
     fn idle(&self) -> Option<Worker> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner).idle.pop()
+        self.slots.lock().idle.pop()
     }
 
     fn keep(&self, worker: Worker) {
         if worker.jobs < MAX_JOBS {
-            self.slots.lock().unwrap_or_else(PoisonError::into_inner).idle.push(worker);
+            self.slots.lock().idle.push(worker);
         }
     }
 
@@ -180,7 +180,7 @@ struct Slot<'a>(&'a Workers);
 
 impl Drop for Slot<'_> {
     fn drop(&mut self) {
-        self.0.slots.lock().unwrap_or_else(PoisonError::into_inner).busy -= 1;
+        self.0.slots.lock().busy -= 1;
         self.0.freed.notify_one();
     }
 }

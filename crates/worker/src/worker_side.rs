@@ -1,10 +1,11 @@
 //! The worker's side: takes jobs from a pipe, renders them with what it asks for there, and hands back what
 //! came of it.
 
+use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
     io::{self, Read, Write},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -46,7 +47,7 @@ pub fn serve(
             Ok(body) => body,
             Err(_) => protocol::encoded(&Said::Done(Err(RenderFault::from(&too_large()))))?,
         };
-        let mut ends = line.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ends = line.0.lock();
         protocol::write_encoded(&mut ends.to, &body)?;
         first = protocol::read(&mut ends.from)?;
     }
@@ -119,7 +120,7 @@ struct Ends {
 impl Line {
     /// Asks, and waits for the answer.
     pub(crate) fn ask(&self, question: Question) -> io::Result<Answer> {
-        let mut ends = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ends = self.0.lock();
         protocol::write(&mut ends.to, &Said::Question(question))?;
         protocol::read(&mut ends.from)?
             .ok_or_else(|| io::Error::new(io::ErrorKind::UnexpectedEof, "nobody answers any more"))

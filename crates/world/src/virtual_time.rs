@@ -1,9 +1,7 @@
 //! Time that passes only when it is told to: hours in milliseconds, the same way every time.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use parking_lot::Mutex;
+use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use tiphys_apiserver::Clock;
@@ -22,13 +20,13 @@ impl VirtualClock {
 
     /// Sets the clock.
     pub fn set(&self, now: Timestamp) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        *self.0.lock() = now;
     }
 }
 
 impl Clock for VirtualClock {
     fn now(&self) -> Timestamp {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 }
 

@@ -1,7 +1,8 @@
 //! Admission and conversion webhooks whose backend is a Service of the cluster: reachable exactly if
 //! something Ready stands behind it, answering as the rules say.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
@@ -29,7 +30,7 @@ impl Webhooks {
     fn rules(&self, snapshot: &Snapshot) -> Arc<Behaviours> {
         let found = snapshot.get(&ResourceId::new("", "configmaps"), CONFIG_MAP.0, CONFIG_MAP.1);
         let version = found.map(|object| object.resource_version().to_owned()).unwrap_or_default();
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = self.read.lock();
         if let Some((_, rules)) = read.as_ref().filter(|(known, _)| *known == version) {
             return Arc::clone(rules);
         }

@@ -1,6 +1,6 @@
 //! Admission webhooks: who is asked, the review, and what answers and failures mean.
 
-use std::{collections::HashSet, sync::Arc, sync::PoisonError, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use tiphys_expr::cel::Environment;
@@ -277,7 +277,7 @@ pub(crate) fn send(server: &ApiServer, webhook: &Value, review: &Value) -> Resul
         let timeout = Duration::from_secs(seconds.clamp(1, 30));
         return HttpCall { url, address, ca_bundle, timeout, body: review.clone() }.run();
     }
-    let backend = server.inner.webhooks.read().unwrap_or_else(PoisonError::into_inner).clone();
+    let backend = server.inner.webhooks.read().clone();
     match backend {
         Some(backend) => backend.call(&WebhookCall { webhook, url: &url, review, snapshot: &snapshot }),
         None => {

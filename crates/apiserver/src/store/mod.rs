@@ -8,10 +8,11 @@ mod network;
 mod object;
 mod snapshot;
 
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeMap, VecDeque},
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use tokio::sync::Notify;
@@ -252,7 +253,7 @@ impl Store {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 

@@ -5,10 +5,8 @@
 mod commands;
 mod entries;
 
-use std::{
-    io::Write as _,
-    sync::{Arc, Mutex, PoisonError},
-};
+use parking_lot::Mutex;
+use std::{io::Write as _, sync::Arc};
 
 use flate2::{Compression, write::GzEncoder};
 use serde::Serialize;
@@ -34,7 +32,7 @@ impl Cache {
     }
 
     async fn answer(&self, command: Command) -> Reply {
-        let entries = || self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let entries = || self.entries.lock();
         match command {
             Command::Done => Reply::Ok,
             Command::Ping => Reply::Text("PONG"),

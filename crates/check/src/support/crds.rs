@@ -1,8 +1,9 @@
 //! The definitions of custom resources that a repository holds, and Argo CD's own.
 
+use parking_lot::Mutex;
 use std::{
     collections::HashMap,
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock},
 };
 
 use tiphys_expr::cel::Rules;
@@ -117,7 +118,7 @@ impl<'a> Definitions<'a> {
     }
 
     fn shipped(&self, gvk: &GroupVersionKind) -> Option<Arc<Custom>> {
-        let mut known = self.shipped.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.shipped.lock();
         let read =
             || Some(Arc::new(Custom { schema: known_kinds::schema(gvk)?, rules: None, is_shipped: true }));
         known.entry(gvk.clone()).or_insert_with(read).clone()
@@ -128,7 +129,7 @@ impl<'a> Definitions<'a> {
             return None;
         }
         let key = (std::ptr::from_ref(definition).addr(), version.to_owned());
-        let mut schemas = self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut schemas = self.schemas.lock();
         schemas.entry(key).or_insert_with(|| custom(definition, version)).clone()
     }
 }

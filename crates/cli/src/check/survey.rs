@@ -1,10 +1,7 @@
 //! Reading a repository for the rules.
 
-use std::{
-    collections::HashMap,
-    path::Path,
-    sync::{Arc, Mutex, PoisonError},
-};
+use parking_lot::Mutex;
+use std::{collections::HashMap, path::Path, sync::Arc};
 
 use tiphys_appset::ClusterInfo;
 use tiphys_check::Survey;
@@ -92,7 +89,7 @@ impl Reader {
     }
 
     fn revision(&self, name: &str) -> Option<Revision> {
-        let mut known = self.revisions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.revisions.lock();
         let look = || match self.repository.repositories.working_tree()?.checkout_revision(name)? {
             Ok(found) => Some(Revision::Other(found.tree)),
             Err(SourceError::UnknownRevision { hint, .. }) => Some(Revision::None(hint)),

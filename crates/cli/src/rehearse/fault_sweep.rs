@@ -1,10 +1,8 @@
 //! One play for every single fault of every component.
 
+use parking_lot::Mutex;
 use std::{
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
 };
 
@@ -81,7 +79,7 @@ fn play_all(
             let Some(fault) = all.get(next.fetch_add(1, Ordering::SeqCst)) else { return Ok(()) };
             let played = subject.replay(brought, rules, std::slice::from_ref(fault))?;
             let one = ranked_one(subject, fault, played, without);
-            ranked.lock().unwrap_or_else(PoisonError::into_inner).push(one);
+            ranked.lock().push(one);
         }
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(all.len().max(1));
@@ -95,7 +93,7 @@ fn play_all(
             .chain([own])
             .collect::<anyhow::Result<()>>()
     })?;
-    Ok(ranked.into_inner().unwrap_or_else(PoisonError::into_inner))
+    Ok(ranked.into_inner())
 }
 
 fn ranked_one(subject: &Subject, fault: &Timed, played: Played, without: &Ended) -> Ranked {

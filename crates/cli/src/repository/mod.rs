@@ -2,9 +2,10 @@
 
 mod nothing;
 
+use parking_lot::Mutex;
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock},
 };
 
 use anyhow::{Context as _, bail};
@@ -155,7 +156,7 @@ impl Repository {
         clusters: &[ClusterInfo],
     ) -> Survey {
         let asked = Asked { environment, clusters, options, kube_version: "", progress: &|_, _| {} };
-        let read = std::mem::take(&mut *self.read.lock().unwrap_or_else(PoisonError::into_inner));
+        let read = std::mem::take(&mut *self.read.lock());
         let (survey, _) = self.survey_of(self.tree.clone(), &asked, &read);
         survey.adopted.iter().for_each(|url| self.repositories.add_address(url));
         survey

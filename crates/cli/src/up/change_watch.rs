@@ -1,10 +1,7 @@
 //! Hearing of edits and of new commits.
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use parking_lot::Mutex;
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use tiphys_source::{Checkout, Repositories, WatchGuard, watch};
 use tokio::{
@@ -141,7 +138,7 @@ impl Commits {
 
     /// Notes the commit that is served.
     pub(super) fn know(&self, commit: &str) {
-        commit.clone_into(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner));
+        commit.clone_into(&mut self.known.lock());
     }
 
     /// The next commit, or why none can be had.
@@ -170,7 +167,7 @@ impl Ask {
             tokio::time::sleep(every).await;
             let one = ask.clone();
             let answer = tokio::task::spawn_blocking(move || {
-                let known = one.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let known = one.known.lock().clone();
                 Repository::newer(&one.repositories, &one.address, &one.revision, &known)
             });
             let sent = match answer.await {

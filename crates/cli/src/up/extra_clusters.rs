@@ -1,10 +1,11 @@
 //! More embedded clusters beside the engine's own: one for each that Applications name, where these would
 //! fight over objects in a common one.
 
+use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use tiphys_cluster::Cluster;
@@ -38,7 +39,7 @@ impl Clusters {
     /// Leads the engine to them.
     pub(crate) fn opener(&self) -> Opener {
         let opened = self.opened.clone();
-        Opener::new(move |server| opened.lock().unwrap_or_else(PoisonError::into_inner).get(server).cloned())
+        Opener::new(move |server| opened.lock().get(server).cloned())
     }
 
     /// Starts the cluster of a destination, and declares it to the engine, unless that was done before.
@@ -58,10 +59,7 @@ impl Clusters {
         }
         let file = file_name(&beside.name);
         let twin = Twin::start_beside(args, &self.registration, &file).await?;
-        self.opened
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(beside.server.clone(), twin.cluster.clone());
+        self.opened.lock().insert(beside.server.clone(), twin.cluster.clone());
         self.twins.push(twin);
         beside.declare(home).await?;
         let kubeconfig = kubeconfig_beside(&self.registration.kubeconfig(), &file);

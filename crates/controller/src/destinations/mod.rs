@@ -8,9 +8,10 @@ mod connect;
 mod one_shot;
 mod schemas;
 
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
@@ -97,13 +98,13 @@ impl ConnectedCluster {
 
     /// Counts a change of one of its objects.
     pub(crate) fn count_change(&self, object: &ResourceKey) {
-        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changes = self.changes.lock();
         *changes.entry(object.group_kind()).or_default() += 1;
     }
 
     /// How many changes of objects of each kind were heard of.
     pub(crate) fn changes(&self) -> BTreeMap<GroupKind, u64> {
-        self.changes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.changes.lock().clone()
     }
 
     /// The schema of a custom resource; `None` if it is none, or not known.
@@ -119,7 +120,7 @@ impl ConnectedCluster {
     /// Returns when kinds were defined or withdrawn, and are followed, or no longer.
     pub(crate) async fn new_kinds(&self) {
         self.kinds.notified().await;
-        let rest = *self.kinds_rest.lock().unwrap_or_else(PoisonError::into_inner);
+        let rest = *self.kinds_rest.lock();
         tokio::time::sleep_until(rest).await;
         let began = Instant::now();
         let mut pause = KINDS_PAUSE.0;
@@ -129,12 +130,12 @@ impl ConnectedCluster {
             pause = (pause * 2).min(KINDS_PAUSE.1);
         }
         let rest = (began.elapsed() * KINDS_REST.0).min(KINDS_REST.1);
-        *self.kinds_rest.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + rest;
+        *self.kinds_rest.lock() = Instant::now() + rest;
     }
 
     /// The Applications that watch a namespace.
     pub(crate) fn watching(&self, namespace: &str) -> Vec<AppKey> {
-        let watched = self.watched.read().unwrap_or_else(PoisonError::into_inner);
+        let watched = self.watched.read();
         let first = (namespace.to_owned(), AppKey { namespace: String::new(), name: String::new() });
         let inside = watched.range(first..).take_while(|(known, _)| known == namespace);
         inside.map(|(_, app)| app.clone()).collect()
@@ -143,7 +144,7 @@ impl ConnectedCluster {
     /// Notes which namespace an Application watches.
     pub(crate) fn watch(&self, app: &AppKey, namespace: Option<&str>) {
         {
-            let watched = self.watched.read().unwrap_or_else(PoisonError::into_inner);
+            let watched = self.watched.read();
             let is_known = namespace.map_or_else(
                 || watched.is_empty(),
                 |namespace| watched.contains(&(namespace.to_owned(), app.clone())),
@@ -152,19 +153,19 @@ impl ConnectedCluster {
                 return;
             }
         }
-        let mut watched = self.watched.write().unwrap_or_else(PoisonError::into_inner);
+        let mut watched = self.watched.write();
         watched.retain(|(_, known)| known != app);
         watched.extend(namespace.map(|namespace| (namespace.to_owned(), app.clone())));
     }
 
     /// The Applications that want an object.
     pub(crate) fn wanting(&self, object: &ResourceKey) -> BTreeSet<AppKey> {
-        self.wanted.read().unwrap_or_else(PoisonError::into_inner).get(object).cloned().unwrap_or_default()
+        self.wanted.read().get(object).cloned().unwrap_or_default()
     }
 
     /// Notes which objects an Application wants now, and which it wanted before.
     pub(crate) fn index(&self, app: &AppKey, before: &BTreeSet<ResourceKey>, now: &BTreeSet<ResourceKey>) {
-        let mut wanted = self.wanted.write().unwrap_or_else(PoisonError::into_inner);
+        let mut wanted = self.wanted.write();
         for gone in before.difference(now) {
             if let Some(apps) = wanted.get_mut(gone) {
                 apps.remove(app);
@@ -276,7 +277,7 @@ impl Clusters {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        self.entries.lock()
     }
 
     /// Ends every connection.

@@ -1,9 +1,7 @@
 //! The schemas of a cluster's custom resources.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use parking_lot::Mutex;
+use std::{collections::HashMap, sync::Arc};
 
 use tiphys_cluster::LiveCache;
 use tiphys_schema::{StructuralSchema, crd_version_schema};
@@ -27,7 +25,7 @@ impl Schemas {
     /// none.
     pub(super) fn schema_of(&self, cache: &LiveCache, kind: &GroupVersionKind) -> Option<StructuralSchema> {
         let definition = cache.get(&cache.cluster().discovery().definition_key(kind)?)?;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if let Some(read) = known.get(kind).filter(|read| Arc::ptr_eq(&read.definition, &definition)) {
             return read.schema.clone();
         }

@@ -1,10 +1,8 @@
 //! What is measured of Applications. Of thousands few have changed between two times that somebody asks, and
 //! only these are read again.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_appset::owner_of;
 use tiphys_diag::sanitize::without_passwords;
@@ -73,7 +71,7 @@ impl AppMetrics {
     }
 
     fn lock(&self) -> MutexGuard<'_, RowCache> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// The Applications that have to be read again, as all if other labels are wanted.

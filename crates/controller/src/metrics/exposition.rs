@@ -1,6 +1,6 @@
 //! What is measured, as somebody who asks for it gets it: of all parts of the engine at once.
 
-use std::{collections::BTreeMap, sync::PoisonError};
+use std::collections::BTreeMap;
 
 use tiphys_cluster::LiveCache;
 use tiphys_helm::generic_version;
@@ -35,7 +35,7 @@ pub(crate) fn exposition(engine: &Engine) -> String {
     }
     let fetches = sources.repositories.fetcher().map(|fetcher| fetcher.git_requests());
     git(&mut text, &fetches.unwrap_or_default());
-    let counters = metrics.engine.lock().unwrap_or_else(PoisonError::into_inner);
+    let counters = metrics.engine.lock();
     let syncs: Vec<_> = counters.syncs.iter().map(|(labels, n)| (labels.clone(), *n as f64)).collect();
     family(&mut text, "argocd_app_sync_total", "counter", "Operations that ended.", &syncs);
     let seconds: Vec<_> = counters.sync_seconds.iter().map(|(labels, s)| (labels.clone(), *s)).collect();
@@ -196,7 +196,7 @@ mod tests {
         metrics.looked("n", "s".into(), Duration::from_millis(300));
         metrics.looked("n", "s".into(), Duration::from_secs(60));
         let mut text = String::new();
-        looks(&mut text, &metrics.engine.lock().unwrap());
+        looks(&mut text, &metrics.engine.lock());
         assert!(text.contains("argocd_app_reconcile_bucket{namespace=\"n\",dest_server=\"s\",le=\"0.5\"} 1"));
         assert!(
             text.contains("le=\"+Inf\"} 2") && text.contains("_count{namespace=\"n\",dest_server=\"s\"} 2")

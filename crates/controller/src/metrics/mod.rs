@@ -6,11 +6,8 @@ pub(crate) mod exposition;
 mod shadow;
 mod text;
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use parking_lot::Mutex;
+use std::{collections::BTreeMap, time::Duration};
 
 use apps::AppMetrics;
 pub(crate) use text::family;
@@ -106,19 +103,19 @@ impl Count {
 impl Metrics {
     /// Notes how long a look at an Application took.
     pub(crate) fn looked(&self, namespace: &str, server: String, took: Duration) {
-        let mut counters = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counters = self.engine.lock();
         counters.looks.entry((namespace.to_owned(), server)).or_default().record(took);
     }
 
     /// Notes how long a look at an ApplicationSet took.
     pub(crate) fn looked_at_set(&self, namespace: &str, name: &str, took: Duration) {
-        let mut counters = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counters = self.engine.lock();
         counters.set_looks.entry((namespace.to_owned(), name.to_owned())).or_default().record(took);
     }
 
     /// Counts what a look has found.
     pub(crate) fn count(&self, counts: Vec<Count>) {
-        let mut counters = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counters = self.engine.lock();
         for count in counts {
             match count {
                 Count::Rendered { anew: true } => counters.rendered += 1,
@@ -137,7 +134,7 @@ impl Metrics {
 
     /// Notes an event of a Git host.
     pub(crate) fn told_of(&self, repository: &str) {
-        let mut counters = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counters = self.engine.lock();
         *counters.events.entry(without_passwords(repository).into_owned()).or_default() += 1;
     }
 }
@@ -155,7 +152,7 @@ mod tests {
         .unwrap();
         let metrics = Metrics::default();
         metrics.count(vec![Count::sync(&app, app.status.operation_state.as_ref().unwrap())]);
-        let counters = metrics.engine.lock().unwrap();
+        let counters = metrics.engine.lock();
         assert!(counters.syncs.keys().all(|labels| labels.contains("phase=\"Succeeded\"")));
         assert_eq!(counters.syncs.values().copied().collect::<Vec<_>>(), [1]);
         assert_eq!(counters.sync_seconds.values().copied().collect::<Vec<_>>(), [5.0]);

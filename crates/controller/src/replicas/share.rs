@@ -1,9 +1,10 @@
 //! What one replica has of the work, and what it is doing with it: whoever works asks here first, and a slot
 //! is given back only when nobody works on anything in it.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeSet, HashMap},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -115,7 +116,7 @@ impl Share {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Who gives this replica leave to write.

@@ -1,10 +1,11 @@
 //! What generators ask for: repositories as Applications see them, clusters, and objects of the engine's
 //! namespace.
 
+use parking_lot::Mutex;
 use std::{
     collections::BTreeSet,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -123,14 +124,14 @@ impl<'a> SetInputs<'a> {
         Dependencies {
             footprint: self.checkouts.footprint(),
             reads_remotes: self.checkouts.reads_remotes(),
-            kinds: self.kinds.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-            addresses: self.addresses.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            kinds: self.kinds.lock().clone(),
+            addresses: self.addresses.lock().clone(),
             asks_plugin: self.asks_plugin.load(Ordering::Relaxed),
         }
     }
 
     fn note(&self, kind: GroupKind) {
-        self.kinds.lock().unwrap_or_else(PoisonError::into_inner).insert(kind);
+        self.kinds.lock().insert(kind);
     }
 
     /// An object of the engine's namespace.
@@ -204,7 +205,7 @@ impl Inputs for SetInputs<'_> {
     }
 
     fn git(&self, repo_url: &str, revision: &str) -> Result<Arc<dyn GitFiles>, String> {
-        self.addresses.lock().unwrap_or_else(PoisonError::into_inner).insert(repo_url.to_owned());
+        self.addresses.lock().insert(repo_url.to_owned());
         let opened = self.checkouts.repository(repo_url, revision).map_err(|error| format!("{error:#}"))?;
         let mut paths = Vec::new();
         walk(opened.tree.as_ref(), "", 0, &mut paths);

@@ -1,8 +1,9 @@
 //! What is known of each set beyond its object, and which sets a change concerns.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeSet, HashMap},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -48,8 +49,8 @@ pub(crate) fn set_kind() -> GroupKind {
 }
 
 impl Sets {
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<AppKey, Arc<Yield>>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<AppKey, Arc<Yield>>> {
+        self.known.lock()
     }
 
     /// What a set yielded last.
@@ -69,7 +70,7 @@ impl Sets {
     /// How long after a look that failed a set is looked at again: `first`, and twice as long after each
     /// further one, up to `longest`. Looks that come sooner, for other reasons, are no further attempts.
     pub(crate) fn pause_after_failure(&self, key: &AppKey, first: Duration, longest: Duration) -> Duration {
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failures = self.failures.lock();
         let now = Instant::now();
         let known = failures.entry(key.clone()).or_insert(Failures { count: 0, at: now });
         if known.count == 0 || now.duration_since(known.at) >= first {
@@ -82,7 +83,7 @@ impl Sets {
 
     /// A look at a set found nothing wrong.
     pub(crate) fn succeeded(&self, key: &AppKey) {
-        self.failures.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+        self.failures.lock().remove(key);
     }
 
     /// Sets that read an edited path.

@@ -3,10 +3,11 @@
 
 mod sightings;
 
+use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -76,7 +77,7 @@ impl Sources {
     }
 
     fn credentials(&self) -> MutexGuard<'_, Vec<DeclaredAccess>> {
-        self.credentials.lock().unwrap_or_else(PoisonError::into_inner)
+        self.credentials.lock()
     }
 
     /// The addresses of the repositories whose Secrets say that they are for a project. A template of
@@ -94,7 +95,7 @@ impl Sources {
 
     /// Reads the keys that are believed; whether they are others than before.
     pub(crate) fn read_keys(&self, cache: &LiveCache, namespace: &str) -> bool {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner).read(cache, namespace)
+        self.keys.lock().read(cache, namespace)
     }
 
     /// What the project of an Application demands.
@@ -117,7 +118,7 @@ impl Sources {
         };
         let project = project_object(cache, namespaces, or_default(name)).filter(says);
         let project = project.and_then(|object| AppProject::from_value(&object).ok());
-        let keys = || self.keys.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let keys = || self.keys.lock().clone();
         project.map(|project| Integrity::demanded_by(project.spec, keys())).unwrap_or_default()
     }
 
@@ -145,7 +146,7 @@ impl Sources {
     /// that was known already.
     pub(crate) fn note_left(&self, read: &RepositoryRead) -> bool {
         let cluster = (read.url.clone(), read.revision.clone());
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = self.left.lock();
         left.insert(cluster, read.commit.clone()).as_ref() != Some(&read.commit)
     }
 

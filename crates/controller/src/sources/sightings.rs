@@ -1,10 +1,7 @@
 //! Where revisions of repositories were seen a moment ago.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use parking_lot::Mutex;
+use std::{collections::HashMap, time::Duration};
 
 use tokio::time::Instant;
 
@@ -23,7 +20,7 @@ type Sighting = (String, String, String, String);
 impl Sightings {
     /// Whether something stands where it was: as it was seen a moment ago, or as is seen now.
     pub(super) fn confirm(&self, sighting: Sighting, stands: impl FnOnce() -> bool) -> bool {
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || self.0.lock();
         if lock().get(&sighting).is_some_and(|at| at.elapsed() < SEEN) {
             return true;
         }

@@ -6,10 +6,11 @@
 
 mod meter;
 
+use parking_lot::Mutex;
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock},
 };
 
 use jaq_core::{
@@ -95,7 +96,7 @@ impl Program {
     /// It is too long, does not parse, or uses what is not defined.
     pub(crate) fn cached(expression: &str) -> Result<Self, String> {
         static KEPT: LazyLock<Mutex<HashMap<Arc<str>, Program>>> = LazyLock::new(Mutex::default);
-        let kept = || KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = || KEPT.lock();
         if let Some(program) = kept().get(expression) {
             return Ok(program.clone());
         }

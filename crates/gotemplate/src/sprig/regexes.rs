@@ -3,8 +3,9 @@
 
 use super::{add, int, text};
 use crate::{CallError, CallResult, Context, Functions, List, ListType, Type, Value};
+use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 use tiphys_gocompat::regex::{Regex, RegexError, quote_meta};
 
 const SS: &[Type] = &[Type::String, Type::String];
@@ -18,7 +19,7 @@ type Compiled = Result<Arc<Regex>, RegexError>;
 static KNOWN: LazyLock<Mutex<FxHashMap<String, Compiled>>> = LazyLock::new(Mutex::default);
 
 fn cached(pattern: &str) -> Compiled {
-    let lock = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let lock = || KNOWN.lock();
     if let Some(known) = lock().get(pattern) {
         return known.clone();
     }

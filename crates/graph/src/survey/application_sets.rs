@@ -1,8 +1,9 @@
 //! ApplicationSets: what their generators are told of the repository and its clusters.
 
+use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use tiphys_appset::{ClusterInfo, Generated, GitFiles, Inputs, Params, generate};
@@ -59,7 +60,7 @@ pub(super) fn evaluate(set: &Value, input: &Input<'_>, secrets: &[ClusterInfo]) 
         }
         Err(error) => (Vec::new(), Some(error.to_string())),
     };
-    let missed = asked.missed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let missed = asked.missed.into_inner();
     Yielded { apps, fault, partly, symbolic, missed }
 }
 
@@ -276,7 +277,7 @@ struct Asked<'a> {
 impl Asked<'_> {
     fn miss(&self, what: &str, why: &str) -> String {
         let missed = (what.to_owned(), why.to_owned());
-        self.missed.lock().unwrap_or_else(PoisonError::into_inner).push(missed);
+        self.missed.lock().push(missed);
         why.to_owned()
     }
 }

@@ -1,9 +1,10 @@
 //! The files of the repository.
 
+use parking_lot::Mutex;
 use std::{
     collections::{BTreeSet, HashMap},
     ops::Bound,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use tiphys_diag::{Position, SourceMap, Span};
@@ -75,7 +76,7 @@ impl Files {
 
     /// What was read until now.
     pub(super) fn all_texts(&self) -> Texts {
-        self.texts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.texts.lock().clone()
     }
 
     /// The tree that the files are in.
@@ -115,7 +116,7 @@ impl Files {
     /// The text of a file; `None` if there is none, or it is too large or no text in UTF-8 or UTF-16. A byte
     /// order mark is left out.
     pub fn text(&self, path: &str) -> Option<Arc<str>> {
-        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut texts = self.texts.lock();
         if let Some(known) = texts.get(path) {
             return known.clone();
         }
@@ -129,7 +130,7 @@ impl Files {
 
     /// The files that were read until now, with their texts, in order.
     pub fn texts(&self) -> Vec<(Arc<str>, Arc<str>)> {
-        let texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let texts = self.texts.lock();
         let mut all: Vec<_> =
             texts.iter().filter_map(|(path, text)| Some((path.clone(), text.clone()?))).collect();
         all.sort();
@@ -147,7 +148,7 @@ impl Files {
 
     /// A line of a file with a text, from 1.
     fn line<'t>(&self, file: &Arc<str>, text: &'t str, line: usize) -> Option<&'t str> {
-        let mut known = self.line_starts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.line_starts.lock();
         let starts = known.entry(file.clone()).or_insert_with(|| {
             std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect()
         });

@@ -1,9 +1,10 @@
 //! The sources of one rendering: this repository as it is, and everything else through whoever serves it.
 
+use parking_lot::Mutex;
 use std::{
     collections::BTreeSet,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -41,14 +42,14 @@ impl Reading {
 
     fn touch(&self, path: &str) {
         let Ok(path) = tiphys_vfs::normalize(path) else { return };
-        let mut touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut touched = self.touched.lock();
         if !touched.contains(path.as_str()) {
             touched.insert(path.into());
         }
     }
 
     fn take(&self) -> BTreeSet<Arc<str>> {
-        std::mem::take(&mut self.read.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.read.lock())
     }
 }
 
@@ -62,7 +63,7 @@ impl FileTree for Reading {
         self.touch(path);
         let bytes = self.tree.read(path)?;
         if let Ok(path) = tiphys_vfs::normalize(path) {
-            self.read.lock().unwrap_or_else(PoisonError::into_inner).insert(path.into());
+            self.read.lock().insert(path.into());
         }
         let secret = |path: &str| {
             self.touch(path);
@@ -142,8 +143,8 @@ impl<'a> Here<'a> {
 
     /// What was asked for.
     pub(super) fn touched(&self) -> Touched {
-        let paths = std::mem::take(&mut *self.reading.touched.lock().unwrap_or_else(PoisonError::into_inner));
-        let addresses = std::mem::take(&mut *self.addresses.lock().unwrap_or_else(PoisonError::into_inner));
+        let paths = std::mem::take(&mut *self.reading.touched.lock());
+        let addresses = std::mem::take(&mut *self.addresses.lock());
         Touched { paths, addresses }
     }
 
@@ -154,7 +155,7 @@ impl<'a> Here<'a> {
 
     /// What could not be had: what, and why.
     pub(super) fn missed(&self) -> Vec<(String, String)> {
-        std::mem::take(&mut self.missed.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.missed.lock())
     }
 
     /// Whether another state of this repository is read than the one at hand.
@@ -169,7 +170,7 @@ impl<'a> Here<'a> {
     ) -> Result<T, RenderError> {
         if let Err(error) = &result {
             let missed = (what(), error.headline().to_owned());
-            self.missed.lock().unwrap_or_else(PoisonError::into_inner).push(missed);
+            self.missed.lock().push(missed);
         }
         result
     }
@@ -177,7 +178,7 @@ impl<'a> Here<'a> {
 
 impl Sources for Here<'_> {
     fn repository(&self, url: &str, revision: &str) -> Result<SourceTree, RenderError> {
-        self.addresses.lock().unwrap_or_else(PoisonError::into_inner).insert(url.to_owned());
+        self.addresses.lock().insert(url.to_owned());
         let is_given = url == THIS_REPOSITORY || (self.input.is_given)(url);
         if is_given && !self.reads_a_revision(url, revision) {
             let tree: Arc<dyn FileTree> = self.reading.clone();

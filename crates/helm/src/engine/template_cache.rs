@@ -1,6 +1,7 @@
 //! Parsed templates, kept over the renderings of a chart.
 
-use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicBool};
+use parking_lot::Mutex;
+use std::sync::{Arc, atomic::AtomicBool};
 
 use rustc_hash::FxHashSet;
 use tiphys_gotemplate::{MissingKey, TemplateSet, Text, TextContent};
@@ -49,7 +50,7 @@ impl TemplateCache {
             .iter()
             .map(|(name, file)| Ok(((*name).to_owned(), file.data()?.as_ptr() as usize)))
             .collect::<Result<_, HelmError>>()?;
-        let mut cached = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.last.lock();
         if let Some(parsed) = cached.as_ref().filter(|parsed| parsed.key == key) {
             return Ok(parsed.set.clone());
         }
@@ -83,7 +84,7 @@ impl TemplateCache {
     }
 
     fn parsed_ahead(&self, key: &[(String, usize)]) -> ParsedTemplates {
-        let parser = self.parser.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let parser = self.parser.lock().take();
         let Some(parser) = parser else { return ParsedTemplates::default() };
         let wanted: FxHashSet<usize> = key.iter().map(|(_, address)| *address).collect();
         parser.finish(|address| wanted.contains(&address))

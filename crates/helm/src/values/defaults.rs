@@ -1,8 +1,9 @@
 //! A chart's own values, and what is worked out of them once for all renderings.
 
+use parking_lot::Mutex;
 use std::{
     ops::Deref,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
 };
 
 use super::{Table, Val};
@@ -74,7 +75,7 @@ impl MergeCache {
         warnings: &mut Warnings,
         merge: impl FnOnce(&mut Warnings) -> Result<Table, HelmError>,
     ) -> Result<Arc<Defaults>, HelmError> {
-        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.0.lock();
         if let Some(merged) = &*cached
             && merged.compat == compat
             && merged.charts.len() == charts.len()

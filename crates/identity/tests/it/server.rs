@@ -1,9 +1,10 @@
 //! A service on loopback that hands out tokens.
 
+use parking_lot::Mutex;
 use std::{
     io::{Read as _, Write as _},
     net::{TcpListener, TcpStream},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 /// What was asked: the line of the request with its headers, and the body.
@@ -26,7 +27,7 @@ impl Server {
                 let mut stream = stream.expect("a client comes");
                 let Some((head, body)) = read(&mut stream) else { continue };
                 let (status, text) = answer(&head, &body);
-                log.lock().unwrap_or_else(PoisonError::into_inner).push((head, body));
+                log.lock().push((head, body));
                 let answer = format!(
                     "HTTP/1.1 {status} Said\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}",
                     text.len()
@@ -39,7 +40,7 @@ impl Server {
 
     /// What was asked so far.
     pub(crate) fn requests(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.asked.lock().clone()
     }
 }
 

@@ -1,10 +1,7 @@
 //! Credentials and TLS options for addresses.
 
-use std::{
-    collections::BTreeSet,
-    fmt,
-    sync::{Arc, PoisonError, RwLock},
-};
+use parking_lot::RwLock;
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use tiphys_identity::Identity;
 
@@ -153,7 +150,7 @@ impl AccessTable {
 
     /// Replaces what was declared, in this table and all its copies.
     pub fn declare(&self, all: Vec<DeclaredAccess>) {
-        *self.declared.write().unwrap_or_else(PoisonError::into_inner) = all;
+        *self.declared.write() = all;
     }
 
     /// The same declarations as another table, as the same project sees them.
@@ -171,7 +168,7 @@ impl AccessTable {
     /// The best declaration for an address that says who asks: of those of one repository, and then of those
     /// of many, the project's own before one for all, and then the closest.
     fn declaration(&self, url: &str) -> Option<DeclaredAccess> {
-        let declared = self.declared.read().unwrap_or_else(PoisonError::into_inner);
+        let declared = self.declared.read();
         let rank = |entry: &&DeclaredAccess| {
             let (exact, length) = entry.fit(url).unwrap_or_default();
             (exact, !entry.project.is_empty(), length)
@@ -196,7 +193,7 @@ impl AccessTable {
 
     /// The projects for which access to an address was declared.
     pub fn projects_of(&self, url: &str) -> BTreeSet<String> {
-        let declared = self.declared.read().unwrap_or_else(PoisonError::into_inner);
+        let declared = self.declared.read();
         let fitting = declared.iter().filter(|entry| entry.fit(url).is_some() && !entry.project.is_empty());
         fitting.map(|entry| entry.project.clone()).collect()
     }

@@ -1,9 +1,10 @@
 //! Charts from repositories with an index and from OCI registries.
 
+use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -205,7 +206,7 @@ impl Charts {
     /// Forgets how fresh indexes are.
     pub fn expire(&self) {
         self.http.pauses.end();
-        self.indexes.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.indexes.lock().clear();
     }
 
     /// Asks hosts again that failed a moment ago.
@@ -217,13 +218,13 @@ impl Charts {
     pub fn expire_address(&self, repository: &str) {
         self.http.pauses.end();
         if let Ok(url) = index_url(repository) {
-            self.indexes.lock().unwrap_or_else(PoisonError::into_inner).remove(&url);
+            self.indexes.lock().remove(&url);
         }
     }
 
     fn index(&self, repository: &str) -> Result<Arc<Index>, SourceError> {
         let url = index_url(repository)?;
-        let mut indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut indexes = self.indexes.lock();
         if let Some((at, index)) = indexes.get(&url)
             && (self.offline || at.elapsed() < self.fresh_for)
         {

@@ -1,10 +1,7 @@
 //! GET over HTTP(S), with limits.
 
-use std::{
-    io::Read,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use parking_lot::Mutex;
+use std::{io::Read, time::Duration};
 
 use reqwest::{
     Identity, NoProxy, Proxy, StatusCode,
@@ -40,7 +37,7 @@ impl Http {
     pub(crate) fn client(&self, url: &str, access: &Access) -> Result<Client, SourceError> {
         let nobody = Access { username: None, password: None, bearer_token: None, ..access.clone() };
         let tls = Access { github_app: None, identity: None, ..nobody };
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.clients.lock();
         if let Some((_, client)) = clients.iter().find(|(known, _)| *known == tls) {
             return Ok(client.clone());
         }

@@ -1,10 +1,7 @@
 //! OCI registries: resolving tags and versions, pulling artifacts of one layer.
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-};
+use parking_lot::Mutex;
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use reqwest::{
     StatusCode,
@@ -294,13 +291,13 @@ impl Registry {
             let request = self.http.client(url, own)?.get(url).header(ACCEPT, accept);
             authorize(request, access).send().map_err(|e| fetch_error(url, &e))
         };
-        let known = self.tokens.lock().unwrap_or_else(PoisonError::into_inner).get(&address).cloned();
+        let known = self.tokens.lock().get(&address).cloned();
         let mut response = send(&known.unwrap_or_default())?;
         if response.status() == StatusCode::UNAUTHORIZED {
             let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
             let access = self.answer(challenge.unwrap_or_default(), reference, own)?;
             response = send(&access)?;
-            self.tokens.lock().unwrap_or_else(PoisonError::into_inner).insert(address, access);
+            self.tokens.lock().insert(address, access);
         }
         if response.status() == StatusCode::NOT_FOUND {
             let hint = "; the registry does not know it".to_owned();

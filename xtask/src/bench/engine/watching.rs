@@ -1,8 +1,9 @@
 //! Until Applications are Synced.
 
+use parking_lot::Mutex;
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -41,7 +42,7 @@ impl Platform {
         let resource = self.applications().await?;
         let done: Arc<Mutex<BTreeSet<String>>> = Arc::default();
         let see = |app: &Value| {
-            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut done = done.lock();
             if is_synced(app, revision) {
                 done.insert(app.name().to_owned());
             }
@@ -53,7 +54,7 @@ impl Platform {
             Report::Delete(_) | Report::Failed(_) => true,
         });
         if tokio::time::timeout(PATIENCE, watch).await.is_err() {
-            let seen = done.lock().unwrap_or_else(PoisonError::into_inner).len();
+            let seen = done.lock().len();
             bail!("after {PATIENCE:?} only {seen} of {count}; the engine used {:?}", engine.usage()?.cpu);
         }
         Ok(began.elapsed())

@@ -1,8 +1,9 @@
 //! The real control plane, under real time: one for all sequences.
 
+use parking_lot::Mutex;
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -30,12 +31,12 @@ struct LastChanges(Arc<Mutex<HashMap<String, Instant>>>);
 
 impl LastChanges {
     fn note(&self, namespace: &str) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         all.insert(namespace.to_owned(), Instant::now());
     }
 
     fn last_change(&self, namespace: &str) -> Option<Instant> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(namespace).copied()
+        self.0.lock().get(namespace).copied()
     }
 }
 

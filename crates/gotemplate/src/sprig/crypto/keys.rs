@@ -4,9 +4,10 @@ use super::super::{add, text};
 use super::{der, primes, random_bytes};
 use crate::{CallError, Context, Entropy, Functions, SeededEntropy, Type};
 use aws_lc_rs::agreement::{ECDH_P256, PrivateKey};
+use parking_lot::Mutex;
 use rcgen::{KeyPair, PKCS_RSA_SHA256, RsaKeySize};
 use rustc_hash::FxHashMap;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
 
 pub(super) fn register(f: &mut Functions) {
     add(f, &["genPrivateKey"], &[Type::String], |ctx, args| {
@@ -59,7 +60,7 @@ const KEPT: usize = 1024;
 fn repeatable_rsa(ctx: &Context<'_>, bits: usize) -> Vec<u8> {
     let mut seed = [0; 32];
     ctx.random(&mut seed);
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = || KNOWN.lock();
     if let Some(key) = known().get(&(bits, seed)) {
         return key.clone();
     }

@@ -6,9 +6,10 @@ use crate::{CallError, Context, Functions, Type, Value};
 use aes::cipher::block_padding::{NoPadding, Pkcs7};
 use aes::cipher::{BlockDecryptMut, BlockEncryptMut, KeyIvInit};
 use hmac::{Hmac, Mac};
+use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
 use tiphys_gocompat::{base64, rawstr};
 
 const SS: &[Type] = &[Type::String, Type::String];
@@ -82,7 +83,7 @@ static KNOWN: LazyLock<Mutex<FxHashMap<[u8; 32], String>>> = LazyLock::new(Mutex
 const KEPT: usize = 4096;
 
 fn remembered(key: [u8; 32], hash: impl FnOnce() -> String) -> String {
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = || KNOWN.lock();
     if let Some(hash) = known().get(&key) {
         return hash.clone();
     }

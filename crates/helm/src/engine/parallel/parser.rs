@@ -1,7 +1,8 @@
 //! Reading and parsing templates on a second thread while the rest of the chart is being looked at.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc,
     atomic::{AtomicUsize, Ordering},
 };
 
@@ -59,7 +60,7 @@ impl Pool {
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<(usize, Parsing)>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        self.idle.lock()
     }
 
     /// Ends what was parsed.

@@ -1,9 +1,7 @@
 //! Which of two threads takes which template.
 
-use std::{
-    ops,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use parking_lot::{Mutex, MutexGuard};
+use std::ops;
 
 /// The templates that nobody has taken, each named by its place in their order: the first thread takes them
 /// from the front, the second one from the back.
@@ -23,7 +21,7 @@ impl Range {
     }
 
     fn lock(&self) -> MutexGuard<'_, Left> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+        self.left.lock()
     }
 
     /// The next template for the first thread.

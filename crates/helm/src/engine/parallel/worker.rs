@@ -1,8 +1,9 @@
 //! Work that a second thread does beside this one.
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::{
     collections::VecDeque,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     thread::{self, JoinHandle},
 };
 
@@ -89,7 +90,7 @@ impl<J, R> Drop for Worker<J, R> {
 
 impl<J, R> Shared<J, R> {
     fn lock(&self) -> MutexGuard<'_, State<J, R>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Lets the thread end when nothing is left to do.
@@ -121,7 +122,7 @@ impl<J, R> Shared<J, R> {
                 return None;
             }
             state.is_idle = true;
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut state);
         }
     }
 }

@@ -1,10 +1,7 @@
 //! Reads the tails of logs.
 
-use std::{
-    collections::HashSet,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use parking_lot::Mutex;
+use std::{collections::HashSet, time::Duration};
 
 use futures::{StreamExt as _, stream};
 use jiff::Timestamp;
@@ -53,7 +50,7 @@ pub(super) async fn read(cluster: &Cluster, mode: Logs, case: &mut Case, denied:
         ))
     });
     case.logs.append(&mut logs);
-    let trouble = trouble.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let trouble = trouble.into_inner();
     case.unreadable.extend(trouble.unreadable);
     match trouble.ends {
         Some(error) if error.is_forbidden() => denied.add_named("", "pods/log", "get"),
@@ -70,7 +67,7 @@ async fn read_one(
     trouble: &Mutex<Trouble>,
     deadline: Instant,
 ) -> Option<Log> {
-    let lock = || trouble.lock().unwrap_or_else(PoisonError::into_inner);
+    let lock = || trouble.lock();
     {
         let trouble = lock();
         if trouble.ends.is_some() || trouble.nodes.contains(&wanted.node) {
