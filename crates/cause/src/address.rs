@@ -91,7 +91,8 @@ pattern!(
     | translate \s host \s name \s "([^"]+)"
     | resolve \s (?:host|hostname|proxy|server|address) (?: \s name )? :? \s ['"]? ([a-z0-9_.-]+)
     | bad \s address \s ['"] ([^'"]+)
-    | host \s not \s found \s in \s upstream \s "([^":]+)
+    | host \s not \s found \s in \s (?:upstream|resolver) \s "([^":]+)
+    | error \s for \s host \s ([a-z0-9_.-]+)
     | server \s (?:host \s | on \s) ['"] ([^'"]+) ['"] \s* \( -?\d+
     | Unknown \s (?:MySQL \s server \s)? host \s ['"] ([^'"]+)
     | DNS \s resolution \s failed \s for \s ([a-z0-9_.-]+)

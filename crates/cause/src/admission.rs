@@ -39,7 +39,7 @@ pattern!(
 );
 pattern!(
     DENIED,
-    r#"admission webhook \\?"([^"\\]+)\\?" denied the request|ValidatingAdmissionPolicy '([^']+)'"#
+    r#"admission webhook \\?"([^"\\]+)\\?" (?:denied the request|does not support dry run)|ValidatingAdmissionPolicy '([^']+)'"#
 );
 pattern!(NO_KIND, r#"no matches for kind \\?"([^"\\]+)\\?" in version \\?"([^"\\]+)\\?""#);
 pattern!(

@@ -165,6 +165,16 @@ pub fn failed_hook(message: &str) -> Option<&str> {
     it.get(1).map(|it| it.as_str())
 }
 
+pattern!(LEFTOVER_JOB, r#"\bjobs?(?:\.batch)? \\?"([a-z0-9][a-z0-9.-]*)\\?" already exists"#);
+
+/// The Job of a hook that Helm cannot make, for that of an earlier run is still there.
+#[must_use]
+pub fn leftover_hook(message: &str) -> Option<&str> {
+    let is_of_hook = message.contains("hooks failed") || message.contains("Hook ");
+    let it = LEFTOVER_JOB.captures(message).filter(|_| is_of_hook)?;
+    it.get(1).map(|it| it.as_str())
+}
+
 pattern!(
     VALUES,
     r#"(Secret|ConfigMap) (?:chart )?values reference '(?:([^'/]+)/)?([^'/]+)'(?: with key '([^']+)')?"#

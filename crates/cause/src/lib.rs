@@ -19,8 +19,8 @@ pub use access::{Forbidden, cannot_own, forbidden};
 pub use address::{Address, addresses};
 pub use admission::{Refusal, refusal};
 pub use delivery::{
-    ValuesAbsent, WaitsFor, delivery_fault, failed_hook, source_unreachable, unwrapped, values_absent,
-    waits_for,
+    ValuesAbsent, WaitsFor, delivery_fault, failed_hook, leftover_hook, source_unreachable, unwrapped,
+    values_absent, waits_for,
 };
 pub use eviction::{EvictionRefusal, eviction_refusal};
 pub use image::{PullFault, image_parts, pull_fault};

@@ -64,9 +64,26 @@ impl<'a> Cluster<'a> {
         }
         match node {
             Some(node) => Target::Node(node),
-            None if is_private(ip) && !is_metadata(ip) => Target::Unknown,
+            None if is_private(ip) && !is_metadata(ip) && self.may_hold(ip) => Target::Unknown,
             None => Target::Outside,
         }
+    }
+
+    /// Whether a private address may be one of this cluster: it lies near one of its pods, Services or nodes.
+    fn may_hold(&self, ip: &str) -> bool {
+        let Ok(std::net::IpAddr::V4(ip)) = ip.parse() else { return true };
+        let near = |known: &str| {
+            known.parse::<std::net::Ipv4Addr>().is_ok_and(|known| known.octets()[..2] == ip.octets()[..2])
+        };
+        let pods = self.all("Pod").iter().filter_map(|pod| pod.str_at(&["status", "podIP"]));
+        let services = self.all("Service").iter().filter_map(|it| it.str_at(&["spec", "clusterIP"]));
+        let nodes = self.all("Node").iter().flat_map(|node| items(node, &["status", "addresses"]));
+        let nodes = nodes.filter_map(|it| it.str_at(&["address"]));
+        let ranges = self.all("Node").iter().filter_map(|node| node.str_at(&["spec", "podCIDR"]));
+        let ranges = ranges.filter_map(|range| range.split('/').next());
+        let mut known = pods.chain(services).chain(nodes).chain(ranges);
+        let is_complete = ["Pod", "Service", "Node"].iter().all(|kind| self.has_kind(kind));
+        !is_complete || known.any(near)
     }
 
     fn target_of_name(&self, host: &str, namespace: &str) -> Target<'a> {
@@ -91,6 +108,8 @@ impl<'a> Cluster<'a> {
             [pod, name] if self.get("Service", namespace, name).is_some() => {
                 self.get("Pod", namespace, pod).map_or_else(|| find(namespace, name), Target::Pod)
             }
+            // The governing Service of a StatefulSet gives its pods their names.
+            [pod, name] if self.get("Pod", namespace, pod).is_some() => find(namespace, name),
             _ => Target::Outside,
         }
     }

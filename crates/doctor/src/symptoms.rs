@@ -293,6 +293,21 @@ fn is_stopped(object: &Value) -> bool {
         || object.int_at(&["spec", "replicas"]) == Some(0)
 }
 
+/// Seconds after which something that is still unknown is not merely about to start.
+const SLOW_START: i64 = 10 * 60;
+
+/// Whether a resource has made its Secret after it complained: what it said has not been updated since.
+fn has_made_secret_since(cluster: &Cluster<'_>, object: &Value, complaint: &Value) -> bool {
+    let Some(complained) = time(complaint, &["lastTransitionTime"]) else { return false };
+    let object = Object::from_live(object);
+    let made = |live: &&Value| {
+        live.kind() == "Secret"
+            && time(live, &["metadata", "creationTimestamp"]).is_some_and(|made| made > complained)
+    };
+    let last = cluster.events(&object).next_back();
+    cluster.owned(&object).iter().any(made) && last.is_none_or(|event| !event.is_warning())
+}
+
 /// What a custom resource says of itself, by the usual conditions.
 fn custom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
     if NOT_JUDGED.contains(&object.kind())
@@ -305,7 +320,11 @@ fn custom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
     let bad = complaint(object);
     let since =
         bad.and_then(|it| time(it, &["lastTransitionTime"])).and_then(|time| cluster.seconds_since(time));
-    if let Some(bad) = bad.filter(|_| since.is_none_or(|since| since > 60)) {
+    let is_long = |bad: &&Value| {
+        let is_open = bad.str_at(&["status"]) == Some("Unknown");
+        since.is_none_or(|since| since > if is_open { SLOW_START } else { 60 })
+    };
+    if let Some(bad) = bad.filter(is_long).filter(|bad| !has_made_secret_since(cluster, object, bad)) {
         return Some(format!(
             "{} {}: {}",
             bad.str_at(&["type"]).unwrap_or_default(),
@@ -330,7 +349,9 @@ fn custom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
 
 /// The word by which a status says that a resource has failed: each operator has a field of its own for it.
 pub(crate) fn failed_phase(object: &Value) -> Option<&str> {
-    const WORDS: &[&str] = &["fail", "error", "invalid", "degraded", "unavailable"];
+    const WORDS: &[&str] = &["fail", "error", "invalid", "degraded", "unavailable", "faulted"];
+    // Some operators write a sentence: it may tell of a failure that is being dealt with.
+    const SENTENCES: &[&str] = &["unrecoverable", " failed"];
     let status = object.get("status")?.as_object()?;
     let names_state = |name: &str| {
         let name = name.to_ascii_lowercase();
@@ -340,7 +361,8 @@ pub(crate) fn failed_phase(object: &Value) -> Option<&str> {
     let nested = object.str_at(&["status", "applicationState", "state"]);
     own.chain(nested).find(|word| {
         let low = word.to_ascii_lowercase();
-        !word.contains(' ') && WORDS.iter().any(|part| low.contains(part))
+        let words = if word.contains(' ') { SENTENCES } else { WORDS };
+        words.iter().any(|part| low.contains(part))
     })
 }
 

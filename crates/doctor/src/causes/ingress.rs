@@ -5,10 +5,12 @@ use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
     Object,
+    calls::{self, Caller},
     causes::service::{is_denied_by_cloud, load_balancer_makers},
     cluster::{certificate::Certificate, condition, condition_text, conditions, items, pods},
     finding::Finding,
     log_evidence::Fact,
+    pod_addresses::settings,
     search_context::Look,
 };
 
@@ -49,6 +51,9 @@ fn not_built(look: &Look<'_>, ingress: &Value) -> Option<Finding> {
     if has_address || !last.is_warning() || look.cluster.age(ingress) < 180 {
         return None;
     }
+    if let Some(finding) = vain_call(look, &object, &last.message) {
+        return Some(finding);
+    }
     let denied = is_denied_by_cloud(&last.message);
     let (cause, remedy) = if denied {
         (Cause::OperatorCloudCredentials, "Give the controller's identity the right that the message names.")
@@ -65,6 +70,23 @@ fn not_built(look: &Look<'_>, ingress: &Value) -> Option<Finding> {
     .evidence(format!("Event of {object}"), last.message.clone())
     .remedy(remedy, &[format!("kubectl -n {} describe ingress {}", object.namespace, object.name)]);
     Some(load_balancer_makers(look).into_iter().fold(finding, Finding::below))
+}
+
+/// The call in which a controller of load balancers fails, as it says itself.
+fn vain_call(look: &Look<'_>, object: &Object, message: &str) -> Option<Finding> {
+    let workload = load_balancer_makers(look).into_iter().next()?;
+    let pods = pods::of_workload(look.cluster, &workload);
+    let settings = pods
+        .first()
+        .and_then(|pod| pod.get("spec"))
+        .map(|spec| settings(look.cluster, spec, &workload.namespace));
+    let caller = Caller { workload, pods, settings: settings.unwrap_or_default() };
+    let source = format!("Event of {object}");
+    let calls = tiphys_cause::failed_calls(message).into_iter().filter(|call| !call.targets.is_empty());
+    let found = calls
+        .filter_map(|call| calls::explain(look, &caller, &call, &source))
+        .find(|it| it.confidence >= 0.5)?;
+    Some(Finding { suffers: Vec::new(), ..found }.suffers(object.clone(), "its controller calls in vain"))
 }
 
 /// A class that no controller serves.
@@ -348,7 +370,13 @@ fn route_fault(look: &Look<'_>, route: &Value) -> Option<Finding> {
     if let Some((parent, bad)) = told {
         let name = bad.str_at(&["type"]).unwrap_or_default();
         let gateway = parent.str_at(&["parentRef", "name"]).unwrap_or_default();
-        return Some(
+        let namespace = parent.str_at(&["parentRef", "namespace"]).unwrap_or(route.namespace());
+        // The route is fine where it only waits for a listener of the gateway.
+        let reason = bad.str_at(&["reason"]).unwrap_or_default();
+        let is_of_listener = reason.contains("Ready") || reason == "InvalidListener";
+        let below = is_of_listener.then(|| Object::new("Gateway", namespace, gateway));
+        let finding = |finding: Finding| below.iter().cloned().fold(finding, Finding::below);
+        return Some(finding(
             Finding::new(
                 Cause::EdgeRouteRefused,
                 object.clone(),
@@ -366,7 +394,7 @@ fn route_fault(look: &Look<'_>, route: &Value) -> Option<Finding> {
                     object.name
                 )],
             ),
-        );
+        ));
     }
     let has_parents = items(route, &["status", "parents"]).next().is_some();
     let absent = items(route, &["spec", "parentRefs"]).find(|parent| {

@@ -119,7 +119,9 @@ const FAILED_TO: &[&str] = &["cannot ", "can't ", "failed ", "error ", "unable "
 fn is_failure(condition: &Value) -> bool {
     let text = |key: &str| condition.str_at(&[key]).unwrap_or_default();
     let message = text("message").to_ascii_lowercase();
-    text("status") == "False"
+    // What is not known yet, and why, is no failure unless the reason names one.
+    let is_open = text("status") == "Unknown" && FAILURES.iter().any(|word| text("reason").contains(word));
+    (text("status") == "False" || is_open)
         && (FAILURES.iter().any(|word| text("reason").contains(word))
             || FAILED_TO.iter().any(|word| message.starts_with(word)))
         && !NEGATIVE.iter().chain(ABILITIES).any(|word| text("type").contains(word))

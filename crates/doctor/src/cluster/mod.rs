@@ -49,6 +49,12 @@ const SHARED_NAMES: &[(&str, &[&str])] = &[
     ("Cluster", &[]),
 ];
 
+/// Whether an object is of a group that is not of Kubernetes itself.
+fn is_of_operator(object: &Value) -> bool {
+    let group = object.gvk().group;
+    group.contains('.') && !group.ends_with("k8s.io")
+}
+
 /// The kind under which an object is found: with its group where another group's kind is meant.
 fn kind_of(object: &Value) -> String {
     let (kind, group) = (object.kind(), object.gvk().group);
@@ -130,7 +136,9 @@ impl<'a> Cluster<'a> {
     pub(crate) fn knows_makers(&self) -> bool {
         let beyond = ["Secret", "ConfigMap", "CustomResourceDefinition", "ServiceAccount"];
         let has_stores = self.has_kind("SecretStore") || self.has_kind("ClusterSecretStore");
-        beyond.iter().any(|kind| self.has_kind(kind)) && (!has_stores || self.has_kind("ExternalSecret"))
+        let has_custom = || self.case.objects.iter().any(is_of_operator);
+        (beyond.iter().any(|kind| self.has_kind(kind)) || has_custom())
+            && (!has_stores || self.has_kind("ExternalSecret"))
     }
 
     /// The objects that name this one as their owner.

@@ -6,8 +6,9 @@ use tiphys_value::{ObjectExt as _, Value};
 use super::helm::release;
 use crate::{
     Object,
+    calls::{self, Caller},
     causes::admission::{self, Refused},
-    cluster::{items, time},
+    cluster::{items, pods, time},
     finding::Finding,
     search_context::Look,
 };
@@ -45,6 +46,9 @@ pub(super) fn delivery(
     if let Some(finding) = remote_cluster(look, object, live, message) {
         return Some(finding.evidence(source, message));
     }
+    if let Some(finding) = cache_refuses(look, object, text) {
+        return Some(finding.evidence(source, message));
+    }
     let repository = source_url(live);
     // The repo-server or the repository itself does not answer.
     if let Some(failure) = source_unreachable(text)
@@ -63,6 +67,9 @@ pub(super) fn delivery(
             || text.contains("repo-server")
             || kind == "ComparisonError" && text.contains("code = Unavailable");
         if !services.is_empty() || is_server {
+            if let Some(finding) = vain_call(look, object, text, source) {
+                return Some(finding);
+            }
             let finding = Finding::new(
                 Cause::GitopsRender,
                 object.clone(),
@@ -172,6 +179,42 @@ pub(super) fn delivery(
         }
     };
     Some(finding)
+}
+
+/// The workload of Argo CD beside an Application whose name holds a word.
+fn component(look: &Look<'_>, app: &Object, word: &str) -> Option<Object> {
+    let mut all = ["StatefulSet", "Deployment"].iter().flat_map(|kind| look.cluster.all(kind).iter());
+    let found = all.find(|it| it.namespace() == app.namespace && it.name().contains(word))?;
+    Some(Object::from_live(found))
+}
+
+/// The cache of Argo CD refuses the password of its other components, in the words of Redis.
+fn cache_refuses(look: &Look<'_>, object: &Object, text: &str) -> Option<Finding> {
+    const WORDS: &[&str] = &["NOAUTH ", "WRONGPASS "];
+    if object.kind != "Application" || !WORDS.iter().any(|word| text.contains(word)) {
+        return None;
+    }
+    let sender = component(look, object, "repo-server").or_else(|| component(look, object, "redis"))?;
+    let summary = format!("the cache of Argo CD refuses the password of {sender}");
+    Some(
+        Finding::new(Cause::ConfigCredentials, sender.clone(), 0.85, summary)
+            .suffers(object.clone(), "cannot be compared")
+            .remedy(
+                "Give Redis and all components of Argo CD the same password, and restart those that started with another one.",
+                &[format!("kubectl -n {} rollout restart {} {}", sender.namespace, sender.kind.to_lowercase(), sender.name)],
+            ),
+    )
+}
+
+/// The call of a component of Argo CD that fails, as far as objects explain it.
+fn vain_call(look: &Look<'_>, object: &Object, text: &str, source: &str) -> Option<Finding> {
+    let workload = component(look, object, "application-controller")?;
+    let pods = pods::of_workload(look.cluster, &workload);
+    let caller = Caller { workload, pods, settings: Vec::new() };
+    let calls = tiphys_cause::failed_calls(text).into_iter().filter(|call| !call.targets.is_empty());
+    let mut found = calls.filter_map(|call| calls::explain(look, &caller, &call, source));
+    let finding = found.find(|it| it.confidence >= 0.5 && it.cause != Cause::ExternalDown)?;
+    Some(Finding { suffers: Vec::new(), ..finding }.suffers(object.clone(), "cannot be compared"))
 }
 
 /// A cluster that Argo CD delivers to and does not reach, or that refuses its credentials.

@@ -1,6 +1,8 @@
 //! Sources, Kustomizations and HelmReleases of Flux.
 
-use tiphys_cause::{Cause, failed_hook, refusal, source_unreachable, unwrapped, values_absent};
+use tiphys_cause::{
+    Cause, failed_hook, leftover_hook, refusal, source_unreachable, unwrapped, values_absent,
+};
 use tiphys_value::{ObjectExt as _, Value};
 
 use super::{
@@ -35,6 +37,9 @@ pub(super) fn flux(look: &Look<'_>, live: &Value) -> Option<Finding> {
         return Some(finding.evidence(source, message).since(since));
     }
     if let Some(finding) = failed_hook(message).and_then(|job| hook(look, live, job)) {
+        return Some(finding.evidence(source, message).since(since));
+    }
+    if let Some(finding) = leftover_hook(message).and_then(|job| leftover(look, live, job)) {
         return Some(finding.evidence(source, message).since(since));
     }
     if reason == "DependencyNotReady" || low.contains("dependency") && low.contains("not ready") {
@@ -193,6 +198,23 @@ fn hook(look: &Look<'_>, release: &Value, job: &str) -> Option<Finding> {
         );
     let pods = crate::cluster::pods::of_workload(look.cluster, &job);
     Some(pods.into_iter().fold(finding, |finding, pod| finding.below(Object::from_live(pod))))
+}
+
+/// The Job of an earlier run of a hook, if it is still there: Helm makes a new one of the same name.
+fn leftover(look: &Look<'_>, release: &Value, job: &str) -> Option<Finding> {
+    let namespace = release.str_at(&["spec", "targetNamespace"]).unwrap_or(release.namespace());
+    let (object, job) = (Object::from_live(release), Object::new("Job", namespace, job));
+    look.cluster.live(&job)?;
+    let summary = format!("{job} of an earlier run is still there, and the hook of {object} makes it anew");
+    Some(
+        Finding::new(Cause::GitopsHookFailed, job.clone(), 0.85, summary)
+            .field("metadata.annotations.helm.sh/hook-delete-policy")
+            .suffers(object, "cannot run its hook")
+            .remedy(
+                "Delete the Job; `before-hook-creation` in its hook-delete-policy lets Helm do so.",
+                &[format!("kubectl -n {namespace} delete job {}", job.name)],
+            ),
+    )
 }
 
 /// The source of values that a release or a build names, and that is not there.

@@ -105,7 +105,9 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
     } else if let Some(complaint) = own_complaint(&words) {
         let what = "does not work, as the log says";
         finding_from_condition(live, complaint.cause, 0.75, what, "Correct what the line of the log names.")
-    } else if let Some(named) = named_but_absent(&words) {
+    } else if let Some(finding) = outward_call(look, live, &operators, &words) {
+        finding
+    } else if let Some(named) = named_but_absent(&words).filter(|it| !is_there(look, live, it)) {
         not_there(look, live, &named)
     } else if fits_none(&words) {
         finding_from_condition(
@@ -164,8 +166,9 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
         finding = finding.below(operator);
     }
     for reference in dependencies::upstream(look.cluster, &object) {
-        finding = finding.below(reference);
+        finding = red_namesakes(look, &reference).into_iter().fold(finding.below(reference), Finding::below);
     }
+    finding = mentioned(look, live, &words).into_iter().fold(finding, Finding::below);
     // Where the words do not tell why, what fails beside it is the likeliest.
     if finding.is_shallow {
         let beside = look.ill.iter().map(|ill| &ill.workload).filter(|it| it.namespace == object.namespace);
@@ -237,6 +240,43 @@ fn refused_write(look: &Look<'_>, object: &Object, words: &str) -> Option<Findin
     let refused =
         admission::Refused { writer: object.clone(), written: None, source, message: words.to_owned() };
     admission::fault(look, &refused)
+}
+
+/// Whether what words say is not there is there: they are about its state.
+fn is_there(look: &Look<'_>, live: &Value, named: &Named) -> bool {
+    let is_known = |namespace: &str| look.cluster.get(&named.kind, namespace, &named.name).is_some();
+    !named.kind.is_empty() && (is_known(live.namespace()) || is_known(""))
+}
+
+/// The objects that words name by kind and name, as in `Configuration "web"`.
+fn mentioned(look: &Look<'_>, live: &Value, words: &str) -> Vec<Object> {
+    let parts: Vec<&str> = words.split(QUOTES).collect();
+    let pairs = parts.windows(2).map(|pair| (kind_of_title(pair[0]), pair[1]));
+    let named = pairs.filter(|(kind, name)| !kind.is_empty() && !name.contains(char::is_whitespace));
+    let own = Object::from_live(live);
+    let found = named.flat_map(|(kind, name)| {
+        [live.namespace(), ""]
+            .into_iter()
+            .filter_map(move |namespace| look.cluster.get(&kind, namespace, name))
+    });
+    found.map(Object::from_live).filter(|it| *it != own).collect()
+}
+
+/// The red resources that a reference means whose field tells more than the kind: `policyArnRef` is a Policy.
+fn red_namesakes(look: &Look<'_>, reference: &Object) -> Vec<Object> {
+    if look.cluster.live(reference).is_some() {
+        return Vec::new();
+    }
+    let is_meant = |it: &&Object| it.name == reference.name && reference.kind.starts_with(&it.kind);
+    look.red.keys().filter(is_meant).cloned().collect()
+}
+
+/// A call of the operator that fails outside of the cluster, where nothing else tells more.
+fn outward_call(look: &Look<'_>, live: &Value, operators: &[Object], words: &str) -> Option<Finding> {
+    const LIKELY: f64 = 0.6;
+    vain_calls(look, live, operators, words)
+        .into_iter()
+        .find(|finding| finding.cause == Cause::ExternalDown && finding.confidence >= LIKELY)
 }
 
 /// A resource that names what is not there.
@@ -408,6 +448,11 @@ fn is_rejected(words: &str) -> bool {
 
 /// The call of an operator that fails, as the condition or the last warning about the resource tells it.
 fn vain_call(look: &Look<'_>, live: &Value, operators: &[Object], words: &str) -> Option<Finding> {
+    vain_calls(look, live, operators, words).into_iter().find(|finding| finding.confidence >= SURE)
+}
+
+/// What explains the calls of an operator that fail.
+fn vain_calls(look: &Look<'_>, live: &Value, operators: &[Object], words: &str) -> Vec<Finding> {
     let object = Object::from_live(live);
     let warning = look.cluster.events(&object).rfind(|event| event.is_warning());
     let told = [(format!("{object}, status"), words)]
@@ -421,13 +466,12 @@ fn vain_call(look: &Look<'_>, live: &Value, operators: &[Object], words: &str) -
     })
     .filter(|(_, call)| !call.targets.is_empty())
     .filter_map(|(source, call)| calls::explain(look, &caller, &call, &source))
-    .filter(|finding| finding.confidence >= SURE)
     .map(|mut finding| {
         // The operator works: the resource is who suffers.
         finding.suffers.clear();
         finding.suffers(object.clone(), "its operator calls in vain")
     })
-    .next()
+    .collect()
 }
 
 /// What a resource says of itself: by a condition, or elsewhere in its status.
