@@ -1,6 +1,6 @@
 //! Refusals of rights by the API server.
 
-use crate::pattern::pattern;
+use crate::pattern::{has_any, pattern};
 
 /// A request that the API server forbade.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,6 +63,16 @@ pub fn forbidden(text: &str) -> Vec<Forbidden> {
         }
     }
     found
+}
+
+/// Whether a controller says that what it watches never arrives: it may not list or watch it, most often.
+#[must_use]
+pub fn caches_unsynced(line: &str) -> bool {
+    let low = line.to_ascii_lowercase();
+    let is_of_cache =
+        ["sync cache", "caches to sync", "cache to sync", "cache did not sync", "caches did not sync"];
+    let is_failure = ["timed out", "failed", "timeout", "did not", "deadline"];
+    has_any(&low, &is_of_cache) && has_any(&low, &is_failure)
 }
 
 #[cfg(test)]

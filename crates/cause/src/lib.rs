@@ -15,7 +15,7 @@ mod program;
 mod schedule;
 mod vocabulary;
 
-pub use access::{Forbidden, cannot_own, forbidden};
+pub use access::{Forbidden, caches_unsynced, cannot_own, forbidden};
 pub use address::{Address, addresses};
 pub use admission::{Refusal, refusal};
 pub use delivery::{

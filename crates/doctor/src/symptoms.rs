@@ -55,10 +55,8 @@ fn symptom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
             .map(|it| format!("makes no Applications: {}", condition_text(it))),
         "APIService" => condition(object, "Available")
             .filter(|it| it.str_at(&["status"]) == Some("False"))
-            .map(|it| format!("not available: {}", condition_text(it))),
-        "ClusterServiceVersion" => (object.str_at(&["status", "phase"]) == Some("Failed")
-            && object.str_at(&["status", "reason"]) != Some("Copied"))
-        .then(|| format!("Failed: {}", object.str_at(&["status", "message"]).unwrap_or_default())),
+            .map(|it| format!("not available: {}", said(it))),
+        "ClusterServiceVersion" => operator_version(cluster, object),
         "HorizontalPodAutoscaler" => autoscaler(object),
         "CertificateSigningRequest" => {
             let is_open = conditions(object).next().is_none();
@@ -233,6 +231,16 @@ fn application(cluster: &Cluster<'_>, app: &Value) -> Option<String> {
         "OutOfSync" if app.at(&["spec", "syncPolicy", "automated"]).is_some() => Some("OutOfSync".to_owned()),
         _ => None,
     }
+}
+
+/// A version of an operator that failed, or waits for what it requires.
+fn operator_version(cluster: &Cluster<'_>, version: &Value) -> Option<String> {
+    let text = |key: &str| version.str_at(&["status", key]).unwrap_or_default();
+    let lacks = text("phase") == "Pending"
+        && text("reason") == "RequirementsNotMet"
+        && cluster.age(version) > SLOW_DELETION;
+    (lacks || text("phase") == "Failed" && text("reason") != "Copied")
+        .then(|| format!("{}: {}", text("phase"), text("message")))
 }
 
 fn autoscaler(autoscaler: &Value) -> Option<String> {

@@ -516,8 +516,23 @@ fn webhook_tls(look: &Look<'_>, read: &Refusal) -> Finding {
         {
             finding = finding.below(Object::new("Certificate", certificate.0, certificate.1));
         }
+        finding = injectors(look, config).into_iter().fold(finding, Finding::below);
     }
     finding
+}
+
+/// The workloads of cert-manager that write the CA into a configuration that asks for it.
+fn injectors(look: &Look<'_>, config: &Value) -> Vec<Object> {
+    const ASKS: &[&str] = &[
+        "cert-manager.io/inject-ca-from",
+        "cert-manager.io/inject-ca-from-secret",
+        "cert-manager.io/inject-apiserver-ca",
+    ];
+    if !ASKS.iter().any(|key| config.annotation(key).is_some()) {
+        return Vec::new();
+    }
+    let all = look.cluster.all("Deployment").iter().filter(|it| it.name().contains("cainjector"));
+    all.map(|it| Object::from_live(it)).collect()
 }
 
 /// Kinds of policies whose names may stand in a refusal.

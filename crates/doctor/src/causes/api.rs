@@ -7,18 +7,20 @@ use crate::{
     Object,
     calls::Caller,
     cluster::{
-        condition, condition_text, items,
-        rights::{Answer, Request},
+        condition, items,
+        rights::{Answer, Request, WatchGap},
+        said,
     },
     finding::Finding,
-    log_evidence::Fact,
-    search_context::Look,
+    log_evidence::{Fact, LogFact},
+    search_context::{Ill, Look},
 };
 
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     let mut found = aggregated(look);
     found.extend(unreadable(look));
     found.extend(ready_but_forbidden(look));
+    found.extend(look.ill.iter().filter_map(|ill| unsynced(look, ill)));
     found.extend(definitions(look));
     found
 }
@@ -123,6 +125,56 @@ pub(crate) fn rights_fault(look: &Look<'_>, asker: &Object, forbidden: &Forbidde
     Some(finding)
 }
 
+/// A controller that waits in vain for what it watches, and whose roles do not let it watch.
+fn unsynced(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
+    let tells_more = |fact: &LogFact| match &fact.fact {
+        Fact::Forbidden(_) | Fact::Refused(_) => true,
+        Fact::Call(call) => !call.targets.is_empty(),
+        _ => false,
+    };
+    if ill.facts.iter().any(tells_more) {
+        return None;
+    }
+    let (source, line) = ill.pods.iter().find_map(|pod| {
+        look.cluster.logs(pod.namespace(), pod.name()).into_iter().find_map(|log| {
+            let line = log.last_lines().find(|line| tiphys_cause::caches_unsynced(line))?;
+            Some((log.source(), line.to_owned()))
+        })
+    })?;
+    let account = ill.spec().str_at(&["serviceAccountName"]).unwrap_or("default");
+    let account = Object::new("ServiceAccount", ill.namespace(), account);
+    let user = format!("system:serviceaccount:{}:{}", account.namespace, account.name);
+    let workload = &ill.workload;
+    let (gap, is_complete) = look.cluster.watch_gap(&user)?;
+    let (object, summary, remedy) = match gap {
+        WatchGap::NoWatch { role, resources } => (
+            role.clone(),
+            format!("{role} lets {workload} list {resources}, and not watch them"),
+            format!("Add the verb watch on {resources} to {role}."),
+        ),
+        WatchGap::OneNamespace { role, binding } => (
+            binding.clone(),
+            format!("{binding} gives {role} in its own namespace only, and {workload} watches more"),
+            format!("Bind a ClusterRole, or let {workload} watch one namespace."),
+        ),
+        WatchGap::Unbound => (
+            account.clone(),
+            format!("no role is bound to {account}, under which {workload} runs"),
+            "Bind a role to it, or let the workload run under the account that has one.".to_owned(),
+        ),
+    };
+    let finding = Finding::new(Cause::ApiRbac, object, 0.75, summary)
+        .evidence(source, line)
+        .since(ill.since)
+        .remedy(remedy, &[format!("kubectl auth can-i --list --as={user}")])
+        .suffers(workload.clone(), "waits in vain for what it watches");
+    let finding = ill
+        .pods
+        .iter()
+        .fold(finding, |finding, pod| finding.suffers(Object::from_live(pod), "does not start"));
+    Some(if is_complete { finding } else { Finding { confidence: 0.46, ..finding } })
+}
+
 /// Programs that are ready and may not do their work, while what they should care for is red.
 fn ready_but_forbidden(look: &Look<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -152,10 +204,14 @@ fn ready_but_forbidden(look: &Look<'_>) -> Vec<Finding> {
                 served
                     .extend(cared.filter(|it| crate::causes::operator::is_cared_for_by(look, it, &workload)));
             }
-            if !is_missed && served.is_empty() {
+            let is_alone = !is_missed && served.is_empty();
+            if is_alone && !writes_in_vain(forbidden, &fact.line) {
                 continue;
             }
             if let Some(finding) = rights_fault(look, &workload, forbidden) {
+                // Nobody else suffers: what it could not write is all that is missed.
+                let most = if is_alone { 0.6 } else { 1.0 };
+                let finding = Finding { confidence: finding.confidence.min(most), ..finding };
                 let finding = finding
                     .evidence(fact.source.clone(), fact.line.clone())
                     .suffers(workload.clone(), "is not allowed to do its work");
@@ -168,6 +224,17 @@ fn ready_but_forbidden(look: &Look<'_>) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// Whether a program says that it failed at writing what is its work, and not at what it can do without.
+fn writes_in_vain(forbidden: &Forbidden, line: &str) -> bool {
+    const OPTIONAL: &[&str] = &["events", "leases", "subjectaccessreviews", "tokenreviews"];
+    let is_write = matches!(forbidden.verb.as_str(), "create" | "update" | "patch" | "delete");
+    let low = line.to_ascii_lowercase();
+    is_write
+        && !OPTIONAL.contains(&forbidden.resource.as_str())
+        && low.contains("fail")
+        && low.contains("error")
 }
 
 /// Aggregated APIs that do not answer.

@@ -75,7 +75,54 @@ impl Cluster<'_> {
     }
 }
 
+/// Why an account cannot watch what it lists, as far as its roles tell.
+pub(crate) enum WatchGap {
+    /// A role lets it list, and not watch.
+    NoWatch { role: Object, resources: String },
+    /// Its roles are for one namespace.
+    OneNamespace { role: Object, binding: Object },
+    /// Nothing is bound to it.
+    Unbound,
+}
+
 impl Cluster<'_> {
+    /// What keeps a user from watching, and whether all bindings were seen.
+    pub(crate) fn watch_gap(&self, user: &str) -> Option<(WatchGap, bool)> {
+        let bindings = self.all("ClusterRoleBinding").iter().chain(self.all("RoleBinding"));
+        let bound: Vec<(Object, Object)> = bindings
+            .filter(|binding| names_user(binding, user))
+            .map(|binding| {
+                let kind = binding.str_at(&["roleRef", "kind"]).unwrap_or_default();
+                let namespace = if kind == "Role" { binding.namespace() } else { "" };
+                let name = binding.str_at(&["roleRef", "name"]).unwrap_or_default();
+                (Object::from_live(binding), Object::new(kind, namespace, name))
+            })
+            .filter(|(_, role)| !is_common(&role.name))
+            .collect();
+        let lists_only = |rule: &&Value| {
+            let has = |verb: &str| {
+                items(rule, &["verbs"]).filter_map(Value::as_str).any(|it| it == verb || it == "*")
+            };
+            has("list") && !has("watch")
+        };
+        for (_, role) in &bound {
+            let Some(live) = self.live(role) else { continue };
+            if let Some(rule) = items(live, &["rules"]).find(lists_only) {
+                let resources: Vec<&str> = items(rule, &["resources"]).filter_map(Value::as_str).collect();
+                return Some((
+                    WatchGap::NoWatch { role: role.clone(), resources: resources.join(", ") },
+                    true,
+                ));
+            }
+        }
+        let is_complete = self.has_kind("ClusterRoleBinding");
+        if bound.is_empty() {
+            return Some((WatchGap::Unbound, is_complete));
+        }
+        let (binding, role) = bound.iter().find(|_| bound.iter().all(|(it, _)| it.kind == "RoleBinding"))?;
+        Some((WatchGap::OneNamespace { role: role.clone(), binding: binding.clone() }, is_complete))
+    }
+
     /// The role that bears the name of the account, where bindings were not saved.
     fn namesake(&self, request: &Request<'_>) -> Option<Answer> {
         let (_, account) = request.user.strip_prefix("system:serviceaccount:")?.split_once(':')?;

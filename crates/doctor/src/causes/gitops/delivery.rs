@@ -70,14 +70,7 @@ pub(super) fn delivery(
             if let Some(finding) = vain_call(look, object, text, source) {
                 return Some(finding);
             }
-            let finding = Finding::new(
-                Cause::GitopsRender,
-                object.clone(),
-                0.35,
-                format!("{object} cannot be compared: the repo-server does not answer"),
-            )
-            .shallow()
-            .evidence(source, message);
+            let finding = unanswered(look, object, failure, &services).evidence(source, message);
             let finding = services.into_iter().fold(finding, Finding::below);
             let servers = look
                 .cluster
@@ -215,6 +208,20 @@ fn vain_call(look: &Look<'_>, object: &Object, text: &str, source: &str) -> Opti
     let mut found = calls.filter_map(|call| calls::explain(look, &caller, &call, source));
     let finding = found.find(|it| it.confidence >= 0.5 && it.cause != Cause::ExternalDown)?;
     Some(Finding { suffers: Vec::new(), ..finding }.suffers(object.clone(), "cannot be compared"))
+}
+
+/// What is said of a component of Argo CD that does not answer, where no object tells why.
+fn unanswered(look: &Look<'_>, object: &Object, failure: Failure, services: &[Object]) -> Finding {
+    let is_silent = matches!(failure, Failure::Timeout | Failure::Unreachable);
+    let is_served = |it: &&Object| look.cluster.live(it).is_some_and(|live| look.cluster.is_served(live));
+    if let Some(service) = services.iter().find(is_served).filter(|_| is_silent) {
+        let summary = format!("{service} has ready pods, and calls of it time out; why is not known");
+        return Finding::new(Cause::NetDegraded, service.clone(), 0.4, summary)
+            .shallow()
+            .suffers(object.clone(), "cannot be compared");
+    }
+    let summary = format!("{object} cannot be compared: the repo-server does not answer");
+    Finding::new(Cause::GitopsRender, object.clone(), 0.35, summary).shallow()
 }
 
 /// A cluster that Argo CD delivers to and does not reach, or that refuses its credentials.

@@ -343,9 +343,16 @@ fn says_why(words: &str) -> bool {
 /// The line by which a resource's own pods, or its operator speaking of it, say what is wrong.
 fn telling_line(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<(String, String)> {
     let of_pods = |owner: &Object| pods::of_workload(look.cluster, owner);
-    let own = of_pods(&Object::from_live(live)).into_iter().map(|pod| (pod, false));
+    let owned = of_pods(&Object::from_live(live));
+    // Some operators own nothing, and name what they make after the resource.
+    let prefix = format!("{}-", live.name());
+    let is_namesake = |pod: &&&Value| {
+        owned.is_empty() && pod.namespace() == live.namespace() && pod.name().starts_with(&prefix)
+    };
+    let namesakes = look.cluster.all("Pod").iter().filter(is_namesake).copied();
+    let own: Vec<(&Value, bool)> = owned.iter().copied().chain(namesakes).map(|pod| (pod, false)).collect();
     let others = operators.iter().flat_map(of_pods).map(|pod| (pod, true));
-    own.chain(others).find_map(|(pod, is_operator)| {
+    own.into_iter().chain(others).find_map(|(pod, is_operator)| {
         look.cluster.logs(pod.namespace(), pod.name()).into_iter().find_map(|log| {
             let line = log.last_lines().find(|line| {
                 (!is_operator || names(line, live.name()))
@@ -415,6 +422,7 @@ fn is_rejected(words: &str) -> bool {
     const WORDS: &[&str] = &[
         "invalid",
         "not satisfiable",
+        "not satisfied",
         "parse_error",
         "could decrypt",
         "could not decrypt",
@@ -477,7 +485,10 @@ fn vain_calls(look: &Look<'_>, live: &Value, operators: &[Object], words: &str) 
 /// What a resource says of itself: by a condition, or elsewhere in its status.
 fn own_words(live: &Value) -> String {
     let told = |path: &[&str]| live.str_at(path).filter(|words| !words.is_empty()).map(str::to_owned);
-    let condition = complaint(live).map(condition_text);
+    if let Some(requirement) = unmet_requirement(live) {
+        return requirement;
+    }
+    let condition = complaint(live).map(said);
     let phase = told(&["status", "phaseReason"]);
     // A summary may not tell why, and the reason of the phase does.
     let condition = condition.filter(|words| phase.is_none() || says_why(words));
@@ -491,6 +502,17 @@ fn own_words(live: &Value) -> String {
         .or_else(|| items(live, &["status", "validationErrors"]).next()?.as_str().map(str::to_owned))
         .or_else(|| error_of_pods(live).map(str::to_owned))
         .unwrap_or_default()
+}
+
+/// What a version of an operator requires and does not find, as the lifecycle manager lists it.
+fn unmet_requirement(live: &Value) -> Option<String> {
+    let is_unmet = |it: &&Value| !matches!(it.str_at(&["status"]), Some("Present" | "Satisfied") | None);
+    let requirement = items(live, &["status", "requirementStatus"]).find(is_unmet)?;
+    let text = |it: &Value, key: &str| it.str_at(&[key]).unwrap_or_default().to_owned();
+    let needs = items(requirement, &["dependents"]).find(is_unmet);
+    let why = needs.map_or_else(|| text(requirement, "message"), |needs| text(needs, "message"));
+    let (kind, name) = (text(requirement, "kind"), text(requirement, "name"));
+    Some(format!("requirement not satisfied: {kind} {name}: {why}"))
 }
 
 /// A finding in the words of a resource's condition.
