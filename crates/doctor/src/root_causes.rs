@@ -53,8 +53,12 @@ pub(crate) fn resolve(cluster: &Cluster<'_>, red: &Symptoms, findings: Vec<Findi
         list.push((finding.object.clone(), finding.summary.clone()));
         list.extend(finding.suffers.iter().cloned());
     }
+    let explained: BTreeSet<Object> = asserted(&findings);
     let mut roots = Vec::new();
     for (at, finding) in findings.into_iter().enumerate().filter(|(at, _)| is_root[*at]) {
+        let is_open =
+            CARRIED.contains(&finding.cause) && rests_on_unexplained(cluster, red, &finding, &explained);
+        let finding = if is_open { finding.not_known() } else { finding };
         let mut suffers = finding.suffers.clone();
         suffers.extend(downstream.remove(&at).unwrap_or_default());
         roots.push((finding, suffers));
@@ -101,6 +105,45 @@ fn root(finding: Finding, consequences: Vec<Consequence>) -> Root {
         proof: None,
         written: None,
     }
+}
+
+/// Causes that say that something does not serve: why is told by the workload that should.
+const CARRIED: &[Cause] = &[
+    Cause::NodeUninitialized,
+    Cause::ScaleMetricsDown,
+    Cause::ApiAggregatedDown,
+    Cause::OperatorSecretStore,
+    Cause::AdmitWebhookDown,
+    Cause::AdmitWebhookTls,
+    Cause::VolumeMount,
+    Cause::VolumeProvisioner,
+];
+
+/// The objects that an asserted finding is about or breaks.
+fn asserted(findings: &[Finding]) -> BTreeSet<Object> {
+    let sure = findings.iter().filter(|finding| finding.confidence >= 0.5);
+    sure.flat_map(|finding| finding.suffers.iter().map(|(object, _)| object).chain([&finding.object]))
+        .cloned()
+        .collect()
+}
+
+/// Whether a workload that a finding rests on is red, and nothing is known about it.
+fn rests_on_unexplained(
+    cluster: &Cluster<'_>,
+    red: &Symptoms,
+    finding: &Finding,
+    explained: &BTreeSet<Object>,
+) -> bool {
+    let behind = |service: &Object| {
+        let live = cluster.live(service).filter(|_| service.kind == "Service");
+        live.into_iter().flat_map(|it| cluster.pods_of(it)).map(Object::from_live).collect::<Vec<_>>()
+    };
+    let below = finding.upstream.iter().flat_map(|object| behind(object).into_iter().chain([object.clone()]));
+    below.filter(|it| is_workload(&it.kind) || it.kind == "Pod").any(|it| {
+        let members = family(cluster, &it);
+        members.iter().any(|member| red.contains_key(member))
+            && !members.iter().any(|member| explained.contains(member))
+    })
 }
 
 /// Findings of one cause about one object are one.

@@ -119,7 +119,9 @@ pub(super) fn absent_fault<'a>(
     }
     let makers = makers(cluster, namespace, name);
     let is_operator_unseen = !makers.is_empty() && !cluster.has_kind("Deployment");
-    if is_operator_unseen || reads_unseen(cluster, caller) {
+    // An operator may make it, and nothing looks like it.
+    let is_maker_unseen = cluster.misses_resources() && near.is_empty() && workload.is_none();
+    if is_operator_unseen || is_maker_unseen || reads_unseen(cluster, caller) {
         finding = finding.not_known();
     }
     for maker in makers {
@@ -135,7 +137,7 @@ pub(super) fn absent_fault<'a>(
 }
 
 /// Whether a caller reads its addresses from ConfigMaps, and none was saved.
-fn reads_unseen(cluster: &Cluster<'_>, caller: &Caller<'_>) -> bool {
+pub(super) fn reads_unseen(cluster: &Cluster<'_>, caller: &Caller<'_>) -> bool {
     let mut names = Vec::new();
     if let Some(spec) = caller.pods.first().and_then(|pod| pod.get("spec")) {
         crate::dependencies::configuration(spec, caller.namespace(), &mut names);

@@ -4,7 +4,10 @@ use tiphys_cause::{Address, Cause, FailedCall, Failure};
 use tiphys_network::Direction;
 use tiphys_value::{ObjectExt as _, Value, json};
 
-use super::caller::{Caller, guess, wrong_value};
+use super::{
+    caller::{Caller, guess, wrong_value},
+    external::reads_unseen,
+};
 use crate::{
     Object,
     address_target::is_near,
@@ -47,7 +50,7 @@ pub(super) fn service_fault<'a>(
     }
     let mesh = crate::causes::mesh::call_fault(look, caller, call, service, &ready);
     let checks = [
-        port_fault(caller, address, service, &ready),
+        port_fault(cluster, caller, address, service, &ready),
         mesh,
         blocked(look, caller, call, address, service, &ready),
         crate::causes::service::local_only(look, caller, call, service),
@@ -98,9 +101,7 @@ pub(crate) fn empty_service(cluster: &Cluster<'_>, service: &Value) -> Option<Fi
     let near = near_labels(cluster, service, wanted).filter(|near| !near.1.is_empty())?;
     let selector = json!(wanted).to_string();
     // Where no workload was saved, the one that is meant may have no pods.
-    let knows_workloads = ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"]
-        .iter()
-        .any(|kind| !cluster.all(kind).is_empty());
+    let knows_workloads = !cluster.all("Deployment").is_empty() || !cluster.all("StatefulSet").is_empty();
     let shares_pair = cluster
         .live(&near.0)
         .and_then(crate::cluster::selector::labels)
@@ -183,7 +184,13 @@ fn near_labels(
 }
 
 /// A Service's port that leads nowhere.
-fn port_fault(caller: &Caller<'_>, address: &Address, service: &Value, ready: &[&Value]) -> Option<Finding> {
+fn port_fault(
+    cluster: &Cluster<'_>,
+    caller: &Caller<'_>,
+    address: &Address,
+    service: &Value,
+    ready: &[&Value],
+) -> Option<Finding> {
     let object = Object::from_live(service);
     let number = address.port;
     let is_headless = service.str_at(&["spec", "clusterIP"]) == Some("None");
@@ -199,10 +206,10 @@ fn port_fault(caller: &Caller<'_>, address: &Address, service: &Value, ready: &[
         }
         let summary =
             format!("the address {address} names port {number}, and {object} serves {}", served.join(", "));
-        return Some(
-            wrong_value(caller, address, summary, 0.9)
-                .evidence(object.to_string(), format!("spec.ports: {}", served.join(", "))),
-        );
+        let finding = wrong_value(caller, address, summary, 0.9)
+            .evidence(object.to_string(), format!("spec.ports: {}", served.join(", ")));
+        // Where the value is written is told by a ConfigMap that was not saved.
+        return Some(if reads_unseen(cluster, caller) { finding.not_known() } else { finding });
     }
     let port = match number {
         Some(number) => services::port(service, number)?,

@@ -516,21 +516,27 @@ fn webhook_tls(look: &Look<'_>, read: &Refusal) -> Finding {
         {
             finding = finding.below(Object::new("Certificate", certificate.0, certificate.1));
         }
-        finding = injectors(look, config).into_iter().fold(finding, Finding::below);
+        if asks_for_ca(config) {
+            finding = injectors(look).into_iter().fold(finding, Finding::below);
+            // Whether the injector works is not known.
+            finding = if look.cluster.has_kind("Deployment") { finding } else { finding.not_known() };
+        }
     }
     finding
 }
 
-/// The workloads of cert-manager that write the CA into a configuration that asks for it.
-fn injectors(look: &Look<'_>, config: &Value) -> Vec<Object> {
+/// Whether a configuration asks cert-manager to write the CA into it.
+fn asks_for_ca(config: &Value) -> bool {
     const ASKS: &[&str] = &[
         "cert-manager.io/inject-ca-from",
         "cert-manager.io/inject-ca-from-secret",
         "cert-manager.io/inject-apiserver-ca",
     ];
-    if !ASKS.iter().any(|key| config.annotation(key).is_some()) {
-        return Vec::new();
-    }
+    ASKS.iter().any(|key| config.annotation(key).is_some())
+}
+
+/// The workloads of cert-manager that write CAs into configurations.
+fn injectors(look: &Look<'_>) -> Vec<Object> {
     let all = look.cluster.all("Deployment").iter().filter(|it| it.name().contains("cainjector"));
     all.map(|it| Object::from_live(it)).collect()
 }

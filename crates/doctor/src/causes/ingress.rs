@@ -225,6 +225,11 @@ fn tls_fault(look: &Look<'_>, ingress: &Value, tls: &Value) -> Option<Finding> {
             .evidence(object.to_string(), format!("secretName: {name}"))
             .suffers(object, "shows the default certificate")
             .remedy("Make the Secret, or let a Certificate make it.", &[format!("kubectl -n {} get certificate,secret", ingress.namespace())]);
+        // Whether a Certificate that should make it is in trouble is not known.
+        let asks = ["cert-manager.io/cluster-issuer", "cert-manager.io/issuer"];
+        let is_asked = asks.iter().any(|key| ingress.annotation(key).is_some());
+        let is_unseen = is_asked && !look.cluster.has_kind("Certificate");
+        let finding = if is_unseen { finding.not_known() } else { finding };
         return Some(is_made.into_iter().fold(finding, Finding::below));
     };
     let now = look.cluster.now?;

@@ -45,6 +45,7 @@ fn fault(look: &Look<'_>, node: &Value) -> Option<Finding> {
         let controllers = ["Deployment", "DaemonSet", "StatefulSet"]
             .iter()
             .flat_map(|kind| look.cluster.all(kind).iter())
+            .chain(look.cluster.all("Pod").iter().filter(|pod| look.is_red(&Object::from_live(pod))))
             .filter(|it| {
                 it.name().contains("cloud-controller")
                     || it.name().contains("cloud-provider")

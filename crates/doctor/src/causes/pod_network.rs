@@ -516,7 +516,7 @@ fn proxy(look: &Look<'_>) -> Vec<Finding> {
     if !found.is_empty() {
         return found;
     }
-    for (node, callers) in &silent {
+    for (node, callers) in silent.iter().filter(|_| look.cluster.knows_services()) {
         let object = Object::new("Node", "", node);
         let elsewhere = silent.keys().any(|other| other != node);
         let lacks = sets.is_some() && !running.is_empty() && !running.contains(node);

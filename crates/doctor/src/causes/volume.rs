@@ -529,6 +529,10 @@ fn attach(look: &Look<'_>, pod: &Value, at: &Object) -> Finding {
         "End the pod that holds it; for a Deployment on such a volume use strategy Recreate.",
         &["kubectl get volumeattachments".to_owned()],
     );
+    // Whether the node of who holds it is alive is not known.
+    if !look.cluster.has_kind("Node") && holder.is_none_or(|holder| !pods::is_ready(holder)) {
+        finding = finding.not_known();
+    }
     if let Some(holder) = holder {
         let other = holder.str_at(&["spec", "nodeName"]).unwrap_or_default();
         finding = finding

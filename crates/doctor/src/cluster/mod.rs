@@ -132,8 +132,29 @@ impl<'a> Cluster<'a> {
         is_known || self.case.listed.contains(kind)
     }
 
+    /// Whether operators run here, and none of the resources that they care for was saved.
+    pub(crate) fn misses_resources(&self) -> bool {
+        self.all("Deployment").iter().any(|it| it.name().contains("operator"))
+            && !self.case.objects.iter().any(is_of_operator)
+    }
+
+    /// Whether an operator that makes Secrets runs here, and nothing of what it is told to make was saved.
+    fn misses_requests(&self) -> bool {
+        const MAKERS: &[(&str, &[&str])] = &[
+            ("external-secrets", &["ExternalSecret", "ClusterExternalSecret"]),
+            ("vault-secrets-operator", &["VaultStaticSecret", "VaultDynamicSecret", "VaultPKISecret"]),
+            ("sealed-secrets", &["SealedSecret"]),
+        ];
+        let runs = |name: &str| self.all("Deployment").iter().any(|it| it.name().starts_with(name));
+        let asks = |kinds: &[&str]| kinds.iter().any(|kind| self.has_kind(kind));
+        MAKERS.iter().any(|(name, kinds)| runs(name) && !asks(kinds))
+    }
+
     /// Whether who makes Secrets and Services would be known: more was saved than workloads and Services.
     pub(crate) fn knows_makers(&self) -> bool {
+        if self.misses_requests() {
+            return false;
+        }
         let beyond = ["Secret", "ConfigMap", "CustomResourceDefinition", "ServiceAccount"];
         let has_stores = self.has_kind("SecretStore") || self.has_kind("ClusterSecretStore");
         let has_custom = || self.case.objects.iter().any(is_of_operator);

@@ -45,6 +45,9 @@ pub(super) fn init_wait<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Option<Finding> {
         &[format!("kubectl -n {} logs {} -c {name}", pod.namespace(), pod.name())],
     )
     .shallow();
+    // What it waits for may be a workload that was not saved.
+    let knows_workloads = look.cluster.has_kind("Deployment") && look.cluster.has_kind("ReplicaSet");
+    let finding = if knows_workloads { finding } else { finding.not_known() };
     let logs: String = look
         .cluster
         .logs(pod.namespace(), pod.name())

@@ -108,6 +108,9 @@ pub(super) fn delivery(
             // Who looks a name up asks the cluster's DNS first.
             let is_lookup = matches!(failure, Failure::NoSuchHost | Failure::LookupTimeout);
             let dns = crate::causes::dns::service(look).filter(|_| is_lookup);
+            // A name server that does not answer is the cluster's own, most often.
+            let is_known = failure != Failure::LookupTimeout;
+            let finding = if is_known { finding } else { finding.not_known() };
             return Some(dns.into_iter().fold(finding, |finding, dns| finding.below(Object::from_live(dns))));
         }
     }
@@ -187,7 +190,11 @@ fn cache_refuses(look: &Look<'_>, object: &Object, text: &str) -> Option<Finding
     if object.kind != "Application" || !WORDS.iter().any(|word| text.contains(word)) {
         return None;
     }
-    let sender = component(look, object, "repo-server").or_else(|| component(look, object, "redis"))?;
+    let Some(sender) = component(look, object, "repo-server").or_else(|| component(look, object, "redis"))
+    else {
+        let summary = format!("the cache of Argo CD refuses a password, and {object} cannot be compared");
+        return Some(Finding::new(Cause::ConfigCredentials, object.clone(), 0.45, summary));
+    };
     let summary = format!("the cache of Argo CD refuses the password of {sender}");
     Some(
         Finding::new(Cause::ConfigCredentials, sender.clone(), 0.85, summary)

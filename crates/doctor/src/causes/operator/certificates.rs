@@ -3,7 +3,10 @@
 use tiphys_cause::Cause;
 use tiphys_value::{ObjectExt as _, Value};
 
-use super::{conditions::finding_from_condition, lookup::operators};
+use super::{
+    conditions::{finding_from_condition, rests_on_unseen},
+    lookup::operators,
+};
 use crate::{
     Object,
     cluster::{complaint::complaint, condition_text},
@@ -138,7 +141,8 @@ pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
         );
         finding.object = maker.clone();
         finding.summary = format!("{maker} does not work: {words}");
-        finding.suffers(object.clone(), "cannot be read from it")
+        let finding = finding.suffers(object.clone(), "cannot be read from it");
+        if rests_on_unseen(look, &words) { finding.not_known() } else { finding }
     } else if is_secret && denied {
         finding_from_condition(
             live,

@@ -29,6 +29,17 @@ const SURE: f64 = 0.8;
 /// Workloads of a namespace that may be why a resource is not ready: more of them tell nothing.
 const MOST_BESIDE: usize = 16;
 
+/// Whether words name an address inside of the cluster, and Services or pods were not saved.
+pub(super) fn rests_on_unseen(look: &Look<'_>, words: &str) -> bool {
+    let is_unseen = !look.cluster.has_kind("Pod") || !look.cluster.has_kind("Service");
+    let is_inside = |address: &tiphys_cause::Address| {
+        address.host.contains(".svc")
+            || matches!(look.cluster.target(address, "default"), Target::Service(_))
+            || address.is_ip() && !look.cluster.has_kind("Service")
+    };
+    is_unseen && tiphys_cause::addresses(words).iter().any(is_inside)
+}
+
 /// Why one custom resource is not ready.
 pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let object = Object::from_live(live);
@@ -56,10 +67,7 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
                 "Correct the store: address, credentials, role.",
             );
             let finding = with_calls(look, live, finding);
-            let is_inside = finding.upstream.iter().any(|it| it.kind == "Service")
-                || words.contains(".svc") && !look.cluster.has_kind("Service");
-            let is_unseen = !look.cluster.has_kind("Pod") || !look.cluster.has_kind("Service");
-            return Some(if is_inside && is_unseen { finding.not_known() } else { finding });
+            return Some(if rests_on_unseen(look, &words) { finding.not_known() } else { finding });
         }
         "Challenge" | "Order" => return challenge(look, live),
         "Certificate" | "CertificateRequest" | "ExternalSecret" | "ClusterExternalSecret" | "PushSecret"
@@ -717,10 +725,12 @@ fn unattended(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<Fin
             .shallow()
         });
     }
+    // Why an operator does not work is told by its pods.
+    let confidence = if look.cluster.has_kind("Pod") { 0.6 } else { 0.45 };
     let finding = Finding::new(
         Cause::OperatorDown,
         ill[0].clone(),
-        0.6,
+        confidence,
         format!("{} does not work, and {object} waits for it", ill[0]),
     )
     .shallow()
