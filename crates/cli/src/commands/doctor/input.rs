@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use tiphys_doctor::Case;
+use tiphys_doctor::{Case, ReadError};
 
 use super::{
     Logs,
@@ -59,20 +59,23 @@ pub(super) async fn live(target: &Target, namespace: Option<&str>, logs: Logs) -
 /// # Errors
 /// A path cannot be read, or nothing in the paths is an object.
 pub(super) fn saved(paths: &[PathBuf]) -> anyhow::Result<State> {
-    let mut archives = Vec::new();
+    let mut unpacked = Vec::new();
     let mut folders = Vec::new();
     for path in paths {
         if save::is_archive(path) && path.is_file() {
-            let unpacked = Unpacked::from_archive(path)?;
-            folders.push(unpacked.folder().to_owned());
-            archives.push(unpacked);
+            let folder = Unpacked::from_archive(path)?;
+            folders.push(folder.folder().to_owned());
+            unpacked.push((folder, path));
         } else {
             folders.push(path.clone());
         }
     }
-    let mut case = Case::read(&folders)?;
-    // What was read stands for itself.
-    drop(archives);
+    let archives: Vec<(String, &PathBuf)> =
+        unpacked.iter().map(|(it, path): &(Unpacked, _)| (it.folder().display().to_string(), *path)).collect();
+    let mut case = Case::read(&folders).map_err(|error| in_archives(error, &archives))?;
+    for it in &mut case.unreadable {
+        it.what = of_archive(&it.what, &archives);
+    }
     let source = save::take_about(&mut case);
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     let mut name = names.join(", ");
@@ -81,4 +84,61 @@ pub(super) fn saved(paths: &[PathBuf]) -> anyhow::Result<State> {
     }
     let place = DiagnosedCluster { name, version: source.version.clone(), ..DiagnosedCluster::default() };
     Ok(State { case, place, source })
+}
+
+/// The path of a file, that of the archive for one that was unpacked.
+fn of_archive(file: &str, archives: &[(String, &PathBuf)]) -> String {
+    let inside = archives.iter().find_map(|(folder, archive)| {
+        let rest = file.strip_prefix(folder.as_str())?;
+        Some((rest.trim_start_matches(['/', '\\']), archive.display()))
+    });
+    match inside {
+        Some(("", archive)) => archive.to_string(),
+        Some((rest, archive)) => format!("{rest} in {archive}"),
+        None => file.to_owned(),
+    }
+}
+
+/// The error with the paths that were asked for; an unpacked folder tells nobody anything.
+fn in_archives(error: ReadError, archives: &[(String, &PathBuf)]) -> ReadError {
+    match error {
+        ReadError::Path { path, error } => {
+            ReadError::Path { path: of_archive(&path.display().to_string(), archives).into(), error }
+        }
+        ReadError::Empty { paths } => {
+            let named = paths.split(", ").map(|path| of_archive(path, archives));
+            ReadError::Empty { paths: named.collect::<Vec<_>>().join(", ") }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_an_archive_is_named_by_the_archive() {
+        let folder = tempfile::tempdir().unwrap();
+        let pack = |name: &str, files: &[(&str, &str)]| {
+            let file = std::fs::File::create(folder.path().join(name)).unwrap();
+            let mut tar = tar::Builder::new(flate2::write::GzEncoder::new(file, flate2::Compression::fast()));
+            for (path, text) in files {
+                let mut header = tar::Header::new_gnu();
+                header.set_size(text.len() as u64);
+                header.set_mode(0o644);
+                tar.append_data(&mut header, path, text.as_bytes()).unwrap();
+            }
+            tar.into_inner().unwrap().finish().unwrap();
+            folder.path().join(name)
+        };
+        let object = ("a/cm.yaml", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: b}}");
+        let state = pack("state.tar.gz", &[object, ("a/broken.yaml", "kind: [")]);
+        let read = saved(std::slice::from_ref(&state)).unwrap();
+        let what: Vec<&str> = read.case.unreadable.iter().map(|it| it.what.as_str()).collect();
+        assert_eq!(what, [format!("a/broken.yaml in {}", state.display())]);
+
+        let empty = pack("empty.tar.gz", &[("a/notes.md", "nothing")]);
+        let error = saved(std::slice::from_ref(&empty)).err().unwrap().to_string();
+        assert!(error.contains(&format!("in {}:", empty.display())), "{error}");
+    }
 }
