@@ -72,6 +72,8 @@ pub(crate) fn red_since(pod: &Value) -> Option<Timestamp> {
 
 /// What is left of a start that others call starting.
 const GRACE: i64 = 60;
+/// How long a node that was ordered may take until it is there.
+const NODE_START: i64 = 10 * 60;
 /// A container that ended in this time and was started again is not well.
 const RECENT: i64 = 15 * 60;
 
@@ -95,8 +97,8 @@ pub(crate) fn trouble(cluster: &Cluster<'_>, pod: &Value) -> Option<String> {
     if let Some(condition) = unscheduled(pod) {
         let since = time(condition, &["lastTransitionTime"]).and_then(|time| cluster.seconds_since(time));
         let is_gated = condition.str_at(&["reason"]) == Some("SchedulingGated");
-        return (since.is_none_or(|since| since >= GRACE / 2) || is_gated)
-            .then(|| "not scheduled".to_owned());
+        let waits = since.is_none_or(|since| since >= GRACE / 2) && !awaits_node(cluster, pod, condition);
+        return (waits || is_gated).then(|| "not scheduled".to_owned());
     }
     if is_ready(pod) {
         return flapping(cluster, pod);
@@ -113,6 +115,28 @@ pub(crate) fn trouble(cluster: &Cluster<'_>, pod: &Value) -> Option<String> {
     let unready = conditions(pod)
         .any(|it| it.str_at(&["type"]) == Some("Ready") && it.str_at(&["status"]) != Some("True"));
     (unready && since.is_none_or(|since| since >= GRACE)).then(|| "not ready".to_owned())
+}
+
+/// Whether a node was ordered for a pod, not so long ago that it must be there.
+fn awaits_node(cluster: &Cluster<'_>, pod: &Value, condition: &Value) -> bool {
+    let is_new = |time: Option<Timestamp>| {
+        time.and_then(|time| cluster.seconds_since(time)).is_some_and(|since| since < NODE_START)
+    };
+    let object = Object::from_live(pod);
+    let is_told = cluster.events(&object).any(|event| {
+        matches!(event.reason.as_str(), "TriggeredScaleUp" | "Nominated")
+            && is_new(event.first.or(event.last))
+    });
+    let lacks_room =
+        || condition.str_at(&["message"]).is_some_and(|message| message.contains("Insufficient "));
+    is_told
+        || lacks_room()
+            && is_new(time(condition, &["lastTransitionTime"]))
+            && cluster.all("NodeClaim").iter().any(|claim| {
+                is_new(time(claim, &["metadata", "creationTimestamp"]))
+                    && has_condition(claim, "Launched", "True")
+                    && !has_condition(claim, "Ready", "True")
+            })
 }
 
 /// Whether the containers of a pod run for the first time, and not for long.
