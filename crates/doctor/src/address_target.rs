@@ -110,6 +110,8 @@ impl<'a> Cluster<'a> {
             }
             // The governing Service of a StatefulSet gives its pods their names.
             [pod, name] if self.get("Pod", namespace, pod).is_some() => find(namespace, name),
+            // No name outside ends so: a namespace is meant that is not there.
+            [name, other] if self.has_kind("Namespace") && !ends_names_outside(other) => find(other, name),
             _ => Target::Outside,
         }
     }
@@ -118,6 +120,80 @@ impl<'a> Cluster<'a> {
     pub(crate) fn knows_services(&self) -> bool {
         self.has_kind("Service")
     }
+}
+
+/// Whether names of the world, or of a company's own network, end with this.
+fn ends_names_outside(last: &str) -> bool {
+    const LONG: &[&str] = &[
+        "academy",
+        "agency",
+        "app",
+        "arpa",
+        "biz",
+        "cloud",
+        "com",
+        "company",
+        "corp",
+        "dev",
+        "digital",
+        "edu",
+        "email",
+        "engineering",
+        "example",
+        "finance",
+        "global",
+        "gov",
+        "group",
+        "health",
+        "home",
+        "host",
+        "info",
+        "int",
+        "internal",
+        "intern",
+        "intra",
+        "intranet",
+        "invalid",
+        "jobs",
+        "lan",
+        "live",
+        "local",
+        "localdomain",
+        "localhost",
+        "media",
+        "mil",
+        "mobi",
+        "name",
+        "net",
+        "network",
+        "one",
+        "online",
+        "org",
+        "page",
+        "private",
+        "pro",
+        "run",
+        "services",
+        "shop",
+        "site",
+        "software",
+        "solutions",
+        "space",
+        "store",
+        "studio",
+        "systems",
+        "team",
+        "tech",
+        "technology",
+        "test",
+        "tools",
+        "work",
+        "works",
+        "world",
+        "xyz",
+        "zone",
+    ];
+    last.len() <= 2 || LONG.contains(&last.to_ascii_lowercase().as_str()) || last.starts_with("xn--")
 }
 
 /// Whether an address is one at which clouds tell machines and pods who they are.

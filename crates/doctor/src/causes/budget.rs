@@ -19,7 +19,8 @@ struct ReportedRefusal<'a> {
 }
 
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
-    let reported = reported_by_events(look).chain(reported_by_conditions(look));
+    let reported =
+        reported_by_events(look).chain(reported_by_conditions(look)).chain(reported_by_drainers(look));
     let mut found: Vec<Finding> = reported.filter_map(|it| fault(look, &it)).collect();
     // Who drains tells which budget hinders; others on the node may not matter.
     if found.is_empty() {
@@ -82,6 +83,22 @@ fn reported_by_conditions<'a>(look: &'a Look<'_>) -> impl Iterator<Item = Report
             Some(ReportedRefusal { refusal: eviction_refusal(text)?, about, source, text })
         },
     )
+}
+
+/// A program that drains, and does not get on, logs the pod that stays.
+fn reported_by_drainers<'a>(look: &'a Look<'_>) -> impl Iterator<Item = ReportedRefusal<'a>> {
+    look.cluster.case.logs.iter().filter_map(|log| {
+        let pod = Object::new("Pod", &log.namespace, &log.pod);
+        if !look.is_red(&pod) {
+            return None;
+        }
+        let (text, refusal) = log.last_lines().find_map(|line| Some((line, eviction_refusal(line)?)))?;
+        // Without the pod's name nothing tells whose budget it is.
+        refusal.pod.as_ref()?;
+        let about = look.cluster.live(&pod).map_or(pod, |live| look.cluster.workload(live));
+        let source = format!("Log of Pod {}/{}", log.namespace, log.pod);
+        Some(ReportedRefusal { refusal, about, source, text })
+    })
 }
 
 /// Whether somebody empties a node: those who only look for a cheaper one say so all the time.
