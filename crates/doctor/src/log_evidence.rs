@@ -7,7 +7,10 @@ use tiphys_cause::{
 };
 use tiphys_value::{ObjectExt as _, Value};
 
-use crate::{case::Log, cluster::Cluster};
+use crate::{
+    case::Log,
+    cluster::{Cluster, pods},
+};
 
 /// Something that a line tells.
 #[derive(Clone, Debug)]
@@ -39,9 +42,30 @@ pub(crate) fn log_facts<'a>(cluster: &Cluster<'a>, pods: &[&'a Value]) -> Vec<Lo
         for log in cluster.logs(pod.namespace(), pod.name()) {
             read(&log.text, &log.source(), &mut facts);
         }
+        for (source, text) in last_words(cluster, pod) {
+            read(text, &source, &mut facts);
+        }
     }
     facts.sort_by_key(|fact| std::cmp::Reverse(fact.weight));
     facts
+}
+
+/// The ends of logs that kubelets keep of containers that failed, where the logs themselves were not saved.
+fn last_words<'a>(
+    cluster: &Cluster<'a>,
+    pod: &'a Value,
+) -> impl Iterator<Item = (String, &'a str)> + use<'a> {
+    let logs = cluster.logs(pod.namespace(), pod.name());
+    pods::statuses(pod).filter_map(move |status| {
+        let name = status.str_at(&["name"]).unwrap_or_default();
+        if logs.iter().any(|log| log.container == name || log.container.is_empty()) {
+            return None;
+        }
+        let ended = ["state", "lastState"].iter().find_map(|key| status.at(&[key, "terminated"]))?;
+        let has_failed = ended.int_at(&["exitCode"]).unwrap_or(0) != 0;
+        let text = ended.str_at(&["message"]).filter(|text| has_failed && !text.is_empty())?;
+        Some((format!("last message of container {name} of Pod {}/{}", pod.namespace(), pod.name()), text))
+    })
 }
 
 /// Refusals of the API server that stop a program.

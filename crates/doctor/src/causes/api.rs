@@ -125,7 +125,7 @@ pub(crate) fn rights_fault(look: &Look<'_>, asker: &Object, forbidden: &Forbidde
     Some(finding)
 }
 
-/// A controller that waits in vain for what it watches, and whose roles do not let it watch.
+/// A controller that waits without effect for what it watches, and whose roles do not let it watch.
 fn unsynced(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
     let tells_more = |fact: &LogFact| match &fact.fact {
         Fact::Forbidden(_) | Fact::Refused(_) => true,

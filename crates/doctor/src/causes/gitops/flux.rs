@@ -22,11 +22,14 @@ const SOURCES: &[&str] = &["GitRepository", "OCIRepository", "HelmRepository", "
 /// What a source, a Kustomization or a HelmRelease of Flux says.
 pub(super) fn flux(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let object = Object::from_live(live);
-    let bad = conditions(live).find(|it| {
-        matches!(it.str_at(&["type"]), Some("Ready" | "Released" | "FetchFailed"))
-            && it.str_at(&["status"])
-                != Some(if it.str_at(&["type"]) == Some("FetchFailed") { "False" } else { "True" })
-    })?;
+    let is_bad = |it: &&Value| {
+        let kind = it.str_at(&["type"]).unwrap_or_default();
+        matches!(kind, "Ready" | "Released" | "FetchFailed")
+            && it.str_at(&["status"]) != Some(if kind == "FetchFailed" { "False" } else { "True" })
+    };
+    // That it was tried often enough does not tell why it failed.
+    let tells = |it: &&Value| !it.str_at(&["message"]).unwrap_or_default().contains("retries exhausted");
+    let bad = conditions(live).filter(is_bad).find(tells).or_else(|| conditions(live).find(is_bad))?;
     let (reason, message) =
         (bad.str_at(&["reason"]).unwrap_or_default(), bad.str_at(&["message"]).unwrap_or_default());
     let source = format!("{object}, condition {}", bad.str_at(&["type"]).unwrap_or_default());

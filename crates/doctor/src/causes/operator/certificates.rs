@@ -43,11 +43,13 @@ pub(super) fn challenge(look: &Look<'_>, live: &Value) -> Option<Finding> {
     )
     .evidence(object.to_string(), format!("{state}: {reason}"))
     .below(issuer)
-    .suffers(object, "not passed")
+    .suffers(object.clone(), "not passed")
     .remedy(
         "Let the challenge pass: the record of the name, the way to the solver, the solver's credentials.",
         &[format!("kubectl -n {} describe challenge", live.namespace())],
     );
+    let solvers = look.cluster.owned(&object).iter().map(|it| Object::from_live(it)).collect::<Vec<_>>();
+    let finding = solvers.into_iter().fold(finding, Finding::below);
     Some(owners.into_iter().fold(finding, |finding, owner| finding.suffers(owner, "not issued")))
 }
 
