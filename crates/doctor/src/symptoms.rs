@@ -55,7 +55,7 @@ fn symptom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
             .map(|it| format!("makes no Applications: {}", condition_text(it))),
         "APIService" => condition(object, "Available")
             .filter(|it| it.str_at(&["status"]) == Some("False"))
-            .map(|it| format!("not available: {}", said(it))),
+            .map(|it| format!("not available: {}", condition_text(it))),
         "ClusterServiceVersion" => operator_version(cluster, object),
         "HorizontalPodAutoscaler" => autoscaler(object),
         "CertificateSigningRequest" => {

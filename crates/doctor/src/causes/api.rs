@@ -7,9 +7,8 @@ use crate::{
     Object,
     calls::Caller,
     cluster::{
-        condition, items,
+        condition, condition_text, items,
         rights::{Answer, Request, WatchGap},
-        said,
     },
     finding::Finding,
     log_evidence::{Fact, LogFact},

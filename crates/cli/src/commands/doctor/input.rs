@@ -70,8 +70,10 @@ pub(super) fn saved(paths: &[PathBuf]) -> anyhow::Result<State> {
             folders.push(path.clone());
         }
     }
-    let archives: Vec<(String, &PathBuf)> =
-        unpacked.iter().map(|(it, path): &(Unpacked, _)| (it.folder().display().to_string(), *path)).collect();
+    let archives: Vec<(String, &PathBuf)> = unpacked
+        .iter()
+        .map(|(it, path): &(Unpacked, _)| (it.folder().display().to_string(), *path))
+        .collect();
     let mut case = Case::read(&folders).map_err(|error| in_archives(error, &archives))?;
     for it in &mut case.unreadable {
         it.what = of_archive(&it.what, &archives);

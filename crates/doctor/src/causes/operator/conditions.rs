@@ -496,7 +496,7 @@ fn own_words(live: &Value) -> String {
     if let Some(requirement) = unmet_requirement(live) {
         return requirement;
     }
-    let condition = complaint(live).map(said);
+    let condition = complaint(live).map(condition_text);
     let phase = told(&["status", "phaseReason"]);
     // A summary may not tell why, and the reason of the phase does.
     let condition = condition.filter(|words| phase.is_none() || says_why(words));
