@@ -3,7 +3,10 @@
 use parking_lot::RwLock;
 use std::{
     path::PathBuf,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock, PoisonError, RwLock,
+        atomic::{AtomicI64, Ordering},
+    },
 };
 
 use jiff::Timestamp;
@@ -100,6 +103,8 @@ pub(crate) struct Inner {
     pub version: KubernetesVersion,
     /// See [`ApiServerOptions::outbound`].
     pub outbound: Outbound,
+    /// Old events are not looked for before this time, in seconds since 1970.
+    pub next_event_sweep: AtomicI64,
 }
 
 /// An embedded Kubernetes API server. A cheap handle: clones are the same server.
@@ -129,6 +134,7 @@ impl ApiServer {
             pods: RwLock::default(),
             version,
             outbound,
+            next_event_sweep: AtomicI64::new(i64::MIN),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -153,6 +159,7 @@ impl ApiServer {
             pods: RwLock::default(),
             version: inner.version,
             outbound: inner.outbound,
+            next_event_sweep: AtomicI64::new(inner.next_event_sweep.load(Ordering::Relaxed)),
         };
         Self { inner: Arc::new(forked) }
     }

@@ -121,6 +121,8 @@ pub struct Outcome {
     pub requeue_after: Option<Duration>,
     /// Look again when one of these changes.
     pub awaits: Vec<Awaited>,
+    /// Look again no sooner than after this long, whatever changes.
+    pub rest: Option<Duration>,
 }
 
 impl Outcome {
@@ -140,6 +142,13 @@ impl Outcome {
     #[must_use]
     pub fn until(mut self, awaits: impl IntoIterator<Item = Awaited>) -> Self {
         self.awaits.extend(awaits);
+        self
+    }
+
+    /// The same, looking again no sooner than after this long.
+    #[must_use]
+    pub fn resting(mut self, pause: Duration) -> Self {
+        self.rest = Some(pause);
         self
     }
 

@@ -61,6 +61,8 @@ pub struct World {
     awaited: BTreeMap<Awaited, BTreeSet<Task>>,
     /// Who is to look again after [`WAKE`].
     woken: BTreeSet<Task>,
+    /// Who does not look again before a time.
+    resting: BTreeMap<Task, Timestamp>,
     /// What is to be told by no controller.
     told: Vec<Write>,
 }
@@ -79,6 +81,7 @@ impl World {
             failures: BTreeMap::new(),
             awaited: BTreeMap::new(),
             woken: BTreeSet::new(),
+            resting: BTreeMap::new(),
             told: Vec::new(),
         }
     }
@@ -196,6 +199,13 @@ impl World {
         }
         loop {
             let task = self.queue.pop_first()?;
+            if let Some(until) = self.resting.get(&task).copied() {
+                if until > now {
+                    self.timers.insert((until, task.0, task.1));
+                    continue;
+                }
+                self.resting.remove(&task);
+            }
             let controller = &self.controllers[task.0];
             let context = Context {
                 view,
@@ -207,6 +217,9 @@ impl World {
             let outcome = controller.reconcile(&task.1, &context);
             if let Some(delay) = outcome.requeue_after {
                 self.timers.insert((later(now, delay), task.0, task.1.clone()));
+            }
+            if let Some(pause) = outcome.rest {
+                self.resting.insert(task.clone(), later(now, pause));
             }
             for awaited in outcome.awaits {
                 self.awaited.entry(awaited).or_default().insert(task.clone());

@@ -1,5 +1,7 @@
 //! How long events are kept.
 
+use std::sync::atomic::Ordering;
+
 use tiphys_value::ObjectExt;
 
 use super::At;
@@ -10,13 +12,20 @@ use crate::{
 
 /// Seconds that an event is kept.
 const EVENT_LIFE: i64 = 3600;
-/// Old events are looked for when an event gets a revision divisible by this.
+/// Old events are looked for when an event gets a revision divisible by this,
 const EVENT_SWEEP: u64 = 64;
+/// and no more often than after so many seconds: each time all events are read, and thousands may come at once.
+const SWEEP_PAUSE: i64 = 60;
 
 /// Now and then, after an event was written, forgets the old ones.
 pub(super) fn after_commit(server: &ApiServer, at: &At, object: &Object, removed: bool) {
     if at.is("", "events") && !removed && object.revision().is_multiple_of(EVENT_SWEEP) {
-        forget_events(server, at);
+        let now = server.now().as_second();
+        let next = &server.inner.next_event_sweep;
+        if now >= next.load(Ordering::Relaxed) {
+            next.store(now.saturating_add(SWEEP_PAUSE), Ordering::Relaxed);
+            forget_events(server, at);
+        }
     }
 }
 

@@ -18,6 +18,10 @@ const DEVICES: &str = "8";
 const LARGE: [(&str, &str); 2] = [("cpu", "128"), ("memory", "1Ti")];
 /// How many nodes of a kind join at most.
 const MOST: usize = 24;
+/// How many pods a node holds.
+const MOST_PODS: u64 = 110;
+/// A whole node, in the unit that parts of it are added up in.
+const NODE: u64 = 1_000_000;
 /// What the scheduler says of nodes that are as a pod wants them, and have no room for it.
 const NO_ROOM: [&str; 3] = ["Too many pods", "Insufficient cpu", "Insufficient memory"];
 /// What it says where other pods keep a pod away.
@@ -49,7 +53,8 @@ impl Nodes {
     /// The nodes that the pods of a cluster wait for.
     pub(super) fn missing(cache: &LiveCache) -> Self {
         let model = cache.of_kind(&GroupKind::new("", "Node")).into_iter().next();
-        let mut found: BTreeMap<Node, (Missing, usize)> = BTreeMap::new();
+        let model_room = model.as_ref().and_then(|model| model.at(&["status", "allocatable"]));
+        let mut found: BTreeMap<Node, (Missing, u64)> = BTreeMap::new();
         for pod in cache.of_kind(&GroupKind::new("", "Pod")) {
             let Some((mut node, missing)) = node_for(&pod) else { continue };
             // No number of nodes is of use to a pod that wants more than one has.
@@ -57,24 +62,27 @@ impl Nodes {
                 continue;
             }
             // What runs on every node takes its part of this one, too.
-            node.large = model
-                .as_ref()
-                .and_then(|model| model.at(&["status", "allocatable"]))
-                .is_some_and(|room| !fits(&pod, room, 2));
+            node.large = model_room.is_some_and(|room| !fits(&pod, room, 2));
             node.labels.extend(labels_of_volumes(cache, &pod));
+            let large = node.large.then(large_room);
+            let room = large.as_ref().or(model_room);
+            let part = NODE / room.map_or(MOST_PODS, |room| how_many(&pod, room)).clamp(1, MOST_PODS);
             let entry = found.entry(node).or_insert((missing, 0));
+            entry.1 = entry.1.saturating_add(part);
             entry.0 = match (entry.0, missing) {
                 (Missing::Room(one), Missing::Room(other)) => Missing::Room(one + other),
                 (room @ Missing::Room(_), Missing::Kind) | (Missing::Kind, room) => room,
             };
         }
-        for (missing, count) in found.values_mut() {
-            *count = match missing {
+        let counted = found.into_iter().map(|(node, (missing, parts))| {
+            let whole = usize::try_from(parts.div_ceil(NODE)).unwrap_or(usize::MAX);
+            let count = match missing {
                 Missing::Kind => 1,
-                Missing::Room(more) => (*more).max(1),
+                Missing::Room(more) => whole.max(more).max(1),
             };
-        }
-        Self(found)
+            (node, (missing, count))
+        });
+        Self(counted.collect())
     }
 
     /// Takes up what is missing, and returns what of it is new: of a kind that has joined another one is no
@@ -230,19 +238,25 @@ fn large_room() -> Value {
 }
 
 /// Whether an empty node with some room could hold so many of a pod.
-fn fits(pod: &Value, room: &Value, times: i64) -> bool {
+fn fits(pod: &Value, room: &Value, times: u64) -> bool {
+    how_many(pod, room) >= times
+}
+
+/// How many of a pod an empty node with some room could hold, as far as processors and memory go.
+fn how_many(pod: &Value, room: &Value) -> u64 {
     let amount = |value: &Value| {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         text.parse::<Quantity>().ok().map(|quantity| quantity.milli())
     };
-    ["cpu", "memory"].into_iter().all(|name| {
+    let by_resource = ["cpu", "memory"].into_iter().filter_map(|name| {
         let asked = containers_of(pod).filter_map(|container| {
             let of = |part: &str| container.at(&["resources", part, name]).and_then(amount);
             of("requests").or_else(|| of("limits"))
         });
-        let has = room.get(name).and_then(amount);
-        has.is_none_or(|has| asked.fold(0, i64::saturating_add).saturating_mul(times) <= has)
-    })
+        let has = room.get(name).and_then(amount)?.max(0);
+        has.checked_div(asked.fold(0, i64::saturating_add))
+    });
+    by_resource.min().map_or(u64::MAX, |count| u64::try_from(count).unwrap_or(0))
 }
 
 /// The devices that a pod's containers ask for: resources with a vendor's name.
@@ -341,6 +355,19 @@ mod tests {
         assert!(!fits(&pod("5", "1Gi"), &room, 1) && !fits(&pod("1", "9Gi"), &room, 1));
         assert!(fits(&pod("2", "4Gi"), &room, 2) && !fits(&pod("2", "5Gi"), &room, 2));
         assert!(fits(&pod("64", "512Gi"), &large_room(), 1) && !fits(&pod("500", "1Gi"), &large_room(), 1));
+    }
+
+    #[test]
+    fn as_many_of_a_pod_fit_on_a_node_as_the_scarcer_of_processors_and_memory_allows() {
+        let room = json!({"cpu": "8", "memory": "32Gi"});
+        let pod =
+            |requests: Value| json!({"spec": {"containers": [{"resources": {"requests": requests}}, {}]}});
+        assert_eq!(how_many(&pod(json!({"cpu": "2"})), &room), 4);
+        assert_eq!(how_many(&pod(json!({"cpu": "3", "memory": "1Gi"})), &room), 2);
+        assert_eq!(how_many(&pod(json!({"cpu": "500m", "memory": "20Gi"})), &room), 1);
+        assert_eq!(how_many(&pod(json!({"cpu": "9"})), &room), 0);
+        assert_eq!(how_many(&pod(json!({"cpu": "0"})), &room), u64::MAX);
+        assert_eq!(how_many(&json!({}), &room), u64::MAX);
     }
 
     #[test]

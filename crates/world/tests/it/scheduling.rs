@@ -1,9 +1,21 @@
 //! The scheduler: who has to leave for whom.
 
+use std::time::Duration;
+
 use tiphys_apiserver::Propagation;
 use tiphys_value::{Value, json};
 
 use crate::support::{Cluster, MINUTE, pods, resource};
+
+/// How many times the status of a pod was written by the scheduler because of a node.
+fn refusals(cluster: &Cluster, name: &str) -> usize {
+    let is_refusal = |line: &&String| {
+        line.contains(&format!("\"name\":\"{name}\"")) && line.contains("\"reason\":\"Unschedulable\"")
+    };
+    let lines = cluster.history();
+    let told = lines.iter().filter(|line| line.contains(" pods ")).filter(is_refusal);
+    told.filter(|line| line.contains("\"kind\":\"Pod\"")).count()
+}
 
 /// A cluster with three classes of pods. Its nodes have 8 CPUs each.
 fn cluster() -> Cluster {
@@ -131,4 +143,47 @@ fn pods_that_a_budget_protects_are_taken_last() {
     cluster.create(&pods(), pod("big", "high", "8"));
     cluster.run(MINUTE);
     assert_eq!(cluster.names(&pods(), "shop"), ["a", "b", "big"]);
+}
+
+#[test]
+fn of_many_nodes_that_join_at_once_a_waiting_pod_is_told_once() {
+    let mut cluster = Cluster::new();
+    let nodes = resource("", "v1", "nodes");
+    cluster.create(&pods(), pod("huge", "", "500"));
+    cluster.run(MINUTE);
+    assert_eq!(refusals(&cluster, "huge"), 1, "{:#?}", cluster.history());
+    let model = cluster.get(&nodes, "", "node-1").unwrap();
+    for number in 4..24 {
+        let name = format!("node-{number}");
+        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
+        cluster.create(&nodes, node.clone());
+        let mut node = cluster.get(&nodes, "", &name).unwrap();
+        node["status"] = model["status"].clone();
+        cluster.update_at(&nodes, node, "status");
+        cluster.run(Duration::ZERO);
+    }
+    cluster.run(MINUTE);
+    let told =
+        cluster.get(&pods(), "shop", "huge").unwrap()["status"]["conditions"][0]["message"].to_string();
+    assert!(told.contains("0/23 nodes are available: 23 Insufficient cpu."), "{told}");
+    assert!(refusals(&cluster, "huge") <= 4, "{} times", refusals(&cluster, "huge"));
+}
+
+#[test]
+fn a_pod_that_waits_runs_once_a_node_joins_and_a_new_one_does_not_wait_for_it() {
+    let mut cluster = Cluster::new();
+    let nodes = resource("", "v1", "nodes");
+    let mut waiting = pod("waits", "", "1");
+    waiting["spec"]["nodeSelector"] = json!({"disk": "ssd"});
+    cluster.create(&pods(), waiting);
+    cluster.run(MINUTE);
+    assert_eq!(node_of(&cluster, "waits"), None);
+    let mut node = cluster.get(&nodes, "", "node-2").unwrap();
+    node["metadata"]["labels"]["disk"] = "ssd".into();
+    cluster.update(&nodes, node);
+    cluster.create(&pods(), pod("new", "", "1"));
+    cluster.run(Duration::ZERO);
+    assert!(node_of(&cluster, "new").is_some());
+    cluster.run(Duration::from_secs(1));
+    assert_eq!(node_of(&cluster, "waits").as_deref(), Some("node-2"));
 }

@@ -9,7 +9,7 @@ mod requests;
 mod spread;
 mod volumes;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use tiphys_apiserver::Object;
@@ -28,10 +28,18 @@ use self::{
 use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,
     controller::Context,
-    object::{resources, set_condition, status_of, with_status},
+    object::{condition, resources, set_condition, status_of, with_status},
 };
 
-/// Puts pods on nodes. Its only key stands for all pods that wait.
+/// How long pods that fit nowhere are left alone after they were told so: the scheduler's first pause. Where
+/// nodes join one after the other, or pods go, each of a thousand waiting pods would be told of each of them.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The key of the pods that were told that they fit nowhere. Nobody looks at them again but for an event.
+const REFUSED: &str = "refused";
+
+/// Puts pods on nodes. One key stands for all pods that are new or for which others leave, another one for all
+/// that wait.
 pub(super) struct Scheduler;
 
 impl Controller for Scheduler {
@@ -45,21 +53,26 @@ impl Controller for Scheduler {
 
     fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key> {
         let is_waiting = || view.pod_count("") > 0;
+        let refused = || Key { namespace: String::new(), name: REFUSED.to_owned() };
         let is_relevant = if change.resource == resources::pods() {
             let is_over = matches!(change.object.str_at(&["status", "phase"]), Some("Succeeded" | "Failed"));
             let is_free = change.object.str_at(&["spec", "nodeName"]).is_none_or(str::is_empty);
-            (is_free && !change.is_deleted) || ((is_over || change.is_deleted) && is_waiting())
+            if is_free && !change.is_deleted {
+                return vec![if is_refused(&change.object) { refused() } else { Key::default() }];
+            }
+            (is_over || change.is_deleted) && is_waiting()
         } else {
             let watched =
                 [resources::nodes(), resources::claims(), resources::volumes(), resources::storage_classes()];
             watched.contains(&change.resource) && is_waiting()
         };
-        is_relevant.then(Key::default).into_iter().collect()
+        if is_relevant { vec![Key::default(), refused()] } else { Vec::new() }
     }
 
-    fn reconcile(&self, _: &Key, context: &Context<'_>) -> Outcome {
+    fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome {
         let view = context.view;
-        let mut waiting: Vec<_> = view.pods_on("").into_iter().filter(|pod| is_mine(pod)).collect();
+        let is_looked_at = |pod: &Value| is_mine(pod) && (key.name == REFUSED || !is_refused(pod));
+        let mut waiting: Vec<_> = view.pods_on("").into_iter().filter(|pod| is_looked_at(pod)).collect();
         if waiting.is_empty() {
             return Outcome::done();
         }
@@ -70,16 +83,28 @@ impl Controller for Scheduler {
         let nodes = view.list(&resources::nodes(), None);
         let mut candidates: Vec<_> = nodes.iter().map(|node| Candidate::new(node, view)).collect();
         let mut writes = Vec::new();
+        let mut has_refused = false;
         for pod in &waiting {
             let placement = place(pod, &mut candidates, context);
+            has_refused |= placement.is_refusal && !placement.writes.is_empty();
             writes.extend(placement.writes);
             // What the victims leave free is not there yet: the other pods are looked at once they are going.
             if placement.is_preempting {
-                break;
+                return writes.into();
             }
         }
-        writes.into()
+        match has_refused && key.name == REFUSED {
+            true => Outcome::from(writes).resting(PAUSE),
+            false => writes.into(),
+        }
     }
+}
+
+/// Whether a pod was told that it fits nowhere, and no pods leave a node for it.
+fn is_refused(pod: &Value) -> bool {
+    nominated(pod).is_none()
+        && condition(pod, "PodScheduled")
+            .is_some_and(|told| told["status"] == "False" && told["reason"] == UNSCHEDULABLE)
 }
 
 fn is_mine(pod: &Value) -> bool {
@@ -92,11 +117,12 @@ fn is_mine(pod: &Value) -> bool {
 struct Placement {
     writes: Vec<Write>,
     is_preempting: bool,
+    is_refusal: bool,
 }
 
 impl From<Vec<Write>> for Placement {
     fn from(writes: Vec<Write>) -> Self {
-        Self { writes, is_preempting: false }
+        Self { writes, is_preempting: false, is_refusal: false }
     }
 }
 
@@ -109,7 +135,7 @@ fn place(pod: &Arc<Object>, candidates: &mut [Candidate], context: &Context<'_>)
     }
     let volumes = match volumes::claimed_volumes(pod, context.view) {
         Ok(volumes) => volumes,
-        Err(why) => return unschedulable(pod, &before_any_node(&why, candidates.len()), context).into(),
+        Err(why) => return unschedulable(pod, &before_any_node(&why, candidates.len()), context),
     };
     let wanted = requests(pod);
     let spread = spread::Constraints::from_pod(pod, candidates);
@@ -161,36 +187,39 @@ fn no_place(preemption: &Preemption<'_>, misfits: &[Misfit], context: &Context<'
     let (pod, candidates) = (preemption.pod, preemption.candidates);
     let failed = no_node(misfits, candidates.len());
     if candidates.is_empty() {
-        return unschedulable(pod, &failed, context).into();
+        return unschedulable(pod, &failed, context);
     }
     if pod.str_at(&["spec", "preemptionPolicy"]) == Some("Never") {
         let message =
             format!("{failed} {NO_CLAIMS}, preemption: not eligible due to preemptionPolicy=Never.");
-        return unschedulable(pod, &message, context).into();
+        return unschedulable(pod, &message, context);
     }
     match preemption.find(misfits) {
         Verdict::Underway => Vec::new().into(),
         Verdict::Helpless(reasons) => {
             let message = format!("{failed} {}", helpless(&reasons, candidates.len()));
-            unschedulable(pod, &message, context).into()
+            unschedulable(pod, &message, context)
         }
         Verdict::Victims { at, victims } => {
             let node = candidates[at].node.name();
             let mut writes: Vec<_> =
                 victims.iter().flat_map(|victim| preemption::evict(victim, pod, node, context)).collect();
-            writes.extend(refuse(pod, "Unschedulable", &failed, Some(node), context));
+            writes.extend(refuse(pod, UNSCHEDULABLE, &failed, Some(node), context));
             writes.push(Event::warning(pod, Reporter::Scheduler, "FailedScheduling", failed).into());
-            Placement { writes, is_preempting: true }
+            Placement { writes, is_preempting: true, is_refusal: false }
         }
     }
 }
 
-fn unschedulable(pod: &Value, message: &str, context: &Context<'_>) -> Vec<Write> {
-    let mut writes = refuse(pod, "Unschedulable", message, None, context);
+/// The reason of the condition of a pod that fits nowhere.
+const UNSCHEDULABLE: &str = "Unschedulable";
+
+fn unschedulable(pod: &Value, message: &str, context: &Context<'_>) -> Placement {
+    let mut writes = refuse(pod, UNSCHEDULABLE, message, None, context);
     if !writes.is_empty() {
         writes.push(Event::warning(pod, Reporter::Scheduler, "FailedScheduling", message).into());
     }
-    writes
+    Placement { writes, is_preempting: false, is_refusal: true }
 }
 
 /// Says in the pod's status why it waits, and for which node, if it does not say so already.
