@@ -23,8 +23,6 @@ use crate::{
     status_writer::application_kind,
 };
 
-/// Changes of live objects are gathered for so long before an Application is looked at.
-const GATHER_LIVE: Duration = Duration::from_millis(10);
 /// Changes of a set's Applications are gathered for so long.
 const GATHER_SETS: Duration = Duration::from_millis(50);
 
@@ -103,8 +101,8 @@ impl Engine {
         if defines_kinds(change) {
             self.clusters.home().ask_for_kinds();
         }
-        for app in self.concerned(self.clusters.home(), change) {
-            self.queue.add(app, Refresh::LiveState, Instant::now() + GATHER_LIVE);
+        for app in self.concerned(self.places.home(), change) {
+            self.queue.add(app, Refresh::LiveState, Instant::now() + self.home.settings.gather_live);
         }
     }
 
@@ -126,7 +124,11 @@ impl Engine {
     fn add_members(&self, project: &str) {
         let apps = self.home.cache.each_of(&application_kind());
         for object in apps.filter(|object| project_name(object) == project) {
-            self.queue.add(AppKey::of_object(&object), Refresh::LiveState, Instant::now() + GATHER_LIVE);
+            self.queue.add(
+                AppKey::of_object(&object),
+                Refresh::LiveState,
+                Instant::now() + self.home.settings.gather_live,
+            );
         }
     }
 }
@@ -138,8 +140,8 @@ impl Follower for Engine {
         if defines_kinds(change) {
             cluster.ask_for_kinds();
         }
-        for app in self.concerned(cluster, change) {
-            self.queue.add(app, Refresh::LiveState, Instant::now() + GATHER_LIVE);
+        for app in self.concerned(place, change) {
+            self.queue.add(app, Refresh::LiveState, Instant::now() + self.home.settings.gather_live);
         }
     }
 

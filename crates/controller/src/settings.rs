@@ -88,6 +88,8 @@ pub struct Settings {
     pub tombstones: Duration,
     /// Where time comes from.
     pub clock: Clock,
+    /// Changes of live objects are gathered for so long before an Application is looked at.
+    pub gather_live: Duration,
     /// How long nobody has to have asked for an object until it is kept in less memory; `None` keeps all as
     /// they are.
     pub rest_after: Option<Duration>,
@@ -115,6 +117,7 @@ impl Default for Settings {
             pass_out_of_reach: false,
             tombstones: Duration::from_secs(7 * 24 * 3600),
             clock: Clock::default(),
+            gather_live: Duration::from_millis(10),
             rest_after: None,
             events: false,
             share: None,

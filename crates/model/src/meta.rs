@@ -78,30 +78,53 @@ pub fn read<T: DeserializeOwned>(value: &Value) -> Result<T, ModelError> {
         path,
         message,
     };
-    let cleaned =
-        without_nulls(value, 0).ok_or_else(|| fail(".".into(), format!("nested deeper than {MAX_DEPTH}")))?;
-    serde_path_to_error::deserialize(cleaned).map_err(|e| fail(e.path().to_string(), e.inner().to_string()))
+    let has_nulls =
+        has_nulls(value, 0).ok_or_else(|| fail(".".into(), format!("nested deeper than {MAX_DEPTH}")))?;
+    // An Application of hundreds of others is large, and hardly any has a null: it is not copied for nothing.
+    let read = match has_nulls.then(|| without_nulls(value)) {
+        Some(cleaned) => serde_path_to_error::deserialize(cleaned),
+        None => serde_path_to_error::deserialize(value),
+    };
+    read.map_err(|e| fail(e.path().to_string(), e.inner().to_string()))
 }
 
-/// A copy without null fields; `None` when nested too deeply.
-fn without_nulls(value: &Value, depth: usize) -> Option<Value> {
+/// Whether an object has null fields that do not count; `None` when nested too deeply.
+fn has_nulls(value: &Value, depth: usize) -> Option<bool> {
     if depth > MAX_DEPTH {
         return None;
     }
+    let mut found = false;
+    match value {
+        Value::Object(map) => {
+            for (key, child) in map {
+                found |= child.is_null();
+                if !NULLS_COUNT_BELOW.contains(&key.as_str()) {
+                    found |= has_nulls(child, depth + 1)?;
+                }
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                found |= has_nulls(item, depth + 1)?;
+            }
+        }
+        _ => {}
+    }
+    Some(found)
+}
+
+/// A copy without null fields, of an object that is not nested too deeply.
+fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
             let mut out = Map::new();
             for (key, child) in map.iter().filter(|(_, child)| !child.is_null()) {
                 let keep = NULLS_COUNT_BELOW.contains(&key.as_str());
-                out.insert(key.clone(), if keep { child.clone() } else { without_nulls(child, depth + 1)? });
+                out.insert(key.clone(), if keep { child.clone() } else { without_nulls(child) });
             }
-            Some(Value::Object(out))
+            Value::Object(out)
         }
-        Value::Array(items) => items
-            .iter()
-            .map(|item| without_nulls(item, depth + 1))
-            .collect::<Option<Vec<_>>>()
-            .map(Value::Array),
-        other => Some(other.clone()),
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        other => other.clone(),
     }
 }

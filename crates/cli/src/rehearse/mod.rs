@@ -82,6 +82,7 @@ fn rules(args: &Args) -> Rules {
         until: args.until,
         stand_ins: args.stand_ins,
         sync_all: args.sync_all,
+        only_end: false,
     }
 }
 

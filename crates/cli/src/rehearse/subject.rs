@@ -107,6 +107,7 @@ impl Subject {
             Base::Empty => None,
             Base::Plan(before) => {
                 let (plan, known) = &**before;
+                let rules = Rules { only_end: true, ..rules };
                 Some(on_virtual_time(bring_up(plan, known, rules, Vec::new()))?)
             }
             Base::Found(found) => Some(on_virtual_time(stand_still(found, &self.plan, &self.known, rules))?),

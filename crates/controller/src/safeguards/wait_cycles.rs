@@ -9,6 +9,8 @@ use tiphys_model::{Application, names, tiphys_status};
 use tiphys_sync::{SyncState, WaitKind};
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value};
 
+use crate::project_objects::project_name;
+
 const STORAGE_GROUP: &str = "storage.k8s.io";
 /// The annotation of the StorageClass of claims that name none.
 const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
@@ -89,18 +91,28 @@ fn awaited(object: &Value) -> Vec<ResourceKey> {
 
 /// Whether an Application cannot begin because nobody has brought its project yet; there is always one that
 /// is named `default`.
-fn lacks_project(cache: &LiveCache, app: &Application) -> bool {
-    let name = app.project();
-    let projects = cache.of_kind(&GroupKind::new(names::GROUP, "AppProject"));
-    name != "default" && !projects.iter().any(|project| project.name() == name)
+fn lacks_project(cache: &LiveCache, app: &Value) -> bool {
+    let name = project_name(app);
+    let projects = || cache.of_kind(&GroupKind::new(names::GROUP, "AppProject"));
+    name != "default" && !projects().iter().any(|project| project.name() == name)
+}
+
+/// Whether an Application's operation is at work, as far as a look at its phase tells: to read all of it takes
+/// long, and a parent asks this about each of its children whenever one changes.
+fn is_under_way(app: &Value) -> bool {
+    let phase = app.str_at(&["status", "operationState", "phase"]);
+    phase.is_some_and(|phase| !matches!(phase, "Succeeded" | "Failed" | "Error"))
 }
 
 /// Whether all that an Application's operation waits for is the repair of something else.
 fn is_blocked(cache: &LiveCache, key: &ResourceKey) -> bool {
-    let Some(app) = cache.get(key).and_then(|object| Application::from_value(&object).ok()) else {
+    let Some(object) = cache.get(key) else { return false };
+    let lacks_project = lacks_project(cache, &object);
+    if !lacks_project && !is_under_way(&object) {
         return false;
-    };
-    if lacks_project(cache, &app) {
+    }
+    let Ok(app) = Application::from_value(&object) else { return false };
+    if lacks_project {
         return true;
     }
     let Some(state) = app.status.operation_state.filter(|state| !state.phase.is_completed()) else {
