@@ -13,8 +13,8 @@ pub const KINDS: [(&str, &str); 15] = [
     ("node=NAME", "the node's kubelet stops answering"),
     ("zone=NAME", "the kubelets of all nodes of the zone stop answering"),
     ("git=HOST", "the host of Git repositories or charts cannot be reached"),
-    ("image=IMAGE[:notFound|401|403|timeout]", "the image cannot be pulled"),
-    ("registry=HOST[:timeout|401|403|404]", "no image of the registry can be pulled"),
+    ("image=IMAGE[:notFound|401|403|429|timeout]", "the image cannot be pulled"),
+    ("registry=HOST[:timeout|401|403|404|429]", "no image of the registry can be pulled"),
     ("webhook=NAME[:down|timeout|deny]", "the webhook does not answer, or refuses"),
     (
         "pod=NAMESPACE/NAME[:crash|unready]",
@@ -42,6 +42,8 @@ pub enum Pull {
     Unauthorized,
     /// The credentials do not suffice.
     Forbidden,
+    /// The registry refuses further pulls.
+    RateLimited,
     /// Nobody answers.
     Timeout,
 }
@@ -205,7 +207,7 @@ fn image(text: &str) -> Fault {
 fn registry(text: &str) -> Result<Fault, String> {
     let (host, how) = split_how(text);
     let how = how.unwrap_or("timeout");
-    let pull = pull(how).ok_or_else(|| unknown("registry", how, "timeout, 401, 403, 404"))?;
+    let pull = pull(how).ok_or_else(|| unknown("registry", how, "timeout, 401, 403, 404, 429"))?;
     Ok(Fault::Registry(host.to_owned(), pull))
 }
 
@@ -258,6 +260,7 @@ fn pull(how: &str) -> Option<Pull> {
         "notFound" | "404" => Pull::NotFound,
         "401" => Pull::Unauthorized,
         "403" => Pull::Forbidden,
+        "429" => Pull::RateLimited,
         "timeout" => Pull::Timeout,
         _ => return None,
     })
@@ -301,6 +304,7 @@ mod tests {
             Fault::Image("a@sha256:0a1b".into(), Pull::Timeout)
         );
         assert_eq!(image("registry=ghcr.io:401"), Fault::Registry("ghcr.io".into(), Pull::Unauthorized));
+        assert_eq!(image("registry=docker.io:429"), Fault::Registry("docker.io".into(), Pull::RateLimited));
         assert_eq!(image("registry=r.io:5000"), Fault::Registry("r.io:5000".into(), Pull::Timeout));
         assert_eq!(image("zone=a@1s"), Fault::Zone("a".into()));
         assert_eq!(image("git=GitHub.com:down+5s"), Fault::Git("github.com".into()));
@@ -320,7 +324,7 @@ mod tests {
         for (text, told) in [
             ("volcano=x", "there is no kind of fault \"volcano\""),
             ("node", "node needs a name"),
-            ("registry=ghcr.io:402", "write one of timeout, 401, 403, 404"),
+            ("registry=ghcr.io:402", "write one of timeout, 401, 403, 404, 429"),
             ("pod=web", "write pod=NAMESPACE/NAME"),
             ("dns=x", "dns takes no target"),
             ("node=a@soon", "is no duration"),

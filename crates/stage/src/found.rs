@@ -127,6 +127,7 @@ fn refused_image(image: &str, status: &Value) -> Option<ImageRule> {
         Cause::ImageNotFound => Pull::NotFound,
         Cause::ImageUnauthorized => Pull::Unauthorized,
         Cause::ImageForbidden => Pull::Forbidden,
+        Cause::ImageRateLimited => Pull::RateLimited,
         Cause::ImageRegistryUnreachable => Pull::Timeout,
         _ => return None,
     };

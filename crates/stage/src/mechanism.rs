@@ -9,12 +9,12 @@ use tiphys_cause::{
     Cause, Obstacle, absent, complaints, delivery_fault, failed_calls, mount_fault, placement, probe_fault,
     pull_fault, refusal, sandbox_fault, start_fault, unwrapped,
 };
-use tiphys_model::{Application, ConditionType, names};
+use tiphys_model::{Application, ConditionType, SyncStatusCode, names};
 use tiphys_sync::{Wait, WaitKind};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
 use crate::{
-    object_state::{State, running_init},
+    object_state::{State, running_init, taken_back},
     symptoms::waits_of,
 };
 
@@ -89,6 +89,9 @@ fn of_application(object: &Value, because: &str) -> Option<Mechanism> {
     }
     if condition(ConditionType::SharedResourceWarning).is_some() {
         return Some(Cause::GitopsTwoOwners.into());
+    }
+    if app.status.sync.status == SyncStatusCode::OutOfSync && !taken_back(&app).is_empty() {
+        return Some(Cause::GitopsDriftFight.into());
     }
     refused(&app.spec.destination.namespace, because)
 }
@@ -192,6 +195,8 @@ fn held_up(pod: &Value, because: &str) -> Option<Cause> {
         match status.str_at(&["state", "waiting", "reason"])? {
             "ErrImagePull" | "ImagePullBackOff" => pull_fault(because).cause,
             "InvalidImageName" | "ErrImageNeverPull" => Some(Cause::ImageInvalid),
+            // What the environment lacks was read before.
+            "CreateContainerConfigError" => start_fault(because),
             "RunContainerError" | "StartError" => start_fault(because).or(Some(Cause::RunCommand)),
             _ => None,
         }

@@ -109,7 +109,9 @@ fn of_application(object: &Value) -> State {
             "it has no automated sync policy, so nobody syncs it".to_owned()
         }
         (None, _) if sync == SyncStatusCode::OutOfSync => {
-            held_back.map(|condition| condition.message.clone()).unwrap_or_default()
+            let left = || left_out_of_sync(&app).map(|why| format!("it is left out of sync: {why}"));
+            let told = held_back.map(|condition| condition.message.clone()).or_else(left);
+            told.unwrap_or_else(|| taken_back(&app))
         }
         _ => String::new(),
     };
@@ -119,6 +121,24 @@ fn of_application(object: &Value) -> State {
         () => Level::Moving,
     };
     State::new(word, level, because)
+}
+
+/// Why automated sync does nothing about an Application that is out of sync.
+fn left_out_of_sync(app: &Application) -> Option<&str> {
+    app.status.tiphys.as_ref()?.str_at(&[names::LEFT_OUT_OF_SYNC])
+}
+
+/// The change of somebody else that self-heal has taken back last, of those that come again and again.
+pub(crate) fn taken_back(app: &Application) -> String {
+    let reverts = app.status.tiphys.as_ref().and_then(|ours| ours.at(&["reverted"])?.as_array());
+    match reverts.map(Vec::as_slice) {
+        Some([_, .., last]) => {
+            let changes = last.at(&["changes"]).and_then(Value::as_array).into_iter().flatten();
+            let changes: Vec<&str> = changes.filter_map(Value::as_str).collect();
+            format!("self-heal takes back again and again: {}", changes.join("; "))
+        }
+        _ => String::new(),
+    }
 }
 
 /// Whether an operation is at work on an Application.

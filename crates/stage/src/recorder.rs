@@ -8,6 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 use tiphys_apiserver::{ApiServer, Change, ChangeKind};
+use tiphys_cause::probe_fault;
 use tiphys_health::{HealthSettings, Rules};
 use tiphys_model::{Tracking, names, settings::Customizations};
 use tiphys_value::{Map, ObjectExt, ResourceKey, Value};
@@ -39,6 +40,8 @@ pub struct Record {
     makers: HashMap<String, ResourceKey>,
     /// The last warning of each object, with the number of its cluster.
     warnings: BTreeMap<(usize, ResourceKey), String>,
+    /// What the probe said for which a pod's container was killed last.
+    failed_probes: BTreeMap<(usize, ResourceKey), String>,
     availability: Availability,
     /// Whether changes were lost.
     has_gaps: bool,
@@ -113,6 +116,7 @@ impl Record {
             applications: HashMap::new(),
             makers: HashMap::new(),
             warnings: BTreeMap::new(),
+            failed_probes: BTreeMap::new(),
             availability: Availability::default(),
             has_gaps: false,
         }
@@ -245,6 +249,9 @@ impl Record {
         let group = of("apiVersion").rsplit_once('/').map_or("", |(group, _)| group);
         let key = ResourceKey::new(group, of("kind"), of("namespace"), of("name"));
         let text = event.str_at(&["message"]).unwrap_or_default().to_owned();
+        if probe_fault(&text).is_some_and(|fault| fault.probe != "Readiness") {
+            self.failed_probes.insert((cluster, key.clone()), text.clone());
+        }
         self.warnings.insert((cluster, key), text);
     }
 
@@ -261,6 +268,11 @@ impl Record {
     /// The last warning that was told of an object of a cluster.
     pub fn warning(&self, cluster: usize, object: &ResourceKey) -> Option<&str> {
         self.warnings.get(&(cluster, object.clone())).map(String::as_str)
+    }
+
+    /// What the liveness or startup probe of a pod said when its container was killed for it.
+    pub(crate) fn failed_probe(&self, cluster: usize, pod: &ResourceKey) -> Option<&str> {
+        self.failed_probes.get(&(cluster, pod.clone())).map(String::as_str)
     }
 
     /// The rules by which objects are judged.

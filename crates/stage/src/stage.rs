@@ -20,7 +20,7 @@ const GATHER: Duration = Duration::from_secs(1);
 /// What a watcher wants next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// To look again when something changed, or after this long.
+    /// To look again a moment after something changed, or after this long.
     Wait(Option<Duration>),
     /// The end.
     End,

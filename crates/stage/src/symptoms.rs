@@ -12,8 +12,8 @@ use tiphys_value::{ObjectExt, ResourceKey, Value};
 use crate::{
     Record,
     mechanism::{self, Mechanism, mechanism},
-    object_state::{is_syncing, state_of},
-    story::What,
+    object_state::{Level, is_syncing, state_of},
+    story::{Moment, What},
 };
 
 /// The state of what the API server does not take.
@@ -88,6 +88,14 @@ pub fn symptoms(snapshot: &Snapshot, cluster: usize, record: &Record, namespace:
                 instance: None,
                 object: key,
             };
+            let killed = symptom.mechanism.as_ref().is_some_and(|it| it.id == Cause::RunExits);
+            if killed && let Some(text) = record.failed_probe(cluster, &symptom.object) {
+                text.clone_into(&mut symptom.because);
+                symptom.mechanism = Some(Cause::RunLiveness.into());
+            }
+            if symptom.object.kind == "Job" && symptom.mechanism.is_none() {
+                add_what_pods_said(&mut symptom, record);
+            }
             if is_application && let Ok(app) = Application::from_value(object) {
                 found.extend(refused(&app, namespace));
                 symptom.instance = Some(app.instance_name(namespace));
@@ -144,6 +152,24 @@ fn fights(record: &Record, cluster: usize) -> Vec<Symptom> {
             instance: None,
         })
         .collect()
+}
+
+/// A Job that has taken too long deletes its pods, and with them what kept them from ending.
+fn add_what_pods_said(job: &mut Symptom, record: &Record) {
+    let mut told = record.moments().iter().rev().filter(|moment| {
+        moment.cluster == job.cluster
+            && moment.object.kind == "Pod"
+            && moment.made_by.as_ref() == Some(job.made_by.as_ref().unwrap_or(&job.object))
+    });
+    let is_on_its_way_out =
+        |moment: &Moment| moment.mechanism.as_ref().is_none_or(|it| it.id.area() == "delete");
+    if let Some(last) = told.find(|moment| moment.level == Level::Bad && !is_on_its_way_out(moment)) {
+        job.because = match job.because.is_empty() {
+            true => last.because.clone(),
+            false => format!("{}; its pod: {}", job.because, last.because),
+        };
+        job.mechanism.clone_from(&last.mechanism);
+    }
 }
 
 /// Pods that no node takes because of taints show the nodes that are not well.

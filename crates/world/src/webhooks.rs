@@ -53,7 +53,8 @@ impl WebhookBackend for Webhooks {
             service.str_at(&["namespace"]).unwrap_or_default(),
             service.str_at(&["name"]).unwrap_or_default(),
         );
-        reach(call.snapshot, namespace, name).map_err(|why| format!("{quoted}: {why}"))?;
+        let port = service.int_at(&["port"]).unwrap_or(HTTPS);
+        reach(call.snapshot, (namespace, name), port).map_err(|why| format!("{quoted}: {why}"))?;
         let rules = self.rules(call.snapshot);
         let webhook = call.webhook.str_at(&["name"]).unwrap_or_default();
         let rule = rules.webhooks.iter().find(|rule| rule.webhook.matches(webhook));
@@ -108,10 +109,18 @@ const REFUSED: &str = "dial tcp: connect: connection refused";
 const UNKNOWN_AUTHORITY: &str =
     "tls: failed to verify certificate: x509: certificate signed by unknown authority";
 
-/// Why nothing answers behind a Service: it does not exist, has no endpoints, or none of them is Ready.
-fn reach(snapshot: &Snapshot, namespace: &str, name: &str) -> Result<(), String> {
-    if snapshot.get(&ResourceId::new("", "services"), namespace, name).is_none() {
+/// The port of a webhook's Service that is called if the webhook names none.
+const HTTPS: i64 = 443;
+
+/// Why nothing answers behind a port of a Service: it does not exist, does not have the port, has no endpoints,
+/// or none of them is Ready.
+fn reach(snapshot: &Snapshot, (namespace, name): (&str, &str), port: i64) -> Result<(), String> {
+    let Some(service) = snapshot.get(&ResourceId::new("", "services"), namespace, name) else {
         return Err(format!("service \"{name}\" not found"));
+    };
+    let mut ports = service.at(&["spec", "ports"]).and_then(Value::as_array).into_iter().flatten();
+    if !ports.any(|it| it.int_at(&["port"]) == Some(port)) {
+        return Err(format!("no service port {port} found for service \"{name}\""));
     }
     let id = ResourceId::new("discovery.k8s.io", "endpointslices");
     let slices = snapshot.list(&id, Some(namespace)).filter(|slice| service_key(slice) == Some(name));

@@ -369,13 +369,17 @@ impl Watcher for Director {
 
 impl Director {
     async fn step(&mut self, stage: &mut Stage) -> anyhow::Result<Next> {
-        self.injector.apply(stage).await?;
+        let has_changed = self.injector.apply(stage).await?;
         let elapsed = stage.elapsed();
         let next_fault = self.injector.next_after(elapsed).map(|at| at.saturating_sub(elapsed));
         // A dead engine says nothing, and comes back with the end of its fault.
         let Some(controller) = stage.engine() else { return Ok(Next::Wait(next_fault)) };
         let now = stage.site().now();
         let rows = rows_of(controller, &self.refused);
+        if has_changed {
+            // What a fault hits has not moved yet.
+            self.stillness.reset_timer();
+        }
         self.stillness.observe(&rows, now);
         if self.rules.sync_all {
             self.sync_all(&rows, &stage.site().cluster()).await?;

@@ -512,3 +512,72 @@ fn faults_come_from_a_file() {
     let (code, text) = rehearse(&repo, &["--fault-file", "repo/faults.yaml"]);
     assert!(code == 2 && text.contains("entry 1") && text.contains("volcano"), "{text}");
 }
+
+/// A fault that begins after all is well, and does not end, is played all the same.
+#[test]
+fn a_fault_after_the_end_of_the_bring_up_is_played() {
+    let repo = shop("registry.example.com/web:1");
+    let (code, text) =
+        rehearse(&repo, &["--fault", "zone=a@5m", "--fault", "zone=b@5m", "--fault", "zone=c@5m"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("[node/not-ready]"), "{text}");
+    let (code, text) = rehearse(&repo, &["--fault", "zone=a@5m"]);
+    assert_eq!(code, 0, "pods go to the other zones: {text}");
+}
+
+#[test]
+fn a_quota_from_the_beginning_lets_no_pod_be_made() {
+    let repo = shop("registry.example.com/web:1");
+    let (code, text) = rehearse(&repo, &["--fault", "quota=shop"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("exceeded quota: no-pods") && text.contains("[admit/quota]"), "{text}");
+    let (code, text) = rehearse(&repo, &["--fault", "quota=shop+30s"]);
+    assert_eq!(code, 0, "{text}");
+}
+
+#[test]
+fn a_registry_that_refuses_further_pulls_is_told_apart() {
+    let repo = shop("registry.example.com/web:1");
+    let (code, text) = rehearse(&repo, &["--fault", "registry=registry.example.com:429"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("[image/rate-limited]"), "{text}");
+}
+
+#[test]
+fn a_job_that_took_too_long_tells_what_held_its_pods_up() {
+    let job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: init}\nspec:\n  activeDeadlineSeconds: 60\n  template:\n    spec:\n      \
+               restartPolicy: Never\n      containers: [{name: c, image: 'registry.example.com/job:1'}]\n";
+    let repo = Repo::shop(&[("manifests/job.yaml", job)]);
+    let (code, text) = rehearse(&repo, &["--fault", "registry=registry.example.com:403"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("longer than specified deadline; its pod: failed to pull"), "{text}");
+    assert!(text.contains("[image/forbidden]"), "{text}");
+}
+
+#[test]
+fn a_field_that_self_heal_and_an_autoscaler_change_in_turn_is_the_cause() {
+    let scaler = "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: web}\nspec:\n  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}\n  \
+                  minReplicas: 3\n  maxReplicas: 5\n  metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]\n";
+    let requests = "        resources: {requests: {cpu: 100m}}\n";
+    let repo = Repo::shop(&[
+        ("manifests/web.yaml", &(deployment("web", "registry.example.com/web:1", 2) + requests)),
+        ("manifests/scaler.yaml", scaler),
+    ]);
+    let (code, text) = rehearse(&repo, &["--until", "30m"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(
+        text.contains("self-heal takes back again and again: apps/Deployment/shop/web: .spec.replicas"),
+        "{text}"
+    );
+    assert!(text.contains("[gitops/drift-fight]"), "{text}");
+}
+
+#[test]
+fn an_application_that_a_sync_window_holds_back_says_so() {
+    let project = "apiVersion: argoproj.io/v1alpha1\nkind: AppProject\nmetadata: {name: default, namespace: argocd}\nspec:\n  sourceRepos: ['*']\n  \
+                   destinations: [{server: '*', namespace: '*'}]\n  syncWindows: [{kind: deny, schedule: '0 0 * * *', duration: 24h, applications: ['*']}]\n";
+    let repo = Repo::shop(&[("manifests/a.yaml", &config_map("a", "1")), ("projects/default.yaml", project)]);
+    let (code, text) = rehearse(&repo, &[]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("a sync window of project 'default' forbids automated sync"), "{text}");
+}

@@ -63,12 +63,13 @@ impl Injector {
         self.faults.iter().filter_map(|(fault, _)| fault.end()).max()
     }
 
-    /// Begins and ends what is due.
+    /// Begins and ends what is due, and returns whether anything was.
     ///
     /// # Errors
     /// The cluster refuses.
-    pub async fn apply(&mut self, stage: &mut Stage) -> Result<(), InjectError> {
+    pub async fn apply(&mut self, stage: &mut Stage) -> Result<bool, InjectError> {
         let now = stage.elapsed();
+        let mut has_changed = false;
         for at in 0..self.faults.len() {
             let (fault, phase) = &self.faults[at];
             let phase = match phase {
@@ -77,9 +78,6 @@ impl Injector {
                 _ => continue,
             };
             let fault = fault.clone();
-            if is_to_come(stage, &fault.fault) {
-                continue;
-            }
             // Where the cluster does not answer, an engine that starts fails, and is started again.
             if fault.fault == Fault::Kill && phase == Phase::Over && stage.start().await.is_err() {
                 self.faults[at].0.duration = Some(now + START_AGAIN - fault.start);
@@ -87,8 +85,9 @@ impl Injector {
             }
             self.faults[at].1 = phase;
             self.change(stage, at, &fault.fault, phase == Phase::Present)?;
+            has_changed = true;
         }
-        Ok(())
+        Ok(has_changed)
     }
 
     fn change(&self, stage: &mut Stage, at: usize, fault: &Fault, begins: bool) -> Result<(), InjectError> {
@@ -136,13 +135,6 @@ impl Injector {
     }
 }
 
-/// Whether what is to fail is not there yet.
-fn is_to_come(stage: &Stage, fault: &Fault) -> bool {
-    let Fault::Quota(namespace) = fault else { return false };
-    let namespaces = GroupVersionResource::new("", "v1", "namespaces");
-    stage.site().server().client(MANAGER).get(&namespaces, "", namespace).is_err()
-}
-
 /// The nodes of a zone.
 fn nodes_of(server: &ApiServer, zone: &str) -> Vec<String> {
     let snapshot = server.snapshot();
@@ -156,6 +148,7 @@ fn rules(fault: &Fault, server: &ApiServer) -> String {
         Pull::NotFound => "notFound",
         Pull::Unauthorized => "unauthorized",
         Pull::Forbidden => "forbidden",
+        Pull::RateLimited => "rateLimited",
         Pull::Timeout => "timeout",
     };
     let rules = match fault {
@@ -224,5 +217,12 @@ fn quota(server: &ApiServer, namespace: &str, begins: bool) -> Result<(), ApiErr
     }
     let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": QUOTA, "namespace": namespace},
         "spec": {"hard": {"pods": "0"}}});
-    client.create(&quotas, namespace, quota).map(drop)
+    let namespaces = GroupVersionResource::new("", "v1", "namespaces");
+    if client.get(&namespaces, "", namespace).is_ok() {
+        return client.create(&quotas, namespace, quota).map(drop);
+    }
+    // Pods come in the same moment as their namespace: the quota has to be there before, and the namespace with
+    // it, which nobody is the owner of.
+    server.import(vec![quota]);
+    Ok(())
 }

@@ -21,6 +21,11 @@ pub enum Cause {
         /// The image.
         image: String,
     },
+    /// The registry refuses further pulls for a while.
+    RateLimited {
+        /// The image.
+        image: String,
+    },
     /// The registry does not answer.
     RegistryTimeout {
         /// The image.
@@ -100,6 +105,15 @@ impl fmt::Display for Cause {
                     f,
                     "rpc error: code = NotFound desc = failed to pull and unpack image \"{full}\": failed to resolve \
                      reference \"{full}\": {full}: not found"
+                )
+            }
+            Self::RateLimited { image } => {
+                let (host, repository, tag) = super::image::split(image);
+                let full = super::image::full_name(image);
+                write!(
+                    f,
+                    "failed to pull and unpack image \"{full}\": failed to resolve reference \"{full}\": unexpected \
+                     status from HEAD request to https://{host}/v2/{repository}/manifests/{tag}: 429 Too Many Requests"
                 )
             }
             Self::RegistryTimeout { image } => {

@@ -43,6 +43,8 @@ pub enum Pull {
     Forbidden,
     /// No such image.
     NotFound,
+    /// 429: too many pulls by whoever has no account, or by this one.
+    RateLimited,
     /// Nothing.
     Timeout,
 }
@@ -71,6 +73,7 @@ impl ImageRule {
             }
             Pull::Forbidden => Some(Cause::Forbidden { image }),
             Pull::NotFound => Some(Cause::ImageNotFound { image }),
+            Pull::RateLimited => Some(Cause::RateLimited { image }),
             Pull::Timeout => Some(Cause::RegistryTimeout { image }),
         }
     }

@@ -237,6 +237,58 @@ fn a_webhook_is_reached_exactly_while_its_pods_are_ready() {
     cluster.create(&pods(), pod("hook", "i"));
     cluster.run(MINUTE);
     create(&cluster).unwrap();
+    let mut hook = cluster.get(&hooks, "", "hook").unwrap();
+    hook["webhooks"][0]["clientConfig"]["service"]["port"] = 8443.into();
+    cluster.update(&hooks, hook);
+    let error = create(&cluster).unwrap_err();
+    assert!(error.ends_with("no service port 8443 found for service \"hook\""), "{error}");
+}
+
+#[test]
+fn a_container_that_must_not_run_as_root_is_not_started_if_its_image_is_known_to() {
+    let mut cluster = Cluster::new();
+    let secure = |name: &str, image: &str, context: Value| {
+        let mut pod = pod(name, image);
+        pod["spec"]["containers"][0]["securityContext"] = context;
+        pod
+    };
+    cluster.create(&pods(), secure("root", "nginx:1.27", json!({"runAsNonRoot": true})));
+    cluster.create(&pods(), secure("user", "nginx:1.27", json!({"runAsNonRoot": true, "runAsUser": 101})));
+    cluster.create(&pods(), secure("other", "example/nginx:1.27", json!({"runAsNonRoot": true})));
+    cluster.run(MINUTE);
+    let (reason, message) = waiting(&cluster, "root");
+    assert_eq!(reason, "CreateContainerConfigError");
+    assert!(message.starts_with("container has runAsNonRoot and image will run as root (pod: \"root_shop("));
+    for name in ["user", "other"] {
+        assert_eq!(cluster.get(&pods(), "shop", name).unwrap()["status"]["phase"], "Running", "{name}");
+    }
+}
+
+#[test]
+fn a_probe_of_a_port_on_which_a_known_image_does_not_listen_fails() {
+    let mut cluster = Cluster::new();
+    let probed = |name: &str, kind: &str, port: Value| {
+        let mut pod = pod(name, "redis:7");
+        pod["spec"]["containers"][0]["ports"] = json!([{"name": "redis", "containerPort": 6379}]);
+        pod["spec"]["containers"][0][kind] = json!({"tcpSocket": {"port": port}});
+        pod
+    };
+    cluster.create(&pods(), probed("unready", "readinessProbe", json!(6380)));
+    cluster.create(&pods(), probed("killed", "livenessProbe", json!(6380)));
+    cluster.create(&pods(), probed("starts-never", "startupProbe", json!(6380)));
+    cluster.create(&pods(), probed("named", "readinessProbe", json!("redis")));
+    cluster.run(2 * MINUTE);
+    let status = |name: &str| {
+        let pod = cluster.get(&pods(), "shop", name).unwrap();
+        pod["status"]["containerStatuses"][0].clone()
+    };
+    assert_eq!(status("named")["ready"], true);
+    assert_eq!((&status("unready")["ready"], &status("unready")["restartCount"]), (&json!(false), &json!(0)));
+    assert!(has(&cluster.events("shop", "unready"), "Unhealthy", ":6380: connect: connection refused"));
+    for (name, probe) in [("killed", "Liveness"), ("starts-never", "Startup")] {
+        assert!(status(name)["restartCount"].as_i64() > Some(0), "{name}");
+        assert!(has(&cluster.events("shop", name), "Unhealthy", &format!("{probe} probe failed: dial tcp")));
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tiphys_value::ObjectExt;
 
-use super::{Sync, probe, program, references, remaining};
+use super::{Sync, left, probe, program, references, user};
 use crate::{
     Key, Write,
     behaviour::{ContainerRule, Exit, Span},
@@ -236,8 +236,9 @@ impl<'a> Sync<'a> {
             status["state"] = state;
             return status;
         }
-        if let Some(cause) = references::environment(self.pod, spec, self.context.view) {
-            let message = cause.to_string();
+        let lacking =
+            references::environment(self.pod, spec, self.context.view).map(|cause| cause.to_string());
+        if let Some(message) = lacking.or_else(|| user::refusal(self.pod, spec)) {
             if status.str_at(&["state", "waiting", "message"]) != Some(message.as_str()) {
                 self.tell(true, "Failed", format!("Error: {message}"), Some(&field));
             }

@@ -10,6 +10,7 @@ mod program;
 mod pull;
 mod references;
 mod status;
+mod user;
 
 use std::{sync::Arc, time::Duration};
 

@@ -11,7 +11,7 @@ use super::{
     container::{Kind, field},
     remaining,
 };
-use crate::behaviour::{Exit, Span, Target};
+use crate::behaviour::{Exit, Span, Target, open_ports};
 
 /// How often the same failure of a probe is told.
 const TELL_EVERY: u64 = 300;
@@ -19,6 +19,8 @@ const TELL_EVERY: u64 = 300;
 struct Probe {
     /// The name of a port that the container does not have.
     unknown_port: Option<String>,
+    /// What a probe says of a port on which nothing listens, if that is known.
+    closed: Option<String>,
     delay: Duration,
     period: Duration,
     failures: u32,
@@ -37,7 +39,37 @@ fn probe(sync: &Sync<'_>, spec: &Value, kind: &str) -> Option<Probe> {
         true => seconds("initialDelaySeconds", 0) + period * (successes - 1),
         false => Duration::ZERO,
     };
-    Some(Probe { unknown_port: unknown_port(spec, probe), delay, period, failures })
+    let (unknown_port, closed) = (unknown_port(spec, probe), closed(sync.pod, spec, probe));
+    Some(Probe { unknown_port, closed, delay, period, failures })
+}
+
+/// What a probe says that asks for a port on which the pod's program is known not to listen.
+fn closed(pod: &Value, spec: &Value, probe: &Value) -> Option<String> {
+    let (action, asked) = ["httpGet", "tcpSocket"]
+        .into_iter()
+        .find_map(|action| Some((action, probe.at(&[action, "port"])?)))?;
+    if probe.at(&[action, "host"]).is_some() {
+        return None;
+    }
+    let named = || {
+        let mut ports = spec.get("ports").and_then(Value::as_array).into_iter().flatten();
+        ports.find(|port| port.get("name") == Some(asked))?.int_at(&["containerPort"])
+    };
+    let port = asked.as_i64().or_else(|| asked.as_str()?.parse().ok()).or_else(named)?;
+    if open_ports(pod)?.iter().any(|open| i64::from(*open) == port) {
+        return None;
+    }
+    let address = format!("{}:{port}", pod.str_at(&["status", "podIP"]).unwrap_or_default());
+    let refused = format!("dial tcp {address}: connect: connection refused");
+    Some(match action {
+        "httpGet" => {
+            let text = |field: &str| probe.str_at(&[action, field]);
+            let scheme = text("scheme").unwrap_or("HTTP").to_lowercase();
+            let path = text("path").unwrap_or("/");
+            format!("Get \"{scheme}://{address}{path}\": {refused}")
+        }
+        _ => refused,
+    })
 }
 
 /// The name by which a probe asks for a port, if no port of the container has it.
@@ -86,6 +118,11 @@ enum ProbeFault {
 /// Whether a container is Ready. Without a readiness probe whatever runs is.
 pub(super) fn readiness(sync: &mut Sync<'_>, spec: &Value, began: Timestamp) -> bool {
     let startup = probe(sync, spec, "startupProbe");
+    if let Some((probe, text)) = startup.as_ref().and_then(|probe| Some((probe, probe.closed.as_ref()?))) {
+        let message = format!("Startup probe failed: {text}");
+        tell_now_and_then(sync, spec, began, message, probe.delay, probe.period);
+        return false;
+    }
     if let Some((probe, port)) =
         startup.as_ref().and_then(|probe| Some((probe, probe.unknown_port.as_ref()?)))
     {
@@ -106,7 +143,11 @@ pub(super) fn readiness(sync: &mut Sync<'_>, spec: &Value, began: Timestamp) -> 
         tell_now_and_then(sync, spec, began, errored("Readiness", port), startup + probe.delay, probe.period);
         return false;
     }
-    match fault(sync, spec, began) {
+    let found = match &probe.closed {
+        Some(text) => Err(ProbeFault::Lasting(text.clone())),
+        None => fault(sync, spec, began),
+    };
+    match found {
         Ok(()) => {
             let has_needs = sync
                 .context
@@ -151,20 +192,26 @@ fn tell_now_and_then(
 /// Whether a container counts as started: at once, or when its startup probe has succeeded.
 pub(super) fn is_started(sync: &Sync<'_>, spec: &Value, began: Timestamp) -> bool {
     probe(sync, spec, "startupProbe").is_none_or(|probe| {
-        probe.unknown_port.is_none() && remaining(began, probe.delay, sync.context.now).is_none()
+        probe.unknown_port.is_none()
+            && probe.closed.is_none()
+            && left(began, probe.delay, sync.context.now).is_none()
     })
 }
 
-/// When a container is killed because its liveness probe fails: only if probes do not reach the pod.
+/// When a container is killed because its liveness or startup probe fails: probes do not reach the pod, or
+/// nothing listens.
 pub(super) fn liveness(sync: &mut Sync<'_>, spec: &Value, began: Timestamp) -> Option<Exit> {
-    let probe = probe(sync, spec, "livenessProbe")?;
-    let cause = sync.context.behaviours.blocked(sync.pod, &Target::Probes {}, sync.context.view)?;
+    let startup = probe(sync, spec, "startupProbe").filter(|probe| probe.closed.is_some());
+    let kind = if startup.is_some() { "Startup" } else { "Liveness" };
+    let probe = startup.or_else(|| probe(sync, spec, "livenessProbe"))?;
+    let blocked = || sync.context.behaviours.blocked(sync.pod, &Target::Probes {}, sync.context.view);
+    let cause = probe.closed.clone().or_else(|| blocked().map(|cause| cause.to_string()))?;
     let after = probe.delay + probe.period * probe.failures;
     if remaining(began, after, sync.context.now).is_none() {
         let name = spec.str_at(&["name"]).unwrap_or_default();
         let field = field(Kind::App, name);
-        sync.tell(true, "Unhealthy", format!("Liveness probe failed: {cause}"), Some(&field));
-        let message = format!("Container {name} failed liveness probe, will be restarted");
+        sync.tell(true, "Unhealthy", format!("{kind} probe failed: {cause}"), Some(&field));
+        let message = format!("Container {name} failed {} probe, will be restarted", kind.to_lowercase());
         sync.tell(false, "Killing", message, Some(&field));
     }
     Some(Exit { code: 137, after: Span(after), reason: None, message: None })
