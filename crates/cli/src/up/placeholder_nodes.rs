@@ -63,7 +63,13 @@ impl Nodes {
             }
             // What runs on every node takes its part of this one, too.
             node.large = model_room.is_some_and(|room| !fits(&pod, room, 2));
-            node.labels.extend(labels_of_volumes(cache, &pod));
+            let of_volumes = labels_of_volumes(cache, &pod);
+            // The nodes that its volumes are on are there, and away: nobody can put others in their place.
+            let asks_for_nothing_else = node.labels.is_empty() && node.devices.is_empty();
+            if missing == Missing::Kind && asks_for_nothing_else && is_borne(cache, &of_volumes) {
+                continue;
+            }
+            node.labels.extend(of_volumes);
             let large = node.large.then(large_room);
             let room = large.as_ref().or(model_room);
             let part = NODE / room.map_or(MOST_PODS, |room| how_many(&pod, room)).clamp(1, MOST_PODS);
@@ -225,6 +231,12 @@ fn labels_of_volumes(cache: &LiveCache, pod: &Value) -> BTreeMap<String, String>
     };
     let labels = |volume: &Value| volume.at(&["spec", "nodeAffinity", "required"]).map(labels_of_first_term);
     claims.filter_map(volume_of).filter_map(|volume| labels(&volume)).flatten().collect()
+}
+
+/// Whether some node has labels, of which there are some.
+fn is_borne(cache: &LiveCache, labels: &BTreeMap<String, String>) -> bool {
+    let bears = |node: &Value| labels.iter().all(|(name, value)| node.label(name) == Some(value.as_str()));
+    !labels.is_empty() && cache.of_kind(&GroupKind::new("", "Node")).iter().any(|node| bears(node))
 }
 
 /// The containers of a pod.

@@ -2,6 +2,7 @@
 
 mod adoption;
 mod autoscaler;
+mod block_storage;
 mod cron_job;
 mod daemon_set;
 mod deployment;

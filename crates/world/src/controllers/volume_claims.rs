@@ -8,7 +8,10 @@ use tiphys_apiserver::Object;
 use tiphys_schema::{LabelSelector, Quantity};
 use tiphys_value::ObjectExt;
 
-use super::workload::is_finished;
+use super::{
+    block_storage::{self, PROVISIONED_BY},
+    workload::is_finished,
+};
 use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,
     bootstrap::PROVISIONER,
@@ -203,7 +206,11 @@ fn search(claim: &Value, context: &Context<'_>) -> Outcome {
         let message = format!("no volume plugin matched name: {BY_HAND}");
         return tell_pending(claim, true, "ProvisioningFailed", &message);
     }
-    provision(claim, &class).into()
+    if let Some(message) = block_storage::refusal(claim, &class) {
+        return tell_pending(claim, true, "ProvisioningFailed", &message);
+    }
+    let affinity = block_storage::affinity(&class, claim.annotation(SELECTED_NODE), view);
+    provision(claim, &class, affinity).into()
 }
 
 /// The claim with the name of its volume.
@@ -291,13 +298,13 @@ pub(super) fn matching(
     })
 }
 
-fn provision(claim: &Value, class: &Value) -> Vec<Write> {
+fn provision(claim: &Value, class: &Value, affinity: Option<Value>) -> Vec<Write> {
     let name = format!("pvc-{}", claim.uid());
     let provisioner = class.str_at(&["provisioner"]).unwrap_or(PROVISIONER);
-    let volume = json!({
+    let mut volume = json!({
         "apiVersion": "v1",
         "kind": "PersistentVolume",
-        "metadata": {"name": name, "annotations": {"pv.kubernetes.io/provisioned-by": provisioner}},
+        "metadata": {"name": name, "annotations": {PROVISIONED_BY: provisioner}},
         "spec": {
             "accessModes": claim["spec"]["accessModes"],
             "capacity": {"storage": claim["spec"]["resources"]["requests"]["storage"]},
@@ -308,6 +315,9 @@ fn provision(claim: &Value, class: &Value) -> Vec<Write> {
             "volumeMode": claim.str_at(&["spec", "volumeMode"]).unwrap_or("Filesystem"),
         },
     });
+    if let Some(affinity) = affinity {
+        volume["spec"]["nodeAffinity"] = affinity;
+    }
     let told = |reason: &str, message: String| {
         Write::from(Event::normal(claim, Reporter::Controller("tiphys-provisioner"), reason, message))
     };

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tiphys_apiserver::Propagation;
 use tiphys_value::{Value, json};
+use tiphys_world::Settings;
 
 use crate::support::{Cluster, MINUTE, pods, resource};
 
@@ -186,4 +187,73 @@ fn a_pod_that_waits_runs_once_a_node_joins_and_a_new_one_does_not_wait_for_it() 
     assert!(node_of(&cluster, "new").is_some());
     cluster.run(Duration::from_secs(1));
     assert_eq!(node_of(&cluster, "waits").as_deref(), Some("node-2"));
+}
+
+/// A cluster of three zones with a class of disks, and a claim.
+fn cluster_with_disk(provisioner: &str, mode: &str) -> Cluster {
+    let zones = ["a", "b", "c"].map(str::to_owned).into();
+    let cluster = Cluster::with(Settings { zones, ..Settings::default() });
+    let class = json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "disk"},
+        "provisioner": provisioner, "volumeBindingMode": "WaitForFirstConsumer"});
+    cluster.create(&resource("storage.k8s.io", "v1", "storageclasses"), class);
+    let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "shop"},
+        "spec": {"storageClassName": "disk", "accessModes": [mode], "resources": {"requests": {"storage": "1Gi"}}}});
+    cluster.create(&resource("", "v1", "persistentvolumeclaims"), claim);
+    cluster
+}
+
+fn user_of_disk(name: &str, node: Option<&str>) -> Value {
+    let mut pod = pod(name, "", "1");
+    pod["spec"]["volumes"] = json!([{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]);
+    if let Some(node) = node {
+        pod["spec"]["nodeName"] = node.into();
+    }
+    pod
+}
+
+#[test]
+fn a_disk_of_a_cloud_keeps_its_pods_in_its_zone() {
+    let mut cluster = cluster_with_disk("ebs.csi.aws.com", "ReadWriteOnce");
+    cluster.create(&pods(), user_of_disk("first", None));
+    cluster.run(MINUTE);
+    let node = node_of(&cluster, "first").unwrap();
+    cluster.behave(&format!("nodes: [{{node: {node}, unreachable: {{}}}}]"));
+    cluster.run(MINUTE);
+    cluster.delete(&pods(), "shop", "first", Propagation::Background);
+    cluster.create(&pods(), user_of_disk("second", None));
+    cluster.run(MINUTE);
+    assert_eq!(node_of(&cluster, "second"), None);
+    let told =
+        cluster.get(&pods(), "shop", "second").unwrap()["status"]["conditions"][0]["message"].to_string();
+    assert!(told.contains("2 node(s) didn't match PersistentVolume's node affinity"), "{told}");
+}
+
+#[test]
+fn a_disk_is_attached_to_one_node_and_serves_no_more() {
+    let mut cluster = cluster_with_disk("ebs.csi.aws.com", "ReadWriteOnce");
+    cluster.create(&pods(), user_of_disk("first", None));
+    cluster.run(MINUTE);
+    let other = if node_of(&cluster, "first").as_deref() == Some("node-1") { "node-2" } else { "node-1" };
+    cluster.create(&pods(), user_of_disk("second", Some(other)));
+    cluster.run(MINUTE);
+    assert_eq!(cluster.get(&pods(), "shop", "second").unwrap()["status"]["phase"], "Pending");
+    let told = cluster.events("shop", "second");
+    let is_told = |(reason, message): &(String, String)| {
+        reason == "FailedAttachVolume" && message.ends_with("Volume is already used by pod(s) first")
+    };
+    assert!(told.iter().any(is_told), "{told:?}");
+    cluster.delete(&pods(), "shop", "first", Propagation::Background);
+    cluster.run(5 * MINUTE);
+    assert_eq!(cluster.get(&pods(), "shop", "second").unwrap()["status"]["phase"], "Running");
+}
+
+#[test]
+fn a_disk_is_for_one_writer_and_a_file_share_for_many() {
+    for (provisioner, phase) in [("ebs.csi.aws.com", "Pending"), ("efs.csi.aws.com", "Bound")] {
+        let mut cluster = cluster_with_disk(provisioner, "ReadWriteMany");
+        cluster.create(&pods(), user_of_disk("first", None));
+        cluster.run(MINUTE);
+        let claim = cluster.get(&resource("", "v1", "persistentvolumeclaims"), "shop", "data").unwrap();
+        assert_eq!(claim["status"]["phase"], phase, "{provisioner}");
+    }
 }

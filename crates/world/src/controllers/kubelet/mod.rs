@@ -24,7 +24,7 @@ use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,
     behaviour::NodeState,
     controller::Context,
-    controllers::{scheduler::share_host_port, workload::is_finished},
+    controllers::{block_storage, scheduler::share_host_port, workload::is_finished},
     object::{finalizers, resources, time, with_status},
 };
 
@@ -332,19 +332,15 @@ impl Sync<'_> {
         if has_begun {
             return None;
         }
-        let cause = match references::network(self.pod, self.node) {
-            Some(cause) => {
-                self.tell(true, "NetworkNotReady", cause.to_string(), None);
-                cause
-            }
-            None => {
-                let (volume, cause, message) = references::volume(self.pod, self.context.view)?;
-                let text = format!("MountVolume.SetUp failed for volume \"{volume}\" : {message}");
-                self.tell(true, "FailedMount", text, None);
-                cause
-            }
-        };
-        tracing::trace!(pod = self.pod.name(), %cause, "a pod cannot start");
+        if let Some(cause) = references::network(self.pod, self.node) {
+            self.tell(true, "NetworkNotReady", cause.to_string(), None);
+        } else if let Some((volume, message)) = references::volume(self.pod, self.context.view) {
+            let text = format!("MountVolume.SetUp failed for volume \"{volume}\" : {message}");
+            self.tell(true, "FailedMount", text, None);
+        } else {
+            let text = block_storage::attached_elsewhere(self.pod, self.context.view)?;
+            self.tell(true, "FailedAttachVolume", text, None);
+        }
         self.look_again(MOUNT_RETRY);
         self.pod.get("status").cloned()
     }

@@ -46,8 +46,8 @@ impl Source {
     }
 }
 
-/// The first volume that cannot be mounted: its name, why, and in the kubelet's words.
-pub(super) fn volume(pod: &Value, view: &View<'_>) -> Option<(String, Cause, String)> {
+/// The first volume that cannot be mounted: its name, and why in the kubelet's words.
+pub(super) fn volume(pod: &Value, view: &View<'_>) -> Option<(String, String)> {
     for volume in items(pod, &["spec", "volumes"]) {
         let name = || volume.str_at(&["name"]).unwrap_or_default().to_owned();
         let projected = items(volume, &["projected", "sources"]);
@@ -67,7 +67,7 @@ pub(super) fn volume(pod: &Value, view: &View<'_>) -> Option<(String, Cause, Str
                         }
                         other => other.to_string(),
                     };
-                    return Some((name(), cause, text));
+                    return Some((name(), text));
                 }
             }
         }
