@@ -67,7 +67,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         // What the chart makes of probes in later versions nobody looked at.
         let is_known = app_template::major(&used.version).is_some_and(|major| major <= NEWEST);
         let of_probes = |fault: &WrongPart<'_>| fault.path.contains(&Step::Key("probes"));
-        let found = faults(&values, services.filter(|_| !release.is_empty()));
+        // Since version 3 an Ingress names a Service of the values by its identifier.
+        let is_by_identifier = app_template::major(&used.version).is_some_and(|major| major >= 3);
+        let found = faults(&values, services.filter(|_| !release.is_empty()), is_by_identifier);
         for fault in found.into_iter().filter(|fault| is_known || !of_probes(fault)) {
             add(context, used, &fault, &mut once);
         }
@@ -82,6 +84,8 @@ struct WrongPart<'v> {
     /// The name and the one that is meant.
     spelling: Option<(String, String)>,
     is_silent: bool,
+    /// What comes of it, where that is not what is usual.
+    effect: Option<&'static str>,
 }
 
 fn add(context: &Context<'_>, used: &ChartUse, fault: &WrongPart<'_>, once: &mut Once) {
@@ -91,7 +95,7 @@ fn add(context: &Context<'_>, used: &ChartUse, fault: &WrongPart<'_>, once: &mut
     diagnostic = match fault.is_silent {
         true => {
             diagnostic.severity = Severity::Warning;
-            diagnostic.because("the chart takes no notice of it")
+            diagnostic.because(fault.effect.unwrap_or("the chart takes no notice of it"))
         }
         false => diagnostic.because("the chart refuses its values: Helm renders and upgrades nothing"),
     };
@@ -128,14 +132,17 @@ const FIELDS: [&str; 10] = [
 struct Reader<'v> {
     controllers: Vec<(&'v str, &'v Value)>,
     services: Vec<(&'v str, &'v Value)>,
+    /// The names that the Services have in the cluster, where `name` asks for these.
+    full: Option<BTreeSet<String>>,
     faults: Vec<WrongPart<'v>>,
 }
 
 /// The faults of values. `services` are the names that the Services have in the cluster, if that is known.
-fn faults(values: &Value, services: Option<BTreeSet<String>>) -> Vec<WrongPart<'_>> {
+fn faults(values: &Value, services: Option<BTreeSet<String>>, is_by_identifier: bool) -> Vec<WrongPart<'_>> {
     let mut reader = Reader {
         controllers: enabled(values, "controllers"),
         services: enabled(values, "service"),
+        full: services.clone().filter(|_| is_by_identifier),
         faults: Vec::new(),
     };
     reader.services(values);
@@ -169,7 +176,7 @@ impl<'v> Reader<'v> {
             all => format!("there is no {what} {name}, only {}", all.join(", ")),
         };
         let spelling = meant.map(|meant| (name.to_owned(), meant.to_owned()));
-        self.faults.push(WrongPart { path: path.to_vec(), message, spelling, is_silent });
+        self.faults.push(WrongPart { path: path.to_vec(), message, spelling, is_silent, effect: None });
     }
 
     fn services(&mut self, values: &'v Value) {
@@ -185,7 +192,8 @@ impl<'v> Reader<'v> {
         let services = names(&self.services);
         let identifier = text(backend, "identifier");
         let at = |key: &'static str| [path, &[Step::Key(key)]].concat();
-        self.check_name(&at("identifier"), identifier, &services, "service", false);
+        self.named(&at("identifier"), identifier, &services, "service", false);
+        self.full_name(&at("name"), backend);
         let service = self.services.iter().find(|(name, _)| *name == identifier).map(|(_, it)| *it);
         if let (Some(service), Some(port)) = (service, backend.get("port").and_then(Value::as_str)) {
             let is_number = port.chars().all(|c| c.is_ascii_digit());
@@ -200,6 +208,25 @@ impl<'v> Reader<'v> {
                 );
             }
         }
+    }
+
+    /// The name of a Service in the cluster, for which somebody wrote its identifier.
+    fn full_name(&mut self, path: &[Step<'v>], backend: &'v Value) {
+        let name = text(backend, "name");
+        let Some(full) = self.full.as_ref().filter(|_| text(backend, "identifier").is_empty()) else {
+            return;
+        };
+        let is_identifier = self.services.iter().any(|(own, _)| *own == name);
+        if !is_identifier || full.contains(name) || is_open(name) {
+            return;
+        }
+        let all: Vec<&str> = full.iter().map(String::as_str).collect();
+        let message = format!(
+            "the Ingress names the Service {name}, and there is only {}: write `identifier: {name}`",
+            all.join(", ")
+        );
+        let effect = Some("`name` is taken as it is: the Ingress leads to a Service that is not there");
+        self.faults.push(WrongPart { path: path.to_vec(), message, spelling: None, is_silent: true, effect });
     }
 
     fn ingresses(&mut self, values: &'v Value) {
@@ -263,7 +290,13 @@ impl<'v> Reader<'v> {
             {
                 let message = format!("there is no type of volume {of_type}, {meant} is meant");
                 let spelling = Some((of_type.to_owned(), meant.to_owned()));
-                self.faults.push(WrongPart { path: path("type"), message, spelling, is_silent: false });
+                self.faults.push(WrongPart {
+                    path: path("type"),
+                    message,
+                    spelling,
+                    is_silent: false,
+                    effect: None,
+                });
             }
             let made = match of_type {
                 "configMap" => "configMaps",
@@ -346,6 +379,7 @@ impl<'v> Reader<'v> {
                     message,
                     spelling: None,
                     is_silent: false,
+                    effect: None,
                 });
             }
             return;
@@ -366,7 +400,7 @@ impl<'v> Reader<'v> {
             }
             _ => return,
         };
-        self.faults.push(WrongPart { path, message, spelling: None, is_silent: false });
+        self.faults.push(WrongPart { path, message, spelling: None, is_silent: false, effect: None });
     }
 
     /// The places that a container mounts volumes at; each takes one.
@@ -384,7 +418,13 @@ impl<'v> Reader<'v> {
                         "container {name} of controller {controller} mounts {other} and {volume} at {at}: must be unique"
                     );
                     let path = vec![Step::Key("persistence"), Step::Key(volume)];
-                    self.faults.push(WrongPart { path, message, spelling: None, is_silent: false });
+                    self.faults.push(WrongPart {
+                        path,
+                        message,
+                        spelling: None,
+                        is_silent: false,
+                        effect: None,
+                    });
                 }
             }
         }
@@ -416,7 +456,7 @@ impl<'v> Reader<'v> {
                 let path = [path, &[Step::Key("probes"), Step::Key(kind), Step::Key("spec")]].concat();
                 let message =
                     format!("the {kind} probe has {handler} and is not `custom`: a port is asked instead");
-                self.faults.push(WrongPart { path, message, spelling: None, is_silent: true });
+                self.faults.push(WrongPart { path, message, spelling: None, is_silent: true, effect: None });
             }
         }
     }

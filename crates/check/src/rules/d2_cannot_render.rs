@@ -25,7 +25,7 @@ use tiphys_graph::{App, Declaration, Outcome, Revision, UnitKind, UnreadableFile
 use tiphys_model::ApplicationSource;
 use tiphys_render::{Cause, RenderError, Subject};
 use tiphys_value::{Location, ObjectExt, Value};
-use tiphys_vfs::FileTree;
+use tiphys_vfs::{FileTree, parent};
 
 use super::d2_revision;
 use crate::{
@@ -79,6 +79,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if let Outcome::Failed(error) = &unit.outcome
             && error.cause() == Cause::Other
             && !is_made_later(context, error)
+            && !fails_in_flux(context, error)
             && !placeholders::is_skeleton(&unit.path)
             && !is_written_later(context, &unit.path, error)
         {
@@ -98,6 +99,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     templates(context, &mut once);
     dangling(context, &mut once);
     unparsed(context, &mut once);
+    values_files(context, &mut once);
     for fault in context.survey.faults.iter().filter(|fault| fault.is_manifest) {
         let text = context.survey.files.text(&fault.file);
         let is_skeleton = placeholders::is_skeleton(&fault.file);
@@ -322,6 +324,42 @@ fn is_written_later(context: &Context<'_>, folder: &str, error: &RenderError) ->
     let beside = files.tree().read_dir(folder).unwrap_or_default();
     let mut texts = beside.iter().filter_map(|entry| files.text(&format!("{folder}/{}", entry.name)));
     error.headline().contains("'${") || texts.any(|text| placeholders::is_template(&text))
+}
+
+/// Whether Flux builds what fails, which `D2-flux-build` tells.
+fn fails_in_flux(context: &Context<'_>, error: &RenderError) -> bool {
+    let mut apps = context.survey.flux.iter().flat_map(|flux| &flux.apps);
+    apps.any(|app| match &app.outcome {
+        Outcome::Failed(own) => match (own.place(), error.place()) {
+            (Some(own), Some(place)) => own == place,
+            _ => own.headline() == error.headline(),
+        },
+        _ => false,
+    })
+}
+
+/// Values files beside a chart that are no YAML, where no build told of them.
+fn values_files(context: &Context<'_>, once: &mut Once) {
+    let files = &context.survey.files;
+    let told = failures(context);
+    for chart in files.ending(&["/Chart.yaml"]) {
+        let folder = parent(chart).unwrap_or_default();
+        let entries = files.tree().read_dir(folder).unwrap_or_default();
+        let names = entries.iter().map(|entry| entry.name.as_str());
+        for name in names.filter(|name| name.starts_with("values") && name.ends_with(".yaml")) {
+            let Ok(path) = tiphys_vfs::join(folder, name) else { continue };
+            let is_told = told.iter().any(|text| text.contains(&path));
+            let Some(text) = files.text(&path).filter(|_| !is_told && !placeholders::is_skeleton(&path))
+            else {
+                continue;
+            };
+            // Of several documents Helm reads the first; what another tool fills in is no YAML yet.
+            let is_open = placeholders::is_template(&text) || placeholders::has_bracketed_name(&text);
+            let Some(error) = tiphys_yaml::from_yaml(&text).err().filter(|_| !is_open) else { continue };
+            let error = tiphys_render::manifest::yaml_error(&path, &text, &error);
+            once.add(error.headline(), warning(context, &path, "the values cannot be read", &error));
+        }
+    }
 }
 
 /// Whether what is missing is a file that Git is told to ignore: something makes it before it is read.

@@ -107,6 +107,11 @@ fn files(survey: &Survey) -> BTreeSet<Arc<str>> {
         .filter(|path| is_meant(path) && !path.contains("/templates/"))
         .cloned()
         .collect();
+    // What cannot be read as an object, or is behind something out of reach, is a release nevertheless.
+    let is_release =
+        |path: &str| survey.files.text(path).is_some_and(|text| text.contains("kind: HelmRelease"));
+    let others = survey.files.paths().filter(|path| is_yaml(path) && !path.contains("/templates/"));
+    found.extend(others.filter(|path| is_workflow(path) || is_release(path)).cloned());
     let manifests = survey.objects.iter().map(|object| &object.rendered.location.file);
     found.extend(manifests.filter(|path| is_yaml(path) && !path.contains("/templates/")).cloned());
     for app in &survey.apps {
@@ -118,6 +123,10 @@ fn files(survey: &Survey) -> BTreeSet<Arc<str>> {
         }
     }
     found
+}
+
+fn is_workflow(path: &str) -> bool {
+    path.starts_with(".github/workflows/") || path.contains("/.github/workflows/")
 }
 
 /// A key that a mapping has twice.
@@ -182,9 +191,14 @@ fn finding(context: &Context<'_>, path: &Arc<str>, twice: &Twice) -> Finding {
         .diagnostic(format!("the key {:?} is set twice in one mapping: the first is lost", twice.key))
         .at(span(twice.second), "this one counts")
         .see(span(twice.first), "this one has no effect")
-        .because("Helm and Kustomize read the last of two and say nothing; strict readers refuse the file")
+        .because(match is_workflow(path) {
+            true => "GitHub refuses the whole workflow: no job of it runs",
+            false => {
+                "Helm and Kustomize read the last of two and say nothing; strict readers refuse the file"
+            }
+        })
         .help("put the two together, or take one out");
-    if twice.is_same {
+    if twice.is_same && !is_workflow(path) {
         diagnostic.severity = Severity::Info;
     }
     let finding = Finding::new(RULE.incident, diagnostic);

@@ -20,6 +20,7 @@
 use tiphys_diag::Severity;
 use tiphys_graph::Object;
 use tiphys_value::ObjectExt;
+use tiphys_vfs::normalize;
 
 use crate::{
     Context, Report, Rule,
@@ -51,7 +52,30 @@ fn check(context: &Context<'_>, report: &mut Report) {
             once.add(&path, missing(context, object, &path));
         }
     }
+    for object in survey.objects.iter().filter(|it| it.key.kind == "ImageUpdateAutomation") {
+        let own = object.value().str_at(&["spec", "update", "path"]);
+        let own = own.filter(|path| !placeholders::is_in(path) && is_read_here(context, object));
+        let Some(path) = own.and_then(|path| normalize(path.trim_start_matches('/')).ok()) else { continue };
+        if !path.is_empty() && !is_here(context, &path) && !unused_files::is_ignored(&survey.files, &path) {
+            once.add(&path, of_automation(context, object, &path));
+        }
+    }
     once.report(report);
+}
+
+/// Whether an automation writes to this repository: the Kustomizations that build folders of it read the same
+/// source.
+fn is_read_here(context: &Context<'_>, object: &Object) -> bool {
+    let name = object.value().str_at(&["spec", "sourceRef", "name"]).unwrap_or_default();
+    context.survey.flux_sources.start("GitRepository", name).is_some()
+}
+
+fn of_automation(context: &Context<'_>, object: &Object, path: &str) -> crate::Finding {
+    let diagnostic = RULE
+        .diagnostic(format!("{} updates images below {path}, which is not in the repository", object.title()))
+        .at(context.survey.span(object, &keys(&["spec", "update", "path"])), "there is no such folder")
+        .because("no file of it is ever changed: new images are not taken");
+    RULE.finding(context, object, diagnostic).likely()
 }
 
 fn is_here(context: &Context<'_>, path: &str) -> bool {

@@ -24,7 +24,7 @@
 use tiphys_diag::Severity;
 use tiphys_graph::Object;
 use tiphys_model::names;
-use tiphys_schema::names::dns1123_subdomain;
+use tiphys_schema::{Catalog, names::dns1123_subdomain};
 use tiphys_value::Value;
 
 use crate::{
@@ -67,11 +67,43 @@ fn check(context: &Context<'_>, report: &mut Report) {
             for (at, entry) in list(&object.value()["spec"], field).iter().enumerate() {
                 if let Some(fault) = fault(&known, entry) {
                     once.add(field, finding(context, object, (field, at), entry, fault, effect));
+                } else if field == "namespaceResourceWhitelist" && is_of_clusters(entry) {
+                    once.add(field, misplaced(context, object, at, entry));
                 }
             }
         }
     }
     once.report(report);
+}
+
+/// Whether an entry names a kind that lives in no namespace.
+fn is_of_clusters(entry: &Value) -> bool {
+    let (group, kind) = (text(entry, "group"), text(entry, "kind"));
+    let known = Catalog::latest().kinds().iter().find(|it| it.gvk.group == group && it.gvk.kind == kind);
+    known.is_some_and(|it| !it.namespaced)
+}
+
+/// A kind of clusters in the list of kinds of namespaces, which the list of those of clusters does not have.
+fn misplaced(context: &Context<'_>, object: &Object, at: usize, entry: &Value) -> crate::Finding {
+    let place = keys(&["spec", "namespaceResourceWhitelist"]).index(at).key("kind");
+    let kind = text(entry, "kind");
+    let permits = |it: &Value| {
+        let fits = |field: &str| matches!(text(it, field), "*") || text(it, field) == text(entry, field);
+        fits("group") && fits("kind")
+    };
+    let is_permitted = list(&object.value()["spec"], "clusterResourceWhitelist").iter().any(permits);
+    let mut diagnostic = RULE
+        .diagnostic(format!(
+            "{} lists {kind} in namespaceResourceWhitelist, which lives in no namespace",
+            object.title()
+        ))
+        .at(context.survey.span(object, &place), "a kind of the cluster")
+        .because("the engine looks for it in clusterResourceWhitelist: the entry permits nothing")
+        .help("move the entry to clusterResourceWhitelist");
+    if is_permitted {
+        diagnostic.severity = Severity::Info;
+    }
+    RULE.finding(context, object, diagnostic)
 }
 
 fn fault(known: &KindGroups<'_>, entry: &Value) -> Option<UnknownKind> {

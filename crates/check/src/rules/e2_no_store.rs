@@ -92,6 +92,9 @@ fn is_in_a_text(survey: &Survey, key: &ResourceKey) -> bool {
     let (kind, name) = (format!("kind: {}", key.kind), format!("name: {}", key.name));
     // A reference has a kind and a name, too, but no metadata between them.
     let holds = |text: &str| {
+        if !text.contains(&name) || !text.contains(&kind) {
+            return false;
+        }
         let lines: Vec<&str> = text.lines().map(|line| line.trim().trim_start_matches("- ")).collect();
         let kinds = lines.iter().enumerate().filter(|(_, line)| **line == kind);
         kinds.into_iter().any(|(at, _)| {

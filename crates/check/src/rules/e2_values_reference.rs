@@ -1,8 +1,8 @@
 //! # Values of a chart name an object that nothing makes
 //!
-//! Charts take the names of what is there already: `existingSecret`, `existingClaim`, `secretRef`, the Gateway
-//! of a route. Where all others that the repository names are made in it, and this one alone is made by
-//! nothing and spoken of nowhere else, the pod does not start, or the route has no Gateway.
+//! Charts take the names of what is there already: `existingSecret`, `existingClaim`, `secretRef`, the
+//! Gateway of a route. Where all others that the repository names are made in it, and this one alone is made
+//! by nothing and spoken of nowhere else, the pod does not start, or the route has no Gateway.
 //!
 //! People see: `secret "shop-secrets" not found`, `persistentvolumeclaim "shop" not found`,
 //! `CreateContainerConfigError`, a HelmRelease that times out.
@@ -70,6 +70,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
         of_applications(context, &mut by_scope);
     }
     let mut once = Once::default();
+    nameless(context, &mut once);
+    for (scope, named) in &by_scope {
+        let made = MadeNames::in_scope(survey, scope);
+        named.iter().for_each(|it| of_other_namespace(survey, scope, named, &made, it, &mut once));
+    }
     for (scope, named) in by_scope.iter().filter(|(scope, _)| matches!(scope, ObjectScope::Cluster(..))) {
         let made = MadeNames::in_scope(survey, scope);
         for kind in ["ConfigMap", "Gateway", "PersistentVolumeClaim", "Secret"] {
@@ -102,6 +107,104 @@ fn of_kind(context: &Context<'_>, kind: &str, named: &[Named<'_>], made: &MadeNa
             .because(format!("{count} others that values name are made in the repository, {all}"));
         let finding = Finding::new(RULE.incident, diagnostic).likely();
         once.add(it.name, finding.perhaps(it.name, nearest));
+    }
+}
+
+/// References among values whose name is null: an anchor without a value, a name that was taken out.
+fn nameless(context: &Context<'_>, once: &mut Once) {
+    for used in context.chart_uses() {
+        for (index, values) in used.values.iter().enumerate() {
+            each_nameless(values, &mut Vec::new(), &mut |steps| {
+                let span = place_of(context, used, index, steps).unwrap_or_else(|| used.span.clone());
+                let field = steps.iter().rev().find_map(|step| match step {
+                    Step::Key(key) => Some(*key),
+                    Step::Index(_) => None,
+                });
+                let diagnostic: Diagnostic = RULE
+                    .diagnostic(format!(
+                        "the values of {} have a {} whose name is null",
+                        used.by,
+                        field.unwrap_or_default()
+                    ))
+                    .at(span, "names nothing")
+                    .because("the API server refuses a pod that takes a key without saying from what");
+                once.add(field.unwrap_or_default(), Finding::new(RULE.incident, diagnostic).likely());
+            });
+        }
+    }
+}
+
+fn each_nameless<'a>(value: &'a Value, steps: &mut Vec<Step<'a>>, found: &mut dyn FnMut(&[Step<'a>])) {
+    const MAX_DEPTH: usize = 32;
+    match value {
+        _ if steps.len() > MAX_DEPTH => {}
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                steps.push(Step::Index(at));
+                each_nameless(item, steps, found);
+                steps.pop();
+            }
+        }
+        Value::Object(map) if map.get("enabled") != Some(&Value::Bool(false)) => {
+            for (key, below) in map {
+                steps.push(Step::Key(key));
+                let is_reference = matches!(key.as_str(), "secretKeyRef" | "configMapKeyRef");
+                if is_reference && below.get("name") == Some(&Value::Null) && below.get("key").is_some() {
+                    found(steps);
+                }
+                each_nameless(below, steps, found);
+                steps.pop();
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A name that only an object of another namespace has, which nobody there names.
+fn of_other_namespace(
+    survey: &Survey,
+    scope: &ObjectScope,
+    named: &[Named<'_>],
+    made: &MadeNames<'_>,
+    it: &Named<'_>,
+    once: &mut Once,
+) {
+    if it.kind == "Gateway" || it.namespace.is_empty() || made.has(it) || made.may_make(it) {
+        return;
+    }
+    let is_same = |other: &&(&str, &str, &str)| other.0 == it.kind && other.2 == it.name;
+    let [(_, other, _)] = made.made.iter().filter(is_same).collect::<Vec<_>>()[..] else { return };
+    let is_plain = |text: &str| !text.is_empty() && !placeholders::is_in(text);
+    let is_used_there = named.iter().any(|user| user.namespace == *other && user.name == it.name)
+        || survey.objects_in(scope).any(|object| {
+            object.key.namespace == *other
+                && object.key.name != it.name
+                && object.value()["spec"].to_string().contains(it.name)
+        });
+    let Some(maker) = survey
+        .objects_in(scope)
+        .find(|object| object.key.namespace == *other && made_name(object) == Some((it.kind, it.name)))
+        .filter(|_| !is_used_there && is_plain(other) && is_plain(it.namespace))
+    else {
+        return;
+    };
+    let diagnostic: Diagnostic = RULE
+        .diagnostic(format!(
+            "{} names {}/{} in {}, and there is only one in {other}",
+            it.who, it.kind, it.name, it.namespace
+        ))
+        .at(it.span.clone(), format!("looked for in {}", it.namespace))
+        .see(survey.start(maker), format!("this one is in {other}, where nobody names it"))
+        .because("a pod takes Secrets, ConfigMaps and claims from its own namespace alone")
+        .help(format!("put it into {}", it.namespace));
+    once.add(it.name, Finding::new(RULE.incident, diagnostic).likely());
+}
+
+/// What an object makes, by kind and name: itself, or the Secret that is made of it.
+fn made_name(object: &Object) -> Option<(&str, &str)> {
+    match made_secret(object) {
+        Some(name) => Some(("Secret", name)),
+        None => Some((object.key.kind.as_str(), object.key.name.as_str())),
     }
 }
 
@@ -244,6 +347,14 @@ impl<'a> MadeNames<'a> {
 
     /// Whether something that is not seen may make an object.
     fn may_have(&self, named: &Named<'_>) -> bool {
+        // A release may bring the Gateway of a namespace of which none is seen.
+        let is_unseen = named.kind == "Gateway" && self.names("Gateway", named.namespace).is_empty();
+        is_unseen || self.texts.contains(named.name) || self.may_make(named)
+    }
+
+    /// Whether a copier, a release or an operator may make an object in the namespace in which it is looked
+    /// for.
+    fn may_make(&self, named: &Named<'_>) -> bool {
         let is_begun = |maker: &Maker<'_>| {
             let rest = named.name.strip_prefix(maker.name);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
@@ -252,11 +363,7 @@ impl<'a> MadeNames<'a> {
         let of_namespace = self.makers.get(named.namespace);
         let is_open =
             |(_, namespace, name): &(&str, &str, &str)| *namespace == named.namespace && name.contains("${");
-        // A release may bring the Gateway of a namespace of which none is seen.
-        let is_unseen = named.kind == "Gateway" && self.names("Gateway", named.namespace).is_empty();
         self.are_copied && matches!(named.kind, "ConfigMap" | "Secret")
-            || is_unseen
-            || self.texts.contains(named.name)
             || of_namespace.is_some_and(|makers| named.kind != "Gateway" && makers.iter().any(is_begun))
             || self.made.iter().any(is_open)
     }

@@ -93,6 +93,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
 fn names(object: &Object) -> Vec<Named<'_>> {
     let spec = &object.value()["spec"];
     let routes = list(spec, "routes").iter().enumerate();
+    if object.key.group == "gateway.networking.k8s.io" && object.key.kind == "HTTPRoute" {
+        return filters(object, spec);
+    }
     let of_routes = || routes.map(|(at, route)| (keys(&["spec", "routes"]).index(at), route)).collect();
     let (kind, holders): (_, Vec<(FieldPath, &Value)>) = match object.key.kind.as_str() {
         "IngressRoute" => ("Middleware", of_routes()),
@@ -114,6 +117,24 @@ fn names(object: &Object) -> Vec<Named<'_>> {
                 && !placeholders::has_placeholder(it)
             {
                 found.push(Named { kind, name: text(it, "name"), namespace, path });
+            }
+        }
+    }
+    found
+}
+
+/// The middlewares among the filters of an HTTPRoute: a filter has no namespace but the route's.
+fn filters<'a>(object: &'a Object, spec: &'a Value) -> Vec<Named<'a>> {
+    let mut found = Vec::new();
+    for (at, rule) in list(spec, "rules").iter().enumerate() {
+        for (nth, filter) in list(rule, "filters").iter().enumerate() {
+            let Some(reference) = filter.get("extensionRef") else { continue };
+            let (group, name) = (text(reference, "group"), text(reference, "name"));
+            if group == "traefik.io" && text(reference, "kind") == "Middleware" && !placeholders::is_in(name)
+            {
+                let rule = keys(&["spec", "rules"]).index(at);
+                let path = rule.key("filters").index(nth).key("extensionRef").key("name");
+                found.push(Named { kind: "Middleware", name, namespace: &object.key.namespace, path });
             }
         }
     }

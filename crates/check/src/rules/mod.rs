@@ -36,6 +36,7 @@ mod c2_argocd_policy;
 mod c2_binding_no_effect;
 mod c2_certificate_refused;
 mod c2_cilium_refused;
+mod c2_collector_config;
 mod c2_escaped_template;
 mod c2_exported;
 mod c2_ignore_expression;
@@ -44,6 +45,8 @@ mod c2_invalid;
 mod c2_item_twice;
 mod c2_label_policy;
 mod c2_limit_range;
+mod c2_misspelt_group;
+mod c2_nearly_boolean;
 mod c2_node_labels;
 mod c2_node_port;
 mod c2_option_value;
@@ -53,6 +56,7 @@ mod c2_quota;
 mod c2_rbac_no_effect;
 mod c2_refused_annotation;
 mod c2_removed_api;
+mod c2_schedule;
 mod c2_store_namespace;
 mod c2_template_key;
 mod c2_template_syntax;
@@ -82,6 +86,7 @@ mod d2_duplicate_key;
 mod d2_duplicate_name;
 mod d2_emptied_list;
 mod d2_enable_helm;
+mod d2_flux_build;
 mod d2_flux_encrypted;
 mod d2_flux_path;
 mod d2_flux_self;
@@ -103,6 +108,7 @@ mod d2_project_forbids;
 mod d2_quoted_alias;
 mod d2_renders_nothing;
 mod d2_revision;
+mod d2_scalar_values;
 mod d2_template_indent;
 mod d2_unknown_chart;
 mod d2_unread_values;
@@ -114,6 +120,7 @@ mod d2_values_path;
 mod d3_disabled_copy;
 mod d3_incomplete_registration;
 mod d3_left_out;
+mod d3_needed_file;
 mod e1_contents_pruned;
 mod e1_platform_pruned;
 mod e2_claim_unfit;
@@ -133,6 +140,7 @@ mod e2_no_resource;
 mod e2_no_store;
 mod e2_unknown_class;
 mod e2_values_reference;
+mod e2_values_volume;
 mod e3_invalid_image;
 mod e3_open_version;
 mod e3_withdrawn_chart;
@@ -236,6 +244,7 @@ pub const ALL: &[&Rule] = &[
     &c2_binding_no_effect::RULE,
     &c2_certificate_refused::RULE,
     &c2_cilium_refused::RULE,
+    &c2_collector_config::RULE,
     &c2_escaped_template::RULE,
     &c2_exported::RULE,
     &c2_ignore_expression::RULE,
@@ -244,6 +253,8 @@ pub const ALL: &[&Rule] = &[
     &c2_item_twice::RULE,
     &c2_label_policy::RULE,
     &c2_limit_range::RULE,
+    &c2_misspelt_group::RULE,
+    &c2_nearly_boolean::RULE,
     &c2_node_labels::RULE,
     &c2_node_port::RULE,
     &c2_option_value::RULE,
@@ -253,6 +264,7 @@ pub const ALL: &[&Rule] = &[
     &c2_rbac_no_effect::RULE,
     &c2_refused_annotation::RULE,
     &c2_removed_api::RULE,
+    &c2_schedule::RULE,
     &c2_store_namespace::RULE,
     &c2_template_key::RULE,
     &c2_template_syntax::RULE,
@@ -282,6 +294,7 @@ pub const ALL: &[&Rule] = &[
     &d2_duplicate_name::RULE,
     &d2_emptied_list::RULE,
     &d2_enable_helm::RULE,
+    &d2_flux_build::RULE,
     &d2_flux_encrypted::RULE,
     &d2_flux_path::RULE,
     &d2_flux_self::RULE,
@@ -303,6 +316,7 @@ pub const ALL: &[&Rule] = &[
     &d2_quoted_alias::RULE,
     &d2_renders_nothing::RULE,
     &d2_revision::RULE,
+    &d2_scalar_values::RULE,
     &d2_template_indent::RULE,
     &d2_unknown_chart::RULE,
     &d2_unread_values::RULE,
@@ -314,6 +328,7 @@ pub const ALL: &[&Rule] = &[
     &d3_disabled_copy::RULE,
     &d3_incomplete_registration::RULE,
     &d3_left_out::RULE,
+    &d3_needed_file::RULE,
     &e1_contents_pruned::RULE,
     &e1_platform_pruned::RULE,
     &e2_claim_unfit::RULE,
@@ -333,6 +348,7 @@ pub const ALL: &[&Rule] = &[
     &e2_no_store::RULE,
     &e2_unknown_class::RULE,
     &e2_values_reference::RULE,
+    &e2_values_volume::RULE,
     &e3_invalid_image::RULE,
     &e3_open_version::RULE,
     &e3_withdrawn_chart::RULE,
@@ -407,6 +423,7 @@ pub(crate) const OF_CLUSTERS: &[&Rule] = &[
     &c2_pod_security::RULE,
     &c2_quota::RULE,
     &c3_no_backend::RULE,
+    &d2_flux_build::RULE,
     &e2_claim_unfit::RULE,
     &e2_dangling_reference::RULE,
     &e2_missing_key::RULE,
@@ -423,6 +440,7 @@ pub(crate) const OF_CLUSTERS: &[&Rule] = &[
     &f1_webhook_blocked::RULE,
     &f2_probes_blocked::RULE,
     &f4_no_backend::RULE,
+    &f4_no_middleware::RULE,
     &f4_route_refused::RULE,
     &f4_unheard::RULE,
     &f4_unknown_host::RULE,

@@ -31,6 +31,20 @@ pub(crate) fn schema(gvk: &GroupVersionKind) -> Option<StructuralSchema> {
     Some(StructuralSchema::new(&root))
 }
 
+/// Whether the table has kinds of a group.
+pub(crate) fn is_group(group: &str) -> bool {
+    KINDS.iter().any(|(line, _)| line.split_once('/').is_some_and(|(own, _)| own == group))
+}
+
+/// The groups in which the table has a kind.
+pub(crate) fn groups_of(kind: &str) -> impl Iterator<Item = &'static str> {
+    KINDS.iter().filter_map(move |(line, _)| {
+        let (versions, kinds) = line.split_once(' ')?;
+        let (group, _) = versions.split_once('/')?;
+        kinds.split(',').any(|own| own == kind).then_some(group)
+    })
+}
+
 /// Whether a line `group/version,version Kind,Kind` names a kind.
 fn is_of(line: &str, gvk: &GroupVersionKind) -> bool {
     let Some((versions, kinds)) = line.split_once(' ') else { return false };

@@ -1,9 +1,10 @@
-//! The values that charts know which are out of reach: one table a chart, made by `cargo xtask charts values`.
+//! The values that charts know which are out of reach: one table a chart, made by `cargo xtask charts
+//! values`.
 //!
 //! A table begins with the chart's name, parts of addresses that it is published under, and the oldest and
 //! newest version that was looked at. Each further line is a value that has others below it, one blank deeper
-//! for each step; behind its colon stand those that have none, or of which nothing is known. `*` is every key of
-//! a map and every element of a list. Behind `!` the chart's schema refuses all other keys.
+//! for each step; behind its colon stand those that have none, or of which nothing is known. `*` is every key
+//! of a map and every element of a list. Behind `!` the chart's schema refuses all other keys.
 
 use std::{
     collections::BTreeMap,
@@ -52,18 +53,37 @@ pub(crate) struct Unread<'a> {
     pub known: Vec<&'static str>,
 }
 
+/// A value that is a text or a number, where the chart reads values below it.
+pub(crate) struct Scalar<'a> {
+    /// Where it is.
+    pub path: Vec<Step<'a>>,
+    /// What the chart reads below it.
+    pub known: Vec<&'static str>,
+}
+
 /// Its path as people write it.
 impl fmt::Display for Unread<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, step) in self.path.iter().enumerate() {
-            match step {
-                Step::Key(key) if at == 0 => f.write_str(key)?,
-                Step::Key(key) => write!(f, ".{key}")?,
-                Step::Index(at) => write!(f, "[{at}]")?,
-            }
-        }
-        Ok(())
+        write_path(&self.path, f)
     }
+}
+
+/// Its path as people write it.
+impl fmt::Display for Scalar<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_path(&self.path, f)
+    }
+}
+
+fn write_path(path: &[Step<'_>], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for (at, step) in path.iter().enumerate() {
+        match step {
+            Step::Key(key) if at == 0 => f.write_str(key)?,
+            Step::Key(key) => write!(f, ".{key}")?,
+            Step::Index(at) => write!(f, "[{at}]")?,
+        }
+    }
+    Ok(())
 }
 
 impl KnownValues {
@@ -90,6 +110,13 @@ impl KnownValues {
     pub(crate) fn find_unread<'a>(&self, values: &'a Value) -> Vec<Unread<'a>> {
         let mut found = Vec::new();
         self.walk(values, self.root(), &mut Vec::new(), &mut found);
+        found
+    }
+
+    /// The values that are no maps, where the chart reads what is below them.
+    pub(crate) fn find_scalars<'a>(&self, values: &'a Value) -> Vec<Scalar<'a>> {
+        let mut found = Vec::new();
+        scalars(values, self.root(), &mut Vec::new(), &mut found);
         found
     }
 
@@ -158,6 +185,29 @@ impl KnownValues {
             true => elsewhere.into_iter().map(|found| found.join(".")).collect(),
             false => Vec::new(),
         }
+    }
+}
+
+/// Gathers the values that are no maps where a node has others below it. What is empty or false switches
+/// things off.
+fn scalars<'a>(value: &'a Value, node: &Node, path: &mut Vec<Step<'a>>, found: &mut Vec<Scalar<'a>>) {
+    let is_text = |text: &str| !text.is_empty() && !text.contains("{{") && !placeholders::is_in(text);
+    let is_set = match value {
+        Value::Object(map) => {
+            for (key, below) in map {
+                let Some(known) = node.children.get(key.as_str()) else { continue };
+                path.push(Step::Key(key));
+                scalars(below, known, path, found);
+                path.pop();
+            }
+            false
+        }
+        Value::String(text) => is_text(text),
+        Value::Number(_) => true,
+        _ => false,
+    };
+    if is_set && !node.children.is_empty() && !node.children.contains_key(ANY) {
+        found.push(Scalar { path: path.clone(), known: node.children.keys().copied().collect() });
     }
 }
 

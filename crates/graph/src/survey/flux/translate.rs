@@ -103,6 +103,8 @@ fn kustomization(object: &Value, scope: &TranslationContext<'_>) -> Result<Value
     if let Some(labels) = spec.at(&["commonMetadata", "labels"]) {
         options["commonLabels"] = labels.clone();
         options["labelWithoutSelector"] = json!(true);
+        // Flux puts its labels over those that a kustomization gives.
+        options["forceCommonLabels"] = json!(true);
     }
     source["kustomize"] = options;
     Ok(source)

@@ -1,0 +1,67 @@
+//! # A text or number where a chart reads a map
+//!
+//! Templates read values below one another: `ports.http.port`. Where somebody gives a number for
+//! `ports.http`, the template finds nothing below it, and Helm ends. Newer versions of a chart often turn a
+//! number into a map.
+//!
+//! What the rule says of charts that are out of reach goes by the values that they are known to read.
+//!
+//! People see: `can't evaluate field port in type interface {}`,
+//! `cannot overwrite table with non table`, a release that is not rendered.
+//!
+//! ## Bad
+//! ```yaml
+//! ports: {http: 30080}
+//! ```
+//! ## Good
+//! ```yaml
+//! ports: {http: {port: 80, nodePort: 30080}}
+//! ```
+//! ## When to suppress
+//! Where the version that is installed takes a number there, and is none that was looked at.
+
+use tiphys_diag::Severity;
+
+use super::unread_chart_values::place_of;
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{dedup::Once, known_values::KnownValues},
+};
+
+/// See the module.
+pub(super) const RULE: Rule = Rule {
+    id: "D2-scalar-values",
+    incident: "D2",
+    severity: Severity::Warning,
+    title: "a text or number where a chart reads a map",
+    page: page!("d2_scalar_values.rs"),
+    check,
+};
+
+/// How many of them make a chart another one than is known.
+const OF_ANOTHER_CHART: usize = 4;
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
+    for used in context.chart_uses() {
+        let Some(known) = KnownValues::of_use(used) else { continue };
+        for (index, values) in used.values.iter().enumerate() {
+            let scalars = known.find_scalars(values);
+            for it in scalars.iter().filter(|_| scalars.len() < OF_ANOTHER_CHART) {
+                const MOST: usize = 8;
+                let (oldest, newest) = known.versions;
+                let below: Vec<&str> = it.known.iter().take(MOST).copied().collect();
+                let span = place_of(context, used, index, &it.path).unwrap_or_else(|| used.span.clone());
+                let diagnostic = RULE
+                    .diagnostic(format!("{} gives chart {} no map for the value {it}", used.by, known.chart))
+                    .at(span, format!("the chart reads {} below it", below.join(", ")))
+                    .because("a template that reads below a text or number ends, and Helm renders nothing")
+                    .help(format!(
+                        "this goes by what versions {oldest} to {newest} of the chart read, which is out of reach"
+                    ));
+                once.add(&format!("{it} {}", used.by), Finding::new(RULE.incident, diagnostic).likely());
+            }
+        }
+    }
+    once.report(report);
+}
