@@ -101,7 +101,7 @@ impl Engine {
         if defines_kinds(change) {
             self.clusters.home().ask_for_kinds();
         }
-        for app in self.concerned(self.places.home(), change) {
+        for app in self.concerned(self.clusters.home(), change) {
             self.queue.add(app, Refresh::LiveState, Instant::now() + self.home.settings.gather_live);
         }
     }
@@ -140,7 +140,7 @@ impl Follower for Engine {
         if defines_kinds(change) {
             cluster.ask_for_kinds();
         }
-        for app in self.concerned(place, change) {
+        for app in self.concerned(cluster, change) {
             self.queue.add(app, Refresh::LiveState, Instant::now() + self.home.settings.gather_live);
         }
     }

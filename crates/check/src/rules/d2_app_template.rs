@@ -192,7 +192,7 @@ impl<'v> Reader<'v> {
         let services = names(&self.services);
         let identifier = text(backend, "identifier");
         let at = |key: &'static str| [path, &[Step::Key(key)]].concat();
-        self.named(&at("identifier"), identifier, &services, "service", false);
+        self.check_name(&at("identifier"), identifier, &services, "service", false);
         self.full_name(&at("name"), backend);
         let service = self.services.iter().find(|(name, _)| *name == identifier).map(|(_, it)| *it);
         if let (Some(service), Some(port)) = (service, backend.get("port").and_then(Value::as_str)) {

@@ -241,7 +241,7 @@ fn backend_state<'a>(look: &Look<'a>, ill: &Ill<'a>, complaint: &Complaint, sour
             ("elastic", &["cluster_block", "index read-only", "flood"]),
             ("rabbit", &["alarm"]),
         ];
-        kinds.iter().any(|(name, condition_text)| {
+        kinds.iter().any(|(name, said)| {
             service.to_string().to_ascii_lowercase().contains(name)
                 && said.iter().any(|word| words.contains(word))
         })

@@ -194,7 +194,7 @@ pub(super) fn is_started(sync: &Sync<'_>, spec: &Value, began: Timestamp) -> boo
     probe(sync, spec, "startupProbe").is_none_or(|probe| {
         probe.unknown_port.is_none()
             && probe.closed.is_none()
-            && left(began, probe.delay, sync.context.now).is_none()
+            && remaining(began, probe.delay, sync.context.now).is_none()
     })
 }
 
