@@ -25,12 +25,13 @@ pub(crate) struct Args {
 const REPORT: &str = "docs/benchmarks/rehearse.md";
 
 /// What is measured: what it is, and how many seconds it may take.
-const BUDGETS: [(&str, f64); 5] = [
+const BUDGETS: [(&str, f64); 6] = [
     ("20 Applications, 500 objects, all waits", 2.0),
     ("124 Applications, 800 objects", 10.0),
     ("`--diff` that touches one of the 124", 3.0),
     ("`--explore 30` on it", 60.0),
     ("the 124 with a fault, to 24 h of virtual time", 10.0),
+    ("90 replicas for which nodes have to join", 2.0),
 ];
 /// How many bytes any of them may take.
 const MEMORY: f64 = 500.0 * 1_048_576.0;
@@ -42,23 +43,25 @@ const MEMORY: f64 = 500.0 * 1_048_576.0;
 pub(super) fn run(args: &Args) -> anyhow::Result<()> {
     let tiphys = args.tiphys.canonicalize().with_context(|| args.tiphys.display().to_string())?;
     let folder = tempfile::tempdir()?;
-    let [small, large] = ["small", "large"].map(|name| folder.path().join(name));
+    let [small, large, full] = ["small", "large", "full"].map(|name| folder.path().join(name));
     // 23 ConfigMaps, a Deployment and a Service in each of 20: 500 objects.
     write_repository(&small, 20, 23)?;
     // Four or five ConfigMaps, a Deployment and a Service in each of 124: 800 objects.
     write_repository(&large, 124, 4)?;
     commit_and_edit(&large)?;
+    write_crowd(&full)?;
     let rehearse = |repository: &Path, arguments: &[&str]| {
         let mut command = Command::new(&tiphys);
         command.arg("rehearse").arg(repository).arg("--offline").args(arguments);
         command
     };
-    let commands: [&dyn Fn() -> Command; 5] = [
+    let commands: [&dyn Fn() -> Command; 6] = [
         &|| rehearse(&small, &[]),
         &|| rehearse(&large, &[]),
         &|| rehearse(&large, &["--diff", "HEAD"]),
         &|| rehearse(&large, &["--diff", "HEAD", "--explore", "30"]),
         &|| rehearse(&large, &["--fault", "api:429@23h50m+5m", "--until", "24h"]),
+        &|| rehearse(&full, &[]),
     ];
     let named: Vec<(&str, &dyn Fn() -> Command)> =
         BUDGETS.iter().zip(commands).map(|((name, _), command)| (*name, command)).collect();
@@ -111,6 +114,15 @@ fn write_repository(root: &Path, applications: usize, config_maps: usize) -> any
         write(format!("services/{name}/all.yaml"), text)?;
     }
     Ok(())
+}
+
+/// One Application with more pods than three nodes have room for.
+fn write_crowd(root: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(root.join("crowd"))?;
+    fs::write(root.join("root.yaml"), application("crowd", "crowd", 0))?;
+    let text = workload("crowd").replace("replicas: 2", "replicas: 90");
+    let text = text.replace("ports: [{containerPort: 8080}]", "resources: {requests: {cpu: 2}}");
+    Ok(fs::write(root.join("crowd/all.yaml"), text)?)
 }
 
 /// Parents wait for the health of their Applications.
