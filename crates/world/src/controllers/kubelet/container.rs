@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tiphys_value::ObjectExt;
 
-use super::{Sync, remaining, probe, program, references, user};
+use super::{Sync, probe, program, references, remaining, user};
 use crate::{
     Key, Write,
     behaviour::{ContainerRule, Exit, Span},
