@@ -1,7 +1,8 @@
-//! # An OCIRepository that is the folder of charts, and no chart
+//! # An OCIRepository whose address names no chart
 //!
 //! An OCIRepository of Flux names one artifact. A registry has no folders to look into: the address of a
-//! HelmRepository, to which the name of a chart is added, is an artifact that nobody pushed.
+//! HelmRepository, to which the name of a chart is added, is an artifact that nobody pushed. The API server
+//! takes only addresses that begin with `oci://`.
 //!
 //! People see: `failed to pull artifact from 'oci://registry.example.com/shop/charts': GET …: DENIED: denied`,
 //! `NAME_UNKNOWN: repository name not known to registry`.
@@ -35,13 +36,17 @@ pub(super) const RULE: Rule = Rule {
     id: "D2-oci-address",
     incident: "D2",
     severity: Severity::Warning,
-    title: "an OCIRepository that is the folder of charts, and no chart",
+    title: "an OCIRepository whose address names no chart",
     page: page!("d2_oci_address.rs"),
     check,
 };
 
 /// What folders of charts are called, and no chart is.
 const FOLDERS: [&str; 5] = ["bitnamicharts", "charts", "charts-mirror", "helm-charts", "helmcharts"];
+
+fn is_of_flux(object: &Object) -> bool {
+    object.key.group == "source.toolkit.fluxcd.io"
+}
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let survey = context.survey;
@@ -57,6 +62,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
         .filter_map(|it| it.value().str_at(&["spec", "chartRef", "name"]))
         .collect();
     let mut once = Once::default();
+    for (object, url) in repositories.iter().filter(|(it, url)| is_of_flux(it) && !url.starts_with("oci://"))
+    {
+        let diagnostic = RULE
+            .diagnostic(format!("{} has the address {url}, which does not begin with oci://", object.title()))
+            .at(survey.span(object, &keys(&["spec", "url"])), "no address of an artifact")
+            .because("the API server refuses an OCIRepository whose address does not begin so")
+            .help(format!("write oci://{}", url.split_once("://").map_or(url.as_str(), |(_, rest)| rest)));
+        once.add(url, RULE.finding(context, object, diagnostic).likely());
+    }
     for (object, url) in repositories.iter().filter(|(it, _)| released.contains(it.value().name())) {
         let last = url.rsplit('/').next().unwrap_or_default();
         let inner = format!("{url}/");
