@@ -112,8 +112,8 @@ const UNKNOWN_AUTHORITY: &str =
 /// The port of a webhook's Service that is called if the webhook names none.
 const HTTPS: i64 = 443;
 
-/// Why nothing answers behind a port of a Service: it does not exist, does not have the port, has no endpoints,
-/// or none of them is Ready.
+/// Why nothing answers behind a port of a Service: it does not exist, does not have the port, has no
+/// endpoints, or none of them is Ready.
 fn reach(snapshot: &Snapshot, (namespace, name): (&str, &str), port: i64) -> Result<(), String> {
     let Some(service) = snapshot.get(&ResourceId::new("", "services"), namespace, name) else {
         return Err(format!("service \"{name}\" not found"));

@@ -14,7 +14,7 @@ use crate::{
 const EVENT_LIFE: i64 = 3600;
 /// Old events are looked for when an event gets a revision divisible by this,
 const EVENT_SWEEP: u64 = 64;
-/// and no more often than after so many seconds: each time all events are read, and thousands may come at once.
+/// and no more often than after so many seconds: all events are read then, and thousands may come at once.
 const SWEEP_PAUSE: i64 = 60;
 
 /// Now and then, after an event was written, forgets the old ones.

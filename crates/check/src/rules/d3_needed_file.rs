@@ -63,7 +63,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 continue;
             }
             let needs = by_scope.entry(scope.clone()).or_insert_with(|| needs_in(survey, &scope));
-            let need = given.iter().find_map(|it| needed(survey, app, &scope, needs, it));
+            let need = given.iter().find_map(|it| need_for(survey, app, &scope, needs, it));
             let Some(need) = need.filter(|_| !is_spoken_of(survey, &file)) else { continue };
             let what = need.what.clone();
             found.entry(what).or_default().push(finding(survey, kustomization, &file, &need));
@@ -173,7 +173,7 @@ fn needs_in<'a>(survey: &'a Survey, scope: &ObjectScope) -> Needs<'a> {
 }
 
 /// Who needs what a file gives, in the cluster of an Application, if nothing else makes it there.
-fn needed<'a>(
+fn need_for<'a>(
     survey: &'a Survey,
     app: &App,
     scope: &ObjectScope,

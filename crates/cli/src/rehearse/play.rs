@@ -67,8 +67,8 @@ pub(super) struct Rules {
     pub stand_ins: When,
     /// Whether somebody syncs what nobody else would.
     pub sync_all: bool,
-    /// Whether only the end counts, as of the state before a change: the engine then gathers changes for longer
-    /// before it looks, which takes a third of the looks.
+    /// Whether only the end counts, as of the state before a change: the engine then gathers changes for
+    /// longer before it looks, which takes a third of the looks.
     pub only_end: bool,
 }
 

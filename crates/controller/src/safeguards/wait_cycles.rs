@@ -97,8 +97,8 @@ fn lacks_project(cache: &LiveCache, app: &Value) -> bool {
     name != "default" && !projects().iter().any(|project| project.name() == name)
 }
 
-/// Whether an Application's operation is at work, as far as a look at its phase tells: to read all of it takes
-/// long, and a parent asks this about each of its children whenever one changes.
+/// Whether an Application's operation is at work, as far as a look at its phase tells: to read all of it
+/// takes long, and a parent asks this about each of its children whenever one changes.
 fn is_under_way(app: &Value) -> bool {
     let phase = app.str_at(&["status", "operationState", "phase"]);
     phase.is_some_and(|phase| !matches!(phase, "Succeeded" | "Failed" | "Error"))

@@ -221,8 +221,8 @@ fn quota(server: &ApiServer, namespace: &str, begins: bool) -> Result<(), ApiErr
     if client.get(&namespaces, "", namespace).is_ok() {
         return client.create(&quotas, namespace, quota).map(drop);
     }
-    // Pods come in the same moment as their namespace: the quota has to be there before, and the namespace with
-    // it, which nobody is the owner of.
+    // Pods come in the same moment as their namespace: the quota has to be there before, and the namespace
+    // with it, which nobody is the owner of.
     server.import(vec![quota]);
     Ok(())
 }

@@ -46,8 +46,8 @@ pub(super) fn refusal(claim: &Value, class: &Value) -> Option<String> {
     })
 }
 
-/// The nodes that a disk of a class can be attached to: those of the zone of the node that was selected, or else
-/// of the first zone. Nothing where nodes bear no zone.
+/// The nodes that a disk of a class can be attached to: those of the zone of the node that was selected, or
+/// else of the first zone. Nothing where nodes bear no zone.
 pub(super) fn affinity(class: &Value, selected: Option<&str>, view: &View<'_>) -> Option<Value> {
     if !is_zonal(class) {
         return None;

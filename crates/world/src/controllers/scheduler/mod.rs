@@ -38,8 +38,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The key of the pods that were told that they fit nowhere. Nobody looks at them again but for an event.
 const REFUSED: &str = "refused";
 
-/// Puts pods on nodes. One key stands for all pods that are new or for which others leave, another one for all
-/// that wait.
+/// Puts pods on nodes. One key stands for all pods that are new or for which others leave, another one for
+/// all that wait.
 pub(super) struct Scheduler;
 
 impl Controller for Scheduler {
