@@ -64,9 +64,7 @@ impl<'a> End<'a> {
 
 /// The addresses and the port of the API server, as policies see them.
 pub(crate) fn api_server<'a>(cluster: &Cluster<'a>) -> (End<'a>, u16) {
-    let slices = cluster.all("EndpointSlice").iter().filter(|it| {
-        it.namespace() == "default" && it.label("kubernetes.io/service-name") == Some("kubernetes")
-    });
+    let slices = cluster.endpoint_slices("default", "kubernetes");
     let mut port = None;
     let mut addresses: Vec<IpAddr> = Vec::new();
     for slice in slices {

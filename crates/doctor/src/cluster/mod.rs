@@ -21,6 +21,10 @@ pub(crate) struct Cluster<'a> {
     pub(crate) now: Option<Timestamp>,
     by_name: HashMap<Object, &'a Value>,
     by_kind: BTreeMap<String, Vec<&'a Value>>,
+    /// Pods by namespace.
+    pods: HashMap<&'a str, Vec<&'a Value>>,
+    /// EndpointSlices by the namespace and then the name of their Service.
+    endpoint_slices: HashMap<&'a str, HashMap<&'a str, Vec<&'a Value>>>,
     owned: HashMap<Object, Vec<&'a Value>>,
     /// The objects that bear the mark of an Application, by its name.
     tracked: HashMap<&'a str, Vec<&'a Value>>,
@@ -74,6 +78,8 @@ impl<'a> Cluster<'a> {
             now: case.now(),
             by_name: HashMap::new(),
             by_kind: BTreeMap::new(),
+            pods: HashMap::new(),
+            endpoint_slices: HashMap::new(),
             owned: HashMap::new(),
             tracked: HashMap::new(),
             events: HashMap::new(),
@@ -92,6 +98,15 @@ impl<'a> Cluster<'a> {
                 cluster.tracked.entry(app).or_default().push(object);
             }
             cluster.by_kind.entry(kind).or_default().push(object);
+        }
+        for pod in cluster.by_kind.get("Pod").into_iter().flatten() {
+            cluster.pods.entry(pod.namespace()).or_default().push(pod);
+        }
+        for slice in cluster.by_kind.get("EndpointSlice").into_iter().flatten() {
+            if let Some(service) = slice.label("kubernetes.io/service-name") {
+                let near = cluster.endpoint_slices.entry(slice.namespace()).or_default();
+                near.entry(service).or_default().push(slice);
+            }
         }
         for event in &case.events {
             cluster.events.entry(event.object.clone()).or_default().push(event);
@@ -123,6 +138,17 @@ impl<'a> Cluster<'a> {
     /// All objects of a kind.
     pub(crate) fn all(&self, kind: &str) -> &[&'a Value] {
         self.by_kind.get(kind).map_or(&[], Vec::as_slice)
+    }
+
+    /// The pods of a namespace.
+    pub(crate) fn pods_in(&self, namespace: &str) -> &[&'a Value] {
+        self.pods.get(namespace).map_or(&[], Vec::as_slice)
+    }
+
+    /// The EndpointSlices of a Service.
+    pub(crate) fn endpoint_slices(&self, namespace: &str, service: &str) -> &[&'a Value] {
+        let near = self.endpoint_slices.get(namespace);
+        near.and_then(|near| near.get(service)).map_or(&[], Vec::as_slice)
     }
 
     /// Whether objects of a kind were saved at all, or there are none: otherwise one that is absent proves

@@ -32,7 +32,7 @@ impl<'a> Cluster<'a> {
     /// The pods that a Service selects.
     pub(crate) fn pods_of(&self, service: &Value) -> Vec<&'a Value> {
         let Some(wanted) = selector(service) else { return Vec::new() };
-        let pods = self.all("Pod").iter().copied().filter(|pod| pod.namespace() == service.namespace());
+        let pods = self.pods_in(service.namespace()).iter().copied();
         pods.filter(|pod| selector::has_all(selector::labels(pod), wanted) && !pods::has_ended(pod)).collect()
     }
 
@@ -51,11 +51,9 @@ impl<'a> Cluster<'a> {
 
     /// Whether a Service has an endpoint that serves.
     pub(crate) fn is_served(&self, service: &Value) -> bool {
-        let slices = self.all("EndpointSlice").iter().filter(|slice| {
-            slice.namespace() == service.namespace()
-                && slice.label("kubernetes.io/service-name") == Some(service.name())
-        });
-        let ready = slices
+        let ready = self
+            .endpoint_slices(service.namespace(), service.name())
+            .iter()
             .flat_map(|slice| items(slice, &["endpoints"]))
             .any(|endpoint| endpoint.at(&["conditions", "ready"]).and_then(Value::as_bool) != Some(false));
         let endpoints = self.get("Endpoints", service.namespace(), service.name());
