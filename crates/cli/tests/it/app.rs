@@ -156,7 +156,7 @@ fn applications_are_created_changed_and_deleted() {
     shop.app(&["delete", "other", "--yes", "--wait", "--timeout", "60s", "--output", "json"])
         .expect(0, &["is gone", "\"gone\": true"]);
     shop.app(&["get", "other"]).expect(2, &["there is no Application argocd/other; there is argocd/shop"]);
-    shop.app(&["wait", "other", "--delete", "--timeout", "10s"]).expect(0, &["gone"]);
+    shop.app(&["wait", "other", "--delete", "--timeout", "10s"]).expect(0, &["is deleted"]);
 }
 
 /// A null among Helm's values takes a default away. A change of anything else leaves it.

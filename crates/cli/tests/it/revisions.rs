@@ -88,7 +88,7 @@ fn a_hash_in_a_name_is_no_other_object_and_what_never_renders_is_told_of() {
     );
     assert!(!run.text().contains("(removed)") && !run.text().contains("tracking-id"), "{}", run.text());
     let run = repo.run(&["diff", "HEAD", "--repo", "repo", "-o", "markdown"]);
-    run.expect(0, &["| argocd/one | changed | 0 | 1 | 0 |", "nothing is known of 1"]);
+    run.expect(0, &["| argocd/one | changed | 0 | 1 | 0 |", "both before and after the change: 1"]);
     let run = repo.run(&["diff", "HEAD", "--repo", "repo", "-o", "json"]);
     let json: serde_json::Value = serde_json::from_str(&run.stdout()).unwrap();
     let fates: Vec<_> = json.as_array().unwrap().iter().map(|app| app["fate"].as_str().unwrap()).collect();

@@ -71,7 +71,7 @@ fn unknown(found: &Found) -> String {
         return String::new();
     }
     let mut text = format!(
-        "\n<details><summary>not compared: {} that fail to render both before and after the change</summary>\n\n",
+        "\n<details><summary>not compared, because they fail to render both before and after the change: {}</summary>\n\n",
         found.unknown.len()
     );
     let mut lines = String::new();
