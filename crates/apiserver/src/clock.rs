@@ -1,13 +1,13 @@
 //! Where the server takes time and randomness from. Both are injected, so that a run under a paused
 //! tokio clock with a fixed seed is the same every time.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::{
     hash::{BuildHasher, Hasher},
     sync::Arc,
 };
 
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::{Mutex, MutexGuard};
 
 /// A source of the current time.
 pub trait Clock: Send + Sync {

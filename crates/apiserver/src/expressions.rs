@@ -1,8 +1,8 @@
 //! The CEL expressions of webhook configurations and policies, each compiled once.
 
-use parking_lot::Mutex;
 use std::{collections::HashMap, sync::LazyLock};
 
+use parking_lot::Mutex;
 use tiphys_expr::cel::Expression;
 
 /// The variables of expressions in webhook configurations and policies.

@@ -1,6 +1,5 @@
 //! The handle to an embedded API server.
 
-use parking_lot::RwLock;
 use std::{
     path::PathBuf,
     sync::{
@@ -10,6 +9,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use parking_lot::RwLock;
 use tiphys_value::Value;
 use tokio::io::DuplexStream;
 

@@ -1,6 +1,5 @@
 //! Plays many cascades.
 
-use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
     fs,
@@ -8,6 +7,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
+use parking_lot::Mutex;
 use tiphys_doctor::{Case, Diagnosis, diagnose};
 use tiphys_value::{ObjectExt as _, Value};
 

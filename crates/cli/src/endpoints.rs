@@ -1,7 +1,6 @@
 //! The addresses at which the engine is asked for its measurements and its liveness, told of pushes, and
 //! answers in the place of Argo CD's programs.
 
-use parking_lot::Mutex;
 use std::{
     collections::HashMap,
     convert::Infallible,
@@ -19,6 +18,7 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::Mutex;
 use tiphys_argocd::Programs;
 use tiphys_controller::{Controller, WebhookError};
 use tokio::{

@@ -1,11 +1,11 @@
 //! The live state of a cluster, kept current by watches.
 
-use parking_lot::{Mutex, RwLock};
 use std::{
     collections::{BTreeMap, HashSet},
     sync::Arc,
 };
 
+use parking_lot::{Mutex, RwLock};
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value};
 use tokio::{
     sync::{broadcast, watch},

@@ -1,12 +1,12 @@
 //! Requests.
 
-use parking_lot::RwLock;
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
 };
 
 use http::{Method, Request};
+use parking_lot::RwLock;
 use serde::{Deserialize, de::DeserializeOwned};
 use tiphys_value::{GroupVersionKind, ObjectExt, Value, json};
 use tower::{BoxError, Service};

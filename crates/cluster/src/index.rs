@@ -1,11 +1,11 @@
 //! Live objects with the indexes that the engine asks for.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Resting, Value};
 
 struct Entry {

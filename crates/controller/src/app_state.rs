@@ -1,6 +1,5 @@
 //! What the engine remembers of each Application between two looks at it.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
@@ -8,6 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use tiphys_cluster::ClusterError;
 use tiphys_model::{Application, Operation};
 use tiphys_render::{Cause, RenderError};

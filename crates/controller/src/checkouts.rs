@@ -1,6 +1,5 @@
 //! The repositories that one rendering reads, and what it read of them.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
@@ -9,6 +8,7 @@ use std::{
     },
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tiphys_helm::{ArchiveError, ChartArchive, ChartArchives, DependencyRequest};
 use tiphys_kustomize::{FunctionRunner, RemoteError, RemoteLoader, RepoUrl};
 use tiphys_model::{ArgoSettings, SourceType, settings::RenderSettings};

@@ -1,10 +1,10 @@
 //! Where the engine is at home: the live state of its own cluster, the settings that it was started with,
 //! and what ConfigMaps of that cluster say. Nearly everything is decided by these, and nothing here decides.
 
-use parking_lot::RwLock;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use parking_lot::RwLock;
 use tiphys_cluster::LiveCache;
 use tiphys_model::tiphys_status;
 use tiphys_value::ObjectExt;

@@ -1,8 +1,8 @@
 //! An engine at rest: what nobody asks for takes less memory.
 
-use parking_lot::Mutex;
 use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tiphys_value::ResourceKey;
 use tokio::time::Instant;
 

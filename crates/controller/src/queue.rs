@@ -1,8 +1,8 @@
 //! Which Application is looked at next: each by one worker at a time, at the time it is due.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use parking_lot::{Mutex, MutexGuard};
 use tiphys_model::{Application, names};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 use tokio::{sync::Notify, time::Instant};

@@ -1,8 +1,8 @@
 //! An engine beside another one: it decides and records, and writes nothing.
 
-use parking_lot::Mutex;
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
+use parking_lot::Mutex;
 use serde::Serialize;
 use tiphys_model::{HealthCode, SyncStatusCode};
 

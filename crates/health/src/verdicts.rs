@@ -2,7 +2,6 @@
 //! else that is asked about an object, and an owner of many objects asks about each of them whenever one
 //! changes.
 
-use parking_lot::Mutex;
 use std::{
     collections::HashMap,
     hash::{DefaultHasher, Hash, Hasher},
@@ -12,6 +11,7 @@ use std::{
     },
 };
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use tiphys_model::{Clock, HealthStatus};
 use tiphys_value::ObjectExt;

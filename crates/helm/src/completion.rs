@@ -1,9 +1,9 @@
 //! Puts the dependencies that a chart lacks beside those that it has, as `helm dependency build` would: those
 //! of its own tree are read there, archives come from whoever serves them.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tiphys_gocompat::semver::{Constraints, Version};
 use tiphys_vfs::{FileTree, join, normalize};
 

@@ -1,7 +1,8 @@
 //! What a rendering depends on besides the chart.
 
-use parking_lot::Mutex;
 use std::{collections::BTreeMap, sync::Arc};
+
+use parking_lot::Mutex;
 
 pub use tiphys_gotemplate::FixedClock;
 

@@ -1,10 +1,11 @@
 //! Tokens that are still good.
 
-use parking_lot::Mutex;
 use std::{
     sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
+
+use parking_lot::Mutex;
 
 use crate::{IdentityError, Token};
 

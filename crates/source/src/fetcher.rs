@@ -1,6 +1,5 @@
 //! Everything that is fetched, in one place: repositories, charts, files behind addresses.
 
-use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
@@ -8,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use sha1::{Digest as _, Sha1};
 use tiphys_helm::{
     ArchiveError, Chart, ChartArchive, ChartArchives, Completion, DependencyError, DependencyRequest,

@@ -1,8 +1,8 @@
 //! What was read of a tree, so that it is known whom a change concerns.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::{collections::BTreeMap, sync::Arc};
 
+use parking_lot::{Mutex, MutexGuard};
 use sha1::{Digest, Sha1};
 use tiphys_vfs::{DirEntry, EntryKind, FileTree, VfsError, normalize, parent};
 

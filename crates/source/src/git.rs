@@ -1,6 +1,5 @@
 //! Fetching repositories with Git, and reading revisions of what was fetched.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::{
     any::Any,
     cell::Cell,
@@ -23,6 +22,7 @@ use gix::{
     protocol::transport::client::blocking_io::http,
     remote::Direction,
 };
+use parking_lot::{Mutex, MutexGuard};
 
 use sha1::{Digest as _, Sha1};
 use tiphys_diag::chain;

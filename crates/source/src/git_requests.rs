@@ -1,7 +1,8 @@
 //! How often Git hosts are asked, and how they answer.
 
-use parking_lot::Mutex;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use parking_lot::Mutex;
 
 use crate::{SourceError, error::without_credentials};
 

@@ -1,10 +1,11 @@
 //! What keeps a host that fails from being asked again by everybody who needs it.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::HashMap,
     time::{Duration, Instant},
 };
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::SourceError;
 

@@ -1,7 +1,8 @@
 //! Hosts of Git and of charts that do not answer for a while, by plan: what a rehearsal does to them.
 
-use parking_lot::RwLock;
 use std::{collections::BTreeMap, sync::Arc};
+
+use parking_lot::RwLock;
 
 use crate::{RepoId, SourceError};
 

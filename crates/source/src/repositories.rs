@@ -1,7 +1,8 @@
 //! One place that serves every repository an Application may name.
 
-use parking_lot::{RwLock, RwLockWriteGuard};
 use std::{collections::BTreeSet, sync::Arc};
+
+use parking_lot::{RwLock, RwLockWriteGuard};
 
 use crate::{Checkout, Fetcher, Footprint, Outages, ProjectFetcher, RepoId, SourceError, WorkingTree};
 

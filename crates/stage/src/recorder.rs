@@ -1,12 +1,12 @@
 //! Writes down what happens in clusters, from the changes of their stores.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
 };
 
 use jiff::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use tiphys_apiserver::{ApiServer, Change, ChangeKind};
 use tiphys_cause::probe_fault;
 use tiphys_health::{HealthSettings, Rules};

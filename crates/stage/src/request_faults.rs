@@ -1,6 +1,5 @@
 //! What goes wrong between the engine and the API server, by a plan.
 
-use parking_lot::Mutex;
 use std::{
     convert::Infallible,
     future::Future,
@@ -14,6 +13,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body::{Body, Frame};
+use parking_lot::Mutex;
 use tiphys_apiserver::ApiService;
 use tiphys_value::json;
 use tokio::{sync::Notify, time::Instant};

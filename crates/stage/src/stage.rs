@@ -1,9 +1,9 @@
 //! A site with the engine at work on a repository.
 
-use parking_lot::Mutex;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
 use tiphys_cluster::{Cluster, ClusterError};
 use tiphys_controller::{Controller, Opener, Settings};
 use tiphys_source::{Outages, Repositories};

@@ -1,8 +1,8 @@
 //! Objects that are kept for long and rarely looked at.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 
 /// An object that is kept as JSON text while nobody asks for it: a tree of maps takes some ten times as much

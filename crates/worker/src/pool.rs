@@ -1,6 +1,5 @@
 //! Workers of one process: some are kept, each renders one Application at a time.
 
-use parking_lot::{Condvar, Mutex};
 use std::{
     ffi::OsString,
     io::{self, BufReader, BufWriter},
@@ -8,6 +7,7 @@ use std::{
     process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio},
 };
 
+use parking_lot::{Condvar, Mutex};
 use tiphys_model::{Application, SourceType};
 use tiphys_render::{Cause, Context, RenderError, Rendered, RenderedSource};
 use tiphys_value::{Location, Origins, RenderedObject};

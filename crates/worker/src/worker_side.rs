@@ -1,7 +1,6 @@
 //! The worker's side: takes jobs from a pipe, renders them with what it asks for there, and hands back what
 //! came of it.
 
-use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
     io::{self, Read, Write},
@@ -9,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tiphys_helm::{ArchiveError, ChartArchive, ChartArchives, DependencyRequest};
 use tiphys_kustomize::{
     FunctionCall, FunctionOutput, FunctionProgram, FunctionRunner, RemoteError, RemoteLoader, RepoUrl,

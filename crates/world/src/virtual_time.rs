@@ -1,9 +1,9 @@
 //! Time that passes only when it is told to: hours in milliseconds, the same way every time.
 
-use parking_lot::Mutex;
 use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use tiphys_apiserver::Clock;
 
 use crate::Driver;

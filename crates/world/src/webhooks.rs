@@ -1,10 +1,10 @@
 //! Admission and conversion webhooks whose backend is a Service of the cluster: reachable exactly if
 //! something Ready stands behind it, answering as the rules say.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tiphys_apiserver::{ResourceId, Snapshot, WebhookBackend, WebhookCall};
 use tiphys_value::ObjectExt;

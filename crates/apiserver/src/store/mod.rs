@@ -8,13 +8,13 @@ mod network;
 mod object;
 mod snapshot;
 
-use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeMap, VecDeque},
     path::Path,
     sync::Arc,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 pub(crate) use allocation::{AllocationConflict, needs_health_check_port};

@@ -5,10 +5,10 @@
 mod commands;
 mod entries;
 
-use parking_lot::Mutex;
 use std::{io::Write as _, sync::Arc};
 
 use flate2::{Compression, write::GzEncoder};
+use parking_lot::Mutex;
 use serde::Serialize;
 use tiphys_controller::Controller;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};

@@ -1,11 +1,11 @@
 //! The definitions of custom resources that a repository holds, and Argo CD's own.
 
-use parking_lot::Mutex;
 use std::{
     collections::HashMap,
     sync::{Arc, LazyLock},
 };
 
+use parking_lot::Mutex;
 use tiphys_expr::cel::Rules;
 use tiphys_graph::{Object, ObjectScope, Survey};
 use tiphys_schema::{ErrorKind, ErrorList, FieldError, FieldRule, StructuralSchema, crd_version_schema};

@@ -1,8 +1,8 @@
 //! Reading a repository for the rules.
 
-use parking_lot::Mutex;
 use std::{collections::HashMap, path::Path, sync::Arc};
 
+use parking_lot::Mutex;
 use tiphys_appset::ClusterInfo;
 use tiphys_check::Survey;
 use tiphys_graph::{Kept, Options, Revision};

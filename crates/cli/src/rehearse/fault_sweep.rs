@@ -1,11 +1,11 @@
 //! One play for every single fault of every component.
 
-use parking_lot::Mutex;
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tiphys_stage::{
     fault::{Fault, Timed},
     story::{Outcome, Story},

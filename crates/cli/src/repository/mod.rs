@@ -2,13 +2,13 @@
 
 mod nothing;
 
-use parking_lot::Mutex;
 use std::{
     path::{Path, PathBuf},
     sync::{Arc, LazyLock},
 };
 
 use anyhow::{Context as _, bail};
+use parking_lot::Mutex;
 use tiphys_appset::ClusterInfo;
 use tiphys_controller::Checkouts;
 use tiphys_graph::{Declarations, Input, Kept, Options, Survey, survey::was_to_declare};

@@ -1,8 +1,8 @@
 //! Hearing of edits and of new commits.
 
-use parking_lot::Mutex;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use tiphys_source::{Checkout, Repositories, WatchGuard, watch};
 use tokio::{
     sync::mpsc,

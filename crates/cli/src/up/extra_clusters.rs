@@ -1,13 +1,13 @@
 //! More embedded clusters beside the engine's own: one for each that Applications name, where these would
 //! fight over objects in a common one.
 
-use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
+use parking_lot::Mutex;
 use tiphys_cluster::Cluster;
 use tiphys_controller::Opener;
 use tiphys_model::{Destination, names};

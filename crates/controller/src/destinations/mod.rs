@@ -8,12 +8,13 @@ mod connect;
 mod one_shot;
 mod schemas;
 
-use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::{Arc, Weak},
     time::Duration,
 };
+
+use parking_lot::{Mutex, MutexGuard, RwLock};
 
 pub(crate) use cluster_secret::Declared;
 pub use one_shot::open_destination;

@@ -1,8 +1,8 @@
 //! The schemas of a cluster's custom resources.
 
-use parking_lot::Mutex;
 use std::{collections::HashMap, sync::Arc};
 
+use parking_lot::Mutex;
 use tiphys_cluster::LiveCache;
 use tiphys_schema::{StructuralSchema, crd_version_schema};
 use tiphys_value::{GroupVersionKind, Value};

@@ -1,9 +1,9 @@
 //! What is measured of Applications. Of thousands few have changed between two times that somebody asks, and
 //! only these are read again.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, BTreeSet};
 
+use parking_lot::{Mutex, MutexGuard};
 use tiphys_appset::owner_of;
 use tiphys_diag::sanitize::without_passwords;
 use tiphys_model::{Application, HealthCode};

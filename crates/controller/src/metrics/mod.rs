@@ -6,10 +6,10 @@ pub(crate) mod exposition;
 mod shadow;
 mod text;
 
-use parking_lot::Mutex;
 use std::{collections::BTreeMap, time::Duration};
 
 use apps::AppMetrics;
+use parking_lot::Mutex;
 pub(crate) use text::family;
 use text::{labels_of, pairs_of};
 use tiphys_diag::sanitize::without_passwords;

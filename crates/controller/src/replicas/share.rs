@@ -1,13 +1,13 @@
 //! What one replica has of the work, and what it is doing with it: whoever works asks here first, and a slot
 //! is given back only when nobody works on anything in it.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tiphys_cluster::Fence;
 use tiphys_value::Value;
 use tokio::{sync::Notify, time::Instant};

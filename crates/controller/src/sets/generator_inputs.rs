@@ -1,7 +1,6 @@
 //! What generators ask for: repositories as Applications see them, clusters, and objects of the engine's
 //! namespace.
 
-use parking_lot::Mutex;
 use std::{
     collections::BTreeSet,
     sync::{
@@ -11,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tiphys_appset::{ClusterInfo, GitFiles, Inputs, Params};
 use tiphys_cluster::LiveCache;
 use tiphys_model::{

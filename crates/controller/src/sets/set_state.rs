@@ -1,12 +1,12 @@
 //! What is known of each set beyond its object, and which sets a change concerns.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::{BTreeSet, HashMap},
     sync::Arc,
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use tiphys_appset::{GenerateError, Generated};
 use tiphys_cluster::Change;
 use tiphys_model::names;

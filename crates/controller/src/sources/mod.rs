@@ -3,7 +3,6 @@
 
 mod sightings;
 
-use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::HashMap,
     sync::{
@@ -13,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use sightings::Sightings;
 use tiphys_cluster::LiveCache;
 use tiphys_model::{AppProject, Application};

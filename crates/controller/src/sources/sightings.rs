@@ -1,8 +1,8 @@
 //! Where revisions of repositories were seen a moment ago.
 
-use parking_lot::Mutex;
 use std::{collections::HashMap, time::Duration};
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// How long it counts that a revision of a repository was seen to be where it was: thousands of Applications

@@ -6,7 +6,6 @@
 
 mod meter;
 
-use parking_lot::Mutex;
 use std::{
     collections::HashMap,
     fmt,
@@ -22,6 +21,7 @@ use jaq_core::{
     },
 };
 use jaq_json::{Val, read};
+use parking_lot::Mutex;
 use serde_json::Value;
 use tiphys_diag::{Panicked, catch_panic};
 use tiphys_value::FieldPath;

@@ -1,11 +1,11 @@
 //! ApplicationSets: what their generators are told of the repository and its clusters.
 
-use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
+use parking_lot::Mutex;
 use tiphys_appset::{ClusterInfo, Generated, GitFiles, Inputs, Params, generate};
 use tiphys_model::names;
 use tiphys_value::{ObjectExt, RenderedObject, Value};

@@ -1,12 +1,12 @@
 //! The files of the repository.
 
-use parking_lot::Mutex;
 use std::{
     collections::{BTreeSet, HashMap},
     ops::Bound,
     sync::Arc,
 };
 
+use parking_lot::Mutex;
 use tiphys_diag::{Position, SourceMap, Span};
 use tiphys_value::Location;
 use tiphys_vfs::{EntryKind, FileTree};

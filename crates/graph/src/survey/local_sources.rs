@@ -1,6 +1,5 @@
 //! The sources of one rendering: this repository as it is, and everything else through whoever serves it.
 
-use parking_lot::Mutex;
 use std::{
     collections::BTreeSet,
     sync::{
@@ -9,6 +8,7 @@ use std::{
     },
 };
 
+use parking_lot::Mutex;
 use tiphys_helm::Chart;
 use tiphys_kustomize::{FunctionRunner, RemoteError, RemoteLoader, RepoUrl};
 use tiphys_model::SourceType;

@@ -1,8 +1,8 @@
 //! Parsed templates, kept over the renderings of a chart.
 
-use parking_lot::Mutex;
 use std::sync::{Arc, atomic::AtomicBool};
 
+use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
 use tiphys_gotemplate::{MissingKey, TemplateSet, Text, TextContent};
 

@@ -1,10 +1,11 @@
 //! A chart's own values, and what is worked out of them once for all renderings.
 
-use parking_lot::Mutex;
 use std::{
     ops::Deref,
     sync::{Arc, OnceLock},
 };
+
+use parking_lot::Mutex;
 
 use super::{Table, Val};
 use crate::{Compat, HelmError};

@@ -1,11 +1,12 @@
 //! A service on loopback that hands out tokens.
 
-use parking_lot::Mutex;
 use std::{
     io::{Read as _, Write as _},
     net::{TcpListener, TcpStream},
     sync::Arc,
 };
+
+use parking_lot::Mutex;
 
 /// What was asked: the line of the request with its headers, and the body.
 pub(crate) type Asked = (String, String);

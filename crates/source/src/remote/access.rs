@@ -1,8 +1,8 @@
 //! Credentials and TLS options for addresses.
 
-use parking_lot::RwLock;
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
+use parking_lot::RwLock;
 use tiphys_identity::Identity;
 
 use crate::{GithubApp, RepoId};

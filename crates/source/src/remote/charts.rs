@@ -1,6 +1,5 @@
 //! Charts from repositories with an index and from OCI registries.
 
-use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
     path::PathBuf,
@@ -8,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use tiphys_vfs::{FileTree, SubTree};
 
 use crate::{

@@ -1,8 +1,8 @@
 //! GET over HTTP(S), with limits.
 
-use parking_lot::Mutex;
 use std::{io::Read, time::Duration};
 
+use parking_lot::Mutex;
 use reqwest::{
     Identity, NoProxy, Proxy, StatusCode,
     blocking::{Client, ClientBuilder, RequestBuilder, Response},

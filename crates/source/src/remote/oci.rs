@@ -1,8 +1,8 @@
 //! OCI registries: resolving tags and versions, pulling artifacts of one layer.
 
-use parking_lot::Mutex;
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
+use parking_lot::Mutex;
 use reqwest::{
     StatusCode,
     blocking::Response,

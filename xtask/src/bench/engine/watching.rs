@@ -1,6 +1,5 @@
 //! Until Applications are Synced.
 
-use parking_lot::Mutex;
 use std::{
     collections::BTreeSet,
     sync::Arc,
@@ -8,6 +7,7 @@ use std::{
 };
 
 use anyhow::bail;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tiphys_cluster::Report;
 use tiphys_value::ObjectExt;

@@ -1,6 +1,5 @@
 //! The real control plane, under real time: one for all sequences.
 
-use parking_lot::Mutex;
 use std::{
     collections::HashMap,
     sync::Arc,
@@ -11,6 +10,7 @@ use anyhow::Context;
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt, Full};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tiphys_oracles::RealControlPlane;
 use tiphys_value::ObjectExt;

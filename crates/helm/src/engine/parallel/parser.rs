@@ -1,11 +1,11 @@
 //! Reading and parsing templates on a second thread while the rest of the chart is being looked at.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::FxHashMap;
 use tiphys_gotemplate::{Draft, Nameless, Parsing};
 use tiphys_vfs::FileTree;

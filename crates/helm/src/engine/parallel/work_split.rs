@@ -1,7 +1,8 @@
 //! Which of two threads takes which template.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::ops;
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// The templates that nobody has taken, each named by its place in their order: the first thread takes them
 /// from the front, the second one from the back.

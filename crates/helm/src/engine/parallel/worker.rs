@@ -1,11 +1,12 @@
 //! Work that a second thread does beside this one.
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::{
     collections::VecDeque,
     sync::Arc,
     thread::{self, JoinHandle},
 };
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// Does jobs on a thread of its own, once there are enough of them to be worth one; whoever gave them helps
 /// at the end.

@@ -1,10 +1,10 @@
 //! Reads the tails of logs.
 
-use parking_lot::Mutex;
 use std::{collections::HashSet, time::Duration};
 
 use futures::{StreamExt as _, stream};
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use tiphys_cluster::{Cluster, ClusterError, LogTail};
 use tiphys_doctor::{Case, Log, Unreadable};
 use tokio::time::{Instant, timeout_at};
