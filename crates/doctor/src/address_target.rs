@@ -1,5 +1,7 @@
 //! What an address is: a Service, a pod, the API server, something outside.
 
+use std::collections::HashSet;
+
 use tiphys_cause::Address;
 use tiphys_value::{ObjectExt as _, Value};
 
@@ -71,19 +73,22 @@ impl<'a> Cluster<'a> {
 
     /// Whether a private address may be one of this cluster: it lies near one of its pods, Services or nodes.
     fn may_hold(&self, ip: &str) -> bool {
-        let Ok(std::net::IpAddr::V4(ip)) = ip.parse() else { return true };
-        let near = |known: &str| {
-            known.parse::<std::net::Ipv4Addr>().is_ok_and(|known| known.octets()[..2] == ip.octets()[..2])
-        };
+        let is_complete = ["Pod", "Service", "Node"].iter().all(|kind| self.has_kind(kind));
+        match near(ip) {
+            Some(range) => !is_complete || self.near_ranges().contains(&range),
+            None => true,
+        }
+    }
+
+    /// The ranges near what this cluster has, as [`near`] tells them.
+    pub(crate) fn read_near_ranges(&self) -> HashSet<[u8; 2]> {
         let pods = self.all("Pod").iter().filter_map(|pod| pod.str_at(&["status", "podIP"]));
         let services = self.all("Service").iter().filter_map(|it| it.str_at(&["spec", "clusterIP"]));
         let nodes = self.all("Node").iter().flat_map(|node| items(node, &["status", "addresses"]));
         let nodes = nodes.filter_map(|it| it.str_at(&["address"]));
         let ranges = self.all("Node").iter().filter_map(|node| node.str_at(&["spec", "podCIDR"]));
         let ranges = ranges.filter_map(|range| range.split('/').next());
-        let mut known = pods.chain(services).chain(nodes).chain(ranges);
-        let is_complete = ["Pod", "Service", "Node"].iter().all(|kind| self.has_kind(kind));
-        !is_complete || known.any(near)
+        pods.chain(services).chain(nodes).chain(ranges).filter_map(near).collect()
     }
 
     fn target_of_name(&self, host: &str, namespace: &str) -> Target<'a> {
@@ -120,6 +125,12 @@ impl<'a> Cluster<'a> {
     pub(crate) fn knows_services(&self) -> bool {
         self.has_kind("Service")
     }
+}
+
+/// The first half of an address, of version 4: what is near it has the same.
+fn near(ip: &str) -> Option<[u8; 2]> {
+    let [first, second, ..] = ip.parse::<std::net::Ipv4Addr>().ok()?.octets();
+    Some([first, second])
 }
 
 /// Whether names of the world, or of a company's own network, end with this.

@@ -24,7 +24,15 @@ pub(crate) struct Finding {
     pub(crate) is_shallow: bool,
 }
 
+/// The confidence from which on a finding is an assertion.
+const ASSERTED: f64 = 0.5;
+
 impl Finding {
+    /// Whether it is an assertion, and no guess.
+    pub(crate) fn is_asserted(&self) -> bool {
+        self.confidence >= ASSERTED
+    }
+
     pub(crate) fn new(cause: Cause, object: Object, confidence: f64, summary: impl Into<String>) -> Self {
         Self {
             cause,

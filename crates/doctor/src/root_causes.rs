@@ -68,7 +68,7 @@ pub(crate) fn resolve(cluster: &Cluster<'_>, red: &Symptoms, findings: Vec<Findi
     let mut explained = BTreeSet::new();
     let mut causes: Vec<Root> = Vec::new();
     for ((finding, _), consequences) in roots.into_iter().zip(consequences) {
-        if finding.confidence >= 0.5 {
+        if finding.is_asserted() {
             explained.insert(finding.object.clone());
             explained.extend(consequences.iter().map(|consequence| consequence.object.clone()));
         }
@@ -121,7 +121,7 @@ const CARRIED: &[Cause] = &[
 
 /// The objects that an asserted finding is about or breaks.
 fn asserted(findings: &[Finding]) -> BTreeSet<Object> {
-    let sure = findings.iter().filter(|finding| finding.confidence >= 0.5);
+    let sure = findings.iter().filter(|finding| finding.is_asserted());
     sure.flat_map(|finding| finding.suffers.iter().map(|(object, _)| object).chain([&finding.object]))
         .cloned()
         .collect()
@@ -166,7 +166,7 @@ fn merged(findings: Vec<Finding>) -> Vec<Finding> {
 fn drop_shallow(cluster: &Cluster<'_>, findings: &mut Vec<Finding>) -> Vec<RuledOut> {
     let deep: BTreeSet<Object> = findings
         .iter()
-        .filter(|finding| !finding.is_shallow && finding.confidence >= 0.5)
+        .filter(|finding| !finding.is_shallow && finding.is_asserted())
         .flat_map(|finding| {
             finding.suffers.iter().map(|(object, _)| object.clone()).chain([finding.object.clone()])
         })
@@ -221,7 +221,7 @@ fn parents(
     findings: &[Finding],
 ) -> Vec<Vec<usize>> {
     let mut about: BTreeMap<Object, Vec<usize>> = BTreeMap::new();
-    for (at, finding) in findings.iter().enumerate().filter(|(_, finding)| finding.confidence >= 0.5) {
+    for (at, finding) in findings.iter().enumerate().filter(|(_, finding)| finding.is_asserted()) {
         for object in finding.suffers.iter().map(|(object, _)| object).chain([&finding.object]) {
             about.entry(object.clone()).or_default().push(at);
         }
@@ -356,8 +356,7 @@ fn widen(
     roots: &[(Finding, Vec<(Object, String)>)],
     mut consequences: Vec<Vec<Consequence>>,
 ) -> Vec<Vec<Consequence>> {
-    let wide =
-        roots.iter().position(|(finding, _)| WIDE.contains(&finding.cause) && finding.confidence >= 0.5);
+    let wide = roots.iter().position(|(finding, _)| WIDE.contains(&finding.cause) && finding.is_asserted());
     let Some(wide) = wide else { return consequences };
     let told: BTreeSet<Object> = roots
         .iter()

@@ -174,10 +174,7 @@ fn claim(cluster: &Cluster<'_>, claim: &Value) -> Option<String> {
     match claim.str_at(&["status", "phase"]) {
         Some("Pending") if cluster.age(claim) > 60 => {
             // A claim that waits for its first pod is not red while nobody mounts it.
-            let is_mounted = cluster
-                .all("Pod")
-                .iter()
-                .any(|pod| pod.namespace() == claim.namespace() && mounts(pod, claim.name()));
+            let is_mounted = cluster.pods_in(claim.namespace()).iter().any(|pod| mounts(pod, claim.name()));
             let class = claim
                 .str_at(&["spec", "storageClassName"])
                 .and_then(|class| cluster.get("StorageClass", "", class));

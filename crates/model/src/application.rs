@@ -106,6 +106,11 @@ impl Application {
         let automated = self.spec.sync_policy.as_ref()?.automated.as_ref()?;
         automated.enabled.unwrap_or(true).then_some(automated)
     }
+
+    /// Why automated sync does nothing about it, although it is out of sync.
+    pub fn left_out_of_sync(&self) -> Option<&str> {
+        self.status.tiphys.as_ref()?.get(names::LEFT_OUT_OF_SYNC)?.as_str()
+    }
 }
 
 /// `spec`.

@@ -109,7 +109,7 @@ fn of_application(object: &Value) -> State {
             "it has no automated sync policy, so nobody syncs it".to_owned()
         }
         (None, _) if sync == SyncStatusCode::OutOfSync => {
-            let left = || left_out_of_sync(&app).map(|why| format!("it is left out of sync: {why}"));
+            let left = || app.left_out_of_sync().map(|why| format!("it is left out of sync: {why}"));
             let told = held_back.map(|condition| condition.message.clone()).or_else(left);
             told.unwrap_or_else(|| taken_back(&app))
         }
@@ -121,11 +121,6 @@ fn of_application(object: &Value) -> State {
         () => Level::Moving,
     };
     State::new(word, level, because)
-}
-
-/// Why automated sync does nothing about an Application that is out of sync.
-fn left_out_of_sync(app: &Application) -> Option<&str> {
-    app.status.tiphys.as_ref()?.str_at(&[names::LEFT_OUT_OF_SYNC])
 }
 
 /// The change of somebody else that self-heal has taken back last, of those that come again and again.

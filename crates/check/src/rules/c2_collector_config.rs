@@ -106,7 +106,7 @@ fn of_configuration(
     let place = |below: FieldPath| if is_text { field.clone() } else { below };
     for named in unconfigured(config) {
         let path = named.steps.iter().fold(field.clone(), |path, step| path.key(step.as_str()));
-        let path = named.at.map_or_else(|| path.clone(), |at| path.index(at));
+        let path = path.index(named.at);
         let diagnostic = RULE
             .diagnostic(format!(
                 "{} names the {} {} in {}, which nothing configures",
@@ -173,7 +173,7 @@ struct Unconfigured {
     section: &'static str,
     /// The keys to the list that names it, and its place there.
     steps: Vec<String>,
-    at: Option<usize>,
+    at: usize,
     known: Vec<String>,
 }
 
@@ -199,10 +199,10 @@ fn unconfigured(config: &Value) -> Vec<Unconfigured> {
     ];
     for (pipeline, value) in pipelines {
         for (section, sections) in SECTIONS {
-            let known = configured(sections);
             if is_open(sections) {
                 continue;
             }
+            let known = configured(sections);
             for (at, name) in list(value, section).iter().enumerate() {
                 let Some(name) = name.as_str().filter(|it| !known.contains(*it) && !placeholders::is_in(it))
                 else {
@@ -212,7 +212,7 @@ fn unconfigured(config: &Value) -> Vec<Unconfigured> {
                     name: name.to_owned(),
                     section,
                     steps: ["service", "pipelines", pipeline.as_str(), section].map(str::to_owned).to_vec(),
-                    at: Some(at),
+                    at,
                     known: known.iter().cloned().collect(),
                 });
             }

@@ -41,7 +41,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let survey = context.survey;
-    let mut by_kind: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
+    let mut by_kind = GroupsByKind::new();
     let mut defined: BTreeSet<&str> = BTreeSet::new();
     for object in &survey.objects {
         *by_kind.entry(&object.key.kind).or_default().entry(&object.key.group).or_default() += 1;
@@ -49,26 +49,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
             defined.extend(object.value().str_at(&["spec", "group"]));
         }
     }
+    let slips = slips(&by_kind, &defined);
     let mut once = Once::default();
-    for object in survey.objects.iter().filter(|it| it.key.group.contains('.')) {
+    for object in &survey.objects {
         let (group, kind) = (object.key.group.as_str(), object.key.kind.as_str());
-        if defined.contains(group)
-            || known_kinds::is_group(group)
-            || placeholders::is_in(group)
-            || unrendered_files::is_from_unused_chart(survey, object)
-        {
-            continue;
-        }
-        let beside = by_kind.get(kind).into_iter().flatten();
-        // A group that many objects ask for is one.
-        let own = by_kind.get(kind).and_then(|groups| groups.get(group)).copied().unwrap_or_default();
-        let others = beside.filter(|(_, count)| **count > own).map(|(group, _)| *group);
-        let candidates =
-            others.chain(known_kinds::groups_of(kind).map(|it| -> &str { it })).filter(|it| it.contains('.'));
-        let Some(meant) = nearest_name::nearest(group, candidates).map(str::to_owned) else { continue };
-        // `v1.example.com` and `v2.example.com` are two groups.
-        let letters = |text: &str| -> String { text.chars().filter(|it| !it.is_ascii_digit()).collect() };
-        if letters(group) == letters(&meant) {
+        let Some(meant) = slips.get(&(kind, group)) else { continue };
+        if unrendered_files::is_from_unused_chart(survey, object) {
             continue;
         }
         let version = object.value().api_version().to_owned();
@@ -79,7 +65,34 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .at(survey.span(object, &keys(&["apiVersion"])), format!("the group of {kind} is {meant}"))
             .because("the API server has no such resource: the object is refused, and what needs it waits")
             .help(format!("write {meant}"));
-        once.add(group, RULE.finding(context, object, diagnostic).likely().with_spelling(group, meant));
+        once.add(group, RULE.finding(context, object, diagnostic).likely().with_spelling(group, *meant));
     }
     once.report(report);
+}
+
+/// How many objects ask for each group, by kind.
+type GroupsByKind<'s> = BTreeMap<&'s str, BTreeMap<&'s str, usize>>;
+
+/// The groups that nothing defines and that are nearly another one, each with that one, by kind and group.
+fn slips<'s>(by_kind: &GroupsByKind<'s>, defined: &BTreeSet<&str>) -> BTreeMap<(&'s str, &'s str), &'s str> {
+    let mut found = BTreeMap::new();
+    for (kind, groups) in by_kind {
+        for (group, own) in groups.iter().filter(|(group, _)| group.contains('.')) {
+            if defined.contains(group) || known_kinds::is_group(group) || placeholders::is_in(group) {
+                continue;
+            }
+            // A group that many objects ask for is one.
+            let others = groups.iter().filter(|(_, count)| *count > own).map(|(group, _)| *group);
+            let candidates = others
+                .chain(known_kinds::groups_of(kind).map(|it| -> &'s str { it }))
+                .filter(|it| it.contains('.'));
+            let Some(meant) = nearest_name::nearest(group, candidates) else { continue };
+            // `v1.example.com` and `v2.example.com` are two groups.
+            let letters = |text: &str| -> String { text.chars().filter(|it| !it.is_ascii_digit()).collect() };
+            if letters(group) != letters(meant) {
+                found.insert((*kind, *group), meant);
+            }
+        }
+    }
+    found
 }

@@ -83,21 +83,23 @@ struct WrongPart<'v> {
     message: String,
     /// The name and the one that is meant.
     spelling: Option<(String, String)>,
-    is_silent: bool,
-    /// What comes of it, where that is not what is usual.
-    effect: Option<&'static str>,
+    /// What comes of it, if the chart does not refuse its values.
+    silent: Option<&'static str>,
 }
+
+/// What comes of most parts that the chart does not refuse.
+const UNREAD: &str = "the chart takes no notice of it";
 
 fn add(context: &Context<'_>, used: &ChartUse, fault: &WrongPart<'_>, once: &mut Once) {
     let index = used.values.len().saturating_sub(1);
     let span = place_of(context, used, index, &fault.path).unwrap_or_else(|| used.span.clone());
     let mut diagnostic = RULE.diagnostic(format!("{}: {}", used.by, fault.message)).at(span, "named here");
-    diagnostic = match fault.is_silent {
-        true => {
+    diagnostic = match fault.silent {
+        Some(effect) => {
             diagnostic.severity = Severity::Warning;
-            diagnostic.because(fault.effect.unwrap_or("the chart takes no notice of it"))
+            diagnostic.because(effect)
         }
-        false => diagnostic.because("the chart refuses its values: Helm renders and upgrades nothing"),
+        None => diagnostic.because("the chart refuses its values: Helm renders and upgrades nothing"),
     };
     let finding = Finding::new(RULE.incident, diagnostic).likely();
     let finding = match &fault.spelling {
@@ -176,7 +178,12 @@ impl<'v> Reader<'v> {
             all => format!("there is no {what} {name}, only {}", all.join(", ")),
         };
         let spelling = meant.map(|meant| (name.to_owned(), meant.to_owned()));
-        self.faults.push(WrongPart { path: path.to_vec(), message, spelling, is_silent, effect: None });
+        self.faults.push(WrongPart {
+            path: path.to_vec(),
+            message,
+            spelling,
+            silent: is_silent.then_some(UNREAD),
+        });
     }
 
     fn services(&mut self, values: &'v Value) {
@@ -225,8 +232,8 @@ impl<'v> Reader<'v> {
             "the Ingress names the Service {name}, and there is only {}: write `identifier: {name}`",
             all.join(", ")
         );
-        let effect = Some("`name` is taken as it is: the Ingress leads to a Service that is not there");
-        self.faults.push(WrongPart { path: path.to_vec(), message, spelling: None, is_silent: true, effect });
+        let silent = Some("`name` is taken as it is: the Ingress leads to a Service that is not there");
+        self.faults.push(WrongPart { path: path.to_vec(), message, spelling: None, silent });
     }
 
     fn ingresses(&mut self, values: &'v Value) {
@@ -290,13 +297,7 @@ impl<'v> Reader<'v> {
             {
                 let message = format!("there is no type of volume {of_type}, {meant} is meant");
                 let spelling = Some((of_type.to_owned(), meant.to_owned()));
-                self.faults.push(WrongPart {
-                    path: path("type"),
-                    message,
-                    spelling,
-                    is_silent: false,
-                    effect: None,
-                });
+                self.faults.push(WrongPart { path: path("type"), message, spelling, silent: None });
             }
             let made = match of_type {
                 "configMap" => "configMaps",
@@ -374,13 +375,7 @@ impl<'v> Reader<'v> {
             if FIELDS.contains(&name) {
                 let message =
                     format!("{name} of controller {controller} is taken for a container, which has no image");
-                self.faults.push(WrongPart {
-                    path: path.to_vec(),
-                    message,
-                    spelling: None,
-                    is_silent: false,
-                    effect: None,
-                });
+                self.faults.push(WrongPart { path: path.to_vec(), message, spelling: None, silent: None });
             }
             return;
         };
@@ -400,7 +395,7 @@ impl<'v> Reader<'v> {
             }
             _ => return,
         };
-        self.faults.push(WrongPart { path, message, spelling: None, is_silent: false, effect: None });
+        self.faults.push(WrongPart { path, message, spelling: None, silent: None });
     }
 
     /// The places that a container mounts volumes at; each takes one.
@@ -418,13 +413,7 @@ impl<'v> Reader<'v> {
                         "container {name} of controller {controller} mounts {other} and {volume} at {at}: must be unique"
                     );
                     let path = vec![Step::Key("persistence"), Step::Key(volume)];
-                    self.faults.push(WrongPart {
-                        path,
-                        message,
-                        spelling: None,
-                        is_silent: false,
-                        effect: None,
-                    });
+                    self.faults.push(WrongPart { path, message, spelling: None, silent: None });
                 }
             }
         }
@@ -456,7 +445,7 @@ impl<'v> Reader<'v> {
                 let path = [path, &[Step::Key("probes"), Step::Key(kind), Step::Key("spec")]].concat();
                 let message =
                     format!("the {kind} probe has {handler} and is not `custom`: a port is asked instead");
-                self.faults.push(WrongPart { path, message, spelling: None, is_silent: true, effect: None });
+                self.faults.push(WrongPart { path, message, spelling: None, silent: Some(UNREAD) });
             }
         }
     }

@@ -30,6 +30,7 @@ use tiphys_vfs::{base_name, join, parent};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
+        made_secrets::made_secret,
         pods::{list, text},
         unused_files,
     },
@@ -64,7 +65,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
             let needs = by_scope.entry(scope.clone()).or_insert_with(|| needs_in(survey, &scope));
             let need = given.iter().find_map(|it| need_for(survey, app, &scope, needs, it));
-            let Some(need) = need.filter(|_| !is_spoken_of(survey, &file)) else { continue };
+            let Some(need) = need.filter(|_| !is_named_by_script(survey, &file)) else { continue };
             let what = need.what.clone();
             found.entry(what).or_default().push(finding(survey, kustomization, &file, &need));
         }
@@ -95,7 +96,7 @@ fn left_out(survey: &Survey, kustomization: &str) -> Vec<String> {
 }
 
 /// Whether a script applies a file, or makes it.
-fn is_spoken_of(survey: &Survey, path: &str) -> bool {
+fn is_named_by_script(survey: &Survey, path: &str) -> bool {
     const ENDINGS: [&str; 5] = [".sh", "Makefile", "justfile", ".just", "Taskfile.yaml"];
     let (name, folder) = (base_name(path), base_name(parent(path).unwrap_or_default()));
     let is_only = survey.files.paths().filter(|it| base_name(it) == name).count() == 1;
@@ -121,29 +122,23 @@ fn gives(survey: &Survey, file: &str) -> Vec<Given> {
     let documents =
         all.split("\n---").filter_map(|text| tiphys_yaml::from_yaml(text.trim_start_matches("---")).ok());
     let read = |object: Value| {
-        let name = object.str_at(&["metadata", "name"])?.to_owned();
-        let by = object.str_at(&["kind"])?.to_owned();
+        object.str_at(&["metadata", "name"])?;
         object.str_at(&["apiVersion"])?;
-        // A Secret that anybody could read is often kept out on purpose, and applied by hand.
-        if by == "Secret" && object.get("sops").is_none() {
-            return None;
-        }
-        let (kind, name) = match by.as_str() {
-            "SealedSecret" => ("Secret", name),
-            "ExternalSecret" => {
-                ("Secret", object.str_at(&["spec", "target", "name"]).map_or(name, str::to_owned))
-            }
-            "Secret"
+        let kind = match object.str_at(&["kind"])? {
+            // A Secret that anybody could read is often kept out on purpose, and applied by hand.
+            "Secret" if object.get("sops").is_none() => return None,
+            "SealedSecret" | "ExternalSecret" => "Secret",
+            kind @ ("Secret"
             | "ConfigMap"
             | "PersistentVolumeClaim"
             | "Namespace"
             | "HelmRepository"
             | "OCIRepository"
-            | "GitRepository" => (by.as_str(), name),
+            | "GitRepository") => kind,
             _ => return None,
         };
-        let namespace = object.str_at(&["metadata", "namespace"]).unwrap_or_default().to_owned();
-        Some(Given { kind: kind.to_owned(), name, namespace })
+        let name = made_secret(&object).unwrap_or(object.name());
+        Some(Given { kind: kind.to_owned(), name: name.to_owned(), namespace: object.namespace().to_owned() })
     };
     documents.filter_map(read).collect()
 }
@@ -205,19 +200,11 @@ fn need_for<'a>(
 }
 
 fn makes(object: &Object, given: &Given) -> bool {
-    let own = match object.key.kind.as_str() {
-        "SealedSecret" | "OnePasswordItem" | "VaultStaticSecret" => "Secret",
-        "ExternalSecret" => {
-            let target = object.value().str_at(&["spec", "target", "name"]).unwrap_or(&object.key.name);
-            return given.kind == "Secret" && target == given.name;
-        }
-        "Certificate" => {
-            return given.kind == "Secret"
-                && object.value().str_at(&["spec", "secretName"]) == Some(given.name.as_str());
-        }
-        kind => kind,
-    };
-    own == given.kind && object.key.name == given.name
+    let is_vault = object.key.kind == "VaultStaticSecret";
+    match made_secret(object.value()).or(is_vault.then_some(object.key.name.as_str())) {
+        Some(secret) => given.kind == "Secret" && given.name == secret,
+        None => given.kind == object.key.kind && given.name == object.key.name,
+    }
 }
 
 /// The names that an object gives to others, by kind: those under a key that says the kind, and those beside

@@ -29,6 +29,7 @@ use crate::{
     Context, Finding, Report, Rule,
     support::{
         dedup::Once,
+        made_secrets::made_secret,
         nearest_name, placeholders,
         pods::text,
         scripted_objects::is_spoken_of,
@@ -202,7 +203,7 @@ fn of_other_namespace(
 
 /// What an object makes, by kind and name: itself, or the Secret that is made of it.
 fn made_name(object: &Object) -> Option<(&str, &str)> {
-    match made_secret(object) {
+    match made_secret(object.value()) {
         Some(name) => Some(("Secret", name)),
         None => Some((object.key.kind.as_str(), object.key.name.as_str())),
     }
@@ -321,7 +322,7 @@ impl<'a> MadeNames<'a> {
         for object in survey.objects_in(scope) {
             let key = &object.key;
             all.made.insert((&key.kind, &key.namespace, &key.name));
-            let target = made_secret(object);
+            let target = made_secret(object.value());
             all.made.extend(target.map(|name| ("Secret", key.namespace.as_str(), name)));
             let maker = maker(object);
             all.makers.entry(&key.namespace).or_default().extend(maker);
@@ -419,17 +420,6 @@ fn maker(object: &Object) -> Option<Maker<'_>> {
     ];
     let kinds = makes.into_iter().filter(|(_, is_made)| *is_made).map(|(kind, _)| kind).collect();
     Some(Maker { name, kinds: Some(kinds) })
-}
-
-/// The Secret that is made of an object.
-fn made_secret(object: &Object) -> Option<&str> {
-    let value = object.value();
-    match object.key.kind.as_str() {
-        "ExternalSecret" => value.str_at(&["spec", "target", "name"]).or(Some(&object.key.name)),
-        "SealedSecret" | "OnePasswordItem" => Some(&object.key.name),
-        "Certificate" => value.str_at(&["spec", "secretName"]),
-        _ => None,
-    }
 }
 
 fn gather<'a>(value: &'a Value, texts: &mut HashSet<&'a str>, depth: usize) {

@@ -26,6 +26,7 @@ pub(crate) mod known_charts;
 pub(crate) mod known_kinds;
 pub(crate) mod known_values;
 pub(crate) mod kustomization_entries;
+pub(crate) mod made_secrets;
 pub(crate) mod misspelled_names;
 pub(crate) mod mutations;
 pub(crate) mod nearest_name;

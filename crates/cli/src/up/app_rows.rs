@@ -158,7 +158,7 @@ fn row(object: &Value, rollouts: &BTreeMap<(String, String), String>) -> Row {
     if let Some(told) = rollout.filter(|_| !row.is_green()) {
         row.reasons.push(told.clone().into());
     }
-    if let Some(why) = left_out_of_sync(&app).filter(|_| !running) {
+    if let Some(why) = app.left_out_of_sync().filter(|_| !running) {
         row.reasons.push(format!("it is left out of sync: {why}").into());
     }
     if row.waits_for_a_person() {
@@ -185,11 +185,6 @@ fn row(object: &Value, rollouts: &BTreeMap<(String, String), String>) -> Row {
 fn failing_since(state: &SyncState) -> Option<Time> {
     let repeated = state.extension.held.values().filter(|held| held.blocker.is_none());
     repeated.map(|held| held.since).max_by_key(|since| since.timestamp())
-}
-
-/// Why automated sync does nothing about an Application that is out of sync.
-fn left_out_of_sync(app: &Application) -> Option<&str> {
-    app.status.tiphys.as_ref()?.str_at(&[names::LEFT_OUT_OF_SYNC])
 }
 
 fn unreadable(object: &Value) -> Row {

@@ -5,6 +5,7 @@ use tiphys_value::Value;
 
 use crate::{
     Object,
+    cluster::{Cluster, pods},
     finding::Finding,
     pod_addresses::{Setting, settings, wires},
     policy::End,
@@ -22,6 +23,11 @@ impl<'a> Caller<'a> {
     pub(crate) fn of_ill(look: &Look<'a>, ill: &Ill<'a>) -> Self {
         let settings = settings(look.cluster, ill.spec(), ill.namespace());
         Self { workload: ill.workload.clone(), pods: ill.pods.clone(), settings }
+    }
+
+    /// A workload that may be well, of whose configuration nothing is read.
+    pub(crate) fn of_workload(cluster: &Cluster<'a>, workload: Object) -> Self {
+        Self { pods: pods::of_workload(cluster, &workload), workload, settings: Vec::new() }
     }
 
     pub(super) fn namespace(&self) -> &str {

@@ -91,7 +91,7 @@ pub(super) fn absent_fault<'a>(
         return Some(guess(caller, call, address).below(Object::new("Service", namespace, name)));
     }
     let dns = crate::causes::dns::lookup_fault(look, caller, call);
-    if let Some(dns) = dns.filter(|dns| dns.confidence >= 0.5 && call.failure == Failure::LookupTimeout) {
+    if let Some(dns) = dns.filter(|dns| dns.is_asserted() && call.failure == Failure::LookupTimeout) {
         return Some(dns);
     }
     let all = cluster.all("Service").iter();

@@ -45,6 +45,19 @@ fn candidates(cluster: &Cluster<'_>, call: &FailedCall, caller: &Caller<'_>) -> 
     found
 }
 
+/// What explains the calls that fail by what a text about an object tells, whose source evidence names: the
+/// caller works, and the object is who suffers.
+pub(crate) fn explain_text<'a>(
+    look: &Look<'a>,
+    caller: &Caller<'a>,
+    (source, text): (&str, &str),
+    (sufferer, symptom): (&Object, &str),
+) -> Vec<Finding> {
+    let calls = tiphys_cause::failed_calls(text).into_iter().filter(|call| !call.targets.is_empty());
+    let found = calls.filter_map(|call| explain(look, caller, &call, source));
+    found.map(|it| Finding { suffers: Vec::new(), ..it }.suffers(sufferer.clone(), symptom)).collect()
+}
+
 /// Why a call fails; `None` if the call does not tell.
 pub(crate) fn explain<'a>(
     look: &Look<'a>,

@@ -37,11 +37,15 @@ pub enum ReadError {
         error: std::io::Error,
     },
     /// Nothing in the paths is an object of a cluster.
-    #[error("no Kubernetes object in {paths}: save some with `kubectl get KINDS -A -o yaml`")]
+    #[error("no Kubernetes object in {}: save some with `kubectl get KINDS -A -o yaml`", listed(paths))]
     Empty {
         /// The paths that were looked at.
-        paths: String,
+        paths: Vec<PathBuf>,
     },
+}
+
+fn listed(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// The text of a log, and whose it is as its path alone tells.
@@ -92,8 +96,7 @@ impl Case {
         case.add_told_objects();
         case.assign(open.logs);
         if case.objects.is_empty() && case.events.is_empty() {
-            let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-            return Err(ReadError::Empty { paths: paths.join(", ") });
+            return Err(ReadError::Empty { paths: paths.to_vec() });
         }
         Ok(case)
     }

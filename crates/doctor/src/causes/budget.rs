@@ -96,8 +96,7 @@ fn reported_by_drainers<'a>(look: &'a Look<'_>) -> impl Iterator<Item = Reported
         // Without the pod's name nothing tells whose budget it is.
         refusal.pod.as_ref()?;
         let about = look.cluster.live(&pod).map_or(pod, |live| look.cluster.workload(live));
-        let source = format!("Log of Pod {}/{}", log.namespace, log.pod);
-        Some(ReportedRefusal { refusal, about, source, text })
+        Some(ReportedRefusal { refusal, about, source: log.source(), text })
     })
 }
 
@@ -220,10 +219,8 @@ fn fault(look: &Look<'_>, reported: &ReportedRefusal<'_>) -> Option<Finding> {
         .fold(finding, |finding, it| finding.evidence(object.to_string(), condition_text(it)));
     // A budget has no room while its pods are ill: they come first.
     let wanted = live.at(&["spec", "selector"]).cloned().unwrap_or_default();
-    let ill = look.cluster.all("Pod").iter().filter(|pod| {
-        pod.namespace() == object.namespace
-            && selector::matches(&wanted, selector::labels(pod))
-            && look.is_red(&Object::from_live(pod))
+    let ill = look.cluster.pods_in(&object.namespace).iter().filter(|pod| {
+        selector::matches(&wanted, selector::labels(pod)) && look.is_red(&Object::from_live(pod))
     });
     Some(ill.fold(finding, |finding, pod| finding.below(Object::from_live(pod))))
 }

@@ -40,11 +40,7 @@ fn lease_age(look: &Look<'_>, name: &str) -> Option<(Object, i64, Timestamp)> {
 
 /// The static pod of a component, if it is not well or not there.
 fn component<'a>(look: &Look<'a>, name: &str) -> Option<&'a Value> {
-    look.cluster
-        .all("Pod")
-        .iter()
-        .copied()
-        .find(|pod| pod.namespace() == "kube-system" && pod.name().starts_with(name))
+    look.cluster.pods_in("kube-system").iter().copied().find(|pod| pod.name().starts_with(name))
 }
 
 /// Whether a workload is a component whose failure has a name of its own: what its pod says of itself tells

@@ -140,11 +140,9 @@ fn claim(look: &Look<'_>, live: &Value) -> Finding {
     let object = Object::from_live(live);
     let users: Vec<Object> = look
         .cluster
-        .all("Pod")
+        .pods_in(live.namespace())
         .iter()
-        .filter(|pod| {
-            pod.namespace() == live.namespace() && mounts(pod, live.name()) && !pods::has_ended(pod)
-        })
+        .filter(|pod| mounts(pod, live.name()) && !pods::has_ended(pod))
         .map(|pod| Object::from_live(pod))
         .collect();
     let told: Vec<String> = users.iter().map(ToString::to_string).collect();

@@ -96,7 +96,7 @@ fn is_failed_lookup(fact: &LogFact) -> bool {
 
 /// Whether it is known why a caller gets no answer from the cluster's DNS.
 pub(crate) fn is_lookup_explained<'a>(look: &Look<'a>, caller: &Caller<'a>, call: &FailedCall) -> bool {
-    lookup_fault(look, caller, call).is_some_and(|finding| finding.confidence >= 0.5)
+    lookup_fault(look, caller, call).is_some_and(|finding| finding.is_asserted())
 }
 
 /// The Service of the cluster's DNS is gone, while its pods run and lookups fail.
@@ -146,8 +146,8 @@ pub(crate) fn service<'a>(look: &Look<'a>) -> Option<&'a Value> {
 
 /// The pods of the cluster's DNS where its Service was not saved.
 fn pods_by_label<'a>(look: &Look<'a>) -> Vec<&'a Value> {
-    let all = look.cluster.all("Pod").iter().copied();
-    all.filter(|pod| pod.namespace() == "kube-system" && pod.label("k8s-app") == Some("kube-dns")).collect()
+    let all = look.cluster.pods_in("kube-system").iter().copied();
+    all.filter(|pod| pod.label("k8s-app") == Some("kube-dns")).collect()
 }
 
 /// What is wrong with the configuration of CoreDNS, told by its log.

@@ -51,7 +51,7 @@ fn not_built(look: &Look<'_>, ingress: &Value) -> Option<Finding> {
     if has_address || !last.is_warning() || look.cluster.age(ingress) < 180 {
         return None;
     }
-    if let Some(finding) = vain_call(look, &object, &last.message) {
+    if let Some(finding) = failed_call(look, &object, &last.message) {
         return Some(finding);
     }
     let denied = is_denied_by_cloud(&last.message);
@@ -72,21 +72,17 @@ fn not_built(look: &Look<'_>, ingress: &Value) -> Option<Finding> {
     Some(load_balancer_makers(look).into_iter().fold(finding, Finding::below))
 }
 
-/// The call in which a controller of load balancers fails, as it says itself.
-fn vain_call(look: &Look<'_>, object: &Object, message: &str) -> Option<Finding> {
+/// What explains the calls of a controller of load balancers that fail, as it says itself.
+fn failed_call(look: &Look<'_>, object: &Object, message: &str) -> Option<Finding> {
     let workload = load_balancer_makers(look).into_iter().next()?;
-    let pods = pods::of_workload(look.cluster, &workload);
-    let settings = pods
-        .first()
-        .and_then(|pod| pod.get("spec"))
-        .map(|spec| settings(look.cluster, spec, &workload.namespace));
-    let caller = Caller { workload, pods, settings: settings.unwrap_or_default() };
+    let caller = Caller::of_workload(look.cluster, workload);
+    let spec = caller.pods.first().and_then(|pod| pod.get("spec"));
+    let settings = spec.map(|spec| settings(look.cluster, spec, &caller.workload.namespace));
+    let caller = Caller { settings: settings.unwrap_or_default(), ..caller };
     let source = format!("Event of {object}");
-    let calls = tiphys_cause::failed_calls(message).into_iter().filter(|call| !call.targets.is_empty());
-    let found = calls
-        .filter_map(|call| calls::explain(look, &caller, &call, &source))
-        .find(|it| it.confidence >= 0.5)?;
-    Some(Finding { suffers: Vec::new(), ..found }.suffers(object.clone(), "its controller calls in vain"))
+    let symptom = "its controller calls in vain";
+    let found = calls::explain_text(look, &caller, (&source, message), (object, symptom));
+    found.into_iter().find(Finding::is_asserted)
 }
 
 /// A class that no controller serves.

@@ -80,10 +80,7 @@ fn claim_fault(look: &Look<'_>, claim: &Value) -> Option<Finding> {
     let failed = event("ProvisioningFailed");
     let name = claim.str_at(&["spec", "storageClassName"]);
     let class = name.and_then(|name| cluster.get("StorageClass", "", name));
-    let users = cluster
-        .all("Pod")
-        .iter()
-        .filter(|pod| pod.namespace() == claim.namespace() && mounts(pod, claim.name()));
+    let users = cluster.pods_in(claim.namespace()).iter().filter(|pod| mounts(pod, claim.name()));
     let with_users = |finding: Finding| {
         users
             .clone()
@@ -511,11 +508,8 @@ fn claim_of(cluster: &Cluster<'_>, pod: &Value, volume: &str) -> Option<Object> 
 /// A volume that hangs on another node, and who holds it there.
 fn attach(look: &Look<'_>, pod: &Value, at: &Object) -> Finding {
     let node = pod.str_at(&["spec", "nodeName"]).unwrap_or_default();
-    let holders = look.cluster.all("Pod").iter().filter(|other| {
-        other.namespace() == pod.namespace()
-            && other.name() != pod.name()
-            && at.kind == "PersistentVolumeClaim"
-            && mounts(other, &at.name)
+    let holders = look.cluster.pods_in(pod.namespace()).iter().filter(|other| {
+        other.name() != pod.name() && at.kind == "PersistentVolumeClaim" && mounts(other, &at.name)
     });
     let holder =
         holders.clone().find(|other| other.str_at(&["spec", "nodeName"]).is_some_and(|other| other != node));
@@ -561,21 +555,14 @@ fn foreign(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
         .collect();
     for name in names {
         let claim = look.cluster.get("PersistentVolumeClaim", ill.namespace(), name)?;
-        let other = look.cluster.all("Pod").iter().find(|pod| {
-            pod.namespace() == ill.namespace()
-                && mounts(pod, name)
-                && look.cluster.workload(pod) != ill.workload
-                && pods::is_ready(pod)
+        let other = look.cluster.pods_in(ill.namespace()).iter().find(|pod| {
+            mounts(pod, name) && look.cluster.workload(pod) != ill.workload && pods::is_ready(pod)
         })?;
         let owner = look.cluster.workload(other);
         let own = look.cluster.all("PersistentVolumeClaim").iter().find(|it| {
             it.namespace() == ill.namespace()
                 && it.name().contains(&ill.workload.name)
-                && !look
-                    .cluster
-                    .all("Pod")
-                    .iter()
-                    .any(|pod| pod.namespace() == ill.namespace() && mounts(pod, it.name()))
+                && !look.cluster.pods_in(ill.namespace()).iter().any(|pod| mounts(pod, it.name()))
         });
         let is_other = name.contains(&owner.name) && !name.contains(&ill.workload.name)
             || claim.label("app") == Some(owner.name.as_str());

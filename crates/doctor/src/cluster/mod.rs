@@ -8,7 +8,10 @@ pub(crate) mod rights;
 pub(crate) mod selector;
 pub(crate) mod services;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::OnceLock,
+};
 
 use jiff::Timestamp;
 use tiphys_value::{ObjectExt as _, Value};
@@ -31,6 +34,7 @@ pub(crate) struct Cluster<'a> {
     events: HashMap<Object, Vec<&'a Event>>,
     logs: HashMap<(&'a str, &'a str), Vec<&'a Log>>,
     namespaces: HashSet<&'a str>,
+    near_ranges: OnceLock<HashSet<[u8; 2]>>,
 }
 
 /// Kinds whose name several groups use, with the groups that are meant.
@@ -84,6 +88,7 @@ impl<'a> Cluster<'a> {
             tracked: HashMap::new(),
             events: HashMap::new(),
             logs: HashMap::new(),
+            near_ranges: OnceLock::new(),
             namespaces: case.objects.iter().map(|object| object.namespace()).collect(),
         };
         let saved = case.objects.iter().filter(|object| object.kind() == "Namespace");
@@ -138,6 +143,11 @@ impl<'a> Cluster<'a> {
     /// All objects of a kind.
     pub(crate) fn all(&self, kind: &str) -> &[&'a Value] {
         self.by_kind.get(kind).map_or(&[], Vec::as_slice)
+    }
+
+    /// The ranges of addresses near those of pods, Services and nodes; read when first asked for.
+    pub(crate) fn near_ranges(&self) -> &HashSet<[u8; 2]> {
+        self.near_ranges.get_or_init(|| self.read_near_ranges())
     }
 
     /// The pods of a namespace.

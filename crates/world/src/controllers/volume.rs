@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tiphys_value::ObjectExt;
 
-use super::workload::delete;
+use super::{block_storage::PROVISIONED_BY, workload::delete};
 use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,
     controller::Context,
@@ -41,8 +41,7 @@ impl Controller for VolumeController {
         let claim = claim.filter(|claim| !is_claimed || claim.uid() == of("uid"));
         let path = volume.str_at(&["spec", "hostPath", "path"]).unwrap_or_default();
         // The volume controller itself deletes folders below /tmp, and nothing else.
-        let is_ours =
-            volume.annotation("pv.kubernetes.io/provisioned-by").is_some() || path.starts_with("/tmp/");
+        let is_ours = volume.annotation(PROVISIONED_BY).is_some() || path.starts_with("/tmp/");
         let is_deleted = volume.str_at(&["spec", "persistentVolumeReclaimPolicy"]) == Some("Delete");
         let failure = if is_ours || !is_deleted { None } else { deletion_failure(&volume) };
         let phase = match (is_claimed, &claim) {

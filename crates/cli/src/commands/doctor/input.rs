@@ -1,6 +1,6 @@
 //! Where the state comes from that is looked at: a running cluster, or files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use tiphys_doctor::{Case, ReadError};
@@ -59,24 +59,20 @@ pub(super) async fn live(target: &Target, namespace: Option<&str>, logs: Logs) -
 /// # Errors
 /// A path cannot be read, or nothing in the paths is an object.
 pub(super) fn saved(paths: &[PathBuf]) -> anyhow::Result<State> {
-    let mut unpacked = Vec::new();
+    let mut archives = Vec::new();
     let mut folders = Vec::new();
     for path in paths {
         if save::is_archive(path) && path.is_file() {
-            let folder = Unpacked::from_archive(path)?;
-            folders.push(folder.folder().to_owned());
-            unpacked.push((folder, path));
+            let unpacked = Unpacked::from_archive(path)?;
+            folders.push(unpacked.folder().to_owned());
+            archives.push((unpacked, path));
         } else {
             folders.push(path.clone());
         }
     }
-    let archives: Vec<(String, &PathBuf)> = unpacked
-        .iter()
-        .map(|(it, path): &(Unpacked, _)| (it.folder().display().to_string(), *path))
-        .collect();
     let mut case = Case::read(&folders).map_err(|error| in_archives(error, &archives))?;
     for it in &mut case.unreadable {
-        it.what = of_archive(&it.what, &archives);
+        it.what = of_archive(Path::new(&it.what), &archives).display().to_string();
     }
     let source = save::take_about(&mut case);
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
@@ -88,28 +84,24 @@ pub(super) fn saved(paths: &[PathBuf]) -> anyhow::Result<State> {
     Ok(State { case, place, source })
 }
 
-/// The path of a file, that of the archive for one that was unpacked.
-fn of_archive(file: &str, archives: &[(String, &PathBuf)]) -> String {
-    let inside = archives.iter().find_map(|(folder, archive)| {
-        let rest = file.strip_prefix(folder.as_str())?;
-        Some((rest.trim_start_matches(['/', '\\']), archive.display()))
-    });
+/// The path of a file as people know it: of one that was unpacked, its place in the archive.
+fn of_archive(file: &Path, archives: &[(Unpacked, &PathBuf)]) -> PathBuf {
+    let inside = archives
+        .iter()
+        .find_map(|(unpacked, archive)| Some((file.strip_prefix(unpacked.folder()).ok()?, *archive)));
     match inside {
-        Some(("", archive)) => archive.to_string(),
-        Some((rest, archive)) => format!("{rest} in {archive}"),
+        Some((rest, archive)) if rest.as_os_str().is_empty() => archive.clone(),
+        Some((rest, archive)) => format!("{} in {}", rest.display(), archive.display()).into(),
         None => file.to_owned(),
     }
 }
 
 /// The error with the paths that were asked for; an unpacked folder tells nobody anything.
-fn in_archives(error: ReadError, archives: &[(String, &PathBuf)]) -> ReadError {
+fn in_archives(error: ReadError, archives: &[(Unpacked, &PathBuf)]) -> ReadError {
     match error {
-        ReadError::Path { path, error } => {
-            ReadError::Path { path: of_archive(&path.display().to_string(), archives).into(), error }
-        }
+        ReadError::Path { path, error } => ReadError::Path { path: of_archive(&path, archives), error },
         ReadError::Empty { paths } => {
-            let named = paths.split(", ").map(|path| of_archive(path, archives));
-            ReadError::Empty { paths: named.collect::<Vec<_>>().join(", ") }
+            ReadError::Empty { paths: paths.iter().map(|path| of_archive(path, archives)).collect() }
         }
     }
 }

@@ -75,8 +75,8 @@ pub(super) fn init_wait<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Option<Finding> {
                 else {
                     continue;
                 };
-                if found.confidence >= 0.5 || !found.upstream.is_empty() && !look.cluster.is_served(service) {
-                    return Some(if found.confidence >= 0.5 {
+                if found.is_asserted() || !found.upstream.is_empty() && !look.cluster.is_served(service) {
+                    return Some(if found.is_asserted() {
                         found
                     } else {
                         found.upstream.into_iter().fold(finding, Finding::below)

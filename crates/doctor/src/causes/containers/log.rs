@@ -51,11 +51,11 @@ pub(super) fn from_facts<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Option<Finding> 
         let Some(finding) = found else { continue };
         let is_better = best
             .as_ref()
-            .is_none_or(|(_, known)| known.confidence < 0.5 && finding.confidence > known.confidence);
+            .is_none_or(|(_, known)| !known.is_asserted() && finding.confidence > known.confidence);
         if is_better {
             best = Some((fact.weight, finding));
         } else if let Some((_, known)) = &mut best
-            && known.confidence < 0.5
+            && !known.is_asserted()
         {
             for object in finding.upstream {
                 *known = known.clone().below(object);

@@ -72,13 +72,13 @@ fn ailment<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Vec<Finding> {
     }
     let told = from_facts(look, ill);
     if let Some(finding) = &told
-        && finding.confidence >= 0.5
+        && finding.is_asserted()
     {
         return vec![with_pods(finding.clone())];
     }
     let probes = probes(look, ill);
     if let Some(finding) = probe(look, ill, &probes)
-        && (told.is_none() || finding.confidence >= 0.5)
+        && (told.is_none() || finding.is_asserted())
     {
         let finding = told.iter().flat_map(|told| told.upstream.clone()).fold(finding, Finding::below);
         return vec![with_pods(finding)];

@@ -8,7 +8,7 @@ use crate::{
     Object,
     calls::{self, Caller},
     causes::admission::{self, Refused},
-    cluster::{items, pods, time},
+    cluster::{items, time},
     finding::Finding,
     search_context::Look,
 };
@@ -67,7 +67,7 @@ pub(super) fn delivery(
             || text.contains("repo-server")
             || kind == "ComparisonError" && text.contains("code = Unavailable");
         if !services.is_empty() || is_server {
-            if let Some(finding) = vain_call(look, object, text, source) {
+            if let Some(finding) = failed_call(look, object, text, source) {
                 return Some(finding);
             }
             let finding = unanswered(look, object, failure, &services).evidence(source, message);
@@ -206,15 +206,12 @@ fn cache_refuses(look: &Look<'_>, object: &Object, text: &str) -> Option<Finding
     )
 }
 
-/// The call of a component of Argo CD that fails, as far as objects explain it.
-fn vain_call(look: &Look<'_>, object: &Object, text: &str, source: &str) -> Option<Finding> {
+/// What explains the calls of Argo CD's controller that fail, as far as objects tell.
+fn failed_call(look: &Look<'_>, object: &Object, text: &str, source: &str) -> Option<Finding> {
     let workload = component(look, object, "application-controller")?;
-    let pods = pods::of_workload(look.cluster, &workload);
-    let caller = Caller { workload, pods, settings: Vec::new() };
-    let calls = tiphys_cause::failed_calls(text).into_iter().filter(|call| !call.targets.is_empty());
-    let mut found = calls.filter_map(|call| calls::explain(look, &caller, &call, source));
-    let finding = found.find(|it| it.confidence >= 0.5 && it.cause != Cause::ExternalDown)?;
-    Some(Finding { suffers: Vec::new(), ..finding }.suffers(object.clone(), "cannot be compared"))
+    let caller = Caller::of_workload(look.cluster, workload);
+    let found = calls::explain_text(look, &caller, (source, text), (object, "cannot be compared"));
+    found.into_iter().find(|it| it.is_asserted() && it.cause != Cause::ExternalDown)
 }
 
 /// What is said of a component of Argo CD that does not answer, where no object tells why.

@@ -56,7 +56,7 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
         }
         "SecretStore" | "ClusterSecretStore" if is_red => {
             let words = complaint(live).map(condition_text).unwrap_or_default();
-            if let Some(finding) = vain_call(look, live, &operators(look, live), &words) {
+            if let Some(finding) = failed_call(look, live, &operators(look, live), &words) {
                 return Some(finding);
             }
             let finding = finding_from_condition(
@@ -82,7 +82,7 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
         return unattended(look, live, &operators);
     }
     let words = own_words(live);
-    if let Some(finding) = vain_call(look, live, &operators, &words) {
+    if let Some(finding) = failed_call(look, live, &operators, &words) {
         return Some(finding);
     }
     if let Some(finding) = refused_write(look, &object, &words) {
@@ -282,7 +282,7 @@ fn red_namesakes(look: &Look<'_>, reference: &Object) -> Vec<Object> {
 /// A call of the operator that fails outside of the cluster, where nothing else tells more.
 fn outward_call(look: &Look<'_>, live: &Value, operators: &[Object], words: &str) -> Option<Finding> {
     const LIKELY: f64 = 0.6;
-    vain_calls(look, live, operators, words)
+    failed_calls(look, live, operators, words)
         .into_iter()
         .find(|finding| finding.cause == Cause::ExternalDown && finding.confidence >= LIKELY)
 }
@@ -354,10 +354,8 @@ fn telling_line(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<(
     let owned = of_pods(&Object::from_live(live));
     // Some operators own nothing, and name what they make after the resource.
     let prefix = format!("{}-", live.name());
-    let is_namesake = |pod: &&&Value| {
-        owned.is_empty() && pod.namespace() == live.namespace() && pod.name().starts_with(&prefix)
-    };
-    let namesakes = look.cluster.all("Pod").iter().filter(is_namesake).copied();
+    let is_namesake = |pod: &&&Value| owned.is_empty() && pod.name().starts_with(&prefix);
+    let namesakes = look.cluster.pods_in(live.namespace()).iter().filter(is_namesake).copied();
     let own: Vec<(&Value, bool)> = owned.iter().copied().chain(namesakes).map(|pod| (pod, false)).collect();
     let others = operators.iter().flat_map(of_pods).map(|pod| (pod, true));
     own.into_iter().chain(others).find_map(|(pod, is_operator)| {
@@ -463,31 +461,21 @@ fn is_rejected(words: &str) -> bool {
 }
 
 /// The call of an operator that fails, as the condition or the last warning about the resource tells it.
-fn vain_call(look: &Look<'_>, live: &Value, operators: &[Object], words: &str) -> Option<Finding> {
-    vain_calls(look, live, operators, words).into_iter().find(|finding| finding.confidence >= SURE)
+fn failed_call(look: &Look<'_>, live: &Value, operators: &[Object], words: &str) -> Option<Finding> {
+    failed_calls(look, live, operators, words).into_iter().find(|finding| finding.confidence >= SURE)
 }
 
 /// What explains the calls of an operator that fail.
-fn vain_calls(look: &Look<'_>, live: &Value, operators: &[Object], words: &str) -> Vec<Finding> {
+fn failed_calls(look: &Look<'_>, live: &Value, operators: &[Object], words: &str) -> Vec<Finding> {
     let object = Object::from_live(live);
     let warning = look.cluster.events(&object).rfind(|event| event.is_warning());
     let told = [(format!("{object}, status"), words)]
         .into_iter()
         .chain(warning.map(|event| (format!("Event of {object}"), event.message.as_str())));
     let operator = operators.first().cloned().unwrap_or_else(|| object.clone());
-    let caller =
-        Caller { pods: pods::of_workload(look.cluster, &operator), workload: operator, settings: Vec::new() };
-    told.flat_map(|(source, text)| {
-        tiphys_cause::failed_calls(text).into_iter().map(move |call| (source.clone(), call))
-    })
-    .filter(|(_, call)| !call.targets.is_empty())
-    .filter_map(|(source, call)| calls::explain(look, &caller, &call, &source))
-    .map(|mut finding| {
-        // The operator works: the resource is who suffers.
-        finding.suffers.clear();
-        finding.suffers(object.clone(), "its operator calls in vain")
-    })
-    .collect()
+    let caller = Caller::of_workload(look.cluster, operator);
+    let sufferer = (&object, "its operator calls in vain");
+    told.flat_map(|(source, text)| calls::explain_text(look, &caller, (&source, text), sufferer)).collect()
 }
 
 /// What a resource says of itself: by a condition, or elsewhere in its status.

@@ -17,13 +17,31 @@ use crate::behaviour::{Exit, Span, Target, open_ports};
 const TELL_EVERY: u64 = 300;
 
 struct Probe {
-    /// The name of a port that the container does not have.
-    unknown_port: Option<String>,
-    /// What a probe says of a port on which nothing listens, if that is known.
-    closed: Option<String>,
+    /// What is wrong with the port that it asks for, if that is known.
+    port_fault: Option<PortFault>,
     delay: Duration,
     period: Duration,
     failures: u32,
+}
+
+/// Why a port cannot be asked.
+enum PortFault {
+    /// The container has no port of this name.
+    Unknown(String),
+    /// The pod's program is known not to listen on it; what the one who dials says.
+    Closed(String),
+}
+
+impl PortFault {
+    /// What the kubelet says of it.
+    fn message(&self, kind: &str) -> String {
+        match self {
+            Self::Unknown(name) => format!(
+                "{kind} probe errored and resulted in unknown state: strconv.Atoi: parsing {name:?}: invalid syntax"
+            ),
+            Self::Closed(text) => format!("{kind} probe failed: {text}"),
+        }
+    }
 }
 
 fn probe(sync: &Sync<'_>, spec: &Value, kind: &str) -> Option<Probe> {
@@ -39,29 +57,29 @@ fn probe(sync: &Sync<'_>, spec: &Value, kind: &str) -> Option<Probe> {
         true => seconds("initialDelaySeconds", 0) + period * (successes - 1),
         false => Duration::ZERO,
     };
-    let (unknown_port, closed) = (unknown_port(spec, probe), closed(sync.pod, spec, probe));
-    Some(Probe { unknown_port, closed, delay, period, failures })
+    Some(Probe { port_fault: port_fault(sync.pod, spec, probe), delay, period, failures })
 }
 
-/// What a probe says that asks for a port on which the pod's program is known not to listen.
-fn closed(pod: &Value, spec: &Value, probe: &Value) -> Option<String> {
+/// What is wrong with the port that a probe asks for.
+fn port_fault(pod: &Value, spec: &Value, probe: &Value) -> Option<PortFault> {
     let (action, asked) = ["httpGet", "tcpSocket"]
         .into_iter()
         .find_map(|action| Some((action, probe.at(&[action, "port"])?)))?;
-    if probe.at(&[action, "host"]).is_some() {
-        return None;
+    let mut ports = spec.get("ports").and_then(Value::as_array).into_iter().flatten();
+    let named = ports.find(|port| asked.is_string() && port.get("name") == Some(asked));
+    // A number in quotes is one.
+    let number = asked.as_i64().or_else(|| asked.as_str()?.parse::<u16>().ok().map(i64::from));
+    if let (None, None, Some(name)) = (named, number, asked.as_str()) {
+        return Some(PortFault::Unknown(name.to_owned()));
     }
-    let named = || {
-        let mut ports = spec.get("ports").and_then(Value::as_array).into_iter().flatten();
-        ports.find(|port| port.get("name") == Some(asked))?.int_at(&["containerPort"])
-    };
-    let port = asked.as_i64().or_else(|| asked.as_str()?.parse().ok()).or_else(named)?;
-    if open_ports(pod)?.iter().any(|open| i64::from(*open) == port) {
+    let port = number.or_else(|| named?.int_at(&["containerPort"]))?;
+    let is_own = probe.at(&[action, "host"]).is_none();
+    if !is_own || open_ports(pod)?.iter().any(|open| i64::from(*open) == port) {
         return None;
     }
     let address = format!("{}:{port}", pod.str_at(&["status", "podIP"]).unwrap_or_default());
     let refused = format!("dial tcp {address}: connect: connection refused");
-    Some(match action {
+    Some(PortFault::Closed(match action {
         "httpGet" => {
             let text = |field: &str| probe.str_at(&[action, field]);
             let scheme = text("scheme").unwrap_or("HTTP").to_lowercase();
@@ -69,24 +87,7 @@ fn closed(pod: &Value, spec: &Value, probe: &Value) -> Option<String> {
             format!("Get \"{scheme}://{address}{path}\": {refused}")
         }
         _ => refused,
-    })
-}
-
-/// The name by which a probe asks for a port, if no port of the container has it.
-fn unknown_port(spec: &Value, probe: &Value) -> Option<String> {
-    let actions = ["httpGet", "tcpSocket"].into_iter();
-    let name = actions.filter_map(|action| probe.str_at(&[action, "port"])).next()?;
-    let ports = spec.get("ports").and_then(Value::as_array).into_iter().flatten();
-    let is_known = ports.into_iter().any(|port| port.str_at(&["name"]) == Some(name));
-    // A number in quotes is one.
-    (!is_known && name.parse::<u16>().is_err()).then(|| name.to_owned())
-}
-
-/// What the kubelet says of a port that it cannot find.
-fn errored(kind: &str, name: &str) -> String {
-    format!(
-        "{kind} probe errored and resulted in unknown state: strconv.Atoi: parsing {name:?}: invalid syntax"
-    )
+    }))
 }
 
 /// What a probe finds wrong with a container.
@@ -118,15 +119,9 @@ enum ProbeFault {
 /// Whether a container is Ready. Without a readiness probe whatever runs is.
 pub(super) fn readiness(sync: &mut Sync<'_>, spec: &Value, began: Timestamp) -> bool {
     let startup = probe(sync, spec, "startupProbe");
-    if let Some((probe, text)) = startup.as_ref().and_then(|probe| Some((probe, probe.closed.as_ref()?))) {
-        let message = format!("Startup probe failed: {text}");
-        tell_now_and_then(sync, spec, began, message, probe.delay, probe.period);
-        return false;
-    }
-    if let Some((probe, port)) =
-        startup.as_ref().and_then(|probe| Some((probe, probe.unknown_port.as_ref()?)))
+    if let Some((probe, fault)) = startup.as_ref().and_then(|probe| Some((probe, probe.port_fault.as_ref()?)))
     {
-        tell_now_and_then(sync, spec, began, errored("Startup", port), probe.delay, probe.period);
+        tell_now_and_then(sync, spec, began, fault.message("Startup"), probe.delay, probe.period);
         return false;
     }
     let startup = startup.map_or(Duration::ZERO, |probe| probe.delay);
@@ -139,15 +134,11 @@ pub(super) fn readiness(sync: &mut Sync<'_>, spec: &Value, began: Timestamp) -> 
         sync.look_again(left);
         return false;
     }
-    if let Some(port) = &probe.unknown_port {
-        tell_now_and_then(sync, spec, began, errored("Readiness", port), startup + probe.delay, probe.period);
+    if let Some(fault) = &probe.port_fault {
+        tell_now_and_then(sync, spec, began, fault.message("Readiness"), startup + probe.delay, probe.period);
         return false;
     }
-    let found = match &probe.closed {
-        Some(text) => Err(ProbeFault::Lasting(text.clone())),
-        None => fault(sync, spec, began),
-    };
-    match found {
+    match fault(sync, spec, began) {
         Ok(()) => {
             let has_needs = sync
                 .context
@@ -192,20 +183,26 @@ fn tell_now_and_then(
 /// Whether a container counts as started: at once, or when its startup probe has succeeded.
 pub(super) fn is_started(sync: &Sync<'_>, spec: &Value, began: Timestamp) -> bool {
     probe(sync, spec, "startupProbe").is_none_or(|probe| {
-        probe.unknown_port.is_none()
-            && probe.closed.is_none()
-            && remaining(began, probe.delay, sync.context.now).is_none()
+        probe.port_fault.is_none() && remaining(began, probe.delay, sync.context.now).is_none()
     })
 }
 
 /// When a container is killed because its liveness or startup probe fails: probes do not reach the pod, or
 /// nothing listens.
 pub(super) fn liveness(sync: &mut Sync<'_>, spec: &Value, began: Timestamp) -> Option<Exit> {
-    let startup = probe(sync, spec, "startupProbe").filter(|probe| probe.closed.is_some());
+    let closed = |kind: &str| {
+        let probe = probe(sync, spec, kind)?;
+        let text = match &probe.port_fault {
+            Some(PortFault::Closed(text)) => Some(text.clone()),
+            Some(PortFault::Unknown(_)) | None => None,
+        };
+        Some((probe, text))
+    };
+    let startup = closed("startupProbe").filter(|(_, text)| text.is_some());
     let kind = if startup.is_some() { "Startup" } else { "Liveness" };
-    let probe = startup.or_else(|| probe(sync, spec, "livenessProbe"))?;
+    let (probe, text) = startup.or_else(|| closed("livenessProbe"))?;
     let blocked = || sync.context.behaviours.blocked(sync.pod, &Target::Probes {}, sync.context.view);
-    let cause = probe.closed.clone().or_else(|| blocked().map(|cause| cause.to_string()))?;
+    let cause = text.or_else(|| blocked().map(|cause| cause.to_string()))?;
     let after = probe.delay + probe.period * probe.failures;
     if remaining(began, after, sync.context.now).is_none() {
         let name = spec.str_at(&["name"]).unwrap_or_default();
