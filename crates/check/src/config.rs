@@ -13,7 +13,7 @@
 //! ```
 
 use serde::Deserialize;
-use tiphys_diag::Severity;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_gocompat::glob::{BadPattern, doublestar};
 
 use crate::{Finding, Rule, rules};
@@ -37,12 +37,12 @@ pub enum ConfigError {
 
 /// A rule was named that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no rule, incident or family {name:?}; did you mean {nearest}?")]
+#[error("there is no rule, incident or family {name:?}{}", .nearest.map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default())]
 pub struct UnknownRule {
     /// What was named.
     pub name: String,
-    /// The rule or incident whose id is most like it.
-    pub nearest: &'static str,
+    /// The rule or incident whose id is most like it, if one is.
+    pub nearest: Option<&'static str>,
 }
 
 /// How a repository wants to be checked.
@@ -156,15 +156,10 @@ pub fn select(name: &str) -> Result<Vec<&'static Rule>, UnknownRule> {
     let found: Vec<&'static Rule> = rules::ALL.iter().copied().filter(|rule| names(name, rule.id)).collect();
     if found.is_empty() {
         let ids = rules::ALL.iter().flat_map(|rule| [rule.id, rule.incident]);
-        let likeness = |id: &&str| (1000.0 * similarity(&name.to_uppercase(), &id.to_uppercase())) as u32;
-        let nearest = ids.max_by_key(likeness).unwrap_or_default();
+        let nearest = similar_names::nearest(name, ids);
         return Err(UnknownRule { name: name.to_owned(), nearest });
     }
     Ok(found)
-}
-
-fn similarity(a: &str, b: &str) -> f32 {
-    similar::TextDiff::from_chars(a, b).ratio()
 }
 
 #[cfg(test)]

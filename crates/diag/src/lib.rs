@@ -10,6 +10,7 @@ pub mod page;
 mod panic_guard;
 pub mod render;
 pub mod sanitize;
+pub mod similar_names;
 mod source_map;
 
 pub use diagnostic::{Diagnostic, Edit, Label, Position, Severity, Span};

@@ -23,11 +23,11 @@ use crate::{
         types,
     },
     loader::Loader,
+    name_advice::one_of,
     node::to_json,
     provenance::Provenance,
     resource::Resource,
     resource_map::ResourceMap,
-    similar_names::one_of,
     transform::{
         Affix, Affixes, Annotations, Configured, ImageTag, JsonPatches, Labels, NamespaceTransformer,
         PatchText, Patches, Replacements, Replicas, StrategicPatches, SubjectMode, Transformer, ValueAdd,

@@ -1,8 +1,9 @@
 //! What a user may have meant by a path that is not there.
 
+use tiphys_diag::similar_names::nearest;
 use tiphys_vfs::{EntryKind, FileTree};
 
-use crate::similar_names::{nearest_of, some_of};
+use crate::name_advice::some_of;
 
 /// The most entries of folders that are looked at for a missing file.
 const MOST_ENTRIES: usize = 2000;
@@ -25,7 +26,7 @@ pub(crate) fn nearest_file(tree: &dyn FileTree, path: &str, root: &str) -> Optio
         // A link that leads nowhere is no help, and would be looked for again without end.
         let entries = tree.read_dir(&at).ok()?;
         let names = entries.iter().map(|entry| entry.name.as_str());
-        if let Some(nearest) = nearest_of(step, names.filter(|name| tree.exists(&join(&at, name)))) {
+        if let Some(nearest) = nearest(step, names.filter(|name| tree.exists(&join(&at, name)))) {
             let rest = steps[index + 1..].iter().fold(join(&at, nearest), |path, step| join(&path, step));
             // What follows is there, too, or else is looked for in turn.
             return match tree.exists(&rest) {
@@ -52,7 +53,7 @@ pub(crate) fn kustomizations(tree: &dyn FileTree, folder: &str, names: &[&str]) 
         return Some(error);
     }
     let files = entries.iter().filter(|entry| entry.kind == EntryKind::File).map(|entry| entry.name.as_str());
-    if let Some(near) = nearest_of(names[0], files) {
+    if let Some(near) = nearest(names[0], files) {
         return Some(format!("`{near}` there is not looked at: its name would have to be `{}`", names[0]));
     }
     let below = |folder: &str| -> Vec<String> {

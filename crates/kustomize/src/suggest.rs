@@ -2,12 +2,13 @@
 
 use crate::{
     error::Error,
+    name_advice::{one_of, some_of},
     node::{Content, Node, list_index},
     resid::{Gvk, ResId},
     resource_map::ResourceMap,
     selector::plain_text,
-    similar_names::{nearest_of, one_of, some_of},
 };
+use tiphys_diag::similar_names::nearest;
 
 /// Adds what there is that is similar to an object that is not there. Parts of the id that are regular
 /// expressions count as they are written.
@@ -40,7 +41,7 @@ pub(crate) fn similar(id: &ResId, objects: &ResourceMap) -> Option<String> {
         return Some(format!("did you mean {}?", shown(twin)));
     }
     if !name.is_empty()
-        && let Some(nearest) = nearest_of(&name, same_kind().map(|resource| resource.node.name()))
+        && let Some(nearest) = nearest(&name, same_kind().map(|resource| resource.node.name()))
         && let Some(found) = same_kind().find(|resource| resource.node.name() == nearest)
     {
         return Some(format!("did you mean {}?", shown(found)));
@@ -53,7 +54,7 @@ pub(crate) fn similar(id: &ResId, objects: &ResourceMap) -> Option<String> {
         let list: Vec<String> = of_kind.collect();
         return Some(format!("of that kind there are: {}", some_of(list.iter().map(String::as_str))));
     }
-    let nearest = nearest_of(&kind, all().map(|resource| resource.node.object_kind()))?;
+    let nearest = nearest(&kind, all().map(|resource| resource.node.object_kind()))?;
     Some(format!("there is no {kind}; did you mean the kind {nearest}?"))
 }
 

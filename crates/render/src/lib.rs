@@ -220,14 +220,14 @@ fn check_path(source: &ApplicationSource, tree: &dyn tiphys_vfs::FileTree) -> Re
         Ok(EntryKind::Dir) => Ok(()),
         Ok(EntryKind::File) => Err(fail("it is a file, not a folder".into())),
         Err(error) if error.is_not_found() => {
-            Err(fail(format!("there is no such folder{}", similar(tree, &source.path))))
+            Err(fail(format!("there is no such folder{}", folders_beside(tree, &source.path))))
         }
         Err(error) => Err(fail(error.kind.to_string())),
     }
 }
 
 /// The folders beside a missing one, to be appended to a message.
-fn similar(tree: &dyn tiphys_vfs::FileTree, path: &str) -> String {
+fn folders_beside(tree: &dyn tiphys_vfs::FileTree, path: &str) -> String {
     let mut above = tiphys_vfs::normalize(path).unwrap_or_default();
     while let Some(parent) = tiphys_vfs::parent(&above).map(str::to_owned) {
         if let Ok(entries) = tree.read_dir(&parent) {

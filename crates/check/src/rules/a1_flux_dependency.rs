@@ -18,6 +18,7 @@
 //! Where the other object is made outside of the repository.
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::{Object, ObjectId};
 use tiphys_value::{FieldPath, ObjectExt};
 
@@ -27,7 +28,7 @@ use crate::{
         dedup::Once,
         field_paths::keys,
         flux::Flux,
-        nearest_name, placeholders,
+        placeholders,
         pods::{list, text},
         unrendered_files, unused_files,
     },
@@ -144,7 +145,7 @@ fn source(context: &Context<'_>, flux: &Flux, object: &Object, once: &mut Once) 
             .diagnostic(format!("{} reads from {kind} {name}, which nothing makes", object.title()))
             .at(context.survey.span(object, &keys(place).key("name")), "read from this")
             .because("it is never ready, and what depends on it is not either");
-        let nearest = nearest_name::nearest(name, of_kind.iter().map(|it| it.key.name.as_str()));
+        let nearest = similar_names::nearest_slip(name, of_kind.iter().map(|it| it.key.name.as_str()));
         once.add(name, RULE.finding(context, object, diagnostic).likely().perhaps(name, nearest));
     }
 }
@@ -164,7 +165,7 @@ fn checked(context: &Context<'_>, object: &Object, once: &mut Once) {
         if names.iter().any(|it| *it == name || placeholders::is_in(it)) {
             continue;
         }
-        let Some(nearest) = nearest_name::nearest(name, names.iter().copied()) else { continue };
+        let Some(nearest) = similar_names::nearest_slip(name, names.iter().copied()) else { continue };
         let path = keys(&["spec", "healthChecks"]).index(at).key("name");
         let diagnostic = RULE
             .diagnostic(format!(
@@ -321,6 +322,6 @@ fn missing(
         .diagnostic(format!("{} waits for {} {name}, which nothing makes", object.title(), object.key.kind))
         .at(context.survey.span(object, &path), "waits for this")
         .because("it is never reconciled, and what waits for it is not either");
-    let nearest = nearest_name::nearest(name, others.map(|it| it.key.name.as_str()));
+    let nearest = similar_names::nearest_slip(name, others.map(|it| it.key.name.as_str()));
     once.add("", RULE.finding(context, object, diagnostic).likely().perhaps(name, nearest));
 }

@@ -19,12 +19,13 @@
 //! Where a controller of your own serves the finalizer.
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, Value};
 
 use crate::{
     Context, Report, Rule,
-    support::{dedup::Once, field_paths::keys, nearest_name},
+    support::{dedup::Once, field_paths::keys},
 };
 
 /// See the module.
@@ -61,7 +62,7 @@ fn add(context: &Context<'_>, object: &Object, list: &FieldPath, once: &mut Once
     let names = list.get(object.value()).and_then(Value::as_array).into_iter().flatten();
     for (at, name) in names.enumerate().filter_map(|(at, name)| Some((at, name.as_str()?))) {
         let domain = name.split('/').next().unwrap_or_default();
-        let nearest = nearest_name::nearest(domain, KNOWN.into_iter());
+        let nearest = similar_names::nearest_slip(domain, KNOWN.into_iter());
         // Others' finalizers are others' business.
         let is_ours = domain.ends_with("argoproj.io") || nearest.is_some();
         if KNOWN.contains(&domain) || !is_ours || name.contains(['{', '$']) {

@@ -20,6 +20,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use tiphys_diag::similar_names;
 use tiphys_diag::{Diagnostic, Severity};
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, Location, Value};
@@ -29,7 +30,7 @@ use crate::{
     support::{
         dedup::Once,
         field_paths::keys,
-        nearest_name, placeholders,
+        placeholders,
         pods::{list, text},
     },
 };
@@ -225,7 +226,7 @@ fn unknown_role(line: &str, roles: &BTreeSet<&str>) -> Option<PolicyLineError> {
     if !role.starts_with("role:") || roles.contains(role) {
         return None;
     }
-    let meant = nearest_name::nearest(role, roles.iter().copied())?;
+    let meant = similar_names::nearest_slip(role, roles.iter().copied())?;
     Some(PolicyLineError::FitsNothing(format!("no rule is about {role}: {meant} is meant")))
 }
 
@@ -237,7 +238,7 @@ fn fault(line: &str) -> Option<PolicyLineError> {
     let parts: Vec<&str> = line.split(',').map(str::trim).collect();
     match (parts[0], parts.len()) {
         ("p", 6) => {
-            let nearest = nearest_name::nearest(parts[2], RESOURCES.into_iter());
+            let nearest = similar_names::nearest_slip(parts[2], RESOURCES.into_iter());
             let meant = nearest.filter(|_| !RESOURCES.contains(&parts[2]))?;
             Some(PolicyLineError::FitsNothing(format!("there is no resource {}: {meant} is meant", parts[2])))
         }

@@ -21,6 +21,7 @@
 //! ## When to suppress
 //! Where the role or the account is made outside of the repository, beside another one that is much like it.
 
+use tiphys_diag::similar_names;
 use tiphys_diag::{Diagnostic, Severity};
 use tiphys_graph::Object;
 use tiphys_value::{ObjectExt, ResourceKey, Value};
@@ -30,7 +31,7 @@ use crate::{
     support::{
         dedup::Once,
         field_paths::keys,
-        nearest_name, placeholders,
+        placeholders,
         pods::{self, list, text},
         unrendered_files,
     },
@@ -98,7 +99,7 @@ fn role(context: &Context<'_>, binding: &Object, once: &mut Once) {
     let only =
         all.next().filter(|it| all.next().is_none() && !is_aggregated(it) && has_part(&it.key.name, name));
     let only = only.map(|it| it.key.name.as_str());
-    let Some(nearest) = nearest_name::nearest(name, names.clone())
+    let Some(nearest) = similar_names::nearest_slip(name, names.clone())
         .or_else(|| only.filter(|only| names.clone().any(|it| it == *only)))
     else {
         return;

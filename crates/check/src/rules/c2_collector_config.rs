@@ -25,6 +25,7 @@
 use std::collections::BTreeSet;
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, ObjectExt, Value};
 
@@ -34,7 +35,7 @@ use crate::{
     support::{
         dedup::Once,
         field_paths::keys,
-        nearest_name, placeholders,
+        placeholders,
         pods::list,
         unrendered_files,
         value_steps::{Step, each_text, path_below},
@@ -117,7 +118,7 @@ fn of_configuration(
             ))
             .at(context.survey.span(object, &place(path)), "named here")
             .because("the collector refuses the whole configuration, and ends at once");
-        let nearest = nearest_name::nearest(&named.name, named.known.iter().map(String::as_str));
+        let nearest = similar_names::nearest_slip(&named.name, named.known.iter().map(String::as_str));
         once.add(&named.name, RULE.finding(context, object, diagnostic).perhaps(&named.name, nearest));
     }
     if object.key.kind == "OpenTelemetryCollector" || config["service"].get("pipelines").is_some() {

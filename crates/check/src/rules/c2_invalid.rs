@@ -24,6 +24,7 @@
 //! Where the cluster has another version of the definition than the repository.
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::{Declaration, Object, Owner, Survey, parallel};
 use tiphys_model::names as names_of;
 use tiphys_schema::{Catalog, DecodeError, ErrorKind, FieldError, FieldRule, Path, Quantity, TypeRef, names};
@@ -33,8 +34,8 @@ use crate::{
     Context, Finding, Report, Rule,
     support::{
         crds::Definitions, dedup::Once, field_paths, file_completeness::Extent, flux::Flux, flux_levels,
-        mutations::Mutations, nearest_name, placeholders, refusal::RefusalCause, refusal_fixes,
-        scalar_fixes::Wanted, unrendered_files,
+        mutations::Mutations, placeholders, refusal::RefusalCause, refusal_fixes, scalar_fixes::Wanted,
+        unrendered_files,
     },
 };
 
@@ -277,7 +278,7 @@ fn unserved(object: &Object, gvk: &GroupVersionKind) -> Option<ApiRefusal> {
         let keys = object.value().as_object().into_iter().flat_map(|map| map.keys());
         let misspelt = keys
             .map(String::as_str)
-            .find(|key| nearest_name::nearest(key, ["apiVersion"].into_iter()).is_some())?;
+            .find(|key| similar_names::nearest_slip(key, ["apiVersion"].into_iter()).is_some())?;
         return Some(at(
             format!("Object 'apiVersion' is missing in {}", object.title()),
             (misspelt, misspelt),
@@ -289,7 +290,7 @@ fn unserved(object: &Object, gvk: &GroupVersionKind) -> Option<ApiRefusal> {
     if beside.clone().any(|known| known.kind == *kind) {
         return None;
     }
-    let meant = nearest_name::nearest(kind, beside.by_ref().map(|known| known.kind.as_str()))?;
+    let meant = similar_names::nearest_slip(kind, beside.by_ref().map(|known| known.kind.as_str()))?;
     let api = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
     Some(at(format!("no matches for kind \"{kind}\" in version \"{api}\""), ("kind", kind), meant))
 }
@@ -512,8 +513,8 @@ fn unknown_metadata(object: &Object, gvk: &GroupVersionKind) -> Vec<ApiRefusal> 
     let unknown_ones = fields.filter(|field| !KNOWN.contains(&field.as_str()) && *field != "uid");
     // What another tool calls a kind need not have an object's metadata.
     let is_sent = gvk.group.contains('.');
-    let slips =
-        unknown_ones.filter_map(|field| Some((field, nearest_name::nearest(field, KNOWN.into_iter())?)));
+    let slips = unknown_ones
+        .filter_map(|field| Some((field, similar_names::nearest_slip(field, KNOWN.into_iter())?)));
     let fault = |(field, meant): (&String, &str)| ApiRefusal {
         help: Some(format!("there is a field {meant}")),
         respelling: Some((field.clone(), meant.to_owned())),
@@ -626,7 +627,7 @@ fn intended_field(ty: TypeRef<'_>, path: &FieldPath) -> Option<String> {
         };
     }
     let known = ty.definition()?.fields.keys();
-    nearest_name::nearest(name, known.map(String::as_str)).map(str::to_owned)
+    similar_names::nearest_slip(name, known.map(String::as_str)).map(str::to_owned)
 }
 
 fn invalid(object: &Object, gvk: &GroupVersionKind, error: &FieldError) -> ApiRefusal {

@@ -22,11 +22,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_value::ObjectExt;
 
 use crate::{
     Context, Report, Rule,
-    support::{dedup::Once, field_paths::keys, known_kinds, nearest_name, placeholders, unrendered_files},
+    support::{dedup::Once, field_paths::keys, known_kinds, placeholders, unrendered_files},
 };
 
 /// See the module.
@@ -86,7 +87,7 @@ fn slips<'s>(by_kind: &GroupsByKind<'s>, defined: &BTreeSet<&str>) -> BTreeMap<(
             let candidates = others
                 .chain(known_kinds::groups_of(kind).map(|it| -> &'s str { it }))
                 .filter(|it| it.contains('.'));
-            let Some(meant) = nearest_name::nearest(group, candidates) else { continue };
+            let Some(meant) = similar_names::nearest_slip(group, candidates) else { continue };
             // `v1.example.com` and `v2.example.com` are two groups.
             let letters = |text: &str| -> String { text.chars().filter(|it| !it.is_ascii_digit()).collect() };
             if letters(group) != letters(meant) {

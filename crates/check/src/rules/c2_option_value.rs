@@ -25,13 +25,14 @@
 //! Where a newer version of Argo CD knows the value, or another tool replaces it.
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::Object;
 use tiphys_model::{SYNC_OPTIONS, names, options::values_of, pause::Until};
 use tiphys_value::{FieldPath, ObjectExt, Value};
 
 use crate::{
     Context, Report, Rule,
-    support::{dedup::Once, field_paths::keys, nearest_name, placeholders},
+    support::{dedup::Once, field_paths::keys, placeholders},
 };
 
 /// See the module.
@@ -169,7 +170,7 @@ fn ownership_fault(text: &str) -> Option<BadValue> {
         what: format!("ownership {text:?}"),
         effect: "passed over without a word",
         help: format!("write one of {}", OWNERSHIP.join(", ")),
-        instead: nearest_name::nearest(text, OWNERSHIP.into_iter())
+        instead: similar_names::nearest_slip(text, OWNERSHIP.into_iter())
             .map(|it| (text.to_owned(), it.to_owned())),
     })
 }

@@ -24,6 +24,7 @@ use std::{collections::BTreeSet, sync::LazyLock};
 
 use regex::Regex;
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::Object;
 use tiphys_value::{ObjectExt, Value};
 
@@ -32,7 +33,7 @@ use crate::{
     support::{
         dedup::Once,
         field_paths::keys,
-        nearest_name, placeholders,
+        placeholders,
         pods::{list, text},
         unrendered_files,
     },
@@ -95,7 +96,7 @@ fn check_templates(context: &Context<'_>, object: &Object, once: &mut Once) {
             .diagnostic(format!("the template {key} of {} asks for {lacking}, which data does not fetch", object.title()))
             .at(context.survey.span(object, &path), "in this template")
             .because("the operator fills in what data fetches; a name that it does not know is an error, and the Secret is not made");
-        let meant = nearest_name::nearest(&lacking, fetched.iter().copied());
+        let meant = similar_names::nearest_slip(&lacking, fetched.iter().copied());
         once.add(&lacking, RULE.finding(context, object, diagnostic).likely().perhaps(&lacking, meant));
     }
 }

@@ -25,6 +25,7 @@
 use std::collections::BTreeSet;
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, Value};
 
@@ -33,7 +34,7 @@ use crate::{
     support::{
         dedup::Once,
         field_paths::keys,
-        nearest_name, placeholders,
+        placeholders,
         pods::{list, text},
         unrendered_files,
     },
@@ -120,7 +121,7 @@ fn add(context: &Context<'_>, object: &Object, fault: &UndefinedName<'_>, once: 
         .diagnostic(format!("{}: {}", object.title(), fault.message))
         .at(context.survey.span(object, &fault.field), "nothing here has this name")
         .because("the controller refuses the resource as a whole");
-    let nearest = nearest_name::nearest(fault.name, fault.known.iter().copied());
+    let nearest = similar_names::nearest_slip(fault.name, fault.known.iter().copied());
     once.add(&fault.message, RULE.finding(context, object, diagnostic).perhaps(fault.name, nearest));
 }
 

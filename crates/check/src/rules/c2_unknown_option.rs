@@ -20,13 +20,14 @@
 //! Where a newer version of Argo CD knows the option.
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::Object;
 use tiphys_model::SYNC_OPTIONS;
 use tiphys_value::{FieldPath, ObjectExt, Value};
 
 use crate::{
     Context, Report, Rule,
-    support::{dedup::Once, field_paths::keys, nearest_name, placeholders},
+    support::{dedup::Once, field_paths::keys, placeholders},
 };
 
 /// See the module.
@@ -101,7 +102,7 @@ fn check_option(
     let same = known.iter().copied().find(|it| it.eq_ignore_ascii_case(word));
     // What is like none of the words may be of a later version; those for hooks have been the same for years.
     let is_closed = known.contains(&"HookSucceeded");
-    let meant = same.or_else(|| nearest_name::nearest(word, known.iter().copied()));
+    let meant = same.or_else(|| similar_names::nearest_slip(word, known.iter().copied()));
     if meant.is_none() && !is_closed {
         return;
     }

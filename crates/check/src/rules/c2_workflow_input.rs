@@ -24,6 +24,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_value::{ObjectExt, Value};
 
 use crate::{
@@ -31,7 +32,6 @@ use crate::{
     support::{
         dedup::Once,
         field_paths::keys,
-        nearest_name,
         pods::{list, text},
         unrendered_files,
         value_steps::{each_text, path_below},
@@ -115,6 +115,6 @@ fn fault(template: &Value, word: &str, name: &str) -> Option<(String, String)> {
     if known.contains(&name) {
         return None;
     }
-    let meant = nearest_name::nearest(name, known.iter().copied()).map(str::to_owned);
+    let meant = similar_names::nearest_slip(name, known.iter().copied()).map(str::to_owned);
     Some((what, meant.unwrap_or_else(|| if known.is_empty() { "none".to_owned() } else { known.join(", ") })))
 }

@@ -20,6 +20,7 @@
 //! Where something else makes the Service.
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, ObjectExt, Value};
 
@@ -29,7 +30,7 @@ use crate::{
         cluster::Cluster,
         dedup::Once,
         field_paths::keys,
-        nearest_name, placeholders,
+        placeholders,
         pods::{Pod, list, text},
     },
 };
@@ -141,7 +142,7 @@ fn check_webhook(
             let beside = cluster.objects.iter().filter(|it| {
                 it.key.kind == "Service" && it.key.group.is_empty() && it.key.namespace == namespace
             });
-            meant = nearest_name::nearest(name, beside.map(|it| it.key.name.as_str()));
+            meant = similar_names::nearest_slip(name, beside.map(|it| it.key.name.as_str()));
             (format!("service {name:?} not found in {namespace}"), "name", None)
         }
         Some(found) => {

@@ -25,6 +25,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_value::{Map, ObjectExt, Value};
 
 use super::unread_chart_values::place_of;
@@ -34,7 +35,7 @@ use crate::{
         app_template::{self, enabled},
         chart_uses::ChartUse,
         dedup::Once,
-        nearest_name, placeholders,
+        placeholders,
         pods::{list, text},
         value_steps::Step,
     },
@@ -169,7 +170,7 @@ impl<'v> Reader<'v> {
         if name.is_empty() || known.contains(name) || is_open(name) || known.iter().any(|it| is_open(it)) {
             return;
         }
-        let near = nearest_name::nearest(name, known.iter().copied());
+        let near = similar_names::nearest_slip(name, known.iter().copied());
         let only = known.first().copied().filter(|_| known.len() == 1);
         let meant = near.or(only);
         let all: Vec<&str> = known.iter().copied().collect();
@@ -293,7 +294,7 @@ impl<'v> Reader<'v> {
             let of_type = text(volume, "type");
             // `pvc` was another name in old versions.
             if let Some(meant) =
-                nearest_name::nearest(of_type, TYPES.into_iter()).filter(|_| !TYPES.contains(&of_type))
+                similar_names::nearest_slip(of_type, TYPES.into_iter()).filter(|_| !TYPES.contains(&of_type))
             {
                 let message = format!("there is no type of volume {of_type}, {meant} is meant");
                 let spelling = Some((of_type.to_owned(), meant.to_owned()));

@@ -20,6 +20,7 @@
 
 use std::sync::Arc;
 
+use tiphys_diag::similar_names;
 use tiphys_diag::{Edit, Severity, Span};
 use tiphys_graph::{App, Declaration, Outcome, Revision, UnitKind, UnreadableFile as Unread};
 use tiphys_model::ApplicationSource;
@@ -33,7 +34,7 @@ use crate::{
     support::{
         dedup::Once,
         field_paths::{self, keys},
-        kustomization_entries, nearest_name, placeholders,
+        kustomization_entries, placeholders,
         pods::list,
         render_fault::RenderFault,
         sparse_checkout, unrendered_files, unused_files,
@@ -235,7 +236,7 @@ fn dangling(context: &Context<'_>, once: &mut Once) {
         let (above, last) = it.path.rsplit_once('/').unwrap_or(("", &it.path));
         let beside = survey.files.tree().read_dir(above).unwrap_or_default();
         let names: Vec<String> = beside.into_iter().map(|entry| entry.name).collect();
-        let nearest = nearest_name::nearest(last, names.iter().map(String::as_str));
+        let nearest = similar_names::nearest_slip(last, names.iter().map(String::as_str));
         diagnostic.help.extend(nearest.map(|nearest| format!("there is {nearest} beside it")));
         let mut finding = Finding::new(RULE.incident, diagnostic).likely();
         if let Some(nearest) = nearest {
@@ -509,7 +510,7 @@ fn renamed(context: &Context<'_>, app: &App, span: Span, name: &str) -> Option<(
     let folder = tiphys_vfs::join(&source.path, folder).ok()?;
     let entries = context.survey.files.tree().read_dir(&folder).ok()?;
     let names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
-    let nearest = nearest_name::nearest(file, names.iter().map(String::as_str))?.to_owned();
+    let nearest = similar_names::nearest_slip(file, names.iter().map(String::as_str))?.to_owned();
     let text = context.survey.files.text(&span.file)?;
     let line = text.lines().nth(span.start.line as usize - 1)?;
     if line.matches(file).count() != 1 {

@@ -18,13 +18,14 @@
 //! Where the folder is on the branch or in the repository that the source reads, and not here.
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::Object;
 use tiphys_value::ObjectExt;
 use tiphys_vfs::normalize;
 
 use crate::{
     Context, Report, Rule,
-    support::{dedup::Once, field_paths::keys, nearest_name, placeholders, unused_files},
+    support::{dedup::Once, field_paths::keys, placeholders, unused_files},
 };
 
 /// See the module.
@@ -91,7 +92,7 @@ fn missing(context: &Context<'_>, object: &Object, path: &str) -> crate::Finding
     let (above, last) = path.rsplit_once('/').unwrap_or(("", path));
     let beside = context.survey.files.tree().read_dir(above).unwrap_or_default();
     let names: Vec<String> = beside.into_iter().map(|entry| entry.name).collect();
-    let Some(nearest) = nearest_name::nearest(last, names.iter().map(String::as_str)) else {
+    let Some(nearest) = similar_names::nearest_slip(last, names.iter().map(String::as_str)) else {
         return RULE.finding(context, object, diagnostic).likely();
     };
     diagnostic = diagnostic.help(format!("there is {nearest} beside it"));

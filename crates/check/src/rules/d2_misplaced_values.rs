@@ -31,6 +31,7 @@ use std::{
     sync::Arc,
 };
 
+use tiphys_diag::similar_names;
 use tiphys_diag::{Severity, Span};
 use tiphys_graph::{App, Declaration, Files};
 use tiphys_model::HelmSource;
@@ -44,7 +45,7 @@ use crate::{
         chart_values_read::Reads,
         dedup::Once,
         field_paths::{place, source},
-        nearest_name, placeholders,
+        placeholders,
     },
 };
 
@@ -249,7 +250,7 @@ fn intended_path(path: &[&str], value: &Value, beside: &Value, reads: &Reads) ->
     {
         return Some([above, &[only, last]].concat().join("."));
     }
-    let near = nearest_name::nearest(last, known.iter().copied());
+    let near = similar_names::nearest_slip(last, known.iter().copied());
     let near = near.or_else(|| known.iter().copied().find(|key| is_alike(above, (last, value), key, reads)));
     let near = near.filter(|near| beside.get(near).is_none())?;
     Some([above, &[near]].concat().join("."))

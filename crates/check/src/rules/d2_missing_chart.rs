@@ -19,13 +19,14 @@
 //! Where something puts the chart there before it is rendered.
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_value::Location;
 use tiphys_vfs::{base_name, join, parent};
 
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        nearest_name, placeholders,
+        placeholders,
         pods::{list, text},
         sparse_checkout, unused_files,
     },
@@ -95,7 +96,7 @@ fn finding(context: &Context<'_>, path: &str, name: &str, repository: &str) -> O
     let (above, last) = wanted.rsplit_once('/').unwrap_or(("", &wanted));
     let beside = files.tree().read_dir(above).unwrap_or_default();
     let names: Vec<String> = beside.into_iter().map(|entry| entry.name).collect();
-    let nearest = nearest_name::nearest(last, names.iter().map(String::as_str));
+    let nearest = similar_names::nearest_slip(last, names.iter().map(String::as_str));
     if let Some(nearest) = nearest {
         diagnostic = diagnostic.help(format!("there is {nearest} beside it"));
     }

@@ -26,6 +26,7 @@ use std::{
 };
 
 use regex::Regex;
+use tiphys_diag::similar_names;
 use tiphys_diag::{Severity, Span};
 use tiphys_graph::{Files, Outcome, Survey, tools::Lines};
 use tiphys_value::Value;
@@ -34,7 +35,7 @@ use tiphys_vfs::{is_below, join};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        chart_templates, nearest_name,
+        chart_templates,
         pods::{list, text},
     },
 };
@@ -133,7 +134,7 @@ fn missing(files: &Files, folder: &str, chart: &Value) -> Vec<Call> {
                 if !is_reached(text, at) {
                     continue;
                 }
-                let nearest = nearest_name::nearest(told, defined.iter().copied()).map(str::to_owned);
+                let nearest = similar_names::nearest_slip(told, defined.iter().copied()).map(str::to_owned);
                 let nearest = nearest.or_else(|| {
                     // The name of the chart alone is mostly meant to be that of its objects.
                     let longer = format!("{told}.");

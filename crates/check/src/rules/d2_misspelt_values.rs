@@ -23,6 +23,7 @@
 //! ## When to suppress
 //! Where the chart gives the field a meaning of its own.
 
+use tiphys_diag::similar_names;
 use tiphys_diag::{Diagnostic, Severity, Span};
 use tiphys_graph::Object;
 use tiphys_schema::Quantity;
@@ -35,7 +36,7 @@ use crate::{
     support::{
         dedup::Once,
         field_paths::{keys, place},
-        nearest_name, pod_shapes, unrendered_files, unused_files,
+        pod_shapes, unrendered_files, unused_files,
     },
 };
 
@@ -323,7 +324,7 @@ fn modes_of(modes: &[Value], path: &FieldPath, found: &mut Vec<(FieldPath, Strin
     for (at, mode) in modes.iter().enumerate().filter_map(|(at, mode)| Some((at, mode.as_str()?))) {
         let same = ACCESS_MODES.iter().copied().find(|it| it.eq_ignore_ascii_case(mode) && *it != mode);
         // Short forms such as RWO are the chart's.
-        let meant = same.or_else(|| nearest_name::nearest(mode, ACCESS_MODES.into_iter()));
+        let meant = same.or_else(|| similar_names::nearest_slip(mode, ACCESS_MODES.into_iter()));
         if let Some(meant) = meant.filter(|_| !ACCESS_MODES.contains(&mode)) {
             found.push((path.index(at), mode.to_owned(), format!("the access mode is {meant}")));
         }

@@ -28,6 +28,7 @@ use std::{
 
 use regex::{Captures, Regex};
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::Files;
 use tiphys_value::{Location, ObjectExt, Value};
 
@@ -37,7 +38,6 @@ use crate::{
         chart_templates,
         dedup::Once,
         given_values::GivenValues,
-        nearest_name,
         pods::{list, text},
     },
 };
@@ -154,7 +154,7 @@ fn misspelt(reads: &TemplateReads, given: &[GivenValues], steps: &[&str]) -> Opt
     const SHORTEST: usize = 4;
     let (last, above) = steps.split_last().filter(|(last, _)| last.len() >= SHORTEST)?;
     let beside = given.iter().filter_map(|it| it.values.at(above)?.as_object()).flat_map(|it| it.keys());
-    let near = nearest_name::nearest(last, beside.map(String::as_str))?;
+    let near = similar_names::nearest_slip(last, beside.map(String::as_str))?;
     let path = [above, &[near]].concat().join(".");
     (!reads.has(&path)).then_some(path)
 }

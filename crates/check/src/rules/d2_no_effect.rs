@@ -20,6 +20,7 @@
 use std::sync::Arc;
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::{App, Object, Outcome, Unit, UnitKind};
 use tiphys_value::{Location, ObjectExt, Value};
 use tiphys_vfs::is_below;
@@ -31,7 +32,7 @@ use crate::{
         dedup::Once,
         field_paths::{keys, source},
         flux::built_folder,
-        nearest_name, placeholders,
+        placeholders,
         pods::list,
     },
 };
@@ -104,7 +105,7 @@ fn own_patches(context: &Context<'_>, app: &App, objects: &[&Object], once: &mut
                 "a patch is applied to what its target fits; if that is nothing, kustomize says nothing",
             );
         let finding = Finding::new(RULE.incident, diagnostic).app(app.name());
-        once.add(name, finding.perhaps(name, nearest_name::nearest(name, of_kind())));
+        once.add(name, finding.perhaps(name, similar_names::nearest_slip(name, of_kind())));
     }
 }
 
@@ -144,7 +145,7 @@ fn of_flux(context: &Context<'_>, once: &mut Once) {
                 "kind"
             });
             let of_kind = built.iter().filter(|it| it.key.kind == kind).map(|it| it.value().name());
-            let nearest = name.and_then(|name| nearest_name::nearest(name, of_kind));
+            let nearest = name.and_then(|name| similar_names::nearest_slip(name, of_kind));
             let diagnostic = RULE
                 .diagnostic(format!("{} has a patch for {shown}, and {folder} has none: the patch has no effect", object.title()))
                 .at(survey.span(object, &field), "found nowhere")
@@ -216,7 +217,7 @@ fn images(
             continue;
         }
         let meant = repositories.iter().copied().find(|it| last(it) == last(name));
-        let meant = meant.or_else(|| nearest_name::nearest(name, repositories.iter().copied()));
+        let meant = meant.or_else(|| similar_names::nearest_slip(name, repositories.iter().copied()));
         let diagnostic = RULE
             .diagnostic(format!("no container of Application {} has image {name}: the entry has no effect", app.name()))
             .at(place(context, file, image, "name"), "found nowhere")
@@ -339,7 +340,7 @@ fn patches(
             PatchedBy::Unit(_) => Finding::new(RULE.incident, diagnostic).likely(),
         };
         let nearest =
-            name.and_then(|name| nearest_name::nearest(name, of_kind().map(|it| it.value().name())));
+            name.and_then(|name| similar_names::nearest_slip(name, of_kind().map(|it| it.value().name())));
         once.add("", finding.perhaps(name.unwrap_or_default(), nearest));
     }
 }

@@ -25,6 +25,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::{
     App, Object, Survey,
     survey::{UNTOLD, is_namespaced},
@@ -35,7 +36,7 @@ use tiphys_value::ObjectExt;
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{dedup::Once, field_paths::keys, nearest_name, placeholders, sync_options::mentions},
+    support::{dedup::Once, field_paths::keys, placeholders, sync_options::mentions},
 };
 
 /// See the module.
@@ -113,7 +114,7 @@ fn removed(context: &Context<'_>, app: &App, once: &mut Once) {
 fn misspelt(context: &Context<'_>, app: &App, once: &mut Once) -> bool {
     let name = app.application.project();
     let is_there = context.survey.objects.iter().any(|it| is_project(it) && it.key.name == name);
-    let is_slip = nearest_name::nearest(name, ["default"].into_iter()).is_some();
+    let is_slip = similar_names::nearest_slip(name, ["default"].into_iter()).is_some();
     let is_no_name = !dns1123_subdomain(name).is_empty();
     // A template of another tool's, or a form.
     let is_open =
@@ -151,7 +152,7 @@ fn undeclared(context: &Context<'_>, app: &App, once: &mut Once) {
     if !is_only || declared.iter().any(|it| is_open(it)) || is_named_elsewhere(survey, name) {
         return;
     }
-    let near = nearest_name::nearest(name, declared.iter().copied());
+    let near = similar_names::nearest_slip(name, declared.iter().copied());
     let mut diagnostic = RULE
         .diagnostic(format!("Application referencing project {name} which does not exist"))
         .at(survey.app_span(app, &keys(&["spec", "project"])), "nothing declares this project")

@@ -17,10 +17,11 @@
 //! Where the chart is newer than this version of Tiphys.
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{chart_uses::ChartUse, dedup::Once, nearest_name, placeholders},
+    support::{chart_uses::ChartUse, dedup::Once, placeholders},
 };
 
 /// See the module.
@@ -53,7 +54,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 
 fn finding(used: &ChartUse, repository: &str, charts: &[&str]) -> Finding {
     const MOST: usize = 12;
-    let near = nearest_name::nearest(&used.chart, charts.iter().copied());
+    let near = similar_names::nearest_slip(&used.chart, charts.iter().copied());
     let longer: Vec<&str> = charts.iter().copied().filter(|it| it.contains(&used.chart)).collect();
     let help = match (near, longer.as_slice()) {
         (Some(near), _) => format!("write chart: {near}"),

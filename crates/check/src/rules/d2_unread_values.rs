@@ -26,6 +26,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::{Files, Survey};
 use tiphys_value::{Location, Value};
 use tiphys_yaml::{Content, Profile};
@@ -34,7 +35,7 @@ use super::unread_chart_values;
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        kustomization_entries, nearest_name, placeholders,
+        kustomization_entries, placeholders,
         pods::{list, text},
     },
 };
@@ -186,7 +187,7 @@ fn check_values_file(
             0 => diagnostic.at(span, "has no effect"),
             _ => diagnostic.see(span, "nor has this"),
         };
-        if let Some(nearest) = nearest_name::nearest(name, known.iter().copied()) {
+        if let Some(nearest) = similar_names::nearest_slip(name, known.iter().copied()) {
             diagnostic = diagnostic.help(format!("perhaps {nearest} is meant with {name}"));
         }
     }

@@ -20,6 +20,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use tiphys_diag::similar_names;
 use tiphys_diag::{Severity, Span};
 use tiphys_graph::{App, Survey};
 use tiphys_model::names;
@@ -27,7 +28,7 @@ use tiphys_value::{FieldPath, ObjectExt, RenderedObject, Value};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{dedup::Once, field_paths, nearest_name, placeholders},
+    support::{dedup::Once, field_paths, placeholders},
 };
 
 /// See the module.
@@ -109,7 +110,7 @@ impl Lookup for Option<Registry> {
         if *is_exact {
             diagnostic = diagnostic.help(format!("the settings in Git have {}", all.join(", ")));
         }
-        let near = nearest_name::nearest(name, all.iter().copied());
+        let near = similar_names::nearest_slip(name, all.iter().copied());
         let finding = Finding::new(RULE.incident, diagnostic).app(app.name()).likely();
         once.add_by(format!("{what} {name}"), finding.perhaps(name, near));
     }

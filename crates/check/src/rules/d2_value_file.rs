@@ -30,13 +30,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::{App, Files, Outcome};
 use tiphys_model::ApplicationSource;
 use tiphys_vfs::{join, parent};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{dedup::Once, field_paths, nearest_name, placeholders},
+    support::{dedup::Once, field_paths, placeholders},
 };
 
 /// See the module.
@@ -134,7 +135,7 @@ fn fetched(context: &Context<'_>, once: &mut Once) {
                     ))
                     .at(context.survey.app_span(app, &field), format!("this repository has no file {path}"))
                     .because("other addresses with this beginning name files of this repository");
-                let nearest = nearest_name::nearest(path, files.paths().map(AsRef::as_ref));
+                let nearest = similar_names::nearest_slip(path, files.paths().map(AsRef::as_ref));
                 let finding = Finding::new(RULE.incident, diagnostic).app(app.name()).likely();
                 once.add(entry, finding.perhaps(path, nearest));
             }

@@ -31,6 +31,7 @@
 
 use std::sync::Arc;
 
+use tiphys_diag::similar_names;
 use tiphys_diag::{Severity, Span};
 use tiphys_graph::{Files, tools::node_span};
 use tiphys_vfs::base_name;
@@ -38,7 +39,7 @@ use tiphys_yaml::{Content, Node, Profile};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{nearest_name, placeholders, unused_files},
+    support::{placeholders, unused_files},
 };
 
 /// See the module.
@@ -131,7 +132,7 @@ fn finding(files: &Files, span: Span, path: &str, others: usize) -> Finding {
     let (above, last) = path.rsplit_once('/').unwrap_or(("", path));
     let beside: Vec<String> =
         files.tree().read_dir(above).unwrap_or_default().into_iter().map(|entry| entry.name).collect();
-    let Some(nearest) = nearest_name::nearest(last, beside.iter().map(String::as_str)) else {
+    let Some(nearest) = similar_names::nearest_slip(last, beside.iter().map(String::as_str)) else {
         diagnostic = diagnostic.help("name the folder, or the address of the repository that has it");
         return Finding::new(RULE.incident, diagnostic).likely();
     };

@@ -25,13 +25,14 @@
 use std::{collections::BTreeSet, sync::LazyLock};
 
 use regex::Regex;
+use tiphys_diag::similar_names;
 use tiphys_diag::{Severity, Span};
 use tiphys_graph::{Object, tools::Lines};
 use tiphys_value::ObjectExt;
 
 use crate::{
     Context, Report, Rule,
-    support::{cluster::Cluster, dedup::Once, field_paths::keys, nearest_name, placeholders},
+    support::{cluster::Cluster, dedup::Once, field_paths::keys, placeholders},
 };
 
 /// See the module.
@@ -147,7 +148,7 @@ fn untrusted(context: &Context<'_>, account: &Object, subjects: &[Subject], once
         .collect();
     let is_free = |it: &&Subject| !known.contains(&(it.namespace.as_str(), it.name.as_str()));
     let is_near = |it: &&Subject| {
-        let is_slip = || nearest_name::nearest(&key.name, [it.name.as_str()].into_iter()).is_some();
+        let is_slip = || similar_names::nearest_slip(&key.name, [it.name.as_str()].into_iter()).is_some();
         it.name == key.name || it.namespace == key.namespace && is_slip()
     };
     let Some(meant) = subjects.iter().filter(is_free).find(is_near) else { return };

@@ -26,6 +26,7 @@
 use std::collections::BTreeMap;
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::{
     App, Object, Owner,
     edges::{EdgeKind, Target},
@@ -37,7 +38,7 @@ use crate::{
     support::{
         cluster::Cluster,
         dedup::Once,
-        nearest_name, placeholders,
+        placeholders,
         pod_references::{Reference, of_pod},
         pods::{Pod, list, text},
         scripted_objects::{is_scripted, is_spoken_of},
@@ -147,7 +148,7 @@ fn missing<'a>(
         objects.filter(|object| object.key.kind == reference.kind && object.key.group.is_empty())
     };
     let beside = same_kind().filter(|object| object.key.namespace == namespace);
-    let nearest = nearest_name::nearest(name, beside.map(|object| object.key.name.as_str()));
+    let nearest = similar_names::nearest_slip(name, beside.map(|object| object.key.name.as_str()));
     if let Some(nearest) = nearest {
         return cluster.core(reference.kind, namespace, nearest).map(Hint::Similar);
     }

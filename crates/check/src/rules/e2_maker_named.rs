@@ -26,6 +26,7 @@
 use std::collections::HashMap;
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::{Object, Owner};
 use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
 
@@ -35,7 +36,7 @@ use crate::{
         cluster,
         dedup::Once,
         field_paths::keys,
-        nearest_name, placeholders, pod_references,
+        placeholders, pod_references,
         pods::{self, text},
         unrendered_files,
     },
@@ -121,7 +122,7 @@ fn is_meant(maker: &Maker<'_>, name: &str) -> bool {
     let letters = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
     let is_slip = name.len() >= SHORTEST
         && letters(name) != letters(maker.target)
-        && nearest_name::nearest(name, std::iter::once(maker.target)).is_some();
+        && similar_names::nearest_slip(name, std::iter::once(maker.target)).is_some();
     (is_named || is_slip) && name != maker.target
 }
 

@@ -23,6 +23,7 @@
 //! Where something else adds the key.
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::{Object, edges::CreationPolicy};
 use tiphys_schema::Catalog;
 use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
@@ -31,7 +32,7 @@ use crate::{
     Context, Finding, Report, Rule,
     support::{
         dedup::Once,
-        nearest_name, placeholders,
+        placeholders,
         pods::{Pod, list, text},
     },
 };
@@ -258,5 +259,6 @@ fn finding(
             "the kubelet does not start the container: `couldn't find key {key} in {kind} {}/{name}`",
             object.key.namespace
         ));
-    RULE.finding(context, object, diagnostic).perhaps(key, nearest_name::nearest(key, keys.iter().copied()))
+    RULE.finding(context, object, diagnostic)
+        .perhaps(key, similar_names::nearest_slip(key, keys.iter().copied()))
 }

@@ -23,6 +23,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::{Object, Owner};
 use tiphys_value::{FieldPath, ObjectExt, Value};
 
@@ -32,7 +33,7 @@ use crate::{
         dedup::Once,
         field_paths::keys,
         misspelled_names::Misnamed,
-        nearest_name, placeholders, pod_references,
+        placeholders, pod_references,
         pods::{self, list, text},
         unrendered_files,
     },
@@ -156,7 +157,7 @@ fn nearest_object<'a>(object: &Object, named: &Named<'_>, others: &[&'a Object])
         _ => it.owner == object.owner || folder(it) == folder(object),
     };
     let beside: Vec<&Object> = others.iter().filter(is_beside).copied().collect();
-    let nearest = nearest_name::nearest(named.name, beside.iter().map(|it| it.key.name.as_str()))?;
+    let nearest = similar_names::nearest_slip(named.name, beside.iter().map(|it| it.key.name.as_str()))?;
     if differs_by_digits(named.name, nearest) {
         return None;
     }

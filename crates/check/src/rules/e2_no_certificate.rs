@@ -25,6 +25,7 @@
 //! Where the Secret is made by hand, in every cluster.
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::{
     Object,
     edges::{EdgeKind, Target},
@@ -37,7 +38,7 @@ use crate::{
         cluster::Cluster,
         dedup::Once,
         field_paths::keys,
-        nearest_name, placeholders,
+        placeholders,
         pods::{list, text},
         scripted_objects::is_scripted,
     },
@@ -196,7 +197,7 @@ fn hint<'c, 'a>(
 ) -> Option<Hint<'c, 'a>> {
     const LEAST: usize = 3;
     let is_certificate = |it: &&Made<'_>| it.by.key.kind == "Certificate";
-    let near = nearest_name::nearest(
+    let near = similar_names::nearest_slip(
         name,
         made.iter().filter(|it| it.key.namespace == namespace).map(|it| it.key.name.as_str()),
     );

@@ -21,6 +21,7 @@
 //! Where the EventSource is completed by something outside of the repository.
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::Object;
 use tiphys_value::Value;
 
@@ -29,7 +30,7 @@ use crate::{
     support::{
         dedup::Once,
         field_paths::keys,
-        nearest_name, placeholders,
+        placeholders,
         pods::{list, text},
         unrendered_files,
     },
@@ -61,7 +62,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             if known.is_empty() || event.is_empty() || known.contains(&event) || placeholders::is_in(event) {
                 continue;
             }
-            let nearest = nearest_name::nearest(event, known.iter().copied());
+            let nearest = similar_names::nearest_slip(event, known.iter().copied());
             let path = keys(&["spec", "dependencies"]).index(at).key("eventName");
             let diagnostic = RULE
                 .diagnostic(format!(

@@ -22,6 +22,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tiphys_diag::similar_names;
 use tiphys_diag::{Severity, Span};
 use tiphys_graph::{App, tools::Lines};
 use tiphys_value::{FieldPath, ObjectExt, Value};
@@ -30,7 +31,7 @@ use crate::{
     Context, Report, Rule,
     support::{
         dedup::Once,
-        nearest_name, placeholders,
+        placeholders,
         pods::{Pod, list, text},
     },
 };
@@ -225,7 +226,7 @@ fn add(
         diagnostic = diagnostic.see(span.clone(), format!("nodes get {key}={value} here"));
     }
     diagnostic = diagnostic.help(format!("nodes get {key} with {}", all.join(", ")));
-    let near = nearest_name::nearest(values[0], all.iter().copied());
+    let near = similar_names::nearest_slip(values[0], all.iter().copied());
     once.add(&wanted, RULE.finding(context, pod.object, diagnostic).likely().perhaps(values[0], near));
 }
 

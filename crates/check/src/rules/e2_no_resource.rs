@@ -25,15 +25,13 @@
 //! Where the other resource is made outside of the repository.
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
 
 use crate::{
     Context, Report, Rule,
-    support::{
-        cluster::Cluster, dedup::Once, field_paths::keys, misspelled_names::Misnamed, nearest_name,
-        placeholders,
-    },
+    support::{cluster::Cluster, dedup::Once, field_paths::keys, misspelled_names::Misnamed, placeholders},
 };
 
 /// See the module.
@@ -181,7 +179,7 @@ fn issuer(
     let of_cluster = cluster.objects.iter().filter(|it| it.key.group == CERT_MANAGER && it.key.kind == kind);
     let mut beside = of_cluster.filter(|it| it.key.namespace == namespace);
     let Some(meant) =
-        beside.find(|it| nearest_name::nearest(name, [it.key.name.as_str()].into_iter()).is_some())
+        beside.find(|it| similar_names::nearest_slip(name, [it.key.name.as_str()].into_iter()).is_some())
     else {
         return only_one(context, cluster, object, (name, kind), field, once);
     };
@@ -251,7 +249,7 @@ fn check_reference(
         return;
     }
     let elsewhere = same.find(|it| it.key.name == name);
-    let nearest = nearest_name::nearest(name, beside.iter().copied()).filter(|_| elsewhere.is_none());
+    let nearest = similar_names::nearest_slip(name, beside.iter().copied()).filter(|_| elsewhere.is_none());
     let mut diagnostic = RULE
         .diagnostic(format!("{} names {to}/{name}, which nothing makes in {namespace}", object.title()))
         .at(context.survey.span(object, &field), format!("no {to} of this namespace has the name"))

@@ -20,6 +20,7 @@
 //! Where the store or issuer is made outside of the repository.
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::{
     App, Object, Owner, Survey,
     edges::{EdgeKind, Target},
@@ -28,7 +29,7 @@ use tiphys_value::{FieldPath, ResourceKey};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{dedup::Once, nearest_name, placeholders, unrendered_files, word_replacement},
+    support::{dedup::Once, placeholders, unrendered_files, word_replacement},
 };
 
 /// See the module.
@@ -153,6 +154,6 @@ fn check_reference(
             finding,
         ));
     }
-    let nearest = nearest_name::nearest(&key.name, here.iter().map(|it| it.key.name.as_str()));
+    let nearest = similar_names::nearest_slip(&key.name, here.iter().map(|it| it.key.name.as_str()));
     Some(RULE.finding(context, object, diagnostic).likely().perhaps(&key.name, nearest))
 }

@@ -27,6 +27,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::{Object, Owner};
 use tiphys_schema::Catalog;
 use tiphys_value::{FieldPath, ObjectExt, Value};
@@ -38,7 +39,7 @@ use crate::{
         dedup::Once,
         field_paths::keys,
         misspelled_names::Misnamed,
-        nearest_name, placeholders,
+        placeholders,
         pods::{self, list, text},
         unrendered_files,
     },
@@ -400,7 +401,7 @@ fn nearest_class<'a>(name: &str, classes: &[&'a Object]) -> Option<&'a Object> {
     if classes.iter().any(|it| it.key.name == name || placeholders::is_in(&it.key.name)) {
         return None;
     }
-    let nearest = nearest_name::nearest(name, classes.iter().map(|it| it.key.name.as_str()))?;
+    let nearest = similar_names::nearest_slip(name, classes.iter().map(|it| it.key.name.as_str()))?;
     let letters = |text: &str| -> String { text.chars().filter(|c| !c.is_ascii_digit()).collect() };
     // `gp2` and `gp3` are two of several, and the first comes with the cluster.
     if letters(name) == letters(nearest) {

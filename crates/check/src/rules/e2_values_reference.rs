@@ -20,6 +20,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use tiphys_diag::similar_names;
 use tiphys_diag::{Diagnostic, Severity, Span};
 use tiphys_graph::{Object, ObjectScope, Survey};
 use tiphys_value::{FieldPath, ObjectExt, Value};
@@ -30,7 +31,7 @@ use crate::{
     support::{
         dedup::Once,
         made_secrets::made_secret,
-        nearest_name, placeholders,
+        placeholders,
         pods::text,
         scripted_objects::is_spoken_of,
         unused_files,
@@ -96,7 +97,7 @@ fn of_kind(context: &Context<'_>, kind: &str, named: &[Named<'_>], made: &MadeNa
     }
     for it in lacking.into_iter().filter(|it| !is_spoken_of(context, it.name)) {
         let beside = made.names(kind, it.namespace);
-        let nearest = nearest_name::nearest(it.name, beside.iter().copied());
+        let nearest = similar_names::nearest_slip(it.name, beside.iter().copied());
         let (count, all) =
             (are_made.len(), if names.len() == 1 { "this one alone is not" } else { "this one is not" });
         let diagnostic: Diagnostic = RULE

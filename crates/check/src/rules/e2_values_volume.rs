@@ -23,12 +23,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_value::Value;
 
 use super::unread_chart_values::place_of;
 use crate::{
     Context, Finding, Report, Rule,
-    support::{dedup::Once, nearest_name, placeholders, pods::text, value_steps::Step},
+    support::{dedup::Once, placeholders, pods::text, value_steps::Step},
 };
 
 /// See the module.
@@ -124,7 +125,7 @@ impl<'a> Names<'a> {
             let (short, long) = if name.len() < mounted.len() { (*name, mounted) } else { (mounted, *name) };
             long.strip_prefix(short).is_some_and(|rest| rest.starts_with('-'))
         };
-        let near = nearest_name::nearest(mounted, free.iter().copied());
+        let near = similar_names::nearest_slip(mounted, free.iter().copied());
         // A container that somebody wrote mounts what the same values have.
         let of_container = || {
             let begun = self.volumes.iter().copied().filter(|_| self.of_containers.contains(mounted));

@@ -26,6 +26,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use tiphys_diag::similar_names;
 use tiphys_diag::{Severity, Span};
 use tiphys_graph::{
     Files,
@@ -40,7 +41,7 @@ use tiphys_yaml::Node;
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{nearest_name, placeholders, unused_files},
+    support::{placeholders, unused_files},
 };
 
 /// See the module.
@@ -140,7 +141,7 @@ fn missing(context: &Context<'_>, path: &Arc<str>, sources: &[(String, Span)]) -
     let (above, name) = (parent(&wanted).unwrap_or_default(), base_name(&wanted));
     let beside = files.tree().read_dir(above).unwrap_or_default();
     let beside: Vec<String> = beside.into_iter().map(|entry| entry.name).collect();
-    let nearest = nearest_name::nearest(name, beside.iter().map(String::as_str));
+    let nearest = similar_names::nearest_slip(name, beside.iter().map(String::as_str));
     diagnostic.help.extend(nearest.map(|nearest| format!("there is {nearest}")));
     let finding = Finding::new(RULE.incident, diagnostic).likely();
     Some(match nearest {

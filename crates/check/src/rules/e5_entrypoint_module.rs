@@ -22,6 +22,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use tiphys_diag::similar_names;
 use tiphys_diag::{Diagnostic, Severity};
 use tiphys_graph::{
     Files,
@@ -31,7 +32,7 @@ use tiphys_graph::{
     },
 };
 
-use crate::{Context, Finding, Report, Rule, support::nearest_name};
+use crate::{Context, Finding, Report, Rule};
 
 /// See the module.
 pub(super) const RULE: Rule = Rule {
@@ -125,7 +126,7 @@ fn not_in_package(
         .filter(|name| *name != "__init__")
         .collect();
     let start = image.start.as_ref()?;
-    let near = nearest_name::nearest(module, modules.iter().copied());
+    let near = similar_names::nearest_slip(module, modules.iter().copied());
     let near = near.or(modules.first().copied().filter(|_| modules.len() == 1));
     let help = near.map_or_else(
         || format!("name a module of {package} that is there"),

@@ -22,6 +22,7 @@
 //! Where an image of this name is on the machine that builds, or the builder is given a context of this name.
 
 use regex::Regex;
+use tiphys_diag::similar_names;
 use tiphys_diag::{Severity, Span};
 use tiphys_graph::{
     Files,
@@ -29,10 +30,7 @@ use tiphys_graph::{
 };
 use tiphys_vfs::base_name;
 
-use crate::{
-    Context, Finding, Report, Rule,
-    support::{nearest_name, placeholders},
-};
+use crate::{Context, Finding, Report, Rule, support::placeholders};
 
 /// See the module.
 pub(super) const RULE: Rule = Rule {
@@ -112,7 +110,7 @@ fn missing<'n>(name: &'n str, before: &[Stage], span: &Span) -> Option<(&'n str,
         };
         return (!is_there).then(|| (name, Finding::new(RULE.incident, diagnostic())));
     }
-    let nearest = nearest_name::nearest(name, known());
+    let nearest = similar_names::nearest_slip(name, known());
     if nearest.is_none() && !STAGES.contains(&name.to_ascii_lowercase().as_str()) {
         return None;
     }

@@ -21,6 +21,7 @@
 
 use std::collections::HashMap;
 
+use tiphys_diag::similar_names;
 use tiphys_diag::{Label, Severity};
 use tiphys_graph::{Object, ObjectId, Owner};
 use tiphys_value::{FieldPath, Value};
@@ -30,7 +31,6 @@ use crate::{
     support::{
         dedup::Once,
         field_paths::keys,
-        nearest_name,
         pods::{self, Container, Pod, list, text},
     },
 };
@@ -105,7 +105,7 @@ fn probes(context: &Context<'_>, pod: &Pod<'_>, container: &Container<'_>, once:
                 .diagnostic(text)
                 .at(context.survey.span(pod.object, &container.path.key(probe).key(way).key("port")), "no port has this name")
                 .because("the kubelet looks the name up among the container's ports; a probe that cannot be made has failed");
-            let nearest = nearest_name::nearest(name, names(container));
+            let nearest = similar_names::nearest_slip(name, names(container));
             once.add(name, RULE.finding(context, pod.object, diagnostic).perhaps(name, nearest));
         }
     }
@@ -318,7 +318,7 @@ fn targets(context: &Context<'_>, service: &Object, pods: &[&Pod<'_>], once: &mu
             span: context.survey.span(pods[0].object, &pods[0].spec_path().key("containers")),
             text: format!("{} is selected", pods[0].object.title()),
         });
-        let nearest = nearest_name::nearest(name, known.iter().copied());
+        let nearest = similar_names::nearest_slip(name, known.iter().copied());
         once.add(name, RULE.finding(context, service, diagnostic).perhaps(name, nearest));
     }
 }

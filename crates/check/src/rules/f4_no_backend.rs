@@ -22,6 +22,7 @@
 //! Where the pods or the Service are made by a program.
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::{App, Object};
 use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value, json};
 
@@ -32,7 +33,7 @@ use crate::{
         cluster::Cluster,
         dedup::Once,
         field_paths::keys,
-        nearest_name, placeholders,
+        placeholders,
         pods::{Pod, list, text},
         selectors, word_replacement,
     },
@@ -104,7 +105,7 @@ fn ingress(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
                         && it.key.group.is_empty()
                         && it.key.namespace == object.key.namespace
                 });
-                let nearest = nearest_name::nearest(name, names.map(|it| it.key.name.as_str()));
+                let nearest = similar_names::nearest_slip(name, names.map(|it| it.key.name.as_str()));
                 once.add(
                     &what,
                     finding(context, object, &what, &path.key("name"), "no such Service", nearest),
@@ -190,7 +191,7 @@ fn target(
     let what = format!("{} sends to Service/{name} in {namespace}, which nothing makes", object.title());
     let services = cluster.objects.iter().filter(|it| it.key.kind == "Service" && it.key.group.is_empty());
     let beside = services.filter(|it| it.key.namespace == namespace);
-    let nearest = nearest_name::nearest(name, beside.map(|it| it.key.name.as_str()));
+    let nearest = similar_names::nearest_slip(name, beside.map(|it| it.key.name.as_str()));
     once.add(&what, finding(context, object, &what, &path.key("name"), "no such Service", nearest));
 }
 
@@ -485,7 +486,7 @@ fn autoscaler(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, onc
         return;
     }
     let others = cluster.objects.iter().filter(|it| it.key.kind == kind && it.key.namespace == *namespace);
-    let nearest = nearest_name::nearest(name, others.map(|it| it.key.name.as_str()));
+    let nearest = similar_names::nearest_slip(name, others.map(|it| it.key.name.as_str()));
     let what = format!("{} scales {kind}/{name}, which nothing makes", object.title());
     let place = keys(&["spec", "scaleTargetRef", "name"]);
     once.add(&what, finding(context, object, &what, &place, "no such workload", nearest));

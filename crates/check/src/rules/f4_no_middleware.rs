@@ -26,6 +26,7 @@
 use std::sync::Arc;
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::{App, Object};
 use tiphys_value::{FieldPath, ObjectExt, Value};
 
@@ -34,7 +35,7 @@ use crate::{
     support::{
         dedup::Once,
         field_paths::keys,
-        nearest_name, placeholders,
+        placeholders,
         pods::{list, text},
         unrendered_files,
     },
@@ -166,7 +167,7 @@ fn check_reference(
     }
     let help = elsewhere
         .map(|it| format!("it lives in {}: say `namespace: {}`", it.key.namespace, it.key.namespace));
-    let nearest = nearest_name::nearest(named.name, beside.into_iter()).filter(|_| elsewhere.is_none());
+    let nearest = similar_names::nearest_slip(named.name, beside.into_iter()).filter(|_| elsewhere.is_none());
     let place = if named.namespace.is_empty() { String::new() } else { format!(" in {}", named.namespace) };
     let what =
         format!("{} goes through {}/{}{place}, which nothing makes", object.title(), named.kind, named.name);
@@ -225,7 +226,8 @@ fn annotated(context: &Context<'_>, object: &Object, known: &[&Object], once: &m
         }
         let without =
             known.iter().find(|it| it.key.name == name).map(|it| format!("{}-{name}", it.key.namespace));
-        let nearest = || nearest_name::nearest(name, full.iter().map(String::as_str)).map(str::to_owned);
+        let nearest =
+            || similar_names::nearest_slip(name, full.iter().map(String::as_str)).map(str::to_owned);
         let Some(meant) = without.or_else(nearest) else { continue };
         let what =
             format!("{} goes through middleware {name}@kubernetescrd, which nothing makes", object.title());

@@ -31,6 +31,7 @@ use std::{
 
 use regex::{Captures, Regex};
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::{Object, Survey};
 use tiphys_value::{FieldPath, ObjectExt};
 
@@ -39,7 +40,6 @@ use crate::{
     support::{
         app_template,
         dedup::Once,
-        nearest_name,
         operated_services::{OperatedKind, fits},
         unused_files,
         value_steps::{each_text, path_below},
@@ -224,7 +224,8 @@ fn meant_release<'a>(name: &str, makers: &Makers<'a>) -> Option<(&'a Object, Opt
     let longest = makers.releases.iter().filter(begins).max_by_key(|(release, _)| release.key.name.len())?;
     let (release, services) = longest;
     let only = services.first().filter(|_| services.len() == 1).cloned();
-    let nearest = || nearest_name::nearest(name, services.iter().map(String::as_str)).map(str::to_owned);
+    let nearest =
+        || similar_names::nearest_slip(name, services.iter().map(String::as_str)).map(str::to_owned);
     (!services.is_empty()).then(|| (*release, only.or_else(nearest)))
 }
 
@@ -251,7 +252,7 @@ fn meant<'a>(
         let of_kind = || operated.iter().filter(|(other, _)| std::ptr::eq(*other, *kind)).map(|(_, it)| *it);
         let ending = &name[wanted.len().min(name.len())..];
         let only = of_kind().next().filter(|_| of_kind().count() == 1);
-        let nearest = nearest_name::nearest(wanted, of_kind().map(|it| it.key.name.as_str()));
+        let nearest = similar_names::nearest_slip(wanted, of_kind().map(|it| it.key.name.as_str()));
         // What begins as a resource is called, or the other way round, is about that one.
         let begins = |it: &&Object| wanted.starts_with(&it.key.name) || it.key.name.starts_with(wanted);
         let resource = of_kind()

@@ -20,6 +20,7 @@
 //! Where the Gateway, its listeners or the grant are made outside of the repository.
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::{Object, tools::Action};
 use tiphys_schema::LabelSelector;
 use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value, json};
@@ -30,7 +31,7 @@ use crate::{
         cluster::Cluster,
         dedup::Once,
         field_paths::keys,
-        nearest_name, placeholders,
+        placeholders,
         pods::{list, text},
     },
 };
@@ -158,7 +159,7 @@ fn istio(context: &Context<'_>, cluster: &Cluster<'_>, route: &Object, once: &mu
         if is_there || all.is_empty() || name.contains('.') || may_be_there() {
             continue;
         }
-        let nearest = nearest_name::nearest(name, all.iter().map(|it| it.key.name.as_str()));
+        let nearest = similar_names::nearest_slip(name, all.iter().map(|it| it.key.name.as_str()));
         let refusal = Refusal {
             field: keys(&["spec", "gateways"]).index(at),
             message: format!("{} is for Gateway/{name} in {namespace}, which nothing makes", route.title()),
@@ -221,7 +222,7 @@ fn missing(
         return None;
     }
     let elsewhere = others.iter().find(|it| it.key.name == name);
-    let nearest = nearest_name::nearest(name, others.iter().map(|it| it.key.name.as_str()));
+    let nearest = similar_names::nearest_slip(name, others.iter().map(|it| it.key.name.as_str()));
     let help = match (elsewhere, nearest) {
         (Some(other), _) => format!("it is in namespace {}: say so with `namespace`", other.key.namespace),
         (None, Some(nearest)) => format!("perhaps {nearest} is meant"),

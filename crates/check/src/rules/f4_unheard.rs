@@ -22,6 +22,7 @@
 //! Where the Service is made by what the repository does not show.
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
 
@@ -31,7 +32,7 @@ use crate::{
         cluster::Cluster,
         dedup::Once,
         field_paths::keys,
-        nearest_name, placeholders,
+        placeholders,
         pods::{Pod, list, text},
         selectors,
     },
@@ -132,7 +133,7 @@ fn routes(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &
                 let beside = cluster.objects.iter().filter(|it| {
                     it.key.kind == "Service" && it.key.group.is_empty() && it.key.namespace == namespace
                 });
-                let nearest = nearest_name::nearest(name, beside.map(|it| it.key.name.as_str()));
+                let nearest = similar_names::nearest_slip(name, beside.map(|it| it.key.name.as_str()));
                 let what =
                     format!("{} sends to Service/{name} in {namespace}, which nothing makes", object.title());
                 let found = finding(context, object, (&what, &path.key("host"), "no such Service", None));

@@ -23,6 +23,7 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
+use tiphys_diag::similar_names;
 use tiphys_diag::{Diagnostic, Severity, Span};
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, Value};
@@ -36,7 +37,7 @@ use crate::{
         cluster::Cluster,
         dedup::Once,
         field_paths::keys,
-        nearest_name, pod_references,
+        pod_references,
         pods::{Pod, list, text},
         value_steps::each_text,
     },
@@ -293,7 +294,7 @@ fn intended_service<'a>(
         return None;
     }
     let nearest = || {
-        let nearest = nearest_name::nearest(name, here().map(|it| it.key.name.as_str()))?;
+        let nearest = similar_names::nearest_slip(name, here().map(|it| it.key.name.as_str()))?;
         here()
             .find(|it| it.key.name == nearest && !differs_by_number(name, nearest) && !is_part(name, nearest))
     };

@@ -24,6 +24,7 @@
 //! Where a step makes the folder, and does not name it.
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::{
     Files,
     tools::{
@@ -35,10 +36,7 @@ use tiphys_graph::{
 use tiphys_vfs::{base_name, parent};
 use tiphys_yaml::Node;
 
-use crate::{
-    Context, Finding, Report, Rule,
-    support::{nearest_name, unused_files},
-};
+use crate::{Context, Finding, Report, Rule, support::unused_files};
 
 /// See the module.
 pub(super) const RULE: Rule = Rule {
@@ -311,7 +309,7 @@ fn path_finding(files: &Files, pipeline: &Pipeline, needed: &Needed<'_>) -> Find
     let beside: Vec<String> =
         files.tree().read_dir(above).unwrap_or_default().into_iter().map(|entry| entry.name).collect();
     let name = base_name(&needed.path);
-    let nearest = nearest_name::nearest(name, beside.iter().map(String::as_str));
+    let nearest = similar_names::nearest_slip(name, beside.iter().map(String::as_str));
     diagnostic.help.extend(nearest.map(|nearest| format!("there is {}", inside(above, nearest))));
     let finding = Finding::new(RULE.incident, diagnostic).likely();
     match nearest {

@@ -31,6 +31,7 @@ use std::collections::BTreeSet;
 
 use regex::Regex;
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::{
     Files,
     tools::{
@@ -41,7 +42,7 @@ use tiphys_graph::{
 use tiphys_value::Value;
 use tiphys_yaml::Node;
 
-use crate::{Context, Finding, Report, Rule, support::nearest_name};
+use crate::{Context, Finding, Report, Rule};
 
 /// See the module.
 pub(super) const RULE: Rule = Rule {
@@ -218,7 +219,7 @@ fn slip(files: &Files, pattern: &str) -> Option<(String, String)> {
         let path = if above.is_empty() { step.to_owned() } else { format!("{above}/{step}") };
         if !files.tree().exists(&path) {
             let beside = files.tree().read_dir(&above).unwrap_or_default();
-            let nearest = nearest_name::nearest(step, beside.iter().map(|entry| entry.name.as_str()))?;
+            let nearest = similar_names::nearest_slip(step, beside.iter().map(|entry| entry.name.as_str()))?;
             return Some((step.to_owned(), nearest.to_owned()));
         }
         above = path;

@@ -34,6 +34,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use tiphys_diag::similar_names;
 use tiphys_diag::{Diagnostic, Severity, Span};
 use tiphys_graph::{
     Files,
@@ -48,7 +49,7 @@ use tiphys_yaml::{Error, Kind, Node};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        gitlab, nearest_name,
+        gitlab,
         workflow::{
             self, WorkflowFault, action,
             expression::{self, Name, Part},
@@ -356,7 +357,7 @@ impl Workflow<'_, '_> {
         for (key, _) in mapping.pairs().unwrap_or_default() {
             let name = key.as_str().unwrap_or_default();
             if !name.is_empty() && !known.clone().any(|it| it.eq_ignore_ascii_case(name)) {
-                let meant = nearest_name::nearest(name, known.clone());
+                let meant = similar_names::nearest_slip(name, known.clone());
                 let label = meant.map_or_else(|| "no such key".to_owned(), |it| format!("{it} is meant"));
                 let finding = finding(self.span(key), &format!("Unexpected value '{name}'"), &label);
                 self.report.add(match meant {

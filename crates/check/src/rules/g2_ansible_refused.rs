@@ -25,6 +25,7 @@
 
 use std::collections::BTreeSet;
 
+use tiphys_diag::similar_names;
 use tiphys_diag::{Diagnostic, Severity};
 use tiphys_graph::{
     Files,
@@ -35,10 +36,7 @@ use tiphys_graph::{
 };
 use tiphys_yaml::Node;
 
-use crate::{
-    Context, Finding, Report, Rule,
-    support::{nearest_name, placeholders},
-};
+use crate::{Context, Finding, Report, Rule, support::placeholders};
 
 /// See the module.
 pub(super) const RULE: Rule = Rule {
@@ -202,7 +200,8 @@ fn missing_roles(
         else {
             continue;
         };
-        let near = nearest_name::nearest(name, roles.iter().map(String::as_str)).or_else(|| longer(name));
+        let near =
+            similar_names::nearest_slip(name, roles.iter().map(String::as_str)).or_else(|| longer(name));
         let Some(nearest) = near else { continue };
         let mut diagnostic = RULE
             .diagnostic(format!("the role '{name}' was not found"))
@@ -236,7 +235,7 @@ fn no_handler(files: &Files, task: &Task, handlers: &BTreeSet<String>) -> Option
     let is_there = |name: &str| handlers.contains(name) || handlers.contains(&own(name));
     let (name, node) = named.chain(listed).find(|(name, _)| !name.contains("{{") && !is_there(name))?;
     let same = handlers.iter().find(|handler| handler.eq_ignore_ascii_case(name)).map(String::as_str);
-    let meant = same.or_else(|| nearest_name::nearest(name, handlers.iter().map(String::as_str)))?;
+    let meant = same.or_else(|| similar_names::nearest_slip(name, handlers.iter().map(String::as_str)))?;
     let mut diagnostic = RULE
         .diagnostic(format!("The requested handler '{name}' was not found"))
         .at(node_span(files, &task.file, node), "no handler has this name")
@@ -267,7 +266,7 @@ fn no_template(files: &Files, task: &Task) -> Option<Finding> {
         .because("the run ends at this task, and what came before it is done");
     let inside = format!("{folder}/");
     let beside = files.paths().filter_map(|path| path.strip_prefix(inside.as_str()));
-    if let Some(nearest) = nearest_name::nearest(source, beside) {
+    if let Some(nearest) = similar_names::nearest_slip(source, beside) {
         diagnostic = diagnostic.help(format!("there is {nearest}"));
     }
     diagnostic.severity = Severity::Warning;

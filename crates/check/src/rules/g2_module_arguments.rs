@@ -21,16 +21,14 @@
 use std::{collections::HashMap, sync::LazyLock};
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::{
     Files,
     tools::{ansible::Task, node_span},
 };
 use tiphys_yaml::Node;
 
-use crate::{
-    Context, Finding, Report, Rule,
-    support::{nearest_name, placeholders},
-};
+use crate::{Context, Finding, Report, Rule, support::placeholders};
 
 /// See the module.
 pub(super) const RULE: Rule = Rule {
@@ -101,7 +99,8 @@ fn check_task(files: &Files, task: &Task) -> Option<Finding> {
     let names = || known.iter().flat_map(|it| it.names.iter().copied());
     for (word, node) in given.iter().filter(|(word, _)| !names().any(|name| name == *word)) {
         let is_longer = |name: &&str| name.len() > 3 && word.starts_with(name);
-        let Some(meant) = nearest_name::nearest(word, names()).or_else(|| names().find(is_longer)) else {
+        let Some(meant) = similar_names::nearest_slip(word, names()).or_else(|| names().find(is_longer))
+        else {
             continue;
         };
         let diagnostic = RULE

@@ -24,12 +24,10 @@ use std::{collections::BTreeSet, sync::LazyLock};
 
 use regex::Regex;
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_value::Location;
 
-use crate::{
-    Context, Finding, Report, Rule,
-    support::{nearest_name, unused_files},
-};
+use crate::{Context, Finding, Report, Rule, support::unused_files};
 
 /// See the module.
 pub(super) const RULE: Rule = Rule {
@@ -79,7 +77,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .at(files.span(&Location::new(path.clone(), line, 0)), "is undefined")
                 .because("Ansible stops at a condition that names what is not there");
             let own = registered(&text);
-            let near = nearest_name::nearest(&name, own.iter().map(String::as_str)).map(str::to_owned);
+            let near = similar_names::nearest_slip(&name, own.iter().map(String::as_str)).map(str::to_owned);
             let finding = Finding::new(RULE.incident, diagnostic).likely();
             report.add(finding.perhaps(&name, near.as_deref()));
         }

@@ -23,6 +23,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tiphys_diag::similar_names;
 use tiphys_diag::{Severity, Span};
 use tiphys_graph::{
     Files,
@@ -30,10 +31,7 @@ use tiphys_graph::{
 };
 use tiphys_vfs::{join, parent};
 
-use crate::{
-    Context, Finding, Report, Rule,
-    support::{nearest_name, placeholders},
-};
+use crate::{Context, Finding, Report, Rule, support::placeholders};
 
 /// See the module.
 pub(super) const RULE: Rule = Rule {
@@ -162,7 +160,8 @@ impl<'a> Module<'a> {
         if self.names.contains(&name) || is_kept_out {
             return None;
         }
-        let nearest = nearest_name::nearest(&name, self.names.iter().map(String::as_str)).map(str::to_owned);
+        let nearest =
+            similar_names::nearest_slip(&name, self.names.iter().map(String::as_str)).map(str::to_owned);
         Some((what, name, nearest))
     }
 }
@@ -178,7 +177,7 @@ impl Module<'_> {
     fn is_near_kind(&self, kind: &str, name: &str) -> bool {
         let of_name = self.names.iter().filter_map(|known| known.strip_suffix(name)?.strip_suffix('.'));
         let kinds = of_name.filter(|known| known.contains('_') && !known.contains('.'));
-        kind.contains('_') && nearest_name::nearest(kind, kinds).is_some()
+        kind.contains('_') && similar_names::nearest_slip(kind, kinds).is_some()
     }
 }
 
@@ -238,7 +237,7 @@ fn calls(
     for argument in &call.attributes {
         let given = argument.name.trim();
         if !variables.contains_key(given) && !OF_TERRAFORM.contains(&given) {
-            let nearest = nearest_name::nearest(given, variables.keys().copied()).map(str::to_owned);
+            let nearest = similar_names::nearest_slip(given, variables.keys().copied()).map(str::to_owned);
             let what = format!("unsupported argument: module {name} does not take");
             found.push(UndeclaredName {
                 what,
@@ -268,7 +267,7 @@ fn calls(
         let [root, of, output, ..] = reference.path.as_slice() else { continue };
         let output = output.trim();
         if root == "module" && of.trim() == name && !outputs.contains(output) && seen.insert(output) {
-            let nearest = nearest_name::nearest(output, outputs.iter().copied()).map(str::to_owned);
+            let nearest = similar_names::nearest_slip(output, outputs.iter().copied()).map(str::to_owned);
             let what = format!("unsupported attribute: module {name} has no output");
             found.push(UndeclaredName {
                 what,
@@ -297,7 +296,7 @@ fn no_module(files: &Files, path: &str, call: &Block) -> Vec<UndeclaredName> {
     let beside = files.tree().read_dir(above).unwrap_or_default();
     let names: Vec<String> = beside.into_iter().map(|entry| entry.name).collect();
     let last = path.rsplit('/').next().unwrap_or(path);
-    let nearest = nearest_name::nearest(last, names.iter().map(String::as_str)).map(str::to_owned);
+    let nearest = similar_names::nearest_slip(last, names.iter().map(String::as_str)).map(str::to_owned);
     let what = "unreadable module directory".to_owned();
     vec![UndeclaredName { what, name: path.to_owned(), span: call.span.clone(), nearest }]
 }

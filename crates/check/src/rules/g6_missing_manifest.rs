@@ -22,6 +22,7 @@
 //! Where something that runs before writes the file.
 
 use tiphys_diag::Severity;
+use tiphys_diag::similar_names;
 use tiphys_graph::{
     Files,
     tools::{What, Writer},
@@ -30,7 +31,7 @@ use tiphys_vfs::{base_name, join, parent};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{dedup::Once, nearest_name, placeholders, sparse_checkout, unused_files},
+    support::{dedup::Once, placeholders, sparse_checkout, unused_files},
 };
 
 /// See the module.
@@ -81,7 +82,7 @@ fn missing(files: &Files, writer: &Writer, path: &str, folders: &[String]) -> Op
     let near = beside.as_ref().and_then(|above| {
         let entries = files.tree().read_dir(above).unwrap_or_default();
         let names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
-        nearest_name::nearest(base, names.iter().map(String::as_str)).map(str::to_owned)
+        similar_names::nearest_slip(base, names.iter().map(String::as_str)).map(str::to_owned)
     });
     let diagnostic = RULE
         .diagnostic(format!("error: the path {path:?} does not exist"))

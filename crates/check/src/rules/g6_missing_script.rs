@@ -20,6 +20,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use tiphys_diag::similar_names;
 use tiphys_diag::{Diagnostic, Severity, Span};
 use tiphys_graph::{
     Files,
@@ -32,7 +33,7 @@ use tiphys_graph::{
 };
 use tiphys_yaml::Node;
 
-use crate::{Context, Finding, Report, Rule, support::nearest_name};
+use crate::{Context, Finding, Report, Rule};
 
 /// See the module.
 pub(super) const RULE: Rule = Rule {
@@ -140,7 +141,7 @@ fn missing_script(files: &Files, package: &Package, name: &str, span: Span) -> O
         .at(span, "runs this script")
         .see(package.span(files, "{"), "this package does not have it")
         .because("npm runs only what the scripts of package.json name");
-    let nearest = nearest_name::nearest(name, package.scripts().map(|(known, _)| known));
+    let nearest = similar_names::nearest_slip(name, package.scripts().map(|(known, _)| known));
     diagnostic.help.extend(nearest.map(|nearest| format!("there is {nearest}")));
     let finding = Finding::new(RULE.incident, diagnostic).likely();
     Some(match nearest {

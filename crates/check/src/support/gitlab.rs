@@ -2,13 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use tiphys_diag::similar_names;
 use tiphys_graph::tools::pipelines::Pipeline;
 use tiphys_yaml::Node;
 
-use super::{
-    nearest_name,
-    workflow::{WorkflowFault, one_or_many},
-};
+use super::workflow::{WorkflowFault, one_or_many};
 
 /// Keys at the top that are no jobs.
 const GLOBALS: [&str; 12] = [
@@ -124,7 +122,7 @@ impl<'n> File<'n> {
         let available = stages.join(", ");
         let message =
             format!("{title} job: chosen stage {stage} does not exist; available stages are {available}");
-        let label = match nearest_name::nearest(stage, stages.iter().copied()) {
+        let label = match similar_names::nearest_slip(stage, stages.iter().copied()) {
             Some(meant) => format!("{meant} is meant"),
             None if job.get("stage").is_none() => format!("a job without a stage is one of {DEFAULT_STAGE}"),
             None => "no such stage".to_owned(),

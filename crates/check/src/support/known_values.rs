@@ -12,9 +12,10 @@ use std::{
     sync::{LazyLock, OnceLock},
 };
 
+use tiphys_diag::similar_names;
 use tiphys_value::Value;
 
-use super::{chart_uses::ChartUse, known_charts::is_in_range, nearest_name, placeholders, value_steps::Step};
+use super::{chart_uses::ChartUse, known_charts::is_in_range, placeholders, value_steps::Step};
 
 const TABLES: &[&str] = &include!("../../data/chart-values/all.rs");
 const ANY: &str = "*";
@@ -238,7 +239,9 @@ impl Node {
 /// The key that is nearly the same, also but for the case of its letters or an `s` at its end.
 fn nearest(key: &str, node: &Node) -> Option<&'static str> {
     let same = node.children.keys().copied().find(|known| known.eq_ignore_ascii_case(key));
-    same.or_else(|| nearest_name::nearest(key, node.children.keys().copied().filter(|known| *known != ANY)))
+    same.or_else(|| {
+        similar_names::nearest_slip(key, node.children.keys().copied().filter(|known| *known != ANY))
+    })
 }
 
 fn step_name<'a>(step: Step<'a>) -> &'a str {

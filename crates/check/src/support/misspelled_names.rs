@@ -3,8 +3,8 @@
 use tiphys_graph::Object;
 use tiphys_value::FieldPath;
 
-use super::nearest_name;
 use crate::{Context, Finding, Rule};
+use tiphys_diag::similar_names;
 
 /// A name that leads nowhere, and what it may mean.
 pub(crate) struct Misnamed<'a> {
@@ -29,7 +29,7 @@ impl Misnamed<'_> {
         why: &str,
     ) -> Finding {
         let Self { kind, name, path, meant } = self;
-        let is_near = nearest_name::nearest(name, std::iter::once(meant.key.name.as_str())).is_some();
+        let is_near = similar_names::nearest_slip(name, std::iter::once(meant.key.name.as_str())).is_some();
         let why_meant = if is_near { "is nearly called so" } else { "is what nothing names" };
         let diagnostic = rule
             .diagnostic(format!("{} names {kind}/{name}, which {lack}", by.title()))

@@ -29,7 +29,6 @@ pub(crate) mod kustomization_entries;
 pub(crate) mod made_secrets;
 pub(crate) mod misspelled_names;
 pub(crate) mod mutations;
-pub(crate) mod nearest_name;
 pub(crate) mod operated_services;
 pub(crate) mod placeholders;
 pub(crate) mod pod_references;

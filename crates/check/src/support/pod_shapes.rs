@@ -2,7 +2,7 @@
 
 use tiphys_value::{FieldPath, Value};
 
-use super::nearest_name;
+use tiphys_diag::similar_names;
 
 /// Linux capabilities (capabilities(7)).
 const CAPABILITIES: [&str; 42] = [
@@ -193,7 +193,7 @@ pub(crate) fn misspelt(
 ) {
     let names = value.as_object().into_iter().flat_map(|map| map.keys());
     for name in names.filter(|name| !known.contains(&name.as_str())) {
-        let meant = nearest_name::nearest(name, known.iter().copied());
+        let meant = similar_names::nearest_slip(name, known.iter().copied());
         if let Some(meant) = meant.and_then(|meant| known.iter().find(|it| **it == meant)) {
             // Where both are there, the other one is the chart's.
             if value.get(*meant).is_none() {
@@ -238,7 +238,8 @@ fn capabilities(path: &FieldPath, items: &[Value], found: &mut Vec<(FieldPath, S
     for (at, text) in items.iter().enumerate().filter_map(|(at, item)| Some((at, item.as_str()?))) {
         let bare = text.strip_prefix("CAP_").unwrap_or(text);
         let is_known = CAPABILITIES.iter().any(|it| it.eq_ignore_ascii_case(bare));
-        if let Some(meant) = nearest_name::nearest(bare, CAPABILITIES.into_iter()).filter(|_| !is_known) {
+        if let Some(meant) = similar_names::nearest_slip(bare, CAPABILITIES.into_iter()).filter(|_| !is_known)
+        {
             let why = format!("there is no such capability, {meant} is meant; the container does not start");
             found.push((path.index(at), text.to_owned(), why));
         }

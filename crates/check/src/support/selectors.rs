@@ -1,9 +1,10 @@
 //! Which pods a selector finds.
 
+use tiphys_diag::similar_names;
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, ObjectExt, OriginKind, Value};
 
-use super::{nearest_name, pods::Pod};
+use super::pods::Pod;
 
 /// Whether a Service selects the pods of a workload: of its namespace, by all of its labels. One without a
 /// selector selects none.
@@ -74,5 +75,5 @@ pub(crate) fn is_slip<'a>(wanted: &[(&str, &str)], label: impl Fn(&str) -> Optio
     let [(value, Some(own))] = others[..] else { return false };
     let letters = |text: &str| -> String { text.chars().filter(|c| !c.is_ascii_digit()).collect() };
     // `db-1` and `db-2` are two of several.
-    letters(value) != letters(own) && nearest_name::nearest(value, [own].into_iter()).is_some()
+    letters(value) != letters(own) && similar_names::nearest_slip(value, [own].into_iter()).is_some()
 }

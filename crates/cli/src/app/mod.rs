@@ -4,7 +4,6 @@
 pub(crate) mod cluster_choice;
 pub(crate) mod consent;
 pub(crate) mod desired;
-pub(crate) mod name_suggestions;
 pub(crate) mod operation_end;
 pub(crate) mod selection;
 pub(crate) mod session;

@@ -4,10 +4,11 @@ use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Context as _, bail};
 use tiphys_cluster::{Cluster, ClusterError, PatchType, Report, Resource};
+use tiphys_diag::similar_names::similar;
 use tiphys_model::{Application, names};
 use tiphys_value::{GroupVersionKind, ObjectExt, Value, json};
 
-use super::{cluster_choice::Target, consent::NamedBy, name_suggestions::similar};
+use super::{cluster_choice::Target, consent::NamedBy};
 use crate::{exit::WrongUse, local_clusters::Served};
 
 /// The name under which the commands write.

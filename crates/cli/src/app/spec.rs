@@ -1,11 +1,11 @@
 //! The flags of `app create` and `app set`: parts of an Application's spec, by Argo CD's names.
 
+use tiphys_diag::similar_names::similar;
 use tiphys_model::{
     Application, ApplicationSource, Automated, HelmParameter, HelmSource, KustomizeSource, SYNC_OPTIONS,
     SyncPolicy,
 };
 
-use super::name_suggestions::similar;
 use crate::exit::WrongUse;
 
 /// Parts of a spec.

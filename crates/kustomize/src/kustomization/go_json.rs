@@ -6,7 +6,7 @@ use tiphys_value::json_kind;
 
 use tiphys_gocompat::strconv::quote;
 
-use crate::similar_names::nearest_of;
+use tiphys_diag::similar_names;
 
 /// A type as Go declares it.
 #[derive(Debug, PartialEq, Eq)]
@@ -270,5 +270,5 @@ fn as_text(value: &Value) -> String {
 
 /// The field whose name is most like `key`, if any is near.
 fn nearest(key: &str, fields: &'static [Field]) -> Option<&'static str> {
-    nearest_of(key, fields.iter().map(|field| field.name))
+    similar_names::nearest(key, fields.iter().map(|field| field.name))
 }

@@ -1,5 +1,6 @@
 //! Image names, tags and digests.
 
+use tiphys_diag::similar_names::nearest;
 use tiphys_gocompat::regex::Regex;
 
 use super::Transformer;
@@ -11,7 +12,6 @@ use crate::{
     meter::Meter,
     node::{Content, Kind, Node},
     resource_map::ResourceMap,
-    similar_names::nearest_of,
 };
 
 /// Changes the images of one name.
@@ -160,7 +160,7 @@ impl ImageTag {
         let nearest = match same_last {
             Some(name) => name,
             None => {
-                let full = nearest_of(wanted, names.iter().map(String::as_str))?;
+                let full = nearest(wanted, names.iter().map(String::as_str))?;
                 // One that is only the beginning of another is another image.
                 if full.starts_with(wanted) || wanted.starts_with(full) { return None } else { full }
             }

@@ -6,9 +6,9 @@ use crate::{
     error::{Error, ErrorKind, Result},
     fields::{Create, apply},
     kustomization::model::{FieldSpec, Replica},
+    name_advice::one_of,
     node::{Kind, Node, Tag},
     resource_map::ResourceMap,
-    similar_names::one_of,
 };
 
 /// Sets the count of objects of one name.

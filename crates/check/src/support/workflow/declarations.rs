@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_yaml::Node;
 
-use crate::support::nearest_name;
+use tiphys_diag::similar_names;
 
 /// What the context `github` has (GitHub docs, "Contexts reference").
 const OF_GITHUB: [&str; 49] = [
@@ -142,14 +142,15 @@ impl<'n> WorkflowDeclarations<'n> {
             ("matrix", [name, ..]) if *name != "*" => {
                 let line = at.span.start.line;
                 let of_job = self.matrices.iter().rfind(|(first, _)| *first <= line)?.1.as_ref()?;
-                let is_meant =
-                    || is_all || nearest_name::nearest(name, of_job.iter().map(String::as_str)).is_some();
+                let is_meant = || {
+                    is_all || similar_names::nearest_slip(name, of_job.iter().map(String::as_str)).is_some()
+                };
                 (!of_job.contains(&name.to_lowercase()) && is_meant())
                     .then(|| format!("the matrix of the job has no {name}"))
             }
             ("github", [name, ..]) => unknown_of_github(&name.to_lowercase()),
             ("runner", [name, ..]) if !OF_RUNNER.contains(&name.to_lowercase().as_str()) => {
-                let meant = nearest_name::nearest(name, OF_RUNNER.into_iter())?;
+                let meant = similar_names::nearest_slip(name, OF_RUNNER.into_iter())?;
                 Some(format!("the context runner has no {name}: {meant} is meant"))
             }
             _ => None,
@@ -165,7 +166,7 @@ fn unknown_of_github(name: &str) -> Option<String> {
     }
     let elsewhere = ELSEWHERE.iter().find(|(wrong, _)| *wrong == name).map(|(_, meant)| (*meant).to_owned());
     let meant = elsewhere.or_else(|| {
-        let nearest = nearest_name::nearest(name, OF_GITHUB.into_iter())?;
+        let nearest = similar_names::nearest_slip(name, OF_GITHUB.into_iter())?;
         Some(format!("github.{nearest}"))
     })?;
     Some(format!("the context github has no {name}: {meant} is meant"))

@@ -6,7 +6,7 @@ use super::{
     Effect, Walker, WorkflowFault,
     sections::{CALL, DISPATCH, Shape},
 };
-use crate::support::nearest_name;
+use tiphys_diag::similar_names;
 
 /// An event, with its activity types (none: they are not looked at) and the filters that it has.
 struct Event {
@@ -124,7 +124,7 @@ fn find<'n>(name: &'n Node, walker: &mut Walker<'n>) -> Option<&'static Event> {
     // What GitHub may have learnt since is left alone.
     if known.is_none()
         && text != "schedule"
-        && let Some(meant) = nearest_name::nearest(text, names)
+        && let Some(meant) = similar_names::nearest_slip(text, names)
     {
         ignored(walker, name, format!("there is no event {text}"), format!("{meant} is meant"));
     }
@@ -147,7 +147,7 @@ pub(super) fn unknown_name(name: &str) -> Option<String> {
         return None;
     }
     let called = CALLED.iter().find(|(wrong, _)| *wrong == name).map(|(_, meant)| *meant);
-    let meant = called.or_else(|| nearest_name::nearest(name, &mut names))?;
+    let meant = called.or_else(|| similar_names::nearest_slip(name, &mut names))?;
     Some(meant.to_owned())
 }
 

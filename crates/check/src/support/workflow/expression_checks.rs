@@ -10,7 +10,7 @@ use super::{
     expression::{self, Name, Part, position_text},
     sections::{CONTEXTS, ExpressionScope, FUNCTIONS, SPECIAL, Shape},
 };
-use crate::support::nearest_name;
+use tiphys_diag::similar_names;
 
 /// A comparison of the event's name with a text.
 static EVENT_NAME: LazyLock<Regex> =
@@ -205,7 +205,7 @@ fn unknown_function(name: &str, scope: &ExpressionScope) -> Option<String> {
     if is_one_of(&SPECIAL, name) {
         return Some("it cannot be called here".to_owned());
     }
-    let meant = nearest_name::nearest(name, FUNCTIONS.into_iter().chain(SPECIAL))?;
+    let meant = similar_names::nearest_slip(name, FUNCTIONS.into_iter().chain(SPECIAL))?;
     Some(format!("{meant} is meant"))
 }
 

@@ -15,7 +15,7 @@ use self::{
     declarations::WorkflowDeclarations,
     sections::{JOB, STEP, Shape, WORKFLOW},
 };
-use super::nearest_name;
+use tiphys_diag::similar_names;
 
 /// What is wrong with a workflow.
 #[derive(Debug)]
@@ -102,7 +102,7 @@ impl<'n> Walker<'n> {
 
     /// A word that GitHub does not know. What it may have learnt since is left alone: only a slip is told.
     fn unexpected(&mut self, node: &'n Node, text: &str, known: impl Iterator<Item = &'static str>) {
-        if let Some(meant) = nearest_name::nearest(text, known) {
+        if let Some(meant) = similar_names::nearest_slip(text, known) {
             self.refuse(node, format!("Unexpected value '{text}'"), format!("{meant} is meant"));
         }
     }

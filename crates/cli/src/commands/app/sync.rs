@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tiphys_diag::similar_names::similar;
 use tiphys_model::{
     Application, NameValue, Operation, ResourceStatus, RetryStrategy, SyncOperation, SyncOperationResource,
     SyncStrategy, SyncStrategyMode, glob,
@@ -9,7 +10,6 @@ use tiphys_model::{
 
 use crate::{
     app::{
-        name_suggestions::similar,
         operation_end,
         selection::Selection,
         session::{AppId, Session},

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use tiphys_cause::{Obstacle, absent, placement};
 use tiphys_check::rules::replacement_of_withdrawn;
+use tiphys_diag::similar_names::similar;
 use tiphys_stage::{
     causes::{Cause, Repair},
     mechanism::Mechanism,
@@ -12,7 +13,7 @@ use tiphys_value::{ObjectExt, ResourceKey, Value, json};
 use tiphys_world::behaviour::image_host;
 
 use super::{Ground, in_namespace, object_name, yaml};
-use crate::{app::name_suggestions::similar, rehearse::strict_world::pull_secrets::is_for_pulls};
+use crate::rehearse::strict_world::pull_secrets::is_for_pulls;
 
 impl Ground<'_> {
     /// A Secret or ConfigMap that is not there: a name like it is a slip, otherwise it has to be made.
