@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::bail;
 
-use crate::rust_files;
+use crate::git_files;
 
 /// How many files a circle may have.
 const LARGEST: usize = 5;
@@ -19,7 +19,7 @@ type Module = Vec<String>;
 /// Names the files of each circle that is too large.
 pub(crate) fn run() -> anyhow::Result<()> {
     let mut crates: BTreeMap<String, BTreeMap<Module, String>> = BTreeMap::new();
-    for (file, text) in rust_files::matching("*/src/*.rs")? {
+    for (file, text) in git_files::matching("*/src/*.rs")? {
         let Some((name, path)) = file.split_once("/src/") else { continue };
         crates.entry(name.to_owned()).or_default().insert(module_of(path), text);
     }

@@ -8,14 +8,15 @@ mod circles;
 mod conformance;
 mod docs;
 mod fidelity;
+mod git_files;
 mod hostile;
 mod https;
 mod image;
 mod merge_keys;
+mod named_paths;
 mod oracles;
 mod own_texts;
 mod release;
-mod rust_files;
 mod schema;
 mod tidy;
 mod wording;
@@ -81,6 +82,7 @@ fn main() -> anyhow::Result<()> {
         Command::Tidy => tidy::run()
             .and_then(|()| wording::run())
             .and_then(|()| own_texts::run())
-            .and_then(|()| circles::run()),
+            .and_then(|()| circles::run())
+            .and_then(|()| named_paths::run()),
     }
 }

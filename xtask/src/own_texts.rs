@@ -3,7 +3,7 @@
 
 use anyhow::bail;
 
-use crate::rust_files;
+use crate::git_files;
 
 /// The files that search texts for words, and whose texts they are. A folder stands for what is in it.
 const READERS: &[(&str, &str)] = &[
@@ -60,7 +60,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     let is_test = |file: &str| file.ends_with("tests.rs") || file.contains("/tests/");
     let mut faults = Vec::new();
     let mut found = Vec::new();
-    let files = rust_files::matching("crates/*/src/*.rs")?;
+    let files = git_files::matching("crates/*/src/*.rs")?;
     for (file, text) in files.iter().filter(|(file, _)| !is_test(file)) {
         let searches = in_text(text);
         let reader = READERS.iter().map(|(path, _)| *path);

@@ -3,7 +3,7 @@
 
 use anyhow::bail;
 
-use crate::rust_files;
+use crate::git_files;
 
 /// The longest line of a comment, in characters.
 const COLUMNS: usize = 110;
@@ -39,7 +39,7 @@ const LONE_NAMES: &[&str] = &[
 /// Names each line that is too long, each word with what to write, and each function without a noun or verb.
 pub(crate) fn run() -> anyhow::Result<()> {
     let mut faults = Vec::new();
-    let files = rust_files::matching("*.rs")?;
+    let files = git_files::matching("*.rs")?;
     for (file, text) in files.iter().filter(|(file, _)| file != "xtask/src/wording.rs") {
         faults.extend(in_text(text).into_iter().map(|(line, fault)| format!("{file}:{line}: {fault}")));
     }

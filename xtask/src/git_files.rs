@@ -1,4 +1,4 @@
-//! The Rust files that Git knows, for what looks at all of them.
+//! Files that Git knows, for what looks at all of them.
 
 use std::{fs, io, process::Command};
 
