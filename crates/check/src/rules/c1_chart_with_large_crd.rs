@@ -131,10 +131,7 @@ fn dependencies(context: &Context<'_>, source: &ApplicationSource) -> Vec<Applic
         return Vec::new();
     }
     let folder = source.path.trim_start_matches("./").trim_end_matches('/');
-    let read = |name: &str| -> Value {
-        let text = context.survey.files.text(&format!("{folder}/{name}"));
-        text.and_then(|text| tiphys_yaml::from_yaml(&text).ok()).unwrap_or_default()
-    };
+    let read = |name: &str| context.survey.files.value(&format!("{folder}/{name}")).unwrap_or_default();
     let (chart, values) = (read("Chart.yaml"), read("values.yaml"));
     let given = source.helm.as_ref().and_then(|helm| helm.values_object.clone()).unwrap_or_default();
     let listed =

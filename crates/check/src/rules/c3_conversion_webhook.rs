@@ -63,20 +63,18 @@ fn check(context: &Context<'_>, report: &mut Report) {
 /// The definitions whose conversion a kustomization patches, by name.
 fn patches(context: &Context<'_>, path: &Arc<str>) -> Vec<(String, Mended)> {
     let files = &context.survey.files;
-    let Some(text) = files.text(path) else { return Vec::new() };
-    let Ok(content) = tiphys_yaml::from_yaml(&text) else { return Vec::new() };
+    let (Some(text), Some(content)) = (files.text(path), files.value(path)) else { return Vec::new() };
     let entries = content.get("patches").and_then(Value::as_array).into_iter().flatten();
     let found = entries.filter_map(|entry| {
         let is_definition = entry.str_at(&["target", "kind"]) == Some("CustomResourceDefinition");
         let name = entry.str_at(&["target", "name"]).filter(|_| is_definition)?;
         let patch = match entry.str_at(&["patch"]) {
-            Some(patch) => patch.to_owned(),
+            Some(patch) => Arc::new(tiphys_yaml::from_yaml(patch).ok()?),
             None => {
                 let folder = parent(path).unwrap_or_default();
-                files.text(&join(folder, entry.str_at(&["path"])?).ok()?)?.to_string()
+                files.value(&join(folder, entry.str_at(&["path"])?).ok()?)?
             }
         };
-        let patch: Value = tiphys_yaml::from_yaml(&patch).ok()?;
         let service = patch.at(&["spec", "conversion", "webhook", "clientConfig", "service"])?;
         let service = format!("{} in {}", service.str_at(&["name"])?, service.str_at(&["namespace"])?);
         let line = text.lines().position(|line| line.contains(name))?;

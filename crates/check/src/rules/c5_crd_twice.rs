@@ -88,7 +88,7 @@ fn definitions_in(context: &Context<'_>, app: &App, known: &Defining) -> Option<
         app.read.iter().filter(|path| tiphys_kustomize::FILE_NAMES.contains(&tiphys_vfs::base_name(path)));
     kustomizations.into_iter().find_map(|path| {
         let text = survey.files.text(path)?;
-        let content: Value = tiphys_yaml::from_yaml(&text).ok()?;
+        let content = survey.files.value(path)?;
         let entries = content.get("resources").and_then(Value::as_array)?;
         let entry = entries.iter().filter_map(Value::as_str).find(|entry| {
             entry.contains("://")

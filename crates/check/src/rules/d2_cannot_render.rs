@@ -188,8 +188,8 @@ fn unparsed(context: &Context<'_>, once: &mut Once) {
             continue;
         }
         // A kustomization needs none of what a manifest does.
-        let text = context.survey.files.text(&fault.file);
-        if text.is_none_or(|text| tiphys_yaml::from_yaml(&text).is_ok()) {
+        let files = &context.survey.files;
+        if files.text(&fault.file).is_none() || files.value(&fault.file).is_some() {
             continue;
         }
         let text = "the kustomization cannot be read";
@@ -350,10 +350,10 @@ fn values_files(context: &Context<'_>, once: &mut Once) {
         for name in names.filter(|name| name.starts_with("values") && name.ends_with(".yaml")) {
             let Ok(path) = tiphys_vfs::join(folder, name) else { continue };
             let is_told = told.iter().any(|text| text.contains(&path));
-            let Some(text) = files.text(&path).filter(|_| !is_told && !placeholders::is_skeleton(&path))
-            else {
+            if is_told || placeholders::is_skeleton(&path) || files.value(&path).is_some() {
                 continue;
-            };
+            }
+            let Some(text) = files.text(&path) else { continue };
             // Of several documents Helm reads the first; what another tool fills in is no YAML yet.
             let is_open = placeholders::is_template(&text) || placeholders::has_bracketed_name(&text);
             let Some(error) = tiphys_yaml::from_yaml(&text).err().filter(|_| !is_open) else { continue };

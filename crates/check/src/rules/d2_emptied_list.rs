@@ -51,9 +51,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let files = &context.survey.files;
     let mut once = Once::default();
     for kustomization in files.paths().filter(|path| FILE_NAMES.contains(&base_name(path))) {
-        let Some(Ok(content)) = files.text(kustomization).map(|text| tiphys_yaml::from_yaml(&text)) else {
-            continue;
-        };
+        let Some(content) = files.value(kustomization) else { continue };
         let folder = parent(kustomization).unwrap_or_default();
         let old = list(&content, "patchesStrategicMerge").iter().filter_map(Value::as_str);
         let new = list(&content, "patches").iter().map(|it| text(it, "path"));
@@ -73,7 +71,7 @@ fn of_patch(context: &Context<'_>, path: &Arc<str>, once: &mut Once) -> Option<(
     let files = &context.survey.files;
     let content = files.text(path)?;
     let document = tiphys_yaml::parse_first(&content, Profile::Go2).ok()??;
-    let patch = tiphys_yaml::from_yaml(&content).ok()?;
+    let patch = files.value(path)?;
     // A patch of one document says which object it is for.
     if patch.kind().is_empty() || patch.name().is_empty() || content.contains("\n---") {
         return None;

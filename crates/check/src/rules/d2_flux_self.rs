@@ -72,8 +72,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 fn listed_files(files: &Files) -> BTreeMap<String, String> {
     let mut listed = BTreeMap::new();
     for path in files.paths().filter(|path| FILE_NAMES.contains(&base_name(path))) {
-        let Some(text) = files.text(path) else { continue };
-        let Ok(content) = tiphys_yaml::from_yaml(&text) else { continue };
+        let Some(content) = files.value(path) else { continue };
         for entry in list(&content, "resources").iter().filter_map(Value::as_str) {
             if let Ok(file) = join(parent(path).unwrap_or_default(), entry) {
                 listed.insert(file, path.to_string());

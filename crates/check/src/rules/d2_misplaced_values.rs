@@ -153,7 +153,7 @@ fn of_file(
 ) -> Option<()> {
     let files: &Files = &context.survey.files;
     let text = files.text(path)?;
-    let values = tiphys_yaml::from_yaml(&text).ok()?;
+    let values = files.value(path)?;
     let document = tiphys_yaml::parse_first(&text, Profile::Go2).ok()??;
     for it in find_misplaced(&values, reads) {
         let start = place(&document.root, &it.path);

@@ -48,9 +48,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if placeholders::is_skeleton(path) {
             continue;
         }
-        let Some(chart) = files.text(path).and_then(|text| tiphys_yaml::from_yaml(&text).ok()) else {
-            continue;
-        };
+        let Some(chart) = files.value(path) else { continue };
         for dependency in list(&chart, "dependencies") {
             if let Some(finding) =
                 finding(context, path, text(dependency, "name"), text(dependency, "repository"))

@@ -86,8 +86,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if !is_meant || path.contains("/templates/") || unused_files::is_in_unused_folder(path) {
             continue;
         }
-        let Some(text) = survey.files.text(path) else { continue };
-        let Ok(values) = tiphys_yaml::from_yaml(&text) else { continue };
+        let (Some(text), Some(values)) = (survey.files.text(path), survey.files.value(path)) else {
+            continue;
+        };
         let Ok(Some(document)) = tiphys_yaml::parse_first(&text, Profile::Go2) else { continue };
         let at = |field: &FieldPath| {
             let start = place(&document.root, field);

@@ -178,7 +178,7 @@ fn gather(value: &Value, steps: &mut Vec<String>, leaves: &mut BTreeSet<String>)
 /// The keys under which values are for the dependencies of a chart, which have values of their own.
 fn handed_on(context: &Context<'_>, chart: &str) -> BTreeSet<String> {
     let mut found: BTreeSet<String> = ["global".to_owned()].into();
-    let chart = context.survey.files.text(chart).and_then(|text| tiphys_yaml::from_yaml(&text).ok());
+    let chart = context.survey.files.value(chart);
     for dependency in chart.as_ref().map(|it| list(it, "dependencies")).unwrap_or_default() {
         found.extend([text(dependency, "name"), text(dependency, "alias")].map(str::to_owned));
     }

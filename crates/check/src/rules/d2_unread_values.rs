@@ -74,13 +74,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
 
 /// The keys that a chart without templates of its own hands on; nothing for every other chart.
 fn read_by_dependencies(files: &Files, path: &str, folder: &str) -> Option<BTreeSet<String>> {
-    let chart = tiphys_yaml::from_yaml(&files.text(path)?).ok()?;
+    let chart = files.value(path)?;
     let (templates, charts) = (format!("{folder}templates/"), format!("{folder}charts/"));
     let crds = format!("{folder}crds/");
     let has_own = files.paths().any(|it| it.starts_with(&templates) || it.starts_with(&crds));
     let mut dependencies = list(&chart, "dependencies").to_vec();
-    if let Some(old) = files.text(&format!("{folder}requirements.yaml")) {
-        dependencies.extend(list(&tiphys_yaml::from_yaml(&old).ok()?, "dependencies").iter().cloned());
+    let requirements = format!("{folder}requirements.yaml");
+    if files.contains(&requirements) {
+        let old = files.value(&requirements)?;
+        dependencies.extend(list(&old, "dependencies").iter().cloned());
     }
     if has_own || dependencies.is_empty() || text(&chart, "type") == "library" {
         return None;

@@ -98,7 +98,7 @@ fn beside_all(context: &Context<'_>, file: &str) -> Option<Finding> {
     let survey = context.survey;
     let is_built = survey.apps.iter().any(|app| app.read.contains(file));
     let text = survey.files.text(file).filter(|_| is_built)?;
-    let content = tiphys_yaml::from_yaml(&text).ok()?;
+    let content = survey.files.value(file)?;
     let folder = parent(file).unwrap_or_default();
     let is_here = |entry: &str| {
         tiphys_vfs::join(folder, entry)
@@ -240,7 +240,7 @@ fn of_kustomization(context: &Context<'_>, file: &str) -> Option<Finding> {
         ["argoproj.io/Application", "argoproj.io/ApplicationSet", "argoproj.io/AppProject", "/Namespace"];
     let survey = context.survey;
     let text = survey.files.text(file)?;
-    let content = tiphys_yaml::from_yaml(&text).ok()?;
+    let content = survey.files.value(file)?;
     let folder = parent(file).unwrap_or_default();
     let beside =
         |entry: &str| tiphys_vfs::join(folder, entry).ok().filter(|path| survey.files.contains(path));
@@ -289,7 +289,7 @@ fn kind_of(survey: &Survey, path: &str) -> Option<String> {
     if text.trim_start_matches("---").contains("\n---\n") {
         return None;
     }
-    let content: Value = tiphys_yaml::from_yaml(&text).ok()?;
+    let content = survey.files.value(path)?;
     let group = content.str_at(&["apiVersion"])?.rsplit_once('/').map_or("", |(group, _)| group);
     content.str_at(&["kind"]).map(|kind| format!("{group}/{kind}"))
 }

@@ -250,8 +250,8 @@ fn kind_of_key(key: &str) -> Option<&'static str> {
 }
 
 fn finding(survey: &Survey, kustomization: &str, file: &str, need: &Need<'_>) -> Finding {
-    let content = survey.files.text(kustomization).and_then(|text| tiphys_yaml::from_yaml(&text).ok());
-    let count = content.map_or(0, |content: Value| list(&content, "resources").len());
+    let content = survey.files.value(kustomization);
+    let count = content.map_or(0, |content| list(&content, "resources").len());
     let (name, what) = (base_name(file), &need.what);
     let diagnostic = RULE
         .diagnostic(format!("{} needs {what}, whose file {kustomization} does not name", need.by.title()))

@@ -314,7 +314,7 @@ fn is_generated(name: &str, base: &str) -> bool {
 /// The dependencies of a chart that are not put beside it.
 fn of_chart(context: &Context<'_>, path: &Arc<str>, of_folders: &Folders, found: &mut Vec<ChartUse>) {
     let files = &context.survey.files;
-    let Some(chart) = read(context, path) else { return };
+    let Some(chart) = context.survey.files.value(path) else { return };
     let folder = parent(path).unwrap_or_default();
     // What a chart inside of another one is given, the outer one says.
     let mut outer = folder.match_indices("charts/").map(|(at, _)| format!("{}Chart.yaml", &folder[..at]));
@@ -334,7 +334,7 @@ fn of_chart(context: &Context<'_>, path: &Arc<str>, of_folders: &Folders, found:
         if is_vendored || !repository.contains("://") || repository.starts_with("file:") {
             continue;
         }
-        let own = ["values.yaml", "values.yml"].iter().filter_map(|name| read(context, &at(name)));
+        let own = ["values.yaml", "values.yml"].iter().filter_map(|name| values_in(context, &at(name)));
         let given: Vec<Value> = own.chain(of_apps.iter().cloned()).collect();
         if is_switched_off(dependency, &given) {
             continue;
@@ -401,12 +401,17 @@ fn values_of(context: &Context<'_>, folder: Option<&str>, source: &ApplicationSo
     let mut found = Vec::new();
     for entry in &helm.value_files {
         let path = values_path(folder, entry);
-        found.extend(path.and_then(|path| read(context, &path)));
+        found.extend(path.and_then(|path| values_in(context, &path)));
     }
     found.extend(tiphys_yaml::from_yaml(&helm.values));
     found.extend(helm.values_object.clone());
     found.push(parameters(source));
     found
+}
+
+/// The values in a file, which are merged with others.
+fn values_in(context: &Context<'_>, path: &str) -> Option<Value> {
+    context.survey.files.value(path).map(|values| Value::clone(&values))
 }
 
 /// The file of this repository that an entry of `valueFiles` names.
@@ -421,7 +426,7 @@ fn values_path(folder: Option<&str>, entry: &str) -> Option<String> {
 
 /// The charts that a kustomization inflates.
 fn of_kustomization(context: &Context<'_>, path: &Arc<str>, found: &mut Vec<ChartUse>) {
-    let Some(kustomization) = read(context, path) else { return };
+    let Some(kustomization) = context.survey.files.value(path) else { return };
     let folder = parent(path).unwrap_or_default();
     for chart in list(&kustomization, "helmCharts") {
         let name = text(chart, "name");
@@ -432,7 +437,7 @@ fn of_kustomization(context: &Context<'_>, path: &Arc<str>, found: &mut Vec<Char
         let additional = list(chart, "additionalValuesFiles").iter().filter_map(Value::as_str);
         let named =
             std::iter::once(text(chart, "valuesFile")).chain(additional).filter(|name| !name.is_empty());
-        let in_files = named.filter_map(|name| read(context, &join(folder, name).ok()?));
+        let in_files = named.filter_map(|name| values_in(context, &join(folder, name).ok()?));
         found.push(ChartUse {
             // What a kustomization does to names is not followed.
             release: None,
@@ -455,10 +460,6 @@ fn of_kustomization(context: &Context<'_>, path: &Arc<str>, found: &mut Vec<Char
 /// The first Application whose rendering read a file.
 fn reader(context: &Context<'_>, path: &Arc<str>) -> Option<AppId> {
     context.survey.apps.iter().find(|app| app.read.contains(path)).map(|app| app.id)
-}
-
-fn read(context: &Context<'_>, path: &str) -> Option<Value> {
-    tiphys_yaml::from_yaml(&context.survey.files.text(path)?).ok()
 }
 
 /// The line of a file that names a chart.

@@ -1,6 +1,9 @@
 //! What the templates of a chart of this repository read of its values.
 
-use std::{collections::BTreeSet, sync::LazyLock};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, LazyLock},
+};
 
 use regex::Regex;
 use tiphys_graph::Files;
@@ -19,7 +22,7 @@ pub(crate) struct Reads {
     /// Paths such as `image.tag`; what is below one of them is read as a whole.
     paths: BTreeSet<String>,
     /// The chart's own values.
-    defaults: Value,
+    defaults: Arc<Value>,
     /// Keys that are for dependencies, or for all charts.
     handed_on: BTreeSet<String>,
 }
@@ -28,7 +31,7 @@ impl Reads {
     /// What the chart of a folder reads; `None` if that cannot be told: it hands on all values, calls what it
     /// does not define, or has no templates.
     pub(crate) fn from_chart(files: &Files, folder: &str) -> Option<Self> {
-        let chart = tiphys_yaml::from_yaml(&files.text(&format!("{folder}/Chart.yaml"))?).ok()?;
+        let chart = files.value(&format!("{folder}/Chart.yaml"))?;
         let below = format!("{folder}/");
         let of_charts = format!("{folder}/charts/");
         let own = || {
@@ -56,8 +59,7 @@ impl Reads {
         if paths.is_empty() || !called.is_subset(&defined) {
             return None;
         }
-        let defaults = files.text(&format!("{folder}/values.yaml"));
-        let defaults = defaults.and_then(|text| tiphys_yaml::from_yaml(&text).ok()).unwrap_or_default();
+        let defaults = files.value(&format!("{folder}/values.yaml")).unwrap_or_default();
         let mut handed_on: BTreeSet<String> = ["global", "tags"].map(str::to_owned).into();
         for dependency in list(&chart, "dependencies") {
             handed_on.extend([text(dependency, "name"), text(dependency, "alias")].map(str::to_owned));

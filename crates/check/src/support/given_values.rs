@@ -11,7 +11,7 @@ use crate::Context;
 /// Values that are given to a chart, and who gives them.
 pub(crate) struct GivenValues {
     /// The values.
-    pub values: Value,
+    pub values: Arc<Value>,
     /// Who gives them, for messages.
     pub who: String,
 }
@@ -21,7 +21,7 @@ impl GivenValues {
     pub(crate) fn of_chart(context: &Context<'_>, folder: &str) -> Vec<Self> {
         let files = &context.survey.files;
         let of_file = |path: &str| {
-            let values = tiphys_yaml::from_yaml(&files.text(path)?).ok()?;
+            let values = files.value(path)?;
             Some(Self { values, who: path.to_owned() })
         };
         let (chart, own) = (in_chart(folder, "Chart.yaml"), in_chart(folder, "values.yaml"));
@@ -31,7 +31,7 @@ impl GivenValues {
             given.extend(app.read.iter().filter(is_other).filter_map(|path| of_file(path)));
             let sources = app.application.spec.effective_sources();
             for values in sources.iter().filter_map(|it| it.helm.as_ref()).flat_map(of_source) {
-                given.push(Self { values, who: format!("Application {}", app.name()) });
+                given.push(Self { values: Arc::new(values), who: format!("Application {}", app.name()) });
             }
         }
         given

@@ -32,8 +32,7 @@ pub(crate) struct Dangling {
 pub(crate) fn dangling(files: &Files) -> Vec<Dangling> {
     let mut found = Vec::new();
     for file in files.paths().filter(|path| FILE_NAMES.contains(&base_name(path))) {
-        let Some(text) = files.text(file) else { continue };
-        let Ok(content) = tiphys_yaml::from_yaml(&text) else { continue };
+        let (Some(text), Some(content)) = (files.text(file), files.value(file)) else { continue };
         let folder = parent(file).unwrap_or_default();
         for (entry, may_be_folder) in entries(&content) {
             let Ok(path) = join(folder, entry) else { continue };
@@ -62,9 +61,7 @@ pub(crate) fn dangling(files: &Files) -> Vec<Dangling> {
 /// there before it is built.
 pub(crate) fn is_moved(files: &Files, file: &str) -> bool {
     let folder = parent(file).unwrap_or_default();
-    let Some(content) = files.text(file).and_then(|text| tiphys_yaml::from_yaml(&text).ok()) else {
-        return false;
-    };
+    let Some(content) = files.value(file) else { return false };
     let is_at = |above: &str, entry: &str| {
         join(above, entry)
             .is_ok_and(|path| is_below(&path, folder) && (files.contains(&path) || files.has_folder(&path)))

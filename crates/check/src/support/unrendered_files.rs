@@ -22,8 +22,7 @@ fn in_a_file(survey: &Survey, object: &Object) -> bool {
 
 /// Whether a kustomization names a file beside it among its resources.
 fn lists(survey: &Survey, kustomization: &str, name: &str) -> bool {
-    let read = || tiphys_yaml::from_yaml(&survey.files.text(kustomization)?).ok();
-    let content = read().unwrap_or_default();
+    let content = survey.files.value(kustomization).unwrap_or_default();
     let resources = content.get("resources").and_then(tiphys_value::Value::as_array);
     resources
         .into_iter()

@@ -7,6 +7,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use serde_json::Value;
 use tiphys_diag::{Position, SourceMap, Span};
 use tiphys_value::Location;
 use tiphys_vfs::{EntryKind, FileTree};
@@ -29,6 +30,8 @@ pub struct Files {
     paths: BTreeSet<Arc<str>>,
     links: BTreeSet<Arc<str>>,
     texts: Mutex<Texts>,
+    /// The values of files that were asked for; `None` for what is no YAML.
+    values: Mutex<HashMap<Arc<str>, Option<Arc<Value>>>>,
     /// Where the lines of files start that places were asked for in.
     line_starts: Mutex<HashMap<Arc<str>, Arc<[usize]>>>,
 }
@@ -66,7 +69,14 @@ impl Files {
                 }
             }
         }
-        Self { tree, paths, links, texts: Mutex::new(known), line_starts: Mutex::default() }
+        Self {
+            tree,
+            paths,
+            links,
+            texts: Mutex::new(known),
+            values: Mutex::default(),
+            line_starts: Mutex::default(),
+        }
     }
 
     /// The files and folders that are symbolic links.
@@ -126,6 +136,17 @@ impl Files {
         let text: Option<Arc<str>> = text.map(|text| text.strip_prefix('\u{feff}').unwrap_or(&text).into());
         texts.insert(path.into(), text.clone());
         text
+    }
+
+    /// The value of a YAML file, that of its first document; `None` if there is no such file or it is no
+    /// YAML. Each file is parsed once, however many ask.
+    pub fn value(&self, path: &str) -> Option<Arc<Value>> {
+        if let Some(known) = self.values.lock().get(path) {
+            return known.clone();
+        }
+        let value = self.text(path).and_then(|text| tiphys_yaml::from_yaml(&text).ok()).map(Arc::new);
+        self.values.lock().insert(path.into(), value.clone());
+        value
     }
 
     /// The files that were read until now, with their texts, in order.

@@ -1,6 +1,9 @@
 //! Charts and kustomizations: where they are, and which of them another one refers to.
 
-use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
+use std::{
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
+    sync::Arc,
+};
 
 use tiphys_model::names;
 use tiphys_schema::names::dns1123_subdomain;
@@ -97,7 +100,7 @@ pub(super) fn tops<'a>(files: &Files, flux: impl Iterator<Item = &'a Value>) -> 
     for path in files.paths() {
         let folder = parent(path).unwrap_or_default().to_owned();
         if tiphys_kustomize::FILE_NAMES.contains(&base_name(path)) {
-            let Some(content) = read(files, path) else { continue };
+            let Some(content) = files.value(path) else { continue };
             let others: Vec<String> = references(&content, &folder).into_iter().collect();
             referred.extend(others.iter().cloned());
             named.entry(folder.clone()).or_default().extend(others);
@@ -108,7 +111,7 @@ pub(super) fn tops<'a>(files: &Files, flux: impl Iterator<Item = &'a Value>) -> 
                 places.push(UnitFolder { kind, folder, name, is_of_flux, added, values: String::new() });
             }
         } else if base_name(path) == "Chart.yaml" {
-            let Some(content) = read(files, path) else { continue };
+            let Some(content) = files.value(path) else { continue };
             referred.extend(local_dependencies(&content, &folder));
             let is_library = content.get("type").and_then(Value::as_str) == Some("library");
             // A chart in another chart's `charts/` folder is that chart's business.
@@ -174,10 +177,6 @@ fn vendoring_chart(folder: &str) -> String {
         Some("") | None => "Chart.yaml".to_owned(),
         Some(outer) => format!("{outer}/Chart.yaml"),
     }
-}
-
-fn read(files: &Files, path: &str) -> Option<Value> {
-    tiphys_yaml::from_yaml(&files.text(path)?).ok()
 }
 
 /// The folders that a kustomization builds on.
@@ -362,11 +361,11 @@ pub(super) fn may_declare(files: &Files, place: &UnitFolder) -> bool {
 const MAX_REACHED: usize = 10_000;
 
 /// The kustomization of a folder.
-fn kustomization_of(files: &Files, folder: &str) -> Option<Value> {
+fn kustomization_of(files: &Files, folder: &str) -> Option<Arc<Value>> {
     let beside =
         |name: &&str| if folder.is_empty() { (*name).to_owned() } else { format!("{folder}/{name}") };
     let mut names = tiphys_kustomize::FILE_NAMES.iter().map(beside);
-    read(files, &names.find(|file| files.tree().is_file(file))?)
+    files.value(&names.find(|file| files.tree().is_file(file))?)
 }
 
 /// The files that kustomizations take as patches, and as nothing else: they look like the objects that they
@@ -375,7 +374,7 @@ pub(super) fn patches(files: &Files) -> BTreeSet<String> {
     let (mut patches, mut resources) = (BTreeSet::new(), BTreeSet::new());
     let kustomizations = files.paths().filter(|path| tiphys_kustomize::FILE_NAMES.contains(&base_name(path)));
     for path in kustomizations {
-        let (Some(content), folder) = (read(files, path), parent(path).unwrap_or_default()) else { continue };
+        let (Some(content), folder) = (files.value(path), parent(path).unwrap_or_default()) else { continue };
         let list = |key: &str| content.get(key).and_then(Value::as_array).into_iter().flatten();
         let merged = list("patchesStrategicMerge").filter_map(Value::as_str);
         let named = ["patches", "patchesJson6902"].into_iter().flat_map(list);
