@@ -29,6 +29,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("tiphys-check", 3),
     ("tiphys-identity", 4),
     ("tiphys-source", 4),
+    ("tiphys-tls", 4),
     ("tiphys-apiserver", 4),
     ("tiphys-doctor", 4),
     ("tiphys-worker", 4),

@@ -36,5 +36,6 @@ pub use server::{ApiServer, ApiServerOptions, Outbound, PodBackend, WebhookBacke
 pub use store::{
     Change, ChangeKind, Object, ResourceId, ServiceNetwork, ServiceNetworkError, Snapshot, StateError, TooOld,
 };
-pub use tls::{TlsError, TlsIdentity};
+pub use tiphys_tls::TlsError;
+pub use tls::TlsIdentity;
 pub use version::KubernetesVersion;

@@ -10,15 +10,14 @@
 
 mod cache;
 mod repo_server;
-mod tls;
 
 use std::sync::Arc;
 
 use tiphys_controller::Controller;
+use tiphys_tls::{HTTP2, Identity, TlsError};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use repo_server::RepoServer;
-pub use tls::{Identity, TlsError};
 
 /// The port of Argo CD's repo-server.
 pub const REPO_SERVER_PORT: u16 = 8081;
@@ -39,7 +38,9 @@ impl Programs {
     /// # Errors
     /// The certificate cannot be made.
     pub fn new(controller: Arc<Controller>) -> Result<Self, TlsError> {
-        let identity = Identity::generate()?;
+        // Forwarded ports are loopback.
+        let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
+        let identity = Identity::self_signed("tiphys", names, HTTP2)?;
         Ok(Self {
             repo_server: RepoServer::new(controller.clone()),
             cache: cache::Cache::new(controller),

@@ -3,52 +3,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiphys_value::ObjectExt;
+use tiphys_value::{INSTALL_ORDER, ObjectExt};
 
 use crate::task::Task;
 
-/// Kinds in the order in which they are applied, whatever their group; all others come after.
-const KINDS: [&str; 35] = [
-    "Namespace",
-    "NetworkPolicy",
-    "ResourceQuota",
-    "LimitRange",
-    "PodSecurityPolicy",
-    "PodDisruptionBudget",
-    "ServiceAccount",
-    "Secret",
-    "SecretList",
-    "ConfigMap",
-    "StorageClass",
-    "PersistentVolume",
-    "PersistentVolumeClaim",
-    "CustomResourceDefinition",
-    "ClusterRole",
-    "ClusterRoleList",
-    "ClusterRoleBinding",
-    "ClusterRoleBindingList",
-    "Role",
-    "RoleList",
-    "RoleBinding",
-    "RoleBindingList",
-    "Service",
-    "DaemonSet",
-    "Pod",
-    "ReplicationController",
-    "ReplicaSet",
-    "Deployment",
-    "HorizontalPodAutoscaler",
-    "StatefulSet",
-    "Job",
-    "CronJob",
-    "IngressClass",
-    "Ingress",
-    "APIService",
-];
+/// Kinds in the order in which they are applied; all others come after. Argo CD took Helm's order when that
+/// had neither classes of priority nor webhooks.
+fn kinds() -> &'static [&'static str] {
+    &INSTALL_ORDER[1..36]
+}
 
 /// The place of a kind in the order in which kinds are applied within a wave.
 pub fn kind_rank(kind: &str) -> usize {
-    KINDS.iter().position(|known| *known == kind).unwrap_or(KINDS.len())
+    kinds().iter().position(|known| *known == kind).unwrap_or(kinds().len())
 }
 
 /// Puts tasks into the order in which they run.

@@ -7,14 +7,12 @@ use hyper_util::{
     server::conn::auto,
     service::TowerToHyperService,
 };
+use tiphys_tls::TlsError;
 use tokio::{net::TcpListener, task::JoinSet};
 use tokio_rustls::TlsAcceptor;
 
 use super::stall_timeout::Stalling;
-use crate::{
-    ApiServer,
-    tls::{TlsError, TlsIdentity},
-};
+use crate::{ApiServer, tls::TlsIdentity};
 
 /// How long a client may take for the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -76,7 +74,7 @@ impl Serving {
 
     /// Serves until the future is dropped; connections end with it.
     pub async fn run(self) {
-        let acceptor = TlsAcceptor::from(Arc::clone(&self.identity.config));
+        let acceptor = TlsAcceptor::from(Arc::clone(&self.identity.server.config));
         let mut connections = JoinSet::new();
         loop {
             tokio::select! {

@@ -28,7 +28,7 @@ use tonic::{Status, Streaming, body::Body, server::Grpc};
 use tonic_prost::ProstCodec;
 use tower::Service;
 
-use crate::Identity;
+use tiphys_tls::Identity;
 
 /// Most bytes of a request (Argo CD, `ARGOCD_GRPC_MAX_SIZE_MB`, has this default).
 const MAX_REQUEST: usize = 100 << 20;

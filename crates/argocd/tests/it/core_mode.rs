@@ -294,7 +294,7 @@ async fn the_repo_server_speaks_http_2_over_tls() {
     let served = programs.clone();
     tokio::spawn(async move { served.serve_repo_server(server).await });
     let mut roots = rustls::RootCertStore::empty();
-    roots.add(programs.identity().certificate().clone()).unwrap();
+    roots.add(programs.identity().certificate.clone()).unwrap();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let mut config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

@@ -79,7 +79,7 @@ async fn converter() -> (SocketAddr, String) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let identity = crate::tls::TlsIdentity::generate(address, std::net::Ipv4Addr::LOCALHOST).unwrap();
-    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::clone(&identity.config));
+    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::clone(&identity.server.config));
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             let acceptor = acceptor.clone();
