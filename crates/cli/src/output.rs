@@ -1,8 +1,9 @@
 //! How results are written: tables for people, JSON and YAML for programs.
 
 use std::{
+    borrow::Cow,
     fmt::Display,
-    io::{self, Write as _},
+    io::{self, IsTerminal as _, Write as _},
 };
 
 use clap::ValueEnum;
@@ -59,10 +60,27 @@ pub(crate) fn print(format: Format, text: &str, value: &Value) -> io::Result<()>
 /// stdout cannot be written.
 pub(crate) fn print_manifests(format: Format, text: &str, value: &Value) -> io::Result<()> {
     match format {
-        Format::Text => write(text.as_bytes()),
+        Format::Text => write_manifests(text.as_bytes()),
         Format::Json => write(sanitize::json(&format!("{value:#}\n")).as_bytes()),
-        Format::Yaml => write(tiphys_yaml::to_yaml(value).as_bytes()),
+        Format::Yaml => write_manifests(tiphys_yaml::to_yaml(value).as_bytes()),
     }
+}
+
+/// Writes manifests to stdout, byte for byte. Only on a terminal, where a person reads them, characters that
+/// would command it are shown as pictures.
+///
+/// # Errors
+/// stdout cannot be written.
+pub(crate) fn write_manifests(bytes: &[u8]) -> io::Result<()> {
+    write(&for_reader(bytes, io::stdout().is_terminal()))
+}
+
+fn for_reader(bytes: &[u8], is_terminal: bool) -> Cow<'_, [u8]> {
+    if !is_terminal {
+        return Cow::Borrowed(bytes);
+    }
+    let text = String::from_utf8_lossy(bytes);
+    Cow::Owned(sanitize::source(&text).into_owned().into_bytes())
 }
 
 /// A value as JSON text for programs, without passwords of addresses and without what commands a terminal.
@@ -117,6 +135,13 @@ mod tests {
             table(["NAME", "X"], &rows),
             "NAME              X\na\u{240a}\u{2237}error::x\u{241b}[31m  b\n"
         );
+    }
+
+    #[test]
+    fn manifests_command_no_terminal_and_stay_as_they_are_for_programs() {
+        let manifest = "a: \u{1b}[2J\u{202e}\nb: x\n";
+        assert_eq!(for_reader(manifest.as_bytes(), false), manifest.as_bytes());
+        assert_eq!(for_reader(manifest.as_bytes(), true), "a: \u{241b}[2J\u{fffd}\nb: x\n".as_bytes());
     }
 
     #[test]

@@ -31,14 +31,11 @@ impl Cluster {
         let fail = |error: kube::config::KubeconfigError| ClusterError::Config(chain(&error));
         let options =
             KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
-        let config = match kubeconfig {
-            Some(file) => {
-                let read = Kubeconfig::read_from(file).map_err(fail)?;
-                Config::from_custom_kubeconfig(read, &options).await
-            }
-            None => Config::from_kubeconfig(&options).await,
-        };
-        open(config.map_err(fail)?)
+        let read = kubeconfig.map_or_else(Kubeconfig::read, Kubeconfig::read_from).map_err(fail)?;
+        if let Some(fault) = unreadable_file(&read) {
+            return Err(ClusterError::Config(fault));
+        }
+        open(Config::from_custom_kubeconfig(read, &options).await.map_err(fail)?)
     }
 
     /// Connects to the cluster that this process runs in, by its service account.
@@ -59,6 +56,35 @@ pub fn context_namespace(kubeconfig: Option<&Path>, context: Option<&str>) -> Op
     named.context?.namespace.filter(|namespace| !namespace.is_empty())
 }
 
+/// The largest file of a token or certificate, in bytes.
+const MAX_CREDENTIAL: u64 = 1 << 20;
+
+/// What is wrong with a file that a kubeconfig names, if one is no file or very large: the client would read a
+/// device or a pipe without end. A file that is missing is left to the client, which may not need it.
+fn unreadable_file(kubeconfig: &Kubeconfig) -> Option<String> {
+    let of_users = kubeconfig.auth_infos.iter().filter_map(|user| user.auth_info.as_ref());
+    let of_users = of_users.flat_map(|user| {
+        [
+            ("tokenFile", &user.token_file),
+            ("client-certificate", &user.client_certificate),
+            ("client-key", &user.client_key),
+        ]
+    });
+    let of_clusters = kubeconfig.clusters.iter().filter_map(|cluster| cluster.cluster.as_ref());
+    let of_clusters = of_clusters.map(|cluster| ("certificate-authority", &cluster.certificate_authority));
+    of_users.chain(of_clusters).find_map(|(field, path)| {
+        let path = path.as_deref()?;
+        let metadata = std::fs::metadata(path).ok()?;
+        if !metadata.is_file() {
+            return Some(format!("{field} of the kubeconfig: {path} is not a file"));
+        }
+        let bytes = metadata.len();
+        (bytes > MAX_CREDENTIAL).then(|| {
+            format!("{field} of the kubeconfig: {path} has {bytes} bytes; at most {MAX_CREDENTIAL} are read")
+        })
+    })
+}
+
 fn open(mut config: Config) -> Result<Connection, ClusterError> {
     let (address, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
     // What is sent again is decided in one place, for all clusters alike.
@@ -74,6 +100,23 @@ fn open(mut config: Config) -> Result<Connection, ClusterError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn credentials_come_from_files_of_a_bounded_size() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let large = folder.path().join("large");
+        std::fs::File::create(&large).and_then(|file| file.set_len(MAX_CREDENTIAL + 1)).expect("written");
+        let fault = |path: &str| {
+            let text = format!("users:\n- {{name: u, user: {{tokenFile: {path}}}}}\n");
+            unreadable_file(&Kubeconfig::from_yaml(&text).expect("a kubeconfig"))
+        };
+        assert_eq!(
+            fault("/dev/zero").as_deref(),
+            Some("tokenFile of the kubeconfig: /dev/zero is not a file")
+        );
+        assert!(fault(&large.display().to_string()).is_some_and(|it| it.contains("at most 1048576")));
+        assert_eq!(fault("/none/at/all"), None);
+    }
 
     #[test]
     fn a_context_may_say_a_namespace() {

@@ -244,7 +244,7 @@ fn explain(error: &tiphys_kustomize::Error, here: &str) -> String {
 fn write(output: Option<&Path>, bytes: &[u8]) -> anyhow::Result<()> {
     match output {
         Some(file) => std::fs::write(file, bytes).with_context(|| format!("cannot write {}", file.display())),
-        None => Ok(crate::output::write(bytes)?),
+        None => Ok(crate::output::write_manifests(bytes)?),
     }
 }
 

@@ -184,14 +184,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             let Some((rendered, reason)) = error.debug_output().filter(|_| args.idle.debug()) else {
                 return Err(error.into());
             };
-            crate::output::write(rendered.as_bytes())?;
+            crate::output::write_manifests(rendered.as_bytes())?;
             bail!(reason);
         }
     };
     match args.output_dir.as_deref().filter(|folder| !folder.is_empty()).map(Path::new) {
         Some(folder) if args.release_name => output_dir::write(&folder.join(&name), folder, &output)?,
         Some(folder) => output_dir::write(folder, folder, &output)?,
-        None => crate::output::write(output.stdout.as_bytes())?,
+        None => crate::output::write_manifests(output.stdout.as_bytes())?,
     }
     Ok(())
 }
