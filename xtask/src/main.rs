@@ -16,6 +16,7 @@ mod merge_keys;
 mod named_paths;
 mod oracles;
 mod own_texts;
+mod pictures;
 mod release;
 mod schema;
 mod tidy;
@@ -57,6 +58,8 @@ enum Command {
     MergeKeys(merge_keys::Args),
     /// Install the pinned real helm, kustomize, kubectl, etcd and kube-apiserver.
     Oracles(oracles::Args),
+    /// Make the pictures of the README from what the program does.
+    Pictures(pictures::Args),
     /// Make the files of a release: archive, checksums, bill of materials, manifests of package managers.
     Release(release::Args),
     /// Derive the table of built-in kinds from the real kube-apiserver.
@@ -77,6 +80,7 @@ fn main() -> anyhow::Result<()> {
         Command::Image(args) => image::run(&args),
         Command::MergeKeys(args) => merge_keys::run(&args),
         Command::Oracles(args) => oracles::run(&args),
+        Command::Pictures(args) => pictures::run(&args),
         Command::Release(args) => release::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Tidy => tidy::run()

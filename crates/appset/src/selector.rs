@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use tiphys_schema::names::{label_value, qualified_name};
-use tiphys_value::ObjectExt;
+use tiphys_value::{ObjectExt, label_selector};
 
 /// Whether a selector names nothing.
 pub fn selects_nothing(selector: &Value) -> bool {
@@ -19,29 +19,7 @@ pub fn selects_nothing(selector: &Value) -> bool {
 /// # Errors
 /// An operator is unknown.
 pub fn selects(selector: &Value, label: &dyn Fn(&str) -> Option<String>) -> Result<bool, String> {
-    for (key, value) in selector.get("matchLabels").and_then(Value::as_object).into_iter().flatten() {
-        if label(key).as_deref() != value.as_str() {
-            return Ok(false);
-        }
-    }
-    for expression in selector.get("matchExpressions").and_then(Value::as_array).into_iter().flatten() {
-        let have = label(expression.str_at(&["key"]).unwrap_or_default());
-        let values = expression.get("values").and_then(Value::as_array);
-        let listed = have.as_ref().is_some_and(|have| {
-            values.is_some_and(|values| values.iter().any(|value| value.as_str() == Some(have)))
-        });
-        let selected = match expression.str_at(&["operator"]).unwrap_or_default() {
-            "In" => listed,
-            "NotIn" => !listed,
-            "Exists" => have.is_some(),
-            "DoesNotExist" => have.is_none(),
-            other => return Err(format!("{other:?} is not a valid label selector operator")),
-        };
-        if !selected {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+    label_selector::selects(selector, label).map_err(|error| error.to_string())
 }
 
 /// Whether a selector can be used at all: keys are label keys, operators have the values that they need. Of

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use tiphys_value::label_selector::LabelOperator;
 
 use crate::{
     expression::{Expression, Label},
@@ -14,28 +15,20 @@ pub(crate) type Labels = BTreeMap<String, String>;
 
 /// One condition of a selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Term {
-    In(String, Vec<String>),
-    NotIn(String, Vec<String>),
-    Exists(String),
-    DoesNotExist(String),
+struct Term {
+    key: String,
+    operator: LabelOperator,
+    values: Vec<String>,
 }
 
 impl Term {
-    fn key(&self) -> &str {
-        match self {
-            Self::In(key, _) | Self::NotIn(key, _) | Self::Exists(key) | Self::DoesNotExist(key) => key,
-        }
+    fn one_of(key: &str, values: Vec<String>) -> Self {
+        Self { key: key.to_owned(), operator: LabelOperator::In, values }
     }
 
-    /// Whether it holds where the label has this value.
-    fn accepts(&self, value: &str) -> bool {
-        match self {
-            Self::In(_, values) => values.iter().any(|it| it == value),
-            Self::NotIn(_, values) => values.iter().all(|it| it != value),
-            Self::Exists(_) => true,
-            Self::DoesNotExist(_) => false,
-        }
+    /// Whether it holds where the label has this value, or is missing.
+    fn is_met(&self, label: Option<&str>) -> bool {
+        self.operator.is_met(label, self.values.iter().map(String::as_str))
     }
 }
 
@@ -52,18 +45,16 @@ impl Selector {
     pub fn from_value(value: &Value, strip: impl Fn(&str) -> String) -> Self {
         let mut terms = Vec::new();
         for (key, label) in value.get("matchLabels").and_then(Value::as_object).into_iter().flatten() {
-            terms.push(Term::In(strip(key), vec![label.as_str().unwrap_or_default().to_owned()]));
+            terms.push(Term::one_of(&strip(key), vec![label.as_str().unwrap_or_default().to_owned()]));
         }
         for term in value.get("matchExpressions").and_then(Value::as_array).into_iter().flatten() {
             let text = |name: &str| term.get(name).and_then(Value::as_str).unwrap_or_default();
-            let key = strip(text("key"));
             let values = term.get("values").and_then(Value::as_array).into_iter().flatten();
-            let values = values.filter_map(|value| Some(value.as_str()?.to_owned())).collect();
-            terms.push(match text("operator") {
-                "In" => Term::In(key, values),
-                "NotIn" => Term::NotIn(key, values),
-                "Exists" => Term::Exists(key),
-                _ => Term::DoesNotExist(key),
+            terms.push(Term {
+                key: strip(text("key")),
+                // What the server would refuse selects what lacks the label.
+                operator: LabelOperator::parse(text("operator")).unwrap_or(LabelOperator::DoesNotExist),
+                values: values.filter_map(|value| Some(value.as_str()?.to_owned())).collect(),
             });
         }
         Self { terms, expression: None }
@@ -76,12 +67,12 @@ impl Selector {
 
     /// A selector of one label.
     pub fn label(key: &str, value: &str) -> Self {
-        Self { terms: vec![Term::In(key.to_owned(), vec![value.to_owned()])], expression: None }
+        Self { terms: vec![Term::one_of(key, vec![value.to_owned()])], expression: None }
     }
 
     /// A selector of one label that has one of these values.
     pub fn one_of(key: &str, values: Vec<String>) -> Self {
-        Self { terms: vec![Term::In(key.to_owned(), values)], expression: None }
+        Self { terms: vec![Term::one_of(key, values)], expression: None }
     }
 
     /// Whether it selects everything.
@@ -101,10 +92,10 @@ impl Selector {
 
     /// Whether it selects what has the labels that `label` tells.
     pub fn matches_by(&self, label: &impl Fn(&str) -> Label) -> Tri {
-        let terms = Tri::all(self.terms.iter().map(|term| match label(term.key()) {
-            Label::Value(value) => Tri::from(term.accepts(&value)),
+        let terms = Tri::all(self.terms.iter().map(|term| match label(&term.key) {
+            Label::Value(value) => Tri::from(term.is_met(Some(&value))),
             Label::Unknown => Tri::Maybe,
-            Label::Missing => Tri::from(matches!(term, Term::NotIn(..) | Term::DoesNotExist(_))),
+            Label::Missing => Tri::from(term.is_met(None)),
         }));
         let expressed = self.expression.as_ref().map_or(Tri::Yes, |it| it.matches(label));
         terms.min(expressed)
@@ -112,10 +103,8 @@ impl Selector {
 
     /// The keys and values that it asks for.
     pub fn wanted_labels(&self) -> impl Iterator<Item = (&str, &[String])> {
-        let terms = self.terms.iter().filter_map(|term| match term {
-            Term::In(key, values) => Some((key.as_str(), values.as_slice())),
-            _ => None,
-        });
+        let terms = self.terms.iter().filter(|term| term.operator == LabelOperator::In);
+        let terms = terms.map(|term| (term.key.as_str(), term.values.as_slice()));
         terms.chain(self.expression.iter().flat_map(Expression::wanted_labels))
     }
 }

@@ -27,7 +27,7 @@ pub use defaults::apply_defaults;
 pub use error::{ErrorKind, ErrorList, FieldError, FieldRule, JsonType, Path, quote};
 pub use patch_decode::restore;
 pub use quantity::{ParseQuantityError, Quantity};
-pub use selector::{LabelSelector, Operator, ParseSelectorError, Requirement};
+pub use selector::{LabelSelector, ParseSelectorError, Requirement};
 pub use structural::{StructuralSchema, crd_schemas, crd_version_schema, prevents_rules, validate_crd};
 pub use types::{Definition, Field, ListKind, PatchStrategy, Type, TypeRef};
 pub use validate::{

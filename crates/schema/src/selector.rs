@@ -1,25 +1,9 @@
 //! Label selectors, as text (`app=x,tier in (a, b)`) and as `metav1.LabelSelector` objects.
 
 use serde_json::Value;
+use tiphys_value::label_selector::LabelOperator as Operator;
 
 use crate::{FieldError, Path, names};
-
-/// How a [`Requirement`] compares.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operator {
-    /// The label is there and has one of the values.
-    In,
-    /// The label is missing or has none of the values.
-    NotIn,
-    /// The label is there.
-    Exists,
-    /// The label is missing.
-    DoesNotExist,
-    /// The label is a whole number greater than the value.
-    Gt,
-    /// The label is a whole number less than the value.
-    Lt,
-}
 
 /// One condition on one label.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,16 +29,7 @@ impl Requirement {
     /// Whether labels (an object of strings, or null) meet the condition.
     pub fn matches(&self, labels: &Value) -> bool {
         let label = labels.get(&self.key).and_then(Value::as_str);
-        let number = |text: &str| text.parse::<i64>().ok();
-        let bound = || self.values.first().and_then(|value| number(value));
-        match self.operator {
-            Operator::In => label.is_some_and(|label| self.values.iter().any(|value| value == label)),
-            Operator::NotIn => label.is_none_or(|label| self.values.iter().all(|value| value != label)),
-            Operator::Exists => label.is_some(),
-            Operator::DoesNotExist => label.is_none(),
-            Operator::Gt => matches!((label.and_then(number), bound()), (Some(a), Some(b)) if a > b),
-            Operator::Lt => matches!((label.and_then(number), bound()), (Some(a), Some(b)) if a < b),
-        }
+        self.operator.is_met(label, self.values.iter().map(String::as_str))
     }
 }
 
@@ -102,19 +77,8 @@ impl LabelSelector {
         let mut found = Self::from_labels(&selector["matchLabels"]);
         for expression in selector["matchExpressions"].as_array().into_iter().flatten() {
             let text = |key: &str| expression[key].as_str().unwrap_or_default().to_owned();
-            let operator = match text("operator").as_str() {
-                "In" => Operator::In,
-                "NotIn" => Operator::NotIn,
-                "Exists" => Operator::Exists,
-                "DoesNotExist" => Operator::DoesNotExist,
-                "Gt" => Operator::Gt,
-                "Lt" => Operator::Lt,
-                other => {
-                    return Err(ParseSelectorError(format!(
-                        "{other:?} is not a valid label selector operator"
-                    )));
-                }
-            };
+            let operator =
+                Operator::parse(&text("operator")).map_err(|it| ParseSelectorError(it.to_string()))?;
             let values = expression["values"].as_array().into_iter().flatten();
             let values = values.filter_map(|value| value.as_str().map(str::to_owned)).collect();
             found.0.push(Requirement { key: text("key"), operator, values });

@@ -10,6 +10,7 @@ mod budget;
 mod field_path;
 mod go_names;
 mod install_order;
+pub mod label_selector;
 mod names;
 mod object;
 mod origin;

@@ -1,16 +1,13 @@
 //! Label selectors as workloads and Services carry them (API conventions, "LabelSelector").
 
 use serde_json::Value;
-use tiphys_value::ObjectExt;
+use tiphys_value::{ObjectExt, label_selector};
 
 /// Whether a label selector (matchLabels and matchExpressions) selects an object: an absent one selects
 /// nothing, an empty one everything.
 pub(crate) fn selects(selector: Option<&Value>, object: &Value) -> bool {
     let Some(selector) = selector.filter(|selector| selector.is_object()) else { return false };
-    let labels = selector.get("matchLabels").and_then(Value::as_object);
-    let expressions = selector.get("matchExpressions").and_then(Value::as_array);
-    has_labels(labels.into_iter().flatten(), object)
-        && expressions.into_iter().flatten().all(|expression| holds(expression, object))
+    label_selector::selects(selector, |key| object.label(key)).unwrap_or(false)
 }
 
 /// Whether a workload's `spec.selector` selects an object. As [`selects`], but an empty one selects nothing:
@@ -65,19 +62,6 @@ pub(crate) fn service_key(slice: &Value) -> Option<&str> {
 
 fn has_labels<'a>(labels: impl IntoIterator<Item = (&'a String, &'a Value)>, object: &Value) -> bool {
     labels.into_iter().all(|(key, value)| object.label(key) == value.as_str())
-}
-
-fn holds(expression: &Value, object: &Value) -> bool {
-    let label = object.label(expression.str_at(&["key"]).unwrap_or_default());
-    let values = expression.get("values").and_then(Value::as_array);
-    let is_listed = label.is_some_and(|label| values.into_iter().flatten().any(|value| value == label));
-    match expression.str_at(&["operator"]) {
-        Some("In") => is_listed,
-        Some("NotIn") => !is_listed,
-        Some("Exists") => label.is_some(),
-        Some("DoesNotExist") => label.is_none(),
-        _ => false,
-    }
 }
 
 #[cfg(test)]

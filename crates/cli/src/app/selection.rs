@@ -1,6 +1,6 @@
 //! Which Applications a command is about.
 
-use tiphys_model::LabelSelector;
+use tiphys_schema::LabelSelector;
 use tiphys_value::{ObjectExt, Value};
 
 use super::session::{AppId, Session};
@@ -61,11 +61,11 @@ impl Filter {
     /// # Errors
     /// The selector cannot be read.
     pub(crate) fn choose(&self, apps: Vec<Value>) -> anyhow::Result<Vec<Value>> {
-        let selector =
-            LabelSelector::parse(self.selector.as_deref().unwrap_or_default()).map_err(WrongUse)?;
+        let selector = LabelSelector::parse(self.selector.as_deref().unwrap_or_default());
+        let selector = selector.map_err(|error| WrongUse(format!("the selector cannot be read: {error}")))?;
         let mut chosen: Vec<Value> = apps
             .into_iter()
-            .filter(|app| selector.matches(|key| app.label(key)))
+            .filter(|app| selector.matches(&app["metadata"]["labels"]))
             .filter(|app| self.project.is_empty() || self.project.iter().any(|name| name == project(app)))
             .collect();
         chosen.sort_by_key(AppId::from_object);
