@@ -123,6 +123,11 @@ fn of_configuration(
     }
     if object.key.kind == "OpenTelemetryCollector" || config["service"].get("pipelines").is_some() {
         each_text(config, &mut Vec::new(), &|_| true, &mut |steps, text| {
+            if let Some(asked) = shell_default(text) {
+                let span = context.survey.span(object, &place(path_below(field.clone(), steps)));
+                let diagnostic = unknown_scheme(&object.title(), asked).at(span, "in this text");
+                once.add(asked, RULE.finding(context, object, diagnostic));
+            }
             if let Some(digits) = numbered(text) {
                 let span = context.survey.span(object, &place(path_below(field.clone(), steps)));
                 let finding = RULE.finding(
@@ -151,12 +156,28 @@ fn of_charts(context: &Context<'_>, once: &mut Once) {
     }
 }
 
+fn unknown_scheme(by: &str, asked: &str) -> tiphys_diag::Diagnostic {
+    RULE.diagnostic(format!("{by} gives a collector ${{{asked}}}, whose scheme is not supported"))
+        .because("the collector takes what stands before the first colon for a source, such as env or file")
+        .help(format!("write ${{env:{asked}}}"))
+}
+
 fn numbered_variable(by: &str, digits: &str) -> tiphys_diag::Diagnostic {
     RULE.diagnostic(format!("{by} gives a collector ${{{digits}}}, which is no name of a variable"))
         .because(
             "the collector puts variables of the environment in the place of ${…}, and ends where it cannot",
         )
         .help(format!("write $${{{digits}}}: the collector makes ${{{digits}}} of it"))
+}
+
+/// What stands in the first `${NAME:-default}` of a text, which only a shell knows without `env:`.
+fn shell_default(text: &str) -> Option<&str> {
+    text.match_indices("${").find_map(|(at, _)| {
+        let (inner, _) = text[at + 2..].split_once('}')?;
+        let (name, _) = inner.split_once(":-")?;
+        let is_name = !name.is_empty() && name.bytes().all(|it| it.is_ascii_uppercase() || it == b'_' || it.is_ascii_digit());
+        (is_name && !text[..at].ends_with('$')).then_some(inner)
+    })
 }
 
 /// The digits of the first `${1}` in a text that is not written `$${1}`.

@@ -27,8 +27,12 @@ use tiphys_graph::Object;
 use tiphys_value::ObjectExt;
 
 use crate::{
-    Context, Report, Rule,
-    support::{dedup::Once, field_paths::keys, placeholders},
+    Context, Finding, Report, Rule,
+    support::{
+        dedup::Once,
+        field_paths::{self, keys},
+        placeholders,
+    },
 };
 
 /// See the module.
@@ -62,6 +66,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         .filter_map(|it| it.value().str_at(&["spec", "chartRef", "name"]))
         .collect();
     let mut once = Once::default();
+    of_applications(context, &mut once);
     for (object, url) in repositories.iter().filter(|(it, url)| is_of_flux(it) && !url.starts_with("oci://"))
     {
         let diagnostic = RULE
@@ -90,4 +95,27 @@ fn check(context: &Context<'_>, report: &mut Report) {
         once.add(url, RULE.finding(context, object, diagnostic).likely());
     }
     once.report(report);
+}
+
+/// Registries, in which nobody finds a repository of Git.
+const REGISTRIES: [&str; 5] = ["ghcr.io/", "quay.io/", "docker.io/", "registry-1.docker.io/", "public.ecr.aws/"];
+
+/// Sources of Applications that are artifacts and lack the scheme: without a chart, the address is Git's.
+fn of_applications(context: &Context<'_>, once: &mut Once) {
+    for app in &context.survey.apps {
+        let spec = &app.application.spec;
+        for (at, source) in spec.effective_sources().iter().enumerate() {
+            let url = source.repo_url.as_str();
+            let is_of_registry = REGISTRIES.iter().any(|host| url.starts_with(host));
+            if !is_of_registry || !source.chart.is_empty() {
+                continue;
+            }
+            let diagnostic = RULE
+                .diagnostic(format!("Application {} takes an artifact from {url}, which does not begin with oci://", app.name()))
+                .at(context.survey.app_span(app, &field_paths::source(spec, at).key("repoURL")), "taken for a repository of Git")
+                .because("the engine asks an address without a scheme for the references of Git: repository not found")
+                .help(format!("write oci://{url}"));
+            once.add(url, Finding::new(RULE.incident, diagnostic).app(app.name()).likely());
+        }
+    }
 }

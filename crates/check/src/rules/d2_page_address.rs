@@ -21,7 +21,6 @@
 use std::sync::Arc;
 
 use tiphys_diag::{Severity, Span};
-use tiphys_model::ApplicationSource;
 use tiphys_value::Location;
 use tiphys_vfs::base_name;
 
@@ -54,7 +53,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 if is_of_git(&source.repo_url) {
                     let field = field_paths::source(spec, at).key("repoURL");
                     let span = context.survey.app_span(app, &field);
-                    once.add(&source.repo_url, no_chart_repository(app.name(), source, span));
+                    let by = format!("Application {}", app.name());
+                    let finding = no_chart_repository(&by, &source.repo_url, &source.chart, span);
+                    once.add(&source.repo_url, finding.app(app.name()));
                 }
                 continue;
             }
@@ -67,6 +68,20 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     .help("write the repository's name behind that of its owner");
                 once.add(&source.repo_url, Finding::new(RULE.incident, diagnostic).app(app.name()));
             }
+            if is_of_charts(&source.repo_url) && !source.path.is_empty() {
+                let diagnostic = RULE
+                    .diagnostic(format!(
+                        "{} of Application {} is no repository of Git",
+                        source.repo_url,
+                        app.name()
+                    ))
+                    .at(context.survey.app_span(app, &field), "pages with charts")
+                    .because("with `path` the engine clones the address, and pages have nothing to clone")
+                    .help("name the repository of Git, or name the chart with `chart` in place of `path`");
+                let finding = Finding::new(RULE.incident, diagnostic).app(app.name());
+                once.add(&source.repo_url, finding.likely());
+                continue;
+            }
             let Some((repository, below)) = page(&source.repo_url) else { continue };
             let diagnostic = RULE
                 .diagnostic(format!("{} of Application {} is a page", source.repo_url, app.name()))
@@ -74,6 +89,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .because("the address of a repository ends with its name; branch and folder have fields of their own")
                 .help(format!("name the repository {repository}, and {below} in `targetRevision` and `path`"));
             once.add(&source.repo_url, Finding::new(RULE.incident, diagnostic).app(app.name()));
+        }
+    }
+    for used in context.chart_uses().iter().filter(|it| it.parent.is_some() || it.is_inflated) {
+        let own = format!("/{}", used.chart);
+        let addresses = [Some(used.repository.as_str()), used.repository.strip_suffix(&own)];
+        if let Some(address) = addresses.into_iter().flatten().find(|it| is_of_git(it)) {
+            once.add(address, no_chart_repository(&used.by, address, &used.chart, used.span.clone()));
         }
     }
     for path in context.survey.files.paths() {
@@ -105,16 +127,23 @@ fn is_of_git(address: &str) -> bool {
     (of_host || address.ends_with(".git")) && !placeholders::is_in(address)
 }
 
-fn no_chart_repository(app: &str, source: &ApplicationSource, span: Span) -> Finding {
+/// Whether an address is one at which charts are published, and no repository of Git.
+fn is_of_charts(address: &str) -> bool {
+    let host = address.strip_prefix("https://").and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    let is_of_pages = host.ends_with(".github.io") || host.ends_with(".gitlab.io");
+    let is_named_so = host.starts_with("charts.") || host.starts_with("helm.");
+    (is_of_pages || is_named_so) && !address.ends_with(".git") && !placeholders::is_in(address)
+}
+
+fn no_chart_repository(by: &str, address: &str, chart: &str, span: Span) -> Finding {
     let diagnostic = RULE
-        .diagnostic(format!("{} of Application {app} is no repository of charts", source.repo_url))
+        .diagnostic(format!("{address} of {by} is no repository of charts"))
         .at(span, "a repository of Git")
         .because(format!(
-            "with `chart: {}` the engine asks this address for an index.yaml, which Git does not answer",
-            source.chart
+            "for chart {chart} this address is asked for an index.yaml, which Git does not answer"
         ))
-        .help("name the address of the chart repository, or leave `chart` out and name the chart's folder as `path`");
-    Finding::new(RULE.incident, diagnostic).app(app).likely()
+        .help("name the address of the chart repository; an Application may leave `chart` out and name the chart's folder as `path`");
+    Finding::new(RULE.incident, diagnostic).likely()
 }
 
 /// Whether an address names an owner of repositories, and none of them.
@@ -154,7 +183,7 @@ fn kustomization(context: &Context<'_>, path: &Arc<str>, once: &mut Once) {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_of_git, is_owner, page};
+    use super::{is_of_charts, is_of_git, is_owner, page};
 
     #[test]
     fn git_has_no_index_of_charts() {
@@ -165,6 +194,14 @@ mod tests {
             !is_of_git("https://github.com/example/charts/raw/main/docs")
                 && !is_of_git("https://charts.example.com")
         );
+    }
+
+    #[test]
+    fn pages_of_charts_are_no_repositories() {
+        assert!(is_of_charts("https://example.github.io/charts") && is_of_charts("https://charts.example.com"));
+        for address in ["https://charts.example.com/a/b.git", "https://git.example.com/charts", "https://github.com/a/b"] {
+            assert!(!is_of_charts(address), "{address}");
+        }
     }
 
     #[test]

@@ -132,8 +132,11 @@ fn misspelt(context: &Context<'_>, app: &App, once: &mut Once) -> bool {
     true
 }
 
+/// How many projects have to be declared in the repository, for each that is not.
+const ENOUGH_DECLARED: usize = 6;
+
 /// A project that nothing declares, where the repository declares every other one that its Applications are
-/// in, and no file speaks of this one otherwise.
+/// in, or nearly so, and no file speaks of this one otherwise.
 fn undeclared(context: &Context<'_>, app: &App, once: &mut Once) {
     let (survey, name) = (context.survey, app.application.project());
     let declared: BTreeSet<&str> =
@@ -148,7 +151,8 @@ fn undeclared(context: &Context<'_>, app: &App, once: &mut Once) {
         .map(|it| it.application.project())
         .filter(|it| *it != name && !it.is_empty() && *it != "default")
         .collect();
-    let is_only = !others.is_empty() && others.iter().all(|it| declared.contains(it));
+    let undeclared = others.iter().filter(|it| !declared.contains(*it)).count();
+    let is_only = !others.is_empty() && ENOUGH_DECLARED * undeclared <= others.len() - undeclared;
     if !is_only || declared.iter().any(|it| is_open(it)) || is_named_elsewhere(survey, name) {
         return;
     }

@@ -61,6 +61,9 @@ const NO_SERVICES: [&str; 13] = [
 fn check(context: &Context<'_>, report: &mut Report) {
     for set in &context.survey.sets {
         of_set(context, set, report);
+        if let Some(finding) = of_directories(context, set) {
+            report.add(finding);
+        }
     }
     for file in context.survey.files.paths().filter(|path| FILE_NAMES.contains(&base_name(path))) {
         // One file is told of once.
@@ -206,6 +209,48 @@ fn of_set(context: &Context<'_>, set: &Set, report: &mut Report) {
     report.add(Finding::new(RULE.incident, diagnostic).likely());
 }
 
+/// The one folder beside those that a git generator names one by one.
+fn of_directories(context: &Context<'_>, set: &Set) -> Option<Finding> {
+    let survey = context.survey;
+    let generators = list(&set.declared.value["spec"], "generators");
+    let git = generators.iter().position(|it| it.get("git").is_some())?;
+    let entries = list(&generators[git]["git"], "directories");
+    let path = |entry: &Value| Some(entry.str_at(&["path"])?.trim_matches('/').to_owned());
+    let paths: Vec<String> = entries.iter().filter_map(path).collect();
+    let is_listed = |entry: &&Value| entry.get("exclude").and_then(Value::as_bool) != Some(true);
+    let listed: BTreeSet<String> = entries.iter().filter(is_listed).filter_map(path).collect();
+    let above: BTreeSet<&str> = listed.iter().filter_map(|it| parent(it)).collect();
+    let [above] = above.into_iter().collect::<Vec<_>>()[..] else { return None };
+    let is_plain = |path: &String| !path.contains(['*', '?', '[', '{']) && survey.files.has_folder(path);
+    if listed.len() < MANY || generators.len() != 1 || !listed.iter().all(is_plain) {
+        return None;
+    }
+    let file = &set.declared.location.file;
+    let text = survey.files.text(file)?;
+    let kind = |path: &str| ["kustomization.yaml", "kustomization.yml", "Chart.yaml"].iter().any(|it| survey.files.contains(&format!("{path}/{it}")));
+    let entries = survey.files.tree().read_dir(above).unwrap_or_default();
+    let left_out: Vec<String> = entries
+        .iter()
+        .filter_map(|entry| tiphys_vfs::join(above, &entry.name).ok())
+        .filter(|it| survey.files.has_folder(it) && !paths.contains(it) && kind(it))
+        .filter(|it| !NO_SERVICES.contains(&base_name(it)) && !text.contains(base_name(it)))
+        .filter(|it| !unused_files::is_in_unused_folder(&format!("{it}/kustomization.yaml")))
+        .filter(|it| !survey.apps.iter().any(|app| app.read.iter().any(|read| tiphys_vfs::is_below(read, it))))
+        .collect();
+    let [folder] = &left_out[..] else { return None };
+    let field = FieldPath::default().key("spec").key("generators").index(git).key("git").key("directories");
+    let title = set.declared.value.name();
+    let diagnostic = RULE
+        .diagnostic(format!(
+            "ApplicationSet {title} names {} folders beside {folder}, and not that one",
+            listed.len()
+        ))
+        .at(declared_span(&survey.files, &set.declared, &field), "what is not named here is not deployed")
+        .because("no Application is made for it, and nothing fails")
+        .help(format!("add {folder}, or name {above}/* and leave out what is not meant"));
+    Some(Finding::new(RULE.incident, diagnostic).likely())
+}
+
 /// Where the elements of an ApplicationSet's only generator, a list, are; nothing if another one takes part.
 fn list_elements_path(set: &Value) -> Option<FieldPath> {
     let generators = list(&set["spec"], "generators");
@@ -269,10 +314,16 @@ fn of_kustomization(context: &Context<'_>, file: &str) -> Option<Finding> {
             && !unused_files::is_in_unused_folder(path)
     };
     let beside = survey.files.ending(&[".yaml", ".yml"]).map(AsRef::as_ref).filter(is_alike);
-    let [path] = beside.filter(is_open).collect::<Vec<_>>()[..] else { return None };
+    let left: Vec<&str> = beside.filter(is_open).collect();
+    // Of many, two may be forgotten together.
+    if left.len() > 1 + named.len() / (2 * MANY) || left.len() > 2 {
+        return None;
+    }
+    let path = *left.first()?;
+    let all = left.join(" and ");
     let kind = kind.rsplit('/').next().unwrap_or(kind);
     let diagnostic = RULE
-        .diagnostic(format!("{file} lists {} files of kind {kind}, and not {path}", named.len()))
+        .diagnostic(format!("{file} lists {} files of kind {kind}, and not {all}", named.len()))
         .at(survey.files.span(&Location::new(path, 1, 0)), "nothing applies this")
         .see(survey.files.span(&Location::new(file, 1, 0)), "the files beside it are listed here")
         .because("a kustomization takes what it names; of what else lies in its folder it takes no notice")

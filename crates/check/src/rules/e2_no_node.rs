@@ -71,6 +71,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 }
                 let known =
                     given.entry(asked.key.to_owned()).or_insert_with(|| labels_of_nodes(context, asked.key));
+                if known.as_ref().is_some_and(BTreeMap::is_empty) {
+                    without_domain(context, pod, &asked, &mut once);
+                }
                 let Some(known) = known.as_ref().filter(|known| !known.is_empty()) else { continue };
                 if !asked.values.iter().any(|value| known.contains_key(*value)) {
                     add(context, pod, &asked, known, &mut once);
@@ -79,6 +82,25 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+}
+
+/// What every node has, by the name without its domain, under which no node has it.
+const WELL_KNOWN: [(&str, &str); 4] = [
+    ("arch", "kubernetes.io/arch"),
+    ("hostname", "kubernetes.io/hostname"),
+    ("instance-type", "node.kubernetes.io/instance-type"),
+    ("os", "kubernetes.io/os"),
+];
+
+/// Tells of a well-known label of nodes without its domain, where no file gives nodes a label of this name.
+fn without_domain(context: &Context<'_>, pod: &Pod<'_>, asked: &Asked<'_>, once: &mut Once) {
+    let Some((key, known)) = WELL_KNOWN.iter().find(|(key, _)| *key == asked.key) else { return };
+    let diagnostic = RULE
+        .diagnostic(format!("{} asks for nodes with label {key}, which nodes have as {known}", pod.object.title()))
+        .at(context.survey.span(pod.object, &asked.field), "asked for here")
+        .because("the scheduler finds no node with this label, and the pods stay Pending")
+        .help(format!("write {known}"));
+    once.add(key, RULE.finding(context, pod.object, diagnostic).likely());
 }
 
 /// Whether the kubelet, or a controller of the cloud, gives a label to nodes by itself.

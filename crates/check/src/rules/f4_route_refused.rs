@@ -371,7 +371,7 @@ fn grants(context: &Context<'_>, cluster: &Cluster<'_>, route: &Object, once: &m
             let is_granted = cluster.objects.iter().any(|it| {
                 it.key.kind == "ReferenceGrant"
                     && it.key.namespace == namespace
-                    && grants_to(it.value(), route)
+                    && grants_to(it.value(), route, text(backend, "name"))
             });
             // A namespace of which nothing is seen is another repository's, or another cluster's.
             let is_seen = cluster.objects.iter().any(|it| it.key.namespace == namespace);
@@ -395,11 +395,15 @@ fn grants(context: &Context<'_>, cluster: &Cluster<'_>, route: &Object, once: &m
     }
 }
 
-fn grants_to(grant: &Value, route: &Object) -> bool {
+/// Whether a grant lets a route refer to a Service: one of the name that it gives, or any if it gives none.
+fn grants_to(grant: &Value, route: &Object, service: &str) -> bool {
     let from = list(&grant["spec"], "from")
         .iter()
         .any(|it| text(it, "kind") == route.key.kind && text(it, "namespace") == route.key.namespace);
-    from && list(&grant["spec"], "to").iter().any(|it| text(it, "kind") == "Service")
+    let is_it = |name: &str| name.is_empty() || name == service || placeholders::is_in(name);
+    from && list(&grant["spec"], "to")
+        .iter()
+        .any(|it| text(it, "kind") == "Service" && is_it(text(it, "name")))
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ use crate::{
         cluster::Cluster,
         dedup::Once,
         field_paths::keys,
+        misspelled_names::is_one_word_apart,
         pod_references,
         pods::{Pod, list, text},
         value_steps::each_text,
@@ -142,6 +143,16 @@ fn elsewhere(
     for address in FULL.captures_iter(text) {
         let (Some(name), Some(namespace)) = (address.get(1), address.get(2)) else { continue };
         let (name, namespace) = (name.as_str(), namespace.as_str());
+        if let Some(meant) = nearly_called(context, cluster, name, namespace) {
+            let what = format!("{who}: Service/{name} in {namespace} is not there");
+            let diagnostic = RULE
+                .diagnostic(what.clone())
+                .at(place(), "in this text")
+                .see(context.survey.start(meant), format!("there is {}", meant.title()))
+                .because("the cluster's DNS answers for Services that are there, by name and namespace");
+            once.add(&what, Finding::new(RULE.incident, diagnostic).likely().perhaps(name, Some(&meant.key.name)));
+            continue;
+        }
         let Some((meant, false)) = intended_service(cluster, None, name, namespace) else { continue };
         let right = &meant.key.namespace;
         let what = format!("{who}: Service/{name} in {namespace} is not there");
@@ -153,6 +164,35 @@ fn elsewhere(
             .help(format!("it lives in {right}: {name}.{right}.svc.cluster.local"));
         once.add(&what, Finding::new(RULE.incident, diagnostic).likely());
     }
+}
+
+/// The one Service of a namespace whose name has a word more or less, where no release that is out of reach is
+/// called so that it may bring one of the name.
+fn nearly_called<'a>(
+    context: &Context<'_>,
+    cluster: &Cluster<'a>,
+    name: &str,
+    namespace: &str,
+) -> Option<&'a Object> {
+    let here = || {
+        let services = cluster.objects.iter().copied().filter(|it| it.key.kind == "Service" && it.key.group.is_empty());
+        services.filter(|it| it.key.namespace == namespace)
+    };
+    let releases = context.chart_uses().iter().filter_map(|used| used.release.as_ref());
+    let mut releases = releases.filter(|release| release.namespace == namespace);
+    let may_be_brought = releases.any(|it| name.contains(&it.name) || name.contains(&it.chart_name));
+    let hidden = context.survey.apps.iter().filter(|app| !app.is_rendered());
+    let mut hidden = hidden.filter(|app| app.application.spec.destination.namespace == namespace);
+    if here().any(|it| it.key.name == name)
+        || may_be_brought
+        || hidden.any(|app| name.contains(app.name()))
+        || cluster.has_operated_pods(namespace)
+        || cluster.may_be_made(namespace, name)
+    {
+        return None;
+    }
+    let mut near = here().filter(|it| is_one_word_apart(&it.key.name, name));
+    near.next().filter(|_| near.next().is_none())
 }
 
 /// What is wrong with the addresses in a text that lead to Services of known charts out of reach.

@@ -62,6 +62,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 nearest,
             })
             .collect();
+        found.extend(module.without_instance());
         for call in module.blocks.iter().filter(|block| block.kind == "module") {
             found.extend(calls(files, &modules, (folder, module), call));
         }
@@ -167,6 +168,32 @@ impl<'a> Module<'a> {
 }
 
 impl Module<'_> {
+    /// Attributes that are read of a resource or a module with `count` or `for_each` as if it were one.
+    fn without_instance(&self) -> Vec<UndeclaredName> {
+        let is_several = |block: &&&Block| block.get("count").or_else(|| block.get("for_each")).is_some();
+        let several: BTreeSet<String> =
+            self.blocks.iter().filter(is_several).filter_map(|block| declared(block).pop()).collect();
+        let mut found: Vec<UndeclaredName> = Vec::new();
+        for reference in self.blocks.iter().flat_map(|block| read(block)).filter(|it| !it.is_tried) {
+            let own = if reference.path.first().is_some_and(|root| root == "data") { 3 } else { 2 };
+            let is_indexed = reference.before_index < reference.path.len() && reference.before_index <= own;
+            if reference.path.len() <= own || is_indexed {
+                continue;
+            }
+            let steps: Vec<&str> = reference.path[..own].iter().map(|step| step.trim()).collect();
+            let name = steps.join(".");
+            if several.contains(&name) && found.iter().all(|it| it.name != name) {
+                found.push(UndeclaredName {
+                    what: "missing resource instance key: `count` or `for_each` is set on".to_owned(),
+                    name,
+                    span: reference.span.clone(),
+                    nearest: None,
+                });
+            }
+        }
+        found
+    }
+
     /// Whether the module declares something of a type, which is then no name of a loop's element.
     fn has_kind(&self, kind: &str) -> bool {
         let is_of_kind = |name: &String| name.strip_prefix(kind).is_some_and(|rest| rest.starts_with('.'));

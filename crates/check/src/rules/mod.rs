@@ -78,9 +78,11 @@ mod c5_no_namespace;
 mod d1_load_restriction;
 mod d2_app_template;
 mod d2_appset_fault;
+mod d2_broken_action;
 mod d2_broken_text;
 mod d2_cannot_render;
 mod d2_chart_name;
+mod d2_copied_application;
 mod d2_default_true;
 mod d2_duplicate_key;
 mod d2_duplicate_name;
@@ -90,6 +92,7 @@ mod d2_flux_build;
 mod d2_flux_encrypted;
 mod d2_flux_path;
 mod d2_flux_self;
+mod d2_left_placeholder;
 mod d2_lost_context;
 mod d2_misplaced_values;
 mod d2_missing_chart;
@@ -109,10 +112,12 @@ mod d2_quoted_alias;
 mod d2_renders_nothing;
 mod d2_revision;
 mod d2_scalar_values;
+mod d2_set_template;
 mod d2_template_indent;
 mod d2_unknown_chart;
 mod d2_unread_values;
 mod d2_unregistered;
+mod d2_unset_value;
 mod d2_unset_variable;
 mod d2_unwatched;
 mod d2_value_file;
@@ -127,6 +132,7 @@ mod e2_claim_unfit;
 mod e2_cloud_identity;
 mod e2_dangling_reference;
 mod e2_database_user;
+mod e2_flux_namespace;
 mod e2_issuer_secret;
 mod e2_maker_named;
 mod e2_missing_key;
@@ -154,12 +160,14 @@ mod e5_stage_missing;
 mod e6_command_args_clash;
 mod e6_probe_variable;
 mod e6_root_refused;
+mod e6_unexpanded_variable;
 mod e6_unknown_port;
 mod e7_config_without_rollout;
 mod f1_dns_blocked;
 mod f1_egress_blocked;
 mod f1_ingress_blocked;
 mod f1_narrowed_policy;
+mod f1_other_namespace;
 mod f1_webhook_blocked;
 mod f2_probes_blocked;
 mod f3_eks_nodes;
@@ -286,9 +294,11 @@ pub const ALL: &[&Rule] = &[
     &d1_load_restriction::RULE,
     &d2_app_template::RULE,
     &d2_appset_fault::RULE,
+    &d2_broken_action::RULE,
     &d2_broken_text::RULE,
     &d2_cannot_render::RULE,
     &d2_chart_name::RULE,
+    &d2_copied_application::RULE,
     &d2_default_true::RULE,
     &d2_duplicate_key::RULE,
     &d2_duplicate_name::RULE,
@@ -298,6 +308,7 @@ pub const ALL: &[&Rule] = &[
     &d2_flux_encrypted::RULE,
     &d2_flux_path::RULE,
     &d2_flux_self::RULE,
+    &d2_left_placeholder::RULE,
     &d2_lost_context::RULE,
     &d2_missing_chart::RULE,
     &d2_missing_file::RULE,
@@ -317,10 +328,12 @@ pub const ALL: &[&Rule] = &[
     &d2_renders_nothing::RULE,
     &d2_revision::RULE,
     &d2_scalar_values::RULE,
+    &d2_set_template::RULE,
     &d2_template_indent::RULE,
     &d2_unknown_chart::RULE,
     &d2_unread_values::RULE,
     &d2_unregistered::RULE,
+    &d2_unset_value::RULE,
     &d2_unset_variable::RULE,
     &d2_unwatched::RULE,
     &d2_value_file::RULE,
@@ -335,6 +348,7 @@ pub const ALL: &[&Rule] = &[
     &e2_cloud_identity::RULE,
     &e2_database_user::RULE,
     &e2_dangling_reference::RULE,
+    &e2_flux_namespace::RULE,
     &e2_issuer_secret::RULE,
     &e2_maker_named::RULE,
     &e2_missing_key::RULE,
@@ -362,12 +376,14 @@ pub const ALL: &[&Rule] = &[
     &e6_command_args_clash::RULE,
     &e6_probe_variable::RULE,
     &e6_root_refused::RULE,
+    &e6_unexpanded_variable::RULE,
     &e6_unknown_port::RULE,
     &e7_config_without_rollout::RULE,
     &f1_dns_blocked::RULE,
     &f1_egress_blocked::RULE,
     &f1_ingress_blocked::RULE,
     &f1_narrowed_policy::RULE,
+    &f1_other_namespace::RULE,
     &f1_webhook_blocked::RULE,
     &f2_probes_blocked::RULE,
     &f3_eks_nodes::RULE,
@@ -437,6 +453,7 @@ pub(crate) const OF_CLUSTERS: &[&Rule] = &[
     &f1_egress_blocked::RULE,
     &f1_ingress_blocked::RULE,
     &f1_narrowed_policy::RULE,
+    &f1_other_namespace::RULE,
     &f1_webhook_blocked::RULE,
     &f2_probes_blocked::RULE,
     &f4_no_backend::RULE,

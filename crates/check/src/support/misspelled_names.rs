@@ -39,3 +39,56 @@ impl Misnamed<'_> {
         rule.finding(context, by, diagnostic).likely().perhaps(name, Some(&meant.key.name))
     }
 }
+
+/// Whether one of two names has one word more than the other, and all others in the same order:
+/// `s3TempoKey` and `s3Key`, `web-hook-proxy` and `web-proxy`. One word alone is too little to tell by.
+pub(crate) fn is_one_word_apart(one: &str, other: &str) -> bool {
+    const FEWEST: usize = 2;
+    let (one, other) = (words(one), words(other));
+    let (long, short) = if one.len() > other.len() { (one, other) } else { (other, one) };
+    long.len() == short.len() + 1
+        && short.len() >= FEWEST
+        && (0..long.len()).any(|left_out| {
+            let rest = long.iter().enumerate().filter(|(at, _)| *at != left_out).map(|(_, word)| word);
+            rest.eq(short.iter())
+        })
+}
+
+/// The words of a name in lower case: between dashes and dots, and from capital to capital.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for c in name.chars() {
+        let is_new = matches!(c, '-' | '_' | '.') || c.is_uppercase() && was_lower;
+        if is_new {
+            words.push(String::new());
+        }
+        if c.is_alphanumeric()
+            && let Some(word) = words.last_mut()
+        {
+            word.extend(c.to_lowercase());
+        }
+        was_lower = c.is_lowercase() || c.is_ascii_digit();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod word_tests {
+    use super::is_one_word_apart;
+
+    #[test]
+    fn names_differ_by_one_word() {
+        for (one, other) in [
+            ("s3TempoCredentialsId", "s3CredentialsId"),
+            ("webhook-play-when", "webhook-proxy-play-when"),
+            ("a.b-c", "a-c"),
+        ] {
+            assert!(is_one_word_apart(one, other) && is_one_word_apart(other, one), "{one} {other}");
+        }
+        for (one, other) in [("web", "web-db"), ("web-db", "db-web"), ("a-b-c", "a-b-c"), ("a-b-c-d", "a-b")] {
+            assert!(!is_one_word_apart(one, other), "{one} {other}");
+        }
+    }
+}

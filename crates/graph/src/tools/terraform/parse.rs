@@ -162,13 +162,16 @@ impl Visit for Names<'_> {
     fn visit_traversal(&mut self, node: &expr::Traversal) {
         if let Some(root) = node.expr.as_variable() {
             let mut path = vec![root.to_string()];
+            let mut before_index = None;
             for operator in &node.operators {
-                if let TraversalOperator::GetAttr(name) = operator.value() {
-                    path.push(name.to_string());
+                match operator.value() {
+                    TraversalOperator::GetAttr(name) => path.push(name.to_string()),
+                    _ => drop(before_index.get_or_insert(path.len())),
                 }
             }
             let span = self.reader.span(node.span());
-            self.found.push(Reference { path, span, is_tried: self.tries > 0 });
+            let before_index = before_index.unwrap_or(path.len());
+            self.found.push(Reference { path, span, is_tried: self.tries > 0, before_index });
         }
         visit::visit_traversal(self, node);
     }

@@ -30,6 +30,8 @@ pub struct Reference {
     pub span: Span,
     /// Whether it stands in `try` or `can`, where an attribute that is not there is an answer.
     pub is_tried: bool,
+    /// How many of its steps come before the first index or splat; all of them without one.
+    pub before_index: usize,
 }
 
 /// An expression with its place.

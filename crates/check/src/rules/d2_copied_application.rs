@@ -1,0 +1,167 @@
+//! # An Application still says what the one says from which it was copied
+//!
+//! A new Application is most often a copy of its neighbour. Where the copy keeps the neighbour's folder, the
+//! neighbour's objects are deployed twice and its own never; where it keeps the name, one of the two takes the
+//! other's place; where it keeps a file of values, it runs with another program's settings.
+//!
+//! People see: `SharedResourceWarning`, an Application whose source changes by itself, a folder that nobody
+//! deploys.
+//!
+//! The rule speaks where the copy's own folder, name or file is there and nobody uses it.
+//!
+//! ## Bad
+//! ```yaml
+//! metadata: {name: navidrome}
+//! spec: {source: {path: media/lidarr}}        # media/navidrome is there, and Application lidarr reads this one
+//! ```
+//! ## Good
+//! ```yaml
+//! metadata: {name: navidrome}
+//! spec: {source: {path: media/navidrome}}
+//! ```
+//! ## When to suppress
+//! Where two Applications deploy one folder on purpose, such as to two clusters.
+
+use std::collections::BTreeMap;
+
+use tiphys_diag::{Diagnostic, Severity};
+use tiphys_graph::{App, Declaration, Survey};
+use tiphys_value::{FieldPath, ObjectExt};
+use tiphys_vfs::{base_name, is_below, parent};
+
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{field_paths, field_paths::keys, placeholders, unused_files},
+};
+
+/// See the module.
+pub(super) const RULE: Rule = Rule {
+    id: "D2-copied-application",
+    incident: "D2",
+    severity: Severity::Warning,
+    title: "an Application still says what the one says from which it was copied",
+    page: page!("d2_copied_application.rs"),
+    check,
+};
+
+/// An Application that reads one folder of the repository, with this folder.
+struct Reader<'a> {
+    app: &'a App,
+    path: String,
+    field: FieldPath,
+    /// Whether it has values or parameters of its own for a chart.
+    has_helm: bool,
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let survey = context.survey;
+    let readers: Vec<Reader<'_>> = survey.apps.iter().filter_map(|app| reader(survey, app)).collect();
+    let mut by_path: BTreeMap<&str, Vec<&Reader<'_>>> = BTreeMap::new();
+    let mut by_name: BTreeMap<&str, Vec<&Reader<'_>>> = BTreeMap::new();
+    for reader in &readers {
+        by_path.entry(reader.path.as_str()).or_default().push(reader);
+        by_name.entry(reader.app.name()).or_default().push(reader);
+    }
+    for of_path in by_path.values() {
+        if let [one, other] = of_path[..]
+            && let Some(finding) = other_folder(context, one, other, &by_path)
+        {
+            report.add(finding);
+        }
+    }
+    for of_name in by_name.values() {
+        if let [one, other] = of_name[..]
+            && let Some(finding) = other_name(survey, one, other, &by_name)
+        {
+            report.add(finding);
+        }
+    }
+}
+
+/// An Application that reads a folder of this repository, alone or beside others.
+fn reader<'a>(survey: &Survey, app: &'a App) -> Option<Reader<'a>> {
+    let is_aside = unused_files::is_in_unused_folder(&app.declared.location.file);
+    let is_of_set = matches!(app.declaration, Declaration::Set(_));
+    if is_aside || is_of_set || survey.is_symbolic(app) || placeholders::has_placeholder(&app.declared.value) {
+        return None;
+    }
+    let spec = &app.application.spec;
+    let sources = spec.effective_sources();
+    let [source] = sources.as_slice() else { return None };
+    let path = source.path.trim_start_matches("./").trim_matches('/').to_owned();
+    let is_here = source.chart.is_empty() && survey.files.has_folder(&path);
+    let (field, has_helm) = (field_paths::source(spec, 0).key("path"), source.helm.is_some());
+    (is_here && path.contains('/')).then_some(Reader { app, path, field, has_helm })
+}
+
+/// Of two Applications that read one folder, the one whose own folder lies beside it and is read by nobody.
+fn other_folder(
+    context: &Context<'_>,
+    one: &Reader<'_>,
+    other: &Reader<'_>,
+    by_path: &BTreeMap<&str, Vec<&Reader<'_>>>,
+) -> Option<Finding> {
+    let survey = context.survey;
+    let (copy, original) = match base_name(&one.path) {
+        of if of == other.app.name() => (one, other),
+        of if of == one.app.name() => (other, one),
+        _ => return None,
+    };
+    let beside = parent(&copy.path)?;
+    let own = format!("{beside}/{}", copy.app.name());
+    let is_free = survey.files.has_folder(&own)
+        && !by_path.contains_key(own.as_str())
+        && survey.apps.iter().all(|app| !app.read.iter().any(|file| is_below(file, &own)));
+    // A chart that several Applications render is told apart by their values.
+    if one.has_helm || other.has_helm {
+        return None;
+    }
+    let is_of_cluster = one.app.cluster() == other.app.cluster() && one.app.environment == other.app.environment;
+    if !is_free || !is_of_cluster {
+        return None;
+    }
+    let diagnostic: Diagnostic = RULE
+        .diagnostic(format!(
+            "Application {} reads {}, the folder of Application {}, and nobody reads {own}",
+            copy.app.name(),
+            copy.path,
+            original.app.name()
+        ))
+        .at(survey.app_span(copy.app, &copy.field), "the folder of another Application")
+        .see(survey.app_span(original.app, &original.field), "which reads it, too")
+        .because("its objects belong to two Applications, and those of its own folder to none")
+        .help(format!("write path: {own}"));
+    Some(Finding::new(RULE.incident, diagnostic).app(copy.app.name()).likely())
+}
+
+/// Of two Applications of one name the one whose folder is called otherwise, as no Application is.
+fn other_name(
+    survey: &Survey,
+    one: &Reader<'_>,
+    other: &Reader<'_>,
+    by_name: &BTreeMap<&str, Vec<&Reader<'_>>>,
+) -> Option<Finding> {
+    let name = one.app.name();
+    let (copy, original) = match (base_name(&one.path) == name, base_name(&other.path) == name) {
+        (true, false) => (other, one),
+        (false, true) => (one, other),
+        _ => return None,
+    };
+    let own = base_name(&copy.path);
+    let is_beside = parent(&copy.path) == parent(&original.path);
+    let namespace = |reader: &Reader<'_>| reader.app.declared.value.namespace().to_owned();
+    let is_same_place =
+        one.app.environment == other.app.environment && namespace(one) == namespace(other);
+    // What one root renders twice is told by D2-duplicate-name.
+    let is_told = matches!(one.app.declaration, Declaration::App(_)) && one.app.above == other.app.above;
+    if !is_beside || !is_same_place || is_told || by_name.contains_key(own) {
+        return None;
+    }
+    let diagnostic: Diagnostic = RULE
+        .diagnostic(format!("two Applications are called {name}, and none {own}, as the folder of this one is"))
+        .at(survey.app_span(copy.app, &keys(&["metadata", "name"])), "the name of another Application")
+        .see(survey.app_span(original.app, &keys(&["metadata", "name"])), "which is declared here")
+        .because("the name is unique in the engine's namespace, so that one of the two overwrites the other")
+        .help(format!("call it {own}"));
+    Some(Finding::new(RULE.incident, diagnostic).app(name).likely())
+}

@@ -1,0 +1,95 @@
+//! # A placeholder was left in the values of a chart
+//!
+//! Pages about a chart show `<YOUR_CLIENT_ID>` or `REPLACE_ME` where everyone has a value of their own. Copied
+//! into a repository it is a value like any other: the chart renders, and the program is refused when it
+//! signs in.
+//!
+//! People see: `401 Unauthorized`, `invalid client`, a login page that says that the client is unknown.
+//!
+//! The rule speaks where at most five such values are in the repository: a template for others has many.
+//!
+//! ## Bad
+//! ```yaml
+//! values: {oauth: {clientId: "<YOUR_CLIENT_ID>"}}
+//! ```
+//! ## Good
+//! ```yaml
+//! values: {oauth: {existingSecret: operator-oauth}}
+//! ```
+//! ## When to suppress
+//! Where another tool replaces the text.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use tiphys_diag::{Severity, Span};
+
+use super::unread_chart_values::place_of;
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{placeholders, unused_files, value_steps::each_text},
+};
+
+/// See the module.
+pub(super) const RULE: Rule = Rule {
+    id: "D2-left-placeholder",
+    incident: "D2",
+    severity: Severity::Warning,
+    title: "a placeholder was left in the values of a chart",
+    page: page!("d2_left_placeholder.rs"),
+    check,
+};
+
+/// How many make a template of the repository.
+const MANY: usize = 5;
+
+/// What is written for a value that everyone has to give.
+static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
+    let words = r"<(?:YOUR|MY|INSERT|REPLACE|CHANGE|ENTER|ADD|PUT)[A-Z0-9_ -]*>|(?i:<your[-_ ][a-z0-9_ -]+>)|REPLACE_?ME|YOUR_[A-Z0-9_]+";
+    Regex::new(&format!(r"^(?:{words})$")).expect("the expression is right")
+});
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut found: Vec<(String, Span, String)> = Vec::new();
+    for used in context.chart_uses() {
+        if unused_files::is_in_unused_folder(&used.span.file) || placeholders::is_skeleton(&used.span.file) {
+            continue;
+        }
+        for (index, values) in used.values.iter().enumerate() {
+            each_text(values, &mut Vec::new(), &|_| true, &mut |steps, text| {
+                if PLACEHOLDER.is_match(text)
+                    && let Some(place) = place_of(context, used, index, steps)
+                    && found.iter().all(|(_, at, _)| *at != place)
+                {
+                    found.push((text.to_owned(), place, used.by.clone()));
+                }
+            });
+        }
+    }
+    if found.len() > MANY {
+        return;
+    }
+    for (text, place, by) in found {
+        let diagnostic = RULE
+            .diagnostic(format!("{by} is given {text}, which stands for a value of your own"))
+            .at(place, "a placeholder")
+            .because("the chart takes it for a value, and the program is refused where it uses it")
+            .help("write the value, or name a Secret that has it");
+        report.add(Finding::new(RULE.incident, diagnostic).likely());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PLACEHOLDER;
+
+    #[test]
+    fn placeholders_stand_alone() {
+        for text in ["<YOUR_CLIENT_ID>", "<your-domain>", "REPLACEME", "YOUR_TOKEN"] {
+            assert!(PLACEHOLDER.is_match(text), "{text}");
+        }
+        for text in ["<none>", "<a>", "see <YOUR_ID> there", "yours", "<no value>"] {
+            assert!(!PLACEHOLDER.is_match(text), "{text}");
+        }
+    }
+}
