@@ -175,7 +175,8 @@ fn shell_default(text: &str) -> Option<&str> {
     text.match_indices("${").find_map(|(at, _)| {
         let (inner, _) = text[at + 2..].split_once('}')?;
         let (name, _) = inner.split_once(":-")?;
-        let is_name = !name.is_empty() && name.bytes().all(|it| it.is_ascii_uppercase() || it == b'_' || it.is_ascii_digit());
+        let is_name = !name.is_empty()
+            && name.bytes().all(|it| it.is_ascii_uppercase() || it == b'_' || it.is_ascii_digit());
         (is_name && !text[..at].ends_with('$')).then_some(inner)
     })
 }

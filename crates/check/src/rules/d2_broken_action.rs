@@ -61,11 +61,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let own = in_chart(folder, "templates");
         let paths: Vec<&Arc<str>> =
             files.paths().filter(|path| folder.is_empty() || is_below(path, folder)).collect();
-        let calls_tpl = paths
-            .iter()
-            .filter(|path| is_below(path, &own))
-            .any(|path| files.text(path).is_some_and(|text| text.contains("tpl") && text.contains(".Files.")));
-        for path in paths.into_iter().filter(|path| is_text(path)) {
+        let calls_tpl = paths.iter().filter(|path| is_below(path, &own)).any(|path| {
+            files.text(path).is_some_and(|text| text.contains("tpl") && text.contains(".Files."))
+        });
+        for path in paths.into_iter().filter(|path| is_text(&path[folder.len()..])) {
             let Some(text) = files.text(path) else { continue };
             let lines = Lines::new(path, &text);
             let is_template = is_below(path, &own);
@@ -84,7 +83,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
 fn is_text(path: &str) -> bool {
     const ENDS: [&str; 8] = [".yaml", ".yml", ".tpl", ".json", ".toml", ".conf", ".ini", ".txt"];
     let name = path.rsplit('/').next().unwrap_or(path);
-    ENDS.iter().any(|end| name.ends_with(end)) && !name.starts_with("values") && name != "NOTES.txt"
+    let is_vendored = path.contains("/charts/") || path.starts_with("charts/");
+    ENDS.iter().any(|end| name.ends_with(end))
+        && !name.starts_with("values")
+        && name != "NOTES.txt"
+        && !is_vendored
 }
 
 fn split(span: Span) -> Finding {

@@ -1,18 +1,18 @@
 //! # An Application still says what the one says from which it was copied
 //!
 //! A new Application is most often a copy of its neighbour. Where the copy keeps the neighbour's folder, the
-//! neighbour's objects are deployed twice and its own never; where it keeps the name, one of the two takes the
-//! other's place; where it keeps a file of values, it runs with another program's settings.
+//! neighbour's objects are deployed twice and its own never; where it keeps the name, one of the two takes
+//! the other's place.
 //!
 //! People see: `SharedResourceWarning`, an Application whose source changes by itself, a folder that nobody
 //! deploys.
 //!
-//! The rule speaks where the copy's own folder, name or file is there and nobody uses it.
+//! The rule speaks where the copy's own folder or name is there and nobody uses it.
 //!
 //! ## Bad
 //! ```yaml
 //! metadata: {name: navidrome}
-//! spec: {source: {path: media/lidarr}}        # media/navidrome is there, and Application lidarr reads this one
+//! spec: {source: {path: media/lidarr}}        # as Application lidarr; media/navidrome is there
 //! ```
 //! ## Good
 //! ```yaml
@@ -82,7 +82,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
 fn reader<'a>(survey: &Survey, app: &'a App) -> Option<Reader<'a>> {
     let is_aside = unused_files::is_in_unused_folder(&app.declared.location.file);
     let is_of_set = matches!(app.declaration, Declaration::Set(_));
-    if is_aside || is_of_set || survey.is_symbolic(app) || placeholders::has_placeholder(&app.declared.value) {
+    if is_aside || is_of_set || survey.is_symbolic(app) || placeholders::has_placeholder(&app.declared.value)
+    {
         return None;
     }
     let spec = &app.application.spec;
@@ -116,7 +117,8 @@ fn other_folder(
     if one.has_helm || other.has_helm {
         return None;
     }
-    let is_of_cluster = one.app.cluster() == other.app.cluster() && one.app.environment == other.app.environment;
+    let is_of_cluster =
+        one.app.cluster() == other.app.cluster() && one.app.environment == other.app.environment;
     if !is_free || !is_of_cluster {
         return None;
     }
@@ -150,15 +152,20 @@ fn other_name(
     let own = base_name(&copy.path);
     let is_beside = parent(&copy.path) == parent(&original.path);
     let namespace = |reader: &Reader<'_>| reader.app.declared.value.namespace().to_owned();
-    let is_same_place =
-        one.app.environment == other.app.environment && namespace(one) == namespace(other);
+    // Folders with Applications of one name are taken for environments, unless these lie in what they read.
+    let lies_there =
+        |reader: &Reader<'_>| parent(&reader.app.declared.location.file) == Some(reader.path.as_str());
+    let is_one_place = one.app.environment == other.app.environment || lies_there(one) && lies_there(other);
+    let is_same_place = is_one_place && namespace(one) == namespace(other);
     // What one root renders twice is told by D2-duplicate-name.
     let is_told = matches!(one.app.declaration, Declaration::App(_)) && one.app.above == other.app.above;
     if !is_beside || !is_same_place || is_told || by_name.contains_key(own) {
         return None;
     }
     let diagnostic: Diagnostic = RULE
-        .diagnostic(format!("two Applications are called {name}, and none {own}, as the folder of this one is"))
+        .diagnostic(format!(
+            "two Applications are called {name}, and none {own}, as the folder of this one is"
+        ))
         .at(survey.app_span(copy.app, &keys(&["metadata", "name"])), "the name of another Application")
         .see(survey.app_span(original.app, &keys(&["metadata", "name"])), "which is declared here")
         .because("the name is unique in the engine's namespace, so that one of the two overwrites the other")

@@ -98,7 +98,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 /// Registries, in which nobody finds a repository of Git.
-const REGISTRIES: [&str; 5] = ["ghcr.io/", "quay.io/", "docker.io/", "registry-1.docker.io/", "public.ecr.aws/"];
+const REGISTRIES: [&str; 5] =
+    ["ghcr.io/", "quay.io/", "docker.io/", "registry-1.docker.io/", "public.ecr.aws/"];
 
 /// Sources of Applications that are artifacts and lack the scheme: without a chart, the address is Git's.
 fn of_applications(context: &Context<'_>, once: &mut Once) {

@@ -198,8 +198,12 @@ mod tests {
 
     #[test]
     fn pages_of_charts_are_no_repositories() {
-        assert!(is_of_charts("https://example.github.io/charts") && is_of_charts("https://charts.example.com"));
-        for address in ["https://charts.example.com/a/b.git", "https://git.example.com/charts", "https://github.com/a/b"] {
+        assert!(
+            is_of_charts("https://example.github.io/charts") && is_of_charts("https://charts.example.com")
+        );
+        for address in
+            ["https://charts.example.com/a/b.git", "https://git.example.com/charts", "https://github.com/a/b"]
+        {
             assert!(!is_of_charts(address), "{address}");
         }
     }

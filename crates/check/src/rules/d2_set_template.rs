@@ -81,9 +81,12 @@ fn finding(context: &Context<'_>, set: &Set, text: &str, path: &FieldPath) -> Op
             .at(declared_span(&context.survey.files, &set.declared, path), "in this text")
             .because("the labels and annotations of a cluster are a map of strings, and the set yields no Applications")
             .help(format!("write index {map}"))
-    } else if WHOLE.is_match(text) && !OTHER_DOT.is_match(text) {
+    } else if WHOLE.is_match(text) && !OTHER_DOT.is_match(text) && !text.contains('`') {
         RULE.diagnostic(format!("{set_title} writes all parameters where one is meant"))
-            .at(declared_span(&context.survey.files, &set.declared, path), "becomes a text such as map[name:web]")
+            .at(
+                declared_span(&context.survey.files, &set.declared, path),
+                "becomes a text such as map[name:web]",
+            )
             .because("the dot alone is the map of all parameters")
             .help("name the parameter: {{ .name }}")
     } else {

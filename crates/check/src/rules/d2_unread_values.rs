@@ -35,6 +35,7 @@ use super::unread_chart_values;
 use crate::{
     Context, Finding, Report, Rule,
     support::{
+        known_values::KnownValues,
         kustomization_entries, placeholders,
         pods::{list, text},
     },
@@ -69,7 +70,66 @@ fn check(context: &Context<'_>, report: &mut Report) {
             check_values_file(context, &file, (path, &read), report);
         }
     }
+    beside_dependencies(context, report);
     unread_chart_values::check(context, report);
+}
+
+/// Values at the top of a chart with templates of its own that read nothing of them, while its dependency has
+/// values of this name.
+fn beside_dependencies(context: &Context<'_>, report: &mut Report) {
+    const OF_EVERY_CHART: [&str; 6] = ["global", "tags", "enabled", "image", "labels", "annotations"];
+    let files = &context.survey.files;
+    for used in context.chart_uses() {
+        let (Some(folder), Some(known)) = (used.parent.as_deref(), KnownValues::of_use(used)) else {
+            continue;
+        };
+        let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let chart = format!("{prefix}Chart.yaml");
+        let templates = format!("{prefix}templates/");
+        let Some(text) = files.text(&chart) else { continue };
+        let own: String = files
+            .paths()
+            .filter(|it| it.starts_with(&templates))
+            .filter_map(|it| files.text(it))
+            .fold(String::new(), |all, text| all + &text);
+        // Without templates of its own the chart is told of above; what reads all values may read these.
+        let reads_all =
+            ["index .Values", "toYaml .Values }", "toYaml .Values|", ".Values |", "range $", "include \""];
+        if own.is_empty() || reads_all.iter().any(|it| own.contains(it)) {
+            continue;
+        }
+        let is_read = |key: &str| {
+            own.contains(&format!(".Values.{key}"))
+                || text.contains(&format!("name: {key}"))
+                || text.contains(key)
+        };
+        for file in values_files(context.survey, &chart, &prefix) {
+            let Some(content) = files.text(&file) else { continue };
+            let Ok(documents) = tiphys_yaml::parse_documents(&content, Profile::Go2) else { continue };
+            let Some(Content::Mapping(pairs)) = documents.first().map(|it| &it.root.content) else {
+                continue;
+            };
+            for (key, value) in pairs {
+                let (Content::Scalar(name), Content::Mapping(below)) = (&key.content, &value.content) else {
+                    continue;
+                };
+                let is_odd = known.has_top(name) && !is_read(name) && !OF_EVERY_CHART.contains(&&**name);
+                if !is_odd || below.is_empty() {
+                    continue;
+                }
+                let at = Location::new(file.clone(), key.span.start.line, key.span.start.column);
+                let diagnostic = RULE
+                    .diagnostic(format!(
+                        "the value {name} is read by nobody: it stands beside the values of chart {}, which has one of this name",
+                        used.chart
+                    ))
+                    .at(files.span(&at), "has no effect")
+                    .because("a chart hands to a dependency what stands under its name")
+                    .help(format!("put it below {}", used.release.as_ref().map_or(used.chart.as_str(), |it| &it.chart_name)));
+                report.add(Finding::new(RULE.incident, diagnostic).likely());
+            }
+        }
+    }
 }
 
 /// The keys that a chart without templates of its own hands on; nothing for every other chart.

@@ -7,8 +7,8 @@
 //! People see: `spec.data[0].remoteRef.key: Required value`, an empty host, an object that waits for what has
 //! no name.
 //!
-//! The rule speaks of charts of the repository that its Applications render, where a template prints the value
-//! as a whole field: outside of any condition if at least five others that templates of the chart print so are
+//! The rule speaks of charts of the repository, where a template prints the value as a whole field: outside
+//! of any condition if Applications render the chart and at least five others that its templates print so are
 //! given, and anywhere if a value is given that is called alike and that no template reads.
 //!
 //! ## Bad
@@ -151,7 +151,10 @@ fn lacking<'a>(
 
 fn finding(it: &Printed, near: Option<&str>) -> Finding {
     let diagnostic = RULE
-        .diagnostic(format!("the template prints .Values.{}, which nobody gives: the field is empty", it.path))
+        .diagnostic(format!(
+            "the template prints .Values.{}, which nobody gives: the field is empty",
+            it.path
+        ))
         .at(it.span.clone(), "nothing is printed here")
         .because("what is not among the values of a chart is nothing, and Helm prints it without a word");
     let diagnostic = match near {

@@ -227,7 +227,11 @@ fn of_directories(context: &Context<'_>, set: &Set) -> Option<Finding> {
     }
     let file = &set.declared.location.file;
     let text = survey.files.text(file)?;
-    let kind = |path: &str| ["kustomization.yaml", "kustomization.yml", "Chart.yaml"].iter().any(|it| survey.files.contains(&format!("{path}/{it}")));
+    let kind = |path: &str| {
+        ["kustomization.yaml", "kustomization.yml", "Chart.yaml"]
+            .iter()
+            .any(|it| survey.files.contains(&format!("{path}/{it}")))
+    };
     let entries = survey.files.tree().read_dir(above).unwrap_or_default();
     let left_out: Vec<String> = entries
         .iter()
@@ -235,7 +239,9 @@ fn of_directories(context: &Context<'_>, set: &Set) -> Option<Finding> {
         .filter(|it| survey.files.has_folder(it) && !paths.contains(it) && kind(it))
         .filter(|it| !NO_SERVICES.contains(&base_name(it)) && !text.contains(base_name(it)))
         .filter(|it| !unused_files::is_in_unused_folder(&format!("{it}/kustomization.yaml")))
-        .filter(|it| !survey.apps.iter().any(|app| app.read.iter().any(|read| tiphys_vfs::is_below(read, it))))
+        .filter(|it| {
+            !survey.apps.iter().any(|app| app.read.iter().any(|read| tiphys_vfs::is_below(read, it)))
+        })
         .collect();
     let [folder] = &left_out[..] else { return None };
     let field = FieldPath::default().key("spec").key("generators").index(git).key("git").key("directories");

@@ -81,7 +81,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 let hint = missing(context, cluster, pod, &reference, &counted);
                 // What is not seen may bring anything, but hardly what somebody else brings elsewhere.
                 let counts = |hint: &Hint<'_>| {
+                    let is_own = matches!(hint, Hint::Similar(it) if it.owner == pod.object.owner);
                     !is_hidden
+                        || is_own
                         || matches!(hint, Hint::Elsewhere(_) | Hint::NotListed(_) | Hint::Alone(_))
                             && !is_named_after_hidden(context, cluster, &reference)
                 };

@@ -33,6 +33,7 @@ use crate::{
         made_secrets::made_secret,
         placeholders,
         pods::{list, text},
+        scripted_objects::{is_scripted, is_spoken_of},
         unrendered_files,
     },
 };
@@ -60,26 +61,34 @@ struct Named<'a> {
 fn check(context: &Context<'_>, report: &mut Report) {
     let survey = context.survey.flux.as_deref().unwrap_or(context.survey);
     let mut once = Once::default();
-    let is_of_flux = |it: &&Object| it.key.group.ends_with("toolkit.fluxcd.io") && !it.key.namespace.is_empty();
+    let is_of_flux =
+        |it: &&Object| it.key.group.ends_with("toolkit.fluxcd.io") && !it.key.namespace.is_empty();
     for object in survey.objects.iter().filter(is_of_flux) {
         if unrendered_files::may_be_a_patch(survey, object) || placeholders::is_in(&object.key.namespace) {
             continue;
         }
         for named in names(object) {
-            let makers: Vec<&Object> =
-                survey.objects.iter().filter(|it| makes(it, &named) && it.lives_with(object)).collect();
+            let mut makers: Vec<&Object> = survey.objects.iter().filter(|it| makes(it, &named)).collect();
+            makers.dedup_by(|one, other| one.key.namespace == other.key.namespace);
             let is_here = |it: &&Object| {
-                it.key.namespace == object.key.namespace || it.key.namespace.is_empty() || placeholders::is_in(&it.key.namespace)
+                it.key.namespace == object.key.namespace
+                    || it.key.namespace.is_empty()
+                    || placeholders::is_in(&it.key.namespace)
             };
             let text_of = |it: &Object| it.value()["metadata"].to_string() + &it.value()["spec"].to_string();
             let is_copied = |it: &&Object| COPIERS.iter().any(|word| text_of(it).contains(word));
             let [maker] = makers[..] else { continue };
-            if is_here(&maker) || is_copied(&maker) {
+            // A script may make the one that is asked for.
+            if is_here(&maker) || is_copied(&maker) || is_by_hand(context, named.name) {
                 continue;
             }
             let (own, other) = (&object.key.namespace, &maker.key.namespace);
-            let what =
-                format!("{} asks for {}/{} in {own}, and there is only one in {other}", object.title(), named.kind, named.name);
+            let what = format!(
+                "{} asks for {}/{} in {own}, and there is only one in {other}",
+                object.title(),
+                named.kind,
+                named.name
+            );
             let diagnostic = RULE
                 .diagnostic(what.clone())
                 .at(survey.span(object, &named.field), format!("looked for in {own}"))
@@ -90,6 +99,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+}
+
+/// Whether a script, a job or Terraform speaks of a name, and may make what is called so.
+fn is_by_hand(context: &Context<'_>, name: &str) -> bool {
+    is_spoken_of(context, name) || is_scripted(context, name)
 }
 
 /// Whether an object is, or makes, what is named.

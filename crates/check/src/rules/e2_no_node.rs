@@ -96,7 +96,10 @@ const WELL_KNOWN: [(&str, &str); 4] = [
 fn without_domain(context: &Context<'_>, pod: &Pod<'_>, asked: &Asked<'_>, once: &mut Once) {
     let Some((key, known)) = WELL_KNOWN.iter().find(|(key, _)| *key == asked.key) else { return };
     let diagnostic = RULE
-        .diagnostic(format!("{} asks for nodes with label {key}, which nodes have as {known}", pod.object.title()))
+        .diagnostic(format!(
+            "{} asks for nodes with label {key}, which nodes have as {known}",
+            pod.object.title()
+        ))
         .at(context.survey.span(pod.object, &asked.field), "asked for here")
         .because("the scheduler finds no node with this label, and the pods stay Pending")
         .help(format!("write {known}"));

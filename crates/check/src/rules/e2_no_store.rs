@@ -120,10 +120,13 @@ fn check_reference(
         survey.objects.iter().filter(|it| it.key.group == key.group && it.key.kind == kind).collect()
     };
     let same = of(&key.kind);
-    // What is in the repository but not applied may be applied by hand.
+    // What is in the repository but not applied may be applied by hand; from another namespace none is taken.
+    let is_open = |namespace: &str| namespace.is_empty() || placeholders::is_in(namespace);
     let may_be_there = |it: &&Object| {
+        let (namespace, wanted) = (it.key.namespace.as_str(), key.namespace.as_str());
+        let is_here = namespace == wanted || is_open(namespace) || is_open(wanted);
         placeholders::is_in(&it.key.name)
-            || it.key.name == key.name && (is_loose || matches!(it.owner, Owner::Unit(_)))
+            || it.key.name == key.name && is_here && (is_loose || matches!(it.owner, Owner::Unit(_)))
     };
     // The charts beside cert-manager bring issuers of their own.
     let is_of_a_chart = key.group == "cert-manager.io" && is_of_a_chart(survey, &key.name);

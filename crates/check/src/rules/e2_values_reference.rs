@@ -82,6 +82,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         for kind in ["ConfigMap", "Gateway", "PersistentVolumeClaim", "Secret"] {
             of_kind(context, kind, named, &made, &mut once);
         }
+        issuers(context, scope, named, &mut once);
+        unclaimed(context, survey, scope, named, &made, &mut once);
     }
     once.report(report);
 }
@@ -171,7 +173,11 @@ fn of_other_namespace(
     it: &Named<'_>,
     once: &mut Once,
 ) {
-    if it.kind == "Gateway" || it.namespace.is_empty() || made.has(it) || made.may_make(it) {
+    if matches!(it.kind, "Gateway" | "ClusterIssuer")
+        || it.namespace.is_empty()
+        || made.has(it)
+        || made.may_make(it)
+    {
         return;
     }
     let is_same = |other: &&(&str, &str, &str)| other.0 == it.kind && other.2 == it.name;
@@ -267,6 +273,94 @@ fn walk<'a>(value: &'a Value, steps: &mut Vec<Step<'a>>, found: &mut FoundName<'
     }
 }
 
+/// The annotation that names the issuer of a certificate.
+const ISSUER: &str = "cert-manager.io/cluster-issuer";
+
+/// An issuer that nothing makes, where values name others, which are all made.
+fn issuers(context: &Context<'_>, scope: &ObjectScope, named: &[Named<'_>], once: &mut Once) {
+    const ENOUGH_PLACES: usize = 3;
+    let survey = context.survey;
+    let made: BTreeSet<&str> = survey
+        .objects_in(scope)
+        .filter(|it| it.key.kind == "ClusterIssuer")
+        .map(|it| it.key.name.as_str())
+        .collect();
+    let (known, lacking): (Vec<&Named<'_>>, Vec<&Named<'_>>) =
+        named.iter().filter(|it| it.kind == "ClusterIssuer").partition(|it| made.contains(it.name));
+    let names: BTreeSet<&str> = lacking.iter().map(|it| it.name).collect();
+    if known.len() < ENOUGH_PLACES * names.len() || made.iter().any(|name| placeholders::is_in(name)) {
+        return;
+    }
+    for it in lacking.into_iter().filter(|it| !is_spoken_of(context, it.name)) {
+        let diagnostic: Diagnostic = RULE
+            .diagnostic(format!("{} names ClusterIssuer/{}, which nothing makes", it.who, it.name))
+            .at(it.span.clone(), "no issuer has this name")
+            .because(
+                "without the issuer no certificate is asked for, and the Secret of the Ingress never comes",
+            )
+            .help(format!("there is {}", made.iter().copied().collect::<Vec<_>>().join(", ")));
+        once.add(it.name, Finding::new(RULE.incident, diagnostic).likely());
+    }
+}
+
+/// The one Secret of a namespace that values name and nothing makes, where exactly one is made in it that
+/// nothing names.
+fn unclaimed(
+    context: &Context<'_>,
+    survey: &Survey,
+    scope: &ObjectScope,
+    named: &[Named<'_>],
+    made: &MadeNames<'_>,
+    once: &mut Once,
+) {
+    let secrets = || named.iter().filter(|it| it.kind == "Secret");
+    let namespaces: BTreeSet<&str> = secrets().map(|it| it.namespace).collect();
+    for namespace in namespaces {
+        let here = secrets().filter(|it| it.namespace == namespace);
+        let lacking: Vec<&Named<'_>> =
+            here.filter(|it| !made.has(it) && !made.texts.contains(it.name)).collect();
+        let names: BTreeSet<&str> = lacking.iter().map(|it| it.name).collect();
+        let ([name], false) = (&names.iter().copied().collect::<Vec<_>>()[..], made.are_copied) else {
+            continue;
+        };
+        let is_named = |secret: &str| {
+            let by_values = named.iter().any(|it| it.name == secret);
+            by_values || survey.files.paths().any(|path| speaks_of(survey, path, secret))
+        };
+        let makers: Vec<&Object> = survey
+            .objects_in(scope)
+            .filter(|it| it.key.namespace == namespace && made_secret(it.value()).is_some())
+            .filter(|it| matches!(it.key.kind.as_str(), "ExternalSecret" | "SealedSecret"))
+            .filter(|it| !is_named(made_secret(it.value()).unwrap_or_default()))
+            .collect();
+        let [maker] = makers[..] else { continue };
+        let other = made_secret(maker.value()).unwrap_or_default();
+        if is_spoken_of(context, name) {
+            continue;
+        }
+        for it in lacking {
+            let diagnostic: Diagnostic = RULE
+                .diagnostic(format!(
+                    "{} names Secret/{} in {namespace}, which nothing makes",
+                    it.who, it.name
+                ))
+                .at(it.span.clone(), "nothing has this name")
+                .see(survey.start(maker), format!("this makes {other}, which nothing names"))
+                .because("a pod that takes a Secret waits for it: CreateContainerConfigError")
+                .help(format!("perhaps {other} is meant"));
+            once.add(it.name, Finding::new(RULE.incident, diagnostic).likely());
+        }
+    }
+}
+
+/// Whether a file says the name of a Secret otherwise than as that of what makes it.
+fn speaks_of(survey: &Survey, path: &str, secret: &str) -> bool {
+    let Some(text) = survey.files.text(path).filter(|text| text.contains(secret)) else { return false };
+    let is_maker = text.contains("kind: SealedSecret") || text.contains("kind: ExternalSecret");
+    let is_about_it = [".sh", ".md", ".txt"].iter().any(|end| path.ends_with(end));
+    !is_maker && !is_about_it
+}
+
 fn named_by<'a>(key: &str, value: &'a Value, steps: &mut Vec<Step<'a>>, found: &mut FoundName<'_, 'a>) {
     let is_name = |text: &&str| {
         !text.is_empty()
@@ -275,6 +369,7 @@ fn named_by<'a>(key: &str, value: &'a Value, steps: &mut Vec<Step<'a>>, found: &
     };
     let kind = match key {
         "existingSecret" | "existingSecretName" | "secretRef" | "secretKeyRef" => "Secret",
+        ISSUER => "ClusterIssuer",
         "existingClaim" => "PersistentVolumeClaim",
         "configMapKeyRef" | "configMapRef" | "existingConfigMap" | "existingConfigmap" => "ConfigMap",
         "parentRefs" => {

@@ -116,13 +116,10 @@ fn wanted_labels(selector: &Value) -> Option<Vec<(&str, Vec<&str>)>> {
 
 /// The one namespace that has pods with the labels, if the one that is named has none.
 fn real_namespace<'a>(cluster: &Cluster<'a>, peer: &Peer<'_>) -> Option<&'a str> {
-    let fitting = cluster
-        .pods
-        .iter()
-        .filter(|pod| {
-            let fits = |values: &[&str], key: &str| pod.label(key).is_some_and(|it| values.contains(&it));
-            peer.labels.iter().all(|(key, values)| fits(values, key))
-        });
+    let fitting = cluster.pods.iter().filter(|pod| {
+        let fits = |values: &[&str], key: &str| pod.label(key).is_some_and(|it| values.contains(&it));
+        peer.labels.iter().all(|(key, values)| fits(values, key))
+    });
     let namespaces: BTreeSet<&str> = fitting.map(|pod| pod.object.key.namespace.as_str()).collect();
     let [namespace] = namespaces.into_iter().collect::<Vec<_>>()[..] else { return None };
     let asked: Vec<(&str, &str)> =
@@ -137,14 +134,15 @@ fn add(context: &Context<'_>, policy: &Object, peer: &Peer<'_>, namespace: &str,
     let labels: Vec<String> =
         peer.labels.iter().map(|(key, values)| format!("{key}={}", values.join(" or "))).collect();
     let (labels, wrong) = (labels.join(", "), peer.namespace);
-    let what = format!(
-        "{} is about pods with {labels} in {wrong}, and they are in {namespace}",
-        policy.title()
-    );
+    let what =
+        format!("{} is about pods with {labels} in {wrong}, and they are in {namespace}", policy.title());
     let kind = text(policy.value(), "kind");
     let diagnostic = RULE
         .diagnostic(what.clone())
-        .at(context.survey.span(policy, &peer.field.key("matchLabels").key(NAME_LABEL)), "no such pod lives there")
+        .at(
+            context.survey.span(policy, &peer.field.key("matchLabels").key(NAME_LABEL)),
+            "no such pod lives there",
+        )
         .because(format!("a {kind} admits a pod whose labels and whose namespace both fit"))
         .help(format!("write {NAME_LABEL}: {namespace}"));
     once.add(&what, RULE.finding(context, policy, diagnostic).likely());

@@ -368,14 +368,16 @@ fn grants(context: &Context<'_>, cluster: &Cluster<'_>, route: &Object, once: &m
             {
                 continue;
             }
-            let is_granted = cluster.objects.iter().any(|it| {
-                it.key.kind == "ReferenceGrant"
-                    && it.key.namespace == namespace
-                    && grants_to(it.value(), route, text(backend, "name"))
-            });
+            let grants = || {
+                let all = cluster.objects.iter().filter(|it| it.key.kind == "ReferenceGrant");
+                all.filter(|it| it.key.namespace == namespace && grants_from(it.value(), route))
+            };
+            let is_granted = grants().any(|it| grants_to(it.value(), text(backend, "name")));
             // A namespace of which nothing is seen is another repository's, or another cluster's.
             let is_seen = cluster.objects.iter().any(|it| it.key.namespace == namespace);
-            if is_granted || !is_seen || cluster.is_partly_hidden(namespace) {
+            // Who allows this route something here allows it all here.
+            let is_hidden = grants().next().is_none() && cluster.is_partly_hidden(namespace);
+            if is_granted || !is_seen || is_hidden {
                 continue;
             }
             let refusal = Refusal {
@@ -395,15 +397,17 @@ fn grants(context: &Context<'_>, cluster: &Cluster<'_>, route: &Object, once: &m
     }
 }
 
-/// Whether a grant lets a route refer to a Service: one of the name that it gives, or any if it gives none.
-fn grants_to(grant: &Value, route: &Object, service: &str) -> bool {
-    let from = list(&grant["spec"], "from")
+/// Whether a grant is for routes such as this one.
+fn grants_from(grant: &Value, route: &Object) -> bool {
+    list(&grant["spec"], "from")
         .iter()
-        .any(|it| text(it, "kind") == route.key.kind && text(it, "namespace") == route.key.namespace);
+        .any(|it| text(it, "kind") == route.key.kind && text(it, "namespace") == route.key.namespace)
+}
+
+/// Whether a grant lets a Service be referred to: one of the name that it gives, or any if it gives none.
+fn grants_to(grant: &Value, service: &str) -> bool {
     let is_it = |name: &str| name.is_empty() || name == service || placeholders::is_in(name);
-    from && list(&grant["spec"], "to")
-        .iter()
-        .any(|it| text(it, "kind") == "Service" && is_it(text(it, "name")))
+    list(&grant["spec"], "to").iter().any(|it| text(it, "kind") == "Service" && is_it(text(it, "name")))
 }
 
 #[cfg(test)]

@@ -150,7 +150,10 @@ fn elsewhere(
                 .at(place(), "in this text")
                 .see(context.survey.start(meant), format!("there is {}", meant.title()))
                 .because("the cluster's DNS answers for Services that are there, by name and namespace");
-            once.add(&what, Finding::new(RULE.incident, diagnostic).likely().perhaps(name, Some(&meant.key.name)));
+            once.add(
+                &what,
+                Finding::new(RULE.incident, diagnostic).likely().perhaps(name, Some(&meant.key.name)),
+            );
             continue;
         }
         let Some((meant, false)) = intended_service(cluster, None, name, namespace) else { continue };
@@ -166,8 +169,8 @@ fn elsewhere(
     }
 }
 
-/// The one Service of a namespace whose name has a word more or less, where no release that is out of reach is
-/// called so that it may bring one of the name.
+/// The one Service of a namespace whose name has a word more or less, where no release that is out of reach
+/// is called so that it may bring one of the name.
 fn nearly_called<'a>(
     context: &Context<'_>,
     cluster: &Cluster<'a>,
@@ -175,7 +178,8 @@ fn nearly_called<'a>(
     namespace: &str,
 ) -> Option<&'a Object> {
     let here = || {
-        let services = cluster.objects.iter().copied().filter(|it| it.key.kind == "Service" && it.key.group.is_empty());
+        let services =
+            cluster.objects.iter().copied().filter(|it| it.key.kind == "Service" && it.key.group.is_empty());
         services.filter(|it| it.key.namespace == namespace)
     };
     let releases = context.chart_uses().iter().filter_map(|used| used.release.as_ref());
@@ -212,7 +216,11 @@ fn chart_addresses(
             "" => (part(4), own),
             name => (name, part(2)),
         };
-        let port = [part(3), part(5)].concat();
+        let before = address.get(1).map_or("", |it| text.split(it.as_str()).next().unwrap_or_default());
+        let port = match [part(3), part(5)].concat() {
+            port if port.is_empty() => implied_port(before).to_owned(),
+            port => port,
+        };
         if cluster.core("Service", namespace, name).is_some() {
             continue;
         }
@@ -238,6 +246,15 @@ fn chart_addresses(
         found.push((what, diagnostic));
     }
     found
+}
+
+/// The port of an address without one, by the scheme that ends what stands before it.
+fn implied_port(before: &str) -> &'static str {
+    match before {
+        _ if before.ends_with("http://") => "80",
+        _ if before.ends_with("https://") => "443",
+        _ => "",
+    }
 }
 
 /// Whether a pod of its namespace takes a ConfigMap into its environment or its files.

@@ -168,11 +168,13 @@ impl<'a> Module<'a> {
 }
 
 impl Module<'_> {
-    /// Attributes that are read of a resource or a module with `count` or `for_each` as if it were one.
+    /// Attributes that are read of a resource with `count` or `for_each` as if it were one. Of a module that
+    /// is seen only when the value is made.
     fn without_instance(&self) -> Vec<UndeclaredName> {
         let is_several = |block: &&&Block| block.get("count").or_else(|| block.get("for_each")).is_some();
-        let several: BTreeSet<String> =
-            self.blocks.iter().filter(is_several).filter_map(|block| declared(block).pop()).collect();
+        let is_static = |block: &&&Block| matches!(block.kind.as_str(), "resource" | "data");
+        let several = self.blocks.iter().filter(is_static).filter(is_several);
+        let several: BTreeSet<String> = several.filter_map(|block| declared(block).pop()).collect();
         let mut found: Vec<UndeclaredName> = Vec::new();
         for reference in self.blocks.iter().flat_map(|block| read(block)).filter(|it| !it.is_tried) {
             let own = if reference.path.first().is_some_and(|root| root == "data") { 3 } else { 2 };

@@ -103,6 +103,11 @@ impl KnownValues {
             .find(|known| known.chart == used.chart && is_in_range(used, &known.owners, known.versions))
     }
 
+    /// Whether a key stands at the top of the chart's values.
+    pub(crate) fn has_top(&self, key: &str) -> bool {
+        self.root().children.contains_key(key)
+    }
+
     fn root(&self) -> &Node {
         self.root.get_or_init(|| read_tree(self.lines))
     }

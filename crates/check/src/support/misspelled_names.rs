@@ -87,7 +87,8 @@ mod word_tests {
         ] {
             assert!(is_one_word_apart(one, other) && is_one_word_apart(other, one), "{one} {other}");
         }
-        for (one, other) in [("web", "web-db"), ("web-db", "db-web"), ("a-b-c", "a-b-c"), ("a-b-c-d", "a-b")] {
+        for (one, other) in [("web", "web-db"), ("web-db", "db-web"), ("a-b-c", "a-b-c"), ("a-b-c-d", "a-b")]
+        {
             assert!(!is_one_word_apart(one, other), "{one} {other}");
         }
     }
