@@ -79,23 +79,32 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
     for (scope, named) in by_scope.iter().filter(|(scope, _)| matches!(scope, ObjectScope::Cluster(..))) {
         let made = MadeNames::in_scope(survey, scope);
-        for kind in ["ConfigMap", "Gateway", "PersistentVolumeClaim", "Secret"] {
+        for kind in ["ConfigMap", "Gateway", "PersistentVolumeClaim"] {
             of_kind(context, kind, named, &made, &mut once);
         }
+        if !of_kind(context, "Secret", named, &made, &mut once) {
+            unclaimed(context, survey, scope, named, &made, &mut once);
+        }
         issuers(context, scope, named, &mut once);
-        unclaimed(context, survey, scope, named, &made, &mut once);
     }
     once.report(report);
 }
 
-fn of_kind(context: &Context<'_>, kind: &str, named: &[Named<'_>], made: &MadeNames<'_>, once: &mut Once) {
+/// Tells of the few objects of a kind that nothing makes, where all others that values name are made.
+fn of_kind(
+    context: &Context<'_>,
+    kind: &str,
+    named: &[Named<'_>],
+    made: &MadeNames<'_>,
+    once: &mut Once,
+) -> bool {
     let of_kind = || named.iter().filter(|it| it.kind == kind);
     let are_made: BTreeSet<(&str, &str)> =
         of_kind().filter(|it| made.has(it)).map(|it| (it.namespace, it.name)).collect();
     let lacking: Vec<&Named<'_>> = of_kind().filter(|it| !made.has(it) && !made.may_have(it)).collect();
     let names: BTreeSet<(&str, &str)> = lacking.iter().map(|it| (it.namespace, it.name)).collect();
     if names.is_empty() || are_made.len() < ENOUGH * names.len() {
-        return;
+        return false;
     }
     for it in lacking.into_iter().filter(|it| !is_spoken_of(context, it.name)) {
         let beside = made.names(kind, it.namespace);
@@ -112,6 +121,7 @@ fn of_kind(context: &Context<'_>, kind: &str, named: &[Named<'_>], made: &MadeNa
         let finding = Finding::new(RULE.incident, diagnostic).likely();
         once.add(it.name, finding.perhaps(it.name, nearest));
     }
+    true
 }
 
 /// References among values whose name is null: an anchor without a value, a name that was taken out.
@@ -317,8 +327,7 @@ fn unclaimed(
     let namespaces: BTreeSet<&str> = secrets().map(|it| it.namespace).collect();
     for namespace in namespaces {
         let here = secrets().filter(|it| it.namespace == namespace);
-        let lacking: Vec<&Named<'_>> =
-            here.filter(|it| !made.has(it) && !made.texts.contains(it.name)).collect();
+        let lacking: Vec<&Named<'_>> = here.filter(|it| !made.has(it) && !made.may_have(it)).collect();
         let names: BTreeSet<&str> = lacking.iter().map(|it| it.name).collect();
         let ([name], false) = (&names.iter().copied().collect::<Vec<_>>()[..], made.are_copied) else {
             continue;
