@@ -113,7 +113,7 @@ fn other_folder(
     let is_free = survey.files.has_folder(&own)
         && !by_path.contains_key(own.as_str())
         && survey.apps.iter().all(|app| !app.read.iter().any(|file| is_below(file, &own)));
-    // A chart that several Applications render is told apart by their values.
+    // What several Applications make of one chart is distinguished by their values.
     if one.has_helm || other.has_helm {
         return None;
     }

@@ -1,6 +1,6 @@
 //! # A template prints a value that nobody gives
 //!
-//! What is not among a chart's values is nothing, and Helm prints nothing without a word: the field is empty
+//! What is not among a chart's values is nothing, and Helm silently prints nothing: the field is empty
 //! in what is applied. It happens when a value is renamed in one of two places, or a template is copied from
 //! a chart that has it.
 //!
