@@ -29,7 +29,7 @@ impl Forbidden {
 
 pattern!(
     FORBIDDEN,
-    r#"User \\?"([^"\\]+)\\?" cannot (\w+) (?:resource|path) \\?"([^"\\]+)\\?"(?: in API group \\?"([^"\\]*)\\?")?(?: in the namespace \\?"([^"\\]+)\\?")?"#
+    r#"User \\*"([^"\\]+)\\*" cannot (\w+) (?:resource|path) \\*"([^"\\]+)\\*"(?: in API group \\*"([^"\\]*)\\*")?(?: in the namespace \\*"([^"\\]+)\\*")?"#
 );
 
 /// Whether an operator may not own what it makes: it lacks the right to set finalizers on its own resource.
@@ -88,5 +88,7 @@ mod tests {
         assert_eq!(found[0].service_account(), Some(("ops", "janitor")));
         assert_eq!((found[1].verb.as_str(), found[1].resource.as_str()), ("patch", "deployments/scale"));
         assert_eq!(found[1].namespace.as_deref(), Some("shop"));
+        let nested = r#"err="{\"message\":\"tokenreviews.authentication.k8s.io is forbidden: User \\\"system:serviceaccount:safe:safe\\\" cannot create resource \\\"tokenreviews\\\" in API group \\\"authentication.k8s.io\\\" at the cluster scope\"}"#;
+        assert_eq!(forbidden(nested)[0].service_account(), Some(("safe", "safe")));
     }
 }

@@ -69,6 +69,8 @@ pattern!(
     PAIR,
     r"(?i)(?:^|[^a-z0-9_.:/@-])(\[[0-9a-f:]+\]|[a-z0-9](?:[a-z0-9_.-]*[a-z0-9])?):(\d{2,5})(?:$|[^0-9a-z.:-]|\.(?:$|\s)|:(?:$|\s))"
 );
+// Targets of gRPC: `dns:///host:port`, `etcd-endpoints://0xc0001/host:port`.
+pattern!(GRPC, r"(?i)\b[a-z][a-z-]*://(?:0x[0-9a-f]+|[^/\s]*)/([a-z0-9][a-z0-9.-]*[a-z0-9]):(\d{2,5})\b");
 pattern!(JDBC, r"(?i)\bjdbc:[a-z0-9]+:(?:thin:@)?//([a-z0-9_.-]+)(?::(\d{1,5}))?");
 pattern!(
     NAMED,
@@ -120,6 +122,9 @@ pub fn addresses(text: &str) -> Vec<Address> {
         let port = it.get(3).and_then(|port| port.as_str().parse().ok());
         add(it.get(0).map_or(0, |it| it.start()), &it[1], &it[2], port);
     }
+    for it in GRPC.captures_iter(text) {
+        add(it.get(0).map_or(0, |it| it.start()), "", &it[1], it[2].parse().ok());
+    }
     for it in JDBC.captures_iter(text) {
         let port = it.get(2).and_then(|port| port.as_str().parse().ok());
         add(it.get(0).map_or(0, |it| it.start()), "", &it[1], port);
@@ -158,6 +163,8 @@ fn is_host(host: &str) -> bool {
         && host.len() <= 253
         && !FILES.iter().any(|end| host.ends_with(end))
         && !host.starts_with(['.', '-'])
+        // A pointer, as clients of gRPC print it.
+        && !host.strip_prefix("0x").is_some_and(|rest| rest.chars().all(|c| c.is_ascii_hexdigit()))
         && !host.contains("..")
 }
 
@@ -193,6 +200,8 @@ mod tests {
             ["db.shop.svc", "10.96.0.10:53"]
         );
         assert_eq!(addresses_in("jdbc:postgresql://orders-db:5432/orders"), ["orders-db:5432"]);
+        assert_eq!(addresses_in("target=etcd-endpoints://0xc00012a/kv.data.svc:2379"), ["kv.data.svc:2379"]);
+        assert_eq!(addresses_in("dial dns:///queue.mq.svc:9000 failed"), ["queue.mq.svc:9000"]);
     }
 
     #[test]

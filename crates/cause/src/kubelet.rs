@@ -9,6 +9,22 @@ use crate::{
 pattern!(MISSING, r#"(secret|configmap)s? \\?"?([a-z0-9]([a-z0-9._-]*[a-z0-9])?)\\?"? not found"#);
 pattern!(NOT_REGISTERED, r#"object "([^"/]+)"/"([^"]+)" not registered"#);
 pattern!(KEY, r"couldn't find key (\S+) in (Secret|ConfigMap) (?:([^/\s]+)/)?(\S+)");
+// Programs say it in their own words: `key uri not found in secret jobs/rabbit`.
+pattern!(
+    KEY_OF_PROGRAM,
+    r#"(?ix)
+    \b key \s \\*['"]? ([a-z0-9._-]+) \\*['"]? \s (?:was \s)? (?: not \s found | missing ) \s (?:in|from) \s (?:the \s)? (secret|configmap) \s \\*['"]? (?:([a-z0-9-]+)/)? ([a-z0-9.-]+)
+    | (secret|configmap) \s \\*['"]? (?:([a-z0-9-]+)/)? ([a-z0-9.-]+) \\*['"]? \s (?: has \s no | does \s not \s (?:have|contain) (?:\s the|\s a)? | is \s missing (?:\s the)? ) \s key \s \\*['"]? ([a-z0-9._-]+)
+    | (?: no | missing ) \s key \s \\*['"]? ([a-z0-9._-]+) \\*['"]? \s (?:in|from) \s (?:the \s)? (secret|configmap) \s \\*['"]? (?:([a-z0-9-]+)/)? ([a-z0-9.-]+)
+    "#
+);
+pattern!(
+    NO_FILE,
+    r#"(?ix)
+    (?: open | stat | lstat | read | reading | file | load | loading | find ) (?: \s file )? \s* [:=]? \s* \\*['"`]? (/[^\s'"`:,;()\\]+) .{0,40}? (?: no \s such \s file | does \s not \s exist | doesn't \s exist | not \s found )
+    | no \s such \s file \s or \s directory [:,]? \s* (?: open \s)? \\*['"`]? (/[^\s'"`:,;()\\]+)
+    "#
+);
 pattern!(KEY_VOLUME, r"references non-existent (secret|config) key: (\S+)");
 pattern!(VOLUME, r#"(?:for volume|volume) \\?"([^"\\]+)\\?""#);
 pattern!(CLAIM, r#"persistentvolumeclaim \\?"([^"\\]+)\\?" not found"#);
@@ -61,6 +77,30 @@ fn absent_class(message: &str) -> Option<Absent> {
     of("NetworkAttachmentDefinition", &it[1])
 }
 
+/// The path of a file that a program does not find.
+#[must_use]
+pub fn absent_file(line: &str) -> Option<&str> {
+    let it = NO_FILE.captures(line)?;
+    it.get(1).or_else(|| it.get(2)).map(|path| path.as_str())
+}
+
+/// The key that a program says a ConfigMap or Secret lacks, with the object's namespace if it is told.
+#[must_use]
+pub fn absent_key(line: &str) -> Option<(Absent, Option<String>)> {
+    let it = KEY_OF_PROGRAM.captures(line)?;
+    let text = |at: usize| it.get(at).map(|group| group.as_str().to_owned());
+    let (key, kind, namespace, name) = if it.get(1).is_some() {
+        (text(1), text(2), text(3), text(4))
+    } else if it.get(5).is_some() {
+        (text(8), text(5), text(6), text(7))
+    } else {
+        (text(9), text(10), text(11), text(12))
+    };
+    let kind = if kind?.eq_ignore_ascii_case("secret") { "Secret" } else { "ConfigMap" };
+    let name = name?.trim_end_matches(['.', '-']).to_owned();
+    Some((Absent { kind, name, key: Some(key?.trim_end_matches('.').to_owned()) }, namespace))
+}
+
 /// Reads which ConfigMap, Secret, key or class a pod cannot have.
 #[must_use]
 pub fn absent(message: &str) -> Option<Absent> {
@@ -107,6 +147,11 @@ pub fn mount_fault(message: &str) -> Option<MountFault> {
         ],
     ) {
         Cause::VolumeAttach
+    } else if has_any(
+        &low,
+        &["does not contain driver", "not found in the list of registered csi drivers", "csinode not found"],
+    ) {
+        Cause::VolumeMount
     } else if NOT_REGISTERED.is_match(message) || absent(message).is_some() {
         return None;
     } else if has_any(&low, &["no space left"]) {
@@ -296,6 +341,35 @@ mod tests {
         assert_eq!((read.kind, read.name.as_str()), ("ConfigMap", "web"));
         let read = absent("MountVolume.SetUp failed for volume \"x\" : configmap references non-existent config key: app.yaml").unwrap();
         assert_eq!((read.kind, read.key.as_deref()), ("ConfigMap", Some("app.yaml")));
+    }
+
+    #[test]
+    fn keys_that_programs_miss() {
+        let read = |line: &str| {
+            absent_key(line).map(|(it, namespace)| (it.kind, it.name, it.key.unwrap_or_default(), namespace))
+        };
+        let told = |namespace: Option<&str>| {
+            Some(("Secret", "queue".to_owned(), "uri".to_owned(), namespace.map(str::to_owned)))
+        };
+        assert_eq!(read("ERROR key uri not found in secret jobs/queue"), told(Some("jobs")));
+        assert_eq!(read(r#"secret \"queue\" does not contain the key \"uri\""#), told(None));
+        assert_eq!(read("missing key \"uri\" in Secret \"queue\"."), told(None));
+        assert_eq!(read("no secret key was given"), None);
+    }
+
+    #[test]
+    fn files_that_programs_do_not_find() {
+        let lines = [
+            "error: open /etc/keys/root.pem: no such file or directory",
+            "Error: ENOENT: no such file or directory, open '/etc/keys/root.pem'",
+            "FileNotFoundError: [Errno 2] No such file or directory: '/etc/keys/root.pem'",
+            "panic: config file \"/etc/keys/root.pem\" not found",
+        ];
+        for line in lines {
+            assert_eq!(absent_file(line), Some("/etc/keys/root.pem"), "{line}");
+        }
+        assert_eq!(absent_file("opened /etc/keys/root.pem"), None);
+        assert_eq!(absent_file("GET /etc/keys 404 not found"), None);
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod kubelet;
 mod network;
 mod pattern;
 mod program;
+mod proxy;
 mod schedule;
 mod vocabulary;
 
@@ -25,10 +26,11 @@ pub use delivery::{
 pub use eviction::{EvictionRefusal, eviction_refusal};
 pub use image::{PullFault, image_parts, pull_fault};
 pub use kubelet::{
-    Absent, MountFault, ProbeFault, absent, mount_fault, probe_fault, sandbox_fault, sandbox_plugin,
-    start_fault,
+    Absent, MountFault, ProbeFault, absent, absent_file, absent_key, mount_fault, probe_fault, sandbox_fault,
+    sandbox_plugin, start_fault,
 };
 pub use network::{FailedCall, Failure, failed_calls};
 pub use program::{Complaint, RefusedValue, complaints, refused_values};
+pub use proxy::{ProxyAnswer, proxy_answer};
 pub use schedule::{Obstacle, Placement, placement};
 pub use vocabulary::Cause;

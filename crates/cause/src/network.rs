@@ -154,6 +154,17 @@ const UNTRUSTED: &[&str] = &[
     "bad certificate",
     "certificate is valid for",
     "not valid for any names",
+    "doesn't contain any ip sans",
+    "cannot validate certificate for",
+    "unable to find valid certification path",
+    "unknown ca",
+    "unknownissuer",
+    "invalid peer certificate",
+    "unable_to_verify_leaf_signature",
+    "self_signed_cert_in_chain",
+    "untrustedroot",
+    "no subject alternative",
+    "does not match certificate",
 ];
 const PLAIN: &[&str] = &[
     "first record does not look like a tls handshake",

@@ -157,6 +157,14 @@ const WORDS: &[(Cause, &[&str])] = &[
             "not enough replicas",
             "not_enough_replicas",
             "deadlock detected",
+            "because of many connection errors",
+            "no reachable servers",
+            "no cluster leader",
+            "no elected leader",
+            "hot standby mode is disabled",
+            "not accepting connections",
+            "in read-only mode",
+            "timeout_waiting_for_tables",
             "replica set has no primary",
             "masterdown",
             "no quorum",
@@ -224,6 +232,16 @@ const WORDS: &[(Cause, &[&str])] = &[
             "invalidaccesskeyid",
             "signaturedoesnotmatch",
             "permission denied for database",
+            "permission denied for schema",
+            "permission denied for table",
+            "permission denied for relation",
+            "permission denied for sequence",
+            "permission denied for function",
+            "permission denied to create",
+            "must be owner of",
+            "insufficientprivilege",
+            "command denied to user",
+            "not authorized on ",
             "role \"",
             "unable to authenticate",
             "535 5.7.8",
@@ -242,6 +260,11 @@ const WORDS: &[(Cause, &[&str])] = &[
             "permissionerror",
             "accessdeniedexception",
             "not permitted to run as root",
+            "are too open",
+            "has group or world access",
+            "unprotected private key",
+            "bad owner or permissions",
+            "has invalid permissions",
             "eperm",
         ],
     ),
@@ -304,6 +327,8 @@ pattern!(
     | ((?-i:[A-Z][A-Z0-9_]{2,})) \s? [:=]? \s? (?: is \s (?:required|not \s set|missing|empty|invalid) | must \s be | not \s set | environment \s variable \s (?:is \s)? (?:required|missing|not \s set) )
     | ['"] ((?-i:[A-Z][A-Z0-9_]{2,})) ['"] \s must \s be
     | (?: missing | required ) \s (?: required \s)? (?: environment \s variable | env(?:ironment)? (?:\s var)? | setting | configuration ) s? :? \s* ['"`]? ((?-i:[A-Z][A-Z0-9_]{2,}))
+    | field \s ['"`]? ([\w.-]+) ['"`]? \s not \s found \s in \s (?:type|struct)
+    | (?: unknown | unexpected | unrecogni[sz]ed | unsupported | invalid | duplicate ) \s (?: field | key | directive | property | parameter | attribute | keys? \s zone \s size ) s? :? \s ['"`] ([^'"`]+) ['"`]
     | KeyError: \s ['"] ((?-i:[A-Z][A-Z0-9_]{2,})) ['"]
     "#
 );
@@ -350,6 +375,9 @@ mod tests {
             ("write /data/wal: no space left on device", Cause::RunDiskFull, "/data/wal"),
             ("FATAL: password authentication failed for user \"shop\"", Cause::ConfigCredentials, "shop"),
             ("FATAL: sorry, too many clients already", Cause::AppBackendState, ""),
+            ("permission denied for schema public", Cause::ConfigCredentials, ""),
+            ("permissions on /etc/db/keyfile are too open", Cause::RunPermission, "/etc/db/keyfile"),
+            ("Error 1129: Host 'a' is blocked because of many connection errors", Cause::AppBackendState, ""),
         ] {
             let read = complaints(line);
             assert_eq!(read.len(), 1, "{line}");
@@ -368,6 +396,15 @@ mod tests {
         assert_eq!(refused_values("FATAL: database \"orders\" does not exist")[0].words, ["orders"]);
         assert_eq!(refused_values("ERROR 1049: Unknown database 'orders'")[0].words, ["orders"]);
         assert_eq!(refused_values("(530) NOT_ALLOWED - vhost orders not found")[0].words, ["orders"]);
+        assert_eq!(
+            refused_values("line 5: field endpoints not found in type s3.Config")[0].words,
+            ["endpoints"]
+        );
+        assert_eq!(
+            refused_values("[emerg] 1#1: unknown directive \"srever\" in /etc/a.conf:3")[0].words,
+            ["srever"]
+        );
         assert!(refused_values("started").is_empty());
+        assert!(refused_values("field notes were found").is_empty());
     }
 }

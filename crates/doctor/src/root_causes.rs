@@ -117,6 +117,7 @@ const CARRIED: &[Cause] = &[
     Cause::AdmitWebhookTls,
     Cause::VolumeMount,
     Cause::VolumeProvisioner,
+    Cause::ImageRegistryUnreachable,
 ];
 
 /// The objects that an asserted finding is about or breaks.
@@ -134,9 +135,13 @@ fn rests_on_unexplained(
     finding: &Finding,
     explained: &BTreeSet<Object>,
 ) -> bool {
-    let behind = |service: &Object| {
+    let pods_of = |service: &Object| {
         let live = cluster.live(service).filter(|_| service.kind == "Service");
         live.into_iter().flat_map(|it| cluster.pods_of(it)).map(Object::from_live).collect::<Vec<_>>()
+    };
+    let behind = |object: &Object| {
+        let routed = if object.kind == "Ingress" { upstream(cluster, object) } else { Vec::new() };
+        routed.iter().chain([object]).flat_map(pods_of).collect::<Vec<_>>()
     };
     let below = finding.upstream.iter().flat_map(|object| behind(object).into_iter().chain([object.clone()]));
     below.filter(|it| is_workload(&it.kind) || it.kind == "Pod").any(|it| {

@@ -121,7 +121,9 @@ pub(super) fn absent_fault<'a>(
     let is_operator_unseen = !makers.is_empty() && !cluster.has_kind("Deployment");
     // An operator may make it, and nothing looks like it.
     let is_maker_unseen = cluster.misses_resources() && near.is_empty() && workload.is_none();
-    if is_operator_unseen || is_maker_unseen || reads_unseen(cluster, caller) {
+    let is_namespace_unseen =
+        !cluster.has_kind("Namespace") && !cluster.case.objects.iter().any(|it| it.namespace() == namespace);
+    if is_operator_unseen || is_maker_unseen || is_namespace_unseen || reads_unseen(cluster, caller) {
         finding = finding.not_known();
     }
     for maker in makers {
@@ -160,7 +162,7 @@ fn makers(cluster: &Cluster<'_>, namespace: &str, service: &str) -> Vec<Object> 
 }
 
 /// The Ingresses and routes of the cluster that serve a host.
-fn routes_of(cluster: &Cluster<'_>, host: &str) -> Vec<Object> {
+pub(crate) fn routes_of(cluster: &Cluster<'_>, host: &str) -> Vec<Object> {
     const KINDS: &[&str] = &[
         "Ingress",
         "HTTPRoute",
@@ -257,14 +259,14 @@ pub(super) fn outside_fault<'a>(
         return Some(routes.into_iter().fold(guess(caller, call, address), Finding::below));
     }
     match call.failure {
-        Failure::Status(401) => Some(
+        Failure::Status(status @ (401 | 403)) => Some(
             Finding::new(
                 Cause::ConfigCredentials,
                 caller.workload.clone(),
                 0.6,
-                format!("{address} answers {} with 401", caller.workload),
+                format!("{address} answers {} with {status}", caller.workload),
             )
-            .remedy("Renew the credentials that the program sends.", &[]),
+            .remedy("Renew the credentials that the program sends, or give them the right.", &[]),
         ),
         Failure::Status(404) if wires(&caller.settings).iter().any(|(wire, _)| wire.host == address.host) => {
             Some(wrong_value(
@@ -275,7 +277,7 @@ pub(super) fn outside_fault<'a>(
             ))
         }
         // It answers: what it says is about the request.
-        Failure::Status(400..=428 | 430..=499) | Failure::Untrusted => None,
+        Failure::Status(400 | 402 | 404..=428 | 430..=499) | Failure::Untrusted => None,
         Failure::Plaintext => Some(wrong_value(
             caller,
             address,

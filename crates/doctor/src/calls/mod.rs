@@ -3,8 +3,10 @@
 mod caller;
 mod external;
 mod service;
+mod trust;
 
 use caller::guess;
+pub(crate) use external::routes_of;
 use external::{absent_fault, api_server_fault, outside_fault};
 use service::{pod_fault, service_fault};
 use tiphys_cause::{Address, Cause, FailedCall, Failure};
@@ -67,6 +69,11 @@ pub(crate) fn explain<'a>(
 ) -> Option<Finding> {
     let cluster = look.cluster;
     let candidates = candidates(cluster, call, caller);
+    // A lookup without an answer fails for any name.
+    if candidates.is_empty() && call.failure == Failure::LookupTimeout {
+        let finding = crate::causes::dns::lookup_fault(look, caller, call)?;
+        return Some(caller.suffers(finding.evidence(source, &call.line), "looks names up in vain"));
+    }
     let mut best: Option<Finding> = None;
     for address in &candidates {
         let target = cluster.target(address, caller.namespace());
@@ -110,11 +117,27 @@ fn explain_target<'a>(
         Target::Absent { namespace, name } => absent_fault(look, caller, call, address, namespace, name),
         Target::Pod(pod) => Some(pod_fault(look, caller, call, address, pod)),
         Target::ApiServer => api_server_fault(look, caller, call),
+        Target::Node(_) if call.failure == Failure::Untrusted && address.port == Some(KUBELET) => {
+            Some(self_signed_kubelets(caller))
+        }
         Target::Node(node) => Some(guess(caller, call, address).below(Object::from_live(node))),
         Target::Own => None,
         Target::Outside => outside_fault(look, caller, call, address),
         Target::Unknown => Some(guess(caller, call, address)),
     }
+}
+
+/// The port of kubelets.
+const KUBELET: u16 = 10250;
+
+/// A caller of kubelets that does not trust the certificates which they made for themselves.
+fn self_signed_kubelets(caller: &Caller<'_>) -> Finding {
+    let workload = &caller.workload;
+    let summary = format!("{workload} does not trust the certificates that the kubelets show");
+    Finding::new(Cause::NodeCsr, workload.clone(), 0.85, summary).remedy(
+        "Let the kubelets request certificates (serverTLSBootstrap) and approve the requests, or tell the program to accept theirs (--kubelet-insecure-tls of metrics-server).",
+        &["kubectl get csr".to_owned()],
+    )
 }
 
 /// Whether the caller's configuration names a host.

@@ -56,6 +56,7 @@ pub(super) fn service_fault<'a>(
         crate::causes::service::local_only(look, caller, call, service),
         state_fault(caller, call, address, &object),
         expired(look, call, service),
+        super::trust::untrusted(look, caller, call, service),
     ];
     checks.into_iter().flatten().next().unwrap_or_else(|| {
         let nodes = caller.pods.iter().chain(&ready).filter_map(|pod| pod.str_at(&["spec", "nodeName"]));

@@ -203,8 +203,9 @@ fn ready_but_forbidden(look: &Look<'_>) -> Vec<Finding> {
                 served
                     .extend(cared.filter(|it| crate::causes::operator::is_cared_for_by(look, it, &workload)));
             }
+            served.extend(refused_logins(look, pod, forbidden));
             let is_alone = !is_missed && served.is_empty();
-            if is_alone && !writes_in_vain(forbidden, &fact.line) {
+            if is_alone && !writes_in_vain(forbidden, &fact.line) && !cannot_lead(forbidden, &fact.line) {
                 continue;
             }
             if let Some(finding) = rights_fault(look, &workload, forbidden) {
@@ -223,6 +224,25 @@ fn ready_but_forbidden(look: &Look<'_>) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// Whether a program that has to lead before it works cannot take its lease: it does nothing at all.
+fn cannot_lead(forbidden: &Forbidden, line: &str) -> bool {
+    forbidden.resource == "leases" && line.to_ascii_lowercase().contains("leaderelection")
+}
+
+/// The red callers of a program that may not have their tokens reviewed: their logins are refused.
+fn refused_logins(look: &Look<'_>, pod: &Value, forbidden: &Forbidden) -> Vec<Object> {
+    const REVIEWS: &[&str] = &["tokenreviews", "subjectaccessreviews"];
+    if !REVIEWS.contains(&forbidden.resource.as_str()) {
+        return Vec::new();
+    }
+    let services = look.cluster.all("Service").iter();
+    let own = services
+        .filter(|service| look.cluster.pods_of(service).iter().any(|it| std::ptr::eq(*it, pod)))
+        .map(|service| Object::from_live(service));
+    let callers = own.flat_map(|service| look.callers_of(&service).to_vec());
+    callers.filter(|caller| look.is_red(caller)).collect()
 }
 
 /// Whether a program says that it failed at writing what is its work, and not at what it can do without.

@@ -100,6 +100,62 @@ fn missing(look: &Look<'_>, ill: &Ill<'_>) -> Vec<Finding> {
     found
 }
 
+/// The file that a program does not find where a Secret or ConfigMap is mounted which lacks it.
+pub(crate) fn missing_file(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
+    let logs = ill.pods.iter().flat_map(|pod| look.cluster.logs(pod.namespace(), pod.name()));
+    let told = logs.flat_map(|log| log.last_lines().map(move |line| (log.source(), line)));
+    told.filter_map(|(source, line)| Some((source, line, tiphys_cause::absent_file(line)?)))
+        .find_map(|(source, line, path)| lacking_mount(look, ill, path).map(|it| it.evidence(source, line)))
+        .map(|finding| finding.since(ill.since))
+}
+
+/// The mounted object that should hold a file and does not.
+fn lacking_mount(look: &Look<'_>, ill: &Ill<'_>, path: &str) -> Option<Finding> {
+    let mounts = pods::containers(ill.spec()).flat_map(|container| items(container, &["volumeMounts"]));
+    let is_whole = |mount: &&Value| mount.str_at(&["subPath"]).is_none();
+    let (mount, key) = mounts.filter(is_whole).find_map(|mount| {
+        let folder = mount.str_at(&["mountPath"])?.trim_end_matches('/');
+        let key = path.strip_prefix(folder)?.strip_prefix('/')?;
+        (!key.is_empty() && !key.contains('/')).then_some((mount, key))
+    })?;
+    let volume = items(ill.spec(), &["volumes"]).find(|it| it.get("name") == mount.get("name"))?;
+    let named = |kind: &str, path: &[&str]| {
+        // Keys may be given other names as files.
+        let is_plain = volume.at(&[path[0], "items"]).is_none();
+        volume.str_at(path).filter(|_| is_plain).map(|name| Object::new(kind, ill.namespace(), name))
+    };
+    let object =
+        named("Secret", &["secret", "secretName"]).or_else(|| named("ConfigMap", &["configMap", "name"]))?;
+    let new = |cause, summary: String, remedy: String| {
+        let command = format!(
+            "kubectl -n {} get {} {} -o jsonpath='{{.data}}'",
+            object.namespace,
+            object.kind.to_lowercase(),
+            object.name
+        );
+        Finding::new(cause, object.clone(), 0.92, summary)
+            .field(format!("data.{key}"))
+            .remedy(remedy, &[command])
+            .suffers(ill.workload.clone(), "does not find its file")
+    };
+    match look.cluster.live(&object) {
+        Some(live) if live.get("data").is_some_and(Value::is_object) && !has_key(live, key) => Some(new(
+            Cause::ConfigKeyMissing,
+            format!("{object} has no key {key}, which {} reads as the file {path}", ill.workload),
+            format!("Add the key {key}, or correct the path that the program reads."),
+        )),
+        None if look.cluster.has_kind(&object.kind) && look.cluster.knows_makers() => {
+            let finding = new(
+                Cause::ConfigMissing,
+                format!("{object} does not exist, and {} reads {path} from it", ill.workload),
+                format!("Make {object} with the key {key}."),
+            );
+            Some(dependencies::upstream(look.cluster, &object).into_iter().fold(finding, Finding::below))
+        }
+        _ => None,
+    }
+}
+
 /// What should have delivered a missing object, and fails at building or applying it.
 fn undelivered(look: &Look<'_>, missing: &Object, workload: &Object) -> Vec<Object> {
     let cluster = look.cluster;

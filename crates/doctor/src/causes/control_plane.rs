@@ -225,8 +225,15 @@ fn etcd(look: &Look<'_>) -> Option<Finding> {
 }
 
 pub(crate) fn etcd_fault(look: &Look<'_>, source: &str, line: &str) -> Finding {
+    let log = look
+        .cluster
+        .case
+        .logs
+        .iter()
+        .find(|log| log.namespace == "kube-system" && log.pod.starts_with("etcd"));
+    let name = log.map_or("etcd", |log| &log.pod);
     let object =
-        component(look, "etcd").map_or_else(|| Object::new("Pod", "kube-system", "etcd"), Object::from_live);
+        component(look, "etcd").map_or_else(|| Object::new("Pod", "kube-system", name), Object::from_live);
     let is_full = line.to_ascii_lowercase().contains("space");
     let (what, text) = if is_full {
         ("full", "Compact and defragment etcd, and disarm its alarm.")
@@ -296,7 +303,44 @@ fn clocks(look: &Look<'_>) -> Vec<Finding> {
         .suffers(ill.workload.clone(), "refuses a certificate");
         found.push(finding);
     }
+    found.extend(stale_signatures(look));
     found
+}
+
+/// Nodes whose programs sign requests with a time that the other side no longer accepts.
+fn stale_signatures(look: &Look<'_>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for log in &look.cluster.case.logs {
+        let Some(line) = log.last_lines().find(|line| tells_of_clock(line)) else { continue };
+        let Some(pod) = look.cluster.get("Pod", &log.namespace, &log.pod) else { continue };
+        let Some(node) = pod.str_at(&["spec", "nodeName"]) else { continue };
+        let workload = look.cluster.workload(pod);
+        let object = Object::new("Node", "", node);
+        let summary = format!(
+            "requests that {workload} signs are refused for their time: the clock of {object} is wrong"
+        );
+        let finding = Finding::new(Cause::ControlClock, object.clone(), 0.85, summary)
+            .evidence(log.source(), line)
+            .remedy("Set the clock right, and keep it right.", &["chronyc tracking".to_owned()])
+            .suffers(Object::from_live(pod), "signs with a wrong time")
+            .suffers(workload, "signs with a wrong time");
+        found.push(finding);
+    }
+    found
+}
+
+/// Whether a line says that the time of a signature lies too far from the other side's.
+pub(crate) fn tells_of_clock(line: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "is now earlier than",
+        "signature not yet current",
+        "requesttimetooskewed",
+        "request time and the current time is too large",
+        "clock skew too great",
+        "token used before issued",
+    ];
+    let low = line.to_ascii_lowercase();
+    WORDS.iter().any(|word| low.contains(word))
 }
 
 /// Expired certificates, told by the logs of who was shown them.
@@ -321,11 +365,7 @@ fn expired_of_components(look: &Look<'_>) -> Vec<Finding> {
             }),
             _ => false,
         };
-        let secret = look
-            .cluster
-            .all("Secret")
-            .iter()
-            .find_map(|secret| expired(look, secret).map(|at| (*secret, at)));
+        let secret = expired_of(look, ill);
         let Some(finding) = (match secret {
             Some((secret, at)) if !is_outside => Some(expired_secret(look, secret, at)),
             _ if is_outside => None,
@@ -354,10 +394,21 @@ fn expired_of_components(look: &Look<'_>) -> Vec<Finding> {
     found
 }
 
+/// The Secret with an expired certificate that pods hold; else one of their namespace, or any.
+fn expired_of<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Option<(&'a Value, Timestamp)> {
+    let mut names = Vec::new();
+    crate::dependencies::configuration(ill.spec(), ill.namespace(), &mut names);
+    let held = names.iter().filter(|it| it.kind == "Secret").filter_map(|it| look.cluster.live(it));
+    let all = look.cluster.all("Secret").iter().copied();
+    let near = all.clone().filter(|it| it.namespace() == ill.namespace());
+    held.chain(near).chain(all).find_map(|secret| Some((secret, expired(look, secret)?)))
+}
+
 /// When the certificate of a Secret expired, if it has.
 pub(crate) fn expired(look: &Look<'_>, secret: &Value) -> Option<Timestamp> {
-    let keys = ["tls.crt", "ca.crt", "cert-chain.pem", "ca-cert.pem", "root-cert.pem"];
-    let all = keys.iter().flat_map(|key| Certificate::all_of_secret(secret, key));
+    let data = ["data", "stringData"].into_iter().filter_map(|field| secret.at(&[field])?.as_object());
+    let keys = data.flat_map(|data| data.keys()).filter(|key| key.ends_with(".crt") || key.ends_with(".pem"));
+    let all = keys.flat_map(|key| Certificate::all_of_secret(secret, key));
     let now = look.cluster.now?;
     all.map(|certificate| certificate.not_after).filter(|at| *at < now).min()
 }

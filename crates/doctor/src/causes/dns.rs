@@ -244,6 +244,33 @@ fn end<'a>(look: &Look<'a>, usual: &'a Value) -> (End<'a>, u16) {
     (pod.map_or_else(|| End::of_pod(usual), End::of_pod), port)
 }
 
+/// Whether a workload serves the cluster's DNS.
+pub(crate) fn is_server(look: &Look<'_>, workload: &Object) -> bool {
+    let pods = service(look).map(|service| look.cluster.pods_of(service)).unwrap_or_default();
+    pods.iter().any(|pod| look.cluster.workload(pod) == *workload)
+        || workload.namespace == "kube-system" && workload.name.contains("dns")
+}
+
+/// The DaemonSet that answers for the cluster's DNS on each node, if a name server is its address.
+fn node_cache(look: &Look<'_>, servers: &[&str]) -> Option<Object> {
+    const LINK_LOCAL: &str = "169.254.";
+    servers.iter().find(|server| server.starts_with(LINK_LOCAL))?;
+    let sets = look.cluster.all("DaemonSet").iter();
+    let set = sets.filter(|set| set.name().contains("dns")).map(|set| Object::from_live(set)).next();
+    let is_seen = look.cluster.has_kind("DaemonSet");
+    set.or_else(|| (!is_seen).then(|| Object::new("DaemonSet", "kube-system", "node-local-dns")))
+}
+
+/// A caller that asks the cache of its node: why that does not answer is told by its pod there.
+fn node_cache_fault(look: &Look<'_>, caller: &Caller<'_>, cache: &Object) -> Finding {
+    let nodes: Vec<&str> = caller.pods.iter().filter_map(|pod| pod.str_at(&["spec", "nodeName"])).collect();
+    let here = crate::cluster::pods::of_workload(look.cluster, cache).into_iter();
+    let here = here.filter(|pod| pod.str_at(&["spec", "nodeName"]).is_some_and(|node| nodes.contains(&node)));
+    let summary = format!("{} gets no answer from {cache} on its node", caller.workload);
+    let finding = Finding::new(Cause::DnsDown, caller.workload.clone(), 0.35, summary).shallow();
+    here.map(Object::from_live).fold(finding, Finding::below)
+}
+
 /// Why a caller cannot look a name up.
 pub(crate) fn lookup_fault<'a>(look: &Look<'a>, caller: &Caller<'a>, call: &FailedCall) -> Option<Finding> {
     let pod = caller.pods.first()?;
@@ -263,6 +290,9 @@ pub(crate) fn lookup_fault<'a>(look: &Look<'a>, caller: &Caller<'a>, call: &Fail
                 crate::address_target::Target::Outside
             )
     });
+    if let Some(cache) = node_cache(look, &servers).filter(|_| asks_elsewhere) {
+        return Some(node_cache_fault(look, caller, &cache));
+    }
     if asks_elsewhere && (is_local || policy == "None") {
         let text = format!("dnsPolicy {policy}, nameservers {}", servers.join(", "));
         return Some(

@@ -143,6 +143,10 @@ fn pull(look: &Look<'_>, ill: &Ill<'_>) -> Option<(Finding, String)> {
             if let Target::Service(service) = look.cluster.target(&address, ill.namespace()) {
                 finding = finding.below(Object::from_live(service));
             }
+            // Or behind a route of the cluster.
+            finding = crate::calls::routes_of(look.cluster, &address.host)
+                .into_iter()
+                .fold(finding, Finding::below);
         }
     }
     let text = match cause {

@@ -224,7 +224,7 @@ fn tls_fault(look: &Look<'_>, ingress: &Value, tls: &Value) -> Option<Finding> {
         // Whether a Certificate that should make it is in trouble is not known.
         let asks = ["cert-manager.io/cluster-issuer", "cert-manager.io/issuer"];
         let is_asked = asks.iter().any(|key| ingress.annotation(key).is_some());
-        let is_unseen = is_asked && !look.cluster.has_kind("Certificate");
+        let is_unseen = is_asked && !look.cluster.has_kind("Certificate") || !look.cluster.knows_makers();
         let finding = if is_unseen { finding.not_known() } else { finding };
         return Some(is_made.into_iter().fold(finding, Finding::below));
     };
@@ -511,6 +511,12 @@ fn unserved_class(look: &Look<'_>, gateway: &Value, name: &str) -> Option<Findin
             format!("Install the controller {controller}, or use a class that is accepted."),
             &["kubectl get gatewayclass".to_owned()],
         );
+    // Without the workloads, a red pod that bears its name may be the controller.
+    let named = |ill: &crate::search_context::Ill<'_>| {
+        words.iter().any(|word| ill.workload.namespace.contains(word) || ill.workload.name.contains(word))
+    };
+    let is_unseen = !look.cluster.has_kind("Deployment") && look.ill.iter().any(named);
+    let finding = if is_unseen { finding.not_known() } else { finding };
     Some(crate::causes::operator::by_words(look, &words).into_iter().fold(finding, Finding::below))
 }
 
@@ -530,6 +536,66 @@ const CONTROLLERS: &[&str] = &[
 
 /// An ingress controller that is scaled to zero while routes need it.
 fn controllers(look: &Look<'_>) -> Vec<Finding> {
+    let mut found = down_controllers(look);
+    found.extend(refused_configuration(look));
+    found
+}
+
+/// The configuration that an ingress controller makes and that its server refuses: what is new is not served.
+fn refused_configuration(look: &Look<'_>) -> Option<Finding> {
+    let is_controller = |pod: &&&Value| CONTROLLERS.iter().any(|name| pod.name().contains(name));
+    let (pod, source, line) =
+        look.cluster.all("Pod").iter().filter(is_controller).find_map(|pod| refusal_of(look, pod))?;
+    let quoted: Vec<&str> = line.split('"').skip(1).step_by(2).filter(|word| word.len() > 2).collect();
+    let names_it = |text: &str| quoted.iter().any(|word| text.contains(word));
+    let key_of = |value: Option<&Value>| -> Option<String> {
+        let texts = value.and_then(Value::as_object).into_iter().flatten();
+        texts.filter(|(_, text)| text.as_str().is_some_and(names_it)).map(|(key, _)| key.clone()).next()
+    };
+    let maps = look.cluster.all("ConfigMap").iter().filter(|it| it.namespace() == pod.namespace());
+    let in_map = maps.filter_map(|it| Some((*it, format!("data.{}", key_of(it.get("data"))?))));
+    let routes = look.cluster.all("Ingress").iter();
+    let in_route = routes.filter_map(|it| {
+        Some((*it, format!("metadata.annotations.{}", key_of(it.at(&["metadata", "annotations"]))?)))
+    });
+    let written = in_route.chain(in_map).next();
+    let workload = look.cluster.workload(pod);
+    let object = written.as_ref().map_or_else(|| workload.clone(), |(live, _)| Object::from_live(live));
+    let summary = format!("{workload} cannot load its configuration: what changed since is not served");
+    let finding =
+        Finding::new(Cause::ConfigWrongValue, object.clone(), 0.85, summary).evidence(source, line).remedy(
+            format!("Correct what the line names in {object}."),
+            &[format!("kubectl -n {} logs {} --tail=50", pod.namespace(), pod.name())],
+        );
+    Some(match written {
+        Some((_, field)) => finding.field(field).suffers(workload, "cannot load its configuration"),
+        None => finding,
+    })
+}
+
+/// The last words by which a controller's server refused its configuration, if none was loaded since.
+fn refusal_of<'a>(look: &Look<'a>, pod: &'a Value) -> Option<(&'a Value, String, String)> {
+    for log in look.cluster.logs(pod.namespace(), pod.name()) {
+        let lines: Vec<&str> = log.text.lines().collect();
+        let tells = |line: &&str| line.contains("[emerg]");
+        let loaded = lines.iter().rposition(|line| line.contains("successfully reloaded"));
+        let failed = lines.iter().rposition(|line| line.contains("reloading"));
+        let Some(line) = lines.iter().rposition(|line| tells(&line)) else { continue };
+        if failed.is_some() && loaded.is_none_or(|loaded| loaded < line) {
+            return Some((pod, log.source(), lines[line].to_owned()));
+        }
+    }
+    let object = Object::from_live(pod);
+    let event = look.cluster.events(&object).rfind(|event| {
+        let age = event.last.and_then(|last| look.cluster.seconds_since(last));
+        event.is_warning() && event.reason == "RELOAD" && age.is_none_or(|age| age < 3600)
+    })?;
+    let line = event.message.lines().find(|line| line.contains("[emerg]"))?;
+    Some((pod, format!("Event of {object}"), line.to_owned()))
+}
+
+/// Controllers of routes that do not run.
+fn down_controllers(look: &Look<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     let routes: Vec<Object> = ["Ingress", "HTTPRoute"]
         .iter()

@@ -1,7 +1,7 @@
 //! Routes of a mesh: VirtualServices that lead to Services or subsets that are not there, and gateways whose
 //! certificate is absent.
 
-use tiphys_cause::{Address, Cause};
+use tiphys_cause::{Address, Cause, Failure};
 use tiphys_value::{ObjectExt as _, Value, json};
 
 use crate::{
@@ -9,12 +9,15 @@ use crate::{
     address_target::Target,
     cluster::{Cluster, items, selector},
     finding::Finding,
+    log_evidence::Fact,
     search_context::Look,
 };
 
 pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     let routes = look.cluster.all("VirtualService").iter();
     let mut found: Vec<Finding> = routes.flat_map(|route| route_faults(look, route)).collect();
+    found.extend(look.cluster.all("VirtualService").iter().filter_map(|route| without_gateway(look, route)));
+    found.extend(overflows(look));
     found.extend(gateways(look).filter_map(|gateway| absent_certificate(look, gateway)));
     found
 }
@@ -41,6 +44,36 @@ pub(crate) fn routes_of_service(cluster: &Cluster<'_>, service: &Value) -> Vec<O
 fn target<'a>(cluster: &Cluster<'a>, host: &str, rule: &Value) -> Target<'a> {
     let address = Address { scheme: String::new(), host: host.to_owned(), port: None };
     cluster.target(&address, rule.namespace())
+}
+
+/// A VirtualService that names gateways, and none of them is there: no gateway knows its hosts.
+fn without_gateway(look: &Look<'_>, route: &Value) -> Option<Finding> {
+    /// Stands for every sidecar.
+    const MESH: &str = "mesh";
+    let names: Vec<&str> = items(route, &["spec", "gateways"]).filter_map(Value::as_str).collect();
+    let known: Vec<Object> = gateways(look).map(Object::from_live).collect();
+    let gateway = |name: &str| match name.split_once('/') {
+        Some((namespace, name)) => Object::new("Gateway", namespace, name),
+        None => Object::new("Gateway", route.namespace(), name),
+    };
+    let is_absent = |name: &&str| **name != *MESH && !known.contains(&gateway(name));
+    if known.is_empty() || names.is_empty() || !names.iter().all(|name| is_absent(&name)) {
+        return None;
+    }
+    let (object, absent) = (Object::from_live(route), gateway(names[0]));
+    let near = known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let summary = format!("{object} names {absent}, which does not exist: no gateway knows its hosts");
+    Some(
+        Finding::new(Cause::OperatorReference, object.clone(), 0.88, summary)
+            .field("spec.gateways")
+            .evidence(object.to_string(), format!("spec.gateways: {}", names.join(", ")))
+            .evidence("gateways that exist", near)
+            .suffers(absent, "does not exist")
+            .remedy(
+                "Name a gateway that exists, as NAMESPACE/NAME.",
+                &["kubectl get gateways.networking.istio.io -A".to_owned()],
+            ),
+    )
 }
 
 /// The destinations of a VirtualService that nothing serves.
@@ -140,6 +173,41 @@ fn lacks_subset(look: &Look<'_>, route: &Value, host: &str, subset: &str) -> boo
         items(rule, &["spec", "subsets"]).any(|known| known.str_at(&["name"]) == Some(subset))
     };
     look.cluster.has_kind("DestinationRule") && !rules.any(|rule| defines(&rule))
+}
+
+/// Requests that a proxy refuses for the limits of a DestinationRule, where somebody misses them.
+fn overflows(look: &Look<'_>) -> Vec<Finding> {
+    /// Fewer may be a peak that nobody noticed.
+    const FEWEST: usize = 5;
+    let is_missed = look.ill.iter().flat_map(|ill| &ill.facts).any(|fact| {
+        matches!(&fact.fact, Fact::Call(call) if matches!(call.failure, Failure::Reset | Failure::Status(503)))
+    });
+    let mut found = Vec::new();
+    for log in look.cluster.case.logs.iter().filter(|_| is_missed) {
+        let answers = log.last_lines().filter_map(|line| Some((line, tiphys_cause::proxy_answer(line)?)));
+        let refused: Vec<_> = answers.filter(|(_, answer)| answer.has_flag("UO")).collect();
+        let Some((line, answer)) = refused.first().filter(|_| refused.len() >= FEWEST) else { continue };
+        let Some(pod) = look.cluster.get("Pod", &log.namespace, &log.pod) else { continue };
+        let rule = rules_of_host(look, pod, &answer.host)
+            .find(|rule| rule.at(&["spec", "trafficPolicy", "connectionPool"]).is_some());
+        let Some(rule) = rule else { continue };
+        let object = Object::from_live(rule);
+        let limits = rule.at(&["spec", "trafficPolicy", "connectionPool"]).map(ToString::to_string);
+        let summary = format!(
+            "{object} lets too few connections to {} through: proxies answer 503 for the others",
+            answer.host
+        );
+        found.push(
+            Finding::new(Cause::ConfigWrongValue, object.clone(), 0.85, summary)
+                .field("spec.trafficPolicy.connectionPool")
+                .evidence(log.source(), *line)
+                .evidence(object.to_string(), limits.unwrap_or_default())
+                .suffers(Object::from_live(pod), "refuses requests")
+                .suffers(look.cluster.workload(pod), "refuses requests")
+                .remedy("Raise maxConnections and http1MaxPendingRequests to what the callers need.", &[]),
+        );
+    }
+    found
 }
 
 /// Where the pods of a gateway run: there it looks for its certificates.

@@ -86,7 +86,11 @@ fn plugin_down(look: &Look<'_>) -> Option<Finding> {
     if nodes.is_empty() && !look.cluster.has_kind("Node") {
         return told_by_taint(look);
     }
+    let without_range = without_range(look, &nodes);
     let (first, told) = nodes.first()?;
+    if let Some(finding) = without_range {
+        return Some(finding);
+    }
     let object = plugin_object(look).or_else(|| custom_plugin(look)).unwrap_or_else(|| first.clone());
     // Which plugin it is, nobody can tell where neither DaemonSets nor pods were saved.
     let is_known = object.kind != "Node" || look.cluster.has_kind("DaemonSet");
@@ -138,6 +142,57 @@ fn plugin_down(look: &Look<'_>) -> Option<Finding> {
         result = result.evidence(Object::from_live(operator).to_string(), "spec.replicas: 0");
     }
     Some(result)
+}
+
+/// The nodes without a network that were given no range of addresses for pods, if that is all of them.
+fn without_range(look: &Look<'_>, nodes: &[(Object, &Value)]) -> Option<Finding> {
+    let is_told = |node: &Object| {
+        let lacks = look.cluster.live(node).is_some_and(|it| it.at(&["spec", "podCIDR"]).is_none());
+        let event = look
+            .cluster
+            .events(node)
+            .rfind(|event| event.reason == "CIDRNotAvailable" || event.message.contains("CIDRNotAvailable"));
+        let source = || {
+            let event = event.map(|event| (format!("Event of {node}"), event.message.clone()));
+            event.or_else(|| range_line(look, node))
+        };
+        Some(node).filter(|_| lacks).and_then(|_| source())
+    };
+    let told: Vec<(String, String)> = nodes.iter().map_while(|(node, _)| is_told(node)).collect();
+    let (first, _) = nodes.first().filter(|_| told.len() == nodes.len())?;
+    let names: Vec<&str> = nodes.iter().map(|(node, _)| node.name.as_str()).collect();
+    let summary = format!("no range of pod addresses is left for {}: it gets no network", names.join(", "));
+    let finding =
+        Finding::new(Cause::NetIpExhausted, first.clone(), 0.92, summary).field("spec.podCIDR").remedy(
+            "Give the cluster a larger range for pods (--cluster-cidr), or smaller ranges to nodes.",
+            &["kubectl get nodes -o custom-columns=NAME:.metadata.name,CIDR:.spec.podCIDR".to_owned()],
+        );
+    let finding = told.into_iter().fold(finding, |finding, (source, text)| finding.evidence(source, text));
+    let finding = plugin_object(look)
+        .into_iter()
+        .fold(finding, |finding, plugin| finding.suffers(plugin, "gets no range on a node"));
+    let here = look.cluster.all("Pod").iter().filter(|pod| {
+        let node = pod.str_at(&["spec", "nodeName"]).unwrap_or_default();
+        names.contains(&node) && look.is_red(&Object::from_live(pod))
+    });
+    let finding =
+        here.fold(finding, |finding, pod| finding.suffers(Object::from_live(pod), "has no network"));
+    Some(
+        nodes
+            .iter()
+            .fold(finding, |finding, (node, _)| finding.suffers(node.clone(), "has no pod addresses")),
+    )
+}
+
+/// The line in which a plugin says that a node was given no range.
+fn range_line(look: &Look<'_>, node: &Object) -> Option<(String, String)> {
+    const WORDS: &[&str] = &["pod cidr not assigned", "no podcidr", "podcidr not set", "cidr not assigned"];
+    let tells = |line: &&str| {
+        let low = line.to_ascii_lowercase();
+        WORDS.iter().any(|word| low.contains(word)) && low.contains(&node.name.to_ascii_lowercase())
+    };
+    let mut logs = look.cluster.case.logs.iter();
+    logs.find_map(|log| Some((log.source(), log.last_lines().find(tells)?.to_owned())))
 }
 
 /// The condition by which a node says that it has no network.
@@ -556,6 +611,13 @@ fn proxy(look: &Look<'_>) -> Vec<Finding> {
         }) {
             finding = finding.below(Object::from_live(pod));
         }
+        // Who only misses the API server may be served by none.
+        for pod in look.cluster.pods_in("kube-system").iter().filter(|pod| {
+            (pod.name().starts_with("etcd") || pod.name().starts_with("kube-apiserver"))
+                && callers.iter().all(|caller| calls_api_server_only(look, caller))
+        }) {
+            finding = finding.below(Object::from_live(pod));
+        }
         // Agents of the network and of the DNS on the node.
         let agents = look
             .ill
@@ -572,6 +634,19 @@ fn proxy(look: &Look<'_>) -> Vec<Finding> {
         );
     }
     found
+}
+
+/// Whether all that the log of a workload calls in vain is the API server.
+fn calls_api_server_only(look: &Look<'_>, workload: &Object) -> bool {
+    let ill = look.ill.iter().filter(|ill| ill.workload == *workload);
+    let calls = ill.flat_map(|ill| &ill.facts).filter_map(|fact| match &fact.fact {
+        crate::log_evidence::Fact::Call(call) => Some(call),
+        _ => None,
+    });
+    let mut targets = calls.flat_map(|call| &call.targets);
+    targets.all(|address| {
+        matches!(look.cluster.target(address, &workload.namespace), crate::address_target::Target::ApiServer)
+    })
 }
 
 /// Ports of nodes that others need.

@@ -5,6 +5,7 @@ use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
     Object,
+    calls::{Caller, explain_text},
     cluster::{condition, condition_text, conditions, items, pods},
     finding::Finding,
     search_context::{Ill, Look},
@@ -295,8 +296,34 @@ fn aborted(look: &Look<'_>, live: &Value) -> Option<Finding> {
             .evidence(Object::from_live(run).to_string(), words)
             .suffers(Object::from_live(run), "measured too many failures")
     });
+    if let Some(call) = measured_in_vain(look, &object, message, &finding) {
+        return Some(call);
+    }
+    let is_unseen = tiphys_cause::failed_calls(message).iter().any(|call| !call.targets.is_empty())
+        && !look.cluster.knows_services();
+    let finding = if is_unseen { finding.not_known() } else { finding };
     let pods = pods::of_workload(look.cluster, &object).into_iter().map(Object::from_live);
     Some(pods.filter(|pod| look.is_red(pod)).fold(finding, Finding::below))
+}
+
+/// Why an analysis got no numbers, if the call that it made for them fails.
+fn measured_in_vain(look: &Look<'_>, rollout: &Object, message: &str, aborted: &Finding) -> Option<Finding> {
+    const SURE: f64 = 0.6;
+    let caller = Caller::of_workload(look.cluster, rollout.clone());
+    let told = (format!("{rollout}, status"), message.to_owned());
+    let runs = aborted.evidence.iter().map(|it| (it.source.clone(), it.text.clone()));
+    let found = [told].into_iter().chain(runs).flat_map(|(source, text)| {
+        let sufferer = (rollout, "its analysis gets no numbers");
+        explain_text(look, &caller, (&source, &text), sufferer)
+    });
+    let finding = found.into_iter().find(|finding| finding.confidence >= SURE)?;
+    Some(
+        aborted
+            .suffers
+            .iter()
+            .cloned()
+            .fold(finding, |finding, (object, symptom)| finding.suffers(object, symptom)),
+    )
 }
 
 /// A rollout that somebody paused, with a newer template waiting.

@@ -236,19 +236,9 @@ fn placed(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, message: &str) -> Option<
             .iter()
             .find(|node| node.at(&["spec", "unschedulable"]).and_then(Value::as_bool) == Some(true));
         let object = node.map_or_else(|| workload.clone(), |node| Object::from_live(node));
-        return Some(
-            Finding::new(
-                Cause::ScheduleCordoned,
-                object.clone(),
-                0.9,
-                format!("{workload} gets no node: {cordoned} nodes are cordoned"),
-            )
-            .field("spec.unschedulable")
-            .remedy(
-                "Uncordon the node when its maintenance is over.",
-                &[format!("kubectl uncordon {}", object.name)],
-            ),
-        );
+        let mut finding = self::cordoned(workload, &object);
+        finding.summary = format!("{workload} gets no node: {cordoned} nodes are cordoned");
+        return Some(finding);
     }
     if has(|it| matches!(it, Obstacle::HostPort)) {
         return Some(host_port(look, ill, pod));
@@ -284,6 +274,67 @@ fn placed(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, message: &str) -> Option<
     resource.map(|resource| capacity(look, ill, pod, &resource, message))
 }
 
+/// The fault of a node that takes no pods, and would have to take those of a workload.
+fn cordoned(workload: &Object, node: &Object) -> Finding {
+    let summary = format!("{workload} gets no node: {node}, which would fit, is cordoned");
+    Finding::new(Cause::ScheduleCordoned, node.clone(), 0.9, summary).field("spec.unschedulable").remedy(
+        "Uncordon the node when its maintenance is over.",
+        &[format!("kubectl uncordon {}", node.name)],
+    )
+}
+
+/// The only pool of nodes, if it has as much of a resource as it may.
+fn full_pool(cluster: &Cluster<'_>, resource: &str) -> Option<(Object, String, String)> {
+    let [pool] = cluster.all("NodePool") else { return None };
+    let amount = |path: &[&str]| quantity::milli(pool.at(path)?);
+    let (has, may) = (amount(&["status", "resources", resource])?, amount(&["spec", "limits", resource])?);
+    let object = Object::from_live(pool);
+    (has >= may)
+        .then(|| (object.clone(), object.to_string(), format!("status.resources.{resource} is at the limit")))
+}
+
+/// A pool of nodes that may not grow, as who adds nodes says to the pod.
+fn pool_limit(cluster: &Cluster<'_>, workload: &Object, pod: &Object, resource: &str) -> Option<Finding> {
+    let told = cluster.events(pod).rfind(|event| {
+        let low = event.message.to_ascii_lowercase();
+        low.contains("exceed limits for nodepool") || low.contains("exceed limits for provisioner")
+    });
+    let named = told.and_then(|event| {
+        let name = event.message.rsplit("limits for ").next()?.split('"').nth(1)?;
+        let kind = if event.message.contains("provisioner") { "Provisioner" } else { "NodePool" };
+        Some((Object::new(kind, "", name), format!("Event of {pod}"), event.message.clone()))
+    });
+    let (object, source, text) = named.or_else(|| full_pool(cluster, resource))?;
+    let (kind, name) = (object.kind.clone(), object.name.clone());
+    let limits = cluster.live(&object).and_then(|live| live.at(&["spec", "limits"]));
+    let limits = limits.map_or_else(|| "not saved".to_owned(), ToString::to_string);
+    Some(
+        Finding::new(
+            Cause::ScheduleAutoscaler,
+            object.clone(),
+            0.92,
+            format!("{object} is at its limit, and {workload} needs another node"),
+        )
+        .field("spec.limits")
+        .evidence(source, text)
+        .evidence(object.to_string(), format!("spec.limits: {limits}"))
+        .remedy(
+            "Raise the limits of the pool, or ask for less.",
+            &[format!("kubectl get {} {name} -o yaml", kind.to_ascii_lowercase())],
+        ),
+    )
+}
+
+/// The cordoned node where a volume can be used, if no other node that is well has it.
+fn cordoned_home(cluster: &Cluster<'_>, volume: &str) -> Option<Object> {
+    let takes_none = |node: &Object| {
+        let live = cluster.live(node);
+        live.and_then(|it| it.at(&["spec", "unschedulable"])).and_then(Value::as_bool) == Some(true)
+    };
+    let homes = homes(cluster, volume);
+    homes.iter().find(|node| takes_none(node)).cloned().filter(|_| homes.iter().all(takes_none))
+}
+
 /// Claims that hinder the placement.
 fn claims(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, obstacles: &[(u32, Obstacle)]) -> Option<Finding> {
     let names: Vec<&str> = items(pod, &["spec", "volumes"])
@@ -313,6 +364,13 @@ fn claims(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, obstacles: &[(u32, Obstac
                     .live(&object)
                     .and_then(|live| live.str_at(&["spec", "volumeName"]))
                     .unwrap_or("its volume");
+                let is_cordoned = obstacles.iter().any(|(_, it)| matches!(it, Obstacle::Cordoned));
+                if let Some(node) = cordoned_home(look.cluster, volume).filter(|_| is_cordoned) {
+                    return Some(cordoned(&ill.workload, &node).evidence(
+                        object.to_string(),
+                        format!("its volume {volume} can be used on {node} only, or beside it"),
+                    ));
+                }
                 let finding = Finding::new(
                     Cause::VolumeZone,
                     object,
@@ -510,6 +568,9 @@ fn capacity(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, resource: &str, message
             &["kubectl -n kube-system get configmap cluster-autoscaler-status -o yaml".to_owned()],
         );
     }
+    if let Some(finding) = pool_limit(cluster, workload, &object, resource) {
+        return finding;
+    }
     let mut finding = Finding::new(
         Cause::ScheduleCapacity,
         workload.clone(),
@@ -522,6 +583,13 @@ fn capacity(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, resource: &str, message
         format!("Lower the request of {resource}, or add nodes."),
         &["kubectl describe nodes | grep -A8 'Allocated resources'".to_owned()],
     );
+    // A node that begins may have room, once its agents run.
+    let begins = ["not-ready", "uninitialized", "unreachable", "network-unavailable"];
+    let is_beginning =
+        message.contains("untolerated taint {") && begins.iter().any(|it| message.contains(it));
+    if is_beginning && !cluster.has_kind("Node") || resource.contains('/') && !cluster.has_kind("DaemonSet") {
+        finding = finding.not_known();
+    }
     // What devices give is counted by their plugin, as long as that runs.
     if let Some((vendor, _)) = resource.split_once('/') {
         let word = vendor.split('.').next().unwrap_or(vendor);

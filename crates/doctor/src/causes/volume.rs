@@ -168,6 +168,7 @@ fn by_volumes(look: &Look<'_>, claim: &Value, class: Option<&Value>) -> Option<F
     if !by_hand && named.is_none()
         || name.is_none() && named.is_none() && has_default(cluster)
         || !cluster.has_kind("PersistentVolume")
+        || named.is_none() && is_dynamic(cluster, name)
     {
         return None;
     }
@@ -337,8 +338,20 @@ fn provisioner(
     }
     finding.upstream.retain(|below| *below != finding.object);
     // Why a driver does not answer is told by its pods.
-    let knows_driver = class.is_some() && look.cluster.has_kind("Deployment") && look.cluster.has_kind("Pod");
-    Some(if failed.is_none() && !knows_driver { finding.not_known() } else { finding })
+    let has_workloads = look.cluster.has_kind("Deployment") || look.cluster.has_kind("DaemonSet");
+    let knows_driver = class.is_some() && has_workloads && look.cluster.has_kind("Pod");
+    Some(if knows_driver { finding } else { finding.not_known() })
+}
+
+/// Whether a class was not saved, and its volumes were made on demand by a driver.
+fn is_dynamic(cluster: &Cluster<'_>, class: Option<&str>) -> bool {
+    let of_class = |volume: &&&Value| volume.str_at(&["spec", "storageClassName"]) == class;
+    let mut volumes = cluster.all("PersistentVolume").iter().filter(of_class).peekable();
+    class.is_some()
+        && !cluster.has_kind("StorageClass")
+        && volumes.peek().is_some()
+        && volumes
+            .all(|volume| volume.at(&["spec", "csi"]).is_some() && volume.at(&["spec", "claimRef"]).is_some())
 }
 
 /// A claim that asks for more than it has.
@@ -460,6 +473,10 @@ fn mount(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
                     .and_then(|name| look.cluster.get("StorageClass", "", name));
                 let driver = class.and_then(|class| class.str_at(&["provisioner"])).unwrap_or_default();
                 finding = drivers(look.cluster, driver).into_iter().fold(finding, Finding::below);
+                // Without the class or the workloads nobody knows whose pods would tell why.
+                let is_seen = look.cluster.has_kind("DaemonSet") && class.is_some();
+                finding = if is_seen || driver_told(event) { finding } else { finding.not_known() };
+                finding = drivers_pods(look, pod, driver).into_iter().fold(finding, Finding::below);
             }
             if let Some(node) = pod.str_at(&["spec", "nodeName"]) {
                 finding = finding.below(Object::new("Node", "", node));
@@ -474,6 +491,21 @@ fn mount(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
         }
     }
     None
+}
+
+/// Whether the words of a mount tell more than that a driver is not there.
+fn driver_told(event: &Event) -> bool {
+    let low = event.message.to_ascii_lowercase();
+    !low.contains("does not contain driver") && !low.contains("list of registered csi drivers")
+}
+
+/// The red pods of a driver on the node of a pod.
+fn drivers_pods(look: &Look<'_>, pod: &Value, driver: &str) -> Vec<Object> {
+    let node = pod.str_at(&["spec", "nodeName"]);
+    let all = drivers(look.cluster, driver);
+    let all = all.iter().flat_map(|workload| pods::of_workload(look.cluster, workload));
+    let here = all.filter(|it| node.is_some() && it.str_at(&["spec", "nodeName"]) == node);
+    here.map(Object::from_live).filter(|it| look.is_red(it)).collect()
 }
 
 /// Whether an event tells only that a kubelet had not read a ConfigMap or Secret yet, and not again since.

@@ -64,6 +64,24 @@ fn moment(element: &Element<'_>) -> Option<Timestamp> {
     Some(at.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
 }
 
+/// The common name in an encoded name; the last part of it if there is none.
+fn common_name(mut name: &[u8]) -> String {
+    const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
+    let mut last = String::new();
+    while let Some(set) = take(&mut name) {
+        let mut set = set.content;
+        let Some(pair) = take(&mut set) else { continue };
+        let mut pair = pair.content;
+        let (Some(key), Some(value)) = (take(&mut pair), take(&mut pair)) else { continue };
+        let text = String::from_utf8_lossy(value.content);
+        last = text.chars().filter(|c| !c.is_control()).take(100).collect();
+        if key.content == COMMON_NAME {
+            return last;
+        }
+    }
+    last
+}
+
 impl Certificate {
     /// Reads a certificate in DER.
     pub(crate) fn from_der(mut bytes: &[u8]) -> Option<Self> {
@@ -84,6 +102,16 @@ impl Certificate {
         let not_after = moment(&take(&mut validity)?)?;
         let subject = take(&mut body)?.content.to_vec();
         Some(Self { not_before, not_after, issuer, subject })
+    }
+
+    /// The common name of who signed it.
+    pub(crate) fn issuer_name(&self) -> String {
+        common_name(&self.issuer)
+    }
+
+    /// The common name of whom it is for.
+    pub(crate) fn subject_name(&self) -> String {
+        common_name(&self.subject)
     }
 
     /// Reads every certificate of a text in PEM.

@@ -55,6 +55,7 @@ pub(super) fn init_wait<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Option<Finding> {
         .filter(|log| log.container == name)
         .map(|log| log.text.clone())
         .collect();
+    let finding = if logs.is_empty() { finding.not_known() } else { finding };
     let text = format!("{} {logs}", words.join(" "));
     let caller = Caller::of_ill(look, ill);
     let mut named: Vec<_> = tiphys_cause::addresses(&text);
@@ -97,10 +98,29 @@ pub(super) fn init_wait<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Option<Finding> {
         }
     }
     let finding = named_objects(look, ill, &text).into_iter().fold(finding, Finding::below);
+    // Who serves and still lets it wait tells why itself.
+    let finding =
+        named.iter().fold(finding, |finding, address| match look.cluster.target(address, ill.namespace()) {
+            crate::address_target::Target::Service(service) => finding.below(Object::from_live(service)),
+            _ => finding,
+        });
     // Where nothing is named, what fails beside it is the likeliest.
     let beside = look.ill.iter().map(|other| &other.workload);
     let beside = beside.filter(|other| other.namespace == ill.namespace() && **other != ill.workload);
     Some(if finding.upstream.is_empty() { beside.cloned().fold(finding, Finding::below) } else { finding })
+}
+
+/// What an init container waits for that fails again and again: a Job of its namespace that is red, if its
+/// last lines speak of waiting.
+pub(super) fn awaited_jobs(look: &Look<'_>, ill: &Ill<'_>, text: &str) -> Vec<Object> {
+    const WORDS: &[&str] =
+        &["wait", "not ready", "unapplied", "pending migration", "not yet", "still ", "migrat"];
+    let low = text.to_ascii_lowercase();
+    if !WORDS.iter().any(|word| low.contains(word)) {
+        return Vec::new();
+    }
+    let jobs = look.red.keys().filter(|it| it.kind == "Job" && it.namespace == ill.namespace());
+    jobs.filter(|job| **job != ill.workload).cloned().collect()
 }
 
 /// The objects of the namespace that a command or its output names: `job/migrate`, `deploy web`.

@@ -42,6 +42,8 @@ pub(super) fn from_facts<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Option<Finding> 
                 };
                 admission::fault(look, &refused)
             }
+            // What the cluster's DNS refuses has a cause of its own.
+            Fact::Value(_) if crate::causes::dns::is_server(look, &ill.workload) => None,
             Fact::Value(refused) => {
                 let finding = crate::causes::config::refused_value(look, ill, refused, &fact.source);
                 // Words that lead back to no setting count only where the program ends with them.
@@ -204,6 +206,73 @@ fn full_disk(look: &Look<'_>, ill: &Ill<'_>, mut finding: Finding, complaint: &C
     finding
 }
 
+/// The full disk of a dependency that serves in part only, as its own log says.
+fn full_backend(look: &Look<'_>, backend: &Object) -> Option<Finding> {
+    let members = pods::of_workload(look.cluster, backend);
+    let logs = members.iter().flat_map(|pod| look.cluster.logs(pod.namespace(), pod.name()));
+    let (source, line) = logs.into_iter().find_map(|log| {
+        let full =
+            |line: &&str| tiphys_cause::complaints(line).iter().any(|it| it.cause == Cause::RunDiskFull);
+        Some((log.source(), log.last_lines().find(full)?.to_owned()))
+    })?;
+    let finding =
+        Finding::new(Cause::RunDiskFull, backend.clone(), 0.9, format!("the disk of {backend} is full"))
+            .evidence(source, line)
+            .remedy("Free space, or grow the claim.", &[format!("kubectl -n {} get pvc", backend.namespace)]);
+    Some(claims_of(&members).into_iter().fold(finding, Finding::below))
+}
+
+/// The claims that pods mount.
+fn claims_of(members: &[&Value]) -> Vec<Object> {
+    let volumes = members.iter().flat_map(|pod| items(pod, &["spec", "volumes"]).map(move |it| (*pod, it)));
+    let claims =
+        volumes.filter_map(|(pod, it)| Some((pod, it.str_at(&["persistentVolumeClaim", "claimName"])?)));
+    claims.map(|(pod, name)| Object::new("PersistentVolumeClaim", pod.namespace(), name)).collect()
+}
+
+/// Words in the values of labels by which operators of databases mark who follows, and who leads.
+const FOLLOWS: &[&str] = &["replica", "standby", "secondary", "slave", "follower"];
+const LEADS: &[&str] = &["primary", "master", "leader"];
+
+/// A Service that callers write to, and whose selector takes those only that follow.
+fn leads_to_replicas(look: &Look<'_>, service: &Value, words: &str) -> Option<Finding> {
+    if !["read-only", "read only", "readonly", "not master", "not primary"]
+        .iter()
+        .any(|it| words.contains(it))
+    {
+        return None;
+    }
+    let selector = service.at(&["spec", "selector"])?.as_object()?;
+    let (key, value) =
+        selector.iter().find(|(_, value)| value.as_str().is_some_and(|it| FOLLOWS.contains(&it)))?;
+    let leader = look
+        .cluster
+        .pods_in(service.namespace())
+        .iter()
+        .find(|pod| pod.label(key).is_some_and(|role| LEADS.contains(&role)) && pods::is_ready(pod))?;
+    let object = Object::from_live(service);
+    let value = value.as_str().unwrap_or_default();
+    let role = leader.label(key).unwrap_or_default();
+    let leader = Object::from_live(leader);
+    let patch = tiphys_value::json!({"spec": {"selector": {key.clone(): role}}});
+    Some(
+        Finding::new(
+            Cause::ServiceSelector,
+            object.clone(),
+            0.85,
+            format!("{object} leads to pods with {key}={value} only, which take no writes; {leader} does"),
+        )
+        .field("spec.selector")
+        .evidence(object.to_string(), format!("selector {key}: {value}"))
+        .evidence(leader.to_string(), format!("label {key}: {role}"))
+        .remedy(
+            format!("Let the selector ask for {key}={role}, or call the Service of the one that leads."),
+            &[format!("kubectl -n {} get pods -L {key}", object.namespace)],
+        )
+        .patch(patch),
+    )
+}
+
 /// A dependency that says that it is in a bad state.
 fn backend_state<'a>(look: &Look<'a>, ill: &Ill<'a>, complaint: &Complaint, source: &str) -> Finding {
     let caller = Caller::of_ill(look, ill);
@@ -251,15 +320,23 @@ fn backend_state<'a>(look: &Look<'a>, ill: &Ill<'a>, complaint: &Complaint, sour
         let pods = look.cluster.pods_of(service);
         pods.first().map_or_else(|| Object::from_live(service), |pod| look.cluster.workload(pod))
     });
+    if let Some(full) = backend.as_ref().and_then(|backend| full_backend(look, backend)) {
+        return caller.suffers(full.evidence(source, &complaint.line), "is not served");
+    }
+    if let Some(finding) = service.and_then(|service| leads_to_replicas(look, service, &words)) {
+        return caller.suffers(finding.evidence(source, &complaint.line), "writes in vain");
+    }
     let object = backend.clone().unwrap_or_else(|| ill.workload.clone());
-    let finding = Finding::new(
-        Cause::AppBackendState,
-        object.clone(),
-        0.85,
-        format!("{object} is in a state in which it does not serve {}", ill.workload),
-    )
-    .evidence(source, &complaint.line)
-    .remedy("Bring the dependency back: free its connections, unseal it, or give it a leader.", &[]);
+    let summary = match &backend {
+        Some(_) => format!("{object} is in a state in which it does not serve {}", ill.workload),
+        None => format!("{} or what it depends on is in a state in which it does not serve", ill.workload),
+    };
+    // Whom the program calls is known only where Services were saved.
+    let is_unseen = backend.is_none() && !look.cluster.knows_services();
+    let finding = Finding::new(Cause::AppBackendState, object.clone(), 0.85, summary)
+        .evidence(source, &complaint.line)
+        .remedy("Bring the dependency back: free its connections, unseal it, or give it a leader.", &[]);
+    let finding = if is_unseen { finding.not_known() } else { finding };
     let finding = match service {
         Some(service) if look.is_ill_behind(service) => finding.below(Object::from_live(service)),
         _ => finding,

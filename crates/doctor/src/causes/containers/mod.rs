@@ -5,7 +5,7 @@ mod init;
 mod log;
 mod probe;
 
-use init::init_wait;
+use init::{awaited_jobs, init_wait};
 use log::from_facts;
 use probe::{dependencies, probe, probes};
 use tiphys_cause::{Cause, start_fault};
@@ -68,6 +68,9 @@ fn ailment<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Vec<Finding> {
         return not_created(ill).map(with_pods).into_iter().collect();
     }
     if let Some(finding) = by_platform(look, ill) {
+        return vec![with_pods(finding)];
+    }
+    if let Some(finding) = crate::causes::config::missing_file(look, ill) {
         return vec![with_pods(finding)];
     }
     let told = from_facts(look, ill);
@@ -602,10 +605,20 @@ fn exits(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
     if let Some(node) = pod.str_at(&["spec", "nodeName"]).filter(|_| lacks_threads) {
         finding = finding.below(Object::new("Node", "", node));
     }
+    let is_init = items(pod, &["status", "initContainerStatuses"]).any(|it| std::ptr::eq(it, status));
+    if is_init {
+        let text: String = logs
+            .iter()
+            .filter(|log| log.container == name)
+            .flat_map(|log| log.text.lines().rev().take(20))
+            .collect();
+        finding = awaited_jobs(look, ill, &text).into_iter().fold(finding, Finding::below);
+    }
     let is_killed = matches!(code, 137 | 143);
     let calls = ill.facts.iter().any(|fact| matches!(fact.fact, Fact::Call(_)));
     // Who killed it is not known; or the log blames a call, and nobody knows why that fails.
-    if is_killed || calls {
+    let is_node_unseen = lacks_threads && !look.cluster.has_kind("Node");
+    if is_killed || calls || is_node_unseen {
         finding.confidence = 0.45;
     }
     if let Some((log, line)) = last {

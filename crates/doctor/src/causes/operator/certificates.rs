@@ -6,6 +6,7 @@ use tiphys_value::{ObjectExt as _, Value};
 use super::{
     conditions::{finding_from_condition, rests_on_unseen},
     lookup::operators,
+    operator_log::{is_heard, told_by_operator},
 };
 use crate::{
     Object,
@@ -33,7 +34,9 @@ pub(super) fn challenge(look: &Look<'_>, live: &Value) -> Option<Finding> {
     // The request between a certificate and its order fails with them.
     let owners = owners(look, live);
     let certificate = owners.last().unwrap_or(&object).clone();
-    let at = if certificate == object { issuer.clone() } else { certificate.clone() };
+    // What the solver's own credentials do not allow fails for every certificate of the issuer.
+    let is_of_issuer = super::conditions::is_denied(reason) && look.cluster.live(&issuer).is_some();
+    let at = if certificate == object || is_of_issuer { issuer.clone() } else { certificate.clone() };
     let host = live.str_at(&["spec", "dnsName"]).unwrap_or_default();
     let finding = Finding::new(
         Cause::OperatorIssuer,
@@ -42,12 +45,12 @@ pub(super) fn challenge(look: &Look<'_>, live: &Value) -> Option<Finding> {
         format!("{issuer} does not issue {at}: the challenge for {host} is not passed"),
     )
     .evidence(object.to_string(), format!("{state}: {reason}"))
-    .below(issuer)
     .suffers(object.clone(), "not passed")
     .remedy(
         "Let the challenge pass: the record of the name, the way to the solver, the solver's credentials.",
         &[format!("kubectl -n {} describe challenge", live.namespace())],
     );
+    let finding = if is_of_issuer { finding } else { finding.below(issuer) };
     let solvers = look.cluster.owned(&object).iter().map(|it| Object::from_live(it)).collect::<Vec<_>>();
     let finding = solvers.into_iter().fold(finding, Finding::below);
     Some(owners.into_iter().fold(finding, |finding, owner| finding.suffers(owner, "not issued")))
@@ -100,6 +103,11 @@ pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let maker = references.iter().find(|it| it.kind.ends_with("Issuer") || it.kind.ends_with("SecretStore"));
     let words = complaint(live).map(condition_text).unwrap_or_default();
     let low = words.to_ascii_lowercase();
+    if !object.kind.ends_with("Secret")
+        && let Some(finding) = told_by_operator(look, live, &operators(look, live))
+    {
+        return Some(finding);
+    }
     if let Some(maker) = maker
         && look.cluster.live(maker).is_none()
         && (look.cluster.has_kind(&maker.kind) || low.contains("not found"))
@@ -133,6 +141,12 @@ pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let has_maker = maker.is_some_and(|it| look.cluster.live(it).is_some());
     // Why an order does not end is told by the order.
     let is_order_known = !low.contains("from order") || look.cluster.has_kind("Order");
+    // Why a certificate is not issued is told by its request, or by the log of who should make one.
+    let is_request_known = look.cluster.has_kind("CertificateRequest")
+        || object.kind != "Certificate"
+        || is_heard(look, &operators(look, live));
+    let store_words = maker.and_then(|it| look.cluster.live(it)).and_then(complaint).map(condition_text);
+    let is_store_unseen = store_words.is_some_and(|words| rests_on_unseen(look, &words));
     let finding = if let Some(maker) = maker.filter(|_| is_of_store) {
         let mut finding = finding_from_condition(
             live,
@@ -144,7 +158,7 @@ pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
         finding.object = maker.clone();
         finding.summary = format!("{maker} does not work: {words}");
         let finding = finding.suffers(object.clone(), "cannot be read from it");
-        if rests_on_unseen(look, &words) { finding.not_known() } else { finding }
+        if is_store_unseen || rests_on_unseen(look, &words) { finding.not_known() } else { finding }
     } else if is_secret && denied {
         finding_from_condition(
             live,
@@ -165,7 +179,7 @@ pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
         finding_from_condition(
             live,
             Cause::OperatorIssuer,
-            if has_maker && is_order_known { 0.6 } else { 0.45 },
+            if has_maker && is_order_known && is_request_known { 0.6 } else { 0.45 },
             "is not issued",
             "Read its CertificateRequest, Order and Challenge.",
         )

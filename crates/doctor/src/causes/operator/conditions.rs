@@ -6,6 +6,7 @@ use tiphys_value::{ObjectExt as _, Value};
 use super::{
     certificates::{challenge, child},
     lookup::{is_waiting, operators},
+    operator_log::{is_heard, told_by_operator},
 };
 use crate::{
     Object,
@@ -88,6 +89,11 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
     if let Some(finding) = refused_write(look, &object, &words) {
         return Some(finding);
     }
+    if !says_why(&words)
+        && let Some(finding) = told_by_operator(look, live, &operators)
+    {
+        return Some(finding);
+    }
     // Conditions may tell only that something is wrong, and the operator's events what.
     let warning = look.cluster.events(&object).rfind(|event| event.is_warning());
     let warning = warning.filter(|event| words.is_empty() || !says_why(&words) && says_why(&event.message));
@@ -137,7 +143,10 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
         finding_from_condition(
             live,
             Cause::OperatorRejected,
-            if (tells_of_failure(live) || failed_phase(live).is_some()) && !is_of_waiting(&words) {
+            if (tells_of_failure(live) || failed_phase(live).is_some())
+                && !is_of_waiting(&words)
+                && (!is_general(&words, live.kind()) || is_heard(look, &operators))
+            {
                 0.55
             } else {
                 0.35
@@ -232,7 +241,7 @@ fn finalizers_right(
 }
 
 /// A write for a resource that the API server refused, for a reason that lies with another object.
-fn refused_write(look: &Look<'_>, object: &Object, words: &str) -> Option<Finding> {
+pub(super) fn refused_write(look: &Look<'_>, object: &Object, words: &str) -> Option<Finding> {
     const CAUSES: &[Cause] = &[
         Cause::AdmitServiceAccount,
         Cause::AdmitQuota,
@@ -370,7 +379,7 @@ fn telling_line(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<(
 }
 
 /// Whether a line holds a name, and not only as a part of another.
-fn names(line: &str, name: &str) -> bool {
+pub(super) fn names(line: &str, name: &str) -> bool {
     line.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '.'))).any(|word| word == name)
 }
 
@@ -382,7 +391,7 @@ fn own_complaint(line: &str) -> Option<tiphys_cause::Complaint> {
 }
 
 /// Whether the cloud refuses the operator.
-fn is_denied(words: &str) -> bool {
+pub(super) fn is_denied(words: &str) -> bool {
     const WORDS: &[&str] = &[
         "accessdenied",
         "unauthorizedoperation",
@@ -401,6 +410,13 @@ fn fits_none(words: &str) -> bool {
     const WORDS: &[&str] = &["no compatible ", "no matching ", "none matched"];
     let low = words.to_ascii_lowercase();
     WORDS.iter().any(|word| low.contains(word))
+}
+
+/// Whether the words name nothing but the kind itself, so that what fails stands in the operator's log at
+/// most.
+fn is_general(words: &str, kind: &str) -> bool {
+    let said = words.split_once(": ").map_or(words, |(_, said)| said);
+    said.contains(kind) && !said.contains(['"', '\'', '`', '/', ':', '=', '[', '('])
 }
 
 /// Whether the words are of something that is not over: what is waited for tells more.
@@ -438,7 +454,11 @@ fn is_rejected(words: &str) -> bool {
         "not supported",
         "must be",
         "must not",
-        "validation",
+        "validation failed",
+        "validation error",
+        "failed validation",
+        "fails validation",
+        "failed: validation",
         "not allowed",
         "rejected",
         "unknown field",

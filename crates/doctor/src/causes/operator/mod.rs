@@ -5,6 +5,7 @@ mod certificates;
 mod conditions;
 mod duplicate_operators;
 mod lookup;
+mod operator_log;
 
 use std::collections::BTreeMap;
 

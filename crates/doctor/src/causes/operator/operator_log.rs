@@ -1,0 +1,73 @@
+//! What the log of an operator says about one resource, where the resource's conditions do not tell why.
+
+use tiphys_cause::{Cause, absent_key};
+use tiphys_value::{ObjectExt as _, Value};
+
+use super::conditions::{names, refused_write};
+use crate::{Log, Object, cluster::pods, finding::Finding, search_context::Look};
+
+/// The fault of another object that an operator names in a line about a resource: a refused write, a missing
+/// key.
+pub(super) fn told_by_operator(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<Finding> {
+    let object = Object::from_live(live);
+    let pods = operators.iter().flat_map(|it| pods::of_workload(look.cluster, it));
+    let logs: Vec<&Log> = pods.flat_map(|pod| look.cluster.logs(pod.namespace(), pod.name())).collect();
+    // An operator whose name tells nothing is known by what it says.
+    let all = look.cluster.case.logs.iter().filter(|_| operators.is_empty());
+    let found = logs.into_iter().chain(all).filter_map(|log| {
+        let is_about = |line: &&str| {
+            names(line, live.name())
+                && (!operators.is_empty() || names(line, live.namespace()) && speaks_of(line, live.kind()))
+        };
+        let mut lines = log.last_lines().filter(is_about);
+        lines.find_map(|line| {
+            let forbidden = || {
+                let forbidden = tiphys_cause::forbidden(line).into_iter().next()?;
+                let pod = look.cluster.get("Pod", &log.namespace, &log.pod)?;
+                crate::causes::api::rights_fault(look, &look.cluster.workload(pod), &forbidden)
+            };
+            let found = refused_write(look, &object, line)
+                .or_else(|| missing_key(look, live, line))
+                .or_else(forbidden)?;
+            let is_sure = found.is_asserted() && found.object != object;
+            is_sure.then(|| found.evidence(log.source(), line).suffers(object.clone(), "its operator fails"))
+        })
+    });
+    found.into_iter().next()
+}
+
+/// Whether a line speaks of a kind, as controllers name themselves after it.
+fn speaks_of(line: &str, kind: &str) -> bool {
+    line.to_ascii_lowercase().contains(&kind.to_ascii_lowercase())
+}
+
+/// Whether anything that the operators of a resource say was saved.
+pub(super) fn is_heard(look: &Look<'_>, operators: &[Object]) -> bool {
+    let mut pods = operators.iter().flat_map(|it| pods::of_workload(look.cluster, it));
+    pods.any(|pod| !look.cluster.logs(pod.namespace(), pod.name()).is_empty())
+}
+
+/// The key that a line misses in an object which is there without it.
+fn missing_key(look: &Look<'_>, live: &Value, line: &str) -> Option<Finding> {
+    let (absent, namespace) = absent_key(line)?;
+    let key = absent.key?;
+    let namespace = namespace.unwrap_or_else(|| live.namespace().to_owned());
+    let object = Object::new(absent.kind, &namespace, &absent.name);
+    let data = look.cluster.live(&object)?.get("data")?.as_object()?;
+    if data.contains_key(&key) {
+        return None;
+    }
+    let summary = format!("{object} has no key {key}, which {} needs", Object::from_live(live));
+    Some(
+        Finding::new(Cause::ConfigKeyMissing, object.clone(), 0.9, summary)
+            .field(format!("data.{key}"))
+            .remedy(
+                format!("Add the key {key}, or correct the reference."),
+                &[format!(
+                    "kubectl -n {namespace} get {} {} -o jsonpath='{{.data}}'",
+                    object.kind.to_lowercase(),
+                    object.name
+                )],
+            ),
+    )
+}
