@@ -328,7 +328,7 @@ pattern!(
     | ['"] ((?-i:[A-Z][A-Z0-9_]{2,})) ['"] \s must \s be
     | (?: missing | required ) \s (?: required \s)? (?: environment \s variable | env(?:ironment)? (?:\s var)? | setting | configuration ) s? :? \s* ['"`]? ((?-i:[A-Z][A-Z0-9_]{2,}))
     | field \s ['"`]? ([\w.-]+) ['"`]? \s not \s found \s in \s (?:type|struct)
-    | (?: unknown | unexpected | unrecogni[sz]ed | unsupported | invalid | duplicate ) \s (?: field | key | directive | property | parameter | attribute | keys? \s zone \s size ) s? :? \s ['"`] ([^'"`]+) ['"`]
+    | (?: unknown | unexpected | unrecogni[sz]ed | unsupported | invalid | duplicate ) \s (?: field | key | directive | property | parameter | attribute ) s? :? \s ['"`] ([^'"`]+) ['"`]
     | KeyError: \s ['"] ((?-i:[A-Z][A-Z0-9_]{2,})) ['"]
     "#
 );

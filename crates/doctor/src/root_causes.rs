@@ -72,7 +72,7 @@ pub(crate) fn resolve(cluster: &Cluster<'_>, red: &Symptoms, findings: Vec<Findi
             explained.insert(finding.object.clone());
             explained.extend(consequences.iter().map(|consequence| consequence.object.clone()));
         }
-        causes.push(root(finding, consequences));
+        causes.push(root(with_command(cluster, finding), consequences));
     }
     causes.sort_by(|one, two| {
         let rank = |root: &Root| (root.confidence * 50.0).round();
@@ -105,6 +105,21 @@ fn root(finding: Finding, consequences: Vec<Consequence>) -> Root {
         proof: None,
         written: None,
     }
+}
+
+/// Gives a remedy that is only told a command by which one sees what is at fault.
+fn with_command(cluster: &Cluster<'_>, mut finding: Finding) -> Finding {
+    let Object { kind, namespace, name } = &finding.object;
+    if finding.remedy.commands.is_empty() && finding.remedy.patch.is_none() {
+        let scope = if namespace.is_empty() { String::new() } else { format!("-n {namespace} ") };
+        let kind = kind.to_lowercase();
+        let command = match cluster.live(&finding.object) {
+            Some(_) => format!("kubectl {scope}describe {kind} {name}"),
+            None => format!("kubectl {scope}get {kind}"),
+        };
+        finding.remedy.commands.push(command);
+    }
+    finding
 }
 
 /// Causes that say that something does not serve: why is told by the workload that should.

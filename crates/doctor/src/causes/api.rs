@@ -203,8 +203,8 @@ fn ready_but_forbidden(look: &Look<'_>) -> Vec<Finding> {
                 served
                     .extend(cared.filter(|it| crate::causes::operator::is_cared_for_by(look, it, &workload)));
             }
-            served.extend(refused_logins(look, pod, forbidden));
-            let is_alone = !is_missed && served.is_empty();
+            let refused = refused_logins(look, pod, forbidden);
+            let is_alone = !is_missed && served.is_empty() && refused.is_empty();
             if is_alone && !writes_in_vain(forbidden, &fact.line) && !cannot_lead(forbidden, &fact.line) {
                 continue;
             }
@@ -215,6 +215,9 @@ fn ready_but_forbidden(look: &Look<'_>) -> Vec<Finding> {
                 let finding = finding
                     .evidence(fact.source.clone(), fact.line.clone())
                     .suffers(workload.clone(), "is not allowed to do its work");
+                let finding = refused
+                    .into_iter()
+                    .fold(finding, |finding, caller| finding.suffers(caller, "its logins are refused"));
                 found.push(
                     served
                         .into_iter()

@@ -561,7 +561,8 @@ fn refused_configuration(look: &Look<'_>) -> Option<Finding> {
     let written = in_route.chain(in_map).next();
     let workload = look.cluster.workload(pod);
     let object = written.as_ref().map_or_else(|| workload.clone(), |(live, _)| Object::from_live(live));
-    let summary = format!("{workload} cannot load its configuration: what changed since is not served");
+    let summary =
+        format!("{workload} cannot load its configuration: routes that changed since then are not served");
     let finding =
         Finding::new(Cause::ConfigWrongValue, object.clone(), 0.85, summary).evidence(source, line).remedy(
             format!("Correct what the line names in {object}."),
@@ -580,7 +581,7 @@ fn refusal_of<'a>(look: &Look<'a>, pod: &'a Value) -> Option<(&'a Value, String,
         let tells = |line: &&str| line.contains("[emerg]");
         let loaded = lines.iter().rposition(|line| line.contains("successfully reloaded"));
         let failed = lines.iter().rposition(|line| line.contains("reloading"));
-        let Some(line) = lines.iter().rposition(|line| tells(&line)) else { continue };
+        let Some(line) = lines.iter().rposition(tells) else { continue };
         if failed.is_some() && loaded.is_none_or(|loaded| loaded < line) {
             return Some((pod, log.source(), lines[line].to_owned()));
         }

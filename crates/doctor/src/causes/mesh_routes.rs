@@ -57,7 +57,7 @@ fn without_gateway(look: &Look<'_>, route: &Value) -> Option<Finding> {
         None => Object::new("Gateway", route.namespace(), name),
     };
     let is_absent = |name: &&str| **name != *MESH && !known.contains(&gateway(name));
-    if known.is_empty() || names.is_empty() || !names.iter().all(|name| is_absent(&name)) {
+    if known.is_empty() || names.is_empty() || !names.iter().all(is_absent) {
         return None;
     }
     let (object, absent) = (Object::from_live(route), gateway(names[0]));
@@ -204,7 +204,10 @@ fn overflows(look: &Look<'_>) -> Vec<Finding> {
                 .evidence(object.to_string(), limits.unwrap_or_default())
                 .suffers(Object::from_live(pod), "refuses requests")
                 .suffers(look.cluster.workload(pod), "refuses requests")
-                .remedy("Raise maxConnections and http1MaxPendingRequests to what the callers need.", &[]),
+                .remedy(
+                    "Raise maxConnections and http1MaxPendingRequests to what the callers need.",
+                    &[format!("kubectl -n {} edit destinationrule {}", object.namespace, object.name)],
+                ),
         );
     }
     found

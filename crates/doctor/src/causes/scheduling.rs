@@ -368,7 +368,7 @@ fn claims(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, obstacles: &[(u32, Obstac
                 if let Some(node) = cordoned_home(look.cluster, volume).filter(|_| is_cordoned) {
                     return Some(cordoned(&ill.workload, &node).evidence(
                         object.to_string(),
-                        format!("its volume {volume} can be used on {node} only, or beside it"),
+                        format!("its volume {volume} can be used in the zone of {node} only"),
                     ));
                 }
                 let finding = Finding::new(
