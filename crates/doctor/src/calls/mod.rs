@@ -72,7 +72,9 @@ pub(crate) fn explain<'a>(
     // A lookup without an answer fails for any name.
     if candidates.is_empty() && call.failure == Failure::LookupTimeout {
         let finding = crate::causes::dns::lookup_fault(look, caller, call)?;
-        return Some(caller.suffers(finding.evidence(source, &call.line), "looks names up in vain"));
+        return Some(
+            caller.suffers(finding.evidence(source, &call.line), "looks names up without an answer"),
+        );
     }
     let mut best: Option<Finding> = None;
     for address in &candidates {

@@ -636,7 +636,7 @@ fn proxy(look: &Look<'_>) -> Vec<Finding> {
     found
 }
 
-/// Whether all that the log of a workload calls in vain is the API server.
+/// Whether all that the log of a workload calls without effect is the API server.
 fn calls_api_server_only(look: &Look<'_>, workload: &Object) -> bool {
     let ill = look.ill.iter().filter(|ill| ill.workload == *workload);
     let calls = ill.flat_map(|ill| &ill.facts).filter_map(|fact| match &fact.fact {

@@ -324,7 +324,7 @@ fn backend_state<'a>(look: &Look<'a>, ill: &Ill<'a>, complaint: &Complaint, sour
         return caller.suffers(full.evidence(source, &complaint.line), "is not served");
     }
     if let Some(finding) = service.and_then(|service| leads_to_replicas(look, service, &words)) {
-        return caller.suffers(finding.evidence(source, &complaint.line), "writes in vain");
+        return caller.suffers(finding.evidence(source, &complaint.line), "may not write there");
     }
     let object = backend.clone().unwrap_or_else(|| ill.workload.clone());
     let summary = match &backend {
