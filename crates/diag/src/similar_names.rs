@@ -23,6 +23,22 @@ pub fn nearest_slip<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -
     slips.min().map(|(_, candidate)| candidate)
 }
 
+/// The candidate that a name is a slip for, where names are also numbered or lettered: `gp2` is none for `gp3`,
+/// and `team-a` none for `team-b`, as these are names of their own.
+pub fn nearest_slip_beside_numbers<'a>(
+    name: &str,
+    candidates: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
+    nearest_slip(name, candidates.filter(|candidate| long_words(name) != long_words(candidate)))
+}
+
+/// The words of a name without digits, those of one or two letters left out.
+fn long_words(name: &str) -> Vec<String> {
+    let words = name.split(|c: char| !c.is_alphanumeric());
+    let letters = words.map(|word| word.chars().filter(|c| !c.is_ascii_digit()).collect::<String>());
+    letters.filter(|word| word.chars().count() > 2 || word.len() == name.len()).collect()
+}
+
 /// The candidate most like a name, the first of several that are: see [`similar`].
 pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     ranked(name, candidates).min_by_key(|(rank, _)| *rank).map(|(_, candidate)| candidate)
@@ -76,6 +92,11 @@ mod tests {
         assert_eq!(nearest_slip("values-prd.yaml", names.into_iter()), Some("values-prod.yaml"));
         assert_eq!(nearest_slip("cart", ["card", "shop"].into_iter()), Some("card"));
         assert_eq!(nearest_slip("cart", ["shop", "cart"].into_iter()), None);
+        assert_eq!(nearest_slip_beside_numbers("fast-sdd", ["fast-ssd"].into_iter()), Some("fast-ssd"));
+        for (name, other) in [("gp2", "gp3"), ("team-a", "team-b"), ("eu-vault", "us-vault")] {
+            assert_eq!(nearest_slip_beside_numbers(name, [other].into_iter()), None, "{name}");
+        }
+        assert_eq!(nearest_slip_beside_numbers("valut", ["eu", "vault"].into_iter()), Some("vault"));
         // Two letters in the wrong order are one slip.
         assert_eq!(nearest_slip("oredrs", ["orders"].into_iter()), Some("orders"));
         let long = "a".repeat(LONGEST + 1);

@@ -401,12 +401,9 @@ fn nearest_class<'a>(name: &str, classes: &[&'a Object]) -> Option<&'a Object> {
     if classes.iter().any(|it| it.key.name == name || placeholders::is_in(&it.key.name)) {
         return None;
     }
-    let nearest = similar_names::nearest_slip(name, classes.iter().map(|it| it.key.name.as_str()))?;
-    let letters = |text: &str| -> String { text.chars().filter(|c| !c.is_ascii_digit()).collect() };
     // `gp2` and `gp3` are two of several, and the first comes with the cluster.
-    if letters(name) == letters(nearest) {
-        return None;
-    }
+    let names = classes.iter().map(|it| it.key.name.as_str());
+    let nearest = similar_names::nearest_slip_beside_numbers(name, names)?;
     classes.iter().find(|it| it.key.name == nearest).copied()
 }
 

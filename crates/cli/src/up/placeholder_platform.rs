@@ -8,6 +8,7 @@ use std::{
 };
 
 use tiphys_cluster::{Cluster, LiveCache, PatchType};
+use tiphys_diag::similar_names::nearest_slip_beside_numbers;
 use tiphys_value::{GroupKind, GroupVersionKind, ObjectExt, Value, json};
 
 use super::{FIELD_MANAGER, apply_options, placeholder_kinds, placeholder_nodes::Nodes};
@@ -151,6 +152,11 @@ fn brought(cache: &LiveCache, kind: &str) -> BTreeSet<String> {
     of_kind.map(|resource| resource.name).collect()
 }
 
+/// The names of one kind.
+fn names_of_kind<'a>(all: &'a BTreeSet<(String, String)>, kind: &'a str) -> impl Iterator<Item = &'a str> {
+    all.iter().filter(move |(own, _)| own == kind).map(|(_, name)| name.as_str())
+}
+
 /// A Service that waits for a load balancer of another class than the cluster's own.
 fn waiting_balancer(service: &Value) -> Option<((String, String), String)> {
     let class = service.str_at(&["spec", "loadBalancerClass"]).filter(|class| !class.is_empty())?;
@@ -167,9 +173,13 @@ impl Presupposed {
     }
 
     /// The same without what the repository itself brings, by kind and name, be it later: who waits for that
-    /// waits for an order that never comes on a real cluster either, and must be told so.
+    /// waits for an order that never comes on a real cluster either, and must be told so. Nor does anything
+    /// stand in for a name that is mistyped.
     pub(super) fn without(mut self, brought: &BTreeSet<(String, String)>) -> Self {
-        let is_brought = |kind: &str, name: &str| brought.contains(&(kind.to_owned(), name.to_owned()));
+        let is_brought = |kind: &str, name: &str| {
+            brought.contains(&(kind.to_owned(), name.to_owned()))
+                || nearest_slip_beside_numbers(name, names_of_kind(brought, kind)).is_some()
+        };
         self.storage.retain(|name| !is_brought("StorageClass", name));
         self.volumes.retain(|name, _| !is_brought("PersistentVolume", name));
         self.runtimes.retain(|name| !is_brought("RuntimeClass", name));
@@ -272,6 +282,18 @@ mod tests {
             (&json!("5Gi"), &json!("fast"))
         );
         assert_eq!(volume["spec"]["accessModes"], json!(["ReadWriteMany"]));
+    }
+
+    #[test]
+    fn nothing_stands_in_for_a_name_that_is_mistyped() {
+        let missing =
+            |name: &str| Presupposed { storage: [name.to_owned()].into(), ..Presupposed::default() };
+        let brought = [("StorageClass", "fast-ssd"), ("StorageClass", "gp3"), ("PriorityClass", "local")];
+        let brought = brought.map(|(kind, name)| (kind.to_owned(), name.to_owned())).into();
+        assert!(missing("fast-sdd").without(&brought).storage.is_empty());
+        for own in ["gp2", "slow-hdd", "locale"] {
+            assert_eq!(missing(own).without(&brought), missing(own));
+        }
     }
 
     #[test]
