@@ -1,5 +1,6 @@
 //! The admission plugins that every cluster runs.
 
+use tiphys_schema::Quantity;
 use tiphys_value::{ObjectExt, Value, json};
 
 use crate::{
@@ -225,6 +226,23 @@ pub(super) fn check_overhead(server: &ApiServer, at: &At, pod: &Value) -> ApiRes
         return Ok(());
     }
     let why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
+    Err(ApiError::forbidden(at.resource.object_named(&at.name), why))
+}
+
+/// A claim grows only where its class lets volumes grow. Of a class that is not there nothing is known.
+pub(super) fn check_growth(server: &ApiServer, at: &At, old: &Value, new: &Value) -> ApiResult<()> {
+    let size = |claim: &Value| {
+        let text = claim.str_at(&["spec", "resources", "requests", "storage"])?;
+        text.parse::<Quantity>().ok()
+    };
+    let grows = size(new).zip(size(old)).is_some_and(|(new, old)| new.minus(&old).signum() > 0);
+    let name = old.str_at(&["spec", "storageClassName"]).unwrap_or_default();
+    let snapshot = server.snapshot();
+    let class = snapshot.get(&ResourceId::new("storage.k8s.io", "storageclasses"), "", name);
+    if !grows || class.is_none_or(|class| class["allowVolumeExpansion"] == true) {
+        return Ok(());
+    }
+    let why = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize";
     Err(ApiError::forbidden(at.resource.object_named(&at.name), why))
 }
 

@@ -45,6 +45,13 @@ pub(crate) fn validate(request: &Request<'_>, call: &mut Call, object: &Value) -
     {
         builtin::check_overhead(request.server, request.at, object)?;
     }
+    if request.operation == Operation::Update
+        && request.at.subresource.is_none()
+        && request.at.is("", "persistentvolumeclaims")
+        && let Some(old) = request.old
+    {
+        builtin::check_growth(request.server, request.at, old, object)?;
+    }
     limit_ranges::check(request, object)?;
     pod_security::check(request, call, object)?;
     policy::validate(request, call, Some(object))?;

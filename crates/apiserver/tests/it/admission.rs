@@ -216,6 +216,32 @@ fn a_limit_range_fills_in_and_refuses() {
 }
 
 #[test]
+fn a_claim_grows_only_where_its_class_lets_it() {
+    let (_server, client) = cluster();
+    for (name, expands) in [("fixed", json!(null)), ("elastic", json!(true))] {
+        let class = json!({"metadata": {"name": name}, "provisioner": "example.com/disk", "allowVolumeExpansion": expands});
+        client.create(&gvr("storage.k8s.io/v1", "storageclasses"), "", class).unwrap();
+    }
+    let claims = gvr("v1", "persistentvolumeclaims");
+    let grown = |class: &str, size: &str| {
+        let name = format!("of-{class}");
+        let claim = json!({"metadata": {"name": name}, "spec": {"accessModes": ["ReadWriteOnce"],
+            "storageClassName": class, "volumeName": "v", "resources": {"requests": {"storage": "1Gi"}}}});
+        drop(client.create(&claims, "default", claim));
+        let bound = json!({"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}});
+        client.patch(&claims, "default", &name, Some("status"), &Patch::merge(bound)).unwrap();
+        let patch = json!({"spec": {"resources": {"requests": {"storage": size}}}});
+        let patched = client.patch(&claims, "default", &name, None, &Patch::merge(patch));
+        patched.map(drop).map_err(|error| error.message().to_owned())
+    };
+    assert!(grown("fixed", "2Gi").unwrap_err().contains("must support resize"));
+    assert_eq!(grown("fixed", "1Gi"), Ok(()));
+    assert_eq!(grown("elastic", "2Gi"), Ok(()));
+    // Of a class that is not there nothing is known.
+    assert_eq!(grown("elsewhere", "2Gi"), Ok(()));
+}
+
+#[test]
 fn pod_security_follows_the_labels_of_a_namespace() {
     let (_server, client) = cluster();
     let label =
