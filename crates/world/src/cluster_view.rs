@@ -120,6 +120,14 @@ impl View<'_> {
         found.any(|object| object.kind() == kind)
     }
 
+    /// The names of the objects of a kind in a namespace, or outside of namespaces, in whatever version.
+    pub fn names_of_kind(&self, group: &str, kind: &str, namespace: &str) -> Vec<String> {
+        let ids = self.snapshot.resources().filter(|id| id.group() == group);
+        let objects = ids.flat_map(|id| self.snapshot.list(id, None));
+        let of_kind = objects.filter(|object| object.kind() == kind && object.namespace() == namespace);
+        of_kind.map(|object| object.name().to_owned()).collect()
+    }
+
     /// Whether the cluster was found as it is.
     pub fn is_found(&self) -> bool {
         self.index.is_of_found()

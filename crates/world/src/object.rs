@@ -43,6 +43,7 @@ pub(crate) mod resources {
         jobs = "batch" "v1" "jobs";
         endpoint_slices = "discovery.k8s.io" "v1" "endpointslices";
         ingresses = "networking.k8s.io" "v1" "ingresses";
+        ingress_classes = "networking.k8s.io" "v1" "ingressclasses";
         storage_classes = "storage.k8s.io" "v1" "storageclasses";
         definitions = "apiextensions.k8s.io" "v1" "customresourcedefinitions";
         disruption_budgets = "policy" "v1" "poddisruptionbudgets";

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use tiphys_diag::similar_names::nearest_slip_beside_numbers;
 use tiphys_value::ObjectExt;
 
 use super::{Behaviours, Cause, Pattern, Pods, Span, Target, fill};
@@ -97,6 +98,16 @@ pub enum Need {
         #[serde(default)]
         condition: Option<String>,
     },
+    /// A name is no slip for that of another object of the kind. What is not there at all may be made by
+    /// somebody else.
+    NoSlip {
+        /// API group.
+        group: String,
+        /// Kind.
+        kind: String,
+        /// Name, in the namespace of who needs it or outside of namespaces.
+        name: String,
+    },
 }
 
 impl ContainerRule {
@@ -170,6 +181,26 @@ impl Need {
                 };
                 namespaces.into_iter().map(awaited).collect()
             }
+            Self::NoSlip { group, kind, name } => {
+                let namespaces = BTreeSet::from([own_namespace, ""]);
+                let awaited = |namespace: &str| Awaited::Object {
+                    group: group.clone(),
+                    kind: kind.clone(),
+                    key: key(namespace, name),
+                };
+                namespaces.into_iter().map(awaited).collect()
+            }
+        }
+    }
+
+    /// The object that has to be there: group, kind and name.
+    pub fn object(&self) -> Option<(&str, &str, &str)> {
+        match self {
+            Self::Object { api_version, kind, name, .. } => {
+                Some((api_version.rsplit_once('/').map_or("", |(group, _)| group), kind, name))
+            }
+            Self::NoSlip { group, kind, name } => Some((group, kind, name)),
+            Self::Kubernetes {} | Self::Service { .. } => None,
         }
     }
 
@@ -196,6 +227,15 @@ impl Need {
                 let is_ready =
                     condition.as_ref().is_none_or(|condition| is_condition_true(&object, condition));
                 (!is_ready).then(|| Cause::NotReady { kind: kind.clone(), name: name.clone() })
+            }
+            Self::NoSlip { group, kind, name } => {
+                let names = [subject.namespace(), ""]
+                    .into_iter()
+                    .flat_map(|namespace| view.names_of_kind(group, kind, namespace))
+                    .collect::<BTreeSet<String>>();
+                let is_slip = !names.contains(name)
+                    && nearest_slip_beside_numbers(name, names.iter().map(String::as_str)).is_some();
+                is_slip.then(|| Cause::Missing { kind: kind.to_lowercase(), name: name.clone() })
             }
         }
     }

@@ -9,6 +9,7 @@
 mod cause;
 mod container;
 mod image;
+mod ingress_class;
 mod known_image;
 mod network;
 mod operator;
@@ -25,6 +26,7 @@ pub use cause::Cause;
 pub use container::{ContainerRule, Exit, Need, Readiness, command_line};
 pub use image::{ImageRule, Pull, host as image_host};
 pub(crate) use image::{full_name as full_image_name, reference_fault};
+pub use ingress_class::{Server as IngressServer, ingress_server, runs_image};
 pub(crate) use known_image::{known_image, open_ports};
 pub use network::{NetworkFault, NodeRule, NodeState, PolicyName, Target, WebhookAnswer, WebhookRule};
 pub use operator::{NeedTemplate, Operator, Policy, Product};

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Deserializer, de::Error};
 use serde_json::{Map, Value};
+use tiphys_value::{ObjectExt, ResourceKey};
 
 use super::{Need, Pattern, Span, fill};
 
@@ -42,6 +43,33 @@ pub struct Operator {
 /// A [`Need`] whose names are templates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NeedTemplate(Value);
+
+impl Operator {
+    /// The objects that it makes for one of its objects, if it does.
+    pub fn product_keys(&self, object: &Value) -> Vec<ResourceKey> {
+        let products = self.produces.iter().map(|product| fill(&product.object, object));
+        let key = |product: Value| {
+            let mut key = product.resource_key();
+            if key.namespace.is_empty() {
+                key.namespace = object.namespace().to_owned();
+            }
+            key
+        };
+        products.map(key).collect()
+    }
+
+    /// The objects that it cannot do without, where these are named, with the namespace of the object, and
+    /// whether somebody else may have made them.
+    pub fn needed_keys(&self, object: &Value) -> Vec<(ResourceKey, bool)> {
+        let needs = self.needs.iter().filter_map(|need| need.need_for(object));
+        let key = |need: Need| {
+            let (group, kind, name) = need.object()?;
+            let key = ResourceKey::new(group, kind, object.namespace(), name);
+            (!name.is_empty()).then_some((key, matches!(need, Need::NoSlip { .. })))
+        };
+        needs.filter_map(key).collect()
+    }
+}
 
 impl NeedTemplate {
     /// What is needed for an object.

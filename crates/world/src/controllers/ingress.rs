@@ -1,14 +1,42 @@
 //! Ingresses get the address of their controller's load balancer.
 
-use serde_json::json;
+use std::time::Duration;
+
+use serde_json::{Value, json};
 use tiphys_value::ObjectExt;
 
-use super::service::load_balancer_address;
+use super::{service::load_balancer_address, workload::is_ready};
 use crate::{
-    Change, Controller, Event, Key, Outcome, Reporter, View, Write,
+    Awaited, Change, Controller, Event, Key, Outcome, Reporter, View, Write,
+    behaviour::{IngressServer, ingress_server, runs_image},
     controller::Context,
     object::{resources, with_status},
 };
+
+/// How long until an Ingress that nobody serves is looked at again though nothing that it waits for has changed.
+const RETRY: Duration = Duration::from_secs(5 * 60);
+
+/// What an Ingress waits for that is served by nobody: its class is a slip for another one, or none of the pods
+/// of its controller is Ready. A controller without any pod is elsewhere, as those of clouds are.
+fn unserved(ingress: &Value, view: &View<'_>) -> Option<Vec<Awaited>> {
+    let classes = view.list(&resources::ingress_classes(), None);
+    let values: Vec<&Value> = classes.iter().map(|class| class.value()).collect();
+    match ingress_server(ingress, &values) {
+        IngressServer::Unknown => None,
+        IngressServer::Slip(_) => {
+            let name = ingress.str_at(&["spec", "ingressClassName"]).unwrap_or_default();
+            let key = Key { namespace: String::new(), name: name.to_owned() };
+            let group = resources::ingress_classes().group;
+            Some(vec![Awaited::Object { group, kind: "IngressClass".to_owned(), key }])
+        }
+        IngressServer::Pods(image) => {
+            let pods = view.list(&resources::pods(), None);
+            let mut own = pods.iter().filter(|pod| runs_image(pod, image)).peekable();
+            own.peek()?;
+            (!own.any(|pod| is_ready(pod))).then(|| vec![Awaited::ReadyPod(image.text().to_owned())])
+        }
+    }
+}
 
 /// Gives Ingresses an address.
 pub(super) struct IngressController;
@@ -29,6 +57,11 @@ impl Controller for IngressController {
         let Some(ingress) = context.view.get(&resources::ingresses(), key) else { return Outcome::done() };
         if ingress.is_terminating() {
             return Outcome::done();
+        }
+        let has_address =
+            ingress.at(&["status", "loadBalancer", "ingress"]).and_then(Value::as_array).is_some();
+        if let Some(awaited) = unserved(&ingress, context.view).filter(|_| !has_address) {
+            return Outcome::after(RETRY).until(awaited);
         }
         let class = ingress.str_at(&["spec", "ingressClassName"]).unwrap_or_default();
         let status = json!({"loadBalancer": {"ingress": [{"ip": load_balancer_address(class)}]}});

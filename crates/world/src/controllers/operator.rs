@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Awaited, Cause, Change, Controller, Key, Outcome, View, Write,
-    behaviour::{Operator, Policy, Product, fill},
+    behaviour::{Operator, Policy, Product, fill, runs_image},
     controller::Context,
     object::{
         MORE_KEYS, created_at, finalizers, is_controlled_by, owner_reference, remove_condition, resources,
@@ -89,14 +89,7 @@ fn subject(key: &Key) -> Option<(GroupVersionResource, Key)> {
 /// Whether one of the operator's pods is Ready.
 fn is_working(operator: &Operator, view: &View<'_>) -> bool {
     let Some(image) = &operator.image else { return true };
-    let runs = |pod: &Value| {
-        let containers = pod.at(&["spec", "containers"]).and_then(Value::as_array);
-        containers
-            .into_iter()
-            .flatten()
-            .any(|c| image.matches_image(c.str_at(&["image"]).unwrap_or_default()))
-    };
-    view.list(&resources::pods(), None).iter().any(|pod| is_ready(pod) && runs(pod))
+    view.list(&resources::pods(), None).iter().any(|pod| is_ready(pod) && runs_image(pod, image))
 }
 
 struct Look<'a> {
