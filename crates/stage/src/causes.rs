@@ -87,12 +87,7 @@ pub fn causes(symptoms: &[Symptom]) -> Vec<Cause> {
     let mut grouped: BTreeMap<(String, String), BTreeSet<usize>> = BTreeMap::new();
     for at in leaves(&below) {
         let symptom = &symptoms[at];
-        let text = if symptom.because.is_empty() {
-            format!("{} {}", symptom.object.kind, symptom.object.name)
-        } else {
-            symptom.because.clone()
-        };
-        grouped.entry((text, symptom.state.clone())).or_default().insert(at);
+        grouped.entry((text(symptom), symptom.state.clone())).or_default().insert(at);
     }
     let mut all: Vec<Cause> = grouped
         .into_iter()
@@ -100,6 +95,18 @@ pub fn causes(symptoms: &[Symptom]) -> Vec<Cause> {
         .collect();
     all.sort_by_key(|cause| (std::cmp::Reverse(cause.consequences.len()), cause.text.clone()));
     all
+}
+
+/// Why something is as it is. Pods of one workload of which nothing says why are told together.
+fn text(symptom: &Symptom) -> String {
+    if !symptom.because.is_empty() {
+        return symptom.because.clone();
+    }
+    let who = match &symptom.made_by {
+        Some(maker) => format!("{} of {} {}", symptom.object.kind, maker.kind, maker.name),
+        None => format!("{} {}", symptom.object.kind, symptom.object.name),
+    };
+    format!("{who} is {}, and nothing says why", symptom.state)
 }
 
 /// Those with nothing below them. Of those that only show each other, all.
@@ -207,6 +214,20 @@ mod tests {
         assert_eq!(causes.len(), 1);
         assert_eq!((causes[0].objects.len(), causes[0].consequences.len()), (2, 3));
         assert_eq!(causes[0].hit_applications().collect::<Vec<_>>(), ["root", "web"]);
+    }
+
+    #[test]
+    fn pods_of_one_workload_of_which_nothing_says_why_are_one_cause() {
+        let pod = |name: &str| Symptom {
+            made_by: Some(ResourceKey::new("apps", "Deployment", "shop", "web")),
+            ..symptom("Pod", name, "", &[])
+        };
+        let causes = causes(&[pod("a"), pod("b"), symptom("Pod", "c", "", &[])]);
+        let texts: Vec<&str> = causes.iter().map(|cause| cause.text.as_str()).collect();
+        assert_eq!(
+            texts,
+            ["Pod c is bad, and nothing says why", "Pod of Deployment web is bad, and nothing says why"]
+        );
     }
 
     #[test]

@@ -1,16 +1,19 @@
 //! Faults as people write them: `kind=target[:how][@start][+duration]`.
 
+mod drain;
 mod inject;
 mod targets;
 
 use std::time::Duration;
 
+pub use drain::RefusedEviction;
 pub use inject::Injector;
 pub use targets::Targets;
 
 /// The kinds of faults, each as it is written and what it does.
-pub const KINDS: [(&str, &str); 15] = [
+pub const KINDS: [(&str, &str); 16] = [
     ("node=NAME", "the node's kubelet stops answering"),
+    ("drain=NAME", "the node is drained, as for an upgrade: its pods are evicted as their budgets allow"),
     ("zone=NAME", "the kubelets of all nodes of the zone stop answering"),
     ("git=HOST", "the host of Git repositories or charts cannot be reached"),
     ("image=IMAGE[:notFound|401|403|429|timeout]", "the image cannot be pulled"),
@@ -75,6 +78,8 @@ pub enum Api {
 pub enum Fault {
     /// A node is gone.
     Node(String),
+    /// A node is cordoned and its pods are evicted.
+    Drain(String),
     /// All nodes of a zone are gone.
     Zone(String),
     /// A host of Git repositories or charts is away.
@@ -167,6 +172,7 @@ fn read(text: &str, duration: &impl Fn(&str) -> Result<Duration, String>) -> Res
     };
     match kind {
         "node" => Ok(Fault::Node(wanted("name")?.to_owned())),
+        "drain" => Ok(Fault::Drain(wanted("name")?.to_owned())),
         "zone" => Ok(Fault::Zone(wanted("name")?.to_owned())),
         "git" => {
             wanted("host").map(|host| Fault::Git(host.strip_suffix(":down").unwrap_or(host).to_lowercase()))
@@ -307,6 +313,7 @@ mod tests {
         assert_eq!(image("registry=docker.io:429"), Fault::Registry("docker.io".into(), Pull::RateLimited));
         assert_eq!(image("registry=r.io:5000"), Fault::Registry("r.io:5000".into(), Pull::Timeout));
         assert_eq!(image("zone=a@1s"), Fault::Zone("a".into()));
+        assert_eq!(image("drain=node-1+5s"), Fault::Drain("node-1".into()));
         assert_eq!(image("git=GitHub.com:down+5s"), Fault::Git("github.com".into()));
         assert_eq!(image("operator=Kafka:down"), Fault::Operator("Kafka".into(), None));
         assert_eq!(image("api:latency=2s"), Fault::Api(Api::Late(Duration::from_secs(2))));

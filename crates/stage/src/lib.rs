@@ -9,8 +9,10 @@
 pub mod causes;
 pub mod fault;
 pub mod found;
+mod ingress_servers;
 pub mod mechanism;
 pub mod object_state;
+mod operator_products;
 pub mod outage;
 mod recorder;
 pub mod request_faults;

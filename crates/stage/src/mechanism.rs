@@ -14,7 +14,7 @@ use tiphys_sync::{Wait, WaitKind};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
 use crate::{
-    object_state::{State, running_init, taken_back},
+    object_state::{State, closed_gate, running_init, taken_back},
     symptoms::waits_of,
 };
 
@@ -169,7 +169,7 @@ fn of_pod(pod: &Value, state: &State) -> Option<Mechanism> {
     if let Some(fault) = mount_fault(because) {
         return Some(fault.cause.into());
     }
-    if probe_fault(because).is_some() {
+    if probe_fault(because).is_some() || closed_gate(pod).is_some() {
         return Some(Cause::RunReadiness.into());
     }
     if running_init(pod).is_some() {

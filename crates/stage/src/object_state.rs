@@ -196,9 +196,23 @@ fn of_pod(pod: &Value) -> State {
     }
     match condition(pod, "Ready") {
         Some(ready) if is_true(ready) => State::good("Ready"),
-        _ if phase == "Running" => State::moving("Running", ""),
+        _ if phase == "Running" => {
+            State::moving("Running", closed_gate(pod).map(gate_text).unwrap_or_default())
+        }
         _ => State::moving("Pending", waiting_init(pod).unwrap_or_default()),
     }
+}
+
+/// The condition that a readiness gate of a pod asks for and nobody has set, where that alone is missing.
+pub fn closed_gate(pod: &Value) -> Option<&str> {
+    let are_containers_ready = condition(pod, "ContainersReady").is_some_and(is_true);
+    let gates = pod.at(&["spec", "readinessGates"])?.as_array()?.iter();
+    let mut asked = gates.filter_map(|gate| gate.str_at(&["conditionType"]));
+    asked.find(|kind| are_containers_ready && !condition(pod, kind).is_some_and(is_true))
+}
+
+fn gate_text(kind: &str) -> String {
+    format!("its containers are ready, and nobody has set the condition {kind:?} of its readiness gate")
 }
 
 /// The init container that runs and has not ended, with what it runs.
@@ -296,6 +310,21 @@ mod tests {
         assert_eq!(state(&refused).because, "0/3 nodes are available: 3 Insufficient cpu");
         let ready = pod(json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}));
         assert!(state(&ready).is_good());
+    }
+
+    #[test]
+    fn a_readiness_gate_that_nobody_opens_is_named() {
+        let pod = |conditions: Value| {
+            state(&json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"},
+                "spec": {"readinessGates": [{"conditionType": "example.com/ready"}]},
+                "status": {"phase": "Running", "conditions": conditions}}))
+        };
+        let ready = json!({"type": "ContainersReady", "status": "True"});
+        assert!(pod(json!([ready])).because.contains("\"example.com/ready\""));
+        // Its containers come first.
+        assert_eq!(pod(json!([])).because, "");
+        let open = json!({"type": "example.com/ready", "status": "True"});
+        assert_eq!(pod(json!([ready, open])).because, "");
     }
 
     #[test]

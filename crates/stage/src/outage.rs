@@ -25,6 +25,8 @@ pub(crate) struct Availability {
     /// Whether something of it is ready; absent before anything was.
     up: BTreeMap<ResourceKey, bool>,
     open: BTreeMap<ResourceKey, u64>,
+    /// Since when objects are gone, or are away, that had been ready: an outage if they come again.
+    gone: BTreeMap<ResourceKey, u64>,
     closed: Vec<Outage>,
 }
 
@@ -45,17 +47,31 @@ impl Availability {
             let is_up = slices.values().sum::<usize>() > 0;
             return self.set(at_ms, service, Some(is_up));
         }
-        if key.group == "apps" && WORKLOADS.contains(&key.kind.as_str()) {
-            return self.set(at_ms, key, object.and_then(is_available));
+        let is_workload = key.group == "apps" && WORKLOADS.contains(&key.kind.as_str());
+        let is_service = key.group.is_empty() && key.kind == "Service";
+        match object {
+            None if is_workload || is_service => self.remove(at_ms, &key),
+            Some(workload) if is_workload => self.set(at_ms, key, is_available(workload)),
+            _ => {}
         }
-        if key.group.is_empty() && key.kind == "Service" && object.is_none() {
-            self.slices.remove(&key);
-            self.set(at_ms, key, None);
+    }
+
+    /// The object is gone. That is an outage only if somebody makes it again.
+    fn remove(&mut self, at_ms: u64, key: &ResourceKey) {
+        self.slices.remove(key);
+        let since = self.open.remove(key).or_else(|| (self.up.remove(key) == Some(true)).then_some(at_ms));
+        self.up.remove(key);
+        if let Some(since) = since {
+            self.gone.insert(key.clone(), since);
         }
     }
 
     /// `None`: nothing of it is asked for any more.
     fn set(&mut self, at_ms: u64, key: ResourceKey, is_up: Option<bool>) {
+        if let Some(since) = is_up.and_then(|_| self.gone.remove(&key)) {
+            self.up.insert(key.clone(), false);
+            self.open.insert(key.clone(), since);
+        }
         match is_up {
             None => {
                 self.up.remove(&key);
@@ -159,6 +175,24 @@ mod tests {
         let mut seen = Availability::default();
         seen.observe(0, &deployment(2), Some(&deployment(2)));
         seen.observe(5, &deployment(2), None);
+        assert!(seen.outages().is_empty());
+    }
+
+    #[test]
+    fn what_is_deleted_and_made_again_is_missed_meanwhile() {
+        let mut seen = Availability::default();
+        seen.observe(0, &deployment(2), Some(&deployment(2)));
+        seen.observe(5, &deployment(2), None);
+        for (at, available) in [(6, 0), (9, 1)] {
+            seen.observe(at, &deployment(available), Some(&deployment(available)));
+        }
+        let outages = seen.outages();
+        assert_eq!(outages.iter().map(|one| (one.from_ms, one.to_ms)).collect::<Vec<_>>(), [(5, Some(9))]);
+        // What had never been ready is not missed.
+        let mut seen = Availability::default();
+        seen.observe(0, &deployment(0), Some(&deployment(0)));
+        seen.observe(5, &deployment(0), None);
+        seen.observe(6, &deployment(1), Some(&deployment(1)));
         assert!(seen.outages().is_empty());
     }
 }

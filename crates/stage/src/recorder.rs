@@ -1,7 +1,7 @@
 //! Writes down what happens in clusters, from the changes of their stores.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
@@ -10,7 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tiphys_apiserver::{ApiServer, Change, ChangeKind};
 use tiphys_cause::probe_fault;
 use tiphys_health::{HealthSettings, Rules};
-use tiphys_model::{Tracking, names, settings::Customizations};
+use tiphys_model::{Tracking, hook, names, settings::Customizations};
 use tiphys_value::{Map, ObjectExt, ResourceKey, Value};
 use tokio::task::JoinHandle;
 
@@ -28,6 +28,9 @@ const RULES: (&str, &str) = ("kube-system", "tiphys-world");
 /// Kinds whose objects come and go without saying anything.
 const UNTOLD: [&str; 5] = ["Event", "Lease", "EndpointSlice", "Endpoints", "ControllerRevision"];
 
+/// The kind of definitions, which bear no mark of their Application.
+pub(crate) const DEFINITION: &str = "CustomResourceDefinition";
+
 /// What was written down.
 pub struct Record {
     began: Timestamp,
@@ -42,6 +45,8 @@ pub struct Record {
     warnings: BTreeMap<(usize, ResourceKey), String>,
     /// What the probe said for which a pod's container was killed last.
     failed_probes: BTreeMap<(usize, ResourceKey), String>,
+    /// Hooks, which are made and deleted with each operation.
+    hooks: BTreeSet<(usize, ResourceKey)>,
     availability: Availability,
     /// Whether changes were lost.
     has_gaps: bool,
@@ -117,6 +122,7 @@ impl Record {
             makers: HashMap::new(),
             warnings: BTreeMap::new(),
             failed_probes: BTreeMap::new(),
+            hooks: BTreeSet::new(),
             availability: Availability::default(),
             has_gaps: false,
         }
@@ -199,8 +205,12 @@ impl Record {
             (Some(was), false) if was.word != is.word || was.because != is.because => What::State,
             _ => What::Changed,
         };
+        if from_git && hook::is_hook(object) {
+            self.hooks.insert((cluster, object.resource_key()));
+        }
+        let is_told = from_git || object.kind() == DEFINITION;
         let fields = match before {
-            Some(before) if !is_deleted && from_git => changed_fields(before, object),
+            Some(before) if !is_deleted && is_told => changed_fields(before, object),
             _ => Vec::new(),
         };
         if what == What::Changed && fields.is_empty() {
@@ -273,6 +283,11 @@ impl Record {
     /// What the liveness or startup probe of a pod said when its container was killed for it.
     pub(crate) fn failed_probe(&self, cluster: usize, pod: &ResourceKey) -> Option<&str> {
         self.failed_probes.get(&(cluster, pod.clone())).map(String::as_str)
+    }
+
+    /// Whether an object is a hook.
+    pub(crate) fn is_hook(&self, cluster: usize, object: &ResourceKey) -> bool {
+        self.hooks.contains(&(cluster, object.clone()))
     }
 
     /// The rules by which objects are judged.

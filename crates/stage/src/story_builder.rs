@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_apiserver::Snapshot;
+use tiphys_cause::Cause;
 use tiphys_model::{Application, hook, names};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 use tiphys_world::Behaviours;
@@ -10,8 +11,10 @@ use tiphys_world::Behaviours;
 use crate::{
     Record, Stage,
     causes::causes,
+    fault::{Api, Fault, Timed},
     mechanism::{self, refused},
     object_state::{is_syncing, state_of},
+    recorder::DEFINITION,
     story::{AppEnd, Assumed, Moment, Outcome, Story, What},
     symptoms::{REFUSED, Symptom, symptoms, waits_of},
 };
@@ -29,6 +32,8 @@ pub struct Ending {
     pub namespace: String,
     /// Applications and sets that the cluster did not take, and why.
     pub refused: Vec<(ResourceKey, String)>,
+    /// The fault that the engine's requests meet at the end.
+    pub api_fault: Option<Timed>,
 }
 
 impl Stage {
@@ -43,6 +48,13 @@ impl Stage {
             .flat_map(|(at, site)| symptoms(&site.server().snapshot(), at, record, &ending.namespace))
             .collect();
         all.extend(ending.refused.iter().map(|(key, why)| refused_symptom(key, why)));
+        if let Some(fault) = &ending.api_fault {
+            show_api_fault(&mut all, fault);
+        }
+        if ending.outcome == Outcome::TimeUp {
+            // Pods that are on their way are no cause; what they belong to says how far it is.
+            all.retain(|symptom| symptom.object.kind != "Pod" || !symptom.because.is_empty());
+        }
         let is_green = ending.outcome == Outcome::Green;
         let green_ms = applications.iter().filter_map(|app| app.green_ms).max().unwrap_or_default();
         let unattended = self.engine().map(|engine| engine.unattended()).unwrap_or_default();
@@ -60,9 +72,32 @@ impl Stage {
             causes: if is_green { Vec::new() } else { causes(&all) },
             placeholders: with_gaps(ending.placeholders, record),
             assumed,
-            moments: record.moments().to_vec(),
+            moments: with_definitions(record.moments(), &snapshot, &ending.namespace),
         }
     }
+}
+
+/// The moments, those of definitions as of Git: they bear no mark, and only their Applications know them.
+fn with_definitions(moments: &[Moment], snapshot: &Snapshot, namespace: &str) -> Vec<Moment> {
+    let mut moments = moments.to_vec();
+    let applications = snapshot
+        .resources()
+        .filter(|id| id.group() == names::GROUP && id.resource() == "applications")
+        .flat_map(|id| snapshot.list(id, None))
+        .filter_map(|object| Application::from_value(object.value()).ok());
+    let mut owners = BTreeMap::new();
+    for app in applications {
+        let id = app.instance_name(namespace);
+        let own = app.status.resources.iter().filter(|resource| resource.kind == DEFINITION);
+        owners.extend(own.map(|resource| (resource.name.clone(), id.clone())));
+    }
+    for moment in moments.iter_mut().filter(|moment| moment.object.kind == DEFINITION) {
+        if let Some(owner) = owners.get(&moment.object.name) {
+            moment.application = Some(owner.clone());
+            moment.from_git = true;
+        }
+    }
+    moments
 }
 
 /// Says beside the placeholders where the story is not whole.
@@ -71,6 +106,37 @@ fn with_gaps(mut placeholders: Vec<String>, record: &Record) -> Vec<String> {
         placeholders.push("so much happened at once that some of it is missing in this story".to_owned());
     }
     placeholders
+}
+
+/// An engine whose requests fail can neither do anything nor say why: what becomes of its Applications is a
+/// consequence.
+fn show_api_fault(all: &mut Vec<Symptom>, fault: &Timed) {
+    let Fault::Api(api) = fault.fault else { return };
+    let (because, mechanism) = match api {
+        Api::Late(_) => return,
+        Api::Refuse(code @ (429 | 503)) => {
+            (format!("the API server answers the engine with {code}"), Some(Cause::ApiOverload.into()))
+        }
+        Api::Refuse(code) => (format!("the API server answers the engine with {code}"), None),
+        Api::Down => ("the engine cannot reach the API server".to_owned(), None),
+    };
+    let object = ResourceKey::new("", "Service", "default", "kubernetes");
+    let is_application = |key: &ResourceKey| key.group == names::GROUP && key.kind == "Application";
+    for application in all.iter_mut().filter(|symptom| is_application(&symptom.object)) {
+        application.shows.insert(object.clone());
+    }
+    all.push(Symptom {
+        cluster: 0,
+        object,
+        application: None,
+        state: format!("fault {}", fault.text),
+        because,
+        mechanism,
+        shows: BTreeSet::new(),
+        made_by: None,
+        uid: String::new(),
+        instance: None,
+    });
 }
 
 fn refused_symptom(key: &ResourceKey, why: &str) -> Symptom {

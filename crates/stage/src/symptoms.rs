@@ -10,9 +10,10 @@ use tiphys_sync::{SyncState, WaitKind};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
 use crate::{
-    Record,
+    Record, ingress_servers,
     mechanism::{self, Mechanism, mechanism},
     object_state::{Level, is_syncing, state_of},
+    operator_products::{Products, missing_reference},
     story::{Moment, What},
 };
 
@@ -61,6 +62,7 @@ fn is_zero(number: &usize) -> bool {
 pub fn symptoms(snapshot: &Snapshot, cluster: usize, record: &Record, namespace: &str) -> Vec<Symptom> {
     let mut found = Vec::new();
     let fights = fights(record, cluster);
+    let mut products = Products::default();
     for id in snapshot.resources() {
         for object in snapshot.list(id, None) {
             let object = object.value();
@@ -76,10 +78,18 @@ pub fn symptoms(snapshot: &Snapshot, cluster: usize, record: &Record, namespace:
             if let (true, Some(warning)) = (state.because.is_empty(), warning) {
                 state.because = warning.to_owned();
             }
+            products.add(object);
+            let mut by_operator = None;
+            if let Some((text, mechanism)) = missing_reference(object, snapshot) {
+                state.because = text;
+                by_operator = Some(mechanism);
+            }
             let mut symptom = Symptom {
                 cluster,
                 application: record.application(object.uid()).map(str::to_owned),
-                mechanism: mechanism(object, &state).or_else(|| of_claim(object, snapshot)),
+                mechanism: by_operator
+                    .or_else(|| mechanism(object, &state))
+                    .or_else(|| of_claim(object, snapshot)),
                 state: state.word,
                 because: state.because,
                 shows: refers_to(object),
@@ -93,6 +103,7 @@ pub fn symptoms(snapshot: &Snapshot, cluster: usize, record: &Record, namespace:
                 text.clone_into(&mut symptom.because);
                 symptom.mechanism = Some(Cause::RunLiveness.into());
             }
+            ingress_servers::add_why(&mut symptom, object, snapshot);
             if symptom.object.kind == "Job" && symptom.mechanism.is_none() {
                 add_what_pods_said(&mut symptom, record);
             }
@@ -114,6 +125,7 @@ pub fn symptoms(snapshot: &Snapshot, cluster: usize, record: &Record, namespace:
     for symptom in &mut found {
         symptom.shows.extend(symptom.mechanism.iter().flat_map(|it| it.objects.iter().cloned()));
     }
+    products.show_makers(&mut found);
     show_makers(&mut found, snapshot);
     show_nodes(&mut found);
     found.dedup_by(|a, b| a.object == b.object && a.because == b.because);
@@ -137,7 +149,9 @@ fn fights(record: &Record, cluster: usize) -> Vec<Symptom> {
         }
         count.2 = moment.application.as_deref().or(count.2);
     }
-    let fought = counts.into_iter().filter(|(_, (made, deleted, _))| *made >= FIGHT && *deleted >= FIGHT);
+    let fought = counts.into_iter().filter(|(key, (made, deleted, _))| {
+        *made >= FIGHT && *deleted >= FIGHT && !record.is_hook(cluster, key)
+    });
     fought
         .map(|(key, (made, deleted, application))| Symptom {
             cluster,
@@ -231,7 +245,8 @@ fn refers_to(object: &Value) -> BTreeSet<ResourceKey> {
     claims.chain(node).collect()
 }
 
-/// The objects of an Application that are not healthy, or that it waits for.
+/// The objects of an Application that are not healthy, that it waits for, or whose failure has ended its
+/// operation.
 fn contained(app: &Application) -> BTreeSet<ResourceKey> {
     let own = (app.metadata.namespace.as_str(), app.metadata.name.as_str());
     let bad = app.status.resources.iter().filter(|resource| {
@@ -242,12 +257,18 @@ fn contained(app: &Application) -> BTreeSet<ResourceKey> {
     });
     let bad = bad.map(|it| ResourceKey::new(&it.group, &it.kind, &it.namespace, &it.name));
     let waits = waits_of(app).into_iter().filter_map(|wait| wait.object);
+    let results = app.status.operation_state.iter().flat_map(|state| &state.sync_result);
+    let failed_hooks = results.flat_map(|result| &result.resources).filter(|it| {
+        !it.hook_type.is_empty()
+            && it.hook_phase.is_some_and(|phase| phase.is_completed() && !phase.is_successful())
+    });
+    let failed_hooks = failed_hooks.map(|it| ResourceKey::new(&it.group, &it.kind, &it.namespace, &it.name));
     let is_itself = |key: &ResourceKey| {
         key.group == names::GROUP
             && key.kind == "Application"
             && (key.namespace.as_str(), key.name.as_str()) == own
     };
-    bad.chain(waits).filter(|key| !is_itself(key)).collect()
+    bad.chain(waits).chain(failed_hooks).filter(|key| !is_itself(key)).collect()
 }
 
 /// The objects of an Application, and those that it is to delete.

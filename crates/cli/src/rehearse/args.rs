@@ -50,7 +50,7 @@ pub(crate) struct Args {
     /// Secrets, or a YAML list of {name, server, labels, annotations}.
     #[arg(long, value_name = "FILE")]
     pub clusters: Option<PathBuf>,
-    /// What goes wrong: kind=target[:how][@start][+duration], as in node=node-2@5m+10m, zone=a,
+    /// What goes wrong: kind=target[:how][@start][+duration], as in node=node-2@5m+10m, drain=node-1, zone=a,
     /// registry=ghcr.io:401, git=HOST, webhook=NAME:down, operator=KIND:down, cert=late:5m,
     /// pod=NAMESPACE/NAME:crash, quota=NAMESPACE, dns, cni, api:latency=2s, api:429@1m+30s, engine:kill@90s.
     /// May be repeated.

@@ -38,6 +38,15 @@ pub(super) struct AppEffects {
     pub restarted: Vec<Restart>,
     /// What its operations waited for that they had not waited for before, in milliseconds.
     pub waits: Vec<Waited>,
+    /// Settings that change, each with a workload that has read them at its start and is not restarted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stale: Vec<(ResourceKey, ResourceKey)>,
+}
+
+impl AppEffects {
+    fn is_empty(&self) -> bool {
+        self.objects.is_empty() && self.restarted.is_empty() && self.waits.is_empty()
+    }
 }
 
 /// An object, and what becomes of it.
@@ -140,6 +149,15 @@ impl Effects {
         effects.turned_red = turned.into_iter().map(|app| app.name.clone()).collect();
         effects.still_red = still.into_iter().map(|app| app.name.clone()).collect();
         effects
+    }
+
+    /// Leaves out objects of these kinds that seem to be new: those from before are not known.
+    pub(super) fn leave_out_created(&mut self, kinds: &[&str]) {
+        for app in self.applications.values_mut() {
+            app.objects
+                .retain(|it| it.effect != Effect::Created || !kinds.contains(&it.object.kind.as_str()));
+        }
+        self.applications.retain(|_, app| !app.is_empty());
     }
 
     /// Whether nothing at all comes of the change.

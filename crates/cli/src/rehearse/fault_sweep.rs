@@ -7,8 +7,8 @@ use std::{
 
 use parking_lot::Mutex;
 use tiphys_stage::{
-    fault::{Fault, Timed},
-    story::{Outcome, Story},
+    fault::{Fault, RefusedEviction, Timed},
+    story::Story,
 };
 
 use super::{
@@ -32,37 +32,35 @@ pub(super) fn explore(subject: &Subject, rules: Rules, most: usize) -> anyhow::R
     let mut faults = targets(brought.as_ref(), &played, &subject.plan).faults();
     let left_out = faults.len().saturating_sub(most);
     faults.truncate(most);
+    let is_change = brought.is_some();
     let all: Vec<Timed> =
-        faults.into_iter().map(|(text, fault)| timed(text, fault, &without_faults)).collect();
+        faults.into_iter().map(|(text, fault)| timed(text, fault, is_change, &without_faults)).collect();
     let mut ranking = play_all(subject, brought.as_ref(), rules, &all, &without_faults)?;
     ranking.sort_by(|a, b| {
         let rank = |one: &Ranked| {
-            (
-                one.ended.outcome == Outcome::Green,
-                std::cmp::Reverse((one.ended.red.len(), one.unavailable_ms, one.later_ms)),
-            )
+            (one.is_survived, std::cmp::Reverse((one.ended.red.len(), one.unavailable_ms, one.later_ms)))
         };
         (rank(a), &a.fault).cmp(&(rank(b), &b.fault))
     });
-    let lasts_ms = u64::try_from(LASTS.as_millis()).unwrap_or(u64::MAX);
-    Ok(Exploration { version: VERSION, without_faults, lasts_ms, ranking, left_out })
+    Ok(Exploration { version: VERSION, without_faults, lasts_ms: millis(LASTS), ranking, left_out })
 }
 
-/// A fault from the beginning on. Nodes are lost, and the engine dies, during the work.
-fn timed(text: String, fault: Fault, without: &Ended) -> Timed {
-    match fault {
-        Fault::Kill => Timed {
-            text,
-            fault,
-            start: Duration::from_millis(without.took_ms / 2),
-            duration: Some(Duration::from_secs(10)),
-        },
-        Fault::Node(_) | Fault::Zone(_) => {
-            let start = Duration::from_millis(without.took_ms / 2);
-            Timed { text, fault, start, duration: Some(LASTS) }
+/// How long after all is green nodes are lost, when what is there is brought up.
+const AFTER_GREEN: Duration = Duration::from_secs(60);
+
+/// A fault from the beginning on. The engine dies during the work. Nodes are lost during a change; what is
+/// brought up loses them when it is there, as nothing can be missed before.
+fn timed(text: String, fault: Fault, is_change: bool, without: &Ended) -> Timed {
+    let during = Duration::from_millis(without.took_ms / 2);
+    let (start, lasts) = match &fault {
+        Fault::Kill => (during, Duration::from_secs(10)),
+        Fault::Node(_) | Fault::Zone(_) | Fault::Drain(_) if is_change => (during, LASTS),
+        Fault::Node(_) | Fault::Zone(_) | Fault::Drain(_) => {
+            (Duration::from_millis(without.took_ms) + AFTER_GREEN, LASTS)
         }
-        _ => Timed { text, fault, start: Duration::ZERO, duration: Some(LASTS) },
-    }
+        _ => (Duration::ZERO, LASTS),
+    };
+    Timed { text, fault, start, duration: Some(lasts) }
 }
 
 fn play_all(
@@ -97,7 +95,7 @@ fn play_all(
 }
 
 fn ranked_one(subject: &Subject, fault: &Timed, played: Played, without: &Ended) -> Ranked {
-    let Played { mut story, home, .. } = played;
+    let Played { mut story, home, refused_evictions: played_evictions, .. } = played;
     repair::add(&mut story, &subject.plan, &subject.known.flows, &home);
     let end = story.moments.last().map_or(0, |moment| moment.at_ms);
     let unavailable =
@@ -106,13 +104,24 @@ fn ranked_one(subject: &Subject, fault: &Timed, played: Played, without: &Ended)
     Ranked {
         fault: fault.text.clone(),
         ended: Ended::from_story(&story),
-        later_ms: story.took_ms.saturating_sub(without.took_ms),
+        is_survived: story.is_green() && played_evictions.is_empty(),
+        later_ms: story.took_ms.saturating_sub(without.took_ms.max(millis(fault.start))),
+        recovery_ms: recovery(fault, &story),
         unavailable_ms: unavailable.unwrap_or_default(),
-        story: story_lines(&story),
+        story: eviction_lines(&played_evictions).chain(story_lines(&story)).take(LINES).collect(),
         cause: cause.map(|cause| cause.text.clone()),
         mechanism: cause.and_then(|cause| cause.mechanism.clone()),
         repair: cause.and_then(|cause| cause.repair.clone()),
     }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// How long after the end of a fault all was green, if it was not before.
+fn recovery(fault: &Timed, story: &Story) -> Option<u64> {
+    story.took_ms.checked_sub(millis(fault.end()?)).filter(|_| story.is_green())
 }
 
 /// How many lines the story of a fault has.
@@ -130,6 +139,12 @@ fn story_lines(story: &Story) -> Vec<String> {
             None => lines.push(format!("Application {} is {} at the end", app.name, app.state)),
         }
     }
-    lines.truncate(LINES);
     lines
+}
+
+/// What keeps a node from being drained.
+fn eviction_lines(refused: &[RefusedEviction]) -> impl Iterator<Item = String> {
+    refused
+        .iter()
+        .map(|one| format!("Node {} cannot be drained: {}: {}", one.node, object_name(&one.pod), one.why))
 }

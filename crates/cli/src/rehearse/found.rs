@@ -32,6 +32,8 @@ pub(super) struct Found {
     pub saved_at: Option<Timestamp>,
     /// What is to be told of it.
     pub notices: Vec<String>,
+    /// Kinds that every cluster has, and of which it has no object: these are unknown, not gone.
+    pub absent: Vec<&'static str>,
 }
 
 impl Found {
@@ -62,12 +64,18 @@ impl Found {
                 some(&foreign)
             ));
         }
-        notices.extend(absent(&objects));
+        let absent = absent(&objects);
+        notices.extend(unknown(&absent));
         let mut all = crds::definitions();
         all.extend(undefined(&objects));
         // What the cluster defines itself comes later, and counts.
         all.append(&mut objects);
-        Ok(Self { objects: all, saved_at, notices })
+        Ok(Self { objects: all, saved_at, notices, absent })
+    }
+
+    /// Whether the pods behind workloads and Services are unknown, so that nothing can be said of outages.
+    pub(super) fn hides_pods(&self) -> bool {
+        self.absent.iter().any(|kind| matches!(*kind, "Pod" | "ReplicaSet"))
     }
 }
 
@@ -126,11 +134,14 @@ fn undefined(objects: &[Value]) -> Vec<Value> {
     missing.iter().map(|(kind, asked)| definition(kind, asked)).collect()
 }
 
-/// What a dump of a whole cluster would have.
-fn absent(objects: &[Value]) -> Option<String> {
+/// What a dump of a whole cluster would have, and this one has not.
+fn absent(objects: &[Value]) -> Vec<&'static str> {
     let kinds: BTreeSet<&str> = objects.iter().map(Value::kind).collect();
     let wanted = ["Node", "Namespace", "Pod", "Secret", "ConfigMap", "ReplicaSet"];
-    let absent: Vec<&str> = wanted.into_iter().filter(|kind| !kinds.contains(kind)).collect();
+    wanted.into_iter().filter(|kind| !kinds.contains(kind)).collect()
+}
+
+fn unknown(absent: &[&str]) -> Option<String> {
     (!absent.is_empty())
         .then(|| format!("the dump has no {}: they are unknown, not gone", absent.join(", no ")))
 }
@@ -154,7 +165,9 @@ mod tests {
 
     #[test]
     fn kinds_that_are_not_there_are_unknown() {
-        let told = absent(&[json!({"kind": "Pod"}), json!({"kind": "Node"})]).unwrap();
-        assert!(told.contains("no Secret") && !told.contains("no Pod"), "{told}");
+        let absent = absent(&[json!({"kind": "Pod"}), json!({"kind": "Node"})]);
+        assert_eq!(absent, ["Namespace", "Secret", "ConfigMap", "ReplicaSet"]);
+        assert!(unknown(&absent).unwrap().contains("no Namespace, no Secret"));
+        assert_eq!(unknown(&[]), None);
     }
 }

@@ -133,12 +133,8 @@ fn table(first: &str, second: &str, lines: &[String], what: &str, text: &mut Str
 
 /// What every single fault leads to.
 pub(super) fn write_exploration(exploration: &Exploration) -> String {
-    let lost: Vec<String> = exploration
-        .ranking
-        .iter()
-        .filter(|one| !one.ended.red.is_empty())
-        .map(|one| one.fault.clone())
-        .collect();
+    let lost: Vec<String> =
+        exploration.ranking.iter().filter(|one| !one.is_survived).map(|one| one.fault.clone()).collect();
     let mark = if lost.is_empty() { "✅ every single fault is survived" } else { "❌ not survived:" };
     let names = some_of(&lost, SHOWN);
     format!(

@@ -2,6 +2,7 @@
 
 mod args;
 mod causes;
+mod cron_trial;
 mod effects;
 mod fault_file;
 mod fault_sweep;
@@ -13,6 +14,7 @@ mod play;
 mod repair;
 mod report;
 mod save;
+mod silent_effects;
 mod story_locations;
 mod strict_world;
 mod subject;
@@ -23,8 +25,13 @@ use std::{
     time::Duration,
 };
 
+use tiphys_cause::Cause as Id;
 use tiphys_diag::sanitize;
-use tiphys_stage::{fault::Timed, story::Story};
+use tiphys_stage::{
+    causes::Cause,
+    fault::{RefusedEviction, Timed},
+    story::Story,
+};
 use tiphys_value::ResourceKey;
 
 use crate::{
@@ -34,9 +41,10 @@ use crate::{
 pub(crate) use args::Args;
 use args::Output;
 use effects::Effects;
+use found::Found;
 use play::{Played, Rules};
 use report::{Change, Difference, Ended, Report, VERSION};
-use subject::{Subject, targets};
+use subject::{Subject, on_virtual_time, targets};
 
 /// Plays and tells.
 ///
@@ -57,7 +65,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             Output::Html => html::write_exploration(&exploration),
         };
         crate::output::write(text.as_bytes())?;
-        let is_survived = exploration.ranking.iter().all(|one| one.ended.red.is_empty());
+        let is_survived = exploration.ranking.iter().all(|one| one.is_survived);
         return if is_survived && exploration.without_faults.red.is_empty() {
             Ok(())
         } else {
@@ -99,6 +107,7 @@ fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
         for fault in &faults {
             targets.check(fault).map_err(WrongUse)?;
         }
+        faults = targets.with_webhooks_by_name(&faults);
         without_faults = Some(Ended::from_story(&played.story));
         played = subject.replay(brought.as_ref(), rules, &faults)?;
     }
@@ -106,8 +115,14 @@ fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
         true => Some(differences(subject, rules, &faults, &played)?),
         false => None,
     };
+    let mut hidden = match faults.is_empty() {
+        true => hidden_causes(brought.as_ref(), &played)?,
+        false => played.refused_evictions.iter().map(blocked_drain).collect(),
+    };
     let change = brought.map(|brought| {
         let mut effects = Effects::between(&brought.story, &played.story);
+        effects.leave_out_created(subject.found().map_or(&[], |found| &found.absent));
+        silent_effects::add_stale_readers(&mut effects, &played.home.server().snapshot());
         story_locations::add_to_effects(
             &mut effects,
             subject.before().unwrap_or(&subject.plan),
@@ -117,6 +132,11 @@ fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
         Change { base, head, before: Ended::from_story(&brought.story), effects }
     });
     let mut story = played.story;
+    if subject.found().is_some_and(Found::hides_pods) {
+        story.outages.clear();
+    }
+    let broken = hidden.iter().flat_map(|cause| cause.objects.clone()).collect::<Vec<_>>();
+    story.causes.append(&mut hidden);
     story_locations::add(&mut story, &subject.plan);
     if let Some(folder) = &args.save {
         save::save(&played.home, folder)?;
@@ -127,18 +147,55 @@ fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
         version: VERSION,
         is_green: story.is_green()
             && change.as_ref().is_none_or(|change| change.effects.turned_red.is_empty())
-            && too_long.is_empty(),
+            && too_long.is_empty()
+            && broken.is_empty(),
         rules: if args.argo_cd { "argo-cd" } else { "tiphys" },
         seed: args.seed,
-        faults: faults.iter().map(|fault| fault.text.clone()).collect(),
+        faults: fault_texts(&faults),
         without_faults,
         too_long_unavailable: too_long,
+        hidden: broken,
         change,
         differences,
         notices: subject.notices(),
         places: story_locations::of_applications(&subject.plan),
         story,
     })
+}
+
+/// A node that cannot be drained.
+fn blocked_drain(refused: &RefusedEviction) -> Cause {
+    Cause {
+        mechanism: Some(Id::ScaleBudget.into()),
+        text: format!("{}: {}", text::object_name(&refused.pod), refused.why),
+        state: "cannot be drained".to_owned(),
+        objects: vec![ResourceKey::new("", "Node", "", &refused.node)],
+        sources: BTreeSet::new(),
+        applications: BTreeSet::new(),
+        places: Vec::new(),
+        consequences: Vec::new(),
+        repair: None,
+    }
+}
+
+/// What is broken at the end and was not before, and no Application shows.
+fn hidden_causes(brought: Option<&Played>, played: &Played) -> anyhow::Result<Vec<Cause>> {
+    let mut all = on_virtual_time(cron_trial::failures(&played.home, &played.tracking))?;
+    let Some(before) = brought else { return Ok(all) };
+    if !all.is_empty() {
+        let known = on_virtual_time(cron_trial::failures(&before.home, &before.tracking))?;
+        all.retain(|new| !known.iter().any(|old| old.objects == new.objects));
+    }
+    let (was, is) = (before.home.server().snapshot(), played.home.server().snapshot());
+    all.extend(silent_effects::services_without_pods(&played.story, &was, &is));
+    Ok(all)
+}
+
+/// The faults as they were written, each once: one may be of several webhooks.
+fn fault_texts(faults: &[Timed]) -> Vec<String> {
+    let mut texts: Vec<String> = faults.iter().map(|fault| fault.text.clone()).collect();
+    texts.dedup();
+    texts
 }
 
 /// What had been there and was away for longer.

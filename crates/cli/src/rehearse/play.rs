@@ -7,10 +7,10 @@ use std::{
 
 use tiphys_cluster::Cluster;
 use tiphys_controller::{Destinations, Settings};
-use tiphys_model::names;
+use tiphys_model::{Tracking, names};
 use tiphys_stage::{
     Ending, Next, Recorder, Site, SiteOptions, Stage, Still, Watcher,
-    fault::{Injector, Timed},
+    fault::{Injector, RefusedEviction, Timed},
     found,
     story::{Outcome, Story},
 };
@@ -83,6 +83,10 @@ pub(super) struct Played {
     placeholders: Placeholders,
     /// What did not work in a cluster that was found, and goes on not working.
     observed: Behaviours,
+    /// How objects are marked as those of Applications.
+    pub tracking: Tracking,
+    /// What kept nodes from being drained.
+    pub refused_evictions: Vec<RefusedEviction>,
 }
 
 /// What of the world a repository tells.
@@ -261,12 +265,24 @@ async fn play(
         placeholders: director.notices,
         namespace: ENGINE_NAMESPACE.to_owned(),
         refused: director.refused.iter().map(refusal).collect(),
+        api_fault: director.injector.present_api_fault().cloned(),
     };
     let story = stage.story(&recorder.record(), ending);
     stage.kill();
     let beside = stage.beside().map(|(server, site)| (server.to_owned(), site.still())).collect();
     let observed = Behaviours::default();
-    Ok(Played { story, home: stage.site().still(), beside, placeholders: director.placeholders, observed })
+    let refused_evictions = director.injector.refused_evictions().cloned().collect();
+    let placeholders = director.placeholders;
+    let tracking = settings(plan, rules).tracking;
+    Ok(Played {
+        story,
+        home: stage.site().still(),
+        beside,
+        placeholders,
+        observed,
+        tracking,
+        refused_evictions,
+    })
 }
 
 /// A cluster as it was found, in which nothing has happened yet. Must be called on a runtime of virtual time.
@@ -298,13 +314,23 @@ pub(super) async fn stand_still(
         placeholders: left_out(&imported.refused),
         namespace: ENGINE_NAMESPACE.to_owned(),
         refused: Vec::new(),
+        api_fault: None,
     };
     let mut story = stage.story(&recorder.record(), ending(Outcome::Standstill));
     if story.applications.iter().all(|app| app.is_green) {
         story = stage.story(&recorder.record(), ending(Outcome::Green));
     }
     let placeholders = Placeholders::new(rules.stand_ins, Brought::from_survey(&plan.survey));
-    Ok(Played { story, home: stage.site().still(), beside: Vec::new(), placeholders, observed })
+    let tracking = settings(plan, rules).tracking;
+    Ok(Played {
+        story,
+        home: stage.site().still(),
+        beside: Vec::new(),
+        placeholders,
+        observed,
+        tracking,
+        refused_evictions: Vec::new(),
+    })
 }
 
 /// What of a dump the cluster does not know, each reason once.

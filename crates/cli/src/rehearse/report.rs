@@ -90,6 +90,10 @@ pub(super) struct Report {
     /// What had been there and was away for longer than is allowed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub too_long_unavailable: Vec<ResourceKey>,
+    /// What is broken though no Application shows it: CronJobs that fail when they run, Services that a change
+    /// leaves without pods.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hidden: Vec<ResourceKey>,
     /// The change, if one was played.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<Change>,
@@ -114,8 +118,14 @@ pub(super) struct Ranked {
     pub fault: String,
     /// How it ended.
     pub ended: Ended,
-    /// How much later than without the fault all was green, in milliseconds.
+    /// Whether all is green at the end, and a node that was to be drained was.
+    pub is_survived: bool,
+    /// How much later than without the fault all was green, in milliseconds; of a fault that begins after that,
+    /// how long after its beginning.
     pub later_ms: u64,
+    /// How long after the end of the fault all was green, in milliseconds; absent if it was green before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recovery_ms: Option<u64>,
     /// How long anything was away that had been there, in milliseconds.
     pub unavailable_ms: u64,
     /// What happens: what is away when, what is not green, a line each.

@@ -89,6 +89,14 @@ impl Subject {
         }
     }
 
+    /// The cluster that was found, if that is the state before.
+    pub(super) fn found(&self) -> Option<&Found> {
+        match &self.base {
+            Base::Found(found) => Some(found),
+            Base::Empty | Base::Plan(_) => None,
+        }
+    }
+
     /// What is to be told of how the states were understood.
     pub(super) fn notices(&self) -> Vec<String> {
         let found = match &self.base {
@@ -152,10 +160,14 @@ fn bounded(plan: Plan) -> Result<Plan, WrongUse> {
     }
 }
 
+/// How much stack a play has: on one thread, the engine's looks hold the renderer, which follows templates,
+/// overlays and imports as deep as repositories nest them.
+const STACK: usize = 64 << 20;
+
 /// Does it on a runtime whose time is virtual.
-fn on_virtual_time<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+pub(super) fn on_virtual_time<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = virtual_runtime()?;
-    runtime.block_on(work)
+    stacker::grow(STACK, || runtime.block_on(work))
 }
 
 /// What may fail of what was played.

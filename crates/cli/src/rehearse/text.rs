@@ -11,7 +11,7 @@ use tiphys_value::ResourceKey;
 use super::{
     causes::{cause_lines, repair_lines},
     effects::{AppEffects, Effect, Effects, Waited, waits},
-    report::{Change, Ended, Exploration, Report},
+    report::{Change, Ended, Exploration, Ranked, Report},
 };
 use crate::output::one_line;
 
@@ -67,6 +67,11 @@ pub(super) fn verdict(report: &Report) -> String {
     let long: Vec<String> = report.too_long_unavailable.iter().map(object_name).collect();
     match &report.change {
         _ if !long.is_empty() => format!("unavailable for too long: {}; {end}", some_of(&long, NAMED)),
+        _ if !report.hidden.is_empty() => {
+            let hidden: Vec<String> = report.hidden.iter().map(object_name).collect();
+            let is = if hidden.len() == 1 { "is" } else { "are" };
+            format!("{} {is} not well, which no Application shows; {end}", some_of(&hidden, NAMED))
+        }
         None => end,
         Some(change) if change.effects.is_nothing() && report.story.is_green() => {
             format!(
@@ -251,11 +256,18 @@ pub(super) fn effect_lines(app: &AppEffects) -> Vec<String> {
         let pods = if one.pods == 1 { "1 new pod".to_owned() } else { format!("{} new pods", one.pods) };
         format!("{} is rolled out: {pods}", short_name(&one.workload))
     }));
+    lines.extend(app.stale.iter().take(OBJECTS).map(|(settings, reader)| {
+        format!(
+            "{} is not restarted: it has read {} at its start, and keeps the old values",
+            short_name(reader),
+            short_name(settings)
+        )
+    }));
     lines.extend(app.waits.iter().take(2).map(waited));
     lines
 }
 
-/// What was unavailable, each object once, longest first, and when.
+/// What was unavailable, each object once, and when: what still is first, then the longest.
 pub(super) fn outages_by_object(story: &Story) -> Vec<(&ResourceKey, String)> {
     let end = story.moments.last().map_or(0, |moment| moment.at_ms).max(story.took_ms);
     let length = |one: &Outage| one.to_ms.unwrap_or(end).saturating_sub(one.from_ms);
@@ -263,23 +275,25 @@ pub(super) fn outages_by_object(story: &Story) -> Vec<(&ResourceKey, String)> {
     for one in story.outages.iter().filter(|one| one.to_ms.is_none() || length(one) >= BRIEF) {
         by_object.entry(&one.object).or_default().push(one);
     }
-    let mut all: Vec<(u64, &ResourceKey, String)> = by_object
+    let mut all: Vec<(bool, u64, &ResourceKey, String)> = by_object
         .into_iter()
         .map(|(object, outages)| {
             let whole = outages.iter().map(|one| length(one)).sum();
             let (first, last) = (outages[0], outages[outages.len() - 1]);
             let until = last.to_ms.map_or_else(|| "to the end".to_owned(), |to| format!("to {}", time(to)));
             let told = match outages.len() {
+                1 if last.to_ms.is_none() => format!("from {} {until}", time(first.from_ms)),
                 1 => format!("from {} {until} ({})", time(first.from_ms), time(whole)),
                 count => {
                     format!("{count} times from {} {until} ({} in all)", time(first.from_ms), time(whole))
                 }
             };
-            (whole, object, told)
+            let is_open = last.to_ms.is_none();
+            (is_open, whole, object, told)
         })
         .collect();
-    all.sort_by_key(|(whole, object, _)| (std::cmp::Reverse(*whole), *object));
-    all.into_iter().map(|(_, object, told)| (object, told)).collect()
+    all.sort_by_key(|(is_open, whole, object, _)| (std::cmp::Reverse((*is_open, *whole)), *object));
+    all.into_iter().map(|(_, _, object, told)| (object, told)).collect()
 }
 
 fn outages(story: &Story, text: &mut String) {
@@ -352,17 +366,29 @@ fn assumed(report: &Report, text: &mut String) {
     }
 }
 
+/// When all is green again with a fault.
+fn recovered(one: &Ranked) -> String {
+    match one.recovery_ms {
+        Some(after) => format!("green {} after its end", time(after)),
+        None if one.later_ms >= BRIEF => format!("green {} later, while it lasts", time(one.later_ms)),
+        None => "green as without".to_owned(),
+    }
+}
+
 /// What every single fault leads to.
 pub(super) fn write_exploration(exploration: &Exploration) -> String {
     let mut text = format!("without a fault: {}\n", ended(&exploration.without_faults));
     let lasts = time(exploration.lasts_ms);
-    let (lost, survived): (Vec<_>, Vec<_>) =
-        exploration.ranking.iter().partition(|one| one.ended.outcome != Outcome::Green);
+    let (lost, survived): (Vec<_>, Vec<_>) = exploration.ranking.iter().partition(|one| !one.is_survived);
     if !lost.is_empty() {
         let _ = writeln!(text, "\nnot survived, although each lasts only {lasts}:");
     }
     for one in lost {
-        let _ = writeln!(text, "  {}: not green are {}", one.fault, some_of(&one.ended.red, NAMED));
+        let red = match one.ended.red.is_empty() {
+            true => String::new(),
+            false => format!(": not green are {}", some_of(&one.ended.red, NAMED)),
+        };
+        let _ = writeln!(text, "  {}{red}", one.fault);
         for line in one.story.iter().take(NAMED) {
             let _ = writeln!(text, "      {line}");
         }
@@ -382,7 +408,7 @@ pub(super) fn write_exploration(exploration: &Exploration) -> String {
         } else {
             String::new()
         };
-        let _ = writeln!(text, "  {}: green {} later{away}", one.fault, time(one.later_ms));
+        let _ = writeln!(text, "  {}: {}{away}", one.fault, recovered(one));
     }
     if exploration.left_out > 0 {
         let _ = writeln!(text, "\nleft out: {} faults; --explore N takes more", exploration.left_out);

@@ -21,6 +21,7 @@ mod local_clusters;
 mod migrate;
 mod one_reading;
 mod rehearse;
+mod rehearse_hidden;
 mod rehearse_page;
 mod render_helm;
 mod render_kustomize;

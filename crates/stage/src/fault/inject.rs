@@ -1,16 +1,20 @@
 //! Faults on a stage, each in its time.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use tiphys_apiserver::{ApiError, ApiServer, DeleteOptions, Patch, ResourceId};
 use tiphys_value::{GroupVersionResource, ObjectExt, Value, json};
 use tiphys_world::Behaviours;
 
-use super::{Api, Fault, Hook, Pull, Timed, targets::operator_groups};
+use super::{
+    Api, Fault, Hook, Pull, Timed,
+    drain::{Drain, RefusedEviction, cordon},
+    targets::operator_groups,
+};
 use crate::{Stage, request_faults};
 
 /// Who writes faults.
-const MANAGER: &str = "tiphys-rehearse";
+pub(super) const MANAGER: &str = "tiphys-rehearse";
 /// Where the world reads its rules.
 const RULES: (&str, &str) = ("kube-system", "tiphys-world");
 /// How long until an engine that could not start is started again.
@@ -22,6 +26,8 @@ const QUOTA: &str = "no-pods";
 #[derive(Clone, Debug, Default)]
 pub struct Injector {
     faults: Vec<(Timed, Phase)>,
+    /// Drains that have begun, by the number of their fault.
+    drains: BTreeMap<usize, Drain>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +51,8 @@ impl From<ApiError> for InjectError {
 impl Injector {
     /// These faults, none of which has begun.
     pub fn new(faults: Vec<Timed>) -> Self {
-        Self { faults: faults.into_iter().map(|fault| (fault, Phase::ToCome)).collect() }
+        let faults = faults.into_iter().map(|fault| (fault, Phase::ToCome)).collect();
+        Self { faults, drains: BTreeMap::new() }
     }
 
     /// When the next one begins or ends, after so much time.
@@ -55,12 +62,25 @@ impl Injector {
             Phase::Present => fault.end(),
             Phase::Over => None,
         });
-        due.filter(|at| *at > elapsed).min()
+        let drains = self.drains.values().filter_map(|drain| drain.next);
+        due.chain(drains).filter(|at| *at > elapsed).min()
+    }
+
+    /// The pods that drains could not evict.
+    pub fn refused_evictions(&self) -> impl Iterator<Item = &RefusedEviction> {
+        self.drains.values().filter_map(|drain| drain.refused.as_ref())
     }
 
     /// When the last one is over, of those that end.
     pub fn last_end(&self) -> Option<Duration> {
         self.faults.iter().filter_map(|(fault, _)| fault.end()).max()
+    }
+
+    /// What the engine's requests meet now, if anything does.
+    pub fn present_api_fault(&self) -> Option<&Timed> {
+        // Of several, the one that was asked for last.
+        let mut present = self.faults.iter().filter(|(_, phase)| *phase == Phase::Present);
+        present.rfind(|(fault, _)| matches!(fault.fault, Fault::Api(_))).map(|(fault, _)| fault)
     }
 
     /// Begins and ends what is due, and returns whether anything was.
@@ -87,10 +107,20 @@ impl Injector {
             self.change(stage, at, &fault.fault, phase == Phase::Present)?;
             has_changed = true;
         }
+        let server = stage.site().server();
+        for drain in self.drains.values_mut().filter(|drain| drain.next.is_some_and(|at| at <= now)) {
+            drain.go_on(server, now);
+        }
         Ok(has_changed)
     }
 
-    fn change(&self, stage: &mut Stage, at: usize, fault: &Fault, begins: bool) -> Result<(), InjectError> {
+    fn change(
+        &mut self,
+        stage: &mut Stage,
+        at: usize,
+        fault: &Fault,
+        begins: bool,
+    ) -> Result<(), InjectError> {
         match fault {
             Fault::Kill if begins => stage.kill(),
             // It was started above.
@@ -98,6 +128,16 @@ impl Injector {
             Fault::Api(_) => self.plan_requests(stage),
             Fault::Git(host) if begins => stage.outages.begin(host),
             Fault::Git(host) => stage.outages.end(host),
+            Fault::Drain(node) if begins => {
+                let drain = Drain::begin(stage.site().server(), node, stage.elapsed())?;
+                self.drains.insert(at, drain);
+            }
+            Fault::Drain(node) => {
+                cordon(stage.site().server(), node, false)?;
+                if let Some(drain) = self.drains.get_mut(&at) {
+                    drain.next = None;
+                }
+            }
             Fault::Quota(namespace) => quota(stage.site().server(), namespace, begins)?,
             other => {
                 for site in stage.sites() {
@@ -111,15 +151,8 @@ impl Injector {
 
     /// Has the engine's requests meet what is present.
     fn plan_requests(&self, stage: &Stage) {
-        let present = self.faults.iter().filter(|(_, phase)| *phase == Phase::Present);
-        // Of several, the one that was asked for last.
-        let mut fault = present.filter_map(|(fault, _)| match fault.fault {
-            Fault::Api(api) => Some(api),
-            _ => None,
-        });
-        match fault.next_back() {
-            None => stage.faults.end(),
-            Some(api) => {
+        match self.present_api_fault().map(|fault| &fault.fault) {
+            Some(&Fault::Api(api)) => {
                 stage.faults.plan(move |_, _, _| {
                     Some(match api {
                         Api::Late(time) => request_faults::RequestFault::Late(time),
@@ -131,6 +164,7 @@ impl Injector {
                     stage.faults.cut_watches();
                 }
             }
+            _ => stage.faults.end(),
         }
     }
 }
@@ -186,7 +220,7 @@ fn rules(fault: &Fault, server: &ApiServer) -> String {
         }
         Fault::Dns => json!({"network": [{"to": {"service": {"namespace": "*", "name": "*"}}}]}),
         Fault::Cni => json!({"nodes": [{"node": "*", "networkBy": {"name": "no-cni-runs"}}]}),
-        Fault::Quota(_) | Fault::Api(_) | Fault::Git(_) | Fault::Kill => Value::Null,
+        Fault::Quota(_) | Fault::Api(_) | Fault::Git(_) | Fault::Drain(_) | Fault::Kill => Value::Null,
     };
     // JSON is YAML.
     rules.to_string()

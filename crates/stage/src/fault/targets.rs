@@ -1,6 +1,6 @@
 //! What there is in a cluster that may fail.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_apiserver::Snapshot;
 use tiphys_value::{ObjectExt, Value};
@@ -18,6 +18,8 @@ pub struct Targets {
     images: BTreeSet<String>,
     registries: BTreeSet<String>,
     webhooks: BTreeSet<String>,
+    /// The same webhooks by the name of their configuration, and by their Service, `namespace/name`.
+    webhooks_by_alias: BTreeMap<String, BTreeSet<String>>,
     /// Pods and what made them, by namespace and name.
     pods: BTreeSet<String>,
     /// Kinds with objects whose operators are known.
@@ -45,6 +47,9 @@ impl Targets {
         self.images.extend(other.images);
         self.registries.extend(other.registries);
         self.webhooks.extend(other.webhooks);
+        for (alias, names) in other.webhooks_by_alias {
+            self.webhooks_by_alias.entry(alias).or_default().extend(names);
+        }
         self.pods.extend(other.pods);
         self.operators.extend(other.operators);
         self.namespaces.extend(other.namespaces);
@@ -87,8 +92,9 @@ impl Targets {
                 "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration",
             ) => {
                 let webhooks = object.get("webhooks").and_then(Value::as_array).into_iter().flatten();
-                self.webhooks
-                    .extend(webhooks.filter_map(|webhook| webhook.str_at(&["name"])).map(str::to_owned));
+                for webhook in webhooks {
+                    self.take_webhook(object.name(), webhook);
+                }
             }
             _ if group.contains('.') && operator_groups(object.kind()).any(|known| known == group) => {
                 self.operators.insert(object.kind().to_owned());
@@ -97,13 +103,42 @@ impl Targets {
         }
     }
 
+    fn take_webhook(&mut self, configuration: &str, webhook: &Value) {
+        let Some(name) = webhook.str_at(&["name"]) else { return };
+        let service = webhook.at(&["clientConfig", "service"]).and_then(|service| {
+            Some(format!("{}/{}", service.str_at(&["namespace"])?, service.str_at(&["name"])?))
+        });
+        for alias in service.into_iter().chain([configuration.to_owned()]) {
+            self.webhooks_by_alias.entry(alias).or_default().insert(name.to_owned());
+        }
+        self.webhooks.insert(name.to_owned());
+    }
+
+    /// The faults, those of webhooks by the names of the webhooks.
+    pub fn with_webhooks_by_name(&self, faults: &[Timed]) -> Vec<Timed> {
+        let mut all = Vec::new();
+        for fault in faults {
+            match &fault.fault {
+                Fault::Webhook(alias, how) if !self.webhooks.contains(alias) => {
+                    let names = self.webhooks_by_alias.get(alias).into_iter().flatten();
+                    all.extend(
+                        names
+                            .map(|name| Timed { fault: Fault::Webhook(name.clone(), *how), ..fault.clone() }),
+                    );
+                }
+                _ => all.push(fault.clone()),
+            }
+        }
+        all
+    }
+
     /// Checks that what is to fail is there.
     ///
     /// # Errors
     /// With what there is.
     pub fn check(&self, timed: &Timed) -> Result<(), String> {
         let (name, what, all) = match &timed.fault {
-            Fault::Node(name) => (name.clone(), "node", &self.nodes),
+            Fault::Node(name) | Fault::Drain(name) => (name.clone(), "node", &self.nodes),
             Fault::Zone(name) => (name.clone(), "zone", &self.zones),
             Fault::Git(host) => (host.clone(), "host of sources", &self.hosts),
             Fault::Image(image, _) => (image.clone(), "image", &self.images),
@@ -118,7 +153,9 @@ impl Targets {
             Fault::Quota(namespace) => (namespace.clone(), "namespace", &self.namespaces),
             Fault::Dns | Fault::Cni | Fault::Api(_) | Fault::Kill => return Ok(()),
         };
-        if all.contains(&name) {
+        let is_alias =
+            matches!(timed.fault, Fault::Webhook(..)) && self.webhooks_by_alias.contains_key(&name);
+        if all.contains(&name) || is_alias {
             return Ok(());
         }
         let shown: Vec<&str> = all.iter().take(NAMED).map(String::as_str).collect();
@@ -138,6 +175,7 @@ impl Targets {
         let mut add = |text: String, fault: Fault| all.push((text, fault));
         for node in &self.nodes {
             add(format!("node={node}"), Fault::Node(node.clone()));
+            add(format!("drain={node}"), Fault::Drain(node.clone()));
         }
         for zone in &self.zones {
             add(format!("zone={zone}"), Fault::Zone(zone.clone()));
@@ -200,5 +238,30 @@ mod tests {
         assert_eq!(targets.check(&fault("node-2")), Ok(()));
         let why = targets.check(&fault("node-9")).unwrap_err();
         assert_eq!(why, "fault \"node=node-9\": there is no node \"node-9\"; there are node-1, node-2");
+    }
+
+    #[test]
+    fn webhooks_are_known_by_their_configuration_and_their_service_too() {
+        let mut targets = Targets::default();
+        targets.take(&tiphys_value::json!({"apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "guard"},
+            "webhooks": [{"name": "a.example.com", "clientConfig": {"service": {"namespace": "policy", "name": "guard"}}},
+                {"name": "b.example.com", "clientConfig": {"url": "https://example.com"}}]}));
+        let named = |alias: &str| {
+            let fault = Fault::Webhook(alias.to_owned(), Hook::Down);
+            let timed =
+                Timed { text: format!("webhook={alias}"), fault, start: Default::default(), duration: None };
+            targets.check(&timed)?;
+            let all = targets.with_webhooks_by_name(&[timed]).into_iter();
+            let name = |timed: Timed| match timed.fault {
+                Fault::Webhook(name, _) => name,
+                other => panic!("{other:?}"),
+            };
+            Ok::<Vec<String>, String>(all.map(name).collect())
+        };
+        assert_eq!(named("guard").unwrap(), ["a.example.com", "b.example.com"]);
+        assert_eq!(named("policy/guard").unwrap(), ["a.example.com"]);
+        assert_eq!(named("b.example.com").unwrap(), ["b.example.com"]);
+        assert!(named("policy").unwrap_err().contains("there are a.example.com, b.example.com"));
     }
 }

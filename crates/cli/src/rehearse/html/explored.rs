@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use tiphys_diag::sanitize;
-use tiphys_stage::story::Outcome;
 
 use super::{
     super::{
@@ -16,7 +15,7 @@ use super::{
 /// Title and content.
 pub(super) fn body(exploration: &Exploration) -> (String, String) {
     let (lost, survived): (Vec<&Ranked>, Vec<&Ranked>) =
-        exploration.ranking.iter().partition(|one| one.ended.outcome != Outcome::Green);
+        exploration.ranking.iter().partition(|one| !one.is_survived);
     let all = exploration.ranking.len();
     let title = match lost.len() {
         0 => format!("every one of {all} single faults is survived"),
@@ -46,11 +45,12 @@ pub(super) fn body(exploration: &Exploration) -> (String, String) {
 }
 
 fn write(one: &Ranked, longest: u64, body: &mut String) {
-    let is_green = one.ended.outcome == Outcome::Green;
+    let is_green = one.is_survived;
     let class = if is_green { "good" } else { "bad" };
     let told = match (is_green, one.later_ms) {
         (true, 0) => "green as soon as without it".to_owned(),
         (true, later) => format!("green {} later", time(later)),
+        (false, _) if one.ended.red.is_empty() => "a node cannot be drained".to_owned(),
         (false, _) => format!("not green: {}", some_of(&one.ended.red, 4)),
     };
     let width = |ms: u64| (ms * 100 / longest).min(100);

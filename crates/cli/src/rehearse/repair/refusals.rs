@@ -68,8 +68,11 @@ impl Ground<'_> {
     pub(super) fn immutable(&self, cause: &Cause) -> Option<Repair> {
         let key = cause.objects.first()?;
         let (object, _) = self.rendered.get(key)?;
-        let field = refusal(&cause.text).subject;
-        let field = if field.is_empty() { "the field".to_owned() } else { format!(".{field}") };
+        let field = match refusal(&cause.text).subject {
+            // Of StatefulSets the API server says only what may change.
+            field if field.is_empty() => self.fixed_fields(object).unwrap_or_else(|| "the field".to_owned()),
+            field => format!(".{field}"),
+        };
         Some(Repair {
             text: format!(
                 "write {field} of {} as it was; or have it deleted and created again, which is an outage",
@@ -79,6 +82,31 @@ impl Ground<'_> {
             place: self.place_of(cause),
             ..Repair::default()
         })
+    }
+
+    /// The fields of a StatefulSet that cannot change and differ from those of the cluster.
+    fn fixed_fields(&self, object: &Value) -> Option<String> {
+        const FREE: [&str; 7] = [
+            "replicas",
+            "ordinals",
+            "template",
+            "updateStrategy",
+            "revisionHistoryLimit",
+            "persistentVolumeClaimRetentionPolicy",
+            "minReadySeconds",
+        ];
+        if object.kind() != "StatefulSet" {
+            return None;
+        }
+        let live = self
+            .live("apps", "statefulsets")
+            .find(|it| it.namespace() == object.namespace() && it.name() == object.name())?;
+        let asked = object.get("spec").and_then(Value::as_object)?.iter();
+        let differ = asked.filter(|(name, value)| {
+            !FREE.contains(&name.as_str()) && !live.at(&["spec", name]).is_some_and(|it| contains(it, value))
+        });
+        let names: Vec<String> = differ.map(|(name, _)| format!(".spec.{name}")).collect();
+        (!names.is_empty()).then(|| names.join(" and "))
     }
 
     /// A quota that is used up.
@@ -113,5 +141,33 @@ impl Ground<'_> {
             patch: yaml(&patch),
             ..Repair::default()
         })
+    }
+}
+
+/// Whether a value has all that is asked for: an API server adds defaults to what it stores.
+fn contains(stored: &Value, asked: &Value) -> bool {
+    match (stored, asked) {
+        (Value::Object(stored), Value::Object(asked)) => asked
+            .iter()
+            .all(|(name, value)| value.is_null() || stored.get(name).is_some_and(|it| contains(it, value))),
+        (Value::Array(stored), Value::Array(asked)) => {
+            stored.len() == asked.len()
+                && stored.iter().zip(asked).all(|(stored, asked)| contains(stored, asked))
+        }
+        _ => stored == asked,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_no_difference() {
+        let stored =
+            json!([{"spec": {"resources": {"requests": {"storage": "10Gi"}}, "volumeMode": "Filesystem"}}]);
+        let asked = |size: &str| json!([{"spec": {"resources": {"requests": {"storage": size}}}}]);
+        assert!(contains(&stored, &asked("10Gi")));
+        assert!(!contains(&stored, &asked("20Gi")));
     }
 }

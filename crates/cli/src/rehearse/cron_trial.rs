@@ -1,0 +1,117 @@
+//! CronJobs are tried once at the end, in a fork: they run at times that a rehearsal does not reach, and no
+//! Application turns red when they fail.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use tiphys_apiserver::ResourceId;
+use tiphys_model::Tracking;
+use tiphys_stage::{Recorder, Site, Still, causes::Cause, symptoms::Symptom, symptoms::symptoms};
+use tiphys_value::{GroupVersionResource, ObjectExt, ResourceKey, Value, json};
+
+use crate::ENGINE_NAMESPACE;
+
+/// Who makes the Jobs.
+const MANAGER: &str = "tiphys-rehearse";
+/// How long the Jobs have; one that has neither ended nor anything wrong with it by then is at work.
+const LASTS: Duration = Duration::from_secs(10 * 60);
+/// How often it is looked whether all have ended.
+const LOOK: Duration = Duration::from_secs(10);
+/// What the name of a Job has behind that of its CronJob.
+const SUFFIX: &str = "-trial";
+
+/// What keeps the CronJobs of a cluster from doing their work, those that are suspended left out. Must be
+/// called on a runtime of virtual time.
+///
+/// # Errors
+/// The cluster cannot be set up.
+pub(super) async fn failures(end: &Still, tracking: &Tracking) -> anyhow::Result<Vec<Cause>> {
+    let snapshot = end.server().snapshot();
+    let all = snapshot.list(&ResourceId::new("batch", "cronjobs"), None).map(|object| object.value());
+    let of_git = all.filter(|it| tracking.owner(it).is_some() && !it.is_terminating());
+    let due: Vec<&Value> = of_git.filter(|it| it.at(&["spec", "suspend"]) != Some(&true.into())).collect();
+    if due.is_empty() {
+        return Ok(Vec::new());
+    }
+    let site = end.resume()?;
+    let recorder = Recorder::start(vec![site.server().clone()], tracking.clone());
+    let jobs = GroupVersionResource::new("batch", "v1", "jobs");
+    let client = site.server().client(MANAGER);
+    let mut found = Vec::new();
+    for cron_job in &due {
+        if let Err(refused) = client.create(&jobs, cron_job.namespace(), job(cron_job)) {
+            found.push(cause(cron_job.resource_key(), None, refused.to_string()));
+        }
+    }
+    let mut left = LASTS;
+    while !left.is_zero() && !have_ended(&site) {
+        tokio::time::sleep(LOOK).await;
+        left = left.saturating_sub(LOOK);
+    }
+    let all = symptoms(&site.server().snapshot(), 0, &recorder.record(), ENGINE_NAMESPACE);
+    let keys: BTreeSet<ResourceKey> = due.iter().map(|it| it.resource_key()).collect();
+    found.extend(keys.into_iter().filter_map(|key| failure(key, &all)));
+    Ok(found)
+}
+
+/// What was wrong with the Job of a CronJob: what its pod says comes before what the Job says.
+fn failure(cron_job: ResourceKey, all: &[Symptom]) -> Option<Cause> {
+    let name = format!("{}{SUFFIX}", cron_job.name);
+    let is_of_trial = |symptom: &&Symptom| {
+        symptom.object.namespace == cron_job.namespace
+            && (symptom.object.name == name || symptom.object.name.starts_with(&format!("{name}-")))
+            && symptom.made_by.as_ref() == Some(&cron_job)
+            && !symptom.because.is_empty()
+    };
+    let mut own: Vec<&Symptom> = all.iter().filter(is_of_trial).collect();
+    own.sort_by_key(|symptom| (symptom.object.kind != "Pod", symptom.mechanism.is_none()));
+    own.first().map(|first| cause(cron_job, first.mechanism.clone(), first.because.clone()))
+}
+
+fn cause(
+    cron_job: ResourceKey,
+    mechanism: Option<tiphys_stage::mechanism::Mechanism>,
+    text: String,
+) -> Cause {
+    Cause {
+        mechanism,
+        text,
+        state: "fails when it runs".to_owned(),
+        sources: BTreeSet::from([cron_job.clone()]),
+        objects: vec![cron_job],
+        applications: BTreeSet::new(),
+        places: Vec::new(),
+        consequences: Vec::new(),
+        repair: None,
+    }
+}
+
+/// The Job that a CronJob makes at its next time.
+fn job(cron_job: &Value) -> Value {
+    let template = |field: &str| cron_job.at(&["spec", "jobTemplate", field]).cloned();
+    let labels = cron_job.at(&["spec", "jobTemplate", "metadata", "labels"]).cloned();
+    json!({
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": format!("{}{SUFFIX}", cron_job.name()),
+            "namespace": cron_job.namespace(),
+            "labels": labels.unwrap_or_else(|| json!({})),
+            "ownerReferences": [{"apiVersion": "batch/v1", "kind": "CronJob", "name": cron_job.name(),
+                "uid": cron_job.uid(), "controller": true}],
+        },
+        "spec": template("spec").unwrap_or_default(),
+    })
+}
+
+/// Whether all Jobs of trials have completed or failed.
+fn have_ended(site: &Site) -> bool {
+    let snapshot = site.server().snapshot();
+    let mut jobs = snapshot.list(&ResourceId::new("batch", "jobs"), None).map(|object| object.value());
+    jobs.all(|job| {
+        let conditions = job.at(&["status", "conditions"]).and_then(Value::as_array).into_iter().flatten();
+        let has_ended = conditions
+            .filter(|it| it.str_at(&["status"]) == Some("True"))
+            .any(|it| matches!(it.str_at(&["type"]), Some("Complete" | "Failed")));
+        has_ended || !job.name().ends_with(SUFFIX)
+    })
+}

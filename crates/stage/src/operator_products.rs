@@ -1,0 +1,103 @@
+//! What known operators need for a custom resource and what they make of it: a pod that waits for a Secret shows
+//! the Certificate that is to make it, and that one the issuer that is not there.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::OnceLock,
+};
+
+use tiphys_apiserver::Snapshot;
+use tiphys_cause::Cause;
+use tiphys_diag::similar_names::{nearest_slip_beside_numbers, similar};
+use tiphys_value::{ObjectExt, ResourceKey, Value};
+use tiphys_world::{Behaviours, behaviour::Operator};
+
+use crate::{mechanism::Mechanism, symptoms::Symptom};
+
+/// The operators that are known: the list is long to read.
+static OPERATORS: OnceLock<Vec<Operator>> = OnceLock::new();
+
+/// What custom resources that are not well would have made, by what is made.
+#[derive(Debug, Default)]
+pub(crate) struct Products {
+    makers: BTreeMap<ResourceKey, BTreeSet<ResourceKey>>,
+}
+
+impl Products {
+    /// Takes up what is to be made of an object, if it is one of a known operator.
+    pub(crate) fn add(&mut self, object: &Value) {
+        for operator in operators_of(object) {
+            for product in operator.product_keys(object) {
+                self.makers.entry(product).or_default().insert(object.resource_key());
+            }
+        }
+    }
+
+    /// Whoever shows something that is to be made shows who is to make it.
+    pub(crate) fn show_makers(&self, found: &mut [Symptom]) {
+        for symptom in found {
+            let makers = symptom.shows.iter().filter_map(|key| self.makers.get(key)).flatten();
+            let makers: Vec<ResourceKey> = makers.filter(|key| **key != symptom.object).cloned().collect();
+            symptom.shows.extend(makers);
+        }
+    }
+}
+
+/// What a custom resource names that is not there, in words and as a cause.
+pub(crate) fn missing_reference(object: &Value, snapshot: &Snapshot) -> Option<(String, Mechanism)> {
+    let needed = operators_of(object).flat_map(|operator| operator.needed_keys(object)).collect::<Vec<_>>();
+    needed.into_iter().find_map(|(key, may_be_elsewhere)| {
+        let there = names_of_kind(snapshot, &key);
+        let names = || there.iter().map(String::as_str);
+        let is_slip = nearest_slip_beside_numbers(&key.name, names()).is_some();
+        if there.contains(&key.name) || (may_be_elsewhere && !is_slip) {
+            return None;
+        }
+        let near = similar(&key.name, names());
+        let near = match near.is_empty() {
+            true => String::new(),
+            false => format!("; there is {}", near.join(", ")),
+        };
+        let text = format!("it names {} {:?}, which does not exist{near}", key.kind, key.name);
+        let id = match key.kind.as_str() {
+            "Issuer" | "ClusterIssuer" => Cause::OperatorIssuer,
+            "SecretStore" | "ClusterSecretStore" => Cause::OperatorSecretStore,
+            _ => Cause::OperatorReference,
+        };
+        Some((text, Mechanism { id, objects: vec![key] }))
+    })
+}
+
+fn operators_of(object: &Value) -> impl Iterator<Item = &'static Operator> {
+    let group = object.gvk().group;
+    let kind = object.kind().to_owned();
+    let known = OPERATORS.get_or_init(|| Behaviours::builtin().operators);
+    known.iter().filter(move |operator| operator.group == group && operator.kind == kind)
+}
+
+/// The names of the objects of a kind, in a namespace or outside of namespaces.
+fn names_of_kind(snapshot: &Snapshot, like: &ResourceKey) -> BTreeSet<String> {
+    let ids = snapshot.resources().filter(|id| id.group() == like.group);
+    let objects = ids.flat_map(|id| snapshot.list(id, None)).map(|object| object.value());
+    let is_like =
+        |object: &&Value| object.kind() == like.kind && ["", &like.namespace].contains(&object.namespace());
+    objects.filter(is_like).map(|object| object.name().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiphys_value::json;
+
+    #[test]
+    fn a_secret_is_made_of_a_certificate() {
+        let certificate = json!({"apiVersion": "cert-manager.io/v1", "kind": "Certificate",
+            "metadata": {"name": "web", "namespace": "shop"}, "spec": {"secretName": "web-tls"}});
+        let mut products = Products::default();
+        products.add(&certificate);
+        products.add(&json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}));
+        let made = ResourceKey::new("", "Secret", "shop", "web-tls");
+        assert_eq!(products.makers.keys().collect::<Vec<_>>(), [&made]);
+        assert_eq!(products.makers[&made], BTreeSet::from([certificate.resource_key()]));
+    }
+}
