@@ -113,7 +113,7 @@ pub(super) fn services_without_pods(story: &Story, before: &Snapshot, end: &Snap
         Some(Cause {
             mechanism: Some(Id::ServiceSelector.into()),
             text: format!("its selector {} matches no pod; the one before still does", selector.join(",")),
-            state: "no endpoints".to_owned(),
+            state: "has no endpoints".to_owned(),
             objects: vec![key.clone()],
             sources: BTreeSet::from([key.clone()]),
             applications: BTreeSet::new(),

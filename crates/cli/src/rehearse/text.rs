@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use tiphys_stage::{
+    causes::Cause,
     outage::Outage,
     story::{AppEnd, Outcome, Story},
 };
@@ -67,11 +68,7 @@ pub(super) fn verdict(report: &Report) -> String {
     let long: Vec<String> = report.too_long_unavailable.iter().map(object_name).collect();
     match &report.change {
         _ if !long.is_empty() => format!("unavailable for too long: {}; {end}", some_of(&long, NAMED)),
-        _ if !report.hidden.is_empty() => {
-            let hidden: Vec<String> = report.hidden.iter().map(object_name).collect();
-            let is = if hidden.len() == 1 { "is" } else { "are" };
-            format!("{} {is} not well, which no Application shows; {end}", some_of(&hidden, NAMED))
-        }
+        _ if !report.hidden.is_empty() => format!("{}; {end}", some_of(&hidden(report), NAMED)),
         None => end,
         Some(change) if change.effects.is_nothing() && report.story.is_green() => {
             format!(
@@ -87,6 +84,14 @@ pub(super) fn verdict(report: &Report) -> String {
             format!("this change touches {what}: {end}")
         }
     }
+}
+
+/// What is not well though no Application shows it: `CronJob shop/backup fails when it runs`.
+fn hidden(report: &Report) -> Vec<String> {
+    let is_hidden = |cause: &&Cause| cause.objects.iter().any(|key| report.hidden.contains(key));
+    let causes = report.story.causes.iter().filter(is_hidden);
+    let lines = causes.flat_map(|cause| cause.objects.iter().map(|key| (object_name(key), &cause.state)));
+    lines.map(|(object, state)| format!("{object} {state}")).collect()
 }
 
 /// How a play ended, in words.

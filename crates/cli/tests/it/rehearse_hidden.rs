@@ -35,10 +35,7 @@ fn a_cron_job_that_fails_at_its_time_is_told_at_the_end() {
     let repo = Repo::shop(&[("manifests/backup.yaml", backup)]);
     let (code, text) = rehearse(&repo, &[]);
     assert_eq!(code, 1, "{text}");
-    assert!(
-        text.starts_with("CronJob shop/backup is not well, which no Application shows; ends green"),
-        "{text}"
-    );
+    assert!(text.starts_with("CronJob shop/backup fails when it runs; ends green"), "{text}");
     assert!(text.contains("secret \"login\" not found   [config/missing]"), "{text}");
     // One that is suspended does not run.
     repo.write("manifests/backup.yaml", backup.replace("  jobTemplate:", "  suspend: true\n  jobTemplate:"));
