@@ -45,6 +45,9 @@ pub struct Record {
     warnings: BTreeMap<(usize, ResourceKey), String>,
     /// What the probe said for which a pod's container was killed last.
     failed_probes: BTreeMap<(usize, ResourceKey), String>,
+    /// The last state of each object, by the number of its cluster and uid: statuses of Applications are long to
+    /// read.
+    states: HashMap<(usize, String), State>,
     /// Hooks, which are made and deleted with each operation.
     hooks: BTreeSet<(usize, ResourceKey)>,
     availability: Availability,
@@ -122,6 +125,7 @@ impl Record {
             makers: HashMap::new(),
             warnings: BTreeMap::new(),
             failed_probes: BTreeMap::new(),
+            states: HashMap::new(),
             hooks: BTreeSet::new(),
             availability: Availability::default(),
             has_gaps: false,
@@ -130,6 +134,8 @@ impl Record {
 
     /// Takes note of what is there; returns its revision.
     fn know_all(&mut self, server: &ApiServer) -> u64 {
+        // What was lost may have changed any of them.
+        self.states.clear();
         let snapshot = server.snapshot();
         let all = || snapshot.resources().flat_map(|id| snapshot.list(id, None));
         // Owners may come after what they own.
@@ -197,8 +203,12 @@ impl Record {
         let from_git = is_marked && made_by.is_none();
         let before = change.previous.as_ref().map(|previous| previous.value());
         let state = |object: &Value| state_of(object, &self.rules);
-        let was = before.map(state);
+        let known = self.states.remove(&(cluster, object.uid().to_owned()));
+        let was = before.map(|before| known.unwrap_or_else(|| state(before)));
         let is = if is_deleted { State::default() } else { state(object) };
+        if !is_deleted {
+            self.states.insert((cluster, object.uid().to_owned()), is.clone());
+        }
         let what = match (&was, is_deleted) {
             (_, true) => What::Deleted,
             (None, false) => What::Created,

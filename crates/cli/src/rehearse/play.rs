@@ -21,7 +21,7 @@ use super::{found::Found, network_rules, repair::CutFlow, strict_world};
 use crate::{
     ENGINE_NAMESPACE,
     up::{
-        app_rows::{self, Row},
+        app_rows::{self, Row, SeenRows},
         bootstrap::{Install, without_settings},
         brought::Brought,
         extra_clusters::Beside,
@@ -240,6 +240,7 @@ async fn play(
     let mut director = Director {
         rules,
         refused,
+        seen: SeenRows::default(),
         placeholders,
         stillness: Stillness::with_quiet(QUIET),
         injector: Injector::new(faults),
@@ -371,6 +372,7 @@ fn settings(plan: &Plan, rules: Rules) -> Settings {
 struct Director {
     rules: Rules,
     refused: Vec<Row>,
+    seen: SeenRows,
     placeholders: Placeholders,
     stillness: Stillness,
     injector: Injector,
@@ -401,7 +403,7 @@ impl Director {
         // A dead engine says nothing, and comes back with the end of its fault.
         let Some(controller) = stage.engine() else { return Ok(Next::Wait(next_fault)) };
         let now = stage.site().now();
-        let rows = rows_of(controller, &self.refused);
+        let rows = rows_of(controller, &self.refused, &mut self.seen);
         if has_changed {
             // What a fault hits has not moved yet.
             self.stillness.reset_timer();

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    sync::Arc,
     time::Duration,
 };
 
@@ -81,15 +82,41 @@ pub(crate) struct Row {
     children: Vec<String>,
 }
 
+/// The rows of Applications as they were last seen. Statuses are long to read, and most do not change from one
+/// look to the next.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SeenRows(BTreeMap<(String, String), SeenRow>);
+
+/// A row, and what it was made of.
+#[derive(Clone, Debug)]
+struct SeenRow {
+    object: Arc<Value>,
+    rollout: Option<String>,
+    row: Row,
+}
+
+impl SeenRows {
+    fn row(&mut self, object: &Arc<Value>, rollouts: &BTreeMap<(String, String), String>) -> Row {
+        let id = (object.namespace().to_owned(), object.name().to_owned());
+        let rollout = rollouts.get(&id);
+        let seen = self.0.get(&id);
+        if let Some(seen) =
+            seen.filter(|seen| Arc::ptr_eq(&seen.object, object) && seen.rollout.as_ref() == rollout)
+        {
+            return seen.row.clone();
+        }
+        let row = row(object, rollouts);
+        self.0.insert(id, SeenRow { object: object.clone(), rollout: rollout.cloned(), row: row.clone() });
+        row
+    }
+}
+
 /// The Applications of a cluster, by wave and name.
-pub(crate) fn from_cache(cache: &LiveCache) -> Vec<Row> {
+pub(crate) fn from_cache(cache: &LiveCache, seen: &mut SeenRows) -> Vec<Row> {
     let sets = cache.of_kind(&GroupKind::new(names::GROUP, "ApplicationSet"));
     let rollouts = set_rollouts::standings(&sets);
-    let mut rows: Vec<Row> = cache
-        .of_kind(&GroupKind::new(names::GROUP, "Application"))
-        .iter()
-        .map(|object| row(object, &rollouts))
-        .collect();
+    let applications = cache.of_kind(&GroupKind::new(names::GROUP, "Application"));
+    let mut rows: Vec<Row> = applications.iter().map(|object| seen.row(object, &rollouts)).collect();
     rows.extend(sets.iter().filter_map(|set| row_of_set(set)));
     tell_apart(&mut rows);
     rows.sort_by(|a, b| (a.wave, &a.namespace, &a.name).cmp(&(b.wave, &b.namespace, &b.name)));

@@ -393,7 +393,7 @@ impl Session<'_> {
     }
 
     fn rows(&self) -> Vec<Row> {
-        rows_of(&self.controller, &self.refused)
+        rows_of(&self.controller, &self.refused, &mut app_rows::SeenRows::default())
     }
 
     fn progress<'r>(&'r self, rows: &'r [Row]) -> Progress<'r> {

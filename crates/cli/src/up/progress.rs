@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use tiphys_controller::{AppKey, Controller};
 
-use super::app_rows::{self, Row};
+use super::app_rows::{self, Row, SeenRows};
 
 /// The Applications as they stand, and what the engine knows of them.
 #[derive(Clone, Copy)]
@@ -19,8 +19,8 @@ pub(crate) struct Progress<'a> {
 }
 
 /// The Applications of an engine, and those that its cluster did not take.
-pub(crate) fn rows_of(controller: &Controller, refused: &[Row]) -> Vec<Row> {
-    let mut rows = app_rows::from_cache(controller.cache());
+pub(crate) fn rows_of(controller: &Controller, refused: &[Row], seen: &mut SeenRows) -> Vec<Row> {
+    let mut rows = app_rows::from_cache(controller.cache(), seen);
     for row in rows.iter_mut().filter(|row| !row.is_set) {
         row.is_out_of_reach = controller.is_out_of_reach(&key_of(row));
     }
