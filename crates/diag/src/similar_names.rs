@@ -23,8 +23,8 @@ pub fn nearest_slip<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -
     slips.min().map(|(_, candidate)| candidate)
 }
 
-/// The candidate that a name is a slip for, where names are also numbered or lettered: `gp2` is none for `gp3`,
-/// and `team-a` none for `team-b`, as these are names of their own.
+/// The candidate that a name is a slip for, where names are also numbered or lettered: `gp2` is none for
+/// `gp3`, and `team-a` none for `team-b`, as these are names of their own.
 pub fn nearest_slip_beside_numbers<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str>,

@@ -1,5 +1,5 @@
-//! What known operators need for a custom resource and what they make of it: a pod that waits for a Secret shows
-//! the Certificate that is to make it, and that one the issuer that is not there.
+//! What known operators need for a custom resource and what they make of it: a pod that waits for a Secret
+//! shows the Certificate that is to make it, and that one the issuer that is not there.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

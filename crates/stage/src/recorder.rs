@@ -45,8 +45,8 @@ pub struct Record {
     warnings: BTreeMap<(usize, ResourceKey), String>,
     /// What the probe said for which a pod's container was killed last.
     failed_probes: BTreeMap<(usize, ResourceKey), String>,
-    /// The last state of each object, by the number of its cluster and uid: statuses of Applications are long to
-    /// read.
+    /// The last state of each object, by the number of its cluster and uid: statuses of Applications are long
+    /// to read.
     states: HashMap<(usize, String), State>,
     /// Hooks, which are made and deleted with each operation.
     hooks: BTreeSet<(usize, ResourceKey)>,

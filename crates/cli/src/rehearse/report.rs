@@ -90,8 +90,8 @@ pub(super) struct Report {
     /// What had been there and was away for longer than is allowed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub too_long_unavailable: Vec<ResourceKey>,
-    /// What is broken though no Application shows it: CronJobs that fail when they run, Services that a change
-    /// leaves without pods.
+    /// What is broken though no Application shows it: CronJobs that fail when they run, Services that a
+    /// change leaves without pods, nodes that cannot be drained.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<ResourceKey>,
     /// The change, if one was played.
@@ -120,8 +120,8 @@ pub(super) struct Ranked {
     pub ended: Ended,
     /// Whether all is green at the end, and a node that was to be drained was.
     pub is_survived: bool,
-    /// How much later than without the fault all was green, in milliseconds; of a fault that begins after that,
-    /// how long after its beginning.
+    /// How much later than without the fault all was green, in milliseconds; of a fault that begins after
+    /// that, how long after its beginning.
     pub later_ms: u64,
     /// How long after the end of the fault all was green, in milliseconds; absent if it was green before.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,5 @@
-//! What a change does and no Application shows: settings that running pods do not take up, Services that no pod
-//! stands behind any more.
+//! What a change does and no Application shows: settings that running pods do not take up, Services that no
+//! pod stands behind any more.
 
 use std::collections::BTreeSet;
 

@@ -82,8 +82,8 @@ pub(crate) struct Row {
     children: Vec<String>,
 }
 
-/// The rows of Applications as they were last seen. Statuses are long to read, and most do not change from one
-/// look to the next.
+/// The rows of Applications as they were last seen. Statuses are long to read, and most do not change from
+/// one look to the next.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SeenRows(BTreeMap<(String, String), SeenRow>);
 

@@ -1,5 +1,5 @@
-//! Drains of nodes, as people do them before an upgrade: the node takes no more pods, and those on it are evicted
-//! as far as their disruption budgets allow.
+//! Drains of nodes, as people do them before an upgrade: the node takes no more pods, and those on it are
+//! evicted as far as their disruption budgets allow.
 
 use std::time::Duration;
 

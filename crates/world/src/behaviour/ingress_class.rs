@@ -52,8 +52,8 @@ pub fn ingress_server<'a>(ingress: &Value, classes: &[&'a Value]) -> Server<'a> 
 
 /// Whether a pod runs a container with an image of a pattern.
 pub fn runs_image(pod: &Value, image: &Pattern) -> bool {
-    let containers = pod.at(&["spec", "containers"]).and_then(Value::as_array).into_iter().flatten();
-    containers.into_iter().any(|it| image.matches_image(it.str_at(&["image"]).unwrap_or_default()))
+    let mut containers = pod.at(&["spec", "containers"]).and_then(Value::as_array).into_iter().flatten();
+    containers.any(|it| image.matches_image(it.str_at(&["image"]).unwrap_or_default()))
 }
 
 #[cfg(test)]

@@ -13,11 +13,12 @@ use crate::{
     object::{resources, with_status},
 };
 
-/// How long until an Ingress that nobody serves is looked at again though nothing that it waits for has changed.
+/// How long until an Ingress that nobody serves is looked at again though nothing that it waits for has
+/// changed.
 const RETRY: Duration = Duration::from_secs(5 * 60);
 
-/// What an Ingress waits for that is served by nobody: its class is a slip for another one, or none of the pods
-/// of its controller is Ready. A controller without any pod is elsewhere, as those of clouds are.
+/// What an Ingress waits for that is served by nobody: its class is a slip for another one, or none of the
+/// pods of its controller is Ready. A controller without any pod is elsewhere, as those of clouds are.
 fn unserved(ingress: &Value, view: &View<'_>) -> Option<Vec<Awaited>> {
     let classes = view.list(&resources::ingress_classes(), None);
     let values: Vec<&Value> = classes.iter().map(|class| class.value()).collect();
