@@ -12,8 +12,6 @@ use tiphys_diag::similar_names::{nearest_slip_beside_numbers, similar};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 use tiphys_world::{Behaviours, behaviour::Operator};
 
-use crate::{mechanism::Mechanism, symptoms::Symptom};
-
 /// The operators that are known: the list is long to read.
 static OPERATORS: OnceLock<Vec<Operator>> = OnceLock::new();
 
@@ -33,18 +31,14 @@ impl Products {
         }
     }
 
-    /// Whoever shows something that is to be made shows who is to make it.
-    pub(crate) fn show_makers(&self, found: &mut [Symptom]) {
-        for symptom in found {
-            let makers = symptom.shows.iter().filter_map(|key| self.makers.get(key)).flatten();
-            let makers: Vec<ResourceKey> = makers.filter(|key| **key != symptom.object).cloned().collect();
-            symptom.shows.extend(makers);
-        }
+    /// Who is to make any of these.
+    pub(crate) fn makers(&self, of: &BTreeSet<ResourceKey>) -> Vec<ResourceKey> {
+        of.iter().filter_map(|key| self.makers.get(key)).flatten().cloned().collect()
     }
 }
 
 /// What a custom resource names that is not there, in words and as a cause.
-pub(crate) fn missing_reference(object: &Value, snapshot: &Snapshot) -> Option<(String, Mechanism)> {
+pub(crate) fn missing_reference(object: &Value, snapshot: &Snapshot) -> Option<(String, Cause, ResourceKey)> {
     let needed = operators_of(object).flat_map(|operator| operator.needed_keys(object)).collect::<Vec<_>>();
     needed.into_iter().find_map(|(key, may_be_elsewhere)| {
         let there = names_of_kind(snapshot, &key);
@@ -64,7 +58,7 @@ pub(crate) fn missing_reference(object: &Value, snapshot: &Snapshot) -> Option<(
             "SecretStore" | "ClusterSecretStore" => Cause::OperatorSecretStore,
             _ => Cause::OperatorReference,
         };
-        Some((text, Mechanism { id, objects: vec![key] }))
+        Some((text, id, key))
     })
 }
 

@@ -10,7 +10,8 @@ use tiphys_sync::{SyncState, WaitKind};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
 use crate::{
-    Record, ingress_servers,
+    Record,
+    ingress_servers::why_unserved,
     mechanism::{self, Mechanism, mechanism},
     object_state::{Level, is_syncing, state_of},
     operator_products::{Products, missing_reference},
@@ -80,9 +81,9 @@ pub fn symptoms(snapshot: &Snapshot, cluster: usize, record: &Record, namespace:
             }
             products.add(object);
             let mut by_operator = None;
-            if let Some((text, mechanism)) = missing_reference(object, snapshot) {
+            if let Some((text, id, missing)) = missing_reference(object, snapshot) {
                 state.because = text;
-                by_operator = Some(mechanism);
+                by_operator = Some(Mechanism { id, objects: vec![missing] });
             }
             let mut symptom = Symptom {
                 cluster,
@@ -103,7 +104,11 @@ pub fn symptoms(snapshot: &Snapshot, cluster: usize, record: &Record, namespace:
                 text.clone_into(&mut symptom.because);
                 symptom.mechanism = Some(Cause::RunLiveness.into());
             }
-            ingress_servers::add_why(&mut symptom, object, snapshot);
+            if let Some((text, id, pods)) = why_unserved(object, snapshot) {
+                symptom.because = text;
+                symptom.mechanism = Some(id.into());
+                symptom.shows.extend(pods);
+            }
             if symptom.object.kind == "Job" && symptom.mechanism.is_none() {
                 add_what_pods_said(&mut symptom, record);
             }
@@ -125,7 +130,11 @@ pub fn symptoms(snapshot: &Snapshot, cluster: usize, record: &Record, namespace:
     for symptom in &mut found {
         symptom.shows.extend(symptom.mechanism.iter().flat_map(|it| it.objects.iter().cloned()));
     }
-    products.show_makers(&mut found);
+    // Whoever shows something that is to be made shows who is to make it.
+    for symptom in &mut found {
+        let makers = products.makers(&symptom.shows).into_iter().filter(|maker| *maker != symptom.object);
+        symptom.shows.extend(makers.collect::<Vec<_>>());
+    }
     show_makers(&mut found, snapshot);
     show_nodes(&mut found);
     found.dedup_by(|a, b| a.object == b.object && a.because == b.because);
