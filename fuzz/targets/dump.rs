@@ -1,5 +1,5 @@
-//! A saved cluster is read and diagnosed, whatever is in it; nothing panics, and it ends. The input is text: a
-//! line `-- path --` begins a file, what follows is its content.
+//! A saved cluster is read and diagnosed, whatever is in it; nothing panics, and it ends. The input is text:
+//! a line `-- path --` begins a file, what follows is its content.
 #![no_main]
 
 use std::fs;

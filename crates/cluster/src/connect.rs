@@ -59,8 +59,8 @@ pub fn context_namespace(kubeconfig: Option<&Path>, context: Option<&str>) -> Op
 /// The largest file of a token or certificate, in bytes.
 const MAX_CREDENTIAL: u64 = 1 << 20;
 
-/// What is wrong with a file that a kubeconfig names, if one is no file or very large: the client would read a
-/// device or a pipe without end. A file that is missing is left to the client, which may not need it.
+/// What is wrong with a file that a kubeconfig names, if one is no file or very large: the client would read
+/// a device or a pipe without end. A file that is missing is left to the client, which may not need it.
 fn unreadable_file(kubeconfig: &Kubeconfig) -> Option<String> {
     let of_users = kubeconfig.auth_infos.iter().filter_map(|user| user.auth_info.as_ref());
     let of_users = of_users.flat_map(|user| {

@@ -59,7 +59,7 @@ fn ranked<'a>(
     candidates: impl Iterator<Item = &'a str>,
 ) -> impl Iterator<Item = (usize, &'a str)> {
     let name = name.to_lowercase();
-    let most = (name.chars().count() / 3).clamp(1, 4);
+    let most = (name.chars().count() / 3).min(4);
     candidates.filter_map(move |candidate| {
         let other = candidate.to_lowercase();
         if let Some(edits) = edits(&name, &other, most) {

@@ -1,5 +1,5 @@
-//! Certificates that a server of ours makes for itself at its start: the embedded API server, and what answers
-//! Argo CD's command line. Keys stay in memory; who connects is given the certificate to trust.
+//! Certificates that a server of ours makes for itself at its start: the embedded API server, and what
+//! answers Argo CD's command line. Keys stay in memory; who connects is given the certificate to trust.
 
 use std::sync::Arc;
 

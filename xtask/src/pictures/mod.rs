@@ -31,9 +31,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         .with_context(|| format!("{}: build it with cargo build --release", args.tiphys.display()))?;
     let folder = root.join("docs/images");
     fs::create_dir_all(&folder)?;
-    let shown = recording::record(&tiphys, &root, &["up", REPOSITORY, "--once", "--offline"])?;
+    let shown = recording::record(&tiphys, root, &["up", REPOSITORY, "--once", "--offline"])?;
     fs::write(folder.join("up.svg"), recording::draw(&format!("tiphys up {REPOSITORY} --once"), &shown))?;
-    fs::write(folder.join("waves.svg"), waves::draw(&waves::read(&tiphys, &root, REPOSITORY)?))?;
+    fs::write(folder.join("waves.svg"), waves::draw(&waves::read(&tiphys, root, REPOSITORY)?))?;
     println!("wrote docs/images/up.svg and docs/images/waves.svg");
     Ok(())
 }

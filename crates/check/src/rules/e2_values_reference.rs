@@ -250,7 +250,7 @@ fn of_applications<'a>(context: &'a Context<'_>, by_scope: &mut BTreeMap<ObjectS
             walk(values, &mut Vec::new(), &mut |kind, of, name, steps| {
                 let span = place_of(context, used, index, steps).unwrap_or_else(|| used.span.clone());
                 let namespace = if of.is_empty() { release.namespace.as_str() } else { of };
-                found.push(Named { kind, namespace, name, who: format!("the values of {}", used.by), span });
+                found.push(Named { kind, namespace, name, who: used.by.clone(), span });
             });
         }
     }
