@@ -59,7 +59,11 @@ fn ranked<'a>(
     candidates: impl Iterator<Item = &'a str>,
 ) -> impl Iterator<Item = (usize, &'a str)> {
     let name = name.to_lowercase();
-    let most = (name.chars().count() / 3).min(4);
+    let most = match name.chars().count() {
+        // Every other letter is one change away.
+        0 | 1 => 0,
+        letters => (letters / 3).clamp(1, 4),
+    };
     candidates.filter_map(move |candidate| {
         let other = candidate.to_lowercase();
         if let Some(edits) = edits(&name, &other, most) {
@@ -111,6 +115,8 @@ mod tests {
             ("web", &["api", "db"], None),
             ("commonLabel", &["labels", "commonLabels"], Some("commonLabels")),
             ("shop", &["shop-frontend"], Some("shop-frontend")),
+            ("ap", &["app"], Some("app")),
+            ("x", &["a"], None),
         ];
         for (text, candidates, expected) in rows {
             assert_eq!(nearest(text, candidates.iter().copied()), expected, "{text}");

@@ -31,6 +31,6 @@ pub use selector::{LabelSelector, ParseSelectorError, Requirement};
 pub use structural::{StructuralSchema, crd_schemas, crd_version_schema, prevents_rules, validate_crd};
 pub use types::{Definition, Field, ListKind, PatchStrategy, Type, TypeRef};
 pub use validate::{
-    internal_difference, names, validate_create, validate_event, validate_resize, validate_status_update,
-    validate_update,
+    STATEFUL_SET_CHANGEABLE, internal_difference, names, validate_create, validate_event, validate_resize,
+    validate_status_update, validate_update,
 };

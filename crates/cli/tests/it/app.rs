@@ -272,7 +272,7 @@ fn a_sync_of_single_objects_names_those_that_are_there() {
     let sync = |object: &str| shop.app(&["sync", "shop", "--resource", object]);
     sync(":ConfigMap:x")
         .expect(2, &["no object of shop is", "`tiphys app resources shop` lists what it has"]);
-    sync(":Secret:ab").expect(2, &["did you mean :ConfigMap:ab?"]);
+    sync(":Secret:ab").expect(2, &["did you mean :ConfigMap:a or :ConfigMap:ab?"]);
     shop.app(&["sync", "shop"]).expect(0, &["Succeeded"]);
     sync(":ConfigMap:gate").expect(2, &["is a hook; a sync of single objects runs none"]);
     // The engine has not seen it yet.

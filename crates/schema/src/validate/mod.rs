@@ -30,6 +30,7 @@ use field_checks::{
 };
 use serde_json::Value;
 use tiphys_value::GroupVersionKind;
+pub use workloads::STATEFUL_SET_CHANGEABLE;
 
 use crate::{ErrorList, FieldError, Path};
 

@@ -272,18 +272,21 @@ fn internal_rolling(rolling: &Value) -> String {
     format!("{{\"Partition\":{partition},\"MaxUnavailable\":{}}}", rolling["maxUnavailable"])
 }
 
+/// The fields below `spec` of a StatefulSet that may change; all others stay as they were made.
+pub const STATEFUL_SET_CHANGEABLE: [&str; 7] = [
+    "replicas",
+    "ordinals",
+    "template",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "minReadySeconds",
+];
+
 pub(super) fn stateful_set_update(new: &Value, old: &Value, errors: &mut ErrorList) {
     let fixed = |object: &Value| {
         let mut spec = object["spec"].as_object().cloned().unwrap_or_default();
-        for field in [
-            "replicas",
-            "ordinals",
-            "template",
-            "updateStrategy",
-            "revisionHistoryLimit",
-            "persistentVolumeClaimRetentionPolicy",
-            "minReadySeconds",
-        ] {
+        for field in STATEFUL_SET_CHANGEABLE {
             spec.remove(field);
         }
         spec

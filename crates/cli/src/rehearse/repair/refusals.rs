@@ -1,6 +1,7 @@
 //! Repairs of what the API server does not take.
 
 use tiphys_cause::refusal;
+use tiphys_schema::STATEFUL_SET_CHANGEABLE;
 use tiphys_stage::{
     causes::{Cause, Repair},
     mechanism::Mechanism,
@@ -86,15 +87,6 @@ impl Ground<'_> {
 
     /// The fields of a StatefulSet that cannot change and differ from those of the cluster.
     fn fixed_fields(&self, object: &Value) -> Option<String> {
-        const FREE: [&str; 7] = [
-            "replicas",
-            "ordinals",
-            "template",
-            "updateStrategy",
-            "revisionHistoryLimit",
-            "persistentVolumeClaimRetentionPolicy",
-            "minReadySeconds",
-        ];
         if object.kind() != "StatefulSet" {
             return None;
         }
@@ -103,7 +95,8 @@ impl Ground<'_> {
             .find(|it| it.namespace() == object.namespace() && it.name() == object.name())?;
         let asked = object.get("spec").and_then(Value::as_object)?.iter();
         let differ = asked.filter(|(name, value)| {
-            !FREE.contains(&name.as_str()) && !live.at(&["spec", name]).is_some_and(|it| contains(it, value))
+            !STATEFUL_SET_CHANGEABLE.contains(&name.as_str())
+                && !live.at(&["spec", name]).is_some_and(|it| contains(it, value))
         });
         let names: Vec<String> = differ.map(|(name, _)| format!(".spec.{name}")).collect();
         (!names.is_empty()).then(|| names.join(" and "))
