@@ -6,16 +6,12 @@ use std::fs;
 
 use libfuzzer_sys::fuzz_target;
 use tiphys_doctor::{Case, diagnose};
-
-const MAX_FILES: usize = 12;
+use tiphys_fuzz::files;
 
 fuzz_target!(|text: &str| {
     let Ok(folder) = tempfile::tempdir() else { return };
-    let mut files = text.split("-- ").skip(1);
-    for file in files.by_ref().take(MAX_FILES) {
-        let Some((path, content)) = file.split_once(" --\n") else { continue };
-        let is_plain = path.split('/').all(|step| !matches!(step, "" | "." | "..")) && !path.contains('\0');
-        let path = folder.path().join(if is_plain { path } else { "objects.yaml" });
+    for (path, content) in files(text) {
+        let path = folder.path().join(path);
         if path.parent().is_some_and(|parent| fs::create_dir_all(parent).is_ok()) {
             let _ = fs::write(path, content);
         }

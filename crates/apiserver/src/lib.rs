@@ -36,6 +36,5 @@ pub use server::{ApiServer, ApiServerOptions, Outbound, PodBackend, WebhookBacke
 pub use store::{
     Change, ChangeKind, Object, ResourceId, ServiceNetwork, ServiceNetworkError, Snapshot, StateError, TooOld,
 };
-pub use tiphys_tls::TlsError;
 pub use tls::TlsIdentity;
 pub use version::KubernetesVersion;

@@ -32,6 +32,12 @@ pub fn nearest_slip_beside_numbers<'a>(
     nearest_slip(name, candidates.filter(|candidate| long_words(name) != long_words(candidate)))
 }
 
+/// Whether two names are the same but for digits: `db-1` and `db-2` are two of several, and no slip.
+pub fn differ_in_digits_only(one: &str, other: &str) -> bool {
+    let letters = |name: &str| name.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
+    letters(one) == letters(other)
+}
+
 /// The words of a name without digits, those of one or two letters left out.
 fn long_words(name: &str) -> Vec<String> {
     let words = name.split(|c: char| !c.is_alphanumeric());
@@ -105,6 +111,12 @@ mod tests {
         assert_eq!(nearest_slip("oredrs", ["orders"].into_iter()), Some("orders"));
         let long = "a".repeat(LONGEST + 1);
         assert_eq!(nearest_slip(&long, [format!("{long}b").as_str()].into_iter()), None);
+    }
+
+    #[test]
+    fn digits_number_what_is_called_alike() {
+        assert!(differ_in_digits_only("db-1", "db-20") && differ_in_digits_only("db", "db2"));
+        assert!(!differ_in_digits_only("db-1", "dc-1"));
     }
 
     #[test]

@@ -34,6 +34,23 @@ pub struct Cause {
     pub repair: Option<Repair>,
 }
 
+impl Cause {
+    /// One that was found beside the symptoms: of one object, whose state tells what is wrong with it.
+    pub fn of_object(object: ResourceKey, mechanism: Option<Mechanism>, text: String, state: &str) -> Self {
+        Self {
+            mechanism,
+            text,
+            state: state.to_owned(),
+            objects: vec![object],
+            sources: BTreeSet::new(),
+            applications: BTreeSet::new(),
+            places: Vec::new(),
+            consequences: Vec::new(),
+            repair: None,
+        }
+    }
+}
+
 /// A change that mends something.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

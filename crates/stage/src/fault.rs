@@ -7,7 +7,7 @@ mod targets;
 use std::time::Duration;
 
 pub use drain::RefusedEviction;
-pub use inject::Injector;
+pub use inject::{Injector, MANAGER};
 pub use targets::Targets;
 
 /// The kinds of faults, each as it is written and what it does.

@@ -3,7 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::OnceLock,
+    sync::LazyLock,
 };
 
 use tiphys_apiserver::Snapshot;
@@ -13,7 +13,7 @@ use tiphys_value::{ObjectExt, ResourceKey, Value};
 use tiphys_world::{Behaviours, behaviour::Operator};
 
 /// The operators that are known: the list is long to read.
-static OPERATORS: OnceLock<Vec<Operator>> = OnceLock::new();
+static OPERATORS: LazyLock<Vec<Operator>> = LazyLock::new(|| Behaviours::builtin().operators);
 
 /// What custom resources that are not well would have made, by what is made.
 #[derive(Debug, Default)]
@@ -65,17 +65,15 @@ pub(crate) fn missing_reference(object: &Value, snapshot: &Snapshot) -> Option<(
 fn operators_of(object: &Value) -> impl Iterator<Item = &'static Operator> {
     let group = object.gvk().group;
     let kind = object.kind().to_owned();
-    let known = OPERATORS.get_or_init(|| Behaviours::builtin().operators);
-    known.iter().filter(move |operator| operator.group == group && operator.kind == kind)
+    OPERATORS.iter().filter(move |operator| operator.group == group && operator.kind == kind)
 }
 
 /// The names of the objects of a kind, in a namespace or outside of namespaces.
 fn names_of_kind(snapshot: &Snapshot, like: &ResourceKey) -> BTreeSet<String> {
-    let ids = snapshot.resources().filter(|id| id.group() == like.group);
-    let objects = ids.flat_map(|id| snapshot.list(id, None)).map(|object| object.value());
-    let is_like =
-        |object: &&Value| object.kind() == like.kind && ["", &like.namespace].contains(&object.namespace());
-    objects.filter(is_like).map(|object| object.name().to_owned()).collect()
+    let all = snapshot.of_kind(&like.group, &like.kind);
+    all.filter(|object| ["", &like.namespace].contains(&object.namespace()))
+        .map(|object| object.name().to_owned())
+        .collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiphys_apiserver::Snapshot;
+use tiphys_apiserver::{ResourceId, Snapshot};
 use tiphys_cause::Cause;
 use tiphys_model::{Application, hook, names};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
@@ -81,9 +81,7 @@ impl Stage {
 fn with_definitions(moments: &[Moment], snapshot: &Snapshot, namespace: &str) -> Vec<Moment> {
     let mut moments = moments.to_vec();
     let applications = snapshot
-        .resources()
-        .filter(|id| id.group() == names::GROUP && id.resource() == "applications")
-        .flat_map(|id| snapshot.list(id, None))
+        .list(&ResourceId::new(names::GROUP, "applications"), None)
         .filter_map(|object| Application::from_value(object.value()).ok());
     let mut owners = BTreeMap::new();
     for app in applications {

@@ -122,9 +122,7 @@ impl View<'_> {
 
     /// The names of the objects of a kind in a namespace, or outside of namespaces, in whatever version.
     pub fn names_of_kind(&self, group: &str, kind: &str, namespace: &str) -> Vec<String> {
-        let ids = self.snapshot.resources().filter(|id| id.group() == group);
-        let objects = ids.flat_map(|id| self.snapshot.list(id, None));
-        let of_kind = objects.filter(|object| object.kind() == kind && object.namespace() == namespace);
+        let of_kind = self.snapshot.of_kind(group, kind).filter(|object| object.namespace() == namespace);
         of_kind.map(|object| object.name().to_owned()).collect()
     }
 

@@ -25,6 +25,7 @@ pub use behaviour::{Behaviours, Cause};
 pub use bootstrap::{ZONE, initial_objects};
 pub use cluster_view::{Change, View};
 pub use controller::{Awaited, Context, Controller, Key, Outcome, Propagation, Write};
+pub use controllers::cron_job::{is_job_finished, job_of_cron_job};
 pub use driver::Driver;
 pub use event::{Event, Reporter};
 pub use settings::{Settings, Start};

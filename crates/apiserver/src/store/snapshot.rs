@@ -3,6 +3,7 @@
 use std::{ops::Bound, sync::Arc};
 
 use rpds::RedBlackTreeMapSync;
+use tiphys_value::ObjectExt;
 
 use super::{Object, ResourceId, allocation::Allocations};
 
@@ -49,6 +50,12 @@ impl Snapshot {
     /// The resources that ever had an object, in order.
     pub fn resources(&self) -> impl Iterator<Item = &ResourceId> {
         self.resources.keys()
+    }
+
+    /// The objects of a kind, in whatever version and namespace, or outside of namespaces.
+    pub fn of_kind<'a>(&'a self, group: &'a str, kind: &'a str) -> impl Iterator<Item = &'a Arc<Object>> {
+        let ids = self.resources().filter(move |id| id.group() == group);
+        ids.flat_map(|id| self.list(id, None)).filter(move |object| object.value().kind() == kind)
     }
 
     /// Keys and objects of a resource in one namespace, or in all, after a key.

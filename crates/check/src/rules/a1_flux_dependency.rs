@@ -17,8 +17,7 @@
 //! ## When to suppress
 //! Where the other object is made outside of the repository.
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{Object, ObjectId};
 use tiphys_value::{FieldPath, ObjectExt};
 

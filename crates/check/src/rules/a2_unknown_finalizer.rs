@@ -18,8 +18,7 @@
 //! ## When to suppress
 //! Where a controller of your own serves the finalizer.
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, Value};
 

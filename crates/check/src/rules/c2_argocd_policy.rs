@@ -20,8 +20,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use tiphys_diag::similar_names;
-use tiphys_diag::{Diagnostic, Severity};
+use tiphys_diag::{Diagnostic, Severity, similar_names};
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, Location, Value};
 

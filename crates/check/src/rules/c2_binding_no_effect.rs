@@ -21,8 +21,7 @@
 //! ## When to suppress
 //! Where the role or the account is made outside of the repository, beside another one that is much like it.
 
-use tiphys_diag::similar_names;
-use tiphys_diag::{Diagnostic, Severity};
+use tiphys_diag::{Diagnostic, Severity, similar_names};
 use tiphys_graph::Object;
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 

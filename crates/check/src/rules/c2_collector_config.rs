@@ -24,8 +24,7 @@
 
 use std::collections::BTreeSet;
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, ObjectExt, Value};
 
@@ -172,22 +171,23 @@ fn numbered_variable(by: &str, digits: &str) -> tiphys_diag::Diagnostic {
 
 /// What stands in the first `${NAME:-default}` of a text, which only a shell knows without `env:`.
 fn shell_default(text: &str) -> Option<&str> {
-    text.match_indices("${").find_map(|(at, _)| {
-        let (inner, _) = text[at + 2..].split_once('}')?;
-        let (name, _) = inner.split_once(":-")?;
-        let is_name = !name.is_empty()
-            && name.bytes().all(|it| it.is_ascii_uppercase() || it == b'_' || it.is_ascii_digit());
-        (is_name && !text[..at].ends_with('$')).then_some(inner)
+    in_braces(text).find(|inner| {
+        inner.split_once(":-").is_some_and(|(name, _)| {
+            !name.is_empty()
+                && name.bytes().all(|it| it.is_ascii_uppercase() || it == b'_' || it.is_ascii_digit())
+        })
     })
 }
 
 /// The digits of the first `${1}` in a text that is not written `$${1}`.
 fn numbered(text: &str) -> Option<&str> {
-    text.match_indices("${").find_map(|(at, _)| {
-        let (name, _) = text[at + 2..].split_once('}')?;
-        let is_number = !name.is_empty() && name.bytes().all(|it| it.is_ascii_digit());
-        (is_number && !text[..at].ends_with('$')).then_some(name)
-    })
+    in_braces(text).find(|name| !name.is_empty() && name.bytes().all(|it| it.is_ascii_digit()))
+}
+
+/// What stands in each `${…}` of a text that is not written `$${…}`.
+fn in_braces(text: &str) -> impl Iterator<Item = &str> {
+    let starts = text.match_indices("${").filter(|(at, _)| !text[..*at].ends_with('$'));
+    starts.filter_map(|(at, _)| Some(text[at + 2..].split_once('}')?.0))
 }
 
 /// What a pipeline names and nothing configures.

@@ -23,8 +23,7 @@
 //! ## When to suppress
 //! Where the cluster has another version of the definition than the repository.
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{Declaration, Object, Owner, Survey, parallel};
 use tiphys_model::names as names_of;
 use tiphys_schema::{Catalog, DecodeError, ErrorKind, FieldError, FieldRule, Path, Quantity, TypeRef, names};

@@ -21,8 +21,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_value::ObjectExt;
 
 use crate::{
@@ -89,8 +88,7 @@ fn slips<'s>(by_kind: &GroupsByKind<'s>, defined: &BTreeSet<&str>) -> BTreeMap<(
                 .filter(|it| it.contains('.'));
             let Some(meant) = similar_names::nearest_slip(group, candidates) else { continue };
             // `v1.example.com` and `v2.example.com` are two groups.
-            let letters = |text: &str| -> String { text.chars().filter(|it| !it.is_ascii_digit()).collect() };
-            if letters(group) != letters(meant) {
+            if !similar_names::differ_in_digits_only(group, meant) {
                 found.insert((*kind, *group), meant);
             }
         }

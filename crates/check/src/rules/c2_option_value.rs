@@ -24,8 +24,7 @@
 //! ## When to suppress
 //! Where a newer version of Argo CD knows the value, or another tool replaces it.
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::Object;
 use tiphys_model::{SYNC_OPTIONS, names, options::values_of, pause::Until};
 use tiphys_value::{FieldPath, ObjectExt, Value};

@@ -23,8 +23,7 @@
 use std::{collections::BTreeSet, sync::LazyLock};
 
 use regex::Regex;
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::Object;
 use tiphys_value::{ObjectExt, Value};
 

@@ -24,8 +24,7 @@
 
 use std::collections::BTreeSet;
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, Value};
 

@@ -19,8 +19,7 @@
 //! ## When to suppress
 //! Where a newer version of Argo CD knows the option.
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::Object;
 use tiphys_model::SYNC_OPTIONS;
 use tiphys_value::{FieldPath, ObjectExt, Value};

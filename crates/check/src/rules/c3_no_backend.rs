@@ -19,8 +19,7 @@
 //! ## When to suppress
 //! Where something else makes the Service.
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, ObjectExt, Value};
 

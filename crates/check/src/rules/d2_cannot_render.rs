@@ -20,8 +20,7 @@
 
 use std::sync::Arc;
 
-use tiphys_diag::similar_names;
-use tiphys_diag::{Edit, Severity, Span};
+use tiphys_diag::{Edit, Severity, Span, similar_names};
 use tiphys_graph::{App, Declaration, Outcome, Revision, UnitKind, UnreadableFile as Unread};
 use tiphys_model::ApplicationSource;
 use tiphys_render::{Cause, RenderError, Subject};

@@ -17,8 +17,7 @@
 //! ## When to suppress
 //! Where the folder is on the branch or in the repository that the source reads, and not here.
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::Object;
 use tiphys_value::ObjectExt;
 use tiphys_vfs::normalize;

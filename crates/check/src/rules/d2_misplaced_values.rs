@@ -31,8 +31,7 @@ use std::{
     sync::Arc,
 };
 
-use tiphys_diag::similar_names;
-use tiphys_diag::{Severity, Span};
+use tiphys_diag::{Severity, Span, similar_names};
 use tiphys_graph::{App, Declaration, Files};
 use tiphys_model::HelmSource;
 use tiphys_value::{FieldPath, Location, Value};

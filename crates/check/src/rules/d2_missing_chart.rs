@@ -18,8 +18,7 @@
 //! ## When to suppress
 //! Where something puts the chart there before it is rendered.
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_value::Location;
 use tiphys_vfs::{base_name, join, parent};
 

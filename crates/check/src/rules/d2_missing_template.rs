@@ -26,8 +26,7 @@ use std::{
 };
 
 use regex::Regex;
-use tiphys_diag::similar_names;
-use tiphys_diag::{Severity, Span};
+use tiphys_diag::{Severity, Span, similar_names};
 use tiphys_graph::{Files, Outcome, Survey, tools::Lines};
 use tiphys_value::Value;
 use tiphys_vfs::{is_below, join};

@@ -23,8 +23,7 @@
 //! ## When to suppress
 //! Where the chart gives the field a meaning of its own.
 
-use tiphys_diag::similar_names;
-use tiphys_diag::{Diagnostic, Severity, Span};
+use tiphys_diag::{Diagnostic, Severity, Span, similar_names};
 use tiphys_graph::Object;
 use tiphys_schema::Quantity;
 use tiphys_value::{FieldPath, Location, Map, Value};

@@ -27,8 +27,7 @@ use std::{
 };
 
 use regex::{Captures, Regex};
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::Files;
 use tiphys_value::{Location, ObjectExt, Value};
 

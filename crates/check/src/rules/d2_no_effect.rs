@@ -19,8 +19,7 @@
 
 use std::sync::Arc;
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{App, Object, Outcome, Unit, UnitKind};
 use tiphys_value::{Location, ObjectExt, Value};
 use tiphys_vfs::is_below;

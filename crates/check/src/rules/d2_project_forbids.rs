@@ -24,8 +24,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{
     App, Object, Survey,
     survey::{UNTOLD, is_namespaced},

@@ -16,8 +16,7 @@
 //! ## When to suppress
 //! Where the chart is newer than this version of Tiphys.
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 
 use crate::{
     Context, Finding, Report, Rule,

@@ -25,8 +25,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{Files, Survey};
 use tiphys_value::{Location, Value};
 use tiphys_yaml::{Content, Profile};
@@ -98,11 +97,7 @@ fn beside_dependencies(context: &Context<'_>, report: &mut Report) {
         if own.is_empty() || reads_all.iter().any(|it| own.contains(it)) {
             continue;
         }
-        let is_read = |key: &str| {
-            own.contains(&format!(".Values.{key}"))
-                || text.contains(&format!("name: {key}"))
-                || text.contains(key)
-        };
+        let is_read = |key: &str| own.contains(&format!(".Values.{key}")) || text.contains(key);
         for file in values_files(context.survey, &chart, &prefix) {
             let Some(content) = files.text(&file) else { continue };
             let Ok(documents) = tiphys_yaml::parse_documents(&content, Profile::Go2) else { continue };

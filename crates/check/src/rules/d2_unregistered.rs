@@ -20,8 +20,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use tiphys_diag::similar_names;
-use tiphys_diag::{Severity, Span};
+use tiphys_diag::{Severity, Span, similar_names};
 use tiphys_graph::{App, Survey};
 use tiphys_model::names;
 use tiphys_value::{FieldPath, ObjectExt, RenderedObject, Value};

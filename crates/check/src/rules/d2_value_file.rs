@@ -29,8 +29,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{App, Files, Outcome};
 use tiphys_model::ApplicationSource;
 use tiphys_vfs::{join, parent};

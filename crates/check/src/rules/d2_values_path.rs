@@ -31,8 +31,7 @@
 
 use std::sync::Arc;
 
-use tiphys_diag::similar_names;
-use tiphys_diag::{Severity, Span};
+use tiphys_diag::{Severity, Span, similar_names};
 use tiphys_graph::{Files, tools::node_span};
 use tiphys_vfs::base_name;
 use tiphys_yaml::{Content, Node, Profile};

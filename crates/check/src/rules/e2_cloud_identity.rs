@@ -25,8 +25,7 @@
 use std::{collections::BTreeSet, sync::LazyLock};
 
 use regex::Regex;
-use tiphys_diag::similar_names;
-use tiphys_diag::{Severity, Span};
+use tiphys_diag::{Severity, Span, similar_names};
 use tiphys_graph::{Object, tools::Lines};
 use tiphys_value::ObjectExt;
 

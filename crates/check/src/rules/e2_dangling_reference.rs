@@ -25,8 +25,7 @@
 
 use std::collections::BTreeMap;
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{
     App, Object, Owner,
     edges::{EdgeKind, Target},
@@ -38,6 +37,7 @@ use crate::{
     support::{
         cluster::Cluster,
         dedup::Once,
+        made_secrets::COPIERS,
         placeholders,
         pod_references::{Reference, of_pod},
         pods::{Pod, list, text},
@@ -273,11 +273,12 @@ fn folder(object: &Object) -> &str {
 
 /// Whether annotations ask a controller to copy an object into other namespaces.
 fn is_copied(object: &Object) -> bool {
-    const MARKS: [&str; 5] = ["reflector", "replicat", "kubed", "sync", "inject"];
     let metadata = &object.value()["metadata"];
     let maps = ["annotations", "labels"].into_iter().filter_map(|field| metadata[field].as_object());
-    maps.flat_map(|map| map.keys())
-        .any(|key| !key.starts_with("argocd.argoproj.io/") && MARKS.iter().any(|mark| key.contains(mark)))
+    maps.flat_map(|map| map.keys()).any(|key| {
+        !key.starts_with("argocd.argoproj.io/")
+            && COPIERS.iter().chain(&["sync", "inject"]).any(|mark| key.contains(mark))
+    })
 }
 
 /// Whether a claim is one that a StatefulSet of this name would make.

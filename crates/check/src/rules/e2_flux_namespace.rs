@@ -30,7 +30,7 @@ use crate::{
     support::{
         dedup::Once,
         field_paths::keys,
-        made_secrets::made_secret,
+        made_secrets::{COPIERS, made_secret},
         placeholders,
         pods::{list, text},
         scripted_objects::{is_scripted, is_spoken_of},
@@ -47,9 +47,6 @@ pub(super) const RULE: Rule = Rule {
     page: page!("e2_flux_namespace.rs"),
     check,
 };
-
-/// Words in an object that is copied to other namespaces.
-const COPIERS: [&str; 4] = ["reflector", "replicat", "kubed", "kubernetes-replicator"];
 
 /// A Secret or ConfigMap that an object of Flux names.
 struct Named<'a> {

@@ -25,8 +25,7 @@
 
 use std::collections::HashMap;
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{Object, Owner};
 use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
 
@@ -119,9 +118,8 @@ fn is_meant(maker: &Maker<'_>, name: &str) -> bool {
     let is_named =
         maker.object.key.name == name || has_ending(name, maker.target) || has_ending(maker.target, name);
     // A slip, unless it is in the digits: the second of several.
-    let letters = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
     let is_slip = name.len() >= SHORTEST
-        && letters(name) != letters(maker.target)
+        && !similar_names::differ_in_digits_only(name, maker.target)
         && similar_names::nearest_slip(name, std::iter::once(maker.target)).is_some();
     (is_named || is_slip) && name != maker.target
 }

@@ -22,8 +22,7 @@
 //! ## When to suppress
 //! Where something else adds the key.
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{Object, edges::CreationPolicy};
 use tiphys_schema::Catalog;
 use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};

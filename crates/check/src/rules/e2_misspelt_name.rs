@@ -22,8 +22,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{Object, Owner};
 use tiphys_value::{FieldPath, ObjectExt, Value};
 
@@ -194,9 +193,8 @@ fn unused<'a>(
 
 /// Whether two names differ in digits, or in one letter at the end: the second of several, as a rule.
 fn differs_by_digits(one: &str, other: &str) -> bool {
-    let letters = |text: &str| -> String { text.chars().filter(|c| !c.is_ascii_digit()).collect() };
     let stem = |text: &str| text.rsplit_once('-').map(|(stem, _)| stem.to_owned());
-    letters(one) == letters(other) || (stem(one).is_some() && stem(one) == stem(other))
+    similar_names::differ_in_digits_only(one, other) || (stem(one).is_some() && stem(one) == stem(other))
 }
 
 /// Whether something else in the repository makes an object of the name: it stands as a whole word where no

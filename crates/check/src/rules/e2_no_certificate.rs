@@ -24,8 +24,7 @@
 //! ## When to suppress
 //! Where the Secret is made by hand, in every cluster.
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{
     Object,
     edges::{EdgeKind, Target},
@@ -38,6 +37,7 @@ use crate::{
         cluster::Cluster,
         dedup::Once,
         field_paths::keys,
+        made_secrets::COPIERS,
         placeholders,
         pods::{list, text},
         scripted_objects::is_scripted,
@@ -210,7 +210,7 @@ fn hint<'c, 'a>(
     // A copy in other namespaces is asked for by annotations of the Secret, or by a policy.
     let is_copied = |it: &Made<'_>| {
         let text = it.by.value().to_string();
-        ["reflector", "replicat", "kubed", "sync"].iter().any(|mark| text.contains(mark))
+        COPIERS.iter().chain(&["sync"]).any(|mark| text.contains(mark))
     };
     let clones = || {
         cluster.objects.iter().any(|it| matches!(it.key.kind.as_str(), "ClusterPolicy" | "ClusterPushSecret"))

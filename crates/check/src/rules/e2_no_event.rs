@@ -20,8 +20,7 @@
 //! ## When to suppress
 //! Where the EventSource is completed by something outside of the repository.
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::Object;
 use tiphys_value::Value;
 

@@ -22,8 +22,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiphys_diag::similar_names;
-use tiphys_diag::{Severity, Span};
+use tiphys_diag::{Severity, Span, similar_names};
 use tiphys_graph::{App, tools::Lines};
 use tiphys_value::{FieldPath, ObjectExt, Value};
 

@@ -24,8 +24,7 @@
 //! ## When to suppress
 //! Where the other resource is made outside of the repository.
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
 

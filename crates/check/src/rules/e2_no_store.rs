@@ -19,8 +19,7 @@
 //! ## When to suppress
 //! Where the store or issuer is made outside of the repository.
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{
     App, Object, Owner, Survey,
     edges::{EdgeKind, Target},

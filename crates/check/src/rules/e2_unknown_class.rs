@@ -26,8 +26,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{Object, Owner};
 use tiphys_schema::Catalog;
 use tiphys_value::{FieldPath, ObjectExt, Value};

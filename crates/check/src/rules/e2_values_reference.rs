@@ -20,8 +20,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use tiphys_diag::similar_names;
-use tiphys_diag::{Diagnostic, Severity, Span};
+use tiphys_diag::{Diagnostic, Severity, Span, similar_names};
 use tiphys_graph::{Object, ObjectScope, Survey};
 use tiphys_value::{FieldPath, ObjectExt, Value};
 
@@ -336,14 +335,14 @@ fn unclaimed(
             let by_values = named.iter().any(|it| it.name == secret);
             by_values || survey.files.paths().any(|path| speaks_of(survey, path, secret))
         };
-        let makers: Vec<&Object> = survey
+        let makers: Vec<(&Object, &str)> = survey
             .objects_in(scope)
-            .filter(|it| it.key.namespace == namespace && made_secret(it.value()).is_some())
+            .filter(|it| it.key.namespace == namespace)
             .filter(|it| matches!(it.key.kind.as_str(), "ExternalSecret" | "SealedSecret"))
-            .filter(|it| !is_named(made_secret(it.value()).unwrap_or_default()))
+            .filter_map(|it| Some((it, made_secret(it.value())?)))
+            .filter(|(_, secret)| !is_named(secret))
             .collect();
-        let [maker] = makers[..] else { continue };
-        let other = made_secret(maker.value()).unwrap_or_default();
+        let [(maker, other)] = makers[..] else { continue };
         if is_spoken_of(context, name) {
             continue;
         }

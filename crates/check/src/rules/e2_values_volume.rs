@@ -22,8 +22,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_value::Value;
 
 use super::unread_chart_values::place_of;

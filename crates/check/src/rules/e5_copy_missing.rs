@@ -26,8 +26,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use tiphys_diag::similar_names;
-use tiphys_diag::{Severity, Span};
+use tiphys_diag::{Severity, Span, similar_names};
 use tiphys_graph::{
     Files,
     tools::{

@@ -22,8 +22,7 @@
 //! Where an image of this name is on the machine that builds, or the builder is given a context of this name.
 
 use regex::Regex;
-use tiphys_diag::similar_names;
-use tiphys_diag::{Severity, Span};
+use tiphys_diag::{Severity, Span, similar_names};
 use tiphys_graph::{
     Files,
     tools::docker::{self, Stage},

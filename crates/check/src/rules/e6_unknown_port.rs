@@ -21,8 +21,7 @@
 
 use std::collections::HashMap;
 
-use tiphys_diag::similar_names;
-use tiphys_diag::{Label, Severity};
+use tiphys_diag::{Label, Severity, similar_names};
 use tiphys_graph::{Object, ObjectId, Owner};
 use tiphys_value::{FieldPath, Value};
 

@@ -21,8 +21,7 @@
 //! ## When to suppress
 //! Where the pods or the Service are made by a program.
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{App, Object};
 use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value, json};
 

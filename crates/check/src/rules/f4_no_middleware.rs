@@ -25,8 +25,7 @@
 
 use std::sync::Arc;
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{App, Object};
 use tiphys_value::{FieldPath, ObjectExt, Value};
 

@@ -30,8 +30,7 @@ use std::{
 };
 
 use regex::{Captures, Regex};
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{Object, Survey};
 use tiphys_value::{FieldPath, ObjectExt};
 

@@ -19,8 +19,7 @@
 //! ## When to suppress
 //! Where the Gateway, its listeners or the grant are made outside of the repository.
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{Object, tools::Action};
 use tiphys_schema::LabelSelector;
 use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value, json};

@@ -21,8 +21,7 @@
 //! ## When to suppress
 //! Where the Service is made by what the repository does not show.
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
 

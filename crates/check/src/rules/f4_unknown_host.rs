@@ -23,8 +23,7 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
-use tiphys_diag::similar_names;
-use tiphys_diag::{Diagnostic, Severity, Span};
+use tiphys_diag::{Diagnostic, Severity, Span, similar_names};
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, Value};
 
@@ -352,8 +351,11 @@ fn intended_service<'a>(
     }
     let nearest = || {
         let nearest = similar_names::nearest_slip(name, here().map(|it| it.key.name.as_str()))?;
-        here()
-            .find(|it| it.key.name == nearest && !differs_by_number(name, nearest) && !is_part(name, nearest))
+        here().find(|it| {
+            it.key.name == nearest
+                && !similar_names::differ_in_digits_only(name, nearest)
+                && !is_part(name, nearest)
+        })
     };
     if let Some(found) = like().or_else(nearest) {
         return Some((found, true));
@@ -390,10 +392,4 @@ fn is_part(one: &str, other: &str) -> bool {
     let says_more =
         |long: &str, short: &str| long.strip_prefix(short).is_some_and(|rest| rest.starts_with('-'));
     says_more(one, other) || says_more(other, one)
-}
-
-/// Whether two names differ in digits: `db-1` and `db-2` are two of several.
-fn differs_by_number(one: &str, other: &str) -> bool {
-    let letters = |text: &str| -> String { text.chars().filter(|c| !c.is_ascii_digit()).collect() };
-    letters(one) == letters(other)
 }

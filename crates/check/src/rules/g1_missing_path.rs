@@ -23,8 +23,7 @@
 //! ## When to suppress
 //! Where a step makes the folder, and does not name it.
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{
     Files,
     tools::{

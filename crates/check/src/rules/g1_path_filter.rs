@@ -30,8 +30,7 @@
 use std::collections::BTreeSet;
 
 use regex::Regex;
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{
     Files,
     tools::{

@@ -25,8 +25,7 @@
 
 use std::collections::BTreeSet;
 
-use tiphys_diag::similar_names;
-use tiphys_diag::{Diagnostic, Severity};
+use tiphys_diag::{Diagnostic, Severity, similar_names};
 use tiphys_graph::{
     Files,
     tools::{

@@ -20,8 +20,7 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{
     Files,
     tools::{ansible::Task, node_span},

@@ -23,8 +23,7 @@
 use std::{collections::BTreeSet, sync::LazyLock};
 
 use regex::Regex;
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_value::Location;
 
 use crate::{Context, Finding, Report, Rule, support::unused_files};

@@ -23,8 +23,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiphys_diag::similar_names;
-use tiphys_diag::{Severity, Span};
+use tiphys_diag::{Severity, Span, similar_names};
 use tiphys_graph::{
     Files,
     tools::terraform::{Block, Reference, Terraform},

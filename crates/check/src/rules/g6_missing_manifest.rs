@@ -21,8 +21,7 @@
 //! ## When to suppress
 //! Where something that runs before writes the file.
 
-use tiphys_diag::Severity;
-use tiphys_diag::similar_names;
+use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{
     Files,
     tools::{What, Writer},

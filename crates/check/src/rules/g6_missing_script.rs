@@ -20,8 +20,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use tiphys_diag::similar_names;
-use tiphys_diag::{Diagnostic, Severity, Span};
+use tiphys_diag::{Diagnostic, Severity, Span, similar_names};
 use tiphys_graph::{
     Files,
     tools::{

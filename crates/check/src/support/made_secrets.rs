@@ -2,6 +2,9 @@
 
 use tiphys_value::{ObjectExt, Value};
 
+/// Words in objects whose Secrets a controller copies into other namespaces.
+pub(crate) const COPIERS: [&str; 3] = ["reflector", "replicat", "kubed"];
+
 /// The name of the Secret that is made of an object, if one is.
 pub(crate) fn made_secret(object: &Value) -> Option<&str> {
     match object.kind() {

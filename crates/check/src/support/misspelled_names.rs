@@ -1,10 +1,10 @@
 //! What is told where an object names another that is not there, and one is that is similarly named.
 
+use tiphys_diag::similar_names;
 use tiphys_graph::Object;
 use tiphys_value::FieldPath;
 
 use crate::{Context, Finding, Rule};
-use tiphys_diag::similar_names;
 
 /// A name that leads nowhere, and what it may mean.
 pub(crate) struct Misnamed<'a> {

@@ -73,7 +73,7 @@ pub(crate) fn is_slip<'a>(wanted: &[(&str, &str)], label: impl Fn(&str) -> Optio
         .filter(|(value, own)| *own != Some(value))
         .collect();
     let [(value, Some(own))] = others[..] else { return false };
-    let letters = |text: &str| -> String { text.chars().filter(|c| !c.is_ascii_digit()).collect() };
     // `db-1` and `db-2` are two of several.
-    letters(value) != letters(own) && similar_names::nearest_slip(value, [own].into_iter()).is_some()
+    !similar_names::differ_in_digits_only(value, own)
+        && similar_names::nearest_slip(value, [own].into_iter()).is_some()
 }

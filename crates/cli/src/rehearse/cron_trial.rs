@@ -5,13 +5,18 @@ use std::{collections::BTreeSet, time::Duration};
 
 use tiphys_apiserver::ResourceId;
 use tiphys_model::Tracking;
-use tiphys_stage::{Recorder, Site, Still, causes::Cause, symptoms::Symptom, symptoms::symptoms};
-use tiphys_value::{GroupVersionResource, ObjectExt, ResourceKey, Value, json};
+use tiphys_stage::{
+    Recorder, Site, Still,
+    causes::Cause,
+    fault::MANAGER,
+    mechanism::Mechanism,
+    symptoms::{Symptom, symptoms},
+};
+use tiphys_value::{GroupVersionResource, ObjectExt, ResourceKey, Value};
+use tiphys_world::{is_job_finished, job_of_cron_job};
 
 use crate::ENGINE_NAMESPACE;
 
-/// Who makes the Jobs.
-const MANAGER: &str = "tiphys-rehearse";
 /// How long the Jobs have; one that has neither ended nor anything wrong with it by then is at work.
 const LASTS: Duration = Duration::from_secs(10 * 60);
 /// How often it is looked whether all have ended.
@@ -38,7 +43,11 @@ pub(super) async fn failures(end: &Still, tracking: &Tracking) -> anyhow::Result
     let client = site.server().client(MANAGER);
     let mut found = Vec::new();
     for cron_job in &due {
-        if let Err(refused) = client.create(&jobs, cron_job.namespace(), job(cron_job)) {
+        if let Err(refused) = client.create(
+            &jobs,
+            cron_job.namespace(),
+            job_of_cron_job(cron_job, &trial_name(cron_job.name())),
+        ) {
             found.push(cause(cron_job.resource_key(), None, refused.to_string()));
         }
     }
@@ -55,7 +64,7 @@ pub(super) async fn failures(end: &Still, tracking: &Tracking) -> anyhow::Result
 
 /// What was wrong with the Job of a CronJob: what its pod says comes before what the Job says.
 fn failure(cron_job: ResourceKey, all: &[Symptom]) -> Option<Cause> {
-    let name = format!("{}{SUFFIX}", cron_job.name);
+    let name = trial_name(&cron_job.name);
     let is_of_trial = |symptom: &&Symptom| {
         symptom.object.namespace == cron_job.namespace
             && (symptom.object.name == name || symptom.object.name.starts_with(&format!("{name}-")))
@@ -67,51 +76,18 @@ fn failure(cron_job: ResourceKey, all: &[Symptom]) -> Option<Cause> {
     own.first().map(|first| cause(cron_job, first.mechanism.clone(), first.because.clone()))
 }
 
-fn cause(
-    cron_job: ResourceKey,
-    mechanism: Option<tiphys_stage::mechanism::Mechanism>,
-    text: String,
-) -> Cause {
-    Cause {
-        mechanism,
-        text,
-        state: "fails when it runs".to_owned(),
-        sources: BTreeSet::from([cron_job.clone()]),
-        objects: vec![cron_job],
-        applications: BTreeSet::new(),
-        places: Vec::new(),
-        consequences: Vec::new(),
-        repair: None,
-    }
+fn cause(cron_job: ResourceKey, mechanism: Option<Mechanism>, text: String) -> Cause {
+    let sources = BTreeSet::from([cron_job.clone()]);
+    Cause { sources, ..Cause::of_object(cron_job, mechanism, text, "fails when it runs") }
 }
 
-/// The Job that a CronJob makes at its next time.
-fn job(cron_job: &Value) -> Value {
-    let template = |field: &str| cron_job.at(&["spec", "jobTemplate", field]).cloned();
-    let labels = cron_job.at(&["spec", "jobTemplate", "metadata", "labels"]).cloned();
-    json!({
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {
-            "name": format!("{}{SUFFIX}", cron_job.name()),
-            "namespace": cron_job.namespace(),
-            "labels": labels.unwrap_or_else(|| json!({})),
-            "ownerReferences": [{"apiVersion": "batch/v1", "kind": "CronJob", "name": cron_job.name(),
-                "uid": cron_job.uid(), "controller": true}],
-        },
-        "spec": template("spec").unwrap_or_default(),
-    })
+fn trial_name(cron_job: &str) -> String {
+    format!("{cron_job}{SUFFIX}")
 }
 
 /// Whether all Jobs of trials have completed or failed.
 fn have_ended(site: &Site) -> bool {
     let snapshot = site.server().snapshot();
     let mut jobs = snapshot.list(&ResourceId::new("batch", "jobs"), None).map(|object| object.value());
-    jobs.all(|job| {
-        let conditions = job.at(&["status", "conditions"]).and_then(Value::as_array).into_iter().flatten();
-        let has_ended = conditions
-            .filter(|it| it.str_at(&["status"]) == Some("True"))
-            .any(|it| matches!(it.str_at(&["type"]), Some("Complete" | "Failed")));
-        has_ended || !job.name().ends_with(SUFFIX)
-    })
+    jobs.all(|job| is_job_finished(job) || !job.name().ends_with(SUFFIX))
 }

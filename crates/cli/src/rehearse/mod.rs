@@ -165,17 +165,9 @@ fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
 
 /// A node that cannot be drained.
 fn blocked_drain(refused: &RefusedEviction) -> Cause {
-    Cause {
-        mechanism: Some(Id::ScaleBudget.into()),
-        text: format!("{}: {}", text::object_name(&refused.pod), refused.why),
-        state: "cannot be drained".to_owned(),
-        objects: vec![ResourceKey::new("", "Node", "", &refused.node)],
-        sources: BTreeSet::new(),
-        applications: BTreeSet::new(),
-        places: Vec::new(),
-        consequences: Vec::new(),
-        repair: None,
-    }
+    let node = ResourceKey::new("", "Node", "", &refused.node);
+    let text = format!("{}: {}", text::object_name(&refused.pod), refused.why);
+    Cause::of_object(node, Some(Id::ScaleBudget.into()), text, "cannot be drained")
 }
 
 /// What is broken at the end and was not before, and no Application shows.

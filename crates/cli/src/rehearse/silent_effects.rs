@@ -110,17 +110,10 @@ pub(super) fn services_without_pods(story: &Story, before: &Snapshot, end: &Snap
         let selector = is.at(&["spec", "selector"]).and_then(Value::as_object).into_iter().flatten();
         let selector: Vec<String> =
             selector.map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default())).collect();
-        Some(Cause {
-            mechanism: Some(Id::ServiceSelector.into()),
-            text: format!("its selector {} matches no pod; the one before still does", selector.join(",")),
-            state: "has no endpoints".to_owned(),
-            objects: vec![key.clone()],
-            sources: BTreeSet::from([key.clone()]),
-            applications: BTreeSet::new(),
-            places: Vec::new(),
-            consequences: Vec::new(),
-            repair: None,
-        })
+        let text = format!("its selector {} matches no pod; the one before still does", selector.join(","));
+        let mechanism = Some(Id::ServiceSelector.into());
+        let sources = BTreeSet::from([key.clone()]);
+        Some(Cause { sources, ..Cause::of_object(key.clone(), mechanism, text, "has no endpoints") })
     })
     .collect()
 }

@@ -161,6 +161,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
         installed,
         argo_settings,
         refused: app_rows::refused(&refused),
+        seen: app_rows::SeenRows::default(),
         asked: BTreeSet::new(),
         reporter,
         started,
@@ -244,6 +245,8 @@ struct Session<'a> {
     argo_settings: Option<Value>,
     /// Applications and sets that the cluster did not take.
     refused: Vec<Row>,
+    /// The rows of Applications as they were last seen.
+    seen: app_rows::SeenRows,
     /// What was asked to be synced, for --sync-all: namespace, name and revision.
     asked: BTreeSet<(String, String, String)>,
     reporter: Reporter,
@@ -392,8 +395,8 @@ impl Session<'_> {
         ));
     }
 
-    fn rows(&self) -> Vec<Row> {
-        rows_of(&self.controller, &self.refused, &mut app_rows::SeenRows::default())
+    fn rows(&mut self) -> Vec<Row> {
+        rows_of(&self.controller, &self.refused, &mut self.seen)
     }
 
     fn progress<'r>(&'r self, rows: &'r [Row]) -> Progress<'r> {

@@ -14,7 +14,7 @@ use super::{
 use crate::{Stage, request_faults};
 
 /// Who writes faults.
-pub(super) const MANAGER: &str = "tiphys-rehearse";
+pub const MANAGER: &str = "tiphys-rehearse";
 /// Where the world reads its rules.
 const RULES: (&str, &str) = ("kube-system", "tiphys-world");
 /// How long until an engine that could not start is started again.

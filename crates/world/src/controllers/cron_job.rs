@@ -49,8 +49,24 @@ impl Controller for CronJobController {
     }
 }
 
-fn is_finished(job: &Value) -> bool {
+/// Whether a Job has completed or failed.
+pub fn is_job_finished(job: &Value) -> bool {
     is_condition_true(job, "Complete") || is_condition_true(job, "Failed")
+}
+
+/// The Job of a name that a CronJob makes of its template.
+pub fn job_of_cron_job(cron_job: &Value, name: &str) -> Value {
+    let template = &cron_job["spec"]["jobTemplate"];
+    let mut job = json!({
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": template.get("metadata").filter(|m| m.is_object()).cloned().unwrap_or_else(|| json!({})),
+        "spec": template["spec"],
+    });
+    job["metadata"]["name"] = name.into();
+    job["metadata"]["namespace"] = cron_job.namespace().into();
+    job["metadata"]["ownerReferences"] = json!([owner_reference(cron_job)]);
+    job
 }
 
 struct Look<'a> {
@@ -91,7 +107,7 @@ impl Look<'_> {
     fn see_finished(&mut self, status: &mut serde_json::Map<String, Value>) {
         let listed = status.get("active").and_then(Value::as_array).cloned().unwrap_or_default();
         let is_active = |reference: &Value| {
-            self.jobs.iter().any(|job| reference.str_at(&["uid"]) == Some(job.uid()) && !is_finished(job))
+            self.jobs.iter().any(|job| reference.str_at(&["uid"]) == Some(job.uid()) && !is_job_finished(job))
         };
         let (active, done): (Vec<_>, Vec<_>) = listed.into_iter().partition(is_active);
         for reference in &done {
@@ -111,7 +127,7 @@ impl Look<'_> {
         {
             status.insert("lastSuccessfulTime".into(), time(self.context.now));
         }
-        let unlisted = self.jobs.iter().filter(|job| !is_finished(job));
+        let unlisted = self.jobs.iter().filter(|job| !is_job_finished(job));
         let missing = unlisted.filter(|job| !active.iter().any(|r| r.str_at(&["uid"]) == Some(job.uid())));
         let all: Vec<_> = active.iter().cloned().chain(missing.map(|job| reference(job))).collect();
         match all.is_empty() {
@@ -198,7 +214,7 @@ impl Look<'_> {
             status.insert("lastScheduleTime".into(), time(due));
             return;
         }
-        let active: Vec<_> = self.jobs.iter().filter(|job| !is_finished(job)).cloned().collect();
+        let active: Vec<_> = self.jobs.iter().filter(|job| !is_job_finished(job)).cloned().collect();
         match self.cron.str_at(&["spec", "concurrencyPolicy"]) {
             Some("Forbid") if !active.is_empty() => {
                 let message =
@@ -218,17 +234,8 @@ impl Look<'_> {
         if let Some(why) = self.context.failure {
             self.tell(true, "FailedCreate", format!("Error creating job: {why}"));
         }
-        let template = &self.cron["spec"]["jobTemplate"];
-        let mut job = json!({
-            "apiVersion": "batch/v1",
-            "kind": "Job",
-            "metadata": template.get("metadata").filter(|m| m.is_object()).cloned().unwrap_or_else(|| json!({})),
-            "spec": template["spec"],
-        });
-        job["metadata"]["name"] = name.as_str().into();
-        job["metadata"]["namespace"] = self.cron.namespace().into();
+        let mut job = job_of_cron_job(self.cron, &name);
         job["metadata"]["annotations"]["batch.kubernetes.io/cronjob-scheduled-timestamp"] = time(due);
-        job["metadata"]["ownerReferences"] = json!([owner_reference(self.cron)]);
         self.writes.push(Write::Create { resource: resources::jobs(), object: job });
         self.tell(false, "SuccessfulCreate", format!("Created job {name}"));
         status.insert("lastScheduleTime".into(), time(due));

@@ -3,7 +3,7 @@
 mod adoption;
 mod autoscaler;
 mod block_storage;
-mod cron_job;
+pub(crate) mod cron_job;
 mod daemon_set;
 mod deployment;
 mod disruption_budget;

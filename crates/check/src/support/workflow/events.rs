@@ -1,12 +1,12 @@
 //! What starts a workflow (GitHub docs, "Events that trigger workflows").
 
+use tiphys_diag::similar_names;
 use tiphys_yaml::Node;
 
 use super::{
     Effect, Walker, WorkflowFault,
     sections::{CALL, DISPATCH, Shape},
 };
-use tiphys_diag::similar_names;
 
 /// An event, with its activity types (none: they are not looked at) and the filters that it has.
 struct Event {

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
+use tiphys_diag::similar_names;
 use tiphys_yaml::Node;
 
 use super::{
@@ -10,7 +11,6 @@ use super::{
     expression::{self, Name, Part, position_text},
     sections::{CONTEXTS, ExpressionScope, FUNCTIONS, SPECIAL, Shape},
 };
-use tiphys_diag::similar_names;
 
 /// A comparison of the event's name with a text.
 static EVENT_NAME: LazyLock<Regex> =

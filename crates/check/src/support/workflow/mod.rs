@@ -9,13 +9,13 @@ mod jobs;
 mod sections;
 mod shape;
 
+use tiphys_diag::similar_names;
 use tiphys_yaml::Node;
 
 use self::{
     declarations::WorkflowDeclarations,
     sections::{JOB, STEP, Shape, WORKFLOW},
 };
-use tiphys_diag::similar_names;
 
 /// What is wrong with a workflow.
 #[derive(Debug)]

@@ -7,7 +7,8 @@ use super::pod_counts::{is_tracked, untracked};
 use crate::{
     Change, Controller, Key, Outcome, View, Write,
     controller::Context,
-    object::{controller_of, is_condition_true, resources},
+    controllers::cron_job::is_job_finished,
+    object::{controller_of, resources},
 };
 
 /// Lets go of pods whose Job is gone or has ended.
@@ -23,7 +24,7 @@ impl Controller for OrphanController {
             let is_left = !change.is_deleted && is_orphan(&change.object, view);
             return is_left.then(|| Key::from_object(&change.object)).into_iter().collect();
         }
-        if change.resource != resources::jobs() || !(change.is_deleted || has_ended(&change.object)) {
+        if change.resource != resources::jobs() || !(change.is_deleted || is_job_finished(&change.object)) {
             return Vec::new();
         }
         let dependents = view.dependents(change.object.uid()).into_iter();
@@ -39,10 +40,6 @@ impl Controller for OrphanController {
     }
 }
 
-fn has_ended(job: &Value) -> bool {
-    is_condition_true(job, "Complete") || is_condition_true(job, "Failed")
-}
-
 fn is_orphan(pod: &Value, view: &View<'_>) -> bool {
     if !is_tracked(pod) {
         return false;
@@ -53,5 +50,5 @@ fn is_orphan(pod: &Value, view: &View<'_>) -> bool {
     }
     let name = owner.str_at(&["name"]).unwrap_or_default().to_owned();
     let job = view.get(&resources::jobs(), &Key { namespace: pod.namespace().to_owned(), name });
-    job.filter(|job| owner["uid"] == job.uid()).is_none_or(|job| has_ended(&job))
+    job.filter(|job| owner["uid"] == job.uid()).is_none_or(|job| is_job_finished(&job))
 }
