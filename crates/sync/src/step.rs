@@ -10,6 +10,7 @@ use tiphys_model::{
 use crate::{
     Action, Batch, Blocker, Ending, SyncInput, SyncState, SyncStep, Verb, Wait, WaitKind, foreign_owners,
     operation_end::{self, delete_hooks},
+    retry,
     task::{self, Task},
     wave,
 };
@@ -94,7 +95,7 @@ impl Progress<'_, '_> {
             return false;
         };
         if self.input.now < until.timestamp() {
-            let told = operation_end::unread(&self.state.shown.operation.retry);
+            let told = retry::unread(&self.state.shown.operation.retry);
             self.wait(WaitKind::Retry, None, &told, Some(until));
             operation_end::yield_to_newer(self);
             return true;
