@@ -16,6 +16,7 @@ mod merge_keys;
 mod named_paths;
 mod oracles;
 mod own_texts;
+mod pages;
 mod pictures;
 mod release;
 mod schema;
@@ -87,6 +88,7 @@ fn main() -> anyhow::Result<()> {
             .and_then(|()| wording::run())
             .and_then(|()| own_texts::run())
             .and_then(|()| circles::run())
-            .and_then(|()| named_paths::run()),
+            .and_then(|()| named_paths::run())
+            .and_then(|()| pages::run()),
     }
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`, fourth part: paths of this repository that documents name have to exist, so that a
+//! `cargo xtask tidy`, fifth part: paths of this repository that documents name have to exist, so that a
 //! claim leads to its test and a newcomer to the file.
 
 use std::path::Path;

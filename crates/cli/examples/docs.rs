@@ -1,4 +1,5 @@
-//! Writes `cli.md`, the pages of the rules and the manual pages into a folder: `cargo xtask docs`.
+//! Writes `cli.md`, the pages of the rules, their lines in `SUMMARY.md`, and the manual pages into a folder:
+//! `cargo xtask docs`.
 
 use std::{env, fs, path::PathBuf};
 
@@ -15,8 +16,13 @@ fn main() -> std::io::Result<()> {
     fs::write(docs.join("cli.md"), tiphys_cli::cli_reference::markdown(&command))?;
     let rules = docs.join("rules");
     fs::create_dir_all(&rules)?;
-    for (name, text) in tiphys_check::pages() {
+    let pages = tiphys_check::pages();
+    for (name, text) in &pages {
         fs::write(rules.join(name), text)?;
     }
+    let summary = docs.join("SUMMARY.md");
+    let names = pages.iter().map(|(name, _)| name.as_str());
+    let contents = tiphys_cli::cli_reference::contents(&fs::read_to_string(&summary)?, names);
+    fs::write(summary, contents)?;
     clap_mangen::generate_to(command, man)
 }

@@ -1,4 +1,5 @@
-//! The reference of the command line as one Markdown page, made from its definition.
+//! What the documentation takes from the program: the reference of the command line as one Markdown page, the
+//! contents of the book, and the definitions to install.
 
 use std::fmt::Write as _;
 
@@ -31,6 +32,26 @@ fn section(page: &mut String, command: &mut Command, above: &[String]) {
 /// The text without trailing blanks on any line.
 fn trimmed(text: &str) -> String {
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim_end().to_owned()
+}
+
+/// The table of contents `docs/SUMMARY.md` with the pages of all rules below the line of their overview, in place
+/// of those that it lists.
+///
+/// `rules` are names of files in `docs/rules`.
+pub fn contents<'n>(summary: &str, rules: impl IntoIterator<Item = &'n str>) -> String {
+    const OVERVIEW: &str = "- [Rules](rules/README.md)";
+    let mut page = String::new();
+    let mut rules = Some(rules);
+    for line in summary.lines().filter(|line| !line.starts_with("  - ") || !line.contains("](rules/")) {
+        let _ = writeln!(page, "{line}");
+        let below = if line == OVERVIEW { rules.take() } else { None };
+        for name in below.into_iter().flatten().filter_map(|name| name.strip_suffix(".md")) {
+            if name != "README" {
+                let _ = writeln!(page, "  - [{name}](rules/{name}.md)");
+            }
+        }
+    }
+    page
 }
 
 /// The definitions of Argo CD's kinds as one YAML stream: `deploy/install/crds.yaml`.
