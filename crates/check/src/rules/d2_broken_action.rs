@@ -61,9 +61,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let own = in_chart(folder, "templates");
         let paths: Vec<&Arc<str>> =
             files.paths().filter(|path| folder.is_empty() || is_below(path, folder)).collect();
-        let calls_tpl = paths.iter().filter(|path| is_below(path, &own)).any(|path| {
-            files.text(path).is_some_and(|text| text.contains("tpl") && text.contains(".Files."))
-        });
+        let calls_tpl = chart_templates::templates(files, folder)
+            .any(|(_, text)| text.contains("tpl") && text.contains(".Files."));
         for path in paths.into_iter().filter(|path| is_text(&path[folder.len()..])) {
             let Some(text) = files.text(path) else { continue };
             let lines = Lines::new(path, &text);

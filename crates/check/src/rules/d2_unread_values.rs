@@ -25,7 +25,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use tiphys_diag::{Severity, similar_names};
+use tiphys_diag::{Severity, Span, similar_names};
 use tiphys_graph::{Files, Survey};
 use tiphys_value::{Location, Value};
 use tiphys_yaml::{Content, Profile};
@@ -34,6 +34,8 @@ use super::unread_chart_values;
 use crate::{
     Context, Finding, Report, Rule,
     support::{
+        chart_templates::{self, in_chart},
+        chart_uses::ChartUse,
         known_values::KnownValues,
         kustomization_entries, placeholders,
         pods::{list, text},
@@ -82,15 +84,10 @@ fn beside_dependencies(context: &Context<'_>, report: &mut Report) {
         let (Some(folder), Some(known)) = (used.parent.as_deref(), KnownValues::of_use(used)) else {
             continue;
         };
-        let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
-        let chart = format!("{prefix}Chart.yaml");
-        let templates = format!("{prefix}templates/");
+        let chart = in_chart(folder, "Chart.yaml");
         let Some(text) = files.text(&chart) else { continue };
-        let own: String = files
-            .paths()
-            .filter(|it| it.starts_with(&templates))
-            .filter_map(|it| files.text(it))
-            .fold(String::new(), |all, text| all + &text);
+        let own: String =
+            chart_templates::templates(files, folder).fold(String::new(), |all, (_, text)| all + &text);
         // Without templates of its own the chart is told of above; what reads all values may read these.
         let reads_all =
             ["index .Values", "toYaml .Values }", "toYaml .Values|", ".Values |", "range $", "include \""];
@@ -98,33 +95,42 @@ fn beside_dependencies(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         let is_read = |key: &str| own.contains(&format!(".Values.{key}")) || text.contains(key);
-        for file in values_files(context.survey, &chart, &prefix) {
-            let Some(content) = files.text(&file) else { continue };
-            let Ok(documents) = tiphys_yaml::parse_documents(&content, Profile::Go2) else { continue };
-            let Some(Content::Mapping(pairs)) = documents.first().map(|it| &it.root.content) else {
-                continue;
-            };
-            for (key, value) in pairs {
-                let (Content::Scalar(name), Content::Mapping(below)) = (&key.content, &value.content) else {
-                    continue;
-                };
-                let is_odd = known.has_top(name) && !is_read(name) && !OF_EVERY_CHART.contains(&&**name);
-                if !is_odd || below.is_empty() {
-                    continue;
+        let is_odd = |key: &str| known.has_top(key) && !is_read(key) && !OF_EVERY_CHART.contains(&key);
+        for file in values_files(context.survey, &chart, &in_chart(folder, "")) {
+            for (name, place) in maps_at_the_top(files, &file) {
+                if is_odd(&name) {
+                    report.add(beside_dependency(used, &name, files.span(&place)));
                 }
-                let at = Location::new(file.clone(), key.span.start.line, key.span.start.column);
-                let diagnostic = RULE
-                    .diagnostic(format!(
-                        "the value {name} is read by nobody: it stands beside the values of chart {}, which has one of this name",
-                        used.chart
-                    ))
-                    .at(files.span(&at), "has no effect")
-                    .because("a chart hands to a dependency what stands under its name")
-                    .help(format!("put it below {}", used.release.as_ref().map_or(used.chart.as_str(), |it| &it.chart_name)));
-                report.add(Finding::new(RULE.incident, diagnostic).likely());
             }
         }
     }
+}
+
+/// The keys at the top of a values file that hold maps with something in them, each with its place.
+fn maps_at_the_top(files: &Files, file: &Arc<str>) -> Vec<(String, Location)> {
+    let documents = files.text(file).and_then(|text| tiphys_yaml::parse_documents(&text, Profile::Go2).ok());
+    let root = documents.as_ref().and_then(|documents| documents.first()).map(|it| &it.root.content);
+    let Some(Content::Mapping(pairs)) = root else { return Vec::new() };
+    let found = pairs.iter().filter_map(|(key, value)| match (&key.content, &value.content) {
+        (Content::Scalar(name), Content::Mapping(below)) if !below.is_empty() => {
+            Some((name.to_string(), Location::new(file.clone(), key.span.start.line, key.span.start.column)))
+        }
+        _ => None,
+    });
+    found.collect()
+}
+
+fn beside_dependency(used: &ChartUse, name: &str, span: Span) -> Finding {
+    let chart = &used.chart;
+    let called = used.release.as_ref().map_or(chart.as_str(), |it| &it.chart_name);
+    let diagnostic = RULE
+        .diagnostic(format!(
+            "the value {name} is read by nobody: it stands beside the values of chart {chart}, which has one of this name"
+        ))
+        .at(span, "has no effect")
+        .because("a chart hands to a dependency what stands under its name")
+        .help(format!("put it below {called}"));
+    Finding::new(RULE.incident, diagnostic).likely()
 }
 
 /// The keys that a chart without templates of its own hands on; nothing for every other chart.

@@ -174,11 +174,8 @@ struct ChartTemplates {
 
 impl ChartTemplates {
     fn read(context: &Context<'_>, folder: &str) -> Self {
-        let files = &context.survey.files;
-        let own = in_chart(folder, "templates");
         let mut all = Self { printed: BTreeMap::new(), text: String::new() };
-        for path in files.paths().filter(|path| is_below(path, &own)) {
-            let Some(text) = files.text(path) else { continue };
+        for (path, text) in chart_templates::templates(&context.survey.files, folder) {
             all.text.push_str(&text);
             if !path.ends_with(".yaml") {
                 continue;

@@ -1,10 +1,10 @@
 //! The templates of the charts that a repository writes itself.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use regex::Regex;
 use tiphys_graph::Files;
-use tiphys_vfs::{base_name, parent};
+use tiphys_vfs::{base_name, is_below, parent};
 
 use super::{placeholders, unused_files};
 
@@ -29,6 +29,16 @@ pub(crate) fn charts(files: &Files) -> impl Iterator<Item = &str> {
 /// The path of a file or folder of a chart.
 pub(crate) fn in_chart(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
+/// The templates of the chart of a folder, with their texts.
+pub(crate) fn templates<'f>(
+    files: &'f Files,
+    folder: &str,
+) -> impl Iterator<Item = (&'f Arc<str>, Arc<str>)> {
+    let own = in_chart(folder, "templates");
+    let paths = files.paths().filter(move |path| is_below(path, &own));
+    paths.filter_map(|path| Some((path, files.text(path)?)))
 }
 
 /// Whether a chart lies in the folder of another one's dependencies.
