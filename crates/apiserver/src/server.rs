@@ -15,6 +15,7 @@ use tokio::io::DuplexStream;
 
 use crate::{
     Change, Entropy, KubernetesVersion, SharedClock, Snapshot, TooOld,
+    http::RequestCounts,
     registry::Registry,
     store::{ResourceId, ServiceNetwork, Store},
 };
@@ -103,6 +104,7 @@ pub(crate) struct Inner {
     pub version: KubernetesVersion,
     /// See [`ApiServerOptions::outbound`].
     pub outbound: Outbound,
+    pub requests: RequestCounts,
     /// Old events are not looked for before this time, in seconds since 1970.
     pub next_event_sweep: AtomicI64,
 }
@@ -134,6 +136,7 @@ impl ApiServer {
             pods: RwLock::default(),
             version,
             outbound,
+            requests: RequestCounts::default(),
             next_event_sweep: AtomicI64::new(i64::MIN),
         };
         Self { inner: Arc::new(inner) }
@@ -159,6 +162,7 @@ impl ApiServer {
             pods: RwLock::default(),
             version: inner.version,
             outbound: inner.outbound,
+            requests: RequestCounts::default(),
             next_event_sweep: AtomicI64::new(inner.next_event_sweep.load(Ordering::Relaxed)),
         };
         Self { inner: Arc::new(forked) }

@@ -3,15 +3,15 @@
 use std::{
     fmt::Write as _,
     fs,
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    time::{Duration, Instant},
+    path::PathBuf,
+    process::{Command, Stdio},
 };
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use serde_json::Value;
 
 use super::{
+    embedded_server::EmbeddedServer,
     load::{self, FIGURES, Load, Rates},
     publish,
 };
@@ -32,8 +32,6 @@ pub(crate) struct Args {
 }
 
 const REPORT: &str = "docs/benchmarks/apiserver-rates.md";
-/// How long the embedded server may take to start.
-const READY: Duration = Duration::from_secs(30);
 
 /// Measures and writes the report.
 ///
@@ -48,11 +46,14 @@ pub(super) fn run(args: &Args) -> anyhow::Result<()> {
     };
     let alone = load::in_process(args.count)?;
     let folder = tempfile::tempdir()?;
-    let mut embedded = Embedded::start(&serve, folder.path())?;
-    let empty = memory(embedded.child.id())?;
+    let kubeconfig = folder.path().join("kubeconfig");
+    let mut command = Command::new(&serve);
+    command.arg("127.0.0.1:0").arg(&kubeconfig);
+    let embedded = EmbeddedServer::start(command, &kubeconfig)?;
+    let empty = memory(embedded.id())?;
     let ours = over_https(&embedded.address, &embedded.token)?;
-    let full = memory(embedded.child.id())?;
-    embedded.stop();
+    let full = memory(embedded.id())?;
+    drop(embedded);
     let real = match args.alone {
         true => None,
         false => {
@@ -95,46 +96,6 @@ fn build() -> anyhow::Result<PathBuf> {
     let found = artifacts.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let mut executables = found.filter_map(|a| Some(PathBuf::from(a["executable"].as_str()?)));
     executables.next().context("cargo names no executable")
-}
-
-/// A running server; ended when dropped.
-struct Embedded {
-    child: Child,
-    address: String,
-    token: String,
-}
-
-impl Embedded {
-    fn start(program: &Path, folder: &Path) -> anyhow::Result<Self> {
-        let kubeconfig = folder.join("kubeconfig");
-        let child = Command::new(program).arg("127.0.0.1:0").arg(&kubeconfig).spawn()?;
-        let mut server = Self { child, address: String::new(), token: String::new() };
-        let start = Instant::now();
-        while !kubeconfig.exists() {
-            if start.elapsed() > READY {
-                bail!("the embedded server is not ready after {READY:?}");
-            }
-            std::thread::yield_now();
-        }
-        let config: Value = serde_json::from_str(&fs::read_to_string(&kubeconfig)?)?;
-        let of =
-            |pointer: &str| config.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-        server.address = of("/clusters/0/cluster/server").trim_start_matches("https://").to_owned();
-        server.token = of("/users/0/user/token");
-        Ok(server)
-    }
-
-    fn stop(&mut self) {
-        // One that has ended already needs no end.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Drop for Embedded {
-    fn drop(&mut self) {
-        self.stop();
-    }
 }
 
 /// Resident memory of a process in KiB.

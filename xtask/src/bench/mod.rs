@@ -2,6 +2,8 @@
 
 mod apiserver;
 mod check;
+mod doctor;
+mod embedded_server;
 mod engine;
 mod helm;
 mod kustomize;
@@ -13,7 +15,7 @@ mod world;
 
 use clap::Subcommand;
 
-pub(crate) use paired_runs::{Measured, call, publish, ratio, table, take_turns};
+pub(crate) use paired_runs::{Measured, call, publish, ratio, sample, table, take_turns, take_turns_ending};
 
 /// What to measure.
 #[derive(Subcommand)]
@@ -22,6 +24,8 @@ pub(crate) enum Suite {
     Apiserver(apiserver::Args),
     /// A repository of 60 Applications and 400 files.
     Check(check::Args),
+    /// Saved states and a live cluster of 5,000 pods.
+    Doctor(doctor::Args),
     /// Thousands of Applications to Synced, a commit, and an engine at rest.
     Engine(engine::Args),
     /// Charts of 1 and 40 templates, and real ones.
@@ -44,6 +48,7 @@ pub(crate) fn run(suite: &Suite) -> anyhow::Result<()> {
     match suite {
         Suite::Apiserver(args) => apiserver::run(args),
         Suite::Check(args) => check::run(args),
+        Suite::Doctor(args) => doctor::run(args),
         Suite::Engine(args) => engine::run(args),
         Suite::Helm(args) => helm::run(args),
         Suite::Kustomize(args) => kustomize::run(args),

@@ -31,10 +31,11 @@ pub(super) fn plain(server: &ApiServer, path: &str) -> ApiResult<Response<Respon
     }
 }
 
-/// How many objects of each resource there are, in Prometheus' text format.
+/// How many requests were answered, and how many objects of each resource there are, in Prometheus' text format.
 fn metrics(server: &ApiServer) -> String {
     let snapshot = server.snapshot();
-    let mut text = String::from("# TYPE apiserver_storage_objects gauge\n");
+    let mut text = server.inner.requests.text();
+    text.push_str("# TYPE apiserver_storage_objects gauge\n");
     for id in snapshot.resources() {
         let _ = writeln!(text, "apiserver_storage_objects{{resource=\"{id}\"}} {}", snapshot.count(id));
     }

@@ -56,10 +56,12 @@ where
         let (server, user) = (self.server.clone(), self.user.clone());
         Box::pin(async move {
             let (parts, body) = request.into_parts();
-            Ok(match collect(body).await {
+            let response = match collect(body).await {
                 Ok(bytes) => dispatch::handle(&server, user, &parts, bytes).await,
                 Err(error) => error_response(&error),
-            })
+            };
+            server.inner.requests.count(&parts.method, response.status());
+            Ok(response)
         })
     }
 }

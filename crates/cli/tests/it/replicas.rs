@@ -1,7 +1,8 @@
 //! Three controllers, each a process of its own, on a real API server: killed, stopped and cut off at any
 //! moment. What the server recorded says who wrote what.
 //!
-//! `TIPHYS_ROUNDS` says how many faults are tried; a few by default.
+//! `TIPHYS_ROUNDS` says how many faults are tried; a few by default. `TIPHYS_SEED` decides their moments, so that
+//! several runs beside each other try others.
 #![allow(clippy::panic, reason = "tests")]
 
 use std::{
@@ -375,10 +376,12 @@ fn double_writes(fleet: &Fleet) -> (usize, Vec<String>) {
 
 #[test]
 fn three_processes_share_the_work_of_a_real_api_server() {
-    let rounds = std::env::var("TIPHYS_ROUNDS").ok().map_or(ROUNDS, |text| text.parse().unwrap());
+    let given = |name: &str| std::env::var(name).ok();
+    let rounds = given("TIPHYS_ROUNDS").map_or(ROUNDS, |text| text.parse().unwrap());
+    let seed = given("TIPHYS_SEED").map_or(0, |text| text.parse().unwrap());
     let Some(server) = RealApiServer::start_audited_or_skip(REPLICAS + 2 * rounds + 10) else { return };
     let mut fleet = Fleet::new(server);
-    let mut random = Random(0x2545_F491_4F6C_DD1D);
+    let mut random = Random(0x2545_F491_4F6C_DD1D ^ seed);
     for number in 0..APPS {
         fleet.apply(&fleet.application(number, 0));
     }
