@@ -15,7 +15,7 @@ mod eviction;
 mod garbage_collection;
 mod ingress;
 mod job;
-mod kubelet;
+pub(crate) mod kubelet;
 mod namespace;
 mod node;
 mod operator;

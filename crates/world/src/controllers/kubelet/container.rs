@@ -236,8 +236,8 @@ impl<'a> Sync<'a> {
             status["state"] = state;
             return status;
         }
-        let lacking =
-            references::environment(self.pod, spec, self.context.view).map(|cause| cause.to_string());
+        let lacking = references::environment(self.pod, spec, &self.context.view.snapshot)
+            .map(|cause| cause.to_string());
         if let Some(message) = lacking.or_else(|| user::refusal(self.pod, spec)) {
             if status.str_at(&["state", "waiting", "message"]) != Some(message.as_str()) {
                 self.tell(true, "Failed", format!("Error: {message}"), Some(&field));

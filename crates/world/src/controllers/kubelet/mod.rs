@@ -20,6 +20,7 @@ use tiphys_apiserver::Object;
 use tiphys_value::ObjectExt;
 
 use self::container::{Kind, Life};
+pub use self::references::missing_configuration;
 use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,
     behaviour::NodeState,
@@ -334,7 +335,7 @@ impl Sync<'_> {
         }
         if let Some(cause) = references::network(self.pod, self.node) {
             self.tell(true, "NetworkNotReady", cause.to_string(), None);
-        } else if let Some((volume, message)) = references::volume(self.pod, self.context.view) {
+        } else if let Some((volume, message)) = references::volume(self.pod, &self.context.view.snapshot) {
             let text = format!("MountVolume.SetUp failed for volume \"{volume}\" : {message}");
             self.tell(true, "FailedMount", text, None);
         } else {

@@ -1,11 +1,12 @@
 //! What a pod refers to and may not exist: volumes, environment, the node's network.
 
 use serde_json::Value;
-use tiphys_value::{GroupVersionResource, ObjectExt};
+use tiphys_apiserver::{ResourceId, Snapshot};
+use tiphys_value::ObjectExt;
 
 use crate::{
-    Cause, Key, View,
-    object::{MORE_KEYS, is_condition_true, resources},
+    Cause,
+    object::{MORE_KEYS, is_condition_true},
 };
 
 fn items<'a>(value: &'a Value, path: &[&str]) -> impl Iterator<Item = &'a Value> + use<'a> {
@@ -19,20 +20,21 @@ fn is_optional(reference: &Value) -> bool {
 /// A ConfigMap or Secret as pods refer to it.
 #[derive(Clone, Copy)]
 struct Source {
-    resource: fn() -> GroupVersionResource,
+    /// Its resource, in the plural.
+    plural: &'static str,
     kind: &'static str,
     /// What a key is called when it is missing from a volume.
     key: &'static str,
 }
 
-const CONFIG_MAP: Source = Source { resource: resources::config_maps, kind: "ConfigMap", key: "config" };
-const SECRET: Source = Source { resource: resources::secrets, kind: "Secret", key: "secret" };
+const CONFIG_MAP: Source = Source { plural: "configmaps", kind: "ConfigMap", key: "config" };
+const SECRET: Source = Source { plural: "secrets", kind: "Secret", key: "secret" };
 
 impl Source {
     /// Why a reference cannot be followed.
-    fn fault(self, pod: &Value, name: &str, keys: &[&str], view: &View<'_>) -> Option<Cause> {
-        let key = Key { namespace: pod.namespace().to_owned(), name: name.to_owned() };
-        let Some(object) = view.get(&(self.resource)(), &key) else {
+    fn fault(self, pod: &Value, name: &str, keys: &[&str], snapshot: &Snapshot) -> Option<Cause> {
+        let resource = ResourceId::new("", self.plural);
+        let Some(object) = snapshot.get(&resource, pod.namespace(), name) else {
             return Some(Cause::Missing { kind: self.kind.to_lowercase(), name: name.to_owned() });
         };
         let has =
@@ -46,8 +48,28 @@ impl Source {
     }
 }
 
+/// The first ConfigMap, Secret or key that a pod cannot start without and that is not there.
+#[must_use]
+pub fn missing_configuration(pod: &Value, snapshot: &Snapshot) -> Option<Cause> {
+    let containers = ["initContainers", "containers"].into_iter();
+    let mut containers = containers.flat_map(|field| items(pod, &["spec", field]));
+    let of_volumes = unmountable(pod, snapshot).map(|(_, _, cause)| cause);
+    of_volumes.or_else(|| containers.find_map(|container| environment(pod, container, snapshot)))
+}
+
 /// The first volume that cannot be mounted: its name, and why in the kubelet's words.
-pub(super) fn volume(pod: &Value, view: &View<'_>) -> Option<(String, String)> {
+pub(super) fn volume(pod: &Value, snapshot: &Snapshot) -> Option<(String, String)> {
+    unmountable(pod, snapshot).map(|(name, source, cause)| {
+        let text = match &cause {
+            Cause::MissingKey { key, .. } => format!("references non-existent {} key: {key}", source.key),
+            other => other.to_string(),
+        };
+        (name, text)
+    })
+}
+
+/// The first volume that cannot be mounted, what it is made of, and what of that is missing.
+fn unmountable(pod: &Value, snapshot: &Snapshot) -> Option<(String, Source, Cause)> {
     for volume in items(pod, &["spec", "volumes"]) {
         let name = || volume.str_at(&["name"]).unwrap_or_default().to_owned();
         let projected = items(volume, &["projected", "sources"]);
@@ -59,15 +81,9 @@ pub(super) fn volume(pod: &Value, view: &View<'_>) -> Option<(String, String)> {
                 let keys: Vec<_> =
                     items(reference, &["items"]).filter_map(|item| item.str_at(&["key"])).collect();
                 let target = reference.str_at(&[field]).unwrap_or_default();
-                let fault = source.fault(pod, target, &keys, view).filter(|_| !is_optional(reference));
+                let fault = source.fault(pod, target, &keys, snapshot).filter(|_| !is_optional(reference));
                 if let Some(cause) = fault {
-                    let text = match &cause {
-                        Cause::MissingKey { key, .. } => {
-                            format!("references non-existent {} key: {key}", source.key)
-                        }
-                        other => other.to_string(),
-                    };
-                    return Some((name(), text));
+                    return Some((name(), source, cause));
                 }
             }
         }
@@ -76,14 +92,14 @@ pub(super) fn volume(pod: &Value, view: &View<'_>) -> Option<(String, String)> {
 }
 
 /// A ConfigMap, Secret or key that a container's environment needs and that is not there.
-pub(super) fn environment(pod: &Value, container: &Value, view: &View<'_>) -> Option<Cause> {
+pub(super) fn environment(pod: &Value, container: &Value, snapshot: &Snapshot) -> Option<Cause> {
     for from in items(container, &["envFrom"]) {
         for (source, field) in [(CONFIG_MAP, "configMapRef"), (SECRET, "secretRef")] {
             let Some(reference) = from.get(field).filter(|reference| !is_optional(reference)) else {
                 continue;
             };
             let name = reference.str_at(&["name"]).unwrap_or_default();
-            if let Some(cause) = source.fault(pod, name, &[], view) {
+            if let Some(cause) = source.fault(pod, name, &[], snapshot) {
                 return Some(cause);
             }
         }
@@ -96,7 +112,7 @@ pub(super) fn environment(pod: &Value, container: &Value, view: &View<'_>) -> Op
                 reference.str_at(&["name"]).unwrap_or_default(),
                 reference.str_at(&["key"]).unwrap_or_default(),
             );
-            if let Some(cause) = source.fault(pod, name, &[key], view) {
+            if let Some(cause) = source.fault(pod, name, &[key], snapshot) {
                 return Some(cause);
             }
         }
