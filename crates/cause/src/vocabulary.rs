@@ -168,6 +168,7 @@ causes! {
     GitopsHookFailed "gitops/hook-failed" "a hook fails or never ends";
     GitopsStaleOperation "gitops/stale-operation" "a failed operation is not tried again";
     GitopsTwoOwners "gitops/two-owners" "two applications own one object";
+    GitopsStillNeeded "gitops/still-needed" "what left Git is not pruned, because something still needs it";
     GitopsDriftFight "gitops/drift-fight" "self-heal and another writer change a field in turn";
     GitopsDependency "gitops/dependency" "a dependency is not ready";
     GitopsHelmRelease "gitops/helm-release" "the Helm release is stuck";

@@ -56,6 +56,7 @@ pub fn mechanism(object: &Value, state: &State) -> Option<Mechanism> {
         "Node" if object.api_version() == "v1" => of_node(object),
         "Service" => Some(Cause::ServiceLoadBalancer.into()),
         "PersistentVolumeClaim" => of_claim_text(&state.because),
+        "HorizontalPodAutoscaler" => of_autoscaler(object),
         _ => refused(object.namespace(), &state.because),
     }
 }
@@ -92,6 +93,11 @@ fn of_application(object: &Value, because: &str) -> Option<Mechanism> {
     }
     if app.status.sync.status == SyncStatusCode::OutOfSync && !taken_back(&app).is_empty() {
         return Some(Cause::GitopsDriftFight.into());
+    }
+    if condition(ConditionType::PruneProtected).is_some() {
+        let held = app.status.resources.iter().filter(|resource| resource.requires_pruning);
+        let objects = held.map(|it| ResourceKey::new(&it.group, &it.kind, &it.namespace, &it.name)).collect();
+        return Some(Mechanism { id: Cause::GitopsStillNeeded, objects });
     }
     refused(&app.spec.destination.namespace, because)
 }
@@ -149,6 +155,25 @@ fn of_node(node: &Value) -> Option<Mechanism> {
 /// What a claim's warnings say.
 fn of_claim_text(because: &str) -> Option<Mechanism> {
     mount_fault(because).map(|fault| fault.cause.into())
+}
+
+/// Why an autoscaler does not scale: what it scales is not there, or requests nothing that it could compare
+/// with.
+fn of_autoscaler(object: &Value) -> Option<Mechanism> {
+    let conditions = object.at(&["status", "conditions"])?.as_array()?;
+    let bad = conditions.iter().find(|condition| {
+        matches!(condition.str_at(&["type"]), Some("AbleToScale" | "ScalingActive"))
+            && condition.str_at(&["status"]) == Some("False")
+    })?;
+    let message = bad.str_at(&["message"]).unwrap_or_default();
+    if message.contains("missing request for") {
+        return Some(Cause::ScaleNoRequests.into());
+    }
+    let is_absent = bad.str_at(&["reason"]) == Some("FailedGetScale") && message.contains("not found");
+    let target = object.at(&["spec", "scaleTargetRef"]).filter(|_| is_absent)?;
+    let name = target.str_at(&["name"]).unwrap_or_default();
+    let key = ResourceKey::new(target.gvk().group, target.kind(), object.namespace(), name);
+    Some(Mechanism::about(Cause::ScaleTarget, key))
 }
 
 fn of_pod(pod: &Value, state: &State) -> Option<Mechanism> {
@@ -311,6 +336,23 @@ mod tests {
     }
 
     #[test]
+    fn an_autoscaler_names_the_target_that_is_not_there() {
+        let scaler = |reason: &str, message: &str| {
+            json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "web", "namespace": "shop"},
+            "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}},
+            "status": {"conditions": [{"type": "AbleToScale", "status": "False", "reason": reason, "message": message}]}})
+        };
+        let missing = of_autoscaler(&scaler("FailedGetScale", "deployments.apps \"web\" not found")).unwrap();
+        assert_eq!(missing.id, Cause::ScaleTarget);
+        assert_eq!(missing.objects, [ResourceKey::new("apps", "Deployment", "shop", "web")]);
+        let requests =
+            of_autoscaler(&scaler("FailedGetResourceMetric", "missing request for cpu in container web"));
+        assert_eq!(requests.unwrap().id, Cause::ScaleNoRequests);
+        assert_eq!(of_autoscaler(&scaler("BackoffBoth", "the HPA was told to back off")), None);
+    }
+
+    #[test]
     fn programs_that_end_are_read_by_their_words() {
         let ended = |message: &str| {
             pod(json!({"phase": "Running", "containerStatuses": [{"name": "c",
@@ -333,6 +375,18 @@ mod tests {
         let hook = hook.unwrap();
         assert_eq!(hook.id, Cause::AdmitWebhookDown);
         assert_eq!(hook.objects, [ResourceKey::new("", "Service", "guard", "policy")]);
+    }
+
+    #[test]
+    fn what_is_not_pruned_names_what_left_git() {
+        let app = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+            "metadata": {"name": "edge", "namespace": "argocd"},
+            "spec": {"project": "default", "destination": {"server": "https://kubernetes.default.svc", "namespace": "edge"}},
+            "status": {"sync": {"status": "OutOfSync"}, "conditions": [{"type": "PruneProtected", "message": "…"}],
+                "resources": [{"version": "v1", "kind": "Service", "namespace": "shop", "name": "web", "requiresPruning": true}]}});
+        let held = of_application(&app, "").unwrap();
+        assert_eq!(held.id, Cause::GitopsStillNeeded);
+        assert_eq!(held.objects, [ResourceKey::new("", "Service", "shop", "web")]);
     }
 
     #[test]

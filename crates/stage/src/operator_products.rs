@@ -6,11 +6,14 @@ use std::{
     sync::LazyLock,
 };
 
-use tiphys_apiserver::Snapshot;
+use tiphys_apiserver::{ResourceId, Snapshot};
 use tiphys_cause::Cause;
 use tiphys_diag::similar_names::{nearest_slip_beside_numbers, similar};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
-use tiphys_world::{Behaviours, behaviour::Operator};
+use tiphys_world::{
+    Behaviours,
+    behaviour::{Operator, runs_image},
+};
 
 /// The operators that are known: the list is long to read.
 static OPERATORS: LazyLock<Vec<Operator>> = LazyLock::new(|| Behaviours::builtin().operators);
@@ -60,6 +63,18 @@ pub(crate) fn missing_reference(object: &Value, snapshot: &Snapshot) -> Option<(
         };
         Some((text, id, key))
     })
+}
+
+/// Whether an object waits for an operator that has not looked at it, with the operator's pods: it is away.
+pub(crate) fn absent_operator(object: &Value, snapshot: &Snapshot) -> Option<Vec<ResourceKey>> {
+    let is_untouched =
+        object.at(&["status"]).and_then(Value::as_object).is_none_or(|status| status.is_empty());
+    let mut operators = operators_of(object).peekable();
+    operators.peek().filter(|_| is_untouched)?;
+    let images: Vec<_> = operators.filter_map(|operator| operator.image.as_ref()).collect();
+    let pods = snapshot.list(&ResourceId::new("", "pods"), None).map(|pod| pod.value());
+    let own = pods.filter(|pod| images.iter().any(|image| runs_image(pod, image)));
+    Some(own.map(ObjectExt::resource_key).collect())
 }
 
 fn operators_of(object: &Value) -> impl Iterator<Item = &'static Operator> {

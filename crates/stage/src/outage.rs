@@ -1,6 +1,6 @@
 //! What could not be reached for a while.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use tiphys_value::{ObjectExt, ResourceKey, Value};
@@ -20,6 +20,8 @@ pub struct Outage {
 /// Watches workloads and Services.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Availability {
+    /// Services that lead to pods and not to ports of theirs.
+    headless: BTreeSet<ResourceKey>,
     /// How many endpoints of each slice are ready, by Service and name of the slice.
     slices: BTreeMap<ResourceKey, BTreeMap<String, usize>>,
     /// Whether something of it is ready; absent before anything was.
@@ -39,8 +41,11 @@ impl Availability {
         if key.group == "discovery.k8s.io" && key.kind == "EndpointSlice" {
             let Some(service) = before.label("kubernetes.io/service-name") else { return };
             let service = ResourceKey::new("", "Service", &key.namespace, service);
+            let is_headless = self.headless.contains(&service);
             let slices = self.slices.entry(service.clone()).or_default();
             match object {
+                // Where no pod has a port of the name that the Service gives, nobody can be called.
+                Some(slice) if !is_headless && has_no_port(slice) => drop(slices.insert(key.name, 0)),
                 Some(slice) => drop(slices.insert(key.name, ready_endpoints(slice))),
                 None => drop(slices.remove(&key.name)),
             }
@@ -51,6 +56,9 @@ impl Availability {
         let is_service = key.group.is_empty() && key.kind == "Service";
         match object {
             None if is_workload || is_service => self.remove(at_ms, &key),
+            Some(service) if is_service && service.str_at(&["spec", "clusterIP"]) == Some("None") => {
+                self.headless.insert(key);
+            }
             Some(workload) if is_workload => self.set(at_ms, key, is_available(workload)),
             _ => {}
         }
@@ -98,9 +106,10 @@ impl Availability {
         }
     }
 
-    /// All outages, the first first.
-    pub(crate) fn outages(&self) -> Vec<Outage> {
-        let open = self.open.iter().map(|(object, from)| Outage {
+    /// All outages, the first first. What is gone is missed if it is still wanted.
+    pub(crate) fn outages(&self, wanted: &BTreeSet<ResourceKey>) -> Vec<Outage> {
+        let gone = self.gone.iter().filter(|(object, _)| wanted.contains(*object));
+        let open = self.open.iter().chain(gone).map(|(object, from)| Outage {
             object: object.clone(),
             from_ms: *from,
             to_ms: None,
@@ -109,6 +118,10 @@ impl Availability {
         all.sort_by(|a, b| (a.from_ms, &a.object).cmp(&(b.from_ms, &b.object)));
         all
     }
+}
+
+fn has_no_port(slice: &Value) -> bool {
+    slice.get("ports").and_then(Value::as_array).is_none_or(Vec::is_empty)
 }
 
 fn ready_endpoints(slice: &Value) -> usize {
@@ -144,7 +157,7 @@ mod tests {
             let object = deployment(available);
             seen.observe(at, &object, Some(&object));
         }
-        let outages = seen.outages();
+        let outages = seen.outages(&BTreeSet::new());
         assert_eq!(outages.iter().map(|one| (one.from_ms, one.to_ms)).collect::<Vec<_>>(), [(30, Some(50))]);
     }
 
@@ -153,7 +166,7 @@ mod tests {
         let slice = |name: &str, ready: bool| {
             json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
             "metadata": {"name": name, "namespace": "shop", "labels": {"kubernetes.io/service-name": "web"}},
-            "endpoints": [{"conditions": {"ready": ready}}]})
+            "ports": [{"port": 8080}], "endpoints": [{"conditions": {"ready": ready}}]})
         };
         let mut seen = Availability::default();
         for (at, name, ready) in
@@ -162,7 +175,7 @@ mod tests {
             let slice = slice(name, ready);
             seen.observe(at, &slice, Some(&slice));
         }
-        let outages = seen.outages();
+        let outages = seen.outages(&BTreeSet::new());
         assert_eq!(outages.len(), 1);
         assert_eq!(
             (outages[0].object.kind.as_str(), outages[0].from_ms, outages[0].to_ms),
@@ -171,11 +184,36 @@ mod tests {
     }
 
     #[test]
+    fn a_service_is_missed_whose_port_leads_nowhere_unless_it_is_headless() {
+        let slice = |ports: Value| {
+            json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+            "metadata": {"name": "a", "namespace": "shop", "labels": {"kubernetes.io/service-name": "web"}},
+            "ports": ports, "endpoints": [{"conditions": {"ready": true}}]})
+        };
+        let service = |address: &str| {
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "shop"},
+            "spec": {"clusterIP": address}})
+        };
+        let outages = |address: &str| {
+            let mut seen = Availability::default();
+            let (led, lost) = (slice(json!([{"port": 80}])), slice(json!([])));
+            for (at, object) in [(0, &service(address)), (1, &led), (2, &lost)] {
+                seen.observe(at, object, Some(object));
+            }
+            seen.outages(&BTreeSet::new()).len()
+        };
+        assert_eq!((outages("10.96.0.7"), outages("None")), (1, 0));
+    }
+
+    #[test]
     fn what_is_taken_away_is_no_outage() {
         let mut seen = Availability::default();
         seen.observe(0, &deployment(2), Some(&deployment(2)));
         seen.observe(5, &deployment(2), None);
-        assert!(seen.outages().is_empty());
+        assert!(seen.outages(&BTreeSet::new()).is_empty());
+        // Unless it is still in Git.
+        let missed = seen.outages(&BTreeSet::from([deployment(2).resource_key()]));
+        assert_eq!(missed.iter().map(|one| (one.from_ms, one.to_ms)).collect::<Vec<_>>(), [(5, None)]);
     }
 
     #[test]
@@ -186,13 +224,13 @@ mod tests {
         for (at, available) in [(6, 0), (9, 1)] {
             seen.observe(at, &deployment(available), Some(&deployment(available)));
         }
-        let outages = seen.outages();
+        let outages = seen.outages(&BTreeSet::new());
         assert_eq!(outages.iter().map(|one| (one.from_ms, one.to_ms)).collect::<Vec<_>>(), [(5, Some(9))]);
         // What had never been ready is not missed.
         let mut seen = Availability::default();
         seen.observe(0, &deployment(0), Some(&deployment(0)));
         seen.observe(5, &deployment(0), None);
         seen.observe(6, &deployment(1), Some(&deployment(1)));
-        assert!(seen.outages().is_empty());
+        assert!(seen.outages(&BTreeSet::new()).is_empty());
     }
 }

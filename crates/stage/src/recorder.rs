@@ -280,9 +280,9 @@ impl Record {
         &self.moments
     }
 
-    /// What could not be reached for a while.
-    pub fn outages(&self) -> Vec<Outage> {
-        self.availability.outages()
+    /// What could not be reached for a while. What is gone counts only if it is still wanted.
+    pub fn outages(&self, wanted: &BTreeSet<ResourceKey>) -> Vec<Outage> {
+        self.availability.outages(wanted)
     }
 
     /// The last warning that was told of an object of a cluster.

@@ -121,6 +121,8 @@ pub struct Assumed {
     pub images: Vec<String>,
     /// Kinds of custom resources without a known operator, with the number of objects: they count as done.
     pub unattended: BTreeMap<String, usize>,
+    /// Services, by namespace and name, whose load balancers the platform is taken to make.
+    pub load_balancers: Vec<String>,
     /// Webhooks outside of the cluster: they are taken to allow everything.
     pub outside_webhooks: Vec<String>,
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_apiserver::{ResourceId, Snapshot};
 use tiphys_cause::Cause;
-use tiphys_model::{Application, hook, names};
+use tiphys_model::{Application, HealthCode, hook, names};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 use tiphys_world::Behaviours;
 
@@ -68,13 +68,24 @@ impl Stage {
             outcome: ending.outcome,
             took_ms: if is_green { green_ms } else { ending.still_since_ms },
             applications,
-            outages: record.outages(),
+            outages: record.outages(&wanted_and_absent(&snapshot)),
             causes: if is_green { Vec::new() } else { causes(&all) },
             placeholders: with_gaps(ending.placeholders, record),
             assumed,
             moments: with_definitions(record.moments(), &snapshot, &ending.namespace),
         }
     }
+}
+
+/// What Applications are to make, and the API server does not have.
+fn wanted_and_absent(snapshot: &Snapshot) -> BTreeSet<ResourceKey> {
+    let applications = snapshot.list(&ResourceId::new(names::GROUP, "applications"), None);
+    let applications = applications.filter_map(|object| Application::from_value(object.value()).ok());
+    let missing = applications.flat_map(|app| app.status.resources).filter(|resource| {
+        resource.health.as_ref().is_some_and(|health| health.status == HealthCode::Missing)
+            && !resource.requires_pruning
+    });
+    missing.map(|it| ResourceKey::new(&it.group, &it.kind, &it.namespace, &it.name)).collect()
 }
 
 /// The moments, those of definitions as of Git: they bear no mark, and only their Applications know them.
@@ -251,6 +262,7 @@ fn assume(snapshot: &Snapshot, assumed: &mut Assumed) {
     let known = Behaviours::builtin();
     let mut images: BTreeSet<String> = assumed.images.drain(..).collect();
     let mut outside: BTreeSet<String> = assumed.outside_webhooks.drain(..).collect();
+    let mut balanced: BTreeSet<String> = assumed.load_balancers.drain(..).collect();
     for object in snapshot.resources().flat_map(|id| snapshot.list(id, None)) {
         let object = object.value();
         let list = |path: &[&str]| object.at(path).and_then(Value::as_array).into_iter().flatten();
@@ -271,6 +283,9 @@ fn assume(snapshot: &Snapshot, assumed: &mut Assumed) {
                 images
                     .extend(unknown.filter_map(|container| container.str_at(&["image"])).map(str::to_owned));
             }
+            "Service" if object.at(&["status", "loadBalancer", "ingress"]).is_some() => {
+                balanced.insert(format!("{}/{}", object.namespace(), object.name()));
+            }
             "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => {
                 let away =
                     list(&["webhooks"]).filter(|webhook| webhook.at(&["clientConfig", "url"]).is_some());
@@ -279,6 +294,7 @@ fn assume(snapshot: &Snapshot, assumed: &mut Assumed) {
             _ => {}
         }
     }
+    assumed.load_balancers = balanced.into_iter().collect();
     assumed.images = images.into_iter().collect();
     assumed.outside_webhooks = outside.into_iter().collect();
 }

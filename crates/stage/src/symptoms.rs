@@ -14,7 +14,7 @@ use crate::{
     ingress_servers::why_unserved,
     mechanism::{self, Mechanism, mechanism},
     object_state::{Level, is_syncing, state_of},
-    operator_products::{Products, missing_reference},
+    operator_products::{Products, absent_operator, missing_reference},
     story::{Moment, What},
 };
 
@@ -107,6 +107,11 @@ pub fn symptoms(snapshot: &Snapshot, cluster: usize, record: &Record, namespace:
             if let Some((text, id, pods)) = why_unserved(object, snapshot) {
                 symptom.because = text;
                 symptom.mechanism = Some(id.into());
+                symptom.shows.extend(pods);
+            }
+            if let (None, Some(pods)) = (&symptom.mechanism, absent_operator(object, snapshot)) {
+                symptom.mechanism = Some(Cause::OperatorDown.into());
+                "no operator has looked at it".clone_into(&mut symptom.because);
                 symptom.shows.extend(pods);
             }
             if symptom.object.kind == "Job" && symptom.mechanism.is_none() {
