@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_cluster::{Cluster, LiveCache, PatchType};
+use tiphys_diag::similar_names::nearest_slip_beside_numbers;
 use tiphys_schema::Quantity;
 use tiphys_value::{GroupKind, GroupVersionKind, Map, ObjectExt, ResourceKey, Value, json};
 
@@ -16,6 +17,8 @@ const DEVICES: &str = "8";
 /// What a node has that joins for a pod which takes much of an ordinary one. Nobody knows how large the nodes
 /// are; what asks for more than this is more likely written wrongly (`cpu: 500` for `500m`).
 const LARGE: [(&str, &str); 2] = [("cpu", "128"), ("memory", "1Ti")];
+/// From how many letters on the value of a label can be a slip for another one.
+const LONG_VALUE: usize = 6;
 /// How many nodes of a kind join at most.
 const MOST: usize = 24;
 /// How many pods a node holds.
@@ -55,15 +58,21 @@ impl Nodes {
         let model = cache.of_kind(&GroupKind::new("", "Node")).into_iter().next();
         let model_room = model.as_ref().and_then(|model| model.at(&["status", "allocatable"]));
         let mut found: BTreeMap<Node, (Missing, u64)> = BTreeMap::new();
-        for pod in cache.of_kind(&GroupKind::new("", "Pod")) {
-            let Some((mut node, missing)) = node_for(&pod) else { continue };
+        let pods = cache.of_kind(&GroupKind::new("", "Pod"));
+        let wanted = WantedLabels::from_pods(pods.iter().map(AsRef::as_ref));
+        for pod in &pods {
+            let Some((mut node, missing)) = node_for(pod) else { continue };
+            // Nobody brings a node for a label that is mistyped.
+            if node.labels.iter().any(|(name, value)| wanted.is_slip(name, value)) {
+                continue;
+            }
             // No number of nodes is of use to a pod that wants more than one has.
-            if missing != Missing::Kind && !fits(&pod, &large_room(), 1) {
+            if missing != Missing::Kind && !fits(pod, &large_room(), 1) {
                 continue;
             }
             // What runs on every node takes its part of this one, too.
-            node.large = model_room.is_some_and(|room| !fits(&pod, room, 2));
-            let of_volumes = labels_of_volumes(cache, &pod);
+            node.large = model_room.is_some_and(|room| !fits(pod, room, 2));
+            let of_volumes = labels_of_volumes(cache, pod);
             // The nodes that its volumes are on are there, and away: nobody can put others in their place.
             let asks_for_nothing_else = node.labels.is_empty() && node.devices.is_empty();
             if missing == Missing::Kind && asks_for_nothing_else && is_borne(cache, &of_volumes) {
@@ -72,7 +81,7 @@ impl Nodes {
             node.labels.extend(of_volumes);
             let large = node.large.then(large_room);
             let room = large.as_ref().or(model_room);
-            let part = NODE / room.map_or(MOST_PODS, |room| how_many(&pod, room)).clamp(1, MOST_PODS);
+            let part = NODE / room.map_or(MOST_PODS, |room| how_many(pod, room)).clamp(1, MOST_PODS);
             let entry = found.entry(node).or_insert((missing, 0));
             entry.1 = entry.1.saturating_add(part);
             entry.0 = match (entry.0, missing) {
@@ -181,6 +190,35 @@ fn node_for(pod: &Value) -> Option<(Node, Missing)> {
         labels.extend(topologies_of(pod).map(|key| (key, "stands-in".to_owned())));
     }
     Some((Node { labels, devices, large: false }, missing))
+}
+
+/// Which labels workloads ask of nodes: by name and value the owners of their pods.
+#[derive(Default)]
+struct WantedLabels(BTreeMap<String, BTreeMap<String, BTreeSet<String>>>);
+
+impl WantedLabels {
+    fn from_pods<'a>(pods: impl Iterator<Item = &'a Value>) -> Self {
+        let mut all = Self::default();
+        for pod in pods {
+            let owner = pod.pointer("/metadata/ownerReferences/0/uid").and_then(Value::as_str);
+            let owner = owner.unwrap_or_else(|| pod.uid());
+            for (name, value) in labels_for(pod) {
+                all.0.entry(name).or_default().entry(value).or_default().insert(owner.to_owned());
+            }
+        }
+        all
+    }
+
+    /// Whether one workload alone asks for a value that is nearly the one which several others ask for. Short
+    /// values are names of their own: `app` is none for `api`.
+    fn is_slip(&self, name: &str, value: &str) -> bool {
+        let Some(values) = self.0.get(name).filter(|_| value.chars().count() >= LONG_VALUE) else {
+            return false;
+        };
+        let is_alone = values.get(value).is_none_or(|owners| owners.len() == 1);
+        let common = values.iter().filter(|(_, owners)| owners.len() > 1).map(|(value, _)| value.as_str());
+        is_alone && nearest_slip_beside_numbers(value, common).is_some()
+    }
 }
 
 /// The labels by which a pod has to be spread.
@@ -326,6 +364,18 @@ mod tests {
             "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
                 {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a", "b"]}]}]}}}},
             "status": {"conditions": [{"type": "PodScheduled", "status": "False", "message": message}]}})
+    }
+
+    #[test]
+    fn a_label_that_one_workload_spells_otherwise_is_a_slip() {
+        let pod = |owner: &str, pool: &str| json!({"metadata": {"ownerReferences": [{"uid": owner}]}, "spec": {"nodeSelector": {"pool": pool}}});
+        let pods = [pod("a", "compute"), pod("b", "compute"), pod("c", "compuet"), pod("d", "storage")];
+        let wanted = WantedLabels::from_pods(pods.iter());
+        assert!(wanted.is_slip("pool", "compuet"));
+        assert!(!wanted.is_slip("pool", "compute") && !wanted.is_slip("pool", "storage"));
+        // Pools that are numbered, or that several ask for, are pools of their own.
+        let pods = [pod("a", "workers-1"), pod("b", "workers-1"), pod("c", "workers-2")];
+        assert!(!WantedLabels::from_pods(pods.iter()).is_slip("pool", "workers-2"));
     }
 
     #[test]
