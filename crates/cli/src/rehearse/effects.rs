@@ -109,9 +109,10 @@ impl Effects {
         let mut by_object: BTreeMap<(&str, &ResourceKey), Vec<&Moment>> = BTreeMap::new();
         let mut pods: BTreeMap<(&str, &ResourceKey), (usize, usize)> = BTreeMap::new();
         for moment in &story.moments {
-            let Some(app) = moment.application.as_deref() else { continue };
+            let generated = generated_application(moment);
+            let Some(app) = moment.application.as_deref().or(generated) else { continue };
             let is_told = moment.what != What::State || moment.to == TERMINATING;
-            if moment.from_git && is_told {
+            if (moment.from_git || generated.is_some()) && is_told {
                 by_object.entry((app, &moment.object)).or_default().push(moment);
             } else if let Some(workload) = moment.made_by.as_ref().filter(|_| moment.object.kind == "Pod") {
                 let count = pods.entry((app, workload)).or_default();
@@ -169,6 +170,15 @@ impl Effects {
     pub(super) fn touched(&self) -> usize {
         self.applications.values().filter(|app| !app.objects.is_empty() || !app.restarted.is_empty()).count()
     }
+}
+
+/// The name of an Application that an ApplicationSet makes, or takes away.
+fn generated_application(moment: &Moment) -> Option<&str> {
+    let is_application =
+        moment.object.kind == "Application" && moment.object.group == tiphys_model::names::GROUP;
+    let of_set = moment.made_by.as_ref().is_some_and(|maker| maker.kind == "ApplicationSet");
+    let comes_or_goes = matches!(moment.what, What::Created | What::Deleted);
+    (is_application && of_set && comes_or_goes).then_some(moment.object.name.as_str())
 }
 
 /// Pods of Jobs come and go by themselves.
@@ -272,6 +282,20 @@ mod tests {
             mechanism: None,
             from_git: true,
         }
+    }
+
+    #[test]
+    fn applications_that_a_set_takes_away_are_told() {
+        let set = ResourceKey::new(tiphys_model::names::GROUP, "ApplicationSet", "argocd", "shops");
+        let gone = Moment {
+            object: ResourceKey::new(tiphys_model::names::GROUP, "Application", "argocd", "shop-us"),
+            made_by: Some(set),
+            from_git: false,
+            ..moment(What::Deleted, &[])
+        };
+        assert_eq!(generated_application(&gone), Some("shop-us"));
+        assert_eq!(generated_application(&Moment { what: What::State, ..gone }), None);
+        assert_eq!(generated_application(&moment(What::Deleted, &[])), None);
     }
 
     #[test]

@@ -116,7 +116,7 @@ fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
         false => None,
     };
     let mut hidden = match faults.is_empty() {
-        true => hidden_causes(brought.as_ref(), &played)?,
+        true => hidden_causes(brought.as_ref(), &played, subject)?,
         false => played.refused_evictions.iter().map(blocked_drain).collect(),
     };
     let change = brought.map(|brought| {
@@ -171,15 +171,20 @@ fn blocked_drain(refused: &RefusedEviction) -> Cause {
 }
 
 /// What is broken at the end and was not before, and no Application shows.
-fn hidden_causes(brought: Option<&Played>, played: &Played) -> anyhow::Result<Vec<Cause>> {
+fn hidden_causes(brought: Option<&Played>, played: &Played, subject: &Subject) -> anyhow::Result<Vec<Cause>> {
     let mut all = on_virtual_time(cron_trial::failures(&played.home, &played.tracking))?;
-    let Some(before) = brought else { return Ok(all) };
+    let is = played.home.server().snapshot();
+    let Some(before) = brought else {
+        all.extend(silent_effects::of_bring_up(&is, &played.story));
+        return Ok(all);
+    };
     if !all.is_empty() {
         let known = on_virtual_time(cron_trial::failures(&before.home, &before.tracking))?;
         all.retain(|new| !known.iter().any(|old| old.objects == new.objects));
     }
-    let (was, is) = (before.home.server().snapshot(), played.home.server().snapshot());
-    all.extend(silent_effects::services_without_pods(&played.story, &was, &is));
+    let was = before.home.server().snapshot();
+    let plans = subject.before().map(|before| (before, &subject.plan));
+    all.extend(silent_effects::of_change((&was, &is), plans, &played.story));
     Ok(all)
 }
 

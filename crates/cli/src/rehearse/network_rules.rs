@@ -88,7 +88,7 @@ fn policies(survey: &Survey, network: &Network, flow: &Flow) -> Vec<PolicyName> 
 }
 
 /// A flow that is cut, with the policies that cut it and the rule that lets it pass.
-fn cut_flow(survey: &Survey, network: &Network, flow: &Flow, cause: Cause) -> CutFlow {
+pub(super) fn cut_flow(survey: &Survey, network: &Network, flow: &Flow, cause: Cause) -> CutFlow {
     let key = |policy: usize| survey.object(network.policies[policy].object).key.clone();
     let objects = network.judge(flow).by.into_iter().map(key).collect();
     let repair = network.remedy(flow).map(|remedy| {

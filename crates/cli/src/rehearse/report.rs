@@ -90,8 +90,8 @@ pub(super) struct Report {
     /// What had been there and was away for longer than is allowed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub too_long_unavailable: Vec<ResourceKey>,
-    /// What is broken though no Application shows it: CronJobs that fail when they run, Services that a
-    /// change leaves without pods, nodes that cannot be drained.
+    /// What is broken though no Application shows it: CronJobs that fail when they run, what a change takes
+    /// away in silence, nodes that cannot be drained.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<ResourceKey>,
     /// The change, if one was played.

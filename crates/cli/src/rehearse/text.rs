@@ -4,8 +4,9 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use tiphys_stage::{
     causes::Cause,
+    object_state::Level,
     outage::Outage,
-    story::{AppEnd, Outcome, Story},
+    story::{AppEnd, Outcome, Story, What},
 };
 use tiphys_value::ResourceKey;
 
@@ -24,6 +25,8 @@ const OBJECTS: usize = 12;
 const CAUSES: usize = 12;
 /// How long a reason is.
 const LONG: usize = 400;
+/// How long an object is on its way before that is told, in milliseconds.
+const SLOW: u64 = 30_000;
 /// What is away for less is not told of, in milliseconds.
 const BRIEF: u64 = 1000;
 
@@ -191,13 +194,36 @@ fn timeline(story: &Story, text: &mut String) {
             some_of(&names, NAMED),
         );
         for app in group {
-            if let Some(wait) = waits.get(&app.name).and_then(|all| all.first()) {
+            let wait = waits.get(&app.name).and_then(|all| all.first()).map(waited);
+            if let Some(wait) = wait.or_else(|| slowest_object(story, app)) {
                 let whose = if group.len() > 1 { format!("{} ", app.name) } else { String::new() };
                 let indent = "  ".repeat(first.depth);
-                let _ = writeln!(text, "                      {indent}{whose}{}", waited(wait));
+                let _ = writeln!(text, "                      {indent}{whose}{wait}");
             }
         }
     }
+}
+
+/// The object that an Application became green with, if it was long on its way: `Certificate shop/web was
+/// Progressing (5m00s)`.
+fn slowest_object(story: &Story, app: &AppEnd) -> Option<String> {
+    let own = story.moments.iter().filter(|moment| {
+        moment.from_git
+            && moment.application.as_deref() == Some(app.id.as_str())
+            && !is_application(&moment.object)
+    });
+    let mut since: BTreeMap<&ResourceKey, (&str, u64)> = BTreeMap::new();
+    let mut slowest: Option<(u64, &ResourceKey, &str)> = None;
+    for moment in own.filter(|moment| moment.what != What::Changed) {
+        if moment.level != Level::Good {
+            since.entry(&moment.object).or_insert((&moment.to, moment.at_ms));
+        } else if let Some((state, from)) = since.remove(&moment.object) {
+            let took = moment.at_ms - from;
+            slowest = slowest.max(Some((took, &moment.object, state)));
+        }
+    }
+    let (took, object, state) = slowest.filter(|(took, ..)| *took >= SLOW)?;
+    Some(format!("{} was {state} ({})", object_name(object), time(took)))
 }
 
 /// A wait, and how long it lasted.
@@ -348,6 +374,12 @@ pub(super) fn assumed_lines(report: &Report) -> Vec<String> {
         lines.push(format!(
             "no operator is simulated for {}: these objects count as ready",
             some_of(&kinds, NAMED)
+        ));
+    }
+    if !assumed.load_balancers.is_empty() {
+        lines.push(format!(
+            "load balancers that the platform is assumed to make: {}",
+            some_of(&assumed.load_balancers, NAMED)
         ));
     }
     if !assumed.outside_webhooks.is_empty() {

@@ -22,6 +22,7 @@ mod migrate;
 mod one_reading;
 mod rehearse;
 mod rehearse_hidden;
+mod rehearse_lost;
 mod rehearse_page;
 mod render_helm;
 mod render_kustomize;

@@ -58,7 +58,8 @@ pub(super) fn add(story: &mut Story, plan: &Plan, flows: &[CutFlow], end: &Still
                 cause.mechanism = Some(flow.mechanism.clone());
                 cause.repair = flow.repair.clone();
             }
-            None => cause.repair = ground.repair(cause),
+            // What is found beside the symptoms may bring its own.
+            None => cause.repair = ground.repair(cause).or(cause.repair.take()),
         }
         if cause.mechanism.as_ref().is_some_and(|it| it.id == Id::NetCniDown) {
             cause.repair = gone_network(&story.moments);

@@ -1,24 +1,21 @@
-//! What a change does and no Application shows: settings that running pods do not take up, Services that no
-//! pod stands behind any more.
+//! Settings that a change gives and running pods do not take up.
 
 use std::collections::BTreeSet;
 
-use tiphys_apiserver::{ResourceId, Snapshot};
-use tiphys_cause::Cause as Id;
-use tiphys_stage::{causes::Cause, story::Story};
+use tiphys_apiserver::Snapshot;
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
-use super::effects::{AppEffects, Effect, Effects};
+use super::{
+    super::effects::{AppEffects, Effect, Effects},
+    workloads,
+};
 
 /// Annotations by which a workload is restarted when its settings change begin with this.
 const RELOADER: &str = "reloader.stakater.com/";
-/// What of the group `apps` has a template of pods.
-const WORKLOADS: [&str; 3] = ["deployments", "statefulsets", "daemonsets"];
 
 /// Adds to a change which workloads go on with the settings that they read when they started.
-pub(super) fn add_stale_readers(effects: &mut Effects, end: &Snapshot) {
+pub(in crate::rehearse) fn add_stale_readers(effects: &mut Effects, end: &Snapshot) {
     let fresh: BTreeSet<ResourceKey> = effects.applications.values().flat_map(renewed).collect();
-    let workloads = || WORKLOADS.iter().flat_map(|plural| end.list(&ResourceId::new("apps", *plural), None));
     for app in effects.applications.values_mut() {
         let changed: Vec<ResourceKey> = app
             .objects
@@ -27,7 +24,7 @@ pub(super) fn add_stale_readers(effects: &mut Effects, end: &Snapshot) {
             .map(|it| it.object.clone())
             .collect();
         for settings in changed {
-            let readers = workloads().map(|object| object.value()).filter(|workload| {
+            let readers = workloads(end).filter(|workload| {
                 workload.namespace() == settings.namespace
                     && !fresh.contains(&workload.resource_key())
                     && !is_reloaded(workload)
@@ -81,41 +78,6 @@ fn reads_at_start(workload: &Value, settings: &ResourceKey) -> bool {
                 it.get("subPath").is_some() && it.str_at(&["name"]).is_some_and(|name| names.contains(name))
             })
     })
-}
-
-/// Services that had pods before a change and have none at the end, although the pods from before are still
-/// there: their selector leads to none.
-pub(super) fn services_without_pods(story: &Story, before: &Snapshot, end: &Snapshot) -> Vec<Cause> {
-    let open =
-        story.outages.iter().filter(|outage| outage.to_ms.is_none() && outage.object.kind == "Service");
-    open.filter_map(|outage| {
-        let key = &outage.object;
-        let service = |snapshot: &Snapshot| {
-            snapshot
-                .get(&ResourceId::new("", "services"), &key.namespace, &key.name)
-                .map(|it| it.value().clone())
-        };
-        let pods = |selector: &Value| {
-            let wanted =
-                selector.at(&["spec", "selector"]).and_then(Value::as_object).cloned().unwrap_or_default();
-            let pods = end.list(&ResourceId::new("", "pods"), Some(&key.namespace)).map(|pod| pod.value());
-            let is_selected =
-                |pod: &&Value| wanted.iter().all(|(name, value)| pod.label(name) == value.as_str());
-            if wanted.is_empty() { 0 } else { pods.filter(is_selected).count() }
-        };
-        let (was, is) = (service(before)?, service(end)?);
-        if pods(&is) > 0 || pods(&was) == 0 {
-            return None;
-        }
-        let selector = is.at(&["spec", "selector"]).and_then(Value::as_object).into_iter().flatten();
-        let selector: Vec<String> =
-            selector.map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default())).collect();
-        let text = format!("its selector {} matches no pod; the one before still does", selector.join(","));
-        let mechanism = Some(Id::ServiceSelector.into());
-        let sources = BTreeSet::from([key.clone()]);
-        Some(Cause { sources, ..Cause::of_object(key.clone(), mechanism, text, "has no endpoints") })
-    })
-    .collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,134 @@
+//! Services that lead to no pod, or to no port of their pods.
+
+use std::collections::BTreeSet;
+
+use tiphys_apiserver::{ResourceId, Snapshot};
+use tiphys_cause::Cause as Id;
+use tiphys_stage::{causes::Cause, story::Story};
+use tiphys_value::{Map, ObjectExt, ResourceKey, Value};
+
+use super::{hidden_cause, is_asked_for, is_selected, same_in, workloads};
+
+/// Services that had pods before a change and have none at the end, although those who ran the pods are
+/// still there: the selector, or the labels of the pods, are others.
+pub(super) fn without_pods(story: &Story, before: &Snapshot, end: &Snapshot) -> Vec<Cause> {
+    let open =
+        story.outages.iter().filter(|outage| outage.to_ms.is_none() && outage.object.kind == "Service");
+    open.filter_map(|outage| {
+        let (was, is) = (service(before, &outage.object)?, service(end, &outage.object)?);
+        if pods_of(&is, end).next().is_some() {
+            return None;
+        }
+        let runner = workloads(end).find(|workload| {
+            is_asked_for(workload)
+                && workload.namespace() == outage.object.namespace
+                && same_in(before, workload).is_some_and(|old| is_selected(&selector(&was), labels(old)))
+        })?;
+        let missed = differing_labels(&selector(&is), labels(runner));
+        let wanted: Vec<String> =
+            selector(&is).iter().map(|(name, value)| label_text(name, Some(value))).collect();
+        let text = format!(
+            "its selector {} matches no pod; those of {} {} have {}",
+            wanted.join(","),
+            runner.kind(),
+            runner.name(),
+            missed.join(",")
+        );
+        Some(hidden_cause(outage.object.clone(), Id::ServiceSelector.into(), text, "has no endpoints"))
+    })
+    .collect()
+}
+
+/// Services with ports that lead to a name which none of their pods gives to a port. `before` is how it was
+/// before a change: a Service of which other ports lead somewhere is then told only if this one did, too.
+pub(super) fn without_ports(end: &Snapshot, before: Option<&Snapshot>) -> Vec<Cause> {
+    let services = end.list(&ResourceId::new("", "services"), None).map(|object| object.value());
+    services
+        .filter_map(|is| {
+            let lost = lost_ports(is, end);
+            let ports = is.at(&["spec", "ports"]).and_then(Value::as_array).map_or(0, Vec::len);
+            let was = before.and_then(|before| Some((service(before, &is.resource_key())?, before)));
+            let lost_before = was.as_ref().map(|(was, before)| lost_ports(was, before));
+            let is_new = lost_before.as_ref().is_none_or(|old| lost.iter().any(|name| !old.contains(name)));
+            let is_all = lost.len() == ports;
+            if lost.is_empty() || !is_new || !(is_all || was.is_some()) {
+                return None;
+            }
+            let names: Vec<String> = lost.iter().map(|name| format!("{name:?}")).collect();
+            let text = format!("none of its pods has a port named {}", names.join(", "));
+            let state = if is_all { "leads to no port" } else { "leads to no port with one of its ports" };
+            Some(hidden_cause(is.resource_key(), Id::ServicePort.into(), text, state))
+        })
+        .collect()
+}
+
+/// The names to which ports of a Service lead and that none of its pods gives to a port.
+fn lost_ports(service: &Value, snapshot: &Snapshot) -> BTreeSet<String> {
+    let mut pods = pods_of(service, snapshot).peekable();
+    if pods.peek().is_none() {
+        return BTreeSet::new();
+    }
+    let named: BTreeSet<String> = pods.flat_map(port_names).map(str::to_owned).collect();
+    let ports = service.at(&["spec", "ports"]).and_then(Value::as_array).into_iter().flatten();
+    let targets = ports.filter_map(|port| port.str_at(&["targetPort"]));
+    // A number may be written as a text.
+    let names = targets.filter(|target| target.parse::<u16>().is_err());
+    names.filter(|name| !named.contains(*name)).map(str::to_owned).collect()
+}
+
+fn port_names(pod: &Value) -> impl Iterator<Item = &str> {
+    // Init containers that go on running serve, too.
+    let containers = ["containers", "initContainers"].into_iter();
+    let containers = containers.filter_map(|field| pod.at(&["spec", field])?.as_array()).flatten();
+    let ports = containers.filter_map(|container| container.get("ports")?.as_array()).flatten();
+    ports.filter_map(|port| port.str_at(&["name"]))
+}
+
+fn service(snapshot: &Snapshot, key: &ResourceKey) -> Option<Value> {
+    let found = snapshot.get(&ResourceId::new("", "services"), &key.namespace, &key.name)?;
+    Some(found.value().clone())
+}
+
+fn pods_of<'a>(service: &Value, snapshot: &'a Snapshot) -> impl Iterator<Item = &'a Value> {
+    let selector = selector(service);
+    let pods = snapshot.list(&ResourceId::new("", "pods"), Some(service.namespace()));
+    pods.map(|pod| pod.value())
+        .filter(move |pod| !pod.is_terminating() && is_selected(&selector, pod.at(&["metadata", "labels"])))
+}
+
+fn selector(service: &Value) -> Map<String, Value> {
+    service.at(&["spec", "selector"]).and_then(Value::as_object).cloned().unwrap_or_default()
+}
+
+/// The labels of a workload's pods.
+fn labels(workload: &Value) -> Option<&Value> {
+    workload.at(&["spec", "template", "metadata", "labels"])
+}
+
+/// What pods have in place of the labels that a selector wants.
+fn differing_labels(selector: &Map<String, Value>, labels: Option<&Value>) -> Vec<String> {
+    let has = |name: &String| labels.and_then(|labels| labels.get(name));
+    let differing = selector.iter().filter(|(name, value)| has(name) != Some(value));
+    differing.map(|(name, _)| label_text(name, has(name))).collect()
+}
+
+fn label_text(name: &str, value: Option<&Value>) -> String {
+    match value.and_then(Value::as_str) {
+        Some(value) => format!("{name}={value}"),
+        None => format!("no {name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiphys_value::json;
+
+    #[test]
+    fn pods_tell_what_they_have_in_place_of_a_label() {
+        let selector = json!({"app": "web", "tier": "front", "zone": "a"});
+        let labels = json!({"app": "web", "tier": "edge"});
+        let missed = differing_labels(selector.as_object().unwrap(), Some(&labels));
+        assert_eq!(missed, ["tier=edge", "no zone"]);
+    }
+}
