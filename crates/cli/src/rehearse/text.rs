@@ -195,7 +195,7 @@ fn timeline(story: &Story, text: &mut String) {
         );
         for app in group {
             let wait = waits.get(&app.name).and_then(|all| all.first()).map(waited);
-            if let Some(wait) = wait.or_else(|| slowest_object(story, app)) {
+            if let Some(wait) = wait.or_else(|| app.is_green.then(|| slowest_object(story, app)).flatten()) {
                 let whose = if group.len() > 1 { format!("{} ", app.name) } else { String::new() };
                 let indent = "  ".repeat(first.depth);
                 let _ = writeln!(text, "                      {indent}{whose}{wait}");

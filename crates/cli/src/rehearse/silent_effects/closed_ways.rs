@@ -10,7 +10,7 @@ use tiphys_graph::{
 };
 use tiphys_network::{Direction, Flow, Need, Network, Verdict};
 use tiphys_stage::causes::Cause;
-use tiphys_value::ResourceKey;
+use tiphys_value::{ObjectExt, ResourceKey};
 
 use super::{super::network_rules::cut_flow, hidden_cause};
 use crate::up::plan::Plan;
@@ -18,14 +18,18 @@ use crate::up::plan::Plan;
 /// A way that programs need: who is judged, whether by its way out, and what it leads to.
 type Way = (ResourceKey, bool, String);
 
-/// The ways that are closed after a change under every CNI in question, and were not before.
+/// The ways that are closed after a change under every CNI in question, and were not before. A workload that
+/// was renamed has the ways of the one that is gone.
 pub(super) fn flows(before: &Plan, after: &Plan) -> Vec<Cause> {
     let known: BTreeSet<Way> = closed(&before.survey).into_keys().collect();
-    closed(&after.survey)
-        .into_iter()
-        .filter(|(way, _)| !known.contains(way))
-        .map(|(_, cause)| cause)
-        .collect()
+    let present: BTreeSet<ResourceKey> = after.rendered().map(|object| object.value.resource_key()).collect();
+    let was_closed = |(pod, is_out, to): &Way| {
+        known.iter().any(|(old, was_out, was_to)| {
+            let is_renamed = old.namespace == pod.namespace && !present.contains(old);
+            (was_out, was_to) == (is_out, to) && (old == pod || is_renamed)
+        })
+    };
+    closed(&after.survey).into_iter().filter(|(way, _)| !was_closed(way)).map(|(_, cause)| cause).collect()
 }
 
 fn closed(survey: &Survey) -> BTreeMap<Way, Cause> {
