@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::Value;
 use tiphys_value::{FieldPath, ObjectExt};
 
-use crate::{endpoint::Pod, object::Object};
+use crate::{
+    endpoint::{Pod, Setting},
+    object::Object,
+};
 
 /// The values of ConfigMaps, by their namespaces and names.
 type Values<'a> = HashMap<&'a str, HashMap<&'a str, &'a serde_json::Map<String, Value>>>;
@@ -52,17 +55,17 @@ fn whole(pod: &Pod) -> impl Iterator<Item = (FieldPath, &Value)> {
     })
 }
 
-fn configured_addresses(
-    pod: &Pod,
-    values: &Values<'_>,
-    is_own: &dyn Fn(&Value) -> bool,
-) -> Vec<(FieldPath, String)> {
+fn configured_addresses(pod: &Pod, values: &Values<'_>, is_own: &dyn Fn(&Value) -> bool) -> Vec<Setting> {
     let mut found = Vec::new();
     for (path, reference) in whole(pod).filter(|(_, reference)| is_own(reference)) {
         let settings = data(pod, values, reference).into_iter().flatten();
         let own = settings.filter(|(key, value)| !is_general(pod, values, key, value));
-        let texts = own.filter_map(|(_, value)| value.as_str());
-        found.extend(texts.map(|text| (path.clone(), text.to_owned())));
+        let texts = own.filter_map(|(key, value)| Some((key, value.as_str()?)));
+        found.extend(texts.map(|(key, text)| Setting {
+            field: path.clone(),
+            key: key.clone(),
+            text: text.to_owned(),
+        }));
     }
     for list in ["initContainers", "containers"] {
         for (at, container) in items(&pod.spec, list).enumerate() {
@@ -75,7 +78,8 @@ fn configured_addresses(
                 if let Some(text) = value.and_then(Value::as_str) {
                     let path =
                         base.key("env").index(index).key("valueFrom").key("configMapKeyRef").key("key");
-                    found.push((path, text.to_owned()));
+                    let key = variable.str_at(&["name"]).unwrap_or_default().to_owned();
+                    found.push(Setting { field: path, key, text: text.to_owned() });
                 }
             }
         }

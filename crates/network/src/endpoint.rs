@@ -23,6 +23,17 @@ pub struct ContainerPort {
     pub protocol: Protocol,
 }
 
+/// A value that the environment of a pod takes from a ConfigMap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The field that takes it.
+    pub field: FieldPath,
+    /// What the value is called.
+    pub key: String,
+    /// The value.
+    pub text: String,
+}
+
 /// The pods of one workload.
 #[derive(Clone, Debug)]
 pub struct Pod {
@@ -48,6 +59,8 @@ pub struct Pod {
     pub ports: Vec<ContainerPort>,
     /// The ports that the kubelet probes over the network.
     pub probes: Vec<u16>,
+    /// The ports at which the API server is known to call it, of pods whose configuration nobody has.
+    pub webhooks: Vec<u16>,
     /// What it is known to be.
     pub controller: Option<&'static Controller>,
     /// Why its service account has rights, if it has.
@@ -55,8 +68,8 @@ pub struct Pod {
     /// Whether they are those of a program that watches or changes objects: the right to read some is often
     /// given by a scaffold, to programs that never ask.
     pub has_active_rights: bool,
-    /// The values of ConfigMaps that its environment takes, each with the field that takes it.
-    pub configuration: Vec<(FieldPath, String)>,
+    /// The values of ConfigMaps that its environment takes.
+    pub configuration: Vec<Setting>,
     /// The pod's specification.
     pub spec: Value,
     /// Where in the workload the specification is.
@@ -101,6 +114,7 @@ impl Pod {
             uses_cluster_dns: !matches!(spec.str_at(&["dnsPolicy"]), Some("None" | "Default")),
             ports: ports(&spec),
             probes: probes(&spec),
+            webhooks: Vec::new(),
             controller,
             rights: None,
             has_active_rights: false,
@@ -125,6 +139,7 @@ impl Pod {
             uses_cluster_dns: true,
             ports: Vec::new(),
             probes: Vec::new(),
+            webhooks: Vec::new(),
             controller: None,
             rights: None,
             has_active_rights: false,

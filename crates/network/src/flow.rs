@@ -64,8 +64,19 @@ pub enum Need {
     Outside(ObjectId),
     /// Prometheus reads its metrics, as this monitor says.
     Metrics(ObjectId),
-    /// The controller of this Ingress sends it what comes for a host.
+    /// The controller of this Ingress, or the Gateway of this route, sends it what comes for a host.
     Route(ObjectId),
+    /// The API server calls it as a webhook, or for an API of its own, as its chart is known to register.
+    ChartWebhook,
+    /// The operator of this custom resource asks the pods that it made of it.
+    Operator(ObjectId),
+    /// It names this host of the internet, at this field of its specification.
+    Internet {
+        /// The host.
+        host: String,
+        /// The field.
+        field: FieldPath,
+    },
 }
 
 /// A connection that is needed.

@@ -32,6 +32,10 @@ impl Network {
         self.outside(&mut flows);
         self.metrics(objects, &mut flows);
         self.routes(objects, &mut flows);
+        self.gateway_routes(objects, &mut flows);
+        self.chart_webhooks(&mut flows);
+        self.operators(objects, &mut flows);
+        self.internet(objects, &mut flows);
         flows
     }
 
@@ -221,7 +225,7 @@ fn texts(pod: &Pod) -> Vec<(FieldPath, &str)> {
             }
         }
     }
-    found.extend(pod.configuration.iter().map(|(field, text)| (field.clone(), text.as_str())));
+    found.extend(pod.configuration.iter().map(|it| (it.field.clone(), it.text.as_str())));
     found
 }
 

@@ -35,6 +35,20 @@ impl Network {
         }
     }
 
+    /// The API server's calls of pods that charts out of reach are known to register.
+    pub(crate) fn chart_webhooks(&self, flows: &mut Vec<Flow>) {
+        for (at, pod) in self.pods.iter().enumerate() {
+            flows.extend(pod.webhooks.iter().map(|number| Flow {
+                pod: at,
+                direction: Direction::Ingress,
+                other: Destination::ApiServer,
+                addresses: Vec::new(),
+                ports: vec![(Protocol::Tcp, *number)],
+                need: Need::ChartWebhook,
+            }));
+        }
+    }
+
     /// What Prometheus reads. Where there are several, it is not known which one does.
     pub(crate) fn metrics(&self, objects: &[Object<'_>], flows: &mut Vec<Flow>) {
         let mut readers = self.pods.iter().enumerate().filter(|(_, pod)| is_prometheus(pod));

@@ -16,7 +16,9 @@ mod evaluate;
 mod expression;
 mod flow;
 mod flows;
+mod gateways;
 mod inbound;
+mod internet;
 mod known_controllers;
 mod kubernetes;
 mod network;
@@ -33,7 +35,7 @@ mod selector;
 mod tiers;
 mod tri_state;
 
-pub use endpoint::{ContainerPort, Namespaces, Pod, Service, ServicePort, labels, ports};
+pub use endpoint::{ContainerPort, Namespaces, Pod, Service, ServicePort, Setting, labels, ports};
 pub use evaluate::{Judgement, Verdict, is_service_address};
 pub use expression::{Comparison, Expression, Label};
 pub use flow::{Destination, Direction, Flow, Need};

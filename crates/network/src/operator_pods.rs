@@ -5,7 +5,9 @@ use tiphys_value::ObjectExt;
 
 use crate::{
     endpoint::{ContainerPort, Pod, Service, ServicePort},
+    flow::{Destination, Direction, Flow, Need},
     known_controllers,
+    network::Network,
     object::Object,
     port::{PortName, Protocol},
     selector::Labels,
@@ -153,4 +155,43 @@ pub fn operated(object: Object<'_>) -> Option<Operated> {
         ..Pod::foreseen(format!("the pods of {}", object.title()), &key.namespace, labels)
     };
     Some(Operated { pod, services })
+}
+
+/// Operators that ask the pods that they made: the custom resource, the `app.kubernetes.io/name` of the
+/// operator's own pods, and the port that they ask at. Without an answer they take the pods for dead.
+const ASKED: [(&str, &str, &str, u16); 5] = [
+    // CloudNativePG docs, "Networking".
+    ("postgresql.cnpg.io", "Cluster", "cloudnative-pg", 8000),
+    // Zalando's operator, "Patroni REST API".
+    ("acid.zalan.do", "postgresql", "postgres-operator", 8008),
+    ("dragonflydb.io", "Dragonfly", "dragonfly-operator", 6379),
+    ("elasticsearch.k8s.elastic.co", "Elasticsearch", "elastic-operator", 9200),
+    ("redis.redis.opstreelabs.in", "Redis", "redis-operator", 6379),
+];
+
+impl Network {
+    /// What operators ask the pods that they made of custom resources.
+    pub(crate) fn operators(&self, objects: &[Object<'_>], flows: &mut Vec<Flow>) {
+        for object in objects {
+            let key = &object.key;
+            let Some((_, _, name, port)) =
+                ASKED.iter().find(|(group, kind, ..)| key.group == *group && key.kind == *kind)
+            else {
+                continue;
+            };
+            let is_operator =
+                |pod: &Pod| pod.labels.get("app.kubernetes.io/name").is_some_and(|it| it == name);
+            let mut operators = self.pods.iter().enumerate().filter(|(_, pod)| is_operator(pod));
+            let (Some((operator, _)), None) = (operators.next(), operators.next()) else { continue };
+            let Some(own) = self.pods.iter().position(|pod| pod.object == Some(object.id)) else { continue };
+            flows.push(Flow {
+                pod: own,
+                direction: Direction::Ingress,
+                other: Destination::Pod(operator),
+                addresses: Vec::new(),
+                ports: vec![(Protocol::Tcp, *port)],
+                need: Need::Operator(object.id),
+            });
+        }
+    }
 }

@@ -7,7 +7,8 @@
 //! destination is a node, port 6443.
 //!
 //! The rule also looks at Services that a workload names in its environment or arguments, at both ends of the
-//! connection, and at the cloud's API for controllers that are known to call it.
+//! connection; at hosts of the internet that its environment names, such as `PAYMENT_URL:
+//! https://api.payments.io`; and at the cloud's API for controllers that are known to call it.
 //!
 //! People see: `Get "https://10.96.0.1:443/...": dial tcp 10.96.0.1:443: i/o timeout`, and a controller in
 //! CrashLoopBackOff.
@@ -72,8 +73,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     );
                     once.add_by(of, upstream(context, network, (flow, &judgement), (service, field, from)));
                 }
+                Need::Internet { ref host, ref field } => {
+                    let finding = internet(context, network, (flow, &judgement), (host, field));
+                    once.add_by(reach::cause(context.survey, network, flow, &finding), finding);
+                }
                 Need::Observed
+                | Need::ChartWebhook
                 | Need::Dns
+                | Need::Operator(_)
                 | Need::Webhook(_)
                 | Need::Probe
                 | Need::Outside(_)
@@ -145,6 +152,32 @@ fn mechanism(network: &Network, judgement: &Judgement) -> String {
         text.push_str(&format!("; an ipBlock of the Service's own address does not select it either, because {by} sees only the translated address"));
     }
     text
+}
+
+/// A host of the internet that a workload names and cannot reach.
+fn internet(
+    context: &Context<'_>,
+    network: &Network,
+    (flow, judgement): (&Flow, &Judgement),
+    (host, field): (&str, &FieldPath),
+) -> Finding {
+    let survey = context.survey;
+    let pod = &network.pods[flow.pod];
+    let port = flow.ports.first().map_or(443, |(_, port)| *port);
+    let message = format!(
+        "{} cannot reach {host} on port {port}: {}",
+        pod.title,
+        reach::restricting_policies(network, judgement)
+    );
+    let mut diagnostic = reach::with_severity(context, network, flow, judgement, RULE.diagnostic(message));
+    // A name in the environment says that it may be used, not that it is.
+    diagnostic.severity = diagnostic.severity.min(Severity::Warning);
+    diagnostic = reach::places(survey, network, flow, judgement, diagnostic);
+    if let Some(object) = pod.object {
+        diagnostic = diagnostic.see(survey.span(survey.object(object), field), "it is named here");
+    }
+    let because = "a host of the internet is no pod: only a rule for addresses, or one that names no destination, lets the packet out";
+    reach::with_remedy(&RULE, survey, network, &[flow], diagnostic.because(because)).likely()
 }
 
 /// A Service that a workload names and cannot reach.

@@ -3,8 +3,10 @@
 //! A Service of type LoadBalancer brings in packets with the address of a client or of a node; Prometheus
 //! reads metrics from another namespace, and the controller of an Ingress sends requests from one. A policy
 //! for ingress that admits only some pods drops all three: the load balancer's health checks fail and it
-//! sends nothing, the target in Prometheus is down, the host answers with an error. Controllers of Ingresses
-//! are looked at where their pods are known: those of ingress-nginx and Traefik.
+//! sends nothing, the target in Prometheus is down, the host answers with an error. So do the pods behind a
+//! Gateway, for every route that is attached to it, and an operator asks the pods that it made. Controllers are
+//! looked at where their pods are known: ingress-nginx and Traefik; Envoy Gateway, Istio and kgateway; the
+//! operators of much used databases.
 //!
 //! People see: targets that are `unhealthy`, `context deadline exceeded` on Prometheus' page of targets, `504
 //! Gateway Time-out`.
@@ -55,10 +57,18 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     monitor,
                     "what reads the metrics is a pod like any other, and has to be admitted",
                 ),
-                Need::Route(ingress) => (
-                    "the Ingress controller",
-                    ingress,
+                Need::Route(route) => (
+                    match survey.object(route).key.kind.as_str() {
+                        "Ingress" => "the Ingress controller",
+                        _ => "the Gateway",
+                    },
+                    route,
                     "the controller's pods send the requests on, from their own namespace, and have to be admitted",
+                ),
+                Need::Operator(resource) => (
+                    "the operator",
+                    resource,
+                    "the operator asks the pods that it made how they are; without an answer it takes them for dead",
                 ),
                 _ => continue,
             };

@@ -55,6 +55,8 @@ struct Narrowed<'c, 'a> {
     added: String,
     direction: &'static str,
     pods: Vec<&'c Pod<'a>>,
+    /// The namespace that a peer names, where its pods are not seen.
+    unseen: Option<String>,
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
@@ -110,10 +112,33 @@ fn narrowed<'c, 'a>(
     let pods: Vec<&Pod<'a>> =
         cluster.pods.iter().filter(is_here).filter(|pod| !own.is_empty() && has(pod, &own)).collect();
     // Where some have the labels they are what is meant.
-    let is_cut_off = !added.is_empty() && !pods.is_empty() && !pods.iter().any(|pod| has(pod, &added));
+    // The pods of another namespace come from elsewhere, and nothing there has the label.
+    let unseen = other_namespace(policy, &place).filter(|namespace| {
+        let labelled = |it: &&Object| {
+            it.key.namespace == *namespace
+                && it.value().to_string().contains(added.first().map_or("", |it| it.0))
+        };
+        pods.is_empty() && !own.is_empty() && !cluster.objects.iter().any(|it| labelled(it))
+    });
+    let is_unmet = !pods.is_empty() && !pods.iter().any(|pod| has(pod, &added)) || unseen.is_some();
+    let is_cut_off = !added.is_empty() && is_unmet;
     let shown: Vec<String> = added.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let place = place.key(added.first()?.0);
-    is_cut_off.then(|| Narrowed { place, added: shown.join(", "), direction, pods })
+    is_cut_off.then(|| Narrowed { place, added: shown.join(", "), direction, pods, unseen })
+}
+
+/// The namespace that a peer names by its name, if it is not the policy's own.
+fn other_namespace(policy: &Object, selector: &FieldPath) -> Option<String> {
+    let mut peer = selector.clone();
+    // `podSelector`, and `matchLabels` in it.
+    peer.0.truncate(peer.0.len().checked_sub(2)?);
+    let name = peer
+        .key("namespaceSelector")
+        .key("matchLabels")
+        .key("kubernetes.io/metadata.name")
+        .get(policy.value())?
+        .as_str()?;
+    (name != policy.key.namespace).then(|| name.to_owned())
 }
 
 /// Tells of all policies into which the labels of one place went.
@@ -137,7 +162,8 @@ fn add(context: &Context<'_>, all: &[(&Object, Narrowed<'_, '_>)], report: &mut 
             "labels of a kustomization go into selectors, and into the pods of this kustomization alone",
         );
     for (policy, it) in all {
-        let pods: Vec<String> = it.pods.iter().map(|pod| pod.object.title()).collect();
+        let mut pods: Vec<String> = it.pods.iter().map(|pod| pod.object.title()).collect();
+        pods.extend(it.unseen.iter().map(|namespace| format!("the pods of namespace {namespace}")));
         let flow = match it.direction {
             "from" | "to" => format!("{} {}", it.direction, pods.join(", ")),
             own => format!("{own}, which are meant to be {}", pods.join(", ")),

@@ -3,7 +3,8 @@
 //! The API server calls an admission webhook from a node, or from the cloud's control plane, so that no
 //! `namespaceSelector` or `podSelector` selects it; and it arrives at the container's port, not at the
 //! Service's. A policy for ingress that admits only pods, or only port 443, drops the call; with
-//! `failurePolicy: Fail` every object that the webhook is for is then refused.
+//! `failurePolicy: Fail` every object that the webhook is for is then refused. Of much used charts that are
+//! out of reach it is known at which ports of which pods they register one.
 //!
 //! People see: `failed calling webhook "...": failed to call webhook: Post "https://...": context deadline
 //! exceeded`.
@@ -42,12 +43,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for (network, flows) in context.networks() {
         for flow in flows {
-            let Need::Webhook(configuration) = flow.need else { continue };
+            let configuration = match flow.need {
+                Need::Webhook(configuration) => Some(context.survey.object(configuration)),
+                Need::ChartWebhook => None,
+                _ => continue,
+            };
             let judgement = network.judge(flow);
             if !judgement.is_denied() {
                 continue;
             }
-            let configuration = context.survey.object(configuration);
             let title = &network.pods[flow.pod].title;
             let port = flow.ports.first().map_or(0, |(_, number)| *number);
             let message = format!(
@@ -56,10 +60,19 @@ fn check(context: &Context<'_>, report: &mut Report) {
             );
             let mut diagnostic = RULE.diagnostic(message);
             diagnostic = reach::with_severity(context, network, flow, &judgement, diagnostic);
-            let diagnostic = reach::places(context.survey, network, flow, &judgement, diagnostic)
-                .see(context.survey.start(configuration), "the webhook is registered here")
-                .because(format!("the call comes from the API server, which is no pod, and goes to the container's port {port}"));
+            diagnostic = reach::places(context.survey, network, flow, &judgement, diagnostic);
+            if let Some(configuration) = configuration {
+                diagnostic =
+                    diagnostic.see(context.survey.start(configuration), "the webhook is registered here");
+            } else {
+                // The chart is out of reach, and its pods may be labelled otherwise.
+                diagnostic.severity = diagnostic.severity.min(Severity::Warning);
+            }
+            let diagnostic = diagnostic.because(format!(
+                "the call comes from the API server, which is no pod, and goes to the container's port {port}"
+            ));
             let finding = reach::with_remedy(&RULE, context.survey, network, &[flow], diagnostic);
+            let finding = if configuration.is_none() { finding.likely() } else { finding };
             // One server often answers for several configurations.
             let message = finding.diagnostic.message.clone();
             once.add(&message, finding);

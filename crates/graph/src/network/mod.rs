@@ -6,7 +6,7 @@ mod unseen;
 
 use std::collections::BTreeMap;
 
-use tiphys_network::{Flow, Network};
+use tiphys_network::{Flow, Network, Pod};
 use tiphys_value::{ObjectExt, Value};
 
 use crate::{Object, ObjectId, Owner, Survey};
@@ -44,10 +44,28 @@ pub fn networks(survey: &Survey) -> Vec<Network> {
             survey.apps.iter().filter(|app| app.environment.0 == environment && app.cluster() == cluster);
         network.pods.extend(apps.clone().filter_map(unseen::controller));
         network.pods.extend(apps.clone().filter_map(unseen::prometheus));
-        network.pods.extend(apps.filter_map(unseen::gateway));
+        network.pods.extend(apps.clone().filter_map(unseen::gateway));
+        apps.flat_map(unseen::known_pods).for_each(|pod| add_known(&mut network.pods, pod));
+        let seen: Vec<_> = objects.iter().map(|object| object.of_network()).collect();
+        network.foresee_gateways(&seen);
         network
     });
     networks.filter(|network| !network.policies.is_empty()).collect()
+}
+
+/// Adds what is known of the pods of a chart, to those that are known of it already if they are the same.
+fn add_known(pods: &mut Vec<Pod>, pod: Pod) {
+    const NAME: &str = "app.kubernetes.io/name";
+    let is_same = |it: &&mut Pod| {
+        it.object.is_none() && it.title == pod.title && it.labels.get(NAME) == pod.labels.get(NAME)
+    };
+    match pods.iter_mut().find(is_same) {
+        Some(known) => {
+            known.labels.extend(pod.labels);
+            known.webhooks = pod.webhooks;
+        }
+        None => pods.push(pod),
+    }
 }
 
 /// Every connection that is known to be needed in a network of a survey, but for probes.
