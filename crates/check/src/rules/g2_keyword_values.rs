@@ -213,6 +213,10 @@ impl Reader<'_> {
                 ("vars", _) if is_text(value) => {
                     Some(("Vars must be specified as a dictionary".to_owned(), "variables are a mapping"))
                 }
+                ("environment", Some(text)) => Some((
+                    format!("environment must be a dictionary, received {text}"),
+                    "variables are a mapping, or a list of mappings",
+                )),
                 ("loop", Some(text)) => Some((
                     format!("Invalid data passed to 'loop', it requires a list, got this instead: {text}"),
                     "a list is wanted here; a variable stands in `{{ … }}`",

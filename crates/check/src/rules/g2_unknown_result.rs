@@ -1,7 +1,7 @@
 //! # A condition asks for a result that no task registers
 //!
-//! A task keeps its result under the name behind `register`. A condition or loop that asks for the result of a
-//! name that no task of the repository registers, and no variable has, stops the play.
+//! A task keeps its result under the name behind `register`. A condition, a loop or a text in braces that asks
+//! for the result of a name that no task of the repository registers, and no variable has, stops the play.
 //!
 //! People see: `The conditional check 'rcfile.stat.exists' failed. The error was: 'rcfile' is undefined`.
 //!
@@ -43,6 +43,11 @@ static RESULT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?:^|[\s({\[!])([a-z_][a-z0-9_]*)\.(?:stat\.exists|stdout_lines|stdout|stderr|rc)\b")
         .expect("the pattern is well formed")
 });
+/// A result in braces, wherever it stands.
+static FILLED_IN: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\{\{\s*([a-z_][a-z0-9_]*)\.(?:stdout_lines|stdout|stderr|rc)\b[^}|]*\}\}")
+        .expect("the pattern is well formed")
+});
 /// A line that begins a condition or a loop.
 static ASKS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^\s*(?:- )?(?:when|until|changed_when|failed_when|loop|with_items):")
@@ -51,20 +56,21 @@ static ASKS: LazyLock<Regex> = LazyLock::new(|| {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let files = &context.survey.files;
-    let is_of_ansible =
-        |path: &str| path.contains("/tasks/") || path.contains("/handlers/") || path.starts_with("tasks/");
+    let ansible = &context.survey.tools().ansible;
     let all = files.ending(&[".yaml", ".yml"]);
-    let tasks: Vec<_> =
-        all.filter(|path| is_of_ansible(path) && !unused_files::is_in_unused_folder(path)).collect();
+    let tasks: Vec<_> = all
+        .filter(|path| ansible.files.contains_key(*path) && !unused_files::is_in_unused_folder(path))
+        .collect();
     if tasks.is_empty() {
         return;
     }
     let known = names(context);
     for path in tasks {
         let Some(text) = files.text(path) else { continue };
-        let asking = text.lines().zip(1..).filter(|(line, _)| ASKS.is_match(line));
-        let found =
-            asking.flat_map(|(line, at)| RESULT.captures_iter(line).map(move |it| (it[1].to_owned(), at)));
+        let found = text.lines().zip(1..).flat_map(|(line, at)| {
+            let pattern = if ASKS.is_match(line) { &RESULT } else { &FILLED_IN };
+            pattern.captures_iter(line).map(move |it| (it[1].to_owned(), at)).collect::<Vec<_>>()
+        });
         let unknown = found.filter(|(name, _)| !known.contains(name) && !is_given(name));
         let mut told: BTreeSet<String> = BTreeSet::new();
         for (name, line) in unknown {

@@ -33,6 +33,11 @@ impl Defining {
         ALL.iter().find(|known| known.chart == chart)
     }
 
+    /// The charts that define a kind.
+    pub(crate) fn defining<'k>(group: &'k str, kind: &'k str) -> impl Iterator<Item = &'static Self> + 'k {
+        ALL.iter().filter(move |known| known.defines(group, kind))
+    }
+
     fn read(line: &'static str) -> Option<Self> {
         let mut words = line.split_whitespace().take_while(|word| !word.starts_with('#'));
         let (chart, groups, address) = (words.next()?, words.next()?, words.next()?);
@@ -57,23 +62,33 @@ impl Defining {
 
     /// Whether it brings its definitions with these values, the weakest first.
     pub(crate) fn brings(&self, values: &[Value]) -> bool {
-        const SWITCHES: [&str; 8] = [
-            "/installCRDs",
-            "/prometheus-operator-crds/enabled",
-            "/crds/enabled",
-            "/crds/install",
-            "/crds/create",
-            "/crds/createCRDs",
-            "/crd/enabled",
-            "/crd/install",
-        ];
-        let said = |switch: &str| {
-            let set = values.iter().rev().find_map(|it| it.pointer(switch))?;
-            set.as_bool().or_else(|| set.as_str()?.parse().ok())
-        };
-        let said: Vec<bool> = SWITCHES.iter().filter_map(|switch| said(switch)).collect();
+        let said = said(values);
         if self.is_asked { said.contains(&true) } else { !said.contains(&false) }
     }
+
+    /// Whether values say anything about its definitions.
+    pub(crate) fn is_told(&self, values: &[Value]) -> bool {
+        !said(values).is_empty()
+    }
+}
+
+/// What values, the weakest first, say about definitions.
+fn said(values: &[Value]) -> Vec<bool> {
+    const SWITCHES: [&str; 8] = [
+        "/installCRDs",
+        "/prometheus-operator-crds/enabled",
+        "/crds/enabled",
+        "/crds/install",
+        "/crds/create",
+        "/crds/createCRDs",
+        "/crd/enabled",
+        "/crd/install",
+    ];
+    let said = |switch: &str| {
+        let set = values.iter().rev().find_map(|it| it.pointer(switch))?;
+        set.as_bool().or_else(|| set.as_str()?.parse().ok())
+    };
+    SWITCHES.iter().filter_map(|switch| said(switch)).collect()
 }
 
 #[cfg(test)]

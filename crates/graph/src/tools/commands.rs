@@ -109,7 +109,11 @@ impl Called<'_> {
         let arguments = Arguments::from_words(&self.words[1..]);
         match program.rsplit('/').next().unwrap_or_default() {
             "kubectl" | "oc" | "k" => self.kubectl(&arguments),
-            "helm" | "helm3" => helm(&arguments).into_iter().collect(),
+            "helm" | "helm3" => {
+                let release = helm(&arguments);
+                let values = release.is_some().then(|| self.values_files(&arguments));
+                release.into_iter().chain(values.into_iter().flatten()).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -126,10 +130,18 @@ impl Called<'_> {
             Some("patch" | "annotate" | "label" | "scale") => (Action::Patch, objects(&arguments.plain[1..])),
             // `set image KIND/NAME …`
             Some("set") => (Action::Patch, objects(arguments.plain.get(2..).unwrap_or_default())),
+            Some("wait" | "get" | "describe" | "logs" | "port-forward") => {
+                (Action::Ask, objects(&arguments.plain[1..]))
+            }
+            // `rollout status KIND/NAME`
+            Some("rollout") => (Action::Ask, objects(arguments.plain.get(2..).unwrap_or_default())),
             _ => return Vec::new(),
         };
         let write = |what| Write { action, what, namespace: namespace.map(str::to_owned) };
         let mut found: Vec<Write> = named.into_iter().flatten().map(|key| write(What::Object(key))).collect();
+        if action == Action::Ask {
+            return found;
+        }
         for file in arguments.all(&["-f", "--filename", "-k", "--kustomize"]) {
             found.extend(self.manifests(file).into_iter().map(write));
         }
@@ -155,10 +167,19 @@ impl Called<'_> {
         found.or_else(|| self.absent(file)).into_iter().collect()
     }
 
+    /// The files with values that a call of `helm` names and that are not there.
+    fn values_files(&self, arguments: &Arguments<'_>) -> Vec<Write> {
+        let namespace = arguments.option(&["-n", "--namespace"]);
+        let named = arguments.all(&["-f", "--values"]);
+        let absent = named.filter(|file| path(self.setting.files, &self.setting.folders, file).is_none());
+        let what = absent.filter_map(|file| self.absent(file));
+        what.map(|what| Write { action: Action::Apply, what, namespace: namespace.map(str::to_owned) })
+            .collect()
+    }
+
     /// A file that is not there, where the script does not make it and stays in its folder.
     fn absent(&self, file: &str) -> Option<What> {
-        const MAKERS: [&str; 8] =
-            ["cd ", "pushd", "chdir", "git clone", "git checkout", "tar ", "unzip", "mktemp"];
+        const MAKERS: [&str; 7] = ["cd", "pushd", "chdir", "git clone", "git checkout", "tar", "unzip"];
         const ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];
         let is_plain = !file.starts_with(['/', '~', '-', '$', '{', '<'])
             && !file.contains(['$', '{', '*', '<', '%', '@', ':', '\n']);
@@ -167,7 +188,8 @@ impl Called<'_> {
         // Nobody writes a longer one by hand, and each file is looked for in all of it.
         const LONGEST: usize = 64 << 10;
         let is_short = text.len() <= LONGEST;
-        if !is_plain || !is_file || !is_short || MAKERS.iter().any(|maker| text.contains(maker)) {
+        let is_made = || text.contains("mktemp") || MAKERS.iter().any(|maker| calls(text, maker));
+        if !is_plain || !is_file || !is_short || is_made() {
             return None;
         }
         let base = file.rsplit('/').next().unwrap_or(file);
@@ -208,6 +230,18 @@ impl Called<'_> {
             _ => Vec::new(),
         }
     }
+}
+
+/// Whether a script calls a program: the words stand at the beginning of a command. Going to the folder above
+/// the script's own leads to the root, most often, which is looked into anyway.
+fn calls(text: &str, program: &str) -> bool {
+    let starts = |line: &str| {
+        line.trim_start().strip_prefix(program).is_some_and(|rest| {
+            let is_to_root = program == "cd" && rest.contains("dirname") && rest.trim_end().ends_with("..\"");
+            rest.starts_with([' ', '\t']) && !is_to_root
+        })
+    };
+    text.lines().any(|line| line.split(['&', ';', '|', '(']).any(starts))
 }
 
 fn helm(arguments: &Arguments<'_>) -> Option<Write> {

@@ -66,6 +66,8 @@ pub enum Action {
     Patch,
     /// Deletes it.
     Delete,
+    /// Reads it, or waits for it: it has to be there.
+    Ask,
 }
 
 /// What is written.
@@ -150,6 +152,8 @@ impl Writer {
 pub struct Tools {
     /// Every place at which one of them writes to a cluster.
     pub writers: Vec<Writer>,
+    /// Every place at which one of them asks for one object of a cluster, the kind as it is written.
+    pub asks: Vec<Writer>,
     /// Playbooks, task files and roles.
     pub ansible: ansible::Ansible,
     /// Terraform files.
@@ -184,6 +188,7 @@ impl Tools {
         writers.extend(pipelines.iter().flat_map(|pipeline| pipeline.writers(files)));
         writers.extend(scripts::writers(files));
         writers.extend(helmfile::writers(files));
-        Self { writers, ansible, terraform, pipelines }
+        let (asks, writers) = writers.into_iter().partition(|writer| writer.action == Action::Ask);
+        Self { writers, asks, ansible, terraform, pipelines }
     }
 }
