@@ -34,7 +34,7 @@ pub enum Effect {
 }
 
 /// Rules whose findings leave things working, though not as somebody meant them.
-const NOT_AS_MEANT: [&str; 22] = [
+const NOT_AS_MEANT: [&str; 23] = [
     "A2-eviction-blocked",
     "B5-defaulted-items",
     "B5-dropped-section",
@@ -52,6 +52,7 @@ const NOT_AS_MEANT: [&str; 22] = [
     "D2-unread-values",
     "D3-incomplete-registration",
     "D3-left-out",
+    "D4-odd-name",
     "E4-foreign-image",
     "E7-config-without-rollout",
     "G3-orphaned-cloud-resources",

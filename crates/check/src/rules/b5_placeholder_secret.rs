@@ -18,15 +18,15 @@
 //! ## When to suppress
 //! Where the text is the real value.
 
-use tiphys_diag::Severity;
+use tiphys_diag::{Severity, Span};
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, ObjectExt, Value};
 
 use crate::{
     Context, Report, Rule,
     support::{
-        cluster::Cluster, dedup::Once, field_paths::keys, pod_references, sync_options::ignored_differences,
-        unrendered_files,
+        chart_uses::Release, cluster::Cluster, dedup::Once, field_paths::keys, pod_references,
+        sync_options::ignored_differences, unrendered_files,
     },
 };
 
@@ -45,9 +45,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for cluster in context.clusters() {
         for secret in cluster.objects.iter().filter(|it| it.key.kind == "Secret" && it.key.group.is_empty()) {
             let Some((field, text)) = placeholder(secret) else { continue };
-            let is_kept = || is_written_here(context, secret, &field, text) && is_kept(context, secret);
-            if let Some(reader) = reader(cluster, secret).filter(|_| is_kept()) {
-                add(context, (secret, &field, text), reader, &mut once);
+            let is_kept = || is_written_here(context, secret, &field, &text) && is_kept(context, secret);
+            let reader = reader(cluster, secret)
+                .map(|it| (context.survey.start(it), it.title()))
+                .or_else(|| chart_that_reads(context, cluster, secret));
+            if let Some((place, who)) = reader.filter(|_| is_kept()) {
+                add(context, (secret, &field, &text), (place, &who), &mut once);
             }
         }
     }
@@ -55,11 +58,39 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 /// The first text of a Secret that waits for another one.
-fn placeholder(secret: &Object) -> Option<(FieldPath, &str)> {
-    let texts = secret.value().get("stringData").and_then(Value::as_object)?;
-    let mut all =
-        texts.iter().filter_map(|(key, text)| Some((keys(&["stringData"]).key(key), text.as_str()?)));
-    all.find(|(_, text)| waits(text))
+fn placeholder(secret: &Object) -> Option<(FieldPath, String)> {
+    let texts = |field: &'static str| {
+        let map = secret.value().get(field).and_then(Value::as_object).into_iter().flatten();
+        map.filter_map(move |(key, text)| Some((keys(&[field]).key(key), text.as_str()?)))
+    };
+    let plain = texts("stringData").map(|(place, text)| (place, text.to_owned()));
+    let encoded = texts("data").filter_map(|(place, text)| {
+        let decoded = tiphys_gocompat::base64::decode(text.trim()).ok()?;
+        Some((place, String::from_utf8(decoded).ok()?))
+    });
+    plain.chain(encoded).find(|(_, text)| waits(text))
+}
+
+/// The chart whose values name a Secret in its namespace: its pods read it.
+fn chart_that_reads(context: &Context<'_>, cluster: &Cluster<'_>, secret: &Object) -> Option<(Span, String)> {
+    let name = secret.key.name.as_str();
+    let used = context.chart_uses().iter().find(|used| {
+        let is_here = |it: &Release| it.scope == *cluster.scope() && it.namespace == secret.key.namespace;
+        used.release.as_ref().is_some_and(is_here)
+            && used.values.iter().any(|values| has_text(values, name, 0))
+    })?;
+    Some((used.span.clone(), format!("chart {}", used.chart)))
+}
+
+fn has_text(value: &Value, wanted: &str, depth: usize) -> bool {
+    const DEEPEST: usize = 32;
+    match value {
+        _ if depth > DEEPEST => false,
+        Value::String(text) => text.as_str() == wanted,
+        Value::Array(items) => items.iter().any(|item| has_text(item, wanted, depth + 1)),
+        Value::Object(map) => map.values().any(|below| has_text(below, wanted, depth + 1)),
+        _ => false,
+    }
 }
 
 /// Whether a text says that another one belongs in its place.
@@ -100,7 +131,8 @@ fn is_written_here(context: &Context<'_>, secret: &Object, field: &FieldPath, te
     let span = context.survey.value_span(secret, field);
     let file = context.survey.files.text(&span.file);
     let line = file.as_ref().and_then(|file| file.lines().nth(span.start.line.max(1) as usize - 1));
-    line.is_some_and(|line| line.contains(text))
+    let written = field.get(secret.value()).and_then(Value::as_str).unwrap_or(text);
+    line.is_some_and(|line| line.contains(text) || line.contains(written.trim()))
 }
 
 /// Whether the engine takes every other value back.
@@ -123,14 +155,14 @@ fn is_kept(context: &Context<'_>, secret: &Object) -> bool {
 fn add(
     context: &Context<'_>,
     (secret, field, text): (&Object, &FieldPath, &str),
-    reader: &Object,
+    (place, who): (Span, &str),
     once: &mut Once,
 ) {
     let survey = context.survey;
     let diagnostic = RULE
         .diagnostic(format!("{} is kept at the placeholder {text:?}", secret.title()))
         .at(survey.value_span(secret, field), "waits for another text")
-        .see(survey.start(reader), format!("{} reads it", reader.title()))
+        .see(place, format!("{who} reads it"))
         .because("self-heal takes back whatever somebody writes into the Secret in the cluster")
         .help("have it made by a SealedSecret or ExternalSecret, or ignore its data in `ignoreDifferences`");
     once.add(&secret.key.name, RULE.finding(context, secret, diagnostic).likely());

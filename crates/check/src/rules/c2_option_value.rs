@@ -106,6 +106,13 @@ fn contradictions(context: &Context<'_>, object: &Object, path: &FieldPath, once
         let what = "Replace=true and ServerSideApply=true".to_owned();
         tell(at, what, "replaces objects: nothing is applied on the server's side");
     }
+    const NAMESPACE_LABELS: [&str; 3] = ["spec", "syncPolicy", "managedNamespaceMetadata"];
+    if object.value().at(&NAMESPACE_LABELS).is_some_and(|it| it.is_object()) {
+        if let Some(at) = position("CreateNamespace=false") {
+            let what = "managedNamespaceMetadata and CreateNamespace=false".to_owned();
+            tell(at, what, "labels and annotations of the namespace are set only with CreateNamespace=true");
+        }
+    }
     if let Some(at) = position("Prune=false").filter(|_| prunes) {
         tell(at, "automated.prune and Prune=false".to_owned(), "nothing is pruned");
     }

@@ -114,9 +114,24 @@ fn of_rules(object: &Object, reads_more: bool) -> Vec<PrometheusRefusal> {
             if !reads_more {
                 faults.extend(expression(rule, &at));
             }
+            faults.extend(record_name(rule, &at));
         }
     }
     faults
+}
+
+/// What a rule records is the name of a series: letters, digits, `_` and `:`. Prometheus 3 takes any name, and
+/// the expressions that ask for such a one have to quote it, which nobody does by accident.
+fn record_name(rule: &Value, at: &FieldPath) -> Option<PrometheusRefusal> {
+    let name = text(rule, "record");
+    let is_filled_in = ["{{", "${", "$(", "<"].iter().any(|mark| name.contains(mark));
+    let is_name = !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ':'));
+    (!name.is_empty() && !is_name && !is_filled_in).then(|| PrometheusRefusal {
+        field: at.key("record"),
+        message: format!("invalid recording rule name: {name}"),
+        label: "a name has letters, digits, _ and :",
+    })
 }
 
 fn expression(rule: &Value, at: &FieldPath) -> Option<PrometheusRefusal> {

@@ -26,7 +26,7 @@ use std::{
 };
 
 use tiphys_diag::Severity;
-use tiphys_gotemplate::{Functions, ParseError, ParseFault, TemplateSet};
+use tiphys_gotemplate::{Function, Functions, ParseError, ParseFault, TemplateSet, Type, Value as GoValue};
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, Segment, Value};
 
@@ -48,7 +48,113 @@ pub(super) const RULE: Rule = Rule {
 /// What stands before each text of an alert's annotations (Prometheus docs, "Template reference").
 const OF_ALERTS: &str = "{{$labels := .Labels}}{{$externalLabels := .ExternalLabels}}{{$externalURL := .ExternalURL}}{{$value := .Value}}";
 
+/// Who fills a template in, and so which functions it has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Engine {
+    /// Prometheus, for alerts (Prometheus docs, "Template reference").
+    Alerts,
+    /// External Secrets, with those of Sprig (External Secrets docs, "Advanced Templating").
+    Secrets,
+    /// Another one, which may have functions that are not known.
+    Other,
+}
+
+impl Engine {
+    fn of(object: &Object) -> Self {
+        match (object.key.group.as_str(), object.key.kind.as_str()) {
+            ("monitoring.coreos.com", "PrometheusRule") => Self::Alerts,
+            ("external-secrets.io", "ExternalSecret" | "ClusterExternalSecret" | "PushSecret") => {
+                Self::Secrets
+            }
+            _ => Self::Other,
+        }
+    }
+
+    fn functions(self) -> Arc<Functions> {
+        match self {
+            Self::Alerts => ALERT_FUNCTIONS.clone(),
+            Self::Secrets => SECRET_FUNCTIONS.clone(),
+            Self::Other => FUNCTIONS.clone(),
+        }
+    }
+}
+
 static FUNCTIONS: LazyLock<Arc<Functions>> = LazyLock::new(|| Arc::new(Functions::sprig()));
+static ALERT_FUNCTIONS: LazyLock<Arc<Functions>> =
+    LazyLock::new(|| Arc::new(with_names(Functions::builtins(), &OF_PROMETHEUS)));
+static SECRET_FUNCTIONS: LazyLock<Arc<Functions>> =
+    LazyLock::new(|| Arc::new(with_names(Functions::sprig(), &OF_EXTERNAL_SECRETS)));
+
+/// Functions beside Go's own in the templates of alerts.
+const OF_PROMETHEUS: [&str; 33] = [
+    "args",
+    "externalURL",
+    "first",
+    "graphLink",
+    "humanize",
+    "humanize1024",
+    "humanizeDuration",
+    "humanizePercentage",
+    "humanizeTimestamp",
+    "label",
+    "match",
+    "now",
+    "parseDuration",
+    "pathPrefix",
+    "query",
+    "reReplaceAll",
+    "safeHtml",
+    "sortByLabel",
+    "stripDomain",
+    "stripPort",
+    "strvalue",
+    "tableLink",
+    "title",
+    "tmpl",
+    "toDuration",
+    "toFloat",
+    "toJSON",
+    "toJson",
+    "toLower",
+    "toTime",
+    "toUpper",
+    "urlQueryEscape",
+    "value",
+];
+
+/// Functions beside Go's own and Sprig's in the templates of External Secrets.
+const OF_EXTERNAL_SECRETS: [&str; 22] = [
+    "certSANs",
+    "filterCertChain",
+    "filterPEM",
+    "fromJSON",
+    "fromYaml",
+    "fullPemToPkcs12",
+    "fullPemToPkcs12Pass",
+    "getSecretKey",
+    "hexdec",
+    "jwkPrivateKeyPem",
+    "jwkPublicKeyPem",
+    "pemToPkcs12",
+    "pemToPkcs12Pass",
+    "pemTruststoreToPKCS12",
+    "pemTruststoreToPKCS12Pass",
+    "pkcs12cert",
+    "pkcs12certPass",
+    "pkcs12key",
+    "pkcs12keyPass",
+    "rsaDecrypt",
+    "toJSON",
+    "toYaml",
+];
+
+/// Functions with names on top, which are never run.
+fn with_names(mut functions: Functions, names: &[&'static str]) -> Functions {
+    for name in names {
+        functions.insert(Function::variadic(name, &[Type::Any], |_, _| Ok(GoValue::default())));
+    }
+    functions
+}
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
@@ -84,11 +190,17 @@ fn tell(
     (key, text): (&str, &str),
     once: &mut Once,
 ) {
-    let Some(error) = fault(key, text) else { return };
+    let engine = Engine::of(object);
+    let Some(error) = fault(engine, key, text) else { return };
     let mut diagnostic = RULE
         .diagnostic(format!("the template {key} of {} does not parse: {error}", object.title()))
         .at(context.survey.span(object, path), "this template")
         .because("the controller parses it before it does anything, and stops at the fault");
+    // A newer controller may have more functions.
+    let is_undefined = error.fault == Some(ParseFault::UndefinedFunction);
+    if is_undefined {
+        diagnostic.severity = Severity::Warning;
+    }
     if error.fault == Some(ParseFault::BadCharacter('-')) {
         diagnostic = diagnostic.help("a name with a hyphen is asked for so: {{ index . \"name\" }}");
     }
@@ -97,7 +209,7 @@ fn tell(
         diagnostic.severity = Severity::Warning;
     }
     let finding = RULE.finding(context, object, diagnostic);
-    once.add(key, if is_loose { finding.likely() } else { finding });
+    once.add(key, if is_loose || is_undefined { finding.likely() } else { finding });
 }
 
 /// The last key of a path.
@@ -189,11 +301,12 @@ fn alerts(object: &Object) -> Vec<FieldPath> {
     found
 }
 
-/// Why a text does not parse. Which functions there are, each controller decides for itself.
-fn fault(name: &str, text: &str) -> Option<ParseError> {
+/// Why a text does not parse. Which functions there are, some controllers decide for themselves.
+fn fault(engine: Engine, name: &str, text: &str) -> Option<ParseError> {
     if !text.contains("{{") {
         return None;
     }
-    let error = TemplateSet::new(FUNCTIONS.clone()).parse(name, text).err()?;
-    (error.fault != Some(ParseFault::UndefinedFunction)).then_some(error)
+    let error = TemplateSet::new(engine.functions()).parse(name, text).err()?;
+    let is_certain = error.fault != Some(ParseFault::UndefinedFunction) || engine != Engine::Other;
+    is_certain.then_some(error)
 }

@@ -1,7 +1,8 @@
 //! # A template of a Workflow asks for an input that it does not have
 //!
 //! A template of Argo Workflows fills in `{{inputs.parameters.NAME}}` with the parameters that stand under its
-//! own `inputs`. A name that does not stand there, or the singular `inputs.parameter`, is refused.
+//! own `inputs`, and `{{workflow.parameters.NAME}}` with those of the whole Workflow. A name that does not
+//! stand there, or the singular `inputs.parameter`, is refused.
 //!
 //! People see: `failed to resolve {{inputs.parameters.subfolder}}`, `templates.build: failed to resolve …`.
 //!
@@ -24,6 +25,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 use tiphys_diag::{Severity, similar_names};
+use tiphys_graph::Object;
 use tiphys_value::{ObjectExt, Value};
 
 use crate::{
@@ -79,6 +81,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     ));
                 }
             });
+            parameters_of_workflow(context, object, (holder, at), template, &mut once);
             for (word, name, path) in asked {
                 let Some((what, meant)) = fault(template, &word, &name) else { continue };
                 if unrendered_files::may_be_a_patch(survey, object) {
@@ -101,6 +104,68 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+}
+
+/// A parameter of the whole Workflow that a text asks for: its name.
+static PARAMETER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"\{\{\s*workflow\.parameters\.([A-Za-z0-9_-]+)\s*\}\}").expect("the pattern is well formed")
+});
+
+/// Parameters of the whole Workflow that a template asks for. Who starts a Workflow from a WorkflowTemplate may
+/// give it more than that declares: one is told only if nothing in the repository gives it, and the object
+/// declares others.
+fn parameters_of_workflow(
+    context: &Context<'_>,
+    object: &Object,
+    (holder, at): (&[&str], usize),
+    template: &Value,
+    once: &mut Once,
+) {
+    let survey = context.survey;
+    let spec = holder.split_last().map_or(holder, |(_, above)| above);
+    let declared = |object: &Object| -> Vec<String> {
+        let place: Vec<&str> = spec.iter().copied().chain(["arguments", "parameters"]).collect();
+        let own = object.value().at(&place).and_then(Value::as_array).into_iter().flatten();
+        own.map(|it| text(it, "name").to_owned()).collect()
+    };
+    let known = declared(object);
+    if known.is_empty() {
+        return;
+    }
+    each_text(template, &mut Vec::new(), &|_| true, &mut |steps, said| {
+        for found in PARAMETER.captures_iter(said) {
+            let name = &found[1];
+            let given = format!("name: {name}");
+            let gives = |file: &str| survey.files.text(file).is_some_and(|text| names(&text, &given));
+            let is_given = || survey.files.ending(&[".yaml", ".yml", ".sh"]).any(|file| gives(file));
+            if known.iter().any(|it| it == name)
+                || unrendered_files::may_be_a_patch(survey, object)
+                || is_given()
+            {
+                continue;
+            }
+            let what = format!("workflow.parameters.{name}");
+            let diagnostic = RULE
+                .diagnostic(format!(
+                    "template {} of {} asks for {what}",
+                    text(template, "name"),
+                    object.title()
+                ))
+                .at(survey.span(object, &path_below(keys(holder).index(at), steps)), "in this text")
+                .because("the Workflow is refused: what stands in the braces cannot be resolved")
+                .help(format!("spec.arguments declares {}", known.join(", ")));
+            once.add(
+                &format!("{} {what}", object.title()),
+                RULE.finding(context, object, diagnostic).likely(),
+            );
+        }
+    });
+}
+
+/// Whether a text has words that are no part of longer ones.
+fn names(text: &str, words: &str) -> bool {
+    let is_part = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    text.match_indices(words).any(|(at, _)| !is_part(text[at + words.len()..].chars().next()))
 }
 
 /// An input that is asked for and is not there, and what there is.

@@ -61,7 +61,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let spec = &app.application.spec;
         for (at, source) in spec.effective_sources().iter().enumerate() {
             let revision = source.target_revision.as_str();
-            if !source.chart.is_empty() || source.repo_url.is_empty() || !is_branch(revision) {
+            let is_read = is_branch(revision) || is_line_of_releases(revision);
+            if !source.chart.is_empty() || source.repo_url.is_empty() || !is_read {
                 continue;
             }
             let branch = if DEFAULTS.contains(&revision) { DEFAULTS[2] } else { revision };
@@ -86,7 +87,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         // Who reads both reads one of them on purpose.
         let reads_both = usual.iter().any(|(other, _)| other.id == app.id);
         let is_aside = unused_files::is_in_unused_folder(&app.declared.location.file);
-        if usual.len() >= ENOUGH && !reads_both && !is_aside && !is_of_a_stage(odd) {
+        let is_meant = is_of_a_stage(odd) && !is_for_production(app);
+        let is_pin = !is_branch(odd);
+        if usual.len() >= ENOUGH && !reads_both && !is_aside && !is_meant && !is_pin {
             once.add(odd, finding(context, app, field, (odd, branch), usual.len()));
         }
     }
@@ -108,7 +111,7 @@ fn finding(
         .at(context.survey.app_span(app, field), format!("the only one that reads {odd}"))
         .because("what is changed on the other branch does not reach it, and once this branch is deleted it cannot be rendered")
         .help(format!("name {usual}, if the change is merged"));
-    if !is_for_a_change(odd) {
+    if !is_for_a_change(odd) && !is_of_a_stage(odd) {
         diagnostic.severity = Severity::Info;
     }
     Finding::new(RULE.incident, diagnostic).app(app.name()).likely()
@@ -124,6 +127,18 @@ fn is_branch(revision: &str) -> bool {
     let is_commit = revision.len() >= SHORTEST_COMMIT && revision.chars().all(|c| c.is_ascii_hexdigit());
     let is_range = revision.contains(['*', '>', '<', '=', '^', '~', ' ', '{', '$']);
     !is_version && !is_commit && !is_range && !revision.starts_with("refs/") && !placeholders::is_in(revision)
+}
+
+/// Whether a revision is a branch on which releases are made, such as `release-1.4`.
+fn is_line_of_releases(revision: &str) -> bool {
+    revision.starts_with("release") && !placeholders::is_in(revision) && !revision.contains(['*', '$', '{'])
+}
+
+/// Whether an Application lies in a folder for what users see, where no branch of a stage before belongs.
+fn is_for_production(app: &App) -> bool {
+    const WORDS: [&str; 4] = ["live", "prd", "prod", "production"];
+    let file = app.declared.location.file.as_ref();
+    file.split(['/', '-', '_', '.']).any(|word| WORDS.contains(&word))
 }
 
 /// Whether a branch is that of a stage, which its Application may be the only one of.

@@ -35,7 +35,7 @@ use tiphys_value::ObjectExt;
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{dedup::Once, field_paths::keys, placeholders, sync_options::mentions},
+    support::{chart_cluster_kinds, dedup::Once, field_paths::keys, placeholders, sync_options::mentions},
 };
 
 /// See the module.
@@ -66,6 +66,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         judged.destination(&mut once);
         if !inherits {
             judged.kinds(&mut once);
+            judged.kinds_of_charts(context, &mut once);
         }
     }
     once.report(report);
@@ -307,6 +308,33 @@ impl Judged<'_> {
         let finding = Finding::new(RULE.incident, diagnostic).app(self.app.name()).object(first.title());
         // What the project lacks is one line, however many of its Applications need it.
         once.add_by(format!("{} {text}", self.survey.start(self.object)), finding);
+    }
+
+    /// What the charts of an Application that is not rendered are known to bring.
+    fn kinds_of_charts(&self, context: &Context<'_>, once: &mut Once) {
+        if self.app.is_rendered() {
+            return;
+        }
+        for used in context.chart_uses().iter().filter(|it| it.app == Some(self.app.id)) {
+            let brought = chart_cluster_kinds::brought_by(&used.chart, &used.values);
+            let is_refused =
+                |(group, kind): &(&str, &str)| !self.project.permits_kind(group, kind, "", false);
+            let refused: Vec<String> = brought
+                .into_iter()
+                .filter(is_refused)
+                .map(|(group, kind)| format!("{group}:{kind}"))
+                .collect();
+            if refused.is_empty() {
+                continue;
+            }
+            let text = format!("resource {} is not permitted", refused.join(", "));
+            let diagnostic = self
+                .diagnostic(&text, &["spec", "clusterResourceWhitelist"])
+                .at(used.span.clone(), format!("chart {} brings it", used.chart))
+                .because("this goes by what the chart brings with its default values: it is out of reach");
+            let finding = Finding::new(RULE.incident, diagnostic).app(self.app.name()).likely();
+            once.add_by(format!("{} {text}", self.survey.start(self.object)), finding);
+        }
     }
 
     fn diagnostic(&self, text: &str, list: &[&str]) -> crate::Diagnostic {

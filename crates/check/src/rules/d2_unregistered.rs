@@ -89,9 +89,9 @@ impl Lookup for Option<Registry> {
     fn check(&self, context: &Context<'_>, app: &App, name: &str, place: &FieldPath, once: &mut Once) {
         let Some(Registry { what, names, is_exact }) = self else { return };
         // A plugin of Argo CD is called by name and version.
-        let is_known = names
-            .iter()
-            .any(|it| it == name || it.strip_prefix(name).is_some_and(|rest| rest.starts_with('-')));
+        let is_versioned =
+            |it: &str| !is_exact && it.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
+        let is_known = names.iter().any(|it| it == name || is_versioned(it));
         if name.is_empty() || placeholders::is_in(name) || name.contains('$') || is_known {
             return;
         }

@@ -49,6 +49,13 @@ const USES_AZURE: &str = "azure.workload.identity/use";
 /// The annotations by which a cloud that trusts a service account by its name is told the identity.
 const TRUSTED: [&str; 2] = ["eks.amazonaws.com/role-arn", "iam.gke.io/gcp-service-account"];
 
+/// The service accounts that a much used module of Terraform is told of: `namespace:name` in a list.
+static LISTED: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"namespace_service_accounts\s*=\s*\[([^\]]*)\]").ok());
+/// One of them.
+static LISTED_ITEM: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new("\"([a-z0-9-]+):([a-z0-9.-]+)\"").ok());
+
 /// A service account that is trusted: `system:serviceaccount:shop:web`, `project.svc.id.goog[shop/web]`.
 static SUBJECTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
@@ -125,6 +132,18 @@ fn subjects(context: &Context<'_>) -> Vec<Subject> {
                 name: part(2, 4),
                 span: Lines::new(path, &text).span(range),
             });
+        }
+        let (Some(lists), Some(items)) = (LISTED.as_ref(), LISTED_ITEM.as_ref()) else { continue };
+        for listed in lists.captures_iter(&text).filter_map(|it| it.get(1)) {
+            for item in items.captures_iter(listed.as_str()) {
+                let range =
+                    item.get(0).map_or(0..0, |it| listed.start() + it.start()..listed.start() + it.end());
+                found.push(Subject {
+                    namespace: item[1].to_owned(),
+                    name: item[2].to_owned(),
+                    span: Lines::new(path, &text).span(range),
+                });
+            }
         }
     }
     found

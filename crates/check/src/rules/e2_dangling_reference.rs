@@ -23,11 +23,11 @@
 //! ## When to suppress
 //! Where the object is made by hand or by a program, in every cluster.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::{Severity, similar_names};
 use tiphys_graph::{
-    App, Object, Owner,
+    App, Object, Owner, Survey,
     edges::{EdgeKind, Target},
 };
 use tiphys_value::Value;
@@ -234,11 +234,25 @@ fn made_for_sibling<'a>(
         it.key.kind == key.kind
             && it.key.name == key.name
             && it.environment.is_some()
-            && (it.environment != pod.object.environment || it.key.namespace != key.namespace)
+            && (it.world() != pod.object.world() || it.key.namespace != key.namespace)
     };
-    let made = survey.objects.iter().filter(is_other).find_map(|other| maker(context, other, reference));
+    let others = survey.objects.iter().filter(is_other);
+    let mut made = others.map(|other| maker(context, other, reference));
+    let first = made.clone().flatten().next()?;
+    // If all of several siblings have it made, this one is an exception, whatever else its cluster has.
+    const SEVERAL: usize = 2;
+    let is_exception = made.all(|maker| maker.is_some()) && siblings(survey, pod) >= SEVERAL;
     // That goes through the whole cluster, and few objects are made for a sibling.
-    made.filter(|_| keeps(context, cluster, reference.kind))
+    (is_exception || keeps(context, cluster, reference.kind)).then_some(first)
+}
+
+/// In how many other places the workload runs.
+fn siblings(survey: &Survey, pod: &Pod<'_>) -> usize {
+    let key = &pod.object.key;
+    let is_other =
+        |it: &&Object| it.key.kind == key.kind && it.key.name == key.name && it.environment.is_some();
+    let places = survey.objects.iter().filter(is_other).map(|it| (it.world(), it.key.namespace.as_str()));
+    places.collect::<BTreeSet<_>>().len().saturating_sub(1)
 }
 
 /// Whether the Applications of a cluster bring objects of a kind, themselves or through a controller.

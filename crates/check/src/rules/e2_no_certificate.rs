@@ -3,8 +3,8 @@
 //! An Ingress and the listeners of a Gateway name the Secret with their certificate. Where it is not there,
 //! the controller of an Ingress serves a certificate of its own making, which every browser refuses, and a
 //! Gateway does not serve the listener. A Secret may be made by hand, so that this is told only where Git
-//! shows what was meant: the certificate is similarly named, or in another namespace; another environment has
-//! it; or all other Ingresses ask cert-manager for theirs, and this one does not.
+//! shows what was meant: the certificate is similarly named, for the same host, or in another namespace;
+//! another environment has it; or all other Ingresses ask cert-manager for theirs, and this one does not.
 //!
 //! People see: `Kubernetes Ingress Controller Fake Certificate`, `TRAEFIK DEFAULT CERT`,
 //! `InvalidCertificateRef` at a listener, `secret "web-tls" not found`.
@@ -64,6 +64,8 @@ struct Made<'a> {
 enum Hint<'c, 'a> {
     /// One of the namespace is similarly named.
     Similar(&'c Made<'a>),
+    /// A certificate of the namespace is for the host, and goes into a Secret that nothing names.
+    ForHost(&'c Made<'a>),
     /// One of another namespace has the name.
     Elsewhere(&'c Made<'a>),
     /// This is one of several that ask for their certificates, and this one does not.
@@ -179,6 +181,12 @@ fn missing<'a>(
             meant = Some(other.key.name.as_str());
             diagnostic.see(start(other.by), format!("this makes {}", other.key.name))
         }
+        Hint::ForHost(other) => {
+            meant = Some(other.key.name.as_str());
+            diagnostic
+                .see(start(other.by), format!("this is for the same host, and makes {}", other.key.name))
+                .help(format!("perhaps {} is meant", other.key.name))
+        }
         Hint::Elsewhere(other) => diagnostic
             .see(start(other.by), format!("this makes it in {}", other.key.namespace))
             .help("a Secret is used in its own namespace alone: have it made there, too"),
@@ -207,6 +215,9 @@ fn hint<'c, 'a>(
             .find(|it| it.key.namespace == namespace && it.key.name == near)
             .map(Hint::Similar);
     }
+    if let Some(other) = for_host(cluster, object, (namespace, name), made) {
+        return Some(Hint::ForHost(other));
+    }
     // A copy in other namespaces is asked for by annotations of the Secret, or by a policy.
     let is_copied = |it: &Made<'_>| {
         let text = it.by.value().to_string();
@@ -224,4 +235,41 @@ fn hint<'c, 'a>(
         cluster.objects.iter().filter(with_tls).copied().filter(|it| it.id != object.id).collect();
     let is_alone = object.key.kind == "Ingress" && others.len() >= LEAST && others.iter().all(|it| asks(it));
     is_alone.then(|| Hint::Unasked(others.len(), others[0]))
+}
+
+/// The certificate of a namespace that is for a host for which a Secret is named, where nothing names the
+/// Secret that it makes.
+fn for_host<'c, 'a>(
+    cluster: &Cluster<'a>,
+    object: &Object,
+    (namespace, name): (&str, &str),
+    made: &'c [Made<'a>],
+) -> Option<&'c Made<'a>> {
+    let spec = &object.value()["spec"];
+    let named_hosts: Vec<&str> = match object.key.kind.as_str() {
+        "Ingress" => {
+            let own = list(spec, "tls").iter().filter(|it| text(it, "secretName") == name);
+            own.flat_map(|it| list(it, "hosts")).filter_map(|it| it.as_str()).collect()
+        }
+        _ => {
+            let names_it = |it: &&tiphys_value::Value| {
+                let references = it.get("tls").map(|tls| list(tls, "certificateRefs")).unwrap_or_default();
+                references.iter().any(|reference| text(reference, "name") == name)
+            };
+            list(spec, "listeners").iter().filter(names_it).map(|it| text(it, "hostname")).collect()
+        }
+    };
+    let is_used = |secret: &str| {
+        let mut users = cluster.objects.iter().filter(|it| it.key.kind != "Certificate");
+        users.any(|it| tls_secrets(it).iter().any(|(_, of, it)| *of == namespace && *it == secret))
+    };
+    let is_for = |it: &&Made<'_>| {
+        it.by.key.kind == "Certificate"
+            && it.key.namespace == namespace
+            && list(&it.by.value()["spec"], "dnsNames")
+                .iter()
+                .any(|host| host.as_str().is_some_and(|host| named_hosts.contains(&host)))
+    };
+    let mut all = made.iter().filter(is_for).filter(|it| !is_used(&it.key.name));
+    all.next().filter(|_| all.next().is_none())
 }

@@ -29,6 +29,7 @@ use tiphys_value::{FieldPath, ObjectExt, Value};
 use crate::{
     Context, Report, Rule,
     support::{
+        cluster::Cluster,
         dedup::Once,
         placeholders,
         pods::{Pod, list, text},
@@ -62,6 +63,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for cluster in context.clusters() {
         roles(context, &cluster.pods, &mut once);
         for pod in &cluster.pods {
+            for asked in asked_for(pod).iter().filter(|it| is_of_pools(it.key)) {
+                outside_of_pools(context, cluster, pod, asked, &mut once);
+            }
             for asked in asked_for(pod).into_iter().filter(|it| !is_of_nodes(it.key)) {
                 if asked.values.iter().any(|value| placeholders::is_in(value))
                     || placeholders::is_in(asked.key)
@@ -116,6 +120,64 @@ fn is_of_nodes(key: &str) -> bool {
         || domain.contains("amazonaws")
         || domain.contains("google")
         || domain.contains("azure")
+}
+
+/// Whether a label is one that the pools of Karpenter decide, and that every node has.
+fn is_of_pools(key: &str) -> bool {
+    const KEYS: [&str; 3] = ["kubernetes.io/arch", "kubernetes.io/os", "karpenter.sh/capacity-type"];
+    KEYS.contains(&key)
+}
+
+/// Tells of a label that all pools of a cluster rule out, where no other file speaks of nodes that have it.
+fn outside_of_pools(
+    context: &Context<'_>,
+    cluster: &Cluster<'_>,
+    pod: &Pod<'_>,
+    asked: &Asked<'_>,
+    once: &mut Once,
+) {
+    let pools =
+        || cluster.objects.iter().filter(|it| it.key.kind == "NodePool" && it.key.group == "karpenter.sh");
+    let allowed: Vec<Option<Vec<&str>>> = pools()
+        .map(|pool| {
+            let requirements = pool.value().at(&["spec", "template", "spec", "requirements"])?.as_array()?;
+            let own = requirements.iter().find(|it| text(it, "key") == asked.key)?;
+            let values = list(own, "values").iter().filter_map(Value::as_str).collect();
+            (text(own, "operator") == "In").then_some(values)
+        })
+        .collect();
+    let Some(first) = pools().next() else { return };
+    let mut values = allowed.iter().flatten().flatten();
+    if allowed.iter().any(Option::is_none) || values.any(|it| asked.values.contains(it)) {
+        return;
+    }
+    let own = pod.object.rendered.location.file.as_ref();
+    let files = &context.survey.files;
+    let is_node_file = |path: &str| path != own && !path.ends_with(".md") && !path.starts_with(".github/");
+    let says = |text: &str| asked.values.iter().any(|value| text.contains(value));
+    let speaks = |path: &str| {
+        let text = files.text(path).unwrap_or_default();
+        let is_of_nodes = path.ends_with(".tf") || text.contains("NodePool") || text.contains("nodeGroup");
+        is_of_nodes && says(&text)
+    };
+    if files.paths().filter(|path| is_node_file(path)).any(|path| speaks(path)) {
+        return;
+    }
+    let known: BTreeSet<&str> = allowed.iter().flatten().flatten().copied().collect();
+    let wanted = asked.values.join(" or ");
+    let diagnostic = RULE
+        .diagnostic(format!(
+            "{} asks for nodes with {}={wanted}, which no NodePool allows",
+            pod.object.title(),
+            asked.key
+        ))
+        .at(context.survey.span(pod.object, &asked.field), "asked for here")
+        .see(
+            context.survey.start(first),
+            format!("the pools allow {}", known.into_iter().collect::<Vec<_>>().join(", ")),
+        )
+        .because("Karpenter makes no node that the pools do not allow, and the pods stay Pending");
+    once.add(&wanted, RULE.finding(context, pod.object, diagnostic).likely());
 }
 
 /// The labels that a pod cannot do without.

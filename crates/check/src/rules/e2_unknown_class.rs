@@ -178,6 +178,7 @@ fn is_outlier<'a>(
     users: &BTreeMap<(&str, &str), BTreeSet<&str>>,
 ) -> Option<(&'a Object, usize)> {
     const LEAST: usize = 3;
+    const LEAST_BESIDE_DEFAULT: usize = 2;
     if !matches!(named.kind, "StorageClass" | "IngressClass")
         || !matches!(object.owner, Owner::App(_))
         || classes.iter().any(|it| it.key.name == named.name || placeholders::is_in(&it.key.name))
@@ -189,7 +190,12 @@ fn is_outlier<'a>(
     let count = |class: &&&Object| users.get(&(named.kind, class.key.name.as_str())).map_or(0, BTreeSet::len);
     let usual = classes.iter().max_by_key(count)?;
     let number = count(&usual);
-    let is_alone = number >= LEAST && !is_said_elsewhere(context, named) && !is_of_values(context, named);
+    // Who declares a default class declares those of the whole cluster.
+    let has_default = classes
+        .iter()
+        .any(|it| it.value().annotation("storageclass.kubernetes.io/is-default-class") == Some("true"));
+    let least = if has_default { LEAST_BESIDE_DEFAULT } else { LEAST };
+    let is_alone = number >= least && !is_said_elsewhere(context, named) && !is_of_values(context, named);
     is_alone.then_some((usual, number))
 }
 

@@ -28,6 +28,7 @@ use super::unread_chart_values::place_of;
 use crate::{
     Context, Finding, Report, Rule,
     support::{
+        chart_classes,
         dedup::Once,
         made_secrets::made_secret,
         placeholders,
@@ -58,6 +59,13 @@ struct Named<'a> {
     name: &'a str,
     who: String,
     span: Span,
+    /// Whether the chart is told that it exists, and so does not make it itself.
+    is_existing: bool,
+}
+
+/// Whether steps lead to a value that says that something exists.
+fn says_existing(steps: &[Step<'_>]) -> bool {
+    steps.iter().any(|it| matches!(it, Step::Key(key) if key.starts_with("existing")))
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
@@ -84,7 +92,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if !of_kind(context, "Secret", named, &made, &mut once) {
             unclaimed(context, survey, scope, named, &made, &mut once);
         }
-        issuers(context, scope, named, &mut once);
+        issuers(context, survey, scope, named, &mut once);
+        classes(context, survey, scope, named, &mut once);
     }
     once.report(report);
 }
@@ -182,7 +191,7 @@ fn of_other_namespace(
     it: &Named<'_>,
     once: &mut Once,
 ) {
-    if matches!(it.kind, "Gateway" | "ClusterIssuer")
+    if matches!(it.kind, "Gateway" | "ClusterIssuer" | "IngressClass" | "StorageClass")
         || it.namespace.is_empty()
         || made.has(it)
         || made.may_make(it)
@@ -237,7 +246,8 @@ fn of_release<'a>(survey: &'a Survey, release: &'a Object, found: &mut Vec<Named
     walk(values, &mut steps, &mut |kind, of, name, steps| {
         let span = survey.span(release, &path_below(FieldPath::default(), steps));
         let namespace = if of.is_empty() { namespace } else { of };
-        found.push(Named { kind, namespace, name, who: release.title(), span });
+        let is_existing = says_existing(steps);
+        found.push(Named { kind, namespace, name, who: release.title(), span, is_existing });
     });
 }
 
@@ -249,7 +259,8 @@ fn of_applications<'a>(context: &'a Context<'_>, by_scope: &mut BTreeMap<ObjectS
             walk(values, &mut Vec::new(), &mut |kind, of, name, steps| {
                 let span = place_of(context, used, index, steps).unwrap_or_else(|| used.span.clone());
                 let namespace = if of.is_empty() { release.namespace.as_str() } else { of };
-                found.push(Named { kind, namespace, name, who: used.by.clone(), span });
+                let (who, is_existing) = (used.by.clone(), says_existing(steps));
+                found.push(Named { kind, namespace, name, who, span, is_existing });
             });
         }
     }
@@ -286,9 +297,14 @@ fn walk<'a>(value: &'a Value, steps: &mut Vec<Step<'a>>, found: &mut FoundName<'
 const ISSUER: &str = "cert-manager.io/cluster-issuer";
 
 /// An issuer that nothing makes, where values name others, which are all made.
-fn issuers(context: &Context<'_>, scope: &ObjectScope, named: &[Named<'_>], once: &mut Once) {
+fn issuers(
+    context: &Context<'_>,
+    survey: &Survey,
+    scope: &ObjectScope,
+    named: &[Named<'_>],
+    once: &mut Once,
+) {
     const ENOUGH_PLACES: usize = 3;
-    let survey = context.survey;
     let made: BTreeSet<&str> = survey
         .objects_in(scope)
         .filter(|it| it.key.kind == "ClusterIssuer")
@@ -297,10 +313,17 @@ fn issuers(context: &Context<'_>, scope: &ObjectScope, named: &[Named<'_>], once
     let (known, lacking): (Vec<&Named<'_>>, Vec<&Named<'_>>) =
         named.iter().filter(|it| it.kind == "ClusterIssuer").partition(|it| made.contains(it.name));
     let names: BTreeSet<&str> = lacking.iter().map(|it| it.name).collect();
-    if known.len() < ENOUGH_PLACES * names.len() || made.iter().any(|name| placeholders::is_in(name)) {
+    if made.is_empty() || made.iter().any(|name| placeholders::is_in(name)) {
         return;
     }
-    for it in lacking.into_iter().filter(|it| !is_spoken_of(context, it.name)) {
+    let is_exception = known.len() >= ENOUGH_PLACES * names.len();
+    // A name that goes on as one that is made does is that one, in another form.
+    let is_form_of = |name: &str| {
+        let is_one = |made: &&&str| name.starts_with(**made) || made.starts_with(name);
+        made.iter().any(|it| is_one(&it)) || similar_names::nearest_slip(name, made.iter().copied()).is_some()
+    };
+    let lacking = lacking.into_iter().filter(|it| is_exception || is_form_of(it.name));
+    for it in lacking.filter(|it| !is_spoken_of(context, it.name)) {
         let diagnostic: Diagnostic = RULE
             .diagnostic(format!("{} names ClusterIssuer/{}, which nothing makes", it.who, it.name))
             .at(it.span.clone(), "no issuer has this name")
@@ -369,6 +392,63 @@ fn speaks_of(survey: &Survey, path: &str, secret: &str) -> bool {
     !is_maker && !is_about_it
 }
 
+/// Whether steps lead through the settings of an Ingress.
+fn is_below_ingress(steps: &[Step<'_>]) -> bool {
+    steps
+        .iter()
+        .rev()
+        .skip(1)
+        .any(|it| matches!(it, Step::Key(key) if key.to_ascii_lowercase().contains("ingress")))
+}
+
+/// Classes that nothing declares: of Ingresses, where all controllers of the cluster are known and others name
+/// theirs; of storage, where one that is declared is nearly called so.
+fn classes(
+    context: &Context<'_>,
+    survey: &Survey,
+    scope: &ObjectScope,
+    named: &[Named<'_>],
+    once: &mut Once,
+) {
+    const ENOUGH_PLACES: usize = 2;
+    let of_kind = |kind: &'static str| named.iter().filter(move |it| it.kind == kind);
+    let mut tell = |it: &Named<'_>, why: String, near: Option<&str>| {
+        if is_spoken_of(context, it.name) {
+            return;
+        }
+        let diagnostic: Diagnostic = RULE
+            .diagnostic(format!("{} names {}/{}, which nothing declares", it.who, it.kind, it.name))
+            .at(it.span.clone(), "no class has this name")
+            .because("what names a class that does not exist waits for it, or is served by nobody")
+            .help(why);
+        let finding = Finding::new(RULE.incident, diagnostic).likely();
+        once.add(it.name, finding.perhaps(it.name, near));
+    };
+    if of_kind("IngressClass").next().is_some()
+        && let Some(known) = chart_classes::of_ingress(context, scope)
+    {
+        let others = of_kind("IngressClass").filter(|it| known.contains(it.name)).count();
+        for it in of_kind("IngressClass").filter(|it| !known.contains(it.name)) {
+            let near = similar_names::nearest_slip(it.name, known.iter().map(String::as_str));
+            if others >= ENOUGH_PLACES || near.is_some() {
+                let all: Vec<&str> = known.iter().map(String::as_str).collect();
+                tell(it, format!("the controllers of this cluster have {}", all.join(", ")), near);
+            }
+        }
+    }
+    let declared: BTreeSet<&str> = survey
+        .objects_in(scope)
+        .filter(|it| it.key.kind == "StorageClass")
+        .map(|it| it.key.name.as_str())
+        .collect();
+    for it in of_kind("StorageClass").filter(|it| !declared.contains(it.name)) {
+        let near = similar_names::nearest_slip_beside_numbers(it.name, declared.iter().copied());
+        if let Some(near) = near {
+            tell(it, format!("there is {near}"), Some(near));
+        }
+    }
+}
+
 fn named_by<'a>(key: &str, value: &'a Value, steps: &mut Vec<Step<'a>>, found: &mut FoundName<'_, 'a>) {
     let is_name = |text: &&str| {
         !text.is_empty()
@@ -379,6 +459,8 @@ fn named_by<'a>(key: &str, value: &'a Value, steps: &mut Vec<Step<'a>>, found: &
         "existingSecret" | "existingSecretName" | "secretRef" | "secretKeyRef" => "Secret",
         ISSUER => "ClusterIssuer",
         "existingClaim" => "PersistentVolumeClaim",
+        "storageClass" | "storageClassName" => "StorageClass",
+        "className" | "ingressClassName" if is_below_ingress(steps) => "IngressClass",
         "configMapKeyRef" | "configMapRef" | "existingConfigMap" | "existingConfigmap" => "ConfigMap",
         "parentRefs" => {
             for (at, parent) in value.as_array().into_iter().flatten().enumerate() {
@@ -430,7 +512,8 @@ impl<'a> MadeNames<'a> {
             all.made.extend(target.map(|name| ("Secret", key.namespace.as_str(), name)));
             let maker = maker(object);
             all.makers.entry(&key.namespace).or_default().extend(maker);
-            if key.kind != "HelmRelease" {
+            // What names the release names what its values do.
+            if !matches!(key.kind.as_str(), "HelmRelease" | "Application" | "ApplicationSet") {
                 gather(object.value(), &mut all.texts, 0);
             }
             let annotations = object.value().at(&["metadata", "annotations"]).and_then(Value::as_object);
@@ -462,7 +545,10 @@ impl<'a> MadeNames<'a> {
     fn may_make(&self, named: &Named<'_>) -> bool {
         let is_begun = |maker: &Maker<'_>| {
             let rest = named.name.strip_prefix(maker.name);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+            let titles = [format!("Application {}", maker.name), format!("HelmRelease/{} in", maker.name)];
+            let is_itself = named.is_existing && titles.iter().any(|title| named.who.starts_with(title));
+            !is_itself
+                && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
                 && maker.kinds.as_ref().is_none_or(|kinds| kinds.contains(&named.kind))
         };
         let of_namespace = self.makers.get(named.namespace);

@@ -56,16 +56,17 @@ fn check(context: &Context<'_>, report: &mut Report) {
         1 => String::new(),
         number => format!(", and {} more are left open", number - 1),
     };
-    let place = field_paths::source(&app.application.spec, *at);
-    let place = if version.is_empty() { place.key("chart") } else { place.key("targetRevision") };
+    let span = |app: &App, at: usize, version: &str| {
+        let place = field_paths::source(&app.application.spec, at);
+        survey.app_span(app, &place.key(if version.is_empty() { "chart" } else { "targetRevision" }))
+    };
     let mut diagnostic = RULE
         .diagnostic(format!("Application {} takes any version of chart {chart} ({shown}){more}", app.name()))
-        .at(survey.app_span(app, &place), "the newest release, whatever it is")
+        .at(span(app, *at, version), "the newest release, whatever it is")
         .because("with automated sync the next major release is installed without a commit")
         .help("name the version, and let a bot propose newer ones");
-    if open.len() > 1 {
-        let others: Vec<&str> = open[1..].iter().map(|(_, _, chart, _)| chart.as_str()).collect();
-        diagnostic = diagnostic.help(format!("also left open: {}", others.join(", ")));
+    for (app, at, chart, version) in &open[1..] {
+        diagnostic = diagnostic.see(span(app, *at, version), format!("chart {chart} is left open, too"));
     }
     report.add(Finding::new(RULE.incident, diagnostic).app(app.name()).likely());
 }

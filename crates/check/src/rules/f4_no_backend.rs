@@ -62,7 +62,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 }
                 ("projectcontour.io", "HTTPProxy") => contour(context, cluster, object, &mut once),
                 ("", "Service") => service(context, cluster, object, &mut once),
-                ("autoscaling", "HorizontalPodAutoscaler") => autoscaler(context, cluster, object, &mut once),
+                ("autoscaling", "HorizontalPodAutoscaler") | ("keda.sh", "ScaledObject") => {
+                    autoscaler(context, cluster, object, "scaleTargetRef", &mut once);
+                }
+                ("autoscaling.k8s.io", "VerticalPodAutoscaler") => {
+                    autoscaler(context, cluster, object, "targetRef", &mut once);
+                }
                 ("policy", "PodDisruptionBudget") => budget(context, cluster, object, &mut once),
                 _ => {}
             }
@@ -355,9 +360,14 @@ fn narrowed(
         pod.object.key.namespace == object.key.namespace
             && own.iter().all(|(key, value)| pod.label(key) == Some(value))
     };
-    let Some(pod) = cluster.pods.iter().find(is_meant) else { return false };
     let shown: Vec<String> = added.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let shown = shown.join(", ");
+    let Some(pod) = cluster.pods.iter().find(is_meant) else {
+        let maker = maker_of_pods(cluster, object, &own, &added);
+        return maker.is_some_and(|maker| {
+            narrowed_from_operator(context, object, place, (&shown, added[0].0), maker, once)
+        });
+    };
     let what =
         format!("{} selects {shown} too, which its kustomization adds, and no pod has it", object.title());
     let diagnostic = RULE
@@ -370,6 +380,47 @@ fn narrowed(
         .because(
             "the labels of `commonLabels` go into selectors, but only into pods of the same kustomization",
         )
+        .help(
+            "use `labels` with `includeSelectors: false`, or select by the labels alone that the pods have",
+        );
+    once.add(&what, RULE.finding(context, object, diagnostic).likely());
+    true
+}
+
+/// The custom resource whose operator gives its pods some labels, and not some others.
+fn maker_of_pods<'a>(
+    cluster: &Cluster<'a>,
+    object: &Object,
+    own: &[(&str, &str)],
+    added: &[(&str, &str)],
+) -> Option<&'a Object> {
+    let here = cluster.objects.iter().copied().filter(|it| it.key.namespace == object.key.namespace);
+    here.into_iter().find(|it| {
+        let Some(operated) = tiphys_network::operated(it.of_network()) else { return false };
+        let has = |(key, value): &(&str, &str)| operated.pod.labels.get(*key).is_some_and(|it| it == value);
+        own.iter().all(has) && !added.iter().any(has)
+    })
+}
+
+/// Tells of a selector to which a kustomization adds labels that the pods of an operator do not have.
+fn narrowed_from_operator(
+    context: &Context<'_>,
+    object: &Object,
+    place: &FieldPath,
+    (shown, key): (&str, &str),
+    maker: &Object,
+    once: &mut Once,
+) -> bool {
+    let what =
+        format!("{} selects {shown} too, which its kustomization adds, and no pod has it", object.title());
+    let diagnostic = RULE
+        .diagnostic(what.clone())
+        .at(context.survey.span(object, &place.key(key)), "added to every selector")
+        .see(
+            context.survey.start(maker),
+            format!("the operator makes the pods of {} without it", maker.title()),
+        )
+        .because("the labels of `commonLabels` go into selectors, but not into pods that an operator makes")
         .help(
             "use `labels` with `includeSelectors: false`, or select by the labels alone that the pods have",
         );
@@ -473,21 +524,30 @@ fn serves_others(cluster: &Cluster<'_>, pod: &Pod<'_>) -> bool {
     })
 }
 
-fn autoscaler(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mut Once) {
-    let target = &object.value()["spec"]["scaleTargetRef"];
-    let (kind, name) = (text(target, "kind"), text(target, "name"));
-    let group = text(target, "apiVersion").split_once('/').map_or("", |(group, _)| group);
+fn autoscaler(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, field: &str, once: &mut Once) {
+    let target = &object.value()["spec"][field];
+    let said = |key: &str, usual: &'static str| match text(target, key) {
+        "" if object.key.kind == "ScaledObject" => usual.to_owned(),
+        text => text.to_owned(),
+    };
+    // KEDA docs, "Scaling Deployments": kind and version have defaults.
+    let (kind, version) = (said("kind", "Deployment"), said("apiVersion", "apps/v1"));
+    let (kind, name) = (kind.as_str(), text(target, "name"));
+    let group = version.split_once('/').map_or("", |(group, _)| group);
     let namespace = &object.key.namespace;
     let key = ResourceKey::new(group, kind, namespace, name);
     let is_hidden = cluster.is_partly_hidden(namespace);
-    if is_hidden || !matches!(kind, "Deployment" | "StatefulSet" | "Rollout") || cluster.find(&key).is_some()
-    {
+    let is_open = name.is_empty()
+        || placeholders::is_in(name)
+        || cluster.may_be_made(namespace, name) && group.is_empty();
+    let is_workload = matches!(kind, "Deployment" | "StatefulSet" | "DaemonSet" | "Rollout");
+    if is_hidden || is_open || !is_workload || cluster.find(&key).is_some() {
         return;
     }
     let others = cluster.objects.iter().filter(|it| it.key.kind == kind && it.key.namespace == *namespace);
     let nearest = similar_names::nearest_slip(name, others.map(|it| it.key.name.as_str()));
     let what = format!("{} scales {kind}/{name}, which nothing makes", object.title());
-    let place = keys(&["spec", "scaleTargetRef", "name"]);
+    let place = keys(&["spec", field, "name"]);
     once.add(&what, finding(context, object, &what, &place, "no such workload", nearest));
 }
 

@@ -434,6 +434,22 @@ fn intended_service<'a>(
             labels.iter().filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?))).collect();
         return Some(format!("{} has the labels {}", other.title(), shown.join(", ")));
     }
+    // The one Service of its own name, beside it.
+    let mut called_so = own().filter(|service| {
+        service.key.name == object.key.name && service.key.namespace == object.key.namespace
+    });
+    if let Some(named) = called_so.next() {
+        let labels = named.value().at(&["metadata", "labels"]).and_then(Value::as_object);
+        let shown: Vec<String> = labels
+            .into_iter()
+            .flatten()
+            .filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?)))
+            .collect();
+        return Some(match shown.is_empty() {
+            true => format!("{} has no labels", named.title()),
+            false => format!("{} has the labels {}", named.title(), shown.join(", ")),
+        });
+    }
     elsewhere(cluster, object, wanted)
 }
 

@@ -20,13 +20,14 @@
 //! ## When to suppress
 //! Where the server speaks both on one port.
 
-use tiphys_diag::Severity;
+use tiphys_diag::{Severity, Span};
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, ObjectExt, Value};
 
 use crate::{
     Context, Report, Rule,
     support::{
+        chart_uses::{ChartUse, Release},
         cluster::Cluster,
         dedup::Once,
         field_paths::keys,
@@ -157,23 +158,32 @@ fn insecure(
     once: &mut Once,
 ) {
     let settings = cluster.core("ConfigMap", &ingress.key.namespace, "argocd-cmd-params-cm");
-    let Some(settings) =
-        settings.filter(|it| it.value().str_at(&["data", "server.insecure"]) == Some("true"))
-    else {
-        return;
-    };
+    let settings = settings.filter(|it| it.value().str_at(&["data", "server.insecure"]) == Some("true"));
+    let told = settings
+        .map(|it| context.survey.span(it, &keys(&["data"]).key("server.insecure")))
+        .or_else(|| insecure_by_chart(context, cluster, &ingress.key.namespace));
+    let Some(told) = told else { return };
     let message =
         format!("{} speaks HTTPS with Argo CD's server, which is told to do without TLS", ingress.title());
     let diagnostic = RULE
         .diagnostic(message.clone())
         .at(context.survey.span(ingress, field), "HTTPS is spoken with the server")
-        .see(
-            context.survey.span(settings, &keys(&["data"]).key("server.insecure")),
-            "the server speaks HTTP only",
-        )
+        .see(told, "the server speaks HTTP only")
         .because("a server without TLS cannot answer a TLS handshake: clients get 502")
         .help("set backend-protocol to HTTP, or take server.insecure out");
     once.add(&message, RULE.finding(context, ingress, diagnostic).likely());
+}
+
+/// Where the values of Argo CD's chart, which is out of reach, tell its server to do without TLS.
+fn insecure_by_chart(context: &Context<'_>, cluster: &Cluster<'_>, namespace: &str) -> Option<Span> {
+    let is_it = |used: &&ChartUse| {
+        let is_here = |it: &Release| it.scope == *cluster.scope() && it.namespace == namespace;
+        used.chart == "argo-cd" && used.release.as_ref().is_some_and(is_here)
+    };
+    let used = context.chart_uses().iter().find(is_it)?;
+    let told = used.value(&["configs", "params", "server.insecure"])?;
+    let is_on = told.as_bool() == Some(true) || told.as_str() == Some("true");
+    is_on.then(|| used.span.clone())
 }
 
 /// The port of the pods to which a Service leads.

@@ -29,6 +29,7 @@ mod b5_placeholder_secret;
 mod b5_random_values;
 mod b5_replicas_fight;
 mod b5_two_autoscalers;
+mod b5_weights_fight;
 mod c1_chart_with_large_crd;
 mod c1_last_applied_too_long;
 mod c2_admission_refused;
@@ -69,11 +70,13 @@ mod c3_conversion_webhook;
 mod c3_no_backend;
 mod c3_webhook_before_backend;
 mod c4_immutable;
+mod c5_command_order;
 mod c5_cr_before_chart;
 mod c5_cr_before_crd;
 mod c5_cr_before_operator;
 mod c5_crd_twice;
 mod c5_flux_namespace;
+mod c5_no_definition;
 mod c5_no_namespace;
 mod d1_load_restriction;
 mod d2_app_template;
@@ -126,6 +129,7 @@ mod d3_disabled_copy;
 mod d3_incomplete_registration;
 mod d3_left_out;
 mod d3_needed_file;
+mod d4_odd_name;
 mod e1_contents_pruned;
 mod e1_platform_pruned;
 mod e2_claim_unfit;
@@ -138,6 +142,7 @@ mod e2_maker_named;
 mod e2_missing_key;
 mod e2_misspelt_name;
 mod e2_no_certificate;
+mod e2_no_driver;
 mod e2_no_event;
 mod e2_no_node;
 mod e2_no_pull_secret;
@@ -171,6 +176,7 @@ mod f1_other_namespace;
 mod f1_webhook_blocked;
 mod f2_probes_blocked;
 mod f3_eks_nodes;
+mod f3_node_port;
 mod f3_security_group_ports;
 mod f4_cross_namespace;
 mod f4_endpoints;
@@ -178,6 +184,7 @@ mod f4_no_backend;
 mod f4_no_middleware;
 mod f4_operated_host;
 mod f4_redirect_loop;
+mod f4_rollout_target;
 mod f4_route_refused;
 mod f4_rule_without_backend;
 mod f4_tunnel_redirect;
@@ -186,6 +193,8 @@ mod f4_unknown_host;
 mod f4_unscraped;
 mod f4_wrong_address;
 mod f4_wrong_protocol;
+mod g1_chart_alias;
+mod g1_command_target;
 mod g1_missing_path;
 mod g1_other_branch;
 mod g1_path_filter;
@@ -194,10 +203,12 @@ mod g1_workflow_refused;
 mod g1_workflow_syntax;
 mod g2_ansible_refused;
 mod g2_keyword_values;
+mod g2_missing_file;
 mod g2_module_arguments;
 mod g2_play_as_tasks;
 mod g2_unknown_result;
 mod g3_orphaned_cloud_resources;
+mod g4_manifest_before_definition;
 mod g4_secret_namespace;
 mod g4_security_group_cycle;
 mod g4_terraform_names;
@@ -245,6 +256,7 @@ pub const ALL: &[&Rule] = &[
     &b5_random_values::RULE,
     &b5_replicas_fight::RULE,
     &b5_two_autoscalers::RULE,
+    &b5_weights_fight::RULE,
     &c1_chart_with_large_crd::RULE,
     &c1_last_applied_too_long::RULE,
     &c2_admission_refused::RULE,
@@ -285,11 +297,13 @@ pub const ALL: &[&Rule] = &[
     &c3_no_backend::RULE,
     &c3_webhook_before_backend::RULE,
     &c4_immutable::RULE,
+    &c5_command_order::RULE,
     &c5_cr_before_chart::RULE,
     &c5_cr_before_crd::RULE,
     &c5_cr_before_operator::RULE,
     &c5_crd_twice::RULE,
     &c5_flux_namespace::RULE,
+    &c5_no_definition::RULE,
     &c5_no_namespace::RULE,
     &d1_load_restriction::RULE,
     &d2_app_template::RULE,
@@ -342,6 +356,7 @@ pub const ALL: &[&Rule] = &[
     &d3_incomplete_registration::RULE,
     &d3_left_out::RULE,
     &d3_needed_file::RULE,
+    &d4_odd_name::RULE,
     &e1_contents_pruned::RULE,
     &e1_platform_pruned::RULE,
     &e2_claim_unfit::RULE,
@@ -354,6 +369,7 @@ pub const ALL: &[&Rule] = &[
     &e2_missing_key::RULE,
     &e2_misspelt_name::RULE,
     &e2_no_certificate::RULE,
+    &e2_no_driver::RULE,
     &e2_no_event::RULE,
     &e2_no_node::RULE,
     &e2_no_pull_secret::RULE,
@@ -387,6 +403,7 @@ pub const ALL: &[&Rule] = &[
     &f1_webhook_blocked::RULE,
     &f2_probes_blocked::RULE,
     &f3_eks_nodes::RULE,
+    &f3_node_port::RULE,
     &f3_security_group_ports::RULE,
     &f4_cross_namespace::RULE,
     &f4_endpoints::RULE,
@@ -394,6 +411,7 @@ pub const ALL: &[&Rule] = &[
     &f4_no_middleware::RULE,
     &f4_operated_host::RULE,
     &f4_redirect_loop::RULE,
+    &f4_rollout_target::RULE,
     &f4_route_refused::RULE,
     &f4_rule_without_backend::RULE,
     &f4_tunnel_redirect::RULE,
@@ -402,6 +420,8 @@ pub const ALL: &[&Rule] = &[
     &f4_unscraped::RULE,
     &f4_wrong_address::RULE,
     &f4_wrong_protocol::RULE,
+    &g1_chart_alias::RULE,
+    &g1_command_target::RULE,
     &g1_missing_path::RULE,
     &g1_other_branch::RULE,
     &g1_path_filter::RULE,
@@ -410,11 +430,13 @@ pub const ALL: &[&Rule] = &[
     &g1_workflow_syntax::RULE,
     &g2_ansible_refused::RULE,
     &g2_keyword_values::RULE,
+    &g2_missing_file::RULE,
     &g2_module_arguments::RULE,
     &g2_play_as_tasks::RULE,
     &g2_unknown_result::RULE,
     &g3_orphaned_cloud_resources::RULE,
     &g4_security_group_cycle::RULE,
+    &g4_manifest_before_definition::RULE,
     &g4_secret_namespace::RULE,
     &g4_terraform_names::RULE,
     &g4_terraform_refused::RULE,
@@ -439,14 +461,18 @@ pub(crate) const OF_CLUSTERS: &[&Rule] = &[
     &c2_pod_security::RULE,
     &c2_quota::RULE,
     &c3_no_backend::RULE,
+    &c5_no_definition::RULE,
     &d2_flux_build::RULE,
+    &d4_odd_name::RULE,
     &e2_claim_unfit::RULE,
     &e2_dangling_reference::RULE,
     &e2_missing_key::RULE,
+    &e2_no_certificate::RULE,
     &e2_no_node::RULE,
     &e2_no_pull_secret::RULE,
     &e2_no_request::RULE,
     &e2_no_resource::RULE,
+    &e2_unknown_class::RULE,
     &e6_root_refused::RULE,
     &e6_unknown_port::RULE,
     &f1_dns_blocked::RULE,
@@ -458,6 +484,7 @@ pub(crate) const OF_CLUSTERS: &[&Rule] = &[
     &f2_probes_blocked::RULE,
     &f4_no_backend::RULE,
     &f4_no_middleware::RULE,
+    &f4_rollout_target::RULE,
     &f4_route_refused::RULE,
     &f4_unheard::RULE,
     &f4_unknown_host::RULE,

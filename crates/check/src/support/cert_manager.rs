@@ -267,10 +267,14 @@ fn dns01(dns: &Value, at: &FieldPath, faults: &mut Faults) {
         "rfc2136",
         "webhook",
     ];
-    let Some(first) = PROVIDERS.into_iter().find(|name| is_given(dns, name)) else {
+    let mut given = PROVIDERS.into_iter().filter(|name| is_given(dns, name));
+    let Some(first) = given.next() else {
         faults.required(at.clone(), "no DNS01 provider configured");
         return;
     };
+    for other in given {
+        faults.forbidden(at.key(other), "may not specify more than one provider type");
+    }
     if first != "cloudflare" {
         return;
     }

@@ -261,7 +261,13 @@ fn names(
             let cut: String = full.chars().take(*most).collect();
             let long = format!("{released}-{known}{suffix}");
             let short = [format!("{known}{suffix}"), format!("{released}{suffix}")];
-            (format!("{}{suffix}", cut.trim_end_matches('-')), short.into_iter().chain([long]).collect())
+            // What most people release is called as its chart is.
+            let of_chart = match used.chart.contains(&called) {
+                true => format!("{}{suffix}", used.chart),
+                false => format!("{}-{called}{suffix}", used.chart),
+            };
+            let others = short.into_iter().chain([long, of_chart]).collect();
+            (format!("{}{suffix}", cut.trim_end_matches('-')), others)
         }
     };
     const MAX_NAME: usize = 63;

@@ -3,6 +3,8 @@
 pub(crate) mod admission;
 pub(crate) mod app_template;
 pub(crate) mod cert_manager;
+pub(crate) mod chart_classes;
+pub(crate) mod chart_cluster_kinds;
 pub(crate) mod chart_crds;
 pub(crate) mod chart_services;
 pub(crate) mod chart_templates;

@@ -9,9 +9,24 @@ use crate::support::{
 };
 
 pub(super) fn check(kind: &str, spec: &Value, found: &mut Refusals) {
-    if kind != "ExternalSecret" {
-        return;
+    match kind {
+        "ExternalSecret" => external_secret(spec, found),
+        "SecretStore" | "ClusterSecretStore" => store(spec, found),
+        _ => {}
     }
+}
+
+/// A store has one provider (external-secrets, `SecretStoreProvider`, `MinProperties` and `MaxProperties`).
+fn store(spec: &Value, found: &mut Refusals) {
+    let providers = spec.get("provider").and_then(Value::as_object).map_or(0, |map| map.keys().count());
+    match providers {
+        1 => {}
+        0 => found.add(keys(&["spec"]), "spec.provider must have exactly one provider, and has none"),
+        _ => found.add(keys(&["spec", "provider"]), "spec.provider must have at most 1 items"),
+    }
+}
+
+fn external_secret(spec: &Value, found: &mut Refusals) {
     let (data, from) = (list(spec, "data"), list(spec, "dataFrom"));
     if data.is_empty() && from.is_empty() {
         found.add(keys(&["spec"]), "either data or dataFrom should be specified");

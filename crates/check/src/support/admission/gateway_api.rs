@@ -5,6 +5,7 @@ use tiphys_value::{FieldPath, ObjectExt, Value};
 use super::refused_fields::Refusals;
 use crate::support::{
     field_paths::keys,
+    placeholders,
     pods::{list, text},
 };
 
@@ -16,6 +17,30 @@ pub(super) fn check(kind: &str, spec: &Value, found: &mut Refusals) {
     }
     if kind.ends_with("Route") {
         parents(spec, found);
+        let named = list(spec, "hostnames").iter().enumerate();
+        named.for_each(|(at, host)| hostname(host, &keys(&["spec", "hostnames"]).index(at), found));
+        found.longer(list(spec, "parentRefs"), MOST_PARENTS, &keys(&["spec", "parentRefs"]));
+    }
+}
+
+const MOST_PARENTS: usize = 32;
+const MOST_FILTERS: usize = 16;
+/// The largest weight of a backend.
+const MOST_WEIGHT: i64 = 1_000_000;
+
+/// A hostname is a name of the DNS, which may begin with `*.`: without port, path or scheme.
+fn hostname(host: &Value, field: &FieldPath, found: &mut Refusals) {
+    let Some(host) = host.as_str().filter(|host| !placeholders::is_in(host)) else { return };
+    let is_label = |label: &str| {
+        let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+        let inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        ends(label.chars().next()) && ends(label.chars().last()) && label.chars().all(inside)
+    };
+    if !host.strip_prefix("*.").unwrap_or(host).split('.').all(is_label) {
+        let message = format!(
+            "Invalid value: {host:?}: should match the form of a name of the DNS, such as *.example.com"
+        );
+        found.add(field.clone(), message);
     }
 }
 
@@ -30,6 +55,7 @@ fn http_route(spec: &Value, found: &mut Refusals) {
         let place = keys(&["spec", "rules"]).index(at);
         found.longer(list(rule, "matches"), MOST_MATCHES, &place.key("matches"));
         found.longer(list(rule, "backendRefs"), MOST_BACKENDS, &place.key("backendRefs"));
+        found.longer(list(rule, "filters"), MOST_FILTERS, &place.key("filters"));
         paths(rule, &place, found);
         filters(rule, &place, found);
         for (number, backend) in list(rule, "backendRefs").iter().enumerate() {
@@ -38,6 +64,10 @@ fn http_route(spec: &Value, found: &mut Refusals) {
             if is_service && backend.get("port").is_none() {
                 let field = place.key("backendRefs").index(number);
                 found.add(field, "Invalid value: Must have port for Service reference");
+            }
+            if backend["weight"].as_i64().is_some_and(|weight| !(0..=MOST_WEIGHT).contains(&weight)) {
+                let field = place.key("backendRefs").index(number).key("weight");
+                found.add(field, format!("Invalid value: should be between 0 and {MOST_WEIGHT}"));
             }
         }
     }
@@ -146,6 +176,9 @@ fn gateway(spec: &Value, found: &mut Refusals) {
             .to_owned()
     });
     for (at, listener) in listeners.iter().enumerate() {
+        if let Some(host) = listener.get("hostname").filter(|host| host.as_str() != Some("")) {
+            hostname(host, &place.index(at).key("hostname"), found);
+        }
         let protocol = text(listener, "protocol");
         let tls = listener.get("tls").filter(|tls| tls.is_object());
         if tls.is_some() && matches!(protocol, "HTTP" | "TCP" | "UDP") {

@@ -13,6 +13,9 @@ pub(super) fn check(kind: &str, spec: &Value, found: &mut Refusals) {
         "VirtualService" => virtual_service(spec, found),
         "Gateway" => gateway(spec, found),
         "ServiceEntry" => service_entry(spec, found),
+        "DestinationRule" => destination_rule(spec, found),
+        "Sidecar" => sidecar(spec, found),
+        "RequestAuthentication" => request_authentication(spec, found),
         "PeerAuthentication" => peer_authentication(spec, found),
         "AuthorizationPolicy" => authorization_policy(spec, found),
         _ => {}
@@ -127,6 +130,66 @@ fn service_entry(spec: &Value, found: &mut Refusals) {
     found.repeated(names.map(|(at, it)| (place.index(at).key("name"), text(it, "name"))), |name| {
         format!("service entry port name {name:?} already defined")
     });
+    let numbers: Vec<String> = list(spec, "ports").iter().map(|it| it["number"].to_string()).collect();
+    let numbered = numbers.iter().enumerate().map(|(at, it)| (place.index(at).key("number"), it.as_str()));
+    found.repeated(numbered, |number| format!("service entry port {number} already defined"));
+}
+
+fn destination_rule(spec: &Value, found: &mut Refusals) {
+    if text(spec, "host").is_empty() {
+        found.add(keys(&["spec"]), "destination rule host cannot be empty");
+    }
+    let place = keys(&["spec", "subsets"]);
+    let subsets = list(spec, "subsets");
+    found.repeated(
+        subsets.iter().enumerate().map(|(at, it)| (place.index(at).key("name"), text(it, "name"))),
+        |name| format!("duplicate subset names: {name}"),
+    );
+    let policies = subsets.iter().enumerate().map(|(at, it)| (place.index(at), it));
+    for (place, owner) in policies.chain([(keys(&["spec"]), spec)]) {
+        let Some(policy) = owner.get("trafficPolicy").filter(|it| it.is_object()) else { continue };
+        let balancer = &policy["loadBalancer"];
+        if balancer.get("simple").is_some() && balancer.get("consistentHash").is_some() {
+            let message = "only one of simple and consistentHash can be set for a load balancer";
+            found.add(place.key("trafficPolicy").key("loadBalancer"), message);
+        }
+        let tls = policy.get("tls").filter(|it| it.is_object());
+        let lacks = |tls: &&Value, field: &str| text(tls, field).is_empty();
+        let without_key = tls.filter(|tls| text(tls, "mode") == "MUTUAL" && lacks(tls, "credentialName"));
+        if without_key.is_some_and(|tls| lacks(&tls, "clientCertificate") || lacks(&tls, "privateKey")) {
+            let message = "client certificate and private key required for mutual tls";
+            found.add(place.key("trafficPolicy").key("tls"), message);
+        }
+    }
+}
+
+/// Hosts of a sidecar are `NAMESPACE/HOST`.
+fn sidecar(spec: &Value, found: &mut Refusals) {
+    for (at, listener) in list(spec, "egress").iter().enumerate() {
+        let place = keys(&["spec", "egress"]).index(at).key("hosts");
+        let hosts = list(listener, "hosts");
+        if hosts.is_empty() {
+            found.add(place.clone(), "sidecar: egress listener must contain at least one host");
+        }
+        for (number, host) in hosts.iter().enumerate() {
+            if host.as_str().is_some_and(|host| host.split('/').count() != 2 || host.ends_with('/')) {
+                let message = format!("host {host} must be of form namespace/dnsName");
+                found.add(place.index(number), message);
+            }
+        }
+    }
+}
+
+fn request_authentication(spec: &Value, found: &mut Refusals) {
+    for (at, rule) in list(spec, "jwtRules").iter().enumerate() {
+        let place = keys(&["spec", "jwtRules"]).index(at);
+        if text(rule, "issuer").is_empty() {
+            found.add(place.clone(), "issuer must be set on JWT rule");
+        }
+        if !text(rule, "jwks").is_empty() && !text(rule, "jwksUri").is_empty() {
+            found.add(place, "only one of jwks or jwksUri should be set on JWT rule");
+        }
+    }
 }
 
 fn peer_authentication(spec: &Value, found: &mut Refusals) {

@@ -43,9 +43,41 @@ pub(super) fn check(kind: &str, spec: &Value, found: &mut Refusals) {
                 ),
             );
         }
+        filters(rule, &place, found);
+        validation(rule, &place, found);
         if is_background {
             users(rule, &place, found);
         }
+    }
+}
+
+/// What a rule is for is said in one of three ways: by `any`, by `all`, or by resources alone.
+fn filters(rule: &Value, place: &FieldPath, found: &mut Refusals) {
+    for side in ["match", "exclude"] {
+        let Some(filter) = rule.get(side) else { continue };
+        let has = |field: &str| !list(filter, field).is_empty();
+        let is_plain = filter.get("resources").and_then(Value::as_object).is_some_and(|it| !it.is_empty());
+        if has("any") && has("all") {
+            found.add(place.key(side), format!("{side}: can't specify any and all together"));
+        } else if is_plain && (has("any") || has("all")) {
+            let message = format!("{side}: can't specify any or all together with resources");
+            found.add(place.key(side).key("resources"), message);
+        }
+    }
+    if rule.get("match").and_then(Value::as_object).is_none_or(|it| it.is_empty()) {
+        found.add(place.clone(), "match is required");
+    }
+}
+
+/// A validation is made in one way (kyverno, `pkg/validation/policy/validate`).
+fn validation(rule: &Value, place: &FieldPath, found: &mut Refusals) {
+    const WAYS: [&str; 8] =
+        ["anyPattern", "assert", "cel", "deny", "foreach", "manifests", "pattern", "podSecurity"];
+    let Some(validate) = rule.get("validate").and_then(Value::as_object) else { return };
+    let given = WAYS.iter().filter(|way| validate.get(**way).is_some_and(|it| !it.is_null()));
+    // Without any, a word is misspelt, which the schema tells.
+    if given.count() > 1 {
+        found.add(place.key("validate"), format!("only one of {} can be specified", WAYS.join(", ")));
     }
 }
 

@@ -1,0 +1,8 @@
+resource "aws_eks_cluster" "shop" {
+  name     = "shop"
+  role_arn = var.role
+}
+
+variable "role" {
+  type = string
+}
