@@ -107,11 +107,11 @@ fn contradictions(context: &Context<'_>, object: &Object, path: &FieldPath, once
         tell(at, what, "replaces objects: nothing is applied on the server's side");
     }
     const NAMESPACE_LABELS: [&str; 3] = ["spec", "syncPolicy", "managedNamespaceMetadata"];
-    if object.value().at(&NAMESPACE_LABELS).is_some_and(|it| it.is_object()) {
-        if let Some(at) = position("CreateNamespace=false") {
-            let what = "managedNamespaceMetadata and CreateNamespace=false".to_owned();
-            tell(at, what, "labels and annotations of the namespace are set only with CreateNamespace=true");
-        }
+    if object.value().at(&NAMESPACE_LABELS).is_some_and(Value::is_object)
+        && let Some(at) = position("CreateNamespace=false")
+    {
+        let what = "managedNamespaceMetadata and CreateNamespace=false".to_owned();
+        tell(at, what, "labels and annotations of the namespace are set only with CreateNamespace=true");
     }
     if let Some(at) = position("Prune=false").filter(|_| prunes) {
         tell(at, "automated.prune and Prune=false".to_owned(), "nothing is pruned");

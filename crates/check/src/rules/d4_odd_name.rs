@@ -181,10 +181,11 @@ fn cluster_attribute(block: &Block) -> Option<&'static str> {
     let source = block.str("source").unwrap_or_default();
     let is_module = block.kind == "module" && (source.contains("/eks/") || source.ends_with("/eks"));
     let resources = ["aws_eks_cluster", "google_container_cluster", "azurerm_kubernetes_cluster"];
-    match () {
-        () if is_module && block.get("cluster_name").is_some() => Some("cluster_name"),
-        () if is_module || resources.iter().any(|kind| block.is_resource(kind)) => Some("name"),
-        () => None,
+    if is_module && block.get("cluster_name").is_some() {
+        Some("cluster_name")
+    } else {
+        let makes = is_module || resources.iter().any(|kind| block.is_resource(kind));
+        makes.then_some("name")
     }
 }
 
