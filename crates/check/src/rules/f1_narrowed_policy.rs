@@ -118,7 +118,7 @@ fn narrowed<'c, 'a>(
             it.key.namespace == *namespace
                 && it.value().to_string().contains(added.first().map_or("", |it| it.0))
         };
-        pods.is_empty() && !own.is_empty() && !cluster.objects.iter().any(|it| labelled(it))
+        pods.is_empty() && !own.is_empty() && !cluster.objects.iter().any(labelled)
     });
     let is_unmet = !pods.is_empty() && !pods.iter().any(|pod| has(pod, &added)) || unseen.is_some();
     let is_cut_off = !added.is_empty() && is_unmet;
