@@ -94,9 +94,22 @@ const WORDS: &[(Cause, &[u16], &[&str])] = &[
             "proxyconnect",
             "server misbehaving",
             "temporary failure in name",
+            ": try again",
             ": eof",
             "server gave http response to https client",
             "tls: ",
+        ],
+    ),
+    // Credentials that were valid once are none.
+    (
+        Cause::ImageUnauthorized,
+        &[],
+        &[
+            "token has expired",
+            "token is expired",
+            "token expired",
+            "reauthenticate",
+            "credentials have expired",
         ],
     ),
     // A registry that hides what is private answers the same for what does not exist.
@@ -188,6 +201,10 @@ mod tests {
             (
                 "unexpected status from HEAD request to https://r.example.org/v2/a/manifests/1: 403 Forbidden",
                 Cause::ImageForbidden,
+            ),
+            (
+                "unexpected status from HEAD request to https://r.example.org/v2/a/manifests/1: 403 Forbidden: denied: Your authorization token has expired",
+                Cause::ImageUnauthorized,
             ),
             ("dial tcp: lookup r.example.org on 10.0.0.2:53: no such host", Cause::ImageRegistryUnreachable),
             ("toomanyrequests: You have reached your pull rate limit", Cause::ImageRateLimited),

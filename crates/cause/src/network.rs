@@ -94,6 +94,7 @@ const REFUSED: &[&str] = &[
     "errno 111",
     "(111)",
     "could not be established. broker may not be available",
+    "could not be established. node may not be available",
     "failed to connect to bootstrap server",
     "connection failure",
     "- no response",

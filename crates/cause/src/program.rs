@@ -266,9 +266,58 @@ const WORDS: &[(Cause, &[&str])] = &[
             "bad owner or permissions",
             "has invalid permissions",
             "eperm",
+            "has wrong ownership",
+            "has invalid ownership",
+            "incorrect ownership",
+            "must be owned by",
+            "is not owned by",
+            "is owned by uid",
+            "not writable",
+            "is not writeable",
         ],
     ),
 ];
+
+/// What a node gives all its programs together: files that they watch and open, connections that it follows.
+/// A line tells that it is used up by one word of each column.
+const USED_UP: &[(&[&str], &[&str])] = &[
+    (
+        &["inotify", "fsnotify", "watcher", "file watch", "directory watch"],
+        &["too many open files", "no space left", "enospc", "limit"],
+    ),
+    (&["too many open files in system", "enfile"], &[""]),
+    (&["nf_conntrack", "conntrack"], &["table full"]),
+];
+
+/// Words by which a program misses a module of the kernel.
+const NO_MODULE: &[&str] = &[
+    "modprobe: fatal: module",
+    "modprobe: error: could not insert",
+    "modprobe: can't change directory",
+    "could not open moddep file",
+    "do you need to insmod",
+    "required kernel modules are not loaded",
+    "failed to load kernel module",
+    "kernel module not loaded",
+    "missing kernel module",
+    "try 'modprobe",
+    "bridge-nf-call-iptables: no such file",
+    "failed to check br_netfilter",
+    "could not fetch rule set generation id",
+    "failed to initialize nft",
+];
+
+/// What a program says of its node: something that all share is used up, or its kernel lacks a module.
+fn of_node(low: &str) -> Option<Cause> {
+    if USED_UP.iter().any(|(what, end)| has_any(low, what) && has_any(low, end)) {
+        Some(Cause::NodePressure)
+    } else {
+        // Who lacks the right to look says the same of modules that are there.
+        let lacks = has_any(low, NO_MODULE)
+            && !has_any(low, &["you can ignore this", "permission denied", "not permitted", "must be root"]);
+        lacks.then_some(Cause::NodeRuntime)
+    }
+}
 
 /// Words that make a complaint of the API or the network out of what else looks like one of the program.
 const OF_OTHERS: &[&str] =
@@ -300,18 +349,19 @@ pub fn complaints(log: &str) -> Vec<Complaint> {
         if has_any(&low, OF_OTHERS) {
             continue;
         }
-        let known = WORDS.iter().find(|(_, words)| has_any(&low, words)).map(|(cause, _)| cause);
-        let Some(cause) = known.or_else(|| is_no_command(&low).then_some(&Cause::RunCommand)) else {
+        let of_words = || WORDS.iter().find(|(_, words)| has_any(&low, words)).map(|(cause, _)| *cause);
+        let known = of_node(&low).or_else(of_words);
+        let Some(cause) = known.or_else(|| is_no_command(&low).then_some(Cause::RunCommand)) else {
             continue;
         };
         let is_role = low.contains("role \"") && !low.contains("does not exist");
-        if found.iter().any(|it| it.cause == *cause) || *cause == Cause::ConfigCredentials && is_role {
+        if found.iter().any(|it| it.cause == cause) || cause == Cause::ConfigCredentials && is_role {
             continue;
         }
         let subject = SUBJECT
             .captures(line)
             .and_then(|it| it.iter().skip(1).flatten().next().map(|it| it.as_str().to_owned()));
-        found.push(Complaint { cause: *cause, subject: subject.unwrap_or_default(), line: line.to_owned() });
+        found.push(Complaint { cause, subject: subject.unwrap_or_default(), line: line.to_owned() });
     }
     found
 }
@@ -377,6 +427,14 @@ mod tests {
             ("FATAL: sorry, too many clients already", Cause::AppBackendState, ""),
             ("permission denied for schema public", Cause::ConfigCredentials, ""),
             ("permissions on /etc/db/keyfile are too open", Cause::RunPermission, "/etc/db/keyfile"),
+            ("panic: new certificate watcher: too many open files", Cause::NodePressure, ""),
+            ("Error: ENOSPC: System limit for number of file watchers reached", Cause::NodePressure, ""),
+            ("modprobe: FATAL: Module wireguard not found in directory", Cause::NodeRuntime, ""),
+            (
+                "FATAL: data directory \"/var/lib/db\" has wrong ownership",
+                Cause::RunPermission,
+                "/var/lib/db",
+            ),
             ("Error 1129: Host 'a' is blocked because of many connection errors", Cause::AppBackendState, ""),
         ] {
             let read = complaints(line);

@@ -81,6 +81,10 @@ fn parts(text: &str) -> Vec<&str> {
     found
 }
 
+/// Words for nodes where a volume cannot be used; newer schedulers have their own.
+const VOLUME_ELSEWHERE: &[&str] =
+    &["volume node affinity conflict", "no available volume zone", "persistentvolume's node affinity"];
+
 fn obstacle(words: &str) -> Option<Obstacle> {
     let low = words.to_ascii_lowercase();
     let found = if let Some(it) = TAINT.captures(words) {
@@ -99,7 +103,7 @@ fn obstacle(words: &str) -> Option<Obstacle> {
         && !low.contains("node affinity")
     {
         Obstacle::Spread
-    } else if low.contains("volume node affinity conflict") || low.contains("no available volume zone") {
+    } else if has_any(&low, VOLUME_ELSEWHERE) {
         Obstacle::VolumeZone
     } else if has_any(
         &low,
@@ -156,6 +160,9 @@ mod tests {
             "0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims. preemption: 0/3",
         );
         assert_eq!(read.obstacles, [(3, Obstacle::ClaimUnbound)]);
+        let read =
+            placement("0/4 nodes are available: 4 node(s) didn't match PersistentVolume's node affinity.");
+        assert_eq!(read.obstacles, [(4, Obstacle::VolumeZone)]);
         let read = placement("0/3 nodes are available: 3 node(s) did not have enough free storage.");
         assert_eq!(read.obstacles, [(3, Obstacle::Insufficient("storage".into()))]);
         let read = placement("0/3 nodes are available: persistentvolumeclaim \"data\" not found.");
