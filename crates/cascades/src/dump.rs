@@ -95,6 +95,7 @@ fn kubelet_events(case: &Case, planted: &Planted) -> Vec<Event> {
             }
             found.push(Event {
                 object: tiphys_doctor::Object::from_live(pod),
+                version: pod.api_version().to_owned(),
                 uid: pod.uid().to_owned(),
                 kind: if reason == "Killing" { "Normal" } else { "Warning" }.to_owned(),
                 reason: reason.clone(),

@@ -10,6 +10,8 @@ use crate::Object;
 pub struct Event {
     /// The object that it is about.
     pub object: Object,
+    /// The version of the object's kind, with its group; empty if it is not told.
+    pub version: String,
     /// The object's uid; empty if it is not told.
     pub uid: String,
     /// `Warning` or `Normal`.
@@ -45,6 +47,7 @@ impl Event {
         let count = [&["count"][..], &["series", "count"], &["deprecatedCount"]];
         Some(Self {
             object: Object::new(named("kind"), named("namespace"), named("name")),
+            version: named("apiVersion").to_owned(),
             uid: named("uid").to_owned(),
             kind: text(&["type"]),
             reason: text(&["reason"]),

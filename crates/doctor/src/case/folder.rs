@@ -95,6 +95,7 @@ impl Case {
         case.place_events();
         case.add_told_objects();
         case.assign(open.logs);
+        case.add_told_resources();
         if case.objects.is_empty() && case.events.is_empty() {
             return Err(ReadError::Empty { paths: paths.to_vec() });
         }

@@ -8,6 +8,7 @@ mod log_paths;
 mod objects;
 mod salvage;
 mod told_objects;
+mod told_resources;
 
 use std::collections::BTreeSet;
 

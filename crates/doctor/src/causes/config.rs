@@ -81,10 +81,11 @@ fn missing(look: &Look<'_>, ill: &Ill<'_>) -> Vec<Finding> {
             )
             .remedy(format!("Make {object}, or correct the reference in {}.", ill.workload), &[]),
         };
-        let finding = dependencies::upstream(look.cluster, &object).into_iter().fold(finding, Finding::below);
         let finding = if look.cluster.knows_makers() || !is_data { finding } else { finding.not_known() };
         // Who should make it is red: why is the cause, whether it is known or not.
-        let makers = dependencies::upstream(look.cluster, &object);
+        let mut makers = dependencies::upstream(look.cluster, &object);
+        makers.extend(unseen_makers(look, &object));
+        let finding = makers.iter().cloned().fold(finding, Finding::below);
         let finding = if makers.iter().any(|it| look.is_red(it)) { finding.not_known() } else { finding };
         let finding = undelivered(look, &object, &ill.workload).into_iter().fold(finding, Finding::below);
         let finding = ill.pods.iter().fold(finding, |finding, pod| {
@@ -98,6 +99,28 @@ fn missing(look: &Look<'_>, ill: &Ill<'_>) -> Vec<Finding> {
         );
     }
     found
+}
+
+/// Resources that fail, of kinds that were not saved, and that share their name with a missing Secret:
+/// operators write the credentials of what they make into Secrets that are named after it.
+fn unseen_makers(look: &Look<'_>, missing: &Object) -> Vec<Object> {
+    /// A shorter beginning is shared by chance.
+    const SHORTEST: usize = 4;
+    let shares_name = |other: &Object| {
+        let same = missing.name.bytes().zip(other.name.bytes()).take_while(|(one, two)| one == two).count();
+        let stem = missing.name.get(..same).unwrap_or_default();
+        let is_whole = same == missing.name.len() || same == other.name.len();
+        let stem = if is_whole { stem } else { stem.rsplit_once('-').map_or("", |(stem, _)| stem) };
+        stem.len() >= SHORTEST
+    };
+    let is_near = |other: &&Object| {
+        look.cluster.case.in_part.contains(&other.kind)
+            && look.cluster.live(other).is_some_and(|live| live.gvk().group.contains('.'))
+            && (other.namespace.is_empty() || other.namespace == missing.namespace)
+            && shares_name(other)
+    };
+    let is_data = missing.kind == "Secret" || missing.kind == "ConfigMap";
+    look.red.keys().filter(|_| is_data).filter(is_near).cloned().collect()
 }
 
 /// The file that a program does not find where a Secret or ConfigMap is mounted which lacks it.

@@ -181,9 +181,38 @@ impl<'a> Cluster<'a> {
             ("vault-secrets-operator", &["VaultStaticSecret", "VaultDynamicSecret", "VaultPKISecret"]),
             ("sealed-secrets", &["SealedSecret"]),
         ];
+        // Operators that write credentials of what they make, with the groups of their resources.
+        const WRITERS: &[(&str, &[&str])] = &[
+            ("crossplane", &["crossplane.io", "upbound.io"]),
+            ("upbound", &["crossplane.io", "upbound.io"]),
+            ("cloudnative-pg", &["cnpg.io"]),
+            ("cnpg", &["cnpg.io"]),
+            ("postgres-operator", &["zalan.do", "crunchydata.com"]),
+            ("strimzi", &["strimzi.io"]),
+            ("rabbitmq-cluster-operator", &["rabbitmq.com"]),
+            ("mongodb-kubernetes-operator", &["mongodb.com"]),
+            ("percona", &["percona.com"]),
+            ("minio-operator", &["min.io"]),
+            ("onepassword", &["onepassword.com"]),
+            ("infisical", &["infisical.com"]),
+            ("doppler", &["doppler.com"]),
+            ("azure-service-operator", &["azure.com"]),
+            ("config-connector", &["cnrm.cloud.google.com"]),
+        ];
         let runs = |name: &str| self.all("Deployment").iter().any(|it| it.name().starts_with(name));
         let asks = |kinds: &[&str]| kinds.iter().any(|kind| self.has_kind(kind));
+        let is_in = |name: &str| {
+            let of = |word: &str| {
+                word.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+            };
+            self.all("Deployment").iter().any(|it| of(it.name()) || of(it.namespace()))
+        };
+        let knows_group = |groups: &[&str]| {
+            let saved = self.case.objects.iter().filter(|it| !self.case.in_part.contains(it.kind()));
+            saved.into_iter().any(|it| groups.iter().any(|group| it.gvk().group.ends_with(group)))
+        };
         MAKERS.iter().any(|(name, kinds)| runs(name) && !asks(kinds))
+            || WRITERS.iter().any(|(name, groups)| is_in(name) && !knows_group(groups))
     }
 
     /// Whether who makes Secrets and Services would be known: more was saved than workloads and Services.
