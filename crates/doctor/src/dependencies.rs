@@ -49,6 +49,7 @@ pub(crate) fn upstream(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
             found.push(Object::new("APIService", "", "v1beta1.metrics.k8s.io"));
         }
         "Application" => application(cluster, live, &mut found),
+        "ClusterOperator" => found.extend(operated(live.name())),
         "Namespace" => {}
         _ => references(live, &mut found),
     }
@@ -68,6 +69,31 @@ pub(crate) fn upstream(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
     }
     found.extend(maker(cluster, object));
     found
+}
+
+/// What the operators of OpenShift look after, and which of them others need: kind, namespace, name.
+const OPERATED: &[(&str, &[(&str, &str, &str)])] = &[
+    ("authentication", &[("Deployment", "openshift-authentication", "oauth-openshift"), INGRESS]),
+    ("console", &[("Deployment", "openshift-console", "console"), INGRESS]),
+    ("dns", &[("DaemonSet", "openshift-dns", "dns-default")]),
+    ("image-registry", &[("Deployment", "openshift-image-registry", "image-registry")]),
+    ("ingress", &[("Deployment", "openshift-ingress", "router-default")]),
+    ("monitoring", &[("StatefulSet", "openshift-monitoring", "prometheus-k8s")]),
+    (
+        "network",
+        &[
+            ("DaemonSet", "openshift-ovn-kubernetes", "ovnkube-node"),
+            ("DaemonSet", "openshift-multus", "multus"),
+        ],
+    ),
+];
+/// The operator of the routers, over which people reach what has a route.
+const INGRESS: (&str, &str, &str) = ("ClusterOperator", "", "ingress");
+
+fn operated(operator: &str) -> impl Iterator<Item = Object> {
+    let known = OPERATED.iter().find(|(name, _)| *name == operator);
+    let needs = known.into_iter().flat_map(|(_, needs)| needs.iter());
+    needs.map(|(kind, namespace, name)| Object::new(kind, namespace, name))
 }
 
 /// What a claim is filled with: a snapshot, or another claim.

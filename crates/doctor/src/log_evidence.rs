@@ -2,8 +2,8 @@
 //! it comes.
 
 use tiphys_cause::{
-    Cause, Complaint, FailedCall, Failure, Forbidden, Refusal, RefusedValue, addresses, complaints,
-    forbidden, refusal, refused_values,
+    Address, Cause, Complaint, FailedCall, Failure, Forbidden, Refusal, RefusedValue, addresses, complaints,
+    forbidden, proxy_answer, refusal, refused_values,
 };
 use tiphys_value::{ObjectExt as _, Value};
 
@@ -119,6 +119,16 @@ fn fact_of(lines: &[&str], at: usize) -> Option<Fact> {
     let refused = refusal(line);
     if refused.cause.is_some_and(|cause| REFUSALS.contains(&cause)) {
         return Some(Fact::Refused(refused));
+    }
+    if let Some(answer) = proxy_answer(line) {
+        let target = Address { scheme: String::new(), host: answer.host.clone(), port: Some(answer.port) };
+        let call = |failure| FailedCall {
+            failure,
+            targets: vec![target],
+            context: Vec::new(),
+            line: line.to_owned(),
+        };
+        return answer.failure().map(call).map(Fact::Call);
     }
     let complaint = complaints(line).into_iter().next();
     let is_of_the_network =

@@ -40,8 +40,8 @@ pub(crate) fn resolve(cluster: &Cluster<'_>, red: &Symptoms, findings: Vec<Findi
     let parents = parents(cluster, red, &links, &findings);
     let mut downstream: BTreeMap<usize, Vec<(Object, String)>> = BTreeMap::new();
     let mut is_root = vec![true; findings.len()];
-    for at in 0..findings.len() {
-        let Some(root) = deepest(at, &parents) else { continue };
+    let roots_of = roots_of(&findings, &parents);
+    for (at, root) in roots_of.into_iter().enumerate() {
         if root == at {
             continue;
         }
@@ -298,6 +298,31 @@ fn deepest(start: usize, parents: &[Vec<usize>]) -> Option<usize> {
         seen.insert(next);
         at = next;
     }
+}
+
+/// The root of each finding: itself if nothing lies below it. Of findings that explain each other the surest
+/// one is the root: something has to be.
+fn roots_of(findings: &[Finding], parents: &[Vec<usize>]) -> Vec<usize> {
+    let mut root_of: Vec<usize> = (0..findings.len()).map(|at| deepest(at, parents).unwrap_or(at)).collect();
+    for start in 0..findings.len() {
+        let (mut at, mut path) = (start, Vec::new());
+        while root_of[at] != at && !path.contains(&at) {
+            path.push(at);
+            at = root_of[at];
+        }
+        if root_of[at] != at {
+            let ring = path.iter().skip_while(|member| **member != at).copied();
+            let surest = ring.max_by(|one, two| {
+                findings[*one].confidence.total_cmp(&findings[*two].confidence).then(two.cmp(one))
+            });
+            at = surest.unwrap_or(at);
+            root_of[at] = at;
+        }
+        for member in path {
+            root_of[member] = at;
+        }
+    }
+    root_of
 }
 
 /// What is red because of each root: what it is told to break, and every red object that depends on that.

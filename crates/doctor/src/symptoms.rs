@@ -157,8 +157,21 @@ fn node(node: &Value) -> Option<String> {
 }
 
 /// Parts of the names of conditions by which problem detectors tell of a node.
-const NODE_PROBLEMS: &[&str] =
-    &["Deadlock", "Readonly", "ReadOnly", "Corrupt", "Unhealthy", "Problem", "Frequent", "Unreachable"];
+const NODE_PROBLEMS: &[&str] = &[
+    "Deadlock",
+    "Readonly",
+    "ReadOnly",
+    "Corrupt",
+    "Unhealthy",
+    "Problem",
+    "Frequent",
+    "Unreachable",
+    "Full",
+    "Exhausted",
+    "Hung",
+    "Stuck",
+    "Fault",
+];
 
 /// Whether a condition of a node is one of a problem detector, and tells of a problem.
 pub(crate) fn is_node_problem(condition: &Value) -> bool {
@@ -301,6 +314,19 @@ fn is_stopped(object: &Value) -> bool {
 /// Seconds after which something that is still unknown is not merely about to start.
 const SLOW_START: i64 = 10 * 60;
 
+/// Seconds after which a condition that is not well counts. What waits for another try is given up and made
+/// anew before long: that it is refused tells enough.
+fn patience(condition: &Value) -> i64 {
+    let is_open = condition.str_at(&["status"]) == Some("Unknown");
+    let is_denied = || {
+        let words = condition.str_at(&["message"]).unwrap_or_default();
+        tiphys_cause::complaints(words)
+            .iter()
+            .any(|it| it.cause == tiphys_cause::Cause::OperatorCloudCredentials)
+    };
+    if is_open && !is_denied() { SLOW_START } else { 60 }
+}
+
 /// Whether a resource has made its Secret after it complained: what it said has not been updated since.
 fn has_made_secret_since(cluster: &Cluster<'_>, object: &Value, complaint: &Value) -> bool {
     let Some(complained) = time(complaint, &["lastTransitionTime"]) else { return false };
@@ -325,10 +351,7 @@ fn custom(cluster: &Cluster<'_>, object: &Value) -> Option<String> {
     let bad = complaint(object);
     let since =
         bad.and_then(|it| time(it, &["lastTransitionTime"])).and_then(|time| cluster.seconds_since(time));
-    let is_long = |bad: &&Value| {
-        let is_open = bad.str_at(&["status"]) == Some("Unknown");
-        since.is_none_or(|since| since > if is_open { SLOW_START } else { 60 })
-    };
+    let is_long = |bad: &&Value| since.is_none_or(|since| since > patience(bad));
     if let Some(bad) = bad.filter(is_long).filter(|bad| !has_made_secret_since(cluster, object, bad)) {
         return Some(format!(
             "{} {}: {}",

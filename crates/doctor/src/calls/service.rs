@@ -55,7 +55,7 @@ pub(super) fn service_fault<'a>(
         blocked(look, caller, call, address, service, &ready),
         crate::causes::service::local_only(look, caller, call, service),
         state_fault(caller, call, address, &object),
-        expired(look, call, service),
+        expired(look, caller, call, service),
         super::trust::untrusted(look, caller, call, service),
     ];
     checks.into_iter().flatten().next().unwrap_or_else(|| {
@@ -324,11 +324,13 @@ fn state_fault(
 }
 
 /// An expired certificate of what is called.
-fn expired(look: &Look<'_>, call: &FailedCall, service: &Value) -> Option<Finding> {
+fn expired<'a>(look: &Look<'a>, caller: &Caller<'a>, call: &FailedCall, service: &Value) -> Option<Finding> {
     if !matches!(call.failure, Failure::Expired | Failure::NotYetValid) {
         return None;
     }
-    crate::causes::control_plane::certificate_of_service(look, service)
+    let finding = crate::causes::control_plane::certificate_of_service(look, service)?;
+    let clocks = crate::causes::control_plane::ahead_of_time(look, &caller.pods);
+    Some(clocks.into_iter().fold(finding, Finding::below))
 }
 
 pub(super) fn pod_fault<'a>(

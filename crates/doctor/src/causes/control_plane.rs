@@ -29,12 +29,12 @@ fn lease_age(look: &Look<'_>, name: &str) -> Option<(Object, i64, Timestamp)> {
     let leases = look.cluster.all("Lease");
     let live = leases.iter().find(|lease| lease.namespace() == "kube-system" && lease.name() == name)?;
     let renewed = time(live, &["spec", "renewTime"])?;
-    let newest = leases
-        .iter()
-        .filter(|lease| lease.name() != name)
-        .filter_map(|lease| time(lease, &["spec", "renewTime"]))
-        .max();
-    let now = look.cluster.now.into_iter().chain(newest).max()?;
+    // A node whose clock is ahead does not tell the time.
+    let present = present(look);
+    let is_possible = |time: &Timestamp| present.is_none_or(|present| time.as_second() - present < AHEAD);
+    let others = leases.iter().filter(|lease| lease.name() != name);
+    let times = others.filter_map(|lease| time(lease, &["spec", "renewTime"])).chain(look.cluster.now);
+    let now = times.filter(is_possible).max()?;
     Some((Object::from_live(live), now.as_second() - renewed.as_second(), renewed))
 }
 
@@ -245,28 +245,47 @@ pub(crate) fn etcd_fault(look: &Look<'_>, source: &str, line: &str) -> Finding {
         .remedy(text, &["etcdctl endpoint status -w table".to_owned(), "etcdctl alarm list".to_owned()])
 }
 
-/// Nodes whose clock is ahead.
-fn clocks(look: &Look<'_>) -> Vec<Finding> {
-    let leases: Vec<(&Value, Timestamp)> = look
-        .cluster
-        .all("Lease")
-        .iter()
-        .filter(|it| it.namespace() == "kube-node-lease")
-        .filter_map(|it| Some((*it, time(it, &["spec", "renewTime"])?)))
-        .collect();
-    let mut times: Vec<i64> = leases.iter().map(|(_, time)| time.as_second()).collect();
-    times.sort_unstable();
-    let told = look.cluster.case.at.map(|at| at.as_second());
-    let Some(middle) = told.or_else(|| times.get(times.len() / 2).copied().filter(|_| times.len() >= 3))
-    else {
-        return Vec::new();
+/// Seconds by which a clock is ahead for good, and not for the way of a packet.
+const AHEAD: i64 = 300;
+
+/// Nodes whose clock is ahead, among those on which pods run: what has expired there is judged by that clock.
+pub(crate) fn ahead_of_time(look: &Look<'_>, pods: &[&Value]) -> Vec<Object> {
+    let Some(present) = present(look) else { return Vec::new() };
+    let is_ahead = |node: &&str| {
+        let lease = look.cluster.get("Lease", "kube-node-lease", node);
+        let renewed = lease.and_then(|lease| time(lease, &["spec", "renewTime"]));
+        renewed.is_some_and(|renewed| renewed.as_second() - present > AHEAD)
     };
+    let nodes = pods.iter().filter_map(|pod| pod.str_at(&["spec", "nodeName"]));
+    nodes.filter(is_ahead).map(|node| Object::new("Node", "", node)).collect()
+}
+
+/// The leases of nodes, each with the time at which it was renewed by the node's own clock.
+fn node_leases<'a>(look: &Look<'a>) -> Vec<(&'a Value, Timestamp)> {
+    let leases = look.cluster.all("Lease").iter().filter(|it| it.namespace() == "kube-node-lease");
+    leases.filter_map(|it| Some((*it, time(it, &["spec", "renewTime"])?))).collect()
+}
+
+/// The present in seconds, as it was told, or as most clocks have it.
+fn present(look: &Look<'_>) -> Option<i64> {
+    if let Some(at) = look.cluster.case.at {
+        return Some(at.as_second());
+    }
+    let mut times: Vec<i64> = node_leases(look).iter().map(|(_, time)| time.as_second()).collect();
+    times.sort_unstable();
+    let middle = times.get(times.len() / 2).copied().filter(|_| times.len() >= 3)?;
     // Most leases may be those of nodes that are silent: who leads the control plane tells the time too.
     let leaders = ["kube-scheduler", "kube-controller-manager"];
     let led = leaders.iter().filter_map(|name| look.cluster.get("Lease", "kube-system", name));
-    let led = led.filter_map(|lease| time(lease, &["spec", "renewTime"])).map(|time| time.as_second()).max();
-    let middle = led.filter(|_| told.is_none()).map_or(middle, |led| led.max(middle));
-    let ahead = leases.iter().filter(|(_, time)| time.as_second() - middle > 300);
+    let led = led.filter_map(|lease| time(lease, &["spec", "renewTime"])).map(|time| time.as_second());
+    Some(led.max().map_or(middle, |led| led.max(middle)))
+}
+
+/// Nodes whose clock is ahead.
+fn clocks(look: &Look<'_>) -> Vec<Finding> {
+    let leases = node_leases(look);
+    let Some(middle) = present(look) else { return Vec::new() };
+    let ahead = leases.iter().filter(|(_, time)| time.as_second() - middle > AHEAD);
     let found = ahead.map(|(lease, time)| {
         let object = Object::new("Node", "", lease.name());
         Finding::new(
@@ -382,6 +401,7 @@ fn expired_of_components(look: &Look<'_>) -> Vec<Finding> {
             continue;
         };
         let finding = finding.evidence(fact.source.clone(), fact.line.clone());
+        let finding = ahead_of_time(look, &ill.pods).into_iter().fold(finding, Finding::below);
         found.push(
             ill.pods
                 .iter()

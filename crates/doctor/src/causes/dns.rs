@@ -168,8 +168,9 @@ fn configuration(
         config.map_or_else(|| Object::new("ConfigMap", namespace, "coredns"), |it| Object::from_live(it));
     for pod in pods {
         for log in look.cluster.logs(pod.namespace(), pod.name()) {
-            let line = log.last_lines().find_map(|line| Some((line, what_is_wrong(line, corefile)?)));
-            let Some((line, what)) = line else { continue };
+            let line = log.last_lines().find_map(|line| Some((line, what_is_wrong(line, corefile)?, 0.93)));
+            let silent = || silent_upstream(log).map(|(line, what)| (line, what, 0.65));
+            let Some((line, what, confidence)) = line.or_else(silent) else { continue };
             let is_broken = look.is_red(&Object::from_live(pod))
                 || look.ill.iter().any(|ill| ill.facts.iter().any(is_failed_lookup));
             if !is_broken {
@@ -178,7 +179,7 @@ fn configuration(
             let mut finding = Finding::new(
                 Cause::DnsConfig,
                 object.clone(),
-                0.93,
+                confidence,
                 format!("the configuration of the cluster's DNS is wrong: {what}"),
             )
             .field("data.Corefile")
@@ -207,6 +208,19 @@ fn configuration(
         }
     }
     None
+}
+
+/// The name server of the nodes to which the DNS forwards, if it lets most questions of a log unanswered.
+fn silent_upstream(log: &crate::Log) -> Option<(&str, String)> {
+    /// Fewer may be a moment in which it was busy.
+    const FEWEST: usize = 8;
+    let is_silent = |line: &&str| {
+        line.contains("plugin/errors") && line.contains("->") && line.contains(":53: i/o timeout")
+    };
+    let lines: Vec<&str> = log.last_lines().filter(is_silent).collect();
+    let line = *lines.first().filter(|_| lines.len() >= FEWEST)?;
+    let server = line.rsplit("->").next()?.split(':').next()?;
+    Some((line, format!("it forwards to {server}, which does not answer")))
 }
 
 fn what_is_wrong(line: &str, corefile: &str) -> Option<String> {

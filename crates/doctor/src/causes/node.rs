@@ -168,6 +168,7 @@ fn problem(look: &Look<'_>, node: &Value) -> Option<Finding> {
     let object = Object::from_live(node);
     let name = found.str_at(&["type"]).unwrap_or_default();
     let (cause, what) = match () {
+        () if name.contains("Conntrack") => (Cause::NetDegraded, "it drops new connections"),
         () if name.starts_with("Network") => (Cause::NetNodeRouting, "its network does not work"),
         () if name.contains("Kubelet") => (Cause::NodeNotReady, "its kubelet does not work"),
         () => (Cause::NodeRuntime, "containers cannot run on it"),

@@ -561,7 +561,11 @@ fn proxy(look: &Look<'_>) -> Vec<Finding> {
                 .below(object);
         }
         for (node, callers) in silent.iter().filter(|(node, _)| nodes.contains(*node)) {
-            finding = finding.suffers(Object::new("Node", "", node), "has no kube-proxy");
+            // A node that is silent itself is why its kube-proxy is.
+            let object = Object::new("Node", "", node);
+            if !look.is_red(&object) {
+                finding = finding.suffers(object, "has no kube-proxy");
+            }
             finding = callers
                 .iter()
                 .fold(finding, |finding, caller| finding.suffers(caller.clone(), "reaches no Service"));
@@ -674,6 +678,8 @@ fn node_ports(look: &Look<'_>) -> Vec<Finding> {
             let Some((port, name)) = known else { continue };
             let node = match look.cluster.target(address, &workload.namespace) {
                 Target::Node(node) if !look.is_red(&Object::from_live(node)) => Some(Object::from_live(node)),
+                // An address that nothing bears was one of a node that is gone.
+                Target::Unknown if look.red.keys().any(|it| it.kind == "Node") => continue,
                 Target::Unknown => None,
                 _ => continue,
             };

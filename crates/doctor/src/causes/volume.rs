@@ -336,11 +336,20 @@ fn provisioner(
     if let Some(source) = data_source(claim) {
         finding = finding.below(source);
     }
+    finding = helpers(look, &event.message).into_iter().fold(finding, Finding::below);
     finding.upstream.retain(|below| *below != finding.object);
     // Why a driver does not answer is told by its pods.
     let has_workloads = look.cluster.has_kind("Deployment") || look.cluster.has_kind("DaemonSet");
     let knows_driver = class.is_some() && has_workloads && look.cluster.has_kind("Pod");
     Some(if knows_driver { finding } else { finding.not_known() })
+}
+
+/// The pods that a driver runs on a node to make a volume: they are named after it, as its words name it.
+fn helpers(look: &Look<'_>, message: &str) -> Vec<Object> {
+    let words = message.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
+    let volumes: Vec<&str> = words.filter(|word| word.starts_with("pvc-")).collect();
+    let pods = look.ill.iter().flat_map(|ill| &ill.pods).map(|pod| Object::from_live(pod));
+    pods.filter(|pod| volumes.iter().any(|volume| pod.name.contains(volume))).collect()
 }
 
 /// Whether a class was not saved, and its volumes were made on demand by a driver.

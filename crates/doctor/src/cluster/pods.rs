@@ -114,7 +114,8 @@ pub(crate) fn trouble(cluster: &Cluster<'_>, pod: &Value) -> Option<String> {
     }
     let unready = conditions(pod)
         .any(|it| it.str_at(&["type"]) == Some("Ready") && it.str_at(&["status"]) != Some("True"));
-    (unready && since.is_none_or(|since| since >= GRACE)).then(|| "not ready".to_owned())
+    let is_long = unready && since.is_none_or(|since| since >= GRACE);
+    is_long.then(|| "not ready".to_owned()).or_else(|| flapping(cluster, pod))
 }
 
 /// Whether a node was ordered for a pod, not so long ago that it must be there.
@@ -149,7 +150,7 @@ fn is_starting(cluster: &Cluster<'_>, pod: &Value) -> bool {
     running.next().is_some_and(|first| first && running.all(|next| next))
 }
 
-/// A pod that is ready again for the moment, after several ends of late.
+/// A pod that runs again for the moment, after several ends of late.
 fn flapping(cluster: &Cluster<'_>, pod: &Value) -> Option<String> {
     let found = statuses(pod).find(|status| {
         let ended = status.at(&["lastState", "terminated"]);

@@ -44,6 +44,8 @@ pub(super) fn from_facts<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Option<Finding> 
             }
             // What the cluster's DNS refuses has a cause of its own.
             Fact::Value(_) if crate::causes::dns::is_server(look, &ill.workload) => None,
+            // Much is `not supported`: only a value that is quoted, or called one, is a setting.
+            Fact::Value(refused) if refused.words.is_empty() && !tells_of_setting(&refused.line) => None,
             Fact::Value(refused) => {
                 let finding = crate::causes::config::refused_value(look, ill, refused, &fact.source);
                 // Words that lead back to no setting count only where the program ends with them.
@@ -65,6 +67,30 @@ pub(super) fn from_facts<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Option<Finding> 
         }
     }
     best.map(|(_, finding)| finding)
+}
+
+/// Whether a line speaks of a setting at all.
+fn tells_of_setting(line: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "config",
+        "setting",
+        "option",
+        "parameter",
+        "value",
+        "env",
+        "flag",
+        "variable",
+        "level",
+        "mode",
+        "url",
+        "format",
+        "scheme",
+        "driver",
+        "type",
+        "property",
+    ];
+    let low = line.to_ascii_lowercase();
+    WORDS.iter().any(|word| low.contains(word))
 }
 
 /// What a program says of itself.
@@ -133,6 +159,7 @@ fn complaint_fault<'a>(
             format!("the cloud refuses the credentials of {}", ill.workload),
             "Give the program's identity the rights that the line names.",
         ),
+        Cause::NodePressure | Cause::NodeRuntime => node_lacks(look, ill, complaint, source)?,
         Cause::ImagePlatform => new(
             format!("the image of {} is of another platform", ill.workload),
             "Build the image for the platform of the nodes.",
@@ -140,6 +167,42 @@ fn complaint_fault<'a>(
         _ => return None,
     };
     Some(finding)
+}
+
+/// What the node of a program lacks: a limit that all its programs share is reached, or a module of the
+/// kernel is not there. Who carries the network of others is told by what no longer works without it.
+fn node_lacks(look: &Look<'_>, ill: &Ill<'_>, complaint: &Complaint, source: &str) -> Option<Finding> {
+    let says = |pod: &&&Value| {
+        let logs = look.cluster.logs(pod.namespace(), pod.name());
+        logs.iter().any(|log| log.text.contains(&complaint.line))
+    };
+    let pod = ill.pods.iter().find(says).or(ill.pods.first())?;
+    let node = Object::new("Node", "", pod.str_at(&["spec", "nodeName"])?);
+    let is_module = complaint.cause == Cause::NodeRuntime;
+    let name = ill.workload.name.as_str();
+    let (cause, object) = match () {
+        () if is_module && name.contains("kube-proxy") => (Cause::NetProxyDown, ill.workload.clone()),
+        () if is_module && crate::causes::pod_network::PLUGINS.contains(&name) => {
+            (Cause::NetCniDown, ill.workload.clone())
+        }
+        () => (complaint.cause, node.clone()),
+    };
+    let (what, remedy) = if is_module {
+        (
+            format!("the kernel of {node} lacks a module that {} needs", ill.workload),
+            "Load the module on the node (modprobe, /etc/modules-load.d), or install the kernel's extra modules.",
+        )
+    } else {
+        (
+            format!("a limit that all programs of {node} share is reached, as {} says", ill.workload),
+            "Raise the limit on the node with sysctl (fs.inotify.max_user_instances and max_user_watches, fs.file-max, net.netfilter.nf_conntrack_max).",
+        )
+    };
+    let finding = Finding::new(cause, object, 0.86, what)
+        .evidence(source, &complaint.line)
+        .evidence(Object::from_live(pod).to_string(), format!("runs on {node}"))
+        .remedy(remedy, &[format!("kubectl debug node/{} -it --image=busybox", node.name)]);
+    Some(finding.since(ill.since))
 }
 
 /// Whether somebody else than the owner wrote the command, as the managed fields tell.

@@ -112,7 +112,7 @@ pub(super) fn flux(look: &Look<'_>, live: &Value) -> Option<Finding> {
         }) {
             finding = finding.below(Object::from_live(it));
         }
-        return Some(finding);
+        return Some(named_after(look, live).fold(finding, Finding::below));
     }
     if matches!(reason, "ArtifactFailed" | "SourceNotReady" | "NoSource")
         || low.contains("source is not ready")
@@ -184,6 +184,16 @@ pub(super) fn flux(look: &Look<'_>, live: &Value) -> Option<Finding> {
         !is_build || it.kind == "Secret" || it.kind.ends_with("Repository") || it.kind == "Bucket"
     };
     Some(below.into_iter().filter(is_needed).fold(finding.since(since), Finding::below))
+}
+
+/// The ill workloads that are named after a release, where charts set no label that tells.
+fn named_after<'a>(look: &'a Look<'_>, release: &'a Value) -> impl Iterator<Item = Object> + use<'a> {
+    let namespace = release.str_at(&["spec", "targetNamespace"]).unwrap_or(release.namespace());
+    let is_named = move |it: &&Object| {
+        let rest = it.name.strip_prefix(release.name());
+        it.namespace == namespace && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    look.ill.iter().map(|ill| &ill.workload).filter(is_named).cloned()
 }
 
 /// The Job of a hook that failed, if it is still there to be asked.
