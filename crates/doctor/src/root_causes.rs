@@ -58,7 +58,9 @@ pub(crate) fn resolve(cluster: &Cluster<'_>, red: &Symptoms, findings: Vec<Findi
     for (at, finding) in findings.into_iter().enumerate().filter(|(at, _)| is_root[*at]) {
         let is_open =
             CARRIED.contains(&finding.cause) && rests_on_unexplained(cluster, red, &finding, &explained);
-        let finding = if is_open { finding.not_known() } else { finding };
+        // What it rests on comes before it, as long as neither is sure.
+        let confidence = if is_open { finding.confidence.min(0.4) } else { finding.confidence };
+        let finding = Finding { confidence, ..finding };
         let mut suffers = finding.suffers.clone();
         suffers.extend(downstream.remove(&at).unwrap_or_default());
         roots.push((finding, suffers));

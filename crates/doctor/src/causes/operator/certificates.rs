@@ -113,16 +113,19 @@ pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
         && (look.cluster.has_kind(&maker.kind) || low.contains("not found"))
         && !look.cluster.case.objects.iter().any(|it| it.kind() == maker.kind && it.name() == maker.name)
     {
-        return Some(
-            finding_from_condition(
-                live,
-                Cause::OperatorReference,
-                0.92,
-                &format!("names {maker}, which does not exist"),
-                "Make it, or correct the reference.",
-            )
-            .suffers(maker.clone(), "does not exist"),
+        let mut finding = finding_from_condition(
+            live,
+            Cause::OperatorReference,
+            0.92,
+            &format!("names {maker}, which does not exist"),
+            "Make it, or correct the reference.",
         );
+        // A request copies the reference of the certificate that it is for.
+        if let Some(certificate) = owners(look, live).pop() {
+            finding.summary = format!("{certificate} names {maker}, which does not exist");
+            finding.object = certificate;
+        }
+        return Some(finding.suffers(object, "is not issued").suffers(maker.clone(), "does not exist"));
     }
     let is_secret = object.kind.ends_with("Secret");
     if ["owned by another", "already owned", "conflicting certificates"].iter().any(|word| low.contains(word))
