@@ -71,8 +71,11 @@ pub(crate) fn upstream(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
     found
 }
 
-/// What the operators of OpenShift look after, and which of them others need: kind, namespace, name.
-const OPERATED: &[(&str, &[(&str, &str, &str)])] = &[
+/// Kind, namespace and name of an object.
+type Named = (&'static str, &'static str, &'static str);
+
+/// What the operators of OpenShift look after, and which of them others need.
+const OPERATED: &[(&str, &[Named])] = &[
     ("authentication", &[("Deployment", "openshift-authentication", "oauth-openshift"), INGRESS]),
     ("console", &[("Deployment", "openshift-console", "console"), INGRESS]),
     ("dns", &[("DaemonSet", "openshift-dns", "dns-default")]),
@@ -88,7 +91,7 @@ const OPERATED: &[(&str, &[(&str, &str, &str)])] = &[
     ),
 ];
 /// The operator of the routers, over which people reach what has a route.
-const INGRESS: (&str, &str, &str) = ("ClusterOperator", "", "ingress");
+const INGRESS: Named = ("ClusterOperator", "", "ingress");
 
 fn operated(operator: &str) -> impl Iterator<Item = Object> {
     let known = OPERATED.iter().find(|(name, _)| *name == operator);

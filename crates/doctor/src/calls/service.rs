@@ -329,7 +329,7 @@ fn expired<'a>(look: &Look<'a>, caller: &Caller<'a>, call: &FailedCall, service:
         return None;
     }
     let finding = crate::causes::control_plane::certificate_of_service(look, service)?;
-    let clocks = crate::causes::control_plane::ahead_of_time(look, &caller.pods);
+    let clocks = crate::causes::control_plane::ahead_of_time(look, &caller.pods, &call.line);
     Some(clocks.into_iter().fold(finding, Finding::below))
 }
 

@@ -248,16 +248,37 @@ pub(crate) fn etcd_fault(look: &Look<'_>, source: &str, line: &str) -> Finding {
 /// Seconds by which a clock is ahead for good, and not for the way of a packet.
 const AHEAD: i64 = 300;
 
-/// Nodes whose clock is ahead, among those on which pods run: what has expired there is judged by that clock.
-pub(crate) fn ahead_of_time(look: &Look<'_>, pods: &[&Value]) -> Vec<Object> {
+/// The time by which a program says that it judged a certificate.
+fn judged_at(line: &str) -> Option<Timestamp> {
+    line.split_once("current time ")?.1.split_whitespace().next()?.parse().ok()
+}
+
+/// Whether a line is of a program whose clock is ahead of the time at which the state was saved.
+fn is_of_the_future(look: &Look<'_>, line: &str) -> bool {
+    let saved = look.cluster.case.at.or_else(|| present(look).and_then(|at| Timestamp::from_second(at).ok()));
+    match (judged_at(line), saved) {
+        (Some(judged), Some(saved)) => judged.as_second() - saved.as_second() > AHEAD,
+        _ => false,
+    }
+}
+
+/// The nodes of pods whose clock is ahead, by their leases or by what the pods say: what has expired there is
+/// judged by that clock.
+pub(crate) fn ahead_of_time(look: &Look<'_>, pods: &[&Value], line: &str) -> Vec<Object> {
+    let on_nodes = || {
+        let nodes = pods.iter().filter_map(|pod| pod.str_at(&["spec", "nodeName"]));
+        nodes.map(|node| Object::new("Node", "", node))
+    };
+    if is_of_the_future(look, line) {
+        return on_nodes().take(1).collect();
+    }
     let Some(present) = present(look) else { return Vec::new() };
-    let is_ahead = |node: &&str| {
-        let lease = look.cluster.get("Lease", "kube-node-lease", node);
+    let is_ahead = |node: &Object| {
+        let lease = look.cluster.get("Lease", "kube-node-lease", &node.name);
         let renewed = lease.and_then(|lease| time(lease, &["spec", "renewTime"]));
         renewed.is_some_and(|renewed| renewed.as_second() - present > AHEAD)
     };
-    let nodes = pods.iter().filter_map(|pod| pod.str_at(&["spec", "nodeName"]));
-    nodes.filter(is_ahead).map(|node| Object::new("Node", "", node)).collect()
+    on_nodes().filter(is_ahead).collect()
 }
 
 /// The leases of nodes, each with the time at which it was renewed by the node's own clock.
@@ -298,6 +319,7 @@ fn clocks(look: &Look<'_>) -> Vec<Finding> {
         .remedy("Set the clock right, and keep it right.", &["chronyc tracking".to_owned()])
     });
     let mut found: Vec<Finding> = found.collect();
+    found.extend(look.ill.iter().filter_map(|ill| clock_of_judge(look, ill)));
     for ill in &look.ill {
         let early = ill
             .facts
@@ -324,6 +346,26 @@ fn clocks(look: &Look<'_>) -> Vec<Finding> {
     }
     found.extend(stale_signatures(look));
     found
+}
+
+/// The node of a program that finds a certificate expired by a time that has not come.
+fn clock_of_judge(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
+    let fact = ill.facts.iter().find(|fact| {
+        matches!(&fact.fact, Fact::Call(call) if call.failure == Failure::Expired)
+            && is_of_the_future(look, &fact.line)
+    })?;
+    let object = Object::new("Node", "", ill.pods.first()?.str_at(&["spec", "nodeName"])?);
+    let summary =
+        format!("{} judges by a time that has not come: the clock of {object} is ahead", ill.workload);
+    let finding = Finding::new(Cause::ControlClock, object, 0.85, summary)
+        .evidence(fact.source.clone(), fact.line.clone())
+        .remedy("Set the clock right, and keep it right.", &["chronyc tracking".to_owned()])
+        .suffers(ill.workload.clone(), "finds certificates expired");
+    Some(
+        ill.pods
+            .iter()
+            .fold(finding, |finding, pod| finding.suffers(Object::from_live(pod), "judges by a wrong time")),
+    )
 }
 
 /// Nodes whose programs sign requests with a time that the other side no longer accepts.
@@ -401,7 +443,8 @@ fn expired_of_components(look: &Look<'_>) -> Vec<Finding> {
             continue;
         };
         let finding = finding.evidence(fact.source.clone(), fact.line.clone());
-        let finding = ahead_of_time(look, &ill.pods).into_iter().fold(finding, Finding::below);
+        let clocks = ahead_of_time(look, &ill.pods, &fact.line);
+        let finding = clocks.into_iter().fold(finding, Finding::below);
         found.push(
             ill.pods
                 .iter()

@@ -195,6 +195,11 @@ fn placed(look: &Look<'_>, ill: &Ill<'_>, pod: &Value, message: &str) -> Option<
         .field("spec.template.spec.nodeSelector")
         .evidence(workload.to_string(), wanted)
         .remedy("Label a node, or correct the selector.", &["kubectl get nodes --show-labels".to_owned()]);
+        // A node in trouble may have the labels, where nodes were not saved.
+        let is_troubled = read.obstacles.iter().any(|(_, obstacle)| {
+            matches!(obstacle, Obstacle::Taint(key) if TROUBLES.iter().any(|start| key.starts_with(start)))
+        });
+        let finding = if fitting.is_none() && is_troubled { finding.not_known() } else { finding };
         return Some(node_makers(look).fold(finding, Finding::below));
     }
     let nodes = |wanted: fn(&Obstacle) -> bool| -> u32 {

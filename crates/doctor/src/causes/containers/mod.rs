@@ -53,7 +53,7 @@ fn ailment<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Vec<Finding> {
     }
     let direct = [
         kept_open(ill),
-        evicted(ill),
+        evicted(look, ill),
         rejected(look, ill),
         not_started(ill),
         hook(look, ill),
@@ -155,7 +155,7 @@ fn with_logs(ill: &Ill<'_>, finding: Finding) -> Finding {
     }
 }
 
-fn evicted(ill: &Ill<'_>) -> Option<Finding> {
+fn evicted(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
     let pod = ill.pods.iter().find(|pod| pod.str_at(&["status", "reason"]) == Some("Evicted"))?;
     let message = pod.str_at(&["status", "message"]).unwrap_or_default();
     let node = Object::new("Node", "", pod.str_at(&["spec", "nodeName"]).unwrap_or_default());
@@ -174,19 +174,18 @@ fn evicted(ill: &Ill<'_>) -> Option<Finding> {
             .remedy("Raise the limit of ephemeral storage, or write less.", &[]),
         );
     }
-    Some(
-        Finding::new(
-            Cause::NodePressure,
-            node.clone(),
-            0.85,
-            format!("{node} evicts pods: it runs out of a resource"),
-        )
-        .evidence(Object::from_live(pod).to_string(), message)
-        .remedy(
-            "Free the resource, or move what uses it.",
-            &[format!("kubectl describe node {}", node.name)],
-        ),
+    let finding = Finding::new(
+        Cause::NodePressure,
+        node.clone(),
+        0.85,
+        format!("{node} evicts pods: it runs out of a resource"),
     )
+    .evidence(Object::from_live(pod).to_string(), message)
+    .remedy("Free the resource, or move what uses it.", &[format!("kubectl describe node {}", node.name)]);
+    // Whether anybody misses the pod is told by its workload, and whether it goes on by the node.
+    let is_over = look.cluster.live(&node).is_some() && !look.is_red(&node);
+    let is_missed = look.cluster.live(&ill.workload).is_some();
+    Some(if is_over && !is_missed { finding.not_known() } else { finding })
 }
 
 /// Reasons by which a kubelet rejects a pod that was given to it, and the mechanism.
