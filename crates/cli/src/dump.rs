@@ -4,16 +4,19 @@
 use std::{
     borrow::Cow,
     collections::{BTreeSet, HashMap},
+    fs::File,
     io::Read as _,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context as _, bail};
 use serde_json::Value;
-use tiphys_value::ObjectExt;
+use tiphys_value::{Budget, JsonError, ObjectExt, RenderLimits, json_stream_within};
 
 /// Folders inside a dump deeper than this are no dump.
 const MAX_DEPTH: usize = 32;
+/// More of a file is not read, nor of the standard input.
+const MAX_BYTES: u64 = 128 << 20;
 /// What surrounds the logs in a dump that is one text.
 const LOGS: (&str, &str) = ("==== START logs for", "==== END logs for");
 
@@ -47,19 +50,26 @@ pub(crate) fn read(place: &Path) -> anyhow::Result<Vec<Value>> {
 pub(crate) fn read_dump(place: &Path) -> anyhow::Result<Dump> {
     let (mut objects, mut skipped) = (Vec::new(), Vec::new());
     let is_folder = place.is_dir();
+    // Twice what one rendering may take; a state of some 40,000 objects fills it.
+    let budget = Budget::new(RenderLimits::current().memory.saturating_mul(2));
     if place == Path::new("-") {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).context("cannot read the standard input")?;
-        parse(&plain(&text), &mut objects).context("the standard input")?;
+        let bytes = read_bounded(std::io::stdin()).context("cannot read the standard input")?;
+        let text = decoded(bytes).context("the standard input")?;
+        parse(&plain(&text), &mut objects, &budget).context("the standard input")?;
     } else {
         for file in files(place)? {
             let shown = file.display();
-            let bytes = std::fs::read(&file).with_context(|| format!("cannot read {shown}"))?;
+            let bytes = File::open(&file).map_err(Into::into).and_then(read_bounded);
+            let bytes = bytes.with_context(|| format!("cannot read {shown}"))?;
             let before = objects.len();
             let parsed = decoded(bytes)
-                .and_then(|text| parse(&plain(&text), &mut objects))
+                .and_then(|text| parse(&plain(&text), &mut objects, &budget))
                 .with_context(|| shown.to_string());
             match parsed {
+                // Of what is known in part nobody can say what it lacks.
+                Err(why) if budget.remaining_bytes() == 0 => {
+                    bail!("{why:#}: save fewer kinds, or raise {}", RenderLimits::FLAGS[0])
+                }
                 Err(why) if is_folder => {
                     objects.truncate(before);
                     skipped.push(format!("{why:#}"));
@@ -76,6 +86,16 @@ pub(crate) fn read_dump(place: &Path) -> anyhow::Result<Dump> {
     }
     let repeated = drop_repeated(&mut objects);
     Ok(Dump { objects, skipped, repeated })
+}
+
+/// All bytes, if they are not more than a file may have.
+fn read_bounded(from: impl std::io::Read) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        bail!("it is larger than {} MiB: save kinds in files of their own", MAX_BYTES >> 20);
+    }
+    Ok(bytes)
 }
 
 /// Keeps the newest of the objects that stand there more than once; returns what those are.
@@ -161,15 +181,18 @@ fn collect(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> anyhow::Res
 }
 
 /// Adds the objects of a text to the others.
-fn parse(text: &str, objects: &mut Vec<Value>) -> anyhow::Result<()> {
+fn parse(text: &str, objects: &mut Vec<Value>, budget: &Budget) -> anyhow::Result<()> {
     // Between JSON texts nothing stands but blanks; where `---` does, they are documents of YAML in that
     // notation.
     let json = text.trim_start().starts_with('{').then(|| without_logs(text));
     if let Some(text) = json.filter(|text| !text.lines().any(|line| line.starts_with("---"))) {
-        for value in serde_json::Deserializer::from_str(&text).into_iter::<Value>() {
-            let value = value.map_err(|error| match error.is_eof() {
-                true => anyhow::anyhow!("the JSON ends in the middle of an object: the dump is cut off"),
-                false => anyhow::Error::from(error).context("no valid JSON"),
+        for value in json_stream_within(&text, budget) {
+            let value = value.map_err(|error| match error {
+                JsonError::Budget(error) => error.into(),
+                JsonError::Syntax(error) if error.is_eof() => {
+                    anyhow::anyhow!("the JSON ends in the middle of an object: the dump is cut off")
+                }
+                JsonError::Syntax(error) => anyhow::Error::from(error).context("no valid JSON"),
             })?;
             take_apart(value, 0, objects)?;
         }
@@ -177,7 +200,7 @@ fn parse(text: &str, objects: &mut Vec<Value>) -> anyhow::Result<()> {
     }
     let documents = tiphys_yaml::split_kubernetes_documents(text).context("no valid YAML")?;
     for (offset, document) in documents {
-        let value = tiphys_yaml::from_yaml(document)
+        let value = tiphys_yaml::from_yaml_within(document, budget)
             .with_context(|| format!("no valid YAML in the document that starts at byte {offset}"))?;
         if !value.is_null() {
             take_apart(value, 0, objects)?;
@@ -187,7 +210,10 @@ fn parse(text: &str, objects: &mut Vec<Value>) -> anyhow::Result<()> {
 }
 
 /// A dump on the standard output has the logs of containers between its JSON texts.
-fn without_logs(text: &str) -> String {
+fn without_logs(text: &str) -> Cow<'_, str> {
+    if !text.contains(LOGS.0) {
+        return Cow::Borrowed(text);
+    }
     let mut inside = false;
     let mut kept = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
@@ -199,7 +225,7 @@ fn without_logs(text: &str) -> String {
             kept.push_str(line);
         }
     }
-    kept
+    Cow::Owned(kept)
 }
 
 /// Adds an object, or the items of a list, which may be lists; items of typed lists get the kind that the
@@ -244,7 +270,7 @@ mod tests {
 
     fn names(text: &str) -> Vec<String> {
         let mut objects = Vec::new();
-        parse(text, &mut objects).unwrap();
+        parse(text, &mut objects, &Budget::of_text()).unwrap();
         objects.iter().map(|o| format!("{}/{}", o.kind(), o.name())).collect()
     }
 

@@ -2,7 +2,7 @@
 
 use std::{cell::Cell, fmt};
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 use crate::{Budget, OverBudget, VALUE_BYTES, map_bytes};
@@ -34,6 +34,22 @@ pub fn json_within(text: &[u8], budget: &Budget) -> Result<Value, JsonError> {
             Ok(value)
         }
     }
+}
+
+/// Reads JSON texts that stand one after the other. Behind one that is no JSON nothing is read.
+pub fn json_stream_within<'t>(
+    text: &'t str,
+    budget: &'t Budget,
+) -> impl Iterator<Item = Result<Value, JsonError>> + 't {
+    // Where each ends is known before anything is made of it.
+    let mut ends = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    std::iter::from_fn(move || {
+        let start = ends.byte_offset();
+        Some(match ends.next()? {
+            Ok(_) => json_within(&text.as_bytes()[start..ends.byte_offset()], budget),
+            Err(error) => Err(error.into()),
+        })
+    })
 }
 
 #[derive(Clone, Copy)]
@@ -130,6 +146,21 @@ mod tests {
             let theirs = serde_json::from_str::<Value>(text).map_err(|error| error.to_string());
             assert_eq!(ours, theirs, "{text}");
         }
+    }
+
+    #[test]
+    fn reads_one_text_after_the_other() {
+        let budget = Budget::of_text();
+        let read = |text| -> Vec<String> {
+            let shown =
+                |it: Result<Value, JsonError>| it.map_or_else(|error| error.to_string(), |it| it.to_string());
+            json_stream_within(text, &budget).map(shown).collect()
+        };
+        assert_eq!(read(" {\"a\":1}\n[2]3 "), ["{\"a\":1}", "[2]", "3"]);
+        let cut = read("{\"a\":1} {\"b\":");
+        assert!(cut.len() == 2 && cut[1].contains("EOF"), "{cut:?}");
+        let deep = read(Box::leak("[".repeat(100_000).into_boxed_str()));
+        assert_eq!(deep.len(), 1);
     }
 
     #[test]

@@ -8,19 +8,19 @@ use std::{
 };
 
 use flate2::read::MultiGzDecoder;
-use tiphys_value::ObjectExt as _;
+use tiphys_value::{Budget, ObjectExt as _, value_bytes};
 
 use super::{Case, Log, Unreadable, describe, event_tables, log_paths, objects};
 
 /// Folders inside of a dump deeper than this are no dump.
 const MAX_DEPTH: usize = 32;
-/// More of a file of objects is not read.
-const MAX_OBJECTS: u64 = 1 << 30;
+/// More of a file of objects is not read, packed or not.
+const MAX_OBJECTS: u64 = 128 << 20;
 /// Of a log only the end counts.
 pub(super) const TAIL: u64 = 128 << 10;
 /// Of all logs together, so that a dump with a million of them fits into memory.
-const MAX_LOGS: usize = 256 << 20;
-/// More of what a compressed file holds is not read.
+const MAX_LOGS: usize = 128 << 20;
+/// More of what a compressed log holds is not read.
 const MAX_UNPACKED: u64 = 256 << 20;
 /// More sentences about files that cannot be read help nobody.
 const MAX_UNREADABLE: usize = 100;
@@ -56,13 +56,16 @@ struct OpenLog {
 }
 
 /// What is decided when every file was read.
-#[derive(Default)]
 struct Open {
     logs: Vec<OpenLog>,
     /// The bytes of all logs so far.
     held: usize,
     /// The kinds of which objects were lost in broken lists.
     broken: BTreeSet<String>,
+    /// What all objects together may take.
+    budget: Budget,
+    /// Whether the budget ended the reading, so that objects of any kind may be lost.
+    is_over_budget: bool,
 }
 
 impl Case {
@@ -72,7 +75,13 @@ impl Case {
     /// A path cannot be read, or nothing in the paths is an object.
     pub fn read(paths: &[PathBuf]) -> Result<Self, ReadError> {
         let mut case = Self::default();
-        let mut open = Open::default();
+        let mut open = Open {
+            logs: Vec::new(),
+            held: 0,
+            broken: BTreeSet::new(),
+            budget: objects::budget(),
+            is_over_budget: false,
+        };
         for path in paths {
             let fault = |error| ReadError::Path { path: path.clone(), error };
             if path.is_dir() {
@@ -91,6 +100,10 @@ impl Case {
         }
         case.settle_described();
         case.in_part.extend(open.broken);
+        if open.is_over_budget {
+            case.in_part
+                .extend(case.objects.iter().map(|object| object.kind().to_owned()).collect::<Vec<_>>());
+        }
         case.drop_repeated();
         case.place_events();
         case.add_told_objects();
@@ -109,7 +122,11 @@ impl Case {
         let steps: Vec<&str> = relative.iter().filter_map(|step| step.to_str()).collect();
         let name = steps.last().copied().unwrap_or_default();
         if let Some(note) = log_paths::host_note(&steps) {
-            self.host_notes.push(super::HostNote { text: tail(file)?, ..note });
+            if open.held < MAX_LOGS {
+                let text = tail(file)?;
+                open.held += text.len();
+                self.host_notes.push(super::HostNote { text, ..note });
+            }
             return Ok(());
         }
         let told = log_paths::log(&steps);
@@ -128,7 +145,7 @@ impl Case {
         {
             self.read_objects(file, name, open)
         } else if name == "logs.txt" && start.contains(objects::LOG_START) {
-            objects::parse_marked_logs(&objects::decoded(tail(file)?.as_bytes()), self);
+            objects::parse_marked_logs(&objects::decoded(tail(file)?.into_bytes()), self);
             Ok(())
         } else {
             self.read_log(file, steps, told, open)
@@ -138,27 +155,41 @@ impl Case {
     /// Reads a file of objects, of descriptions, or of a table of events.
     fn read_objects(&mut self, file: &Path, name: &str, open: &mut Open) -> std::io::Result<()> {
         let shown = file.display().to_string();
-        if std::fs::metadata(file)?.len() > MAX_OBJECTS {
-            self.note(&shown, "the file is too large");
+        if open.is_over_budget {
             return Ok(());
         }
         let bytes = whole(file)?;
-        if is_packed(file) && bytes.len() as u64 == MAX_UNPACKED {
-            self.note(&shown, &format!("only its first {} MiB, unpacked, were read", MAX_UNPACKED >> 20));
+        if bytes.len() as u64 == MAX_OBJECTS {
+            let why = format!(
+                "only its first {} MiB were read: save kinds in files of their own",
+                MAX_OBJECTS >> 20
+            );
+            self.note(&shown, &why);
         }
-        let text = objects::decoded(&bytes);
+        let text = objects::decoded(bytes);
         let faults = if name == "now" || name == "now.txt" {
             self.at = self.at.or_else(|| text.trim().parse().ok());
             Vec::new()
         } else if describe::is_description(&text) {
             let folder = file.parent().and_then(|folder| folder.file_name()).unwrap_or_default();
-            describe::parse(&text, &format!("{}/{name}", folder.to_string_lossy()), self)
+            let before = self.objects.len();
+            let faults = describe::parse(&text, &format!("{}/{name}", folder.to_string_lossy()), self);
+            let made = self.objects[before..].iter().map(value_bytes).sum();
+            open.is_over_budget |= open.budget.take(made).is_err();
+            faults
         } else if event_tables::is_table(&text) {
             self.events.extend(event_tables::parse(&text));
             Vec::new()
         } else {
-            let faults = objects::parse(&text, self);
+            let logs_before = self.logs.len();
+            let faults = objects::parse(&text, self, &open.budget);
+            open.held += self.logs[logs_before..].iter().map(|log| log.text.len()).sum::<usize>();
+            if open.held > MAX_LOGS {
+                self.logs.truncate(logs_before);
+                self.note(&shown, "enough other logs were read");
+            }
             open.broken.extend(faults.kinds);
+            open.is_over_budget |= faults.is_over_budget;
             faults.texts
         };
         faults.iter().for_each(|why| self.note(&shown, why));
@@ -231,13 +262,16 @@ fn is_packed(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "gz")
 }
 
-/// The bytes of a file; of one that is packed, as its name says, the first [`MAX_UNPACKED`].
+/// The first [`MAX_OBJECTS`] bytes of a file, or of what it holds if it is packed, as its name says.
 fn whole(file: &Path) -> std::io::Result<Vec<u8>> {
-    if !is_packed(file) {
-        return std::fs::read(file);
-    }
-    let mut bytes = Vec::new();
-    MultiGzDecoder::new(std::fs::File::open(file)?).take(MAX_UNPACKED).read_to_end(&mut bytes)?;
+    let open = std::fs::File::open(file)?;
+    // As many bytes as there are, so that nothing is moved while it grows.
+    let size = open.metadata()?.len().min(MAX_OBJECTS);
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+    match is_packed(file) {
+        true => MultiGzDecoder::new(open).take(MAX_OBJECTS).read_to_end(&mut bytes)?,
+        false => open.take(MAX_OBJECTS).read_to_end(&mut bytes)?,
+    };
     Ok(bytes)
 }
 
@@ -251,12 +285,19 @@ fn start(file: &Path) -> std::io::Result<String> {
     } else {
         open.take(LONGEST).read_to_end(&mut bytes)?;
     }
-    Ok(objects::decoded(&bytes))
+    Ok(objects::decoded(bytes))
 }
 
 /// The time in the file `now` that stands beside a folder.
 fn time_beside(folder: &Path) -> Option<jiff::Timestamp> {
-    let text = std::fs::read_to_string(folder.canonicalize().ok()?.parent()?.join("now")).ok()?;
+    const LONGEST: u64 = 256;
+    let file = folder.canonicalize().ok()?.parent()?.join("now");
+    // It was not named, and may be a pipe or a device that somebody put there.
+    if !file.symlink_metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    std::fs::File::open(file).ok()?.take(LONGEST).read_to_string(&mut text).ok()?;
     text.trim().parse().ok()
 }
 

@@ -1,8 +1,12 @@
 //! Objects out of texts: Lists and single objects, YAML and JSON, streams of both, whole or cut off.
 
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    borrow::Cow,
+    collections::{BTreeSet, HashMap},
+};
 
-use tiphys_value::{ObjectExt as _, Value};
+use tiphys_value::{Budget, JsonError, ObjectExt as _, RenderLimits, Value, json_stream_within};
+use tiphys_yaml::ErrorKind;
 
 use super::{
     Case, Event, Log,
@@ -11,25 +15,33 @@ use super::{
 
 /// Lists nested deeper than this are no dump.
 const MAX_DEPTH: usize = 32;
+/// More sentences about one text help nobody.
+const MAX_FAULTS: usize = 100;
 /// What `kubectl cluster-info dump` puts around the logs of a container.
 pub(super) const LOG_START: &str = "==== START logs for container ";
 const LOG_END: &str = "==== END logs for";
 
+/// What the objects of a state may take: by default 512 MiB, which some 40,000 objects of usual size fill.
+pub(super) fn budget() -> Budget {
+    Budget::new(RenderLimits::current().memory.saturating_mul(2))
+}
+
 /// Text in UTF-8, or in UTF-16 as shells on Windows redirect it; bytes that are no text are replaced.
-pub(super) fn decoded(bytes: &[u8]) -> String {
+pub(super) fn decoded(bytes: Vec<u8>) -> String {
     let units = |of: fn([u8; 2]) -> u16, start: usize| -> String {
-        let units: Vec<u16> = bytes[start..].chunks_exact(2).map(|pair| of([pair[0], pair[1]])).collect();
-        String::from_utf16_lossy(&units)
+        let units = bytes[start..].chunks_exact(2).map(|pair| of([pair[0], pair[1]]));
+        char::decode_utf16(units).map(|it| it.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
     };
-    let text = match bytes {
+    let text = match *bytes {
         [0xff, 0xfe, ..] => units(u16::from_le_bytes, 2),
         [0xfe, 0xff, ..] => units(u16::from_be_bytes, 2),
         // Without a mark the first letter tells, which is of ASCII.
-        [0, first, ..] if *first != 0 => units(u16::from_be_bytes, 0),
-        [first, 0, ..] if *first != 0 => units(u16::from_le_bytes, 0),
-        _ => String::from_utf8_lossy(bytes).into_owned(),
+        [0, first, ..] if first != 0 => units(u16::from_be_bytes, 0),
+        [first, 0, ..] if first != 0 => units(u16::from_le_bytes, 0),
+        _ => String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
     };
-    let text = without_colours(&text);
+    let text = if text.contains(ESCAPE) { without_colours(&text) } else { text };
     let is_strange = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
     let text = if text.contains(is_strange) { text.replace(is_strange, " ") } else { text };
     if text.contains("\r\n") { text.replace("\r\n", "\n") } else { text }
@@ -47,15 +59,14 @@ pub(super) fn starts_as_objects(start: &str) -> bool {
             && (start.contains("\"metadata\"") || start.contains("\"items\""))
 }
 
+const ESCAPE: char = '\u{1b}';
+
 /// A text without the sequences by which terminals are told of colours.
 pub(super) fn without_colours(text: &str) -> String {
-    if !text.contains('\u{1b}') {
-        return text.to_owned();
-    }
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.chars();
     while let Some(letter) = rest.next() {
-        if letter != '\u{1b}' {
+        if letter != ESCAPE {
             plain.push(letter);
         } else if rest.clone().next() == Some('[') {
             // `ESC [`, numbers, and the letter that ends the sequence.
@@ -73,88 +84,152 @@ pub(super) struct Faults {
     pub(super) texts: Vec<String>,
     /// The kinds that stand in a broken list: objects of them may be lost.
     pub(super) kinds: BTreeSet<String>,
+    /// Whether no more is read, of this text and of others.
+    pub(super) is_over_budget: bool,
 }
 
 impl Faults {
     fn from_text(text: String) -> Self {
-        Self { texts: vec![text], kinds: BTreeSet::new() }
+        Self { texts: vec![text], ..Self::default() }
+    }
+
+    fn over_budget() -> Self {
+        let text = format!(
+            "the state takes more than {} MiB of memory, and no more of it was read ({} raises the limit)",
+            budget().remaining_bytes() >> 20,
+            RenderLimits::FLAGS[0]
+        );
+        Self { is_over_budget: true, ..Self::from_text(text) }
     }
 }
 
-/// Adds the objects, events and logs of a text to a case; returns what is wrong with the rest.
-pub(super) fn parse(text: &str, case: &mut Case) -> Faults {
+/// Adds the objects, events and logs of a text to a case, as far as the budget reaches; returns what is wrong with
+/// the rest.
+pub(super) fn parse(text: &str, case: &mut Case, budget: &Budget) -> Faults {
     let text = text.trim_start_matches('\u{feff}');
-    let text = if text.contains(LOG_START) { parse_marked_logs(text, case) } else { text.to_owned() };
+    let text = if text.contains(LOG_START) {
+        Cow::Owned(parse_marked_logs(text, case))
+    } else {
+        Cow::Borrowed(text)
+    };
     let is_json =
         text.trim_start().starts_with(['{', '[']) && !text.lines().any(|line| line.starts_with("---"));
-    if is_json { parse_json(&text, case) } else { parse_yaml(&text, case) }
+    if is_json { parse_json(&text, case, budget) } else { parse_yaml(&text, case, budget) }
 }
 
-fn parse_json(text: &str, case: &mut Case) -> Faults {
-    for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
-        match value {
-            Ok(value) => take_apart(value, 0, case),
-            Err(error) => {
-                if let Some(salvaged) = salvage::of_json(text).filter(|it| !it.items.is_empty()) {
-                    return take_salvaged(salvaged, &error.to_string(), case);
-                }
-                if error.is_eof() {
-                    return Faults::from_text("the JSON is cut off".to_owned());
-                }
-                // YAML in flow style is no JSON.
-                match tiphys_yaml::from_yaml(text) {
-                    Ok(value) => take_apart(value, 0, case),
-                    Err(_) => return Faults::from_text(format!("no valid JSON: {error}")),
-                }
+fn parse_json(text: &str, case: &mut Case, budget: &Budget) -> Faults {
+    let whole = Budget::new(budget.remaining_bytes());
+    let mut counted = 0;
+    for value in json_stream_within(text, &whole) {
+        let error = match value {
+            Ok(value) => {
+                take_apart(value, 0, case);
+                // There was as much.
+                let _ = budget.take(whole.used_bytes() - counted);
+                counted = whole.used_bytes();
+                continue;
             }
+            Err(error) => error,
+        };
+        if let Some(salvaged) = salvage::of_json(text, budget).filter(|it| !it.items.is_empty()) {
+            return take_salvaged(salvaged, &error.to_string(), case);
         }
+        return match error {
+            JsonError::Budget(_) => Faults::over_budget(),
+            JsonError::Syntax(error) if error.is_eof() => Faults::from_text("the JSON is cut off".to_owned()),
+            // YAML in flow style is no JSON.
+            JsonError::Syntax(error) => match read_document(text, budget) {
+                Ok(value) => {
+                    take_apart(value, 0, case);
+                    Faults::default()
+                }
+                Err(_) => Faults::from_text(format!("no valid JSON: {error}")),
+            },
+        };
     }
     Faults::default()
 }
 
-fn parse_yaml(text: &str, case: &mut Case) -> Faults {
+fn parse_yaml(text: &str, case: &mut Case, budget: &Budget) -> Faults {
     let mut faults = Faults::default();
     for document in documents(text) {
-        let found = match tiphys_yaml::from_yaml(&document) {
+        let found = match read_document(&document, budget) {
             Ok(Value::Null) => continue,
             Ok(value) => {
                 take_apart(value, 0, case);
                 continue;
             }
-            Err(error) => match salvage::of_yaml(&document) {
+            Err(error) => match salvage::of_yaml(&document, budget) {
+                // A list that is too long for one document is read item by item.
+                Some(salvaged) if error.kind() == ErrorKind::Budget && salvaged.is_whole() => {
+                    salvaged.items.into_iter().for_each(|item| take_apart(item, 1, case));
+                    continue;
+                }
                 Some(salvaged) => take_salvaged(salvaged, &error.to_string(), case),
+                None if budget.remaining_bytes() == 0 => Faults::over_budget(),
                 None => Faults::from_text(format!("no valid YAML: {error}")),
             },
         };
-        faults.texts.extend(found.texts);
+        if faults.texts.len() < MAX_FAULTS {
+            faults.texts.extend(found.texts);
+        }
         faults.kinds.extend(found.kinds);
+        faults.is_over_budget |= found.is_over_budget;
+        if faults.is_over_budget {
+            break;
+        }
     }
     faults
+}
+
+/// Reads one document of YAML, and takes from the budget what it makes.
+pub(super) fn read_document(text: &str, budget: &Budget) -> Result<Value, tiphys_yaml::Error> {
+    let own = Budget::of_document_within(budget.remaining_bytes());
+    let value = tiphys_yaml::from_yaml_within(text, &own)?;
+    // There was as much.
+    let _ = budget.take(own.used_bytes());
+    Ok(value)
 }
 
 /// Adds what is whole of a list, and says what is not.
 fn take_salvaged(salvaged: Salvaged, error: &str, case: &mut Case) -> Faults {
     let read = salvaged.items.len();
-    let kinds = salvaged.items.iter().map(|item| item.kind().to_owned()).collect();
+    let mut faults = match salvaged.is_over_budget {
+        true => Faults::over_budget(),
+        false => {
+            Faults::from_text(format!("{} items are broken, {read} were read: {error}", salvaged.broken))
+        }
+    };
+    faults.kinds = salvaged.items.iter().map(|item| item.kind().to_owned()).collect();
     salvaged.items.into_iter().for_each(|item| take_apart(item, 1, case));
-    Faults { texts: vec![format!("{} items are broken, {read} were read: {error}", salvaged.broken)], kinds }
+    faults
 }
 
 /// The documents of a stream, without what kubectl says before them.
-fn documents(text: &str) -> Vec<String> {
+fn documents(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
     const SAID: [&str; 4] = ["Warning: ", "Error from server", "error: ", "No resources found"];
-    let mut found = vec![String::new()];
-    for line in text.split_inclusive('\n') {
-        if line.starts_with("---") {
-            found.push(String::new());
-        } else if !SAID.iter().any(|start| line.starts_with(start))
-            && let Some(last) = found.last_mut()
-        {
-            last.push_str(line);
+    let is_said = |line: &str| SAID.iter().any(|start| line.starts_with(start));
+    let mut rest = text;
+    let whole = std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
         }
-    }
-    found.retain(|document| !document.trim().is_empty());
-    found
+        let mut end = 0;
+        for line in rest.split_inclusive('\n') {
+            if line.starts_with("---") {
+                let (document, behind) = rest.split_at(end);
+                rest = &behind[line.len()..];
+                return Some(document);
+            }
+            end += line.len();
+        }
+        Some(std::mem::take(&mut rest))
+    });
+    let without_said = whole.map(move |document| match document.lines().any(is_said) {
+        true => Cow::Owned(document.split_inclusive('\n').filter(|line| !is_said(line)).collect()),
+        false => Cow::Borrowed(document),
+    });
+    without_said.filter(|document: &Cow<'_, str>| !document.trim().is_empty())
 }
 
 /// Adds an object, or the items of a list, which may be lists.
@@ -254,7 +329,7 @@ mod tests {
 
     fn names(text: &str) -> Vec<String> {
         let mut case = Case::default();
-        parse(text, &mut case);
+        parse(text, &mut case, &budget());
         case.objects.iter().map(|object| format!("{}/{}", object.kind(), object.name())).collect()
     }
 
@@ -266,7 +341,7 @@ mod tests {
         );
         let dump = "{\"kind\":\"NodeList\",\"apiVersion\":\"v1\",\"items\":[{\"metadata\":{\"name\":\"n\"}}]}\n==== START logs for container c of pod a/b ====\nhello\n==== END logs for container c of pod a/b ====\n{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"items\":[]}\n";
         let mut case = Case::default();
-        assert_eq!(parse(dump, &mut case), Faults::default());
+        assert_eq!(parse(dump, &mut case, &budget()), Faults::default());
         assert_eq!((case.objects.len(), case.logs.len()), (1, 1));
         assert_eq!((case.logs[0].pod.as_str(), case.logs[0].text.as_str()), ("b", "hello\n"));
     }
@@ -275,7 +350,7 @@ mod tests {
     fn what_is_cut_off_is_read_up_to_there() {
         let text = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata:\n    name: a\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: \"b";
         let mut case = Case::default();
-        let faults = parse(text, &mut case);
+        let faults = parse(text, &mut case, &budget());
         assert_eq!((faults.texts.len(), faults.kinds.contains("Pod")), (1, true));
         assert_eq!(case.objects.len(), 1);
     }
@@ -298,7 +373,7 @@ mod tests {
     fn events_of_both_apis() {
         let text = "apiVersion: events.k8s.io/v1\nkind: Event\nmetadata: {name: e, namespace: a}\nregarding: {kind: Pod, name: p, namespace: a}\nreason: BackOff\nnote: again\ntype: Warning\nseries: {count: 7, lastObservedTime: '2026-01-02T03:04:05.000000Z'}\n";
         let mut case = Case::default();
-        parse(text, &mut case);
+        parse(text, &mut case, &budget());
         assert_eq!((case.events[0].message.as_str(), case.events[0].count), ("again", 7));
         assert_eq!(case.events[0].last, Some("2026-01-02T03:04:05Z".parse().unwrap()));
     }

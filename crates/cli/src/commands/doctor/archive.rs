@@ -1,9 +1,11 @@
 //! Unpacks an archive of a saved state into a folder that goes again.
 
 use std::{
+    cell::Cell,
     fs::File,
     io::{self, Read},
     path::{Component, Path, PathBuf},
+    rc::Rc,
     sync::atomic::{AtomicU64, Ordering},
     time::SystemTime,
 };
@@ -14,6 +16,10 @@ use super::private_files::{new_file, new_folder};
 
 /// How many files, and how many bytes of them, are unpacked.
 const LIMITS: (usize, u64) = (200_000, 2 * 1024 * 1024 * 1024);
+/// How much may stand before a file that is no part of it: names and padding. Long names are read into memory.
+const MAX_BETWEEN: u64 = 1024 * 1024;
+/// How much one that is left out may hold.
+const MAX_LEFT_OUT: u64 = 64 * 1024 * 1024;
 
 /// A folder for this process alone, removed with what is in it when this goes.
 pub(crate) struct Unpacked {
@@ -29,11 +35,14 @@ impl Unpacked {
         let shown = archive.display();
         let file = File::open(archive).with_context(|| format!("cannot read {shown}"))?;
         let unpacked = Self { folder: temporary_folder().context("cannot make a temporary folder")? };
-        let mut entries = tar::Archive::new(flate2::read::MultiGzDecoder::new(file));
+        let may_read = Rc::new(Cell::new(MAX_BETWEEN));
+        let stream = Rationed { inner: flate2::read::MultiGzDecoder::new(file), may_read: may_read.clone() };
+        let mut entries = tar::Archive::new(stream);
         let mut left = LIMITS.1;
         for (count, entry) in entries.entries().with_context(|| format!("cannot unpack {shown}"))?.enumerate()
         {
             let mut entry = entry.with_context(|| format!("cannot unpack {shown}"))?;
+            may_read.set(MAX_BETWEEN + entry.size().min(MAX_LEFT_OUT));
             if !entry.header().entry_type().is_file() {
                 continue;
             }
@@ -41,6 +50,7 @@ impl Unpacked {
                 bail!("{shown} holds more than {} files or {} bytes", LIMITS.0, LIMITS.1);
             }
             left -= entry.size();
+            may_read.set(MAX_BETWEEN + entry.size());
             let Some(place) = inside(&unpacked.folder, &entry.path()?) else { continue };
             write(&mut entry, &place).with_context(|| format!("cannot unpack {shown}"))?;
         }
@@ -50,6 +60,25 @@ impl Unpacked {
     /// Where the files are.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
+    }
+}
+
+/// A stream of which only so much may be read until somebody allows more.
+struct Rationed<R> {
+    inner: R,
+    may_read: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for Rationed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.may_read.get();
+        if left == 0 {
+            return Err(io::Error::other("what stands before a file, such as its name, is too long"));
+        }
+        let most = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let count = self.inner.read(&mut buffer[..most])?;
+        self.may_read.set(left - count as u64);
+        Ok(count)
     }
 }
 
@@ -101,6 +130,8 @@ fn temporary_folder() -> io::Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
 
     #[test]
@@ -110,6 +141,32 @@ mod tests {
         for path in ["../a", "/etc/passwd", "a/../../b", ".", ""] {
             assert_eq!(inside(folder, Path::new(path)), None, "{path}");
         }
+    }
+
+    /// An archive of one entry of a kind, which is as long as it says.
+    fn archive_of(kind: tar::EntryType, size: u64) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut packed = flate2::write::GzEncoder::new(file.reopen().unwrap(), flate2::Compression::fast());
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(kind);
+        header.set_size(size);
+        header.set_cksum();
+        packed.write_all(header.as_bytes()).unwrap();
+        io::copy(&mut io::repeat(b'a').take(size), &mut packed).unwrap();
+        packed.finish().unwrap();
+        file
+    }
+
+    #[test]
+    fn long_names_and_what_is_left_out_do_not_fill_the_memory() {
+        for kind in [tar::EntryType::GNULongName, tar::EntryType::GNULongLink, tar::EntryType::XHeader] {
+            let error = Unpacked::from_archive(archive_of(kind, 2 * MAX_BETWEEN).path()).err().unwrap();
+            assert!(format!("{error:#}").contains("too long"), "{error:#}");
+        }
+        assert!(
+            Unpacked::from_archive(archive_of(tar::EntryType::Directory, 2 * MAX_LEFT_OUT).path()).is_err()
+        );
+        assert!(Unpacked::from_archive(archive_of(tar::EntryType::Directory, MAX_LEFT_OUT).path()).is_ok());
     }
 
     #[test]
