@@ -31,6 +31,11 @@ impl ApiServer {
         let is_definition = |object: &Value| object.kind() == "CustomResourceDefinition";
         let (definitions, rest): (Vec<Value>, Vec<Value>) = objects.into_iter().partition(is_definition);
         for object in definitions {
+            if !is_servable(&object) {
+                let why = "its group, plural and versions can stand in no address".to_owned();
+                imported.refused.push((format!("{} {}", object.kind(), object.name()), why));
+                continue;
+            }
             // A definition that comes from a file and not from a cluster has not been accepted yet.
             if let Some((at, object)) = self.take(object, &mut imported)
                 && !has_condition(&object, "Established")
@@ -112,6 +117,19 @@ impl ApiServer {
     }
 }
 
+/// Whether the objects that a definition defines can be asked for: a watch of an address that leads elsewhere ends
+/// at once, again and again.
+fn is_servable(definition: &Value) -> bool {
+    let is_plain = |text: &str| {
+        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte))
+    };
+    let is_plain_at = |path: &[&str]| definition.str_at(path).is_some_and(is_plain);
+    let versions = definition.at(&["spec", "versions"]).and_then(Value::as_array);
+    is_plain_at(&["spec", "group"])
+        && is_plain_at(&["spec", "names", "plural"])
+        && versions.into_iter().flatten().all(|it| it.str_at(&["name"]).is_some_and(is_plain))
+}
+
 fn missing_namespace(name: &str) -> Value {
     json!({
         "apiVersion": "v1",
@@ -128,6 +146,26 @@ mod tests {
 
     use super::*;
     use crate::ApiServerOptions;
+
+    #[test]
+    fn definitions_whose_names_can_stand_in_no_address_are_left_out() {
+        let server = ApiServer::new(ApiServerOptions::default()).unwrap();
+        let definition = |group: &str, plural: &str, version: &str| {
+            json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "x"}, "spec": {
+                "group": group, "scope": "Namespaced", "names": {"plural": plural, "kind": "X"},
+                "versions": [{"name": version, "served": true, "storage": true}]}})
+        };
+        for (group, plural, version) in [
+            ("a b?c#d", "xs", "v1"),
+            ("example.com", "x/s", "v1"),
+            ("example.com", "xs", "v1\n"),
+            ("", "xs", "v1"),
+        ] {
+            let imported = server.import(vec![definition(group, plural, version)]);
+            assert_eq!((imported.objects, imported.refused.len()), (0, 1), "{group} {plural} {version}");
+        }
+        assert_eq!(server.import(vec![definition("example.com", "xs", "v1")]).objects, 1);
+    }
 
     fn gvr(text: &str) -> GroupVersionResource {
         let parts: Vec<&str> = text.split('/').collect();

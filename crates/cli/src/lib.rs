@@ -29,9 +29,10 @@ mod switch_values;
 mod templates;
 mod up;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{borrow::Cow, path::PathBuf, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
+use tiphys_diag::sanitize;
 use tiphys_value::RenderLimits;
 
 pub use child_processes::serve_parent;
@@ -107,7 +108,21 @@ enum Command {
 impl Cli {
     /// Parses the command line of the process, or ends it with the reason why that cannot be done.
     pub fn from_args() -> Self {
-        Self::parse_from(switch_values::plain(std::env::args_os().collect(), Self::command))
+        Self::try_parse_from(switch_values::plain(std::env::args_os().collect(), Self::command))
+            .unwrap_or_else(|error| refuse(&error))
+    }
+}
+
+/// Ends the process with what is wrong with its arguments. One may be text of strangers, such as the name of a
+/// branch, and the message repeats it.
+fn refuse(error: &clap::Error) -> ! {
+    let text = error.render().to_string();
+    match sanitize::terminal(&text) {
+        Cow::Borrowed(_) => error.exit(),
+        Cow::Owned(shown) => {
+            output::notice(shown.trim_end());
+            std::process::exit(error.exit_code())
+        }
     }
 }
 

@@ -1,22 +1,31 @@
 //! Writes a cluster as it is at the end of a rehearsal, for `tiphys doctor` and for `--from`.
 
-use std::path::Path;
+use std::{io::Write as _, path::Path};
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use tiphys_stage::Still;
 use tiphys_value::ObjectExt;
 
-use crate::commands::doctor::save::{ABOUT, check_new};
+use crate::commands::doctor::{
+    private_files::{new_file, new_folder},
+    save::{ABOUT, check_new},
+};
 
-/// Writes all objects of a cluster into a new folder. Of Secrets the keys are kept, not the values.
+/// Writes all objects of a cluster into a new folder, for its owner alone. Of Secrets the keys are kept, not the values.
 ///
 /// # Errors
 /// The folder is there already, or cannot be written.
 pub(super) fn save(still: &Still, folder: &Path) -> anyhow::Result<()> {
     check_new(folder)?;
     let cannot = || format!("cannot write {}", folder.display());
-    std::fs::create_dir_all(folder).with_context(cannot)?;
+    if let Some(above) = folder.parent() {
+        std::fs::create_dir_all(above).with_context(cannot)?;
+    }
+    new_folder(folder).with_context(cannot)?;
+    let write = |name: String, value: &Value| {
+        new_file(&folder.join(name)).and_then(|mut file| writeln!(file, "{value:#}")).with_context(cannot)
+    };
     let snapshot = still.server().snapshot();
     for id in snapshot.resources() {
         let items: Vec<Value> =
@@ -29,7 +38,7 @@ pub(super) fn save(still: &Still, folder: &Path) -> anyhow::Result<()> {
             "" => id.resource().to_owned(),
             group => format!("{}.{group}", id.resource()),
         };
-        std::fs::write(folder.join(format!("{name}.json")), format!("{list:#}\n")).with_context(cannot)?;
+        write(format!("{name}.json"), &list)?;
     }
     // Ages are counted from the end of the story, not from the last thing that moved.
     let about = json!({
@@ -39,7 +48,7 @@ pub(super) fn save(still: &Still, folder: &Path) -> anyhow::Result<()> {
         "savedAt": still.at().to_string(),
         "savedBy": format!("tiphys {} rehearse", env!("CARGO_PKG_VERSION")),
     });
-    std::fs::write(folder.join("about.json"), format!("{about:#}\n")).with_context(cannot)
+    write("about.json".to_owned(), &about)
 }
 
 fn without_values(mut object: Value) -> Value {

@@ -4,7 +4,7 @@ pub(crate) mod archive;
 mod input;
 mod live;
 mod mask;
-mod private_files;
+pub(crate) mod private_files;
 mod prove;
 mod report;
 pub(crate) mod save;

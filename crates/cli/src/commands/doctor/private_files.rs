@@ -10,7 +10,7 @@ use std::{
 ///
 /// # Errors
 /// Something is there already, or it cannot be made.
-pub(super) fn new_file(path: &Path) -> io::Result<File> {
+pub(crate) fn new_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -22,7 +22,7 @@ pub(super) fn new_file(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// Something is there already, or it cannot be made.
-pub(super) fn new_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn new_folder(path: &Path) -> io::Result<()> {
     #[cfg_attr(not(unix), expect(unused_mut, reason = "only systems with modes set one"))]
     let mut builder = DirBuilder::new();
     #[cfg(unix)]

@@ -102,9 +102,39 @@ fn mask_string(text: &mut String, depth: usize) {
         }
         return;
     }
+    if let Some(masked) = mask_manifests(text, depth) {
+        *text = masked;
+    }
     if let std::borrow::Cow::Owned(masked) = mask_text(text) {
         *text = masked;
     }
+}
+
+/// A text of YAML with the Secrets among its documents masked; `None` if there are none.
+fn mask_manifests(text: &str, depth: usize) -> Option<String> {
+    if !has_secret(text) {
+        return None;
+    }
+    let documents = match tiphys_yaml::split_kubernetes_documents(text) {
+        Ok(documents) if text.len() <= MAX_NESTED => documents,
+        _ => return Some(MASKED.to_owned()),
+    };
+    let masked = documents.into_iter().map(|(_, document)| match tiphys_yaml::from_yaml(document) {
+        _ if !has_secret(document) => document.to_owned(),
+        Ok(mut object) => {
+            mask(&mut object, depth + 1);
+            tiphys_yaml::to_yaml(&object)
+        }
+        // A template, mostly.
+        Err(_) => format!("{MASKED}\n"),
+    });
+    Some(masked.collect::<Vec<_>>().join("---\n"))
+}
+
+/// Whether a text may hold a manifest of a Secret.
+fn has_secret(text: &str) -> bool {
+    const KIND: &str = "kind: Secret";
+    text.match_indices(KIND).any(|(at, _)| !text[at + KIND.len()..].starts_with(char::is_alphanumeric))
 }
 
 #[cfg(test)]
@@ -145,6 +175,28 @@ mod tests {
         assert!(!object.to_string().contains("hunter2"), "{object}");
         assert_eq!(object["spec"]["existingSecret"], "shop-db");
         assert_eq!(object["spec"]["generate"]["resource"]["stringData"], json!({"a": ""}));
+    }
+
+    #[test]
+    fn manifests_in_texts_are_masked() {
+        let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData:\n  a: hunter2\n";
+        let other = "kind: SecretStore\nspec: {a: b}\n";
+        let map = masked(json!({"kind": "ConfigMap", "data": {
+            "all.yaml": format!("{other}---\n{secret}"),
+            "template.yaml": format!("{secret}  b: {{{{ .Values.b }}}}\n"),
+            "other.yaml": other}}));
+        assert!(!map.to_string().contains("hunter2"), "{map}");
+        let all = map["data"]["all.yaml"].as_str().unwrap();
+        assert!(all.contains("kind: SecretStore") && all.contains("name: s"), "{all}");
+        assert_eq!(map["data"]["other.yaml"], other);
+    }
+
+    #[test]
+    fn fields_that_no_secret_has_are_left_out() {
+        let secret = masked(
+            json!({"kind": "Secret", "metadata": {"name": "s"}, "Data": {"a": "hunter2"}, "extra": "hunter2", "data": {"b": ""}}),
+        );
+        assert_eq!(secret, json!({"kind": "Secret", "metadata": {"name": "s"}, "data": {"b": ""}}));
     }
 
     #[test]

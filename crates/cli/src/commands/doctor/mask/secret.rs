@@ -6,10 +6,15 @@ use serde_json::{Map, Value, json};
 /// Annotations that repeat the object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
+/// The fields of a Secret.
+const FIELDS: [&str; 7] = ["apiVersion", "kind", "metadata", "type", "immutable", "data", "stringData"];
+
 /// Takes every value out of a Secret and leaves its keys. Public certificates stay, and of the credentials of
 /// image registries the hosts. Annotations that repeat the object go.
 pub(crate) fn strip_secret(secret: &mut Map<String, Value>) {
     let kind = secret.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+    // Whatever else stands there is a field that was misspelt, or one that nobody knows yet.
+    secret.retain(|field, _| FIELDS.contains(&field.as_str()));
     for (field, is_encoded) in [("data", true), ("stringData", false)] {
         let Some(values) = secret.get_mut(field) else { continue };
         match values.as_object_mut() {
