@@ -25,7 +25,7 @@ pub const FILE: &str = "tiphys.toml";
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// It is no TOML, or has fields that are not known.
-    #[error("{FILE}: {0}")]
+    #[error("{FILE}: {}", shown(.0))]
     Syntax(toml::de::Error),
     /// It names a rule that does not exist.
     #[error("{FILE}: {0}")]
@@ -33,6 +33,13 @@ pub enum ConfigError {
     /// A pattern of files that cannot be read.
     #[error("{FILE}: {0:?}: {1}")]
     Pattern(String, BadPattern),
+}
+
+/// The error with its line of the file; without it if that is too long to be read.
+fn shown(error: &toml::de::Error) -> String {
+    const LONGEST: usize = 4096;
+    let text = error.to_string();
+    if text.len() <= LONGEST { text } else { error.message().chars().take(LONGEST).collect() }
 }
 
 /// A rule was named that does not exist.
@@ -175,6 +182,9 @@ mod tests {
         assert!(error.to_string().contains("did you mean B3-two-owners?"), "{error}");
         let error = Config::parse("[check]\nexclude = [\"a/[b\"]").unwrap_err();
         assert_eq!(error.to_string(), "tiphys.toml: \"a/[b\": syntax error in pattern");
+        // A line that nobody reads is not repeated.
+        let error = Config::parse(&format!("a = {}", "9".repeat(100_000))).unwrap_err().to_string();
+        assert!(error.len() < 5000 && error.starts_with("tiphys.toml: "), "{error}");
     }
 
     #[test]

@@ -67,6 +67,14 @@ pub enum SourceError {
         /// Where it is.
         path: PathBuf,
     },
+    /// What Git reads whole is larger than that of any repository in use.
+    #[error("cannot read {}: it is larger than {} MiB, which no repository needs", path.display(), limit >> 20)]
+    LargeGitFile {
+        /// Where it is.
+        path: PathBuf,
+        /// What it may be, in bytes.
+        limit: u64,
+    },
     /// A stored repository cannot be read.
     #[error("cannot read repository {}: {}", without_credentials(url), redact_reason(url, reason))]
     Read {
@@ -77,7 +85,7 @@ pub enum SourceError {
     },
     /// A commit has more files than are listed.
     #[error(
-        "cannot read repository {}: the commit has more than 1000000 files and folders, or more than 128 MiB of names",
+        "cannot read repository {}: the commit has more than 1000000 files, 200000 folders, or 128 MiB of names",
         without_credentials(url)
     )]
     TooMany {

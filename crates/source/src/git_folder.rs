@@ -1,5 +1,6 @@
 //! What a folder of Git may consist of, before it is opened: files, folders and links to these. Whoever opens
-//! a pipe waits for somebody to write into it, and a device may never end.
+//! a pipe waits for somebody to write into it, and a device may never end. Files that are read whole have a size
+//! that no repository in use comes near.
 
 use std::{
     collections::BTreeSet,
@@ -12,6 +13,10 @@ use super::error::SourceError;
 
 /// How much of a file is read that names another folder.
 const POINTER: u64 = 64 << 10;
+/// The largest list of branches and tags, index of the working tree, and other file that is read whole, in bytes. A
+/// million branches take 80 MiB.
+const LISTS: u64 = 256 << 20;
+const SETTINGS: u64 = 16 << 20;
 
 /// Refuses the Git folder of a folder, or of one above it, that holds something else.
 ///
@@ -67,6 +72,7 @@ impl Walk {
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() => open.push(path),
                     Ok(kind) if kind.is_file() => {
+                        check_size(&path)?;
                         if path.ends_with("info/alternates") {
                             open.extend(borrowed(&path));
                         }
@@ -96,13 +102,33 @@ fn read_pointer(path: &Path) -> Option<String> {
     Some(text)
 }
 
+/// Refuses a file that is read whole, and is too large for that.
+fn check_size(path: &Path) -> Result<(), SourceError> {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let is_ref = || path.iter().any(|step| step == "refs") && !path.iter().any(|step| step == "logs");
+    let longest = match name {
+        "packed-refs" | "index" => LISTS,
+        "HEAD" | "config" | "config.worktree" | "commondir" | "gitdir" | "shallow" | "alternates"
+        | "grafts" => SETTINGS,
+        "attributes" | "exclude" | "sparse-checkout" => SETTINGS,
+        _ if is_ref() => SETTINGS,
+        _ => return Ok(()),
+    };
+    match fs::metadata(path) {
+        Ok(file) if file.is_file() && file.len() > longest => {
+            Err(SourceError::LargeGitFile { path: path.to_owned(), limit: longest })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Refuses what is there, and is neither file nor folder, nor a link to one.
 fn check_kind(path: &Path) -> Result<(), SourceError> {
     match fs::metadata(path) {
         Ok(kind) if !kind.is_file() && !kind.is_dir() => {
             Err(SourceError::SpecialFile { path: path.to_owned() })
         }
-        _ => Ok(()),
+        _ => check_size(path),
     }
 }
 
@@ -135,6 +161,27 @@ mod tests {
         gix::init(folder.path()).unwrap();
         std::os::unix::fs::symlink("/dev/zero", folder.path().join(".git/packed-refs")).unwrap();
         assert!(WorkingTree::open(folder.path()).is_err());
+    }
+
+    #[test]
+    fn files_that_are_read_whole_have_a_limit() {
+        for (place, size) in
+            [("HEAD", SETTINGS), ("refs/heads/x", SETTINGS), ("config", SETTINGS), ("packed-refs", LISTS)]
+        {
+            let folder = tempfile::tempdir().unwrap();
+            gix::init(folder.path()).unwrap();
+            let path = folder.path().join(".git").join(place);
+            fs::File::create(&path).unwrap().set_len(size + 1).unwrap();
+            let told = WorkingTree::open(folder.path()).err().unwrap().to_string();
+            assert!(told.contains(place) && told.contains("larger than"), "{told}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        gix::init(folder.path()).unwrap();
+        // Objects are read piece by piece, and so is what Git does not read at all.
+        for place in ["objects/pack/large", "ORIG_NOTES"] {
+            fs::File::create(folder.path().join(".git").join(place)).unwrap().set_len(1 << 40).unwrap();
+        }
+        assert!(WorkingTree::open(folder.path()).is_ok());
     }
 
     #[test]

@@ -15,8 +15,12 @@ use crate::{SourceError, git_objects};
 /// Files and folders that a commit may have. A few objects are enough for more than any memory holds, because
 /// a folder may stand in another many times.
 const MAX_ENTRIES: usize = 1_000_000;
+/// Folders of these: each takes four times as much memory as a file.
+const MAX_FOLDERS: usize = 200_000;
 /// Bytes that their paths may have in all.
 const MAX_PATH_BYTES: usize = 128 * 1024 * 1024;
+/// Longer paths no disk takes (`PATH_MAX` of Linux).
+const MAX_PATH: usize = 4095;
 
 /// What to do if a file of a partial clone is not here.
 const PARTIAL: &str =
@@ -69,7 +73,7 @@ pub(crate) struct Commit {
     pub submodules: Vec<(String, ObjectId)>,
 }
 
-/// Lists a commit. What has no name that a disk could give it (`..`, or not UTF-8) is left out.
+/// Lists a commit. What has no path that a disk could give it (`..`, too long, or not UTF-8) is left out.
 pub(crate) fn open(
     repository: ThreadSafeRepository,
     commit: ObjectId,
@@ -82,13 +86,14 @@ pub(crate) fn open(
     let mut listed = Commit { tree: GitTree::new(Blobs(repository)), submodules: Vec::new() };
     // Level by level: too many are noticed before all the small folders at the bottom were read.
     let mut folders = VecDeque::from([(String::new(), root.id)]);
-    let (mut entries, mut bytes) = (0, 0);
+    let (mut entries, mut inner, mut bytes) = (0, 0, 0);
     while let Some((folder, id)) = folders.pop_front() {
         for entry in local.find_tree(id).map_err(|e| fail(&e))?.iter() {
             let entry = entry.map_err(|e| fail(&e))?;
             let Some(path) = path_in(&folder, entry.filename()) else { continue };
             (entries, bytes) = (entries + 1, bytes + path.len());
-            if entries > MAX_ENTRIES || bytes > MAX_PATH_BYTES {
+            inner += usize::from(entry.mode().is_tree());
+            if entries > MAX_ENTRIES || inner > MAX_FOLDERS || bytes > MAX_PATH_BYTES {
                 return Err(SourceError::TooMany { url: url.to_owned() });
             }
             let found = match entry.mode().kind() {
@@ -109,5 +114,6 @@ pub(crate) fn open(
 
 fn path_in(folder: &str, name: &BStr) -> Option<String> {
     let name = name.to_str().ok().filter(|name| !matches!(*name, "" | "." | "..") && !name.contains('/'))?;
-    Some(if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") })
+    let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+    (path.len() <= MAX_PATH).then_some(path)
 }

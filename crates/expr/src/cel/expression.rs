@@ -22,6 +22,9 @@ use kube_cel::{
 const MAX_LENGTH: usize = 64 * 1024;
 /// How many signs of operators an expression may have. Each may be a level of its tree.
 const MAX_SIGNS: usize = 4096;
+/// How deep brackets may stand in each other: as many as the API server's parser takes. Of more, and of those that
+/// are never closed, the parser here takes minutes.
+const MAX_NESTING: usize = 250;
 /// How deep the tree of an expression may be.
 const MAX_TREE_DEPTH: usize = 500;
 /// Trees of at most this depth are evaluated on the stack at hand.
@@ -108,6 +111,9 @@ impl Expression {
         let signs = source.bytes().filter(|byte| b"+-*/%&|?:.,<>=![({".contains(byte)).count();
         if signs > MAX_SIGNS {
             return refuse(format!("the expression has {signs} operators; at most {MAX_SIGNS} are read"));
+        }
+        if nesting(source) > MAX_NESTING {
+            return refuse(format!("expression recursion limit exceeded: {MAX_NESTING}"));
         }
         match signs > SHALLOW {
             true => stacker::grow(STACK, || Self::compile_here(source, declared)),
@@ -408,6 +414,27 @@ fn children_mut(node: &mut IdedExpr) -> Vec<&mut IdedExpr> {
     }
 }
 
+/// How deep brackets stand in each other, outside of texts.
+fn nesting(source: &str) -> usize {
+    let (mut open, mut deepest, mut quote, mut is_escaped) = (0usize, 0, None, false);
+    for byte in source.bytes() {
+        match (quote, byte) {
+            (Some(_), _) if is_escaped => is_escaped = false,
+            (Some(_), b'\\') => is_escaped = true,
+            (Some(end), _) if byte == end => quote = None,
+            (Some(_), _) => {}
+            (None, b'"' | b'\'') => quote = Some(byte),
+            (None, b'(' | b'[' | b'{') => {
+                open += 1;
+                deepest = deepest.max(open);
+            }
+            (None, b')' | b']' | b'}') => open = open.saturating_sub(1),
+            (None, _) => {}
+        }
+    }
+    deepest
+}
+
 /// How many levels a tree has.
 fn depth(root: &IdedExpr) -> usize {
     let mut deepest = 0;
@@ -572,6 +599,18 @@ mod tests {
         ] {
             assert!(Expression::compile(&deep, &["self"]).is_err(), "{}", &deep[..20]);
         }
+    }
+
+    #[test]
+    fn brackets_stand_in_each_other_as_deep_as_the_api_server_reads() {
+        // What is never closed took half a minute.
+        for deep in ["[".repeat(2048), "(".repeat(251) + "1", "{1: ".repeat(300), "'a'.f(".repeat(300)] {
+            let error = Expression::compile(&deep, &[]).unwrap_err().to_string();
+            assert!(error.ends_with("expression recursion limit exceeded: 250"), "{error}");
+        }
+        let text = format!("'{}' != \"it's [{}\"", "[".repeat(300), "(".repeat(300));
+        assert_eq!(holds(&text), Ok(true));
+        assert_eq!(holds(&("(".repeat(100) + "true" + &")".repeat(100))), Ok(true));
     }
 
     #[test]

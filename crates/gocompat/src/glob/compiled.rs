@@ -1,6 +1,6 @@
 //! Globs as the Go module `gobwas/glob` has them (its documentation of `Compile`).
 
-use super::BadPattern;
+use super::{BadPattern, check_length};
 
 /// How deep groups may be nested.
 const MAX_DEPTH: usize = 64;
@@ -39,8 +39,10 @@ impl Glob {
     /// Reads a pattern.
     ///
     /// # Errors
-    /// A class that does not close or is empty, a range that runs backwards, groups nested deeper than 64.
+    /// A class that does not close or is empty, a range that runs backwards, groups nested deeper than 64, more than
+    /// 4,096 bytes.
     pub fn compile(pattern: &str) -> Result<Self, BadPattern> {
+        check_length(pattern)?;
         let mut rest = pattern.chars().peekable();
         // The alternatives of each open group, the last of them being read; the pattern itself is the
         // outermost.
@@ -227,6 +229,7 @@ mod tests {
 
     #[test]
     fn hostile_patterns_end() {
+        assert_eq!(Glob::compile(&"a".repeat(4097)), Err(BadPattern));
         let text = "a".repeat(400);
         assert_eq!(matches(&"*a".repeat(500), &text, None), Some(false));
         assert_eq!(matches(&format!("{}b", "{*,*}".repeat(500)), &text, None), Some(false));

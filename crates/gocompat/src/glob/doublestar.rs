@@ -1,7 +1,7 @@
 //! Globs as the Go module `bmatcuk/doublestar` has them (its README, "Patterns"), and Git's, which lack what
 //! makes those special.
 
-use super::BadPattern;
+use super::{BadPattern, check_length};
 
 /// How many patterns one with groups may stand for.
 const MAX_ALTERNATIVES: usize = 1024;
@@ -11,8 +11,9 @@ const MAX_ALTERNATIVES: usize = 1024;
 ///
 /// # Errors
 /// A class or group that does not close, an empty class, a `\` at the end; groups that stand for more than
-/// 1,024 patterns.
+/// 1,024 patterns; more than 4,096 bytes.
 pub fn doublestar(pattern: &str, path: &str) -> Result<bool, BadPattern> {
+    check_length(pattern)?;
     let all = alternatives(pattern.chars().collect())?;
     let compiled = all.iter().map(|one| compile(one, false)).collect::<Result<Vec<_>, _>>()?;
     Ok(compiled.iter().any(|parts| is_match(parts, path, false)))
@@ -22,6 +23,9 @@ pub fn doublestar(pattern: &str, path: &str) -> Result<bool, BadPattern> {
 /// `?` do not stop at `/`. A malformed one matches nothing. Groups, which are none for Git, stand for their
 /// alternatives.
 pub fn pathspec(pattern: &str, path: &str) -> bool {
+    if check_length(pattern).is_err() {
+        return false;
+    }
     let pattern: Vec<char> = pattern.chars().collect();
     let all = alternatives(pattern.clone()).unwrap_or_else(|_| vec![pattern]);
     all.iter().filter_map(|one| compile(one, true).ok()).any(|parts| is_match(&parts, path, true))

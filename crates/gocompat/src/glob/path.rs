@@ -1,12 +1,12 @@
 //! Go's `path.Match` and, on Unix, `filepath.Match`: by it `.helmignore`, `--show-only` and the git generator
 //! of ApplicationSets name files.
 
-use super::BadPattern;
+use super::{BadPattern, check_length};
 
 /// Whether the whole name matches: `*` (also twice) and `?` stop at `/`, `[a-z]`, `[^a]`, `\` escapes.
 ///
 /// # Errors
-/// The part of the pattern that was needed is malformed.
+/// The part of the pattern that was needed is malformed; a pattern with stars has more than 4,096 bytes.
 pub fn path_match(pattern: &str, name: &str) -> Result<bool, BadPattern> {
     const SPECIAL: [char; 4] = ['*', '?', '[', '\\'];
     // Most rules of most charts are plain names or `*.suffix`.
@@ -19,6 +19,7 @@ pub fn path_match(pattern: &str, name: &str) -> Result<bool, BadPattern> {
         let head = name.strip_suffix(suffix);
         return Ok(head.is_some_and(|head| !head.contains('/')));
     }
+    check_length(pattern)?;
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
     match_from(&pattern, &name)
