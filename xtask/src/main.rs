@@ -8,6 +8,7 @@ mod circles;
 mod conformance;
 mod docs;
 mod fidelity;
+mod fuzz;
 mod git_files;
 mod hostile;
 mod https;
@@ -51,6 +52,8 @@ enum Command {
     /// Compare with the real tools on many inputs.
     #[command(subcommand)]
     Fidelity(fidelity::Suite),
+    /// Give what reads untrusted input mutated inputs.
+    Fuzz(fuzz::Args),
     /// Run hostile inputs, or measure how time grows with the size of inputs.
     Hostile(hostile::Args),
     /// Make a container image from static programs, as an OCI image layout.
@@ -77,6 +80,7 @@ fn main() -> anyhow::Result<()> {
         Command::Conformance(suite) => conformance::run(&suite),
         Command::Docs => docs::run(),
         Command::Fidelity(suite) => fidelity::run(&suite),
+        Command::Fuzz(args) => fuzz::run(&args),
         Command::Hostile(args) => hostile::run(&args),
         Command::Image(args) => image::run(&args),
         Command::MergeKeys(args) => merge_keys::run(&args),

@@ -39,6 +39,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("tiphys-argocd", 5),
     ("tiphys-stage", 5),
     ("tiphys-cascades", 5),
+    ("tiphys-fuzz", 5),
     ("tiphys-cli", 5),
     ("xtask", 5),
     ("tiphys-oracles", 5),

@@ -1,6 +1,7 @@
 //! `cargo xtask hostile`: inputs that are meant to end the program, fill the memory, hang, or write on the terminal.
 //! Every command that reads a repository runs on every one of them, in a process with a limit on addresses.
 
+mod dumps;
 mod expressions;
 mod growth;
 mod readers;
@@ -103,11 +104,22 @@ fn is_meant(name: &str, only: &[String]) -> bool {
 }
 
 fn all() -> Vec<Case> {
-    [templates::cases(), readers::cases(), expressions::cases()].into_iter().flatten().collect()
+    [templates::cases(), readers::cases(), expressions::cases(), dumps::cases()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// The commands that are run on an input.
 fn commands(case: &Case) -> Vec<Vec<&'static str>> {
+    if case.has("d/pod.json") {
+        return vec![
+            vec!["doctor", "--from", "d"],
+            vec!["doctor", "--from", "d", "--no-prove", "--output", "html"],
+            vec!["rehearse", "--offline", "--from", "d"],
+            vec!["health", "d"],
+        ];
+    }
     let mut all = vec![
         vec!["check", "--offline"],
         vec!["up", "--once", "--offline", "--timeout", "20s"],
