@@ -65,9 +65,9 @@ pub(crate) fn resolve(cluster: &Cluster<'_>, red: &Symptoms, findings: Vec<Findi
         suffers.extend(downstream.remove(&at).unwrap_or_default());
         roots.push((finding, suffers));
     }
-    let consequences = spread(cluster, red, &roots);
-    let consequences = widen(red, &roots, consequences);
     let mut explained = BTreeSet::new();
+    let consequences = spread(cluster, red, &roots, &mut explained);
+    let consequences = widen(red, &roots, consequences);
     let mut causes: Vec<Root> = Vec::new();
     for ((finding, _), consequences) in roots.into_iter().zip(consequences) {
         if finding.is_asserted() {
@@ -332,6 +332,7 @@ fn spread(
     cluster: &Cluster<'_>,
     red: &Symptoms,
     roots: &[(Finding, Vec<(Object, String)>)],
+    explained: &mut BTreeSet<Object>,
 ) -> Vec<Vec<Consequence>> {
     let mut depends: BTreeMap<Object, BTreeSet<Object>> = BTreeMap::new();
     for object in red.keys() {
@@ -348,7 +349,8 @@ fn spread(
             }
         }
     }
-    let mut found = Vec::new();
+    let mut found: Vec<Vec<Consequence>> = Vec::new();
+    let mut visits = 0;
     for (finding, suffers) in roots {
         let mut told: BTreeMap<Object, String> = suffers.iter().cloned().collect();
         let mut open: Vec<Object> = told.keys().cloned().chain([finding.object.clone()]).collect();
@@ -368,8 +370,9 @@ fn spread(
             }
         }
         while let Some(object) = open.pop() {
+            visits += 1;
             for next in depends.get(&object).into_iter().flatten() {
-                if seen.insert(next.clone()) {
+                if visits < MOST_VISITS && seen.insert(next.clone()) {
                     open.push(next.clone());
                 }
             }
@@ -378,11 +381,29 @@ fn spread(
             }
         }
         told.remove(&finding.object);
+        if finding.is_asserted() {
+            explained.extend(told.keys().cloned());
+        }
         let list =
             told.into_iter().map(|(object, symptom)| Consequence { object, symptom: clipped(&symptom) });
         found.push(list.collect());
     }
+    shorten(&mut found);
     found
+}
+
+/// How often all roots together look at an object. In a cluster each object has a few roots; owners that lead in a
+/// circle make each the root of all.
+const MOST_VISITS: usize = 1_000_000;
+/// How many consequences are told of all roots together, and of each at least.
+const MOST_TOLD: (usize, usize) = (50_000, 20);
+
+/// Gives each root its share of what is told, if it is more than anybody reads.
+fn shorten(found: &mut [Vec<Consequence>]) {
+    if found.iter().map(Vec::len).sum::<usize>() > MOST_TOLD.0 {
+        let share = (MOST_TOLD.0 / found.len()).max(MOST_TOLD.1);
+        found.iter_mut().for_each(|list| list.truncate(share));
+    }
 }
 
 /// Causes under which deliveries to the whole cluster do not get on.
@@ -423,4 +444,29 @@ fn is_covered(cluster: &Cluster<'_>, object: &Object, explained: &BTreeSet<Objec
     family(cluster, object).iter().any(|member| explained.contains(member))
         || cluster.live(object).is_some_and(|live| live.is_terminating())
         || upstream(cluster, object).iter().any(|below| explained.contains(below))
+}
+
+#[cfg(test)]
+mod tests {
+    use tiphys_value::json;
+
+    use super::MOST_TOLD;
+    use crate::{Case, diagnose};
+
+    #[test]
+    fn owners_that_lead_in_a_circle_do_not_multiply_what_is_told() {
+        const PODS: usize = 400;
+        let pod = |at: usize| {
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": format!("p{at}"), "namespace": "shop", "ownerReferences":
+                [{"apiVersion": "v1", "kind": "Pod", "name": format!("p{}", (at + 1) % PODS), "controller": true}]},
+                "spec": {"containers": [{"name": "c", "image": "nginx:1"}]},
+                "status": {"phase": "Running", "containerStatuses": [{"name": "c", "ready": false, "restartCount": 5,
+                    "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]}})
+        };
+        let case = Case { objects: (0..PODS).map(pod).collect(), ..Case::default() };
+        let diagnosis = diagnose(&case);
+        assert!(!diagnosis.causes.is_empty());
+        let told: usize = diagnosis.causes.iter().map(|root| root.consequences.len()).sum();
+        assert!(told <= MOST_TOLD.0, "{told}");
+    }
 }

@@ -32,11 +32,7 @@ pub(crate) struct Group {
 }
 
 /// The consequences by Application, and by namespace where no Application is known.
-pub(super) fn groups(consequences: &[Consequence], case: &Case) -> Vec<Group> {
-    if consequences.is_empty() {
-        return Vec::new();
-    }
-    let tracker = Tracker::new(case);
+pub(super) fn groups(consequences: &[Consequence], tracker: &Tracker<'_>) -> Vec<Group> {
     let mut by_name: BTreeMap<(u8, String), Vec<&Consequence>> = BTreeMap::new();
     for consequence in consequences {
         by_name.entry(tracker.group_of(consequence)).or_default().push(consequence);
@@ -64,13 +60,13 @@ pub(super) fn groups(consequences: &[Consequence], case: &Case) -> Vec<Group> {
 type Names<'a> = (&'a str, &'a str, &'a str);
 
 /// Finds out which Application an object belongs to.
-struct Tracker<'a> {
+pub(super) struct Tracker<'a> {
     by_names: HashMap<Names<'a>, &'a Value>,
     by_uid: HashMap<&'a str, &'a Value>,
 }
 
 impl<'a> Tracker<'a> {
-    fn new(case: &'a Case) -> Self {
+    pub(super) fn new(case: &'a Case) -> Self {
         let objects = &case.objects;
         Self {
             by_names: objects
@@ -139,8 +135,10 @@ mod tests {
             consequence("Node", "", "n1"),
             consequence("Application", "argocd", "shop"),
         ];
-        let groups: Vec<String> =
-            groups(&consequences, &case).iter().map(|it| format!("{}: {}", it.name, it.counts)).collect();
+        let groups: Vec<String> = groups(&consequences, &Tracker::new(&case))
+            .iter()
+            .map(|it| format!("{}: {}", it.name, it.counts))
+            .collect();
         assert_eq!(
             groups,
             [

@@ -21,7 +21,7 @@ pub(super) use markdown::markdown;
 pub(super) use text::text;
 
 use crate::counted::counted;
-use consequences::Group;
+use consequences::{Group, Tracker};
 use sanitize::{is_safe_command, one_line};
 pub(super) use sanitize::{sanitize, visible};
 
@@ -122,13 +122,18 @@ impl Report {
             (false, true) if diagnosis.causes.is_empty() => Level::Well,
             (false, _) => Level::Unsure,
         };
+        let tracker = Tracker::new(case);
         let line =
             |subject: &dyn std::fmt::Display, text: &str| sanitize(&one_line(&format!("{subject}: {text}")));
         Self {
             level,
             verdict: verdict(diagnosis, case, place),
             head: head(diagnosis, case),
-            causes: diagnosis.causes.iter().map(|root| CauseView::new(root, diagnosis.now, case)).collect(),
+            causes: diagnosis
+                .causes
+                .iter()
+                .map(|root| CauseView::new(root, diagnosis.now, &tracker))
+                .collect(),
             ruled_out: diagnosis.ruled_out.iter().map(|it| line(&it.object, &it.why)).collect(),
             unexplained: diagnosis.unexplained.iter().map(|it| line(&it.object, &it.symptom)).collect(),
             not_seen: diagnosis.not_seen.iter().map(|text| sanitize(&one_line(text))).collect(),
@@ -209,7 +214,7 @@ fn second(time: Timestamp) -> String {
 }
 
 impl CauseView {
-    fn new(root: &Root, now: Option<Timestamp>, case: &Case) -> Self {
+    fn new(root: &Root, now: Option<Timestamp>, tracker: &Tracker<'_>) -> Self {
         let line = |text: &str| sanitize(&one_line(text));
         let commands = &root.remedy.commands;
         let (safe, unsafe_count) = commands.iter().fold((Vec::new(), 0), |(mut safe, count), command| {
@@ -239,7 +244,7 @@ impl CauseView {
             since: root.since.map(|since| since_words(since, now)),
             written: written(root, now),
             evidence: quotes(&root.evidence),
-            consequences: consequences::groups(&root.consequences, case),
+            consequences: consequences::groups(&root.consequences, tracker),
             broken: root.consequences.len(),
             remedy,
             commands: safe,
