@@ -99,8 +99,11 @@ impl TemplateReads {
     }
 
     /// Whether a template looks if a value, or what stands above it, is there.
-    fn looks_for(&self, steps: &[&str]) -> bool {
-        (1..=steps.len()).any(|end| self.looked_for.contains(&steps[..end].join(".")))
+    fn looks_for(&self, path: &str) -> bool {
+        // No values are deeper.
+        const MAX_STEPS: usize = 64;
+        let mut ends = path.match_indices('.').map(|(at, _)| at).chain([path.len()]).take(MAX_STEPS);
+        ends.any(|end| self.looked_for.contains(&path[..end]))
     }
 
     /// Whether a value, or something below it, is read.
@@ -128,7 +131,7 @@ fn of_chart(context: &Context<'_>, folder: &str, once: &mut Once) {
     for (wanted, at) in &reads.written {
         let steps: Vec<&str> = wanted.split('.').collect();
         let is_given = given.iter().any(|it| it.values.at(&steps).is_some());
-        if is_given || handed_on.contains(steps[0]) || reads.looks_for(&steps) {
+        if is_given || handed_on.contains(steps[0]) || reads.looks_for(wanted) {
             continue;
         }
         let ends = |long: &str, short: &str| long.strip_suffix(short).is_some_and(|rest| rest.ends_with('.'));
