@@ -1,13 +1,13 @@
-//! `cargo xtask tidy`, last part: every page of the documentation is in the book, and none is longer than what one
-//! reads at once.
+//! `cargo xtask tidy`, last part: every page of the documentation is in the book, and none is longer than
+//! what one reads at once.
 
 use anyhow::{Context as _, bail};
 
 use crate::git_files;
 
 const MOST_LINES: usize = 150;
-/// Pages that a command of this repository writes, wholly or for the most part: the reference of the command line,
-/// the contents of the book, and the tables of the embedded cluster.
+/// Pages that a command of this repository writes, wholly or for the most part: the reference of the command
+/// line, the contents of the book, and the tables of the embedded cluster.
 const GENERATED: &[&str] = &["docs/cli.md", "docs/SUMMARY.md", "docs/conformance.md"];
 
 /// Looks at every page below `docs`.

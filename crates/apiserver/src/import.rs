@@ -117,8 +117,8 @@ impl ApiServer {
     }
 }
 
-/// Whether the objects that a definition defines can be asked for: a watch of an address that leads elsewhere ends
-/// at once, again and again.
+/// Whether the objects that a definition defines can be asked for: a watch of an address that leads elsewhere
+/// ends at once, again and again.
 fn is_servable(definition: &Value) -> bool {
     let is_plain = |text: &str| {
         !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte))

@@ -5,6 +5,7 @@
 mod access;
 mod address;
 mod admission;
+mod autoscaler;
 mod delivery;
 mod eviction;
 mod image;
@@ -19,6 +20,7 @@ mod vocabulary;
 pub use access::{Forbidden, caches_unsynced, cannot_own, forbidden};
 pub use address::{Address, addresses};
 pub use admission::{Refusal, refusal};
+pub use autoscaler::{ScaleFault, scale_fault};
 pub use delivery::{
     ValuesAbsent, WaitsFor, delivery_fault, failed_hook, leftover_hook, source_unreachable, unwrapped,
     values_absent, waits_for,

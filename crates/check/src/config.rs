@@ -25,7 +25,7 @@ pub const FILE: &str = "tiphys.toml";
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// It is no TOML, or has fields that are not known.
-    #[error("{FILE}: {}", shown(.0))]
+    #[error("{FILE}: {}", error_text(.0))]
     Syntax(toml::de::Error),
     /// It names a rule that does not exist.
     #[error("{FILE}: {0}")]
@@ -36,7 +36,7 @@ pub enum ConfigError {
 }
 
 /// The error with its line of the file; without it if that is too long to be read.
-fn shown(error: &toml::de::Error) -> String {
+fn error_text(error: &toml::de::Error) -> String {
     const LONGEST: usize = 4096;
     let text = error.to_string();
     if text.len() <= LONGEST { text } else { error.message().chars().take(LONGEST).collect() }

@@ -113,8 +113,8 @@ impl Cli {
     }
 }
 
-/// Ends the process with what is wrong with its arguments. One may be text of strangers, such as the name of a
-/// branch, and the message repeats it.
+/// Ends the process with what is wrong with its arguments. One may be text of strangers, such as the name of
+/// a branch, and the message repeats it.
 fn refuse(error: &clap::Error) -> ! {
     let text = error.render().to_string();
     match sanitize::terminal(&text) {

@@ -392,8 +392,8 @@ fn spread(
     found
 }
 
-/// How often all roots together look at an object. In a cluster each object has a few roots; owners that lead in a
-/// circle make each the root of all.
+/// How often all roots together look at an object. In a cluster each object has a few roots; owners that lead
+/// in a circle make each the root of all.
 const MOST_VISITS: usize = 1_000_000;
 /// How many consequences are told of all roots together, and of each at least.
 const MOST_TOLD: (usize, usize) = (50_000, 20);

@@ -1,7 +1,8 @@
 //! What reads untrusted input, as functions of bytes that hold for every input: nothing panics, and all ends.
 //!
-//! Two programs give them inputs: `cargo fuzz` by coverage (the folder `fuzz/`), and the binary of this crate by
-//! mutation of the repository's own test inputs, which needs neither a nightly compiler nor a build of its own.
+//! Two programs give them inputs: `cargo fuzz` by coverage (the folder `fuzz/`), and the binary of this crate
+//! by mutation of the repository's own test inputs, which needs neither a nightly compiler nor a build of its
+//! own.
 
 mod input;
 pub mod mutation;

@@ -14,7 +14,8 @@ use tiphys_fuzz::{
     target,
 };
 
-/// Give what reads untrusted input mutated inputs, and report panics, slow ones, and those that fill the memory.
+/// Give what reads untrusted input mutated inputs, and report panics, slow ones, and those that fill the
+/// memory.
 #[derive(Parser)]
 struct Args {
     /// Targets; all if none is named.

@@ -1,5 +1,5 @@
-//! Inputs made from others. The input of a number is a function of seeds, seed and number, so that it can be made
-//! again.
+//! Inputs made from others. The input of a number is a function of seeds, seed and number, so that it can be
+//! made again.
 
 /// Longest input, in bytes.
 const LONGEST: usize = 64 << 10;

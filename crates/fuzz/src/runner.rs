@@ -130,8 +130,8 @@ impl Outcome {
     }
 }
 
-/// The process: gives a target inputs until the time is over, and prints what is wrong. What number is under way
-/// stands in a file, for the one who looks why this process died.
+/// The process: gives a target inputs until the time is over, and prints what is wrong. What number is under
+/// way stands in a file, for the one who looks why this process died.
 ///
 /// # Errors
 /// That file cannot be written.
@@ -183,8 +183,8 @@ pub fn run_child(root: &Path, target: Target, options: Options, progress: &Path)
     Ok(())
 }
 
-/// Processor time of this thread, so that what else runs on the machine makes nothing slow; where the system does not
-/// tell it, time.
+/// Processor time of this thread, so that what else runs on the machine makes nothing slow; where the system
+/// does not tell it, time.
 struct Stopwatch {
     start: Instant,
     used: Option<Duration>,
@@ -235,8 +235,8 @@ fn panic_of(target: Target, bytes: &[u8]) -> Option<String> {
     result.err().map(|_| text.unwrap_or_else(|| "a panic".to_owned()))
 }
 
-/// Ends this process if an input takes four times as long as it may. Returns where the number of the input that is
-/// under way, and one more, has to stand; 0 for none.
+/// Ends this process if an input takes four times as long as it may. Returns where the number of the input
+/// that is under way, and one more, has to stand; 0 for none.
 fn watch(slow: Duration) -> Arc<AtomicU64> {
     let under_way = Arc::new(AtomicU64::new(0));
     let watched = under_way.clone();

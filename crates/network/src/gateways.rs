@@ -1,7 +1,7 @@
 //! The pods behind Gateways, of the Gateway API and of Istio, and what the routes of those send to.
 //!
-//! A controller of the Gateway API makes pods for a Gateway, with labels and in a namespace that it documents;
-//! a Gateway of Istio selects pods that somebody installs.
+//! A controller of the Gateway API makes pods for a Gateway, with labels and in a namespace that it
+//! documents; a Gateway of Istio selects pods that somebody installs.
 
 use serde_json::Value;
 use tiphys_value::ObjectExt;

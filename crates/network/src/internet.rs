@@ -1,7 +1,7 @@
 //! Hosts of the internet that the configuration of a pod names.
 //!
-//! Only a value that is an address as a whole counts, under a name that says that something is sent there, and
-//! only a host that no route of the repository brings in: of its own addresses a program tells its users.
+//! Only a value that is an address as a whole counts, under a name that says that something is sent there,
+//! and only a host that no route of the repository brings in: of its own addresses a program tells its users.
 
 use std::{collections::BTreeSet, sync::LazyLock};
 

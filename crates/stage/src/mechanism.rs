@@ -6,8 +6,8 @@
 
 use serde::Serialize;
 use tiphys_cause::{
-    Cause, Obstacle, absent, complaints, delivery_fault, failed_calls, mount_fault, placement, probe_fault,
-    pull_fault, refusal, sandbox_fault, start_fault, unwrapped,
+    Cause, Obstacle, ScaleFault, absent, complaints, delivery_fault, failed_calls, mount_fault, placement,
+    probe_fault, pull_fault, refusal, sandbox_fault, scale_fault, start_fault, unwrapped,
 };
 use tiphys_model::{Application, ConditionType, SyncStatusCode, names};
 use tiphys_sync::{Wait, WaitKind};
@@ -165,15 +165,16 @@ fn of_autoscaler(object: &Value) -> Option<Mechanism> {
         matches!(condition.str_at(&["type"]), Some("AbleToScale" | "ScalingActive"))
             && condition.str_at(&["status"]) == Some("False")
     })?;
-    let message = bad.str_at(&["message"]).unwrap_or_default();
-    if message.contains("missing request for") {
-        return Some(Cause::ScaleNoRequests.into());
+    let text = |field: &str| bad.str_at(&[field]).unwrap_or_default();
+    match scale_fault(text("reason"), text("message"))? {
+        ScaleFault::NoRequest { .. } => Some(Cause::ScaleNoRequests.into()),
+        ScaleFault::TargetAbsent => {
+            let target = object.at(&["spec", "scaleTargetRef"])?;
+            let name = target.str_at(&["name"]).unwrap_or_default();
+            let key = ResourceKey::new(target.gvk().group, target.kind(), object.namespace(), name);
+            Some(Mechanism::about(Cause::ScaleTarget, key))
+        }
     }
-    let is_absent = bad.str_at(&["reason"]) == Some("FailedGetScale") && message.contains("not found");
-    let target = object.at(&["spec", "scaleTargetRef"]).filter(|_| is_absent)?;
-    let name = target.str_at(&["name"]).unwrap_or_default();
-    let key = ResourceKey::new(target.gvk().group, target.kind(), object.namespace(), name);
-    Some(Mechanism::about(Cause::ScaleTarget, key))
 }
 
 fn of_pod(pod: &Value, state: &State) -> Option<Mechanism> {

@@ -31,7 +31,8 @@ pub(super) fn plain(server: &ApiServer, path: &str) -> ApiResult<Response<Respon
     }
 }
 
-/// How many requests were answered, and how many objects of each resource there are, in Prometheus' text format.
+/// How many requests were answered, and how many objects of each resource there are, in Prometheus' text
+/// format.
 fn metrics(server: &ApiServer) -> String {
     let snapshot = server.snapshot();
     let mut text = server.inner.requests.text();

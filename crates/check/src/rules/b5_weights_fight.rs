@@ -1,8 +1,8 @@
 //! # A Rollout shifts traffic, and its Application sets the weights back
 //!
 //! Argo Rollouts writes the weights of a canary into the route that the Rollout names, and the labels of its
-//! subsets into a DestinationRule. Under self-heal that is a difference: the engine writes the weights from Git
-//! back, and the canary gets no traffic, or all of it at once.
+//! subsets into a DestinationRule. Under self-heal that is a difference: the engine writes the weights from
+//! Git back, and the canary gets no traffic, or all of it at once.
 //!
 //! People see: a canary whose steps go by while all requests reach the old pods; an Application that is
 //! OutOfSync and Synced in turn during every rollout.

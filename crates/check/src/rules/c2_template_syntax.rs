@@ -60,7 +60,7 @@ enum Engine {
 }
 
 impl Engine {
-    fn of(object: &Object) -> Self {
+    fn of_object(object: &Object) -> Self {
         match (object.key.group.as_str(), object.key.kind.as_str()) {
             ("monitoring.coreos.com", "PrometheusRule") => Self::Alerts,
             ("external-secrets.io", "ExternalSecret" | "ClusterExternalSecret" | "PushSecret") => {
@@ -190,7 +190,7 @@ fn tell(
     (key, text): (&str, &str),
     once: &mut Once,
 ) {
-    let engine = Engine::of(object);
+    let engine = Engine::of_object(object);
     let Some(error) = fault(engine, key, text) else { return };
     let mut diagnostic = RULE
         .diagnostic(format!("the template {key} of {} does not parse: {error}", object.title()))

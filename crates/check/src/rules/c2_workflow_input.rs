@@ -1,8 +1,8 @@
 //! # A template of a Workflow asks for an input that it does not have
 //!
-//! A template of Argo Workflows fills in `{{inputs.parameters.NAME}}` with the parameters that stand under its
-//! own `inputs`, and `{{workflow.parameters.NAME}}` with those of the whole Workflow. A name that does not
-//! stand there, or the singular `inputs.parameter`, is refused.
+//! A template of Argo Workflows fills in `{{inputs.parameters.NAME}}` with the parameters that stand under
+//! its own `inputs`, and `{{workflow.parameters.NAME}}` with those of the whole Workflow. A name that does
+//! not stand there, or the singular `inputs.parameter`, is refused.
 //!
 //! People see: `failed to resolve {{inputs.parameters.subfolder}}`, `templates.build: failed to resolve …`.
 //!
@@ -111,9 +111,9 @@ static PARAMETER: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\{\{\s*workflow\.parameters\.([A-Za-z0-9_-]+)\s*\}\}").expect("the pattern is well formed")
 });
 
-/// Parameters of the whole Workflow that a template asks for. Who starts a Workflow from a WorkflowTemplate may
-/// give it more than that declares: one is told only if nothing in the repository gives it, and the object
-/// declares others.
+/// Parameters of the whole Workflow that a template asks for. Who starts a Workflow from a WorkflowTemplate
+/// may give it more than that declares: one is told only if nothing in the repository gives it, and the
+/// object declares others.
 fn parameters_of_workflow(
     context: &Context<'_>,
     object: &Object,

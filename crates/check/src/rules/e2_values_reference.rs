@@ -401,8 +401,8 @@ fn is_below_ingress(steps: &[Step<'_>]) -> bool {
         .any(|it| matches!(it, Step::Key(key) if key.to_ascii_lowercase().contains("ingress")))
 }
 
-/// Classes that nothing declares: of Ingresses, where all controllers of the cluster are known and others name
-/// theirs; of storage, where one that is declared is nearly called so.
+/// Classes that nothing declares: of Ingresses, where all controllers of the cluster are known and others
+/// name theirs; of storage, where one that is declared has a similar name.
 fn classes(
     context: &Context<'_>,
     survey: &Survey,

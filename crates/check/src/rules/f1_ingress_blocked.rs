@@ -4,9 +4,9 @@
 //! reads metrics from another namespace, and the controller of an Ingress sends requests from one. A policy
 //! for ingress that admits only some pods drops all three: the load balancer's health checks fail and it
 //! sends nothing, the target in Prometheus is down, the host answers with an error. So do the pods behind a
-//! Gateway, for every route that is attached to it, and an operator asks the pods that it made. Controllers are
-//! looked at where their pods are known: ingress-nginx and Traefik; Envoy Gateway, Istio and kgateway; the
-//! operators of much used databases.
+//! Gateway, for every route that is attached to it, and an operator asks the pods that it made. Controllers
+//! are looked at where their pods are known: ingress-nginx and Traefik; Envoy Gateway, Istio and kgateway;
+//! the operators of much used databases.
 //!
 //! People see: targets that are `unhealthy`, `context deadline exceeded` on Prometheus' page of targets, `504
 //! Gateway Time-out`.

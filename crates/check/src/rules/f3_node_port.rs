@@ -1,8 +1,8 @@
 //! # A load balancer sends to a port that no node has
 //!
-//! A load balancer in front of the nodes is told the port by number, in Terraform or in its own configuration;
-//! the Service says the same number as `nodePort`, or the chart's values do. Where the two differ in one
-//! digit, the health checks fail and nothing arrives.
+//! A load balancer in front of the nodes is told the port by number, in Terraform or in its own
+//! configuration; the Service says the same number as `nodePort`, or the chart's values do. Where the two
+//! differ in one digit, the health checks fail and nothing arrives.
 //!
 //! People see: targets that are `unhealthy`, `Server ingress/node-1 is DOWN, reason: Layer4 connection
 //! problem`, `connection refused`.

@@ -1,8 +1,8 @@
 //! # A Rollout names what is not there
 //!
-//! A Rollout of Argo Rollouts shifts traffic between Services, through an Ingress or a VirtualService with its
-//! routes and subsets, and asks AnalysisTemplates. The API server takes any name; the controller marks the
-//! Rollout as invalid, and no new version is rolled out.
+//! A Rollout of Argo Rollouts shifts traffic between Services, through an Ingress or a VirtualService with
+//! its routes and subsets, and asks AnalysisTemplates. The API server takes any name; the controller marks
+//! the Rollout as invalid, and no new version is rolled out.
 //!
 //! People see: `InvalidSpec: The Rollout "web" is invalid: spec.strategy.canary.canaryService: Invalid value:
 //! "web-canary": service "web-canary" not found`, `Istio VirtualService route 'primary' is not found`,

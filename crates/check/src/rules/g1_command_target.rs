@@ -1,11 +1,11 @@
 //! # A command asks for an object that is elsewhere
 //!
 //! A script or pipeline waits for a rollout, reads a Secret or patches a Deployment by its name and
-//! namespace. Where the repository has that object in another namespace alone, or releases what brings it into
-//! another one, the command fails each time, and everything after it does not run.
+//! namespace. Where the repository has that object in another namespace alone, or releases what brings it
+//! into another one, the command fails each time, and everything after it does not run.
 //!
-//! People see: `Error from server (NotFound): deployments.apps "web" not found`, `error: no matching resources
-//! found`, `error: timed out waiting for the condition`.
+//! People see: `Error from server (NotFound): deployments.apps "web" not found`, `error: no matching
+//! resources found`, `error: timed out waiting for the condition`.
 //!
 //! ## Bad
 //! ```sh
@@ -89,7 +89,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if placeholders::is_skeleton(file) || unused_files::is_in_unused_folder(file) {
             continue;
         }
-        let Some(asked) = asked(command) else { continue };
+        let Some(asked) = asked_object(command) else { continue };
         if let Some(absence) = absence(context, &asked) {
             once.add(asked.name, finding(context, command, &asked, absence));
         }
@@ -98,7 +98,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 /// What a command asks for, where its words are written out.
-fn asked(command: &Writer) -> Option<Asked<'_>> {
+fn asked_object(command: &Writer) -> Option<Asked<'_>> {
     let What::Object(key) = &command.what else { return None };
     let is_plain = |text: &str| {
         !text.is_empty()

@@ -67,7 +67,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if placeholders::is_skeleton(path) || unused_files::is_in_unused_folder(path) {
             continue;
         }
-        for (task, named) in file.tasks.iter().filter_map(|task| Some((task, named(task)?))) {
+        for (task, named) in file.tasks.iter().filter_map(|task| Some((task, file_named_by(task)?))) {
             let Some((rest, folders)) = from_variable(ansible, task, named) else { continue };
             if let Some(finding) = missing(files, task, rest, &folders) {
                 once.add(rest, finding);
@@ -78,7 +78,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 /// The file that a task reads.
-fn named(task: &Task) -> Option<&str> {
+fn file_named_by(task: &Task) -> Option<&str> {
     let is_remote = |key: &str| task.argument(key).is_some_and(|it| matches!(it, "yes" | "true" | "True"));
     let (_, arguments) = READERS.iter().find(|(module, _)| *module == task.module())?;
     if is_remote("remote_src") || task.node.get("when").is_some() {

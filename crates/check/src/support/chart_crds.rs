@@ -62,18 +62,18 @@ impl Defining {
 
     /// Whether it brings its definitions with these values, the weakest first.
     pub(crate) fn brings(&self, values: &[Value]) -> bool {
-        let said = said(values);
+        let said = switch_values(values);
         if self.is_asked { said.contains(&true) } else { !said.contains(&false) }
     }
 
     /// Whether values say anything about its definitions.
     pub(crate) fn is_told(&self, values: &[Value]) -> bool {
-        !said(values).is_empty()
+        !switch_values(values).is_empty()
     }
 }
 
 /// What values, the weakest first, say about definitions.
-fn said(values: &[Value]) -> Vec<bool> {
+fn switch_values(values: &[Value]) -> Vec<bool> {
     const SWITCHES: [&str; 8] = [
         "/installCRDs",
         "/prometheus-operator-crds/enabled",

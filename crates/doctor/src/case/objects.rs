@@ -103,8 +103,8 @@ impl Faults {
     }
 }
 
-/// Adds the objects, events and logs of a text to a case, as far as the budget reaches; returns what is wrong with
-/// the rest.
+/// Adds the objects, events and logs of a text to a case, as far as the budget reaches; returns what is wrong
+/// with the rest.
 pub(super) fn parse(text: &str, case: &mut Case, budget: &Budget) -> Faults {
     let text = text.trim_start_matches('\u{feff}');
     let text = if text.contains(LOG_START) {

@@ -217,7 +217,7 @@ mod tests {
             "status": {"phase": "Pending", "conditions": [{"type": "Ready", "status": ready}]}})
     }
 
-    fn told(objects: Vec<Value>) -> Case {
+    fn case_with_warning(objects: Vec<Value>) -> Case {
         let event = warning("ExternalSecret", "db", "ClusterSecretStore \"vault\" is not ready");
         let mut case = Case { objects, events: vec![event], ..Case::default() };
         case.add_told_resources();
@@ -226,16 +226,16 @@ mod tests {
 
     #[test]
     fn a_warning_about_a_resource_that_was_not_saved() {
-        let case = told(vec![pod("False")]);
+        let case = case_with_warning(vec![pod("False")]);
         let live = case.objects.last().unwrap();
         assert_eq!((live.kind(), live.name()), ("ExternalSecret", "db"));
         assert_eq!(live.str_at(&["spec", "secretStoreRef", "name"]), Some("vault"));
         assert!(case.in_part.contains("ExternalSecret"));
         // Nobody misses it, or its kind was saved.
-        assert_eq!(told(vec![pod("True")]).objects.len(), 1);
+        assert_eq!(case_with_warning(vec![pod("True")]).objects.len(), 1);
         let other = json!({"apiVersion": "external-secrets.io/v1", "kind": "ExternalSecret",
             "metadata": {"name": "mail", "namespace": "shop"}});
-        assert_eq!(told(vec![pod("False"), other]).objects.len(), 2);
+        assert_eq!(case_with_warning(vec![pod("False"), other]).objects.len(), 2);
     }
 
     #[test]
@@ -248,7 +248,7 @@ mod tests {
             {"group": "apps", "version": "v1", "kind": "Deployment", "name": "web", "namespace": "shop",
                 "health": {"status": "Degraded", "message": "exceeded its progress deadline"}},
         ]}});
-        let case = told(vec![app]);
+        let case = case_with_warning(vec![app]);
         assert_eq!(case.objects.len(), 2);
         assert_eq!(case.objects[1].kind(), "Instance");
     }

@@ -1,6 +1,6 @@
 //! Autoscalers and rollouts.
 
-use tiphys_cause::Cause;
+use tiphys_cause::{Cause, ScaleFault, scale_fault};
 use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
@@ -35,11 +35,9 @@ fn autoscaler(look: &Look<'_>, live: &Value) -> Option<Finding> {
     if reason == "AmbiguousSelector" {
         return Some(doubled(look, live, bad));
     }
+    let fault = scale_fault(reason, message);
     let mut finding = if reason == "FailedGetScale" {
-        if look.cluster.live(&target).is_some()
-            && !low.contains("not found")
-            && !low.contains("could not find")
-        {
+        if look.cluster.live(&target).is_some() && fault.is_none() {
             return None;
         }
         Finding::new(
@@ -50,13 +48,7 @@ fn autoscaler(look: &Look<'_>, live: &Value) -> Option<Finding> {
         )
         .field("spec.scaleTargetRef")
         .remedy("Correct the target's kind, name or apiVersion.", &[])
-    } else if low.contains("missing request for") {
-        let resource = low
-            .split("missing request for ")
-            .nth(1)
-            .and_then(|it| it.split_whitespace().next())
-            .unwrap_or("cpu")
-            .to_owned();
+    } else if let Some(ScaleFault::NoRequest { resource }) = &fault {
         Finding::new(
             Cause::ScaleNoRequests,
             object.clone(),

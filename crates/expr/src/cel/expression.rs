@@ -22,8 +22,8 @@ use kube_cel::{
 const MAX_LENGTH: usize = 64 * 1024;
 /// How many signs of operators an expression may have. Each may be a level of its tree.
 const MAX_SIGNS: usize = 4096;
-/// How deep brackets may stand in each other: as many as the API server's parser takes. Of more, and of those that
-/// are never closed, the parser here takes minutes.
+/// How deep brackets may stand in each other: as many as the API server's parser takes. Of more, and of those
+/// that are never closed, the parser here takes minutes.
 const MAX_NESTING: usize = 250;
 /// How deep the tree of an expression may be.
 const MAX_TREE_DEPTH: usize = 500;

@@ -10,9 +10,9 @@ use crate::input::{files, parts, text};
 
 const CHART: &str = "apiVersion: v2\nname: fuzz\nversion: 1.0.0\n";
 
-/// A packaged chart loads or is refused, whatever its bytes, and no path leaves the chart. The input: the files of
-/// a chart as one text, the bytes of a `.tar`, or those of a `.tgz`. What is not packed is packed first, so that
-/// changes of it reach what reads it.
+/// A packaged chart loads or is refused, whatever its bytes, and no path leaves the chart. The input: the
+/// files of a chart as one text, the bytes of a `.tar`, or those of a `.tgz`. What is not packed is packed
+/// first, so that changes of it reach what reads it.
 ///
 /// # Panics
 /// A path leaves the chart.

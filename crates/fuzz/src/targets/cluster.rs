@@ -21,8 +21,8 @@ static SERVER: LazyLock<ApiServer> = LazyLock::new(|| {
     ApiServer::new(options).expect("a server in memory starts")
 });
 
-/// Manifests are created in a cluster, time passes, they are applied again and deleted; the controllers come to
-/// rest. The input: YAML documents.
+/// Manifests are created in a cluster, time passes, they are applied again and deleted; the controllers come
+/// to rest. The input: YAML documents.
 pub fn cluster(bytes: &[u8]) {
     let Some(text) = text(bytes) else { return };
     let documents = text.split("\n---\n").filter_map(|document| tiphys_yaml::from_yaml(document).ok());
@@ -63,8 +63,8 @@ fn resource(server: &ApiServer, object: &Value) -> Option<(GroupVersionResource,
     Some((GroupVersionResource::new(id.group(), version, id.resource()), namespaced))
 }
 
-/// Any request to the API gets an answer. The input: method, path with query, content type and accepted type on
-/// lines of their own, then the body.
+/// Any request to the API gets an answer. The input: method, path with query, content type and accepted type
+/// on lines of their own, then the body.
 pub fn request(bytes: &[u8]) {
     let mut lines = bytes.splitn(5, |byte| *byte == b'\n');
     let mut line = || lines.next().unwrap_or_default();

@@ -10,7 +10,8 @@ use tiphys_model::{IgnoreDifference, settings::ArgoSettings};
 
 use crate::input::{parts, text};
 
-/// A CEL expression compiles or does not; its run ends within the limits. The input: expression, object in JSON.
+/// A CEL expression compiles or does not; its run ends within the limits. The input: expression, object in
+/// JSON.
 pub fn cel(bytes: &[u8]) {
     let Some([source, object]) = text(bytes).map(parts) else { return };
     let Ok(expression) = Expression::compile(source, &["object"]) else { return };
@@ -37,8 +38,8 @@ pub fn ignore(bytes: &[u8]) {
     }
 }
 
-/// Argo CD's settings are read, whatever is in them, and a health check in Lua ends. The input: a key, its value,
-/// the script.
+/// Argo CD's settings are read, whatever is in them, and a health check in Lua ends. The input: a key, its
+/// value, the script.
 pub fn settings(bytes: &[u8]) {
     let Some([key, value, script]) = text(bytes).map(parts) else { return };
     let config = BTreeMap::from([

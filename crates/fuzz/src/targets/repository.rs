@@ -8,8 +8,8 @@ use tiphys_vfs::MemTree;
 
 use crate::input::{files, text};
 
-/// A repository of a few files is surveyed and checked, whatever is in them, and what is found can be shown. The
-/// input: a line `-- path --` begins a file, what follows is its content.
+/// A repository of a few files is surveyed and checked, whatever is in them, and what is found can be shown.
+/// The input: a line `-- path --` begins a file, what follows is its content.
 pub fn repository(bytes: &[u8]) {
     let Some(text) = text(bytes) else { return };
     let files = files(text);

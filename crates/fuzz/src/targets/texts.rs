@@ -13,7 +13,8 @@ use tiphys_yaml::{
 
 use crate::input::{parts, text};
 
-/// YAML is read or refused, both readers agree on its fields, and what was read can be written and read again.
+/// YAML is read or refused, both readers agree on its fields, and what was read can be written and read
+/// again.
 ///
 /// # Panics
 /// The readers disagree.

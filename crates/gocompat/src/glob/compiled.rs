@@ -39,8 +39,8 @@ impl Glob {
     /// Reads a pattern.
     ///
     /// # Errors
-    /// A class that does not close or is empty, a range that runs backwards, groups nested deeper than 64, more than
-    /// 4,096 bytes.
+    /// A class that does not close or is empty, a range that runs backwards, groups nested deeper than 64,
+    /// more than 4,096 bytes.
     pub fn compile(pattern: &str) -> Result<Self, BadPattern> {
         check_length(pattern)?;
         let mut rest = pattern.chars().peekable();

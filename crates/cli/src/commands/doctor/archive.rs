@@ -16,7 +16,8 @@ use super::private_files::{new_file, new_folder};
 
 /// How many files, and how many bytes of them, are unpacked.
 const LIMITS: (usize, u64) = (200_000, 2 * 1024 * 1024 * 1024);
-/// How much may stand before a file that is no part of it: names and padding. Long names are read into memory.
+/// How much may stand before a file that is no part of it: names and padding. Long names are read into
+/// memory.
 const MAX_BETWEEN: u64 = 1024 * 1024;
 /// How much one that is left out may hold.
 const MAX_LEFT_OUT: u64 = 64 * 1024 * 1024;

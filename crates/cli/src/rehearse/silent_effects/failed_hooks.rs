@@ -1,5 +1,5 @@
-//! Applications that are Synced and Healthy although a hook of their last operation failed: one after the sync
-//! fails when everything else is done.
+//! Applications that are Synced and Healthy although a hook of their last operation failed: one after the
+//! sync fails when everything else is done.
 
 use std::collections::BTreeMap;
 
