@@ -460,12 +460,12 @@ mod tests {
             json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": format!("p{at}"), "namespace": "shop", "ownerReferences":
                 [{"apiVersion": "v1", "kind": "Pod", "name": format!("p{}", (at + 1) % PODS), "controller": true}]},
                 "spec": {"containers": [{"name": "c", "image": "nginx:1"}]},
-                "status": {"phase": "Running", "containerStatuses": [{"name": "c", "ready": false, "restartCount": 5,
-                    "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]}})
+                "status": {"phase": "Pending", "containerStatuses": [{"name": "c", "ready": false, "restartCount": 0, "state":
+                    {"waiting": {"reason": "CreateContainerConfigError", "message": format!("configmap \"c{at}\" not found")}}}]}})
         };
         let case = Case { objects: (0..PODS).map(pod).collect(), ..Case::default() };
         let diagnosis = diagnose(&case);
-        assert!(!diagnosis.causes.is_empty());
+        assert_eq!(diagnosis.causes.len(), PODS);
         let told: usize = diagnosis.causes.iter().map(|root| root.consequences.len()).sum();
         assert!(told <= MOST_TOLD.0, "{told}");
     }

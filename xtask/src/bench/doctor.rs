@@ -165,7 +165,7 @@ fn state(deployments: usize) -> Value {
     let namespaces = deployments.div_ceil(25);
     items.extend((0..namespaces).map(|at| {
         json!({"apiVersion": "v1", "kind": "Namespace",
-        "metadata": metadata("", &format!("team-{at:03}"), &[]), "status": {"phase": "Active"}})
+        "metadata": metadata("Namespace", "", &format!("team-{at:03}"), None), "status": {"phase": "Active"}})
     }));
     for at in 0..deployments {
         workload(&mut items, &format!("team-{:03}", at / 25), &format!("web-{at:04}"), at);
@@ -173,75 +173,85 @@ fn state(deployments: usize) -> Value {
     json!({"apiVersion": "v1", "kind": "List", "items": items})
 }
 
-fn metadata(namespace: &str, name: &str, owner: &[(&str, &str)]) -> Value {
-    let mut metadata = json!({"name": name, "uid": format!("uid-{namespace}-{name}"),
-        "creationTimestamp": "2026-01-05T08:00:00Z", "labels": {"app": name}});
+fn uid(kind: &str, namespace: &str, name: &str) -> String {
+    format!("{kind}-{namespace}-{name}")
+}
+
+/// Metadata of an object, with the one of the same namespace that owns it.
+fn metadata(kind: &str, namespace: &str, name: &str, owner: Option<(&str, &str)>) -> Value {
+    let mut metadata =
+        json!({"name": name, "uid": uid(kind, namespace, name), "creationTimestamp": "2026-01-05T08:00:00Z"});
     if !namespace.is_empty() {
         metadata["namespace"] = json!(namespace);
     }
-    let owners: Vec<Value> = owner
-        .iter()
-        .map(|(kind, name)| {
-            json!({"apiVersion": "apps/v1", "kind": kind, "name": name, "controller": true,
-                "uid": format!("uid-{namespace}-{name}")})
-        })
-        .collect();
-    if !owners.is_empty() {
-        metadata["ownerReferences"] = json!(owners);
+    if let Some((kind, name)) = owner {
+        metadata["ownerReferences"] = json!([{"apiVersion": "apps/v1", "kind": kind, "name": name, "controller": true,
+            "uid": uid(kind, namespace, name)}]);
     }
     metadata
 }
 
 fn node(at: usize) -> Value {
-    json!({"apiVersion": "v1", "kind": "Node", "metadata": metadata("", &format!("node-{at:03}"), &[]),
+    json!({"apiVersion": "v1", "kind": "Node", "metadata": metadata("Node", "", &format!("node-{at:03}"), None),
         "status": {"allocatable": {"cpu": "16", "memory": "64Gi", "pods": "110"},
             "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady",
                 "lastTransitionTime": "2026-01-05T08:00:00Z", "lastHeartbeatTime": "2026-01-05T09:00:00Z"}]}})
 }
 
+/// What all replica sets are called after.
+const HASH: &str = "5d4f8c7b9";
+
 /// A Deployment with all that belongs to it. The first one's pods wait for a ConfigMap that is not there.
 fn workload(items: &mut Vec<Value>, namespace: &str, name: &str, number: usize) {
-    let (replica_set, settings) = (format!("{name}-5d4f8c7b9"), format!("{name}-settings"));
+    let (replica_set, settings) = (format!("{name}-{HASH}"), format!("{name}-settings"));
     let is_well = number > 0;
+    let ready = if is_well { REPLICAS } else { 0 };
     let spec = json!({"containers": [{"name": "web", "image": "registry.example.com/web:1",
         "envFrom": [{"configMapRef": {"name": settings}}], "ports": [{"containerPort": 8080}]}]});
     let labels = json!({"app": name});
-    let template = json!({"metadata": {"labels": labels}, "spec": spec});
-    let ready = if is_well { REPLICAS } else { 0 };
-    items.push(json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata(namespace, name, &[]),
-        "spec": {"replicas": REPLICAS, "selector": {"matchLabels": labels}, "template": template},
-        "status": {"replicas": REPLICAS, "readyReplicas": ready, "availableReplicas": ready, "observedGeneration": 1}}));
-    items.push(json!({"apiVersion": "apps/v1", "kind": "ReplicaSet",
-        "metadata": metadata(namespace, &replica_set, &[("Deployment", name)]),
-        "spec": {"replicas": REPLICAS, "selector": {"matchLabels": labels}, "template": template},
-        "status": {"replicas": REPLICAS, "readyReplicas": ready}}));
-    items.push(json!({"apiVersion": "v1", "kind": "Service", "metadata": metadata(namespace, name, &[]),
-        "spec": {"selector": labels, "ports": [{"port": 80, "targetPort": 8080}]}}));
+    let of_set = json!({"app": name, "pod-template-hash": HASH});
+    let status = json!({"replicas": REPLICAS, "readyReplicas": ready, "availableReplicas": ready});
+    items.push(json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata("Deployment", namespace, name, None),
+        "spec": {"replicas": REPLICAS, "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec}},
+        "status": status}));
+    let mut of_replica_set = metadata("ReplicaSet", namespace, &replica_set, Some(("Deployment", name)));
+    of_replica_set["labels"] = of_set.clone();
+    of_replica_set["annotations"] = json!({"deployment.kubernetes.io/revision": "1"});
+    items.push(json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": of_replica_set,
+        "spec": {"replicas": REPLICAS, "selector": {"matchLabels": of_set},
+            "template": {"metadata": {"labels": of_set}, "spec": spec}},
+        "status": status}));
     items.push(
-        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(namespace, name, &[])}),
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": metadata("Service", namespace, name, None),
+        "spec": {"selector": labels, "ports": [{"port": 80, "targetPort": 8080}]}}),
     );
+    items.push(json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata("ServiceAccount", namespace, name, None)}));
     if is_well {
-        items.push(
-            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata(namespace, &settings, &[]),
-            "data": {"colour": "blue"}}),
-        );
+        items.push(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata("ConfigMap", namespace, &settings, None),
+            "data": {"colour": "blue"}}));
     }
     for replica in 0..REPLICAS {
-        let pod = format!("{replica_set}-{replica}");
-        let mut metadata = metadata(namespace, &pod, &[("ReplicaSet", &replica_set)]);
-        metadata["labels"] = labels.clone();
-        let mut spec = spec.clone();
-        spec["nodeName"] = json!(format!("node-{:03}", (number * REPLICAS + replica) % NODES));
-        let state = match is_well {
-            true => json!({"running": {"startedAt": "2026-01-05T08:00:00Z"}}),
-            false => json!({"waiting": {"reason": "CreateContainerConfigError",
-                "message": format!("configmap \"{settings}\" not found")}}),
-        };
-        let (phase, status) = if is_well { ("Running", "True") } else { ("Pending", "False") };
-        items.push(json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec,
-            "status": {"phase": phase,
-                "conditions": [{"type": "Ready", "status": status, "lastTransitionTime": "2026-01-05T08:00:00Z"}],
-                "containerStatuses": [{"name": "web", "ready": is_well, "restartCount": 0, "state": state,
-                    "image": "registry.example.com/web:1"}]}}));
+        let name = format!("{replica_set}-{replica}");
+        let mut metadata = metadata("Pod", namespace, &name, Some(("ReplicaSet", &replica_set)));
+        metadata["labels"] = of_set.clone();
+        let node = format!("node-{:03}", (number * REPLICAS + replica) % NODES);
+        items.push(pod(metadata, &spec, &node, &settings, is_well));
     }
+}
+
+fn pod(metadata: Value, spec: &Value, node: &str, settings: &str, is_well: bool) -> Value {
+    let mut spec = spec.clone();
+    spec["nodeName"] = json!(node);
+    let state = match is_well {
+        true => json!({"running": {"startedAt": "2026-01-05T08:00:00Z"}}),
+        false => json!({"waiting": {"reason": "CreateContainerConfigError",
+            "message": format!("configmap \"{settings}\" not found")}}),
+    };
+    let (phase, status) = if is_well { ("Running", "True") } else { ("Pending", "False") };
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec,
+        "status": {"phase": phase,
+            "conditions": [{"type": "Ready", "status": status, "lastTransitionTime": "2026-01-05T08:00:00Z"}],
+            "containerStatuses": [{"name": "web", "ready": is_well, "restartCount": 0, "state": state,
+                "image": "registry.example.com/web:1"}]}})
 }

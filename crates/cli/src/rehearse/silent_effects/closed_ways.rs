@@ -12,7 +12,7 @@ use tiphys_network::{Direction, Flow, Need, Network, Verdict};
 use tiphys_stage::causes::Cause;
 use tiphys_value::{ObjectExt, ResourceKey};
 
-use super::{super::network_rules::cut_flow, hidden_cause};
+use super::{super::network_rules::cut_flow, hidden_cause::hidden_cause};
 use crate::up::plan::Plan;
 
 /// A way that programs need: who is judged, whether by its way out, and what it leads to.

@@ -9,7 +9,7 @@ use tiphys_model::{Application, OperationState, ResourceResult, names};
 use tiphys_stage::{causes::Cause, mechanism::Mechanism, story::Story};
 use tiphys_value::ResourceKey;
 
-use super::hidden_cause;
+use super::hidden_cause::hidden_cause;
 
 /// Those whose operation of this play ended so. What failed before a change is no effect of it.
 pub(super) fn applications(story: &Story, before: Option<&Snapshot>, end: &Snapshot) -> Vec<Cause> {

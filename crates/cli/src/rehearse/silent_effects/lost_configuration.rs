@@ -6,7 +6,10 @@ use tiphys_stage::{causes::Cause, mechanism::Mechanism, story::Story};
 use tiphys_value::{ObjectExt, ResourceKey, Value, json};
 use tiphys_world::{Cause as Lack, missing_configuration};
 
-use super::{hidden_cause, is_asked_for, is_told, workloads};
+use super::{
+    hidden_cause::{hidden_cause, is_told},
+    workloads::{is_asked_for, workloads},
+};
 
 /// Those of which a ConfigMap, Secret or key was there before the change and is not at the end. What pods
 /// already fail for is told with them.

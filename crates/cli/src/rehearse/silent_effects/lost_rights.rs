@@ -7,7 +7,10 @@ use tiphys_cause::Cause as Id;
 use tiphys_stage::{causes::Cause, mechanism::Mechanism};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
-use super::{hidden_cause, is_asked_for, same_in, workloads};
+use super::{
+    hidden_cause::hidden_cause,
+    workloads::{is_asked_for, same_in, workloads},
+};
 
 /// Workloads that had rights before the change and have none at the end, although a binding still gives them
 /// to the account that they ran as. Where nobody binds them any more, or others run as that account, it is

@@ -7,7 +7,10 @@ use tiphys_cause::Cause as Id;
 use tiphys_stage::{causes::Cause, story::Story};
 use tiphys_value::{Map, ObjectExt, ResourceKey, Value};
 
-use super::{hidden_cause, is_asked_for, is_selected, same_in, workloads};
+use super::{
+    hidden_cause::hidden_cause,
+    workloads::{is_asked_for, is_selected, same_in, workloads},
+};
 
 /// Services that had pods before a change and have none at the end, although those who ran the pods are
 /// still there: the selector, or the labels of the pods, are others.

@@ -7,7 +7,7 @@ use tiphys_value::{ObjectExt, ResourceKey, Value};
 
 use super::{
     super::effects::{AppEffects, Effect, Effects},
-    workloads,
+    workloads::workloads,
 };
 
 /// Annotations by which a workload is restarted when its settings change begin with this.

@@ -1,0 +1,32 @@
+//! What runs pods, and what selects them.
+
+use tiphys_apiserver::{ResourceId, Snapshot};
+use tiphys_value::{Map, ObjectExt, Value};
+
+/// What of the group `apps` has a template of pods.
+const WORKLOADS: [&str; 3] = ["deployments", "statefulsets", "daemonsets"];
+
+/// Everything with a template of pods.
+pub(super) fn workloads(snapshot: &Snapshot) -> impl Iterator<Item = &Value> {
+    WORKLOADS
+        .iter()
+        .flat_map(|plural| snapshot.list(&ResourceId::new("apps", *plural), None))
+        .map(|object| object.value())
+}
+
+/// Whether any pod of a workload is asked for.
+pub(super) fn is_asked_for(workload: &Value) -> bool {
+    workload.int_at(&["spec", "replicas"]) != Some(0) && !workload.is_terminating()
+}
+
+/// The same workload in another state of the cluster.
+pub(super) fn same_in<'a>(snapshot: &'a Snapshot, workload: &Value) -> Option<&'a Value> {
+    let key = workload.resource_key();
+    workloads(snapshot).find(|other| other.resource_key() == key)
+}
+
+/// Whether labels are as a selector wants them. One that wants nothing selects nothing.
+pub(super) fn is_selected(selector: &Map<String, Value>, labels: Option<&Value>) -> bool {
+    !selector.is_empty()
+        && selector.iter().all(|(name, value)| labels.and_then(|labels| labels.get(name)) == Some(value))
+}
