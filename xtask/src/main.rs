@@ -13,6 +13,7 @@ mod git_files;
 mod hostile;
 mod https;
 mod image;
+mod links;
 mod merge_keys;
 mod named_paths;
 mod oracles;
@@ -93,6 +94,7 @@ fn main() -> anyhow::Result<()> {
             .and_then(|()| own_texts::run())
             .and_then(|()| circles::run())
             .and_then(|()| named_paths::run())
+            .and_then(|()| links::run())
             .and_then(|()| pages::run()),
     }
 }
