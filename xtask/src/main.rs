@@ -2,13 +2,11 @@
 #![allow(clippy::print_stdout, reason = "a command-line program prints")]
 
 mod bench;
-mod cascades;
 mod charts;
 mod circles;
 mod conformance;
 mod docs;
 mod fidelity;
-mod fuzz;
 mod git_files;
 mod hostile;
 mod https;
@@ -17,6 +15,7 @@ mod links;
 mod merge_keys;
 mod named_paths;
 mod oracles;
+mod own_programs;
 mod own_texts;
 mod pages;
 mod pictures;
@@ -41,7 +40,7 @@ enum Command {
     #[command(subcommand)]
     Bench(bench::Suite),
     /// Play generated cascades, and have doctor name what was put into each.
-    Cascades(cascades::Args),
+    Cascades(own_programs::Args),
     /// The table of what known charts make, from their sources.
     #[command(subcommand)]
     Charts(charts::Action),
@@ -54,7 +53,7 @@ enum Command {
     #[command(subcommand)]
     Fidelity(fidelity::Suite),
     /// Give what reads untrusted input mutated inputs.
-    Fuzz(fuzz::Args),
+    Fuzz(own_programs::Args),
     /// Run hostile inputs, or measure how time grows with the size of inputs.
     Hostile(hostile::Args),
     /// Make a container image from static programs, as an OCI image layout.
@@ -76,12 +75,12 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Bench(suite) => bench::run(&suite),
-        Command::Cascades(args) => cascades::run(&args),
+        Command::Cascades(args) => own_programs::run("tiphys-cascades", "cascades", &args),
         Command::Charts(action) => charts::run(&action),
         Command::Conformance(suite) => conformance::run(&suite),
         Command::Docs => docs::run(),
         Command::Fidelity(suite) => fidelity::run(&suite),
-        Command::Fuzz(args) => fuzz::run(&args),
+        Command::Fuzz(args) => own_programs::run("tiphys-fuzz", "fuzz", &args),
         Command::Hostile(args) => hostile::run(&args),
         Command::Image(args) => image::run(&args),
         Command::MergeKeys(args) => merge_keys::run(&args),

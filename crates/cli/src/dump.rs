@@ -50,8 +50,7 @@ pub(crate) fn read(place: &Path) -> anyhow::Result<Vec<Value>> {
 pub(crate) fn read_dump(place: &Path) -> anyhow::Result<Dump> {
     let (mut objects, mut skipped) = (Vec::new(), Vec::new());
     let is_folder = place.is_dir();
-    // Twice what one rendering may take; a state of some 40,000 objects fills it.
-    let budget = Budget::new(RenderLimits::current().memory.saturating_mul(2));
+    let budget = Budget::of_saved_state();
     if place == Path::new("-") {
         let bytes = read_bounded(std::io::stdin()).context("cannot read the standard input")?;
         let text = decoded(bytes).context("the standard input")?;

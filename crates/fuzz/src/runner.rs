@@ -38,7 +38,7 @@ pub struct Options {
 
 /// What is wrong with an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct BadInput {
     /// The input's number.
     pub number: u64,
     /// In a few words: a panic and where, `slow`, `memory`, the signal that ended the process.
@@ -55,7 +55,7 @@ pub struct Outcome {
     /// What the one took that took most memory, in MiB, and its number.
     pub largest: (u64, u64),
     /// What is wrong, each place of a panic once.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<BadInput>,
 }
 
 /// Faults of other kinds than those already found are no longer looked for after so many.
@@ -100,7 +100,7 @@ pub fn run(target: Target, options: Options, progress: &Path) -> anyhow::Result<
         let last =
             read_number(progress).with_context(|| format!("{} did not begin: {status}", target.name))?;
         if !outcome.faults.iter().any(|fault| fault.number == last) {
-            outcome.faults.push(Fault { number: last, what: format!("the process ended: {status}") });
+            outcome.faults.push(BadInput { number: last, what: format!("the process ended: {status}") });
         }
         outcome.inputs += last + 1 - first;
         first = last + 1;
@@ -115,7 +115,7 @@ impl Outcome {
         let (kind, number, rest) = (words.next(), words.next(), words.next().unwrap_or_default());
         let Some(number) = number.and_then(|number| number.parse().ok()) else { return false };
         match kind {
-            Some(FAULT) => self.faults.push(Fault { number, what: rest.to_owned() }),
+            Some(FAULT) => self.faults.push(BadInput { number, what: rest.to_owned() }),
             Some(DONE) => {
                 let mut rest = rest.split(' ').filter_map(|word| word.parse().ok());
                 let mut pair = || (rest.next().unwrap_or(0), rest.next().unwrap_or(0));
@@ -321,7 +321,7 @@ mod tests {
         assert!(!outcome.add("what a library prints"));
         assert!(outcome.add("done 100 30 5 2 9"));
         assert_eq!((outcome.inputs, outcome.slowest, outcome.largest), (100, (30, 5), (2, 9)));
-        assert_eq!(outcome.faults, [Fault { number: 7, what: "a panic at a.rs:1: no".into() }]);
+        assert_eq!(outcome.faults, [BadInput { number: 7, what: "a panic at a.rs:1: no".into() }]);
     }
 
     #[test]

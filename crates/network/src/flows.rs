@@ -192,7 +192,7 @@ impl Network {
 }
 
 /// The port of a Service: the one that is named, or its only one.
-fn port_of(service: &Service, port: Option<u16>) -> Option<&ServicePort> {
+pub(crate) fn port_of(service: &Service, port: Option<u16>) -> Option<&ServicePort> {
     match (port, service.ports.as_slice()) {
         (Some(wanted), ports) => ports.iter().find(|port| port.number == wanted),
         (None, [only]) => Some(only),
@@ -207,13 +207,7 @@ fn texts(pod: &Pod) -> Vec<(FieldPath, &str)> {
         for (at, container) in pod.spec.get(list).and_then(Value::as_array).into_iter().flatten().enumerate()
         {
             let base = pod.path.key(list).index(at);
-            for (index, variable) in
-                container.get("env").and_then(Value::as_array).into_iter().flatten().enumerate()
-            {
-                if let Some(text) = variable.str_at(&["value"]) {
-                    found.push((base.key("env").index(index).key("value"), text));
-                }
-            }
+            found.extend(variables(container, &base).map(|(field, _, text)| (field, text)));
             for key in ["command", "args"] {
                 for (index, argument) in
                     container.get(key).and_then(Value::as_array).into_iter().flatten().enumerate()
@@ -227,6 +221,18 @@ fn texts(pod: &Pod) -> Vec<(FieldPath, &str)> {
     }
     found.extend(pod.configuration.iter().map(|it| (it.field.clone(), it.text.as_str())));
     found
+}
+
+/// The variables of a container that have a value of their own: the field, the name and the value.
+pub(crate) fn variables<'a>(
+    container: &'a Value,
+    base: &FieldPath,
+) -> impl Iterator<Item = (FieldPath, &'a str, &'a str)> {
+    let all = container.get("env").and_then(Value::as_array).into_iter().flatten().enumerate();
+    all.filter_map(move |(at, variable)| {
+        let name = variable.str_at(&["name"]).unwrap_or_default();
+        Some((base.key("env").index(at).key("value"), name, variable.str_at(&["value"])?))
+    })
 }
 
 /// Whether a text names a Service as only the cluster's DNS knows it, whether the repository has that Service

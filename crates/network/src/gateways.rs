@@ -7,8 +7,9 @@ use serde_json::Value;
 use tiphys_value::ObjectExt;
 
 use crate::{
-    endpoint::{Pod, ServicePort},
+    endpoint::Pod,
     flow::{Destination, Direction, Flow, Need},
+    flows::port_of,
     network::Network,
     object::Object,
     selector::Labels,
@@ -103,9 +104,7 @@ impl Network {
             for sender in senders {
                 for (namespace, name, port) in &backends {
                     let Some(service) = self.service(namespace, name) else { continue };
-                    let is_meant =
-                        |it: &&ServicePort| port.map_or(service.ports.len() == 1, |port| it.number == port);
-                    let Some(port) = service.ports.iter().find(is_meant) else { continue };
+                    let Some(port) = port_of(service, *port) else { continue };
                     let behind = self.pods.iter().enumerate().filter(|(_, pod)| {
                         pod.namespace == service.namespace && service.selects(&pod.labels)
                     });
@@ -135,12 +134,7 @@ impl Network {
         let found = gateways.filter_map(|parent| {
             let namespace = parent.str_at(&["namespace"]).unwrap_or(&route.key.namespace);
             let name = parent.str_at(&["name"])?;
-            let gateway = objects.iter().find(|it| {
-                it.key.group == GATEWAY_API
-                    && it.key.kind == "Gateway"
-                    && it.key.namespace == namespace
-                    && it.key.name == name
-            })?;
+            let gateway = gateway(objects, GATEWAY_API, namespace, name)?;
             self.pods.iter().position(|pod| pod.object == Some(gateway.id))
         });
         found.collect()
@@ -151,12 +145,7 @@ impl Network {
         let named = items(route.value.at(&["spec", "gateways"])).filter_map(Value::as_str);
         let found = named.filter(|name| *name != "mesh").filter_map(|name| {
             let (namespace, name) = name.split_once('/').unwrap_or((&route.key.namespace, name));
-            let gateway = objects.iter().find(|it| {
-                it.key.group == ISTIO
-                    && it.key.kind == "Gateway"
-                    && it.key.namespace == namespace
-                    && it.key.name == name
-            })?;
+            let gateway = gateway(objects, ISTIO, namespace, name)?;
             let selector = gateway.value.at(&["spec", "selector"])?.as_object()?;
             let has = |pod: &Pod| {
                 let mut all = selector.iter();
@@ -168,6 +157,12 @@ impl Network {
         });
         found.collect()
     }
+}
+
+/// The Gateway of an API that is meant.
+fn gateway<'o>(objects: &[Object<'o>], group: &str, namespace: &str, name: &str) -> Option<Object<'o>> {
+    let mut gateways = objects.iter().copied().filter(|it| it.key.group == group && it.key.kind == "Gateway");
+    gateways.find(|it| it.key.namespace == namespace && it.key.name == name)
 }
 
 /// The Services that a route of the Gateway API sends to: namespace, name and port.

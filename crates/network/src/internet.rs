@@ -7,11 +7,12 @@ use std::{collections::BTreeSet, sync::LazyLock};
 
 use regex::Regex;
 use serde_json::Value;
-use tiphys_value::{FieldPath, ObjectExt};
+use tiphys_value::FieldPath;
 
 use crate::{
     endpoint::Pod,
     flow::{Destination, Direction, Flow, Need},
+    flows::variables,
     network::Network,
     object::Object,
     port::Protocol,
@@ -43,16 +44,10 @@ impl Network {
 
 /// The variables of a pod's environment: the field, the name and the value.
 fn settings(pod: &Pod) -> Vec<(FieldPath, &str, &str)> {
-    let mut found = Vec::new();
     let containers = pod.spec.get("containers").and_then(Value::as_array).into_iter().flatten();
+    let mut found = Vec::new();
     for (at, container) in containers.enumerate() {
-        let variables = container.get("env").and_then(Value::as_array).into_iter().flatten();
-        for (index, variable) in variables.enumerate() {
-            if let (Some(name), Some(text)) = (variable.str_at(&["name"]), variable.str_at(&["value"])) {
-                let path = pod.path.key("containers").index(at).key("env").index(index).key("value");
-                found.push((path, name, text));
-            }
-        }
+        found.extend(variables(container, &pod.path.key("containers").index(at)));
     }
     let taken = pod.configuration.iter();
     found.extend(taken.map(|it| (it.field.clone(), it.key.as_str(), it.text.as_str())));

@@ -25,4 +25,4 @@ pub mod symptoms;
 pub use recorder::{Record, Recorder};
 pub use site::{Site, SiteError, SiteOptions, Still, virtual_runtime};
 pub use stage::{Next, Stage, Watcher};
-pub use story_builder::Ending;
+pub use story_builder::{Ending, applications_in};

@@ -77,11 +77,15 @@ impl Stage {
     }
 }
 
+/// The Applications of a cluster, but for those that cannot be read.
+pub fn applications_in(snapshot: &Snapshot) -> impl Iterator<Item = Application> {
+    let all = snapshot.list(&ResourceId::new(names::GROUP, "applications"), None);
+    all.filter_map(|object| Application::from_value(object.value()).ok())
+}
+
 /// What Applications are to make, and the API server does not have.
 fn wanted_and_absent(snapshot: &Snapshot) -> BTreeSet<ResourceKey> {
-    let applications = snapshot.list(&ResourceId::new(names::GROUP, "applications"), None);
-    let applications = applications.filter_map(|object| Application::from_value(object.value()).ok());
-    let missing = applications.flat_map(|app| app.status.resources).filter(|resource| {
+    let missing = applications_in(snapshot).flat_map(|app| app.status.resources).filter(|resource| {
         resource.health.as_ref().is_some_and(|health| health.status == HealthCode::Missing)
             && !resource.requires_pruning
     });
@@ -91,11 +95,8 @@ fn wanted_and_absent(snapshot: &Snapshot) -> BTreeSet<ResourceKey> {
 /// The moments, those of definitions as of Git: they bear no mark, and only their Applications know them.
 fn with_definitions(moments: &[Moment], snapshot: &Snapshot, namespace: &str) -> Vec<Moment> {
     let mut moments = moments.to_vec();
-    let applications = snapshot
-        .list(&ResourceId::new(names::GROUP, "applications"), None)
-        .filter_map(|object| Application::from_value(object.value()).ok());
     let mut owners = BTreeMap::new();
-    for app in applications {
+    for app in applications_in(snapshot) {
         let id = app.instance_name(namespace);
         let own = app.status.resources.iter().filter(|resource| resource.kind == DEFINITION);
         owners.extend(own.map(|resource| (resource.name.clone(), id.clone())));

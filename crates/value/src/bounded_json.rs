@@ -41,15 +41,26 @@ pub fn json_stream_within<'t>(
     text: &'t str,
     budget: &'t Budget,
 ) -> impl Iterator<Item = Result<Value, JsonError>> + 't {
-    // Where each ends is known before anything is made of it.
-    let mut ends = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    let mut rest = text;
     std::iter::from_fn(move || {
-        let start = ends.byte_offset();
-        Some(match ends.next()? {
-            Ok(_) => json_within(&text.as_bytes()[start..ends.byte_offset()], budget),
-            Err(error) => Err(error.into()),
-        })
+        let read = json_prefix_within(rest, budget);
+        rest = read.as_ref().ok().and_then(Option::as_ref).map_or("", |(_, length)| &rest[*length..]);
+        Some(read.transpose()?.map(|(value, _)| value))
     })
+}
+
+/// The JSON text that a text begins with, and its length in bytes; `None` if there are only blanks.
+///
+/// # Errors
+/// It does not begin with JSON, or that takes more than the budget has.
+pub fn json_prefix_within(text: &str, budget: &Budget) -> Result<Option<(Value, usize)>, JsonError> {
+    // Where it ends is known before anything is made of it.
+    let mut ends = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    if ends.next().transpose()?.is_none() {
+        return Ok(None);
+    }
+    let length = ends.byte_offset();
+    Ok(Some((json_within(&text.as_bytes()[..length], budget)?, length)))
 }
 
 #[derive(Clone, Copy)]

@@ -18,7 +18,7 @@ mod packed_object;
 mod render_limits;
 mod value_reader;
 
-pub use bounded_json::{JsonError, json_stream_within, json_within};
+pub use bounded_json::{JsonError, json_prefix_within, json_stream_within, json_within};
 pub use budget::{Budget, OverBudget, VALUE_BYTES, map_bytes, origin_bytes, value_bytes};
 pub use field_path::{FieldPath, ParseFieldPathError, Segment, pointer_step};
 pub use go_names::{go_type, json_kind};

@@ -25,12 +25,10 @@ pub use behaviour::{Behaviours, Cause};
 pub use bootstrap::{ZONE, initial_objects};
 pub use cluster_view::{Change, View};
 pub use controller::{Awaited, Context, Controller, Key, Outcome, Propagation, Write};
-pub use controllers::{
-    cron_job::{is_job_finished, job_of_cron_job},
-    kubelet::missing_configuration,
-};
+pub use controllers::{cron_job::job_of_cron_job, kubelet::missing_configuration};
 pub use driver::Driver;
 pub use event::{Event, Reporter};
+pub use object::is_job_finished;
 pub use settings::{Settings, Start};
 pub use virtual_time::VirtualClock;
 pub use world::{Turn, World};

@@ -164,6 +164,11 @@ pub(crate) fn is_condition_true(object: &Value, kind: &str) -> bool {
     condition(object, kind).is_some_and(|condition| condition["status"] == "True")
 }
 
+/// Whether a Job has completed or failed.
+pub fn is_job_finished(job: &Value) -> bool {
+    is_condition_true(job, "Complete") || is_condition_true(job, "Failed")
+}
+
 /// A time as the API writes it: RFC 3339, whole seconds, UTC.
 pub(crate) fn time(at: Timestamp) -> Value {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into()

@@ -26,7 +26,7 @@ use crate::{
     Context, Report, Rule,
     support::{
         chart_uses::Release, cluster::Cluster, dedup::Once, field_paths::keys, pod_references,
-        sync_options::ignored_differences, unrendered_files,
+        sync_options::ignored_differences, unrendered_files, value_steps::each_text,
     },
 };
 
@@ -76,21 +76,16 @@ fn chart_that_reads(context: &Context<'_>, cluster: &Cluster<'_>, secret: &Objec
     let name = secret.key.name.as_str();
     let used = context.chart_uses().iter().find(|used| {
         let is_here = |it: &Release| it.scope == *cluster.scope() && it.namespace == secret.key.namespace;
-        used.release.as_ref().is_some_and(is_here)
-            && used.values.iter().any(|values| has_text(values, name, 0))
+        used.release.as_ref().is_some_and(is_here) && used.values.iter().any(|values| has_text(values, name))
     })?;
     Some((used.span.clone(), format!("chart {}", used.chart)))
 }
 
-fn has_text(value: &Value, wanted: &str, depth: usize) -> bool {
-    const DEEPEST: usize = 32;
-    match value {
-        _ if depth > DEEPEST => false,
-        Value::String(text) => text.as_str() == wanted,
-        Value::Array(items) => items.iter().any(|item| has_text(item, wanted, depth + 1)),
-        Value::Object(map) => map.values().any(|below| has_text(below, wanted, depth + 1)),
-        _ => false,
-    }
+/// Whether a value is a text, or holds one.
+fn has_text(value: &Value, wanted: &str) -> bool {
+    let mut is_found = false;
+    each_text(value, &mut Vec::new(), &|_| true, &mut |_, text| is_found |= text == wanted);
+    is_found
 }
 
 /// Whether a text says that another one belongs in its place.

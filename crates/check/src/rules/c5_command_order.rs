@@ -60,8 +60,7 @@ fn installed_later<'a>(writers: &[&'a Writer], at: usize) -> Option<(&'a Writer,
     for key in writer.objects().iter().filter(|key| key.group.contains('.')) {
         let defines = |it: &&&Writer| match &it.what {
             What::Release { chart, .. } => {
-                let name = chart.rsplit('/').next().unwrap_or(chart);
-                Defining::find(name).is_some_and(|known| known.defines(&key.group, &key.kind))
+                Defining::find_named(chart).is_some_and(|known| known.defines(&key.group, &key.kind))
             }
             What::Address(address) => {
                 let address = address.to_ascii_lowercase();

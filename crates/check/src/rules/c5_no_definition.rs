@@ -95,8 +95,8 @@ fn is_brought_otherwise(
     by_chart
         || by_app
         || survey.objects.iter().any(is_definition)
-        || survey.files.paths().any(|path| survey.files.text(path).is_some_and(|it| it.lines().any(speaks)))
-        || context.survey.tools().writers.iter().any(|it| it.subject().contains(chart.chart))
+        || survey.files.any_text(|text| text.lines().any(speaks))
+        || survey.tools().writers.iter().any(|it| it.subject().contains(chart.chart))
 }
 
 fn finding(context: &Context<'_>, used: &ChartUse, chart: &Defining, object: &Object) -> Finding {

@@ -32,7 +32,6 @@ use std::{
 use regex::Regex;
 use tiphys_diag::{Edit, Severity, Span};
 use tiphys_graph::{Outcome, Survey, tools::Lines};
-use tiphys_vfs::is_below;
 
 use crate::{Context, Finding, Report, Rule, support::chart_templates};
 
@@ -96,12 +95,7 @@ struct Use<'a> {
 fn check(context: &Context<'_>, report: &mut Report) {
     let files = &context.survey.files;
     for folder in chart_templates::charts(files) {
-        let own = if folder.is_empty() { "templates".to_owned() } else { format!("{folder}/templates") };
-        let texts: Vec<(&Arc<str>, Arc<str>)> = files
-            .paths()
-            .filter(|path| is_below(path, &own))
-            .filter_map(|path| Some((path, files.text(path)?)))
-            .collect();
+        let texts: Vec<(&Arc<str>, Arc<str>)> = chart_templates::templates(files, folder).collect();
         let uses: Vec<Vec<Use<'_>>> = texts.iter().map(|(_, text)| uses(text)).collect();
         let needy = needy(uses.iter().flatten());
         for ((path, text), uses) in texts.iter().zip(&uses) {

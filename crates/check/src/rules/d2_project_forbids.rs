@@ -183,8 +183,7 @@ fn is_named_elsewhere(survey: &Survey, name: &str) -> bool {
             && (text.contains("AppProject") || text.contains("projects:") || text.contains("argocd_project"))
             && text.lines().any(says)
     };
-    name.len() < SHORTEST
-        || survey.files.paths().any(|path| survey.files.text(path).is_some_and(|it| declares(&it)))
+    name.len() < SHORTEST || survey.files.any_text(declares)
 }
 
 /// A Secret that tells the engine of a repository, or what makes one.

@@ -23,7 +23,7 @@
 //! ## When to suppress
 //! Where the driver is installed from another repository.
 
-use tiphys_diag::Severity;
+use tiphys_diag::{Severity, Span};
 use tiphys_graph::Object;
 use tiphys_value::ObjectExt;
 
@@ -82,13 +82,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
 
 /// Whether any file has one of some words.
 fn says(context: &Context<'_>, words: &[&str]) -> bool {
-    let files = &context.survey.files;
-    files
-        .paths()
-        .any(|path| files.text(path).is_some_and(|text| words.iter().any(|word| text.contains(word))))
+    context.survey.files.any_text(|text| words.iter().any(|word| text.contains(word)))
 }
 
-fn add(context: &Context<'_>, class: &Object, provisioner: &str, maker: tiphys_diag::Span, once: &mut Once) {
+fn add(context: &Context<'_>, class: &Object, provisioner: &str, maker: Span, once: &mut Once) {
     let diagnostic = RULE
         .diagnostic(format!("{} is for the driver {provisioner}, which nothing installs", class.title()))
         .at(context.survey.span(class, &keys(&["provisioner"])), "no driver answers to this")

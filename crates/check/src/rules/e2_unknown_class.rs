@@ -293,9 +293,8 @@ fn may_be_declared_unseen(context: &Context<'_>, named: &Named<'_>) -> bool {
 
 /// Whether a line of any file has the name of a class, other than one that asks for it.
 fn is_said_elsewhere(context: &Context<'_>, named: &Named<'_>) -> bool {
-    let files = &context.survey.files;
     let says = |line: &str| line.contains(named.name) && !line.to_ascii_lowercase().contains("class");
-    files.paths().any(|path| files.text(path).is_some_and(|text| text.lines().any(says)))
+    context.survey.files.any_text(|text| text.lines().any(says))
 }
 
 fn report_outlier(
@@ -352,7 +351,7 @@ fn is_refused(context: &Context<'_>, object: &Object, named: &Named<'_>, classes
     let field = format!("{}{}Name", named.kind[..1].to_lowercase(), &named.kind[1..]);
     let is_said_elsewhere = || {
         let says = |line: &str| line.contains(named.name) && !line.contains(&field);
-        survey.files.paths().any(|path| survey.files.text(path).is_some_and(|text| text.lines().any(says)))
+        survey.files.any_text(|text| text.lines().any(says))
     };
     OF_PODS.contains(&named.kind)
         && !is_given

@@ -36,7 +36,7 @@ use crate::{
         field_paths::keys,
         pods::list,
         unused_files,
-        value_steps::Step,
+        value_steps::{Step, each_scalar},
     },
 };
 
@@ -110,7 +110,8 @@ fn node_ports(context: &Context<'_>) -> BTreeMap<String, Span> {
     }
     for used in context.chart_uses() {
         for (index, values) in used.values.iter().enumerate() {
-            of_values(values, &mut Vec::new(), &mut |number, steps| {
+            each_scalar(values, &mut Vec::new(), &|_| true, &mut |steps, value| {
+                let Some(number) = node_port(steps, value) else { return };
                 let span = place_of(context, used, index, steps).unwrap_or_else(|| used.span.clone());
                 found.entry(number.to_string()).or_insert(span);
             });
@@ -119,33 +120,8 @@ fn node_ports(context: &Context<'_>) -> BTreeMap<String, Span> {
     found
 }
 
-/// Hands on every node port among values: under `nodePort`, and what stands in `nodePorts`.
-fn of_values<'a>(value: &'a Value, steps: &mut Vec<Step<'a>>, found: &mut dyn FnMut(i64, &[Step<'a>])) {
-    const DEEPEST: usize = 16;
-    if steps.len() > DEEPEST {
-        return;
-    }
-    match value {
-        Value::Object(map) => {
-            for (key, below) in map {
-                steps.push(Step::Key(key));
-                of_values(below, steps, found);
-                steps.pop();
-            }
-        }
-        Value::Array(items) => {
-            for (at, item) in items.iter().enumerate() {
-                steps.push(Step::Index(at));
-                of_values(item, steps, found);
-                steps.pop();
-            }
-        }
-        _ => {
-            let is_of_nodes =
-                steps.iter().any(|it| matches!(it, Step::Key(key) if key.starts_with("nodePort")));
-            if let Some(number) = value.as_i64().filter(|it| is_of_nodes && NODE_PORTS.contains(it)) {
-                found(number, steps);
-            }
-        }
-    }
+/// The node port that a value is: it stands under `nodePort`, or in `nodePorts`.
+fn node_port(steps: &[Step<'_>], value: &Value) -> Option<i64> {
+    let is_of_nodes = steps.iter().any(|it| matches!(it, Step::Key(key) if key.starts_with("nodePort")));
+    value.as_i64().filter(|it| is_of_nodes && NODE_PORTS.contains(it))
 }

@@ -362,24 +362,29 @@ fn narrowed(
     };
     let shown: Vec<String> = added.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let shown = shown.join(", ");
-    let Some(pod) = cluster.pods.iter().find(is_meant) else {
-        let maker = maker_of_pods(cluster, object, &own, &added);
-        return maker.is_some_and(|maker| {
-            narrowed_from_operator(context, object, place, (&shown, added[0].0), maker, once)
-        });
+    let survey = context.survey;
+    let (place_of_pods, who, why) = if let Some(pod) = cluster.pods.iter().find(is_meant) {
+        (
+            survey.span(pod.object, &pod.path.key("metadata").key("labels")),
+            format!("{} has the other labels, and is not of this kustomization", pod.object.title()),
+            "the labels of `commonLabels` go into selectors, but only into pods of the same kustomization",
+        )
+    } else if let Some(maker) = maker_of_pods(cluster, object, &own, &added) {
+        (
+            survey.start(maker),
+            format!("the operator makes the pods of {} without it", maker.title()),
+            "the labels of `commonLabels` go into selectors, but not into pods that an operator makes",
+        )
+    } else {
+        return false;
     };
     let what =
         format!("{} selects {shown} too, which its kustomization adds, and no pod has it", object.title());
     let diagnostic = RULE
         .diagnostic(what.clone())
-        .at(context.survey.span(object, &place.key(added[0].0)), "added to every selector")
-        .see(
-            context.survey.span(pod.object, &pod.path.key("metadata").key("labels")),
-            format!("{} has the other labels, and is not of this kustomization", pod.object.title()),
-        )
-        .because(
-            "the labels of `commonLabels` go into selectors, but only into pods of the same kustomization",
-        )
+        .at(survey.span(object, &place.key(added[0].0)), "added to every selector")
+        .see(place_of_pods, who)
+        .because(why)
         .help(
             "use `labels` with `includeSelectors: false`, or select by the labels alone that the pods have",
         );
@@ -400,32 +405,6 @@ fn maker_of_pods<'a>(
         let has = |(key, value): &(&str, &str)| operated.pod.labels.get(*key).is_some_and(|it| it == value);
         own.iter().all(has) && !added.iter().any(has)
     })
-}
-
-/// Tells of a selector to which a kustomization adds labels that the pods of an operator do not have.
-fn narrowed_from_operator(
-    context: &Context<'_>,
-    object: &Object,
-    place: &FieldPath,
-    (shown, key): (&str, &str),
-    maker: &Object,
-    once: &mut Once,
-) -> bool {
-    let what =
-        format!("{} selects {shown} too, which its kustomization adds, and no pod has it", object.title());
-    let diagnostic = RULE
-        .diagnostic(what.clone())
-        .at(context.survey.span(object, &place.key(key)), "added to every selector")
-        .see(
-            context.survey.start(maker),
-            format!("the operator makes the pods of {} without it", maker.title()),
-        )
-        .because("the labels of `commonLabels` go into selectors, but not into pods that an operator makes")
-        .help(
-            "use `labels` with `includeSelectors: false`, or select by the labels alone that the pods have",
-        );
-    once.add(&what, RULE.finding(context, object, diagnostic).likely());
-    true
 }
 
 /// A Service that selects the pods of two workloads, of which one has not the port that it sends to. A port

@@ -28,6 +28,7 @@ use tiphys_graph::{
 };
 use tiphys_schema::Catalog;
 use tiphys_value::ObjectExt;
+use tiphys_vfs::base_name;
 
 use crate::{
     Context, Finding, Report, Rule,
@@ -153,7 +154,7 @@ fn may_be_brought_unseen(context: &Context<'_>, asked: &Asked<'_>) -> bool {
     });
     let by_tool = survey.tools().writers.iter().any(|it| match &it.what {
         What::Release { name, chart, .. } => {
-            let is_meant = [name.as_str(), chart.rsplit('/').next().unwrap_or(chart)]
+            let is_meant = [name.as_str(), base_name(chart)]
                 .iter()
                 .any(|word| !word.is_empty() && asked.name.contains(word));
             it.namespace.as_deref().map_or(is_meant, |namespace| {
@@ -199,10 +200,9 @@ fn released_elsewhere<'a>(context: &Context<'_>, asked: &Asked<'_>) -> Option<Ab
 /// Whether files speak of a name only where they ask for something.
 fn is_only_asked(context: &Context<'_>, name: &str) -> bool {
     const VERBS: [&str; 7] = ["wait", "get ", "rollout", "describe", "logs", "patch", "port-forward"];
-    let files = &context.survey.files;
     let makes = |line: &str| line.contains(name) && !VERBS.iter().any(|verb| line.contains(verb));
     let says = |text: &str| text.contains(name) && text.replace("\\\n", " ").lines().any(makes);
-    !files.paths().any(|path| files.text(path).is_some_and(|text| says(&text)))
+    !context.survey.files.any_text(says)
 }
 
 fn finding(context: &Context<'_>, command: &Writer, asked: &Asked<'_>, absence: Absence<'_>) -> Finding {

@@ -58,8 +58,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             for (group, kind) in kinds(context, folder, manifest) {
                 let defines = |it: &&&&Block| {
                     let chart = it.str("chart").unwrap_or_default();
-                    let known = Defining::find(chart.rsplit('/').next().unwrap_or(chart));
-                    known.is_some_and(|it| it.defines(&group, &kind))
+                    Defining::find_named(chart).is_some_and(|it| it.defines(&group, &kind))
                 };
                 if let Some(release) = releases.iter().find(defines) {
                     report.add(finding(manifest, release, &kind));

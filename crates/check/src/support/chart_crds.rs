@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use tiphys_value::Value;
+use tiphys_vfs::base_name;
 
 const KNOWN: &str = include_str!("../../data/charts-with-crds.txt");
 
@@ -31,6 +32,11 @@ impl Defining {
     /// What is known of a chart.
     pub(crate) fn find(chart: &str) -> Option<&'static Self> {
         ALL.iter().find(|known| known.chart == chart)
+    }
+
+    /// What is known of the chart that a command names: `jetstack/cert-manager`, or an address.
+    pub(crate) fn find_named(reference: &str) -> Option<&'static Self> {
+        Self::find(base_name(reference))
     }
 
     /// The charts that define a kind.

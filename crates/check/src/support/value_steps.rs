@@ -27,21 +27,34 @@ pub(crate) fn each_text<'a>(
     reads: &dyn Fn(&str) -> bool,
     each: &mut dyn FnMut(&[Step<'a>], &'a str),
 ) {
+    each_scalar(value, steps, reads, &mut |steps, value| {
+        if let Value::String(text) = value {
+            each(steps, text);
+        }
+    });
+}
+
+/// Hands on each value that holds no others, as [`each_text`] does texts.
+pub(crate) fn each_scalar<'a>(
+    value: &'a Value,
+    steps: &mut Vec<Step<'a>>,
+    reads: &dyn Fn(&str) -> bool,
+    each: &mut dyn FnMut(&[Step<'a>], &'a Value),
+) {
     const MAX_DEPTH: usize = 48;
     if steps.len() > MAX_DEPTH {
         return;
     }
     let mut below = |step, value| {
         steps.push(step);
-        each_text(value, steps, reads, each);
+        each_scalar(value, steps, reads, each);
         steps.pop();
     };
     match value {
-        Value::String(text) => each(steps, text),
         Value::Array(items) => items.iter().enumerate().for_each(|(at, item)| below(Step::Index(at), item)),
         Value::Object(map) => {
             map.iter().filter(|(key, _)| reads(key)).for_each(|(key, value)| below(Step::Key(key), value));
         }
-        _ => {}
+        scalar => each(steps, scalar),
     }
 }

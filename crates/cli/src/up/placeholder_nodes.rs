@@ -1,7 +1,10 @@
 //! Nodes that pods ask for and no repository brings: with the labels and devices that they name, or with
 //! room.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::LazyCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use tiphys_cluster::{Cluster, LiveCache, PatchType};
 use tiphys_diag::similar_names::nearest_slip_beside_numbers;
@@ -59,7 +62,7 @@ impl Nodes {
         let model_room = model.as_ref().and_then(|model| model.at(&["status", "allocatable"]));
         let mut found: BTreeMap<Node, (Missing, u64)> = BTreeMap::new();
         let pods = cache.of_kind(&GroupKind::new("", "Pod"));
-        let wanted = WantedLabels::from_pods(pods.iter().map(AsRef::as_ref));
+        let wanted = LazyCell::new(|| WantedLabels::from_pods(pods.iter().map(AsRef::as_ref)));
         for pod in &pods {
             let Some((mut node, missing)) = node_for(pod) else { continue };
             // Nobody brings a node for a label that is mistyped.

@@ -31,6 +31,16 @@ pub struct Event {
 }
 
 impl Event {
+    /// Whether it was said of late: a warning that is not said again is history. Where a time is not known,
+    /// it may have been.
+    pub(super) fn is_recent(&self, now: Option<Timestamp>) -> bool {
+        const OLD_SECONDS: i64 = 15 * 60;
+        match (self.last, now) {
+            (Some(last), Some(now)) => now.as_second() - last.as_second() < OLD_SECONDS,
+            _ => true,
+        }
+    }
+
     /// Reads an event object; `None` if it is of another kind.
     #[must_use]
     pub fn from_live(live: &Value) -> Option<Self> {

@@ -79,7 +79,7 @@ impl Case {
             logs: Vec::new(),
             held: 0,
             broken: BTreeSet::new(),
-            budget: objects::budget(),
+            budget: Budget::of_saved_state(),
             is_over_budget: false,
         };
         for path in paths {

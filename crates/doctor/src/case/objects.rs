@@ -21,11 +21,6 @@ const MAX_FAULTS: usize = 100;
 pub(super) const LOG_START: &str = "==== START logs for container ";
 const LOG_END: &str = "==== END logs for";
 
-/// What the objects of a state may take: by default 512 MiB, which some 40,000 objects of usual size fill.
-pub(super) fn budget() -> Budget {
-    Budget::new(RenderLimits::current().memory.saturating_mul(2))
-}
-
 /// Text in UTF-8, or in UTF-16 as shells on Windows redirect it; bytes that are no text are replaced.
 pub(super) fn decoded(bytes: Vec<u8>) -> String {
     let units = |of: fn([u8; 2]) -> u16, start: usize| -> String {
@@ -96,7 +91,7 @@ impl Faults {
     fn over_budget() -> Self {
         let text = format!(
             "the state takes more than {} MiB of memory, and no more of it was read ({} raises the limit)",
-            budget().remaining_bytes() >> 20,
+            Budget::of_saved_state().remaining_bytes() >> 20,
             RenderLimits::FLAGS[0]
         );
         Self { is_over_budget: true, ..Self::from_text(text) }
@@ -329,7 +324,7 @@ mod tests {
 
     fn names(text: &str) -> Vec<String> {
         let mut case = Case::default();
-        parse(text, &mut case, &budget());
+        parse(text, &mut case, &Budget::of_saved_state());
         case.objects.iter().map(|object| format!("{}/{}", object.kind(), object.name())).collect()
     }
 
@@ -341,7 +336,7 @@ mod tests {
         );
         let dump = "{\"kind\":\"NodeList\",\"apiVersion\":\"v1\",\"items\":[{\"metadata\":{\"name\":\"n\"}}]}\n==== START logs for container c of pod a/b ====\nhello\n==== END logs for container c of pod a/b ====\n{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"items\":[]}\n";
         let mut case = Case::default();
-        assert_eq!(parse(dump, &mut case, &budget()), Faults::default());
+        assert_eq!(parse(dump, &mut case, &Budget::of_saved_state()), Faults::default());
         assert_eq!((case.objects.len(), case.logs.len()), (1, 1));
         assert_eq!((case.logs[0].pod.as_str(), case.logs[0].text.as_str()), ("b", "hello\n"));
     }
@@ -350,7 +345,7 @@ mod tests {
     fn what_is_cut_off_is_read_up_to_there() {
         let text = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata:\n    name: a\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: \"b";
         let mut case = Case::default();
-        let faults = parse(text, &mut case, &budget());
+        let faults = parse(text, &mut case, &Budget::of_saved_state());
         assert_eq!((faults.texts.len(), faults.kinds.contains("Pod")), (1, true));
         assert_eq!(case.objects.len(), 1);
     }
@@ -373,7 +368,7 @@ mod tests {
     fn events_of_both_apis() {
         let text = "apiVersion: events.k8s.io/v1\nkind: Event\nmetadata: {name: e, namespace: a}\nregarding: {kind: Pod, name: p, namespace: a}\nreason: BackOff\nnote: again\ntype: Warning\nseries: {count: 7, lastObservedTime: '2026-01-02T03:04:05.000000Z'}\n";
         let mut case = Case::default();
-        parse(text, &mut case, &budget());
+        parse(text, &mut case, &Budget::of_saved_state());
         assert_eq!((case.events[0].message.as_str(), case.events[0].count), ("again", 7));
         assert_eq!(case.events[0].last, Some("2026-01-02T03:04:05Z".parse().unwrap()));
     }

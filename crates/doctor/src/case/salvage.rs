@@ -1,7 +1,6 @@
 //! Lists of which a part cannot be read: each item is read by itself, and what is broken is left out.
 
-use serde::de::IgnoredAny;
-use tiphys_value::{Budget, JsonError, Value, json_within};
+use tiphys_value::{Budget, JsonError, Value, json_prefix_within};
 use tiphys_yaml::ErrorKind;
 
 use super::objects::read_document;
@@ -78,11 +77,12 @@ pub(super) fn of_json(text: &str, budget: &Budget) -> Option<Salvaged> {
         if !rest.starts_with('{') {
             break;
         }
-        match json_item(rest, budget) {
-            Ok((item, length)) => {
+        match json_prefix_within(rest, budget) {
+            Ok(Some((item, length))) => {
                 salvaged.items.push(item);
                 at += length;
             }
+            Ok(None) => break,
             Err(JsonError::Budget(_)) => {
                 salvaged.is_over_budget = true;
                 break;
@@ -98,20 +98,11 @@ pub(super) fn of_json(text: &str, budget: &Budget) -> Option<Salvaged> {
     Some(salvaged)
 }
 
-/// The object that a text begins with, and its length.
-fn json_item(text: &str, budget: &Budget) -> Result<(Value, usize), JsonError> {
-    let mut read = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
-    read.next().transpose()?;
-    let length = read.byte_offset();
-    Ok((json_within(&text.as_bytes()[..length], budget)?, length))
-}
-
 #[cfg(test)]
 mod tests {
     use tiphys_value::ObjectExt as _;
 
     use super::*;
-    use crate::case::objects::budget;
 
     fn names(salvaged: Option<Salvaged>) -> (Vec<String>, usize) {
         let salvaged = salvaged.unwrap();
@@ -121,11 +112,11 @@ mod tests {
     #[test]
     fn items_around_a_broken_one() {
         let yaml = "apiVersion: v1\nitems:\n- kind: Pod\n  metadata:\n    name: a\n- kind: Pod\n  metadata: {name: \"b\n- kind: Pod\n  metadata:\n    name: c\nkind: List\n";
-        assert_eq!(names(of_yaml(yaml, &budget())), (vec!["a".into(), "c".into()], 1));
+        assert_eq!(names(of_yaml(yaml, &Budget::of_saved_state())), (vec!["a".into(), "c".into()], 1));
         let json = "{\n  \"items\": [\n    {\"metadata\": {\"name\": \"a\"}},\n    {\"metadata\": {\"name\": \"b\n    },\n    {\"metadata\": {\"name\": \"c\"}},\n    {\"metadata\": {\"na";
-        assert_eq!(names(of_json(json, &budget())), (vec!["a".into(), "c".into()], 2));
+        assert_eq!(names(of_json(json, &Budget::of_saved_state())), (vec!["a".into(), "c".into()], 2));
         assert_eq!(
-            names(of_json("{\"items\":[{\"metadata\":{\"name\":\"a\"}},{\"met", &budget())),
+            names(of_json("{\"items\":[{\"metadata\":{\"name\":\"a\"}},{\"met", &Budget::of_saved_state())),
             (vec!["a".into()], 1)
         );
     }
@@ -143,6 +134,6 @@ mod tests {
             assert!(salvaged.is_over_budget && !salvaged.is_whole());
             assert!((5..50).contains(&salvaged.items.len()), "{}", salvaged.items.len());
         }
-        assert!(of_yaml(&yaml, &budget()).unwrap().is_whole());
+        assert!(of_yaml(&yaml, &Budget::of_saved_state()).unwrap().is_whole());
     }
 }

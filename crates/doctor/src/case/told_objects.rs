@@ -15,9 +15,6 @@ use crate::{
     symptoms::mounts,
 };
 
-/// Seconds after which a warning that was not said again is history.
-const OLD: i64 = 15 * 60;
-
 impl Case {
     /// Adds what is known of claims for which pods wait, of Ingresses, and of nodes that are silent, if none
     /// was saved.
@@ -42,12 +39,11 @@ impl Case {
     /// The objects of a kind about which a warning was said of late, each with the last one.
     fn last_warnings(&self, kind: &str) -> BTreeMap<Object, Event> {
         let now = self.now();
-        let is_recent = |event: &&Event| match (event.last, now) {
-            (Some(last), Some(now)) => now.as_second() - last.as_second() < OLD,
-            _ => true,
-        };
         let warnings = self.events.iter().filter(|event| event.is_warning() && event.object.kind == kind);
-        warnings.filter(is_recent).map(|event| (event.object.clone(), event.clone())).collect()
+        warnings
+            .filter(|event| event.is_recent(now))
+            .map(|event| (event.object.clone(), event.clone()))
+            .collect()
     }
 
     /// Whether a pod that is not ready mounts a claim.

@@ -15,8 +15,6 @@ use crate::{
     },
 };
 
-/// Seconds after which a warning that was not said again is history.
-const OLD: i64 = 15 * 60;
 /// Groups of kinds that tables of events name without them.
 const GROUPS: &[(&str, &str)] = &[
     ("Certificate", "cert-manager.io/v1"),
@@ -68,10 +66,6 @@ impl Case {
     /// What the last warnings say, about resources near which something does not run.
     fn told_by_warnings(&self) -> Vec<(Object, Told)> {
         let now = self.now();
-        let is_recent = |last: Option<Timestamp>| match (last, now) {
-            (Some(last), Some(now)) => now.as_second() - last.as_second() < OLD,
-            _ => true,
-        };
         let mut newest: BTreeMap<&Object, &super::Event> = BTreeMap::new();
         for event in &self.events {
             let known = newest.entry(&event.object).or_insert(event);
@@ -80,7 +74,7 @@ impl Case {
             }
         }
         // What was said later is good news.
-        let warnings = newest.into_values().filter(|event| event.is_warning() && is_recent(event.last));
+        let warnings = newest.into_values().filter(|event| event.is_warning() && event.is_recent(now));
         let near = warnings.filter(|event| self.is_missed_in(&event.object.namespace));
         near.map(|event| {
             let told = Told {

@@ -21,7 +21,7 @@ pub fn kustomization(bytes: &[u8]) {
 /// An ApplicationSet yields Applications or an error, and ends.
 pub fn applicationset(bytes: &[u8]) {
     let Some(set) = text(bytes).and_then(|text| tiphys_yaml::from_yaml(text).ok()) else { return };
-    let _ = preview(&set, &[], &World);
+    let _ = preview(&set, &[], &SampleInputs);
 }
 
 struct Files;
@@ -43,9 +43,9 @@ impl GitFiles for Files {
     }
 }
 
-struct World;
+struct SampleInputs;
 
-impl Inputs for World {
+impl Inputs for SampleInputs {
     fn clusters(&self) -> Result<Vec<ClusterInfo>, String> {
         let cluster = |name: &str| ClusterInfo {
             name: name.to_owned(),

@@ -1,6 +1,6 @@
 //! The pods that charts out of reach are known to make.
 
-use tiphys_model::ApplicationSource;
+use tiphys_model::{ApplicationSource, HelmSource};
 use tiphys_network::{Controller, Pod};
 
 use crate::{App, Outcome};
@@ -41,10 +41,7 @@ pub(super) fn prometheus(app: &App) -> Option<Pod> {
     let is_unseen = matches!(app.outcome, Outcome::Unseen(_) | Outcome::Failed(_));
     // As an agent its pods are called otherwise.
     let is_agent = |source: &ApplicationSource| {
-        source.helm.as_ref().is_some_and(|helm| {
-            let values = helm.values_object.as_ref().map_or_else(|| helm.values.clone(), ToString::to_string);
-            values.contains("agentMode")
-        })
+        source.helm.as_ref().is_some_and(|helm| own_values(helm).contains("agentMode"))
     };
     (is_unseen && sources.any(|source| source.chart == "kube-prometheus-stack" && !is_agent(source)))
         .then(|| pod_by_name_label(format!("Prometheus in {namespace}"), namespace, "prometheus"))
@@ -156,12 +153,16 @@ pub(super) fn known_pods(app: &App) -> Vec<Pod> {
     found
 }
 
+/// The values that stand in a source itself, as text.
+fn own_values(helm: &HelmSource) -> String {
+    helm.values_object.as_ref().map_or_else(|| helm.values.clone(), ToString::to_string)
+}
+
 /// The values that a source gives its chart, as text; `None` where some are in files.
 fn values_text(source: &ApplicationSource) -> Option<String> {
     let Some(helm) = &source.helm else { return Some(String::new()) };
     let parameters = helm.parameters.iter().map(|it| format!("{}={}\n", it.name, it.value));
-    let values = helm.values_object.as_ref().map_or_else(|| helm.values.clone(), ToString::to_string);
-    helm.value_files.is_empty().then(|| values + &parameters.collect::<String>())
+    helm.value_files.is_empty().then(|| own_values(helm) + &parameters.collect::<String>())
 }
 
 /// Whether values have a section for a webhook, or for labels, that may change what is known.
@@ -172,8 +173,7 @@ fn switches_off_webhook(values: &str) -> bool {
 /// Whether the values of a chart speak of the node's network, or are in files that are not looked at.
 fn may_use_host_network(source: &ApplicationSource) -> bool {
     source.helm.as_ref().is_some_and(|helm| {
-        let values = helm.values_object.as_ref().map_or_else(|| helm.values.clone(), ToString::to_string);
-        values.contains("hostNetwork")
+        own_values(helm).contains("hostNetwork")
             || !helm.value_files.is_empty()
             || helm.parameters.iter().any(|it| it.name.contains("hostNetwork"))
     })

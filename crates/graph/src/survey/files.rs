@@ -149,6 +149,11 @@ impl Files {
         value
     }
 
+    /// Whether the text of any file is as wanted.
+    pub fn any_text(&self, is_wanted: impl Fn(&str) -> bool) -> bool {
+        self.paths.iter().any(|path| self.text(path).is_some_and(|text| is_wanted(&text)))
+    }
+
     /// The files that were read until now, with their texts, in order.
     pub fn texts(&self) -> Vec<(Arc<str>, Arc<str>)> {
         let texts = self.texts.lock();

@@ -12,7 +12,10 @@ use super::{adoption::own_or_owner, workload::delete};
 use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,
     controller::Context,
-    object::{is_condition_true, is_controlled_by, owner_reference, resources, status_of, time, with_status},
+    object::{
+        is_condition_true, is_controlled_by, is_job_finished, owner_reference, resources, status_of, time,
+        with_status,
+    },
 };
 
 const SIGNATURE: &str = "cronjob-controller";
@@ -47,11 +50,6 @@ impl Controller for CronJobController {
         });
         Look { cron: &cron, jobs: &jobs, context, writes: Vec::new(), again: None }.run()
     }
-}
-
-/// Whether a Job has completed or failed.
-pub fn is_job_finished(job: &Value) -> bool {
-    is_condition_true(job, "Complete") || is_condition_true(job, "Failed")
 }
 
 /// The Job of a name that a CronJob makes of its template.

@@ -21,6 +21,10 @@ type Way = (ResourceKey, bool, String);
 /// The ways that are closed after a change under every CNI in question, and were not before. A workload that
 /// was renamed has the ways of the one that is gone.
 pub(super) fn flows(before: &Plan, after: &Plan) -> Vec<Cause> {
+    let closed_after = closed(&after.survey);
+    if closed_after.is_empty() {
+        return Vec::new();
+    }
     let known: BTreeSet<Way> = closed(&before.survey).into_keys().collect();
     let present: BTreeSet<ResourceKey> = after.rendered().map(|object| object.value.resource_key()).collect();
     let was_closed = |(pod, is_out, to): &Way| {
@@ -29,7 +33,7 @@ pub(super) fn flows(before: &Plan, after: &Plan) -> Vec<Cause> {
             (was_out, was_to) == (is_out, to) && (old == pod || is_renamed)
         })
     };
-    closed(&after.survey).into_iter().filter(|(way, _)| !was_closed(way)).map(|(_, cause)| cause).collect()
+    closed_after.into_iter().filter(|(way, _)| !was_closed(way)).map(|(_, cause)| cause).collect()
 }
 
 fn closed(survey: &Survey) -> BTreeMap<Way, Cause> {

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use tiphys_apiserver::{ResourceId, Snapshot};
+use tiphys_apiserver::Snapshot;
 use tiphys_cause::Cause as Id;
-use tiphys_model::{Application, OperationState, ResourceResult, names};
-use tiphys_stage::{causes::Cause, mechanism::Mechanism, story::Story};
+use tiphys_model::{OperationState, ResourceResult, names};
+use tiphys_stage::{applications_in, causes::Cause, mechanism::Mechanism, story::Story};
 use tiphys_value::ResourceKey;
 
 use super::hidden_cause::hidden_cause;
@@ -38,9 +38,7 @@ pub(super) fn applications(story: &Story, before: Option<&Snapshot>, end: &Snaps
 
 /// The operations of all Applications.
 fn operations(snapshot: &Snapshot) -> BTreeMap<ResourceKey, OperationState> {
-    let all = snapshot.list(&ResourceId::new(names::GROUP, "applications"), None);
-    let applications = all.filter_map(|object| Application::from_value(object.value()).ok());
-    let with_key = applications.filter_map(|app| {
+    let with_key = applications_in(snapshot).filter_map(|app| {
         let key = ResourceKey::new(names::GROUP, "Application", &app.metadata.namespace, &app.metadata.name);
         Some((key, app.status.operation_state?))
     });

@@ -20,12 +20,15 @@ pub(super) fn moved_workloads(before: &Snapshot, end: &Snapshot) -> Vec<Cause> {
     asked_for
         .filter_map(|workload| {
             let (old, new) = (account(same_in(before, workload)?), account(workload));
+            if old == new {
+                return None;
+            }
             let namespace = workload.namespace();
             let is_left = !workloads(end).any(|it| it.namespace() == namespace && account(it) == old);
             let uses_token = workload
                 .at(&["spec", "template", "spec", "automountServiceAccountToken"])
                 .is_none_or(|mounts| *mounts != Value::Bool(false));
-            if old == new || !is_left || !uses_token || !bindings(end, namespace, new).is_empty() {
+            if !is_left || !uses_token || !bindings(end, namespace, new).is_empty() {
                 return None;
             }
             let had = bindings(before, namespace, old);

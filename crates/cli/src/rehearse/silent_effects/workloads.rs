@@ -21,8 +21,12 @@ pub(super) fn is_asked_for(workload: &Value) -> bool {
 
 /// The same workload in another state of the cluster.
 pub(super) fn same_in<'a>(snapshot: &'a Snapshot, workload: &Value) -> Option<&'a Value> {
-    let key = workload.resource_key();
-    workloads(snapshot).find(|other| other.resource_key() == key)
+    let (namespace, name) = (workload.namespace(), workload.name());
+    let mut named = WORKLOADS
+        .iter()
+        .filter_map(|plural| snapshot.get(&ResourceId::new("apps", *plural), namespace, name))
+        .map(|object| object.value());
+    named.find(|other| other.kind() == workload.kind())
 }
 
 /// Whether labels are as a selector wants them. One that wants nothing selects nothing.

@@ -30,7 +30,7 @@ use super::{
 use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,
     controller::Context,
-    object::{condition, is_condition_true, resources, set_condition, status_of, time, with_status},
+    object::{condition, is_job_finished, resources, set_condition, status_of, time, with_status},
 };
 
 const SIGNATURE: &str = "job-controller";
@@ -52,7 +52,7 @@ impl Controller for JobController {
         if job.at(&["spec", "managedBy"]).is_some_and(|by| by != "kubernetes.io/job-controller") {
             return Outcome::done();
         }
-        if is_condition_true(&job, "Complete") || is_condition_true(&job, "Failed") {
+        if is_job_finished(&job) {
             return if job.is_terminating() { Outcome::done() } else { expire(&job, context) };
         }
         let selector = adoption::selector_of(&job);

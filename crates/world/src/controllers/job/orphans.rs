@@ -7,8 +7,7 @@ use super::pod_counts::{is_tracked, untracked};
 use crate::{
     Change, Controller, Key, Outcome, View, Write,
     controller::Context,
-    controllers::cron_job::is_job_finished,
-    object::{controller_of, resources},
+    object::{controller_of, is_job_finished, resources},
 };
 
 /// Lets go of pods whose Job is gone or has ended.
