@@ -1,9 +1,53 @@
 //! Causes and repairs as lines for people.
 
+use std::{borrow::Cow, collections::BTreeMap};
+
+use tiphys_render::out_of_reach;
 use tiphys_stage::causes::{Cause, Repair};
 use tiphys_value::ResourceKey;
 
 use super::text::{NAMED, is_application, short, short_name, some_of};
+
+/// How many addresses that could not be had are causes of their own.
+const ADDRESSES: usize = 2;
+
+/// Causes as they are told: what could not be had from anywhere, for one reason, is one. A repository names a
+/// chart server for each of its charts, and all are out of reach together.
+pub(super) fn grouped(causes: &[Cause]) -> Vec<Cow<'_, Cause>> {
+    let mut by_reason: BTreeMap<&str, Vec<&Cause>> = BTreeMap::new();
+    for cause in causes {
+        if let Some(missing) = out_of_reach(&cause.text) {
+            by_reason.entry(missing.reason).or_default().push(cause);
+        }
+    }
+    let mut told = Vec::new();
+    for cause in causes {
+        let group = out_of_reach(&cause.text).map(|missing| (missing, &by_reason[missing.reason]));
+        match group {
+            Some((missing, group)) if group.len() > ADDRESSES => {
+                if std::ptr::eq(group[0], cause) {
+                    told.push(Cow::Owned(together(missing.reason, group)));
+                }
+            }
+            _ => told.push(Cow::Borrowed(cause)),
+        }
+    }
+    told
+}
+
+fn together(reason: &str, group: &[&Cause]) -> Cause {
+    let mut all = group[0].clone();
+    for cause in &group[1..] {
+        all.objects.extend(cause.objects.iter().cloned());
+        all.sources.extend(cause.sources.iter().cloned());
+        all.applications.extend(cause.applications.iter().cloned());
+        all.places.extend(cause.places.iter().cloned());
+        all.consequences.extend(cause.consequences.iter().cloned());
+    }
+    all.text = format!("{} addresses cannot be fetched from: {reason}", group.len());
+    all.repair = None;
+    all
+}
 
 /// What is wrong, with what, where that is written, and what comes of it.
 pub(super) fn cause_lines(cause: &Cause) -> Vec<String> {
@@ -51,4 +95,27 @@ pub(super) fn hit_names(cause: &Cause) -> Vec<String> {
         hits.push(format!("{what} {}", some_of(&names, NAMED)));
     }
     hits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_out_of_reach_for_one_reason_are_one_cause() {
+        let cause = |at: usize, text: String| {
+            let object = ResourceKey::new("", "ConfigMap", "shop", format!("c{at}"));
+            Cause::of_object(object, None, text, "Unknown")
+        };
+        let fetch =
+            |at: usize| cause(at, format!("cannot fetch https://h{at}.example.com/x: working offline"));
+        let other = cause(9, "no".to_owned());
+        let causes = [fetch(0), other.clone(), fetch(1), fetch(2)];
+        let told = grouped(&causes);
+        assert_eq!(told.len(), 2);
+        assert_eq!(told[0].text, "3 addresses cannot be fetched from: working offline");
+        assert_eq!(told[0].objects.len(), 3);
+        assert_eq!(*told[1], other);
+        assert_eq!(grouped(&causes[..3]).len(), 3, "few are told one by one");
+    }
 }

@@ -12,13 +12,17 @@ use tiphys_model::{Application, names};
 use tiphys_source::Repositories;
 use tiphys_value::{GroupKind, ObjectExt, json};
 
+use super::unmasked::unmask;
 use crate::{
     commands::doctor::{
         archive::Unpacked,
         save::{ABOUT, is_archive},
     },
     dump::{Dump, read_dump},
-    up::placeholder_kinds::{Asked, definition},
+    up::{
+        placeholder_kinds::{Asked, definition},
+        plan::Plan,
+    },
 };
 
 /// How many names a notice has.
@@ -41,7 +45,7 @@ impl Found {
     ///
     /// # Errors
     /// It cannot be read, or holds no object.
-    pub(super) fn read(place: &Path, repositories: &Repositories) -> anyhow::Result<Self> {
+    pub(super) fn read(place: &Path, plan: &Plan) -> anyhow::Result<Self> {
         let dump = if is_archive(place) && place.is_file() {
             let unpacked = Unpacked::from_archive(place)?;
             read_dump(unpacked.folder())?
@@ -57,7 +61,13 @@ impl Found {
         if !repeated.is_empty() {
             notices.push(format!("more than once in the dump, the newest counts: {}", some(&repeated)));
         }
-        let foreign = leave_alone(&mut objects, repositories);
+        let unmasked = unmask(&mut objects, plan.rendered().map(|object| &object.value));
+        if unmasked > 0 {
+            notices.push(format!(
+                "credentials that the dump lacks are taken to be those of Git, in {unmasked} objects"
+            ));
+        }
+        let foreign = leave_alone(&mut objects, &plan.repository.repositories);
         if !foreign.is_empty() {
             notices.push(format!(
                 "Applications of other repositories stay as they were found: {}",

@@ -6,7 +6,7 @@ use tiphys_diag::sanitize::{code, markdown as escape, markdown_fence};
 use tiphys_stage::causes::Repair;
 
 use super::{
-    causes::hit_names,
+    causes::{grouped, hit_names},
     report::{Exploration, Report},
     text::{
         self, assumed_lines, effect_lines, object_name, outages_by_object, short, short_name, some_of, time,
@@ -78,11 +78,12 @@ pub(super) fn write(report: &Report) -> String {
 }
 
 fn causes(report: &Report, text: &mut String) {
-    if report.story.causes.is_empty() {
+    let all = grouped(&report.story.causes);
+    if all.is_empty() {
         return;
     }
     let _ = writeln!(text, "\n**Why**\n");
-    for (at, cause) in report.story.causes.iter().take(SHOWN).enumerate() {
+    for (at, cause) in all.iter().take(SHOWN).enumerate() {
         let id = cause.mechanism.as_ref().map(|it| format!(" ({})", code(it.id.id()))).unwrap_or_default();
         let _ = writeln!(text, "{}. **{}**{id}", at + 1, escape(&short(&cause.text)));
         let objects: Vec<String> = cause.objects.iter().map(short_name).collect();
@@ -97,7 +98,7 @@ fn causes(report: &Report, text: &mut String) {
             write_repair(repair, text);
         }
     }
-    let more = report.story.causes.len().saturating_sub(SHOWN);
+    let more = all.len().saturating_sub(SHOWN);
     if more > 0 {
         let _ = writeln!(text, "\nand {more} causes more");
     }

@@ -19,6 +19,7 @@ mod story_locations;
 mod strict_world;
 mod subject;
 mod text;
+mod unmasked;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -137,6 +138,12 @@ fn rehearse(args: &Args, subject: &Subject) -> anyhow::Result<Report> {
     }
     let broken = hidden.iter().flat_map(|cause| cause.objects.clone()).collect::<Vec<_>>();
     story.causes.append(&mut hidden);
+    if let Some(change) = &change {
+        let was_red = |app: &String| change.before.red.contains(app);
+        let is_old = |cause: &Cause| !cause.applications.is_empty() && cause.applications.iter().all(was_red);
+        // What was so before comes last.
+        story.causes.sort_by_key(is_old);
+    }
     story_locations::add(&mut story, &subject.plan);
     if let Some(folder) = &args.save {
         save::save(&played.home, folder)?;

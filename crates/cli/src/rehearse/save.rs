@@ -5,15 +5,15 @@ use std::{io::Write as _, path::Path};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use tiphys_stage::Still;
-use tiphys_value::ObjectExt;
 
 use crate::commands::doctor::{
+    mask_object,
     private_files::{new_file, new_folder},
     save::{ABOUT, check_new},
 };
 
-/// Writes all objects of a cluster into a new folder, for its owner alone. Of Secrets the keys are kept, not
-/// the values.
+/// Writes all objects of a cluster into a new folder, for its owner alone, without credentials: of Secrets the
+/// keys are kept, not the values.
 ///
 /// # Errors
 /// The folder is there already, or cannot be written.
@@ -53,16 +53,7 @@ pub(super) fn save(still: &Still, folder: &Path) -> anyhow::Result<()> {
 }
 
 fn without_values(mut object: Value) -> Value {
-    if object.kind() == "Secret" && object.api_version() == "v1" {
-        for field in ["data", "stringData"] {
-            let values = object.get_mut(field).and_then(Value::as_object_mut);
-            values.into_iter().flatten().for_each(|(_, value)| *value = "".into());
-        }
-        if let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut)
-        {
-            annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
-        }
-    }
+    mask_object(&mut object);
     object
 }
 
@@ -71,8 +62,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_of_secrets_stay_here() {
+    fn credentials_stay_here() {
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"password": "aHVudGVyMg=="}});
         assert_eq!(without_values(secret)["data"], json!({"password": ""}));
+        let container = json!({"env": [{"name": "DB_PASSWORD", "value": "hunter2"}]});
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [container]}});
+        assert_eq!(without_values(pod)["spec"]["containers"][0]["env"][0]["value"], "***");
     }
 }

@@ -63,7 +63,7 @@ impl Subject {
             let Some(dump) = &args.from else {
                 return Ok(Self { base: Base::Empty, plan, known, names: Default::default() });
             };
-            let found = Found::read(dump, &plan.repository.repositories)?;
+            let found = Found::read(dump, &plan)?;
             let head = args.revision.clone().unwrap_or_else(|| present.to_owned());
             let names = (dump.display().to_string(), head);
             return Ok(Self { base: Base::Found(found), plan, known, names });

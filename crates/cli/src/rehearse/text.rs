@@ -11,7 +11,7 @@ use tiphys_stage::{
 use tiphys_value::ResourceKey;
 
 use super::{
-    causes::{cause_lines, repair_lines},
+    causes::{cause_lines, grouped, repair_lines},
     effects::{AppEffects, Effect, Effects, Waited, waits},
     report::{Change, Ended, Exploration, Ranked, Report},
 };
@@ -82,9 +82,22 @@ pub(super) fn verdict(report: &Report) -> String {
             format!("this change turns {} red: {end}", some_of(&change.effects.turned_red, NAMED))
         }
         Some(change) => {
-            let count = change.effects.touched();
-            let what = if count == 1 { "1 Application".to_owned() } else { format!("{count} Applications") };
-            format!("this change touches {what}: {end}")
+            let red = Ended::from_story(&report.story).red;
+            let (as_before, new): (Vec<String>, Vec<String>) =
+                red.into_iter().partition(|name| change.before.red.contains(name));
+            let what = match change.effects.touched() {
+                _ if change.effects.is_nothing() => "does nothing that can be played".to_owned(),
+                1 => "touches 1 Application".to_owned(),
+                count => format!("touches {count} Applications"),
+            };
+            match (new.is_empty(), as_before.len()) {
+                (false, _) => format!("this change adds what is not green: {}; {end}", some_of(&new, NAMED)),
+                (true, 0) => format!("this change {what}: {end}"),
+                (true, red) => format!(
+                    "this change {what} and turns nothing red; as before, {red} of {} Applications are not Synced and Healthy",
+                    report.story.applications.len()
+                ),
+            }
         }
     }
 }
@@ -342,7 +355,7 @@ fn outages(story: &Story, text: &mut String) {
 }
 
 fn causes(report: &Report, text: &mut String) {
-    let all = &report.story.causes;
+    let all = grouped(&report.story.causes);
     if all.is_empty() {
         return;
     }

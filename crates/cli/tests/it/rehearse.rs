@@ -260,6 +260,29 @@ fn what_a_change_turns_red_is_named() {
 }
 
 #[test]
+fn what_was_red_before_is_told_as_that_and_last() {
+    let without_secret = |image: &str, secret: &str| {
+        deployment("web", image, 1) + &format!("        envFrom: [{{secretRef: {{name: {secret}}}}}]\n")
+    };
+    let repo = Repo::with(&[
+        ("apps/a.yaml", &application("a", "a")),
+        ("apps/z.yaml", &application("z", "z")),
+        ("a/web.yaml", &without_secret("registry.example.com/web:1", "first")),
+        ("z/web.yaml", &deployment("web", "registry.example.com/web:1", 1)),
+    ]);
+    change(&repo, |repo| repo.write("z/c.yaml", config_map("c", "1")));
+    let (code, text) = rehearse(&repo, &["--diff", "HEAD"]);
+    assert_eq!(code, 1, "{text}");
+    let verdict = "this change touches 1 Application and turns nothing red; as before, 1 of 2 Applications are not Synced and Healthy";
+    assert!(text.starts_with(verdict), "{text}");
+    repo.write("z/web.yaml", without_secret("registry.example.com/web:1", "second"));
+    let (_, report) = json(&repo, &["--diff", "HEAD"]);
+    let causes = report["story"]["causes"].as_array().unwrap();
+    let texts: Vec<&str> = causes.iter().filter_map(|cause| cause["text"].as_str()).collect();
+    assert_eq!(texts, ["secret \"second\" not found", "secret \"first\" not found"]);
+}
+
+#[test]
 fn a_recreated_workload_is_unavailable_meanwhile() {
     let text = deployment("web", "registry.example.com/web:1", 1)
         .replace("  selector:", "  strategy: {type: Recreate}\n  selector:");
@@ -420,6 +443,28 @@ fn a_saved_cluster_is_the_state_before() {
         .collect();
     assert!(objects.contains(&"a") && objects.contains(&"web"), "{effects:#}");
     assert_eq!(effects["restarted"][0]["pods"], 2, "{effects:#}");
+}
+
+#[test]
+fn credentials_that_a_saved_cluster_lacks_are_no_change() {
+    let repo = shop("registry.example.com/web:1");
+    let env = "        env: [{name: DB_PASSWORD, value: hunter2}]\n";
+    let web = deployment("web", "registry.example.com/web:1", 1);
+    let image = "        image: registry.example.com/web:1\n";
+    assert!(web.contains(image), "{web}");
+    repo.write("manifests/web.yaml", web.replace(image, &format!("{image}{env}")));
+    repo.write(
+        "manifests/secret.yaml",
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: db}\nstringData: {password: hunter2}\n",
+    );
+    let dump = saved(&repo);
+    for file in fs::read_dir(&dump).unwrap() {
+        let text = fs::read_to_string(file.unwrap().path()).unwrap();
+        assert!(!text.contains("hunter2") && !text.contains("aHVudGVyMg"), "{text}");
+    }
+    let (code, same) = from(&repo, &dump, &[]);
+    assert_eq!(code, 0, "{same:#}");
+    assert_eq!(same["change"]["effects"]["applications"], serde_json::json!({}), "{same:#}");
 }
 
 #[test]

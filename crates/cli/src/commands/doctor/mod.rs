@@ -28,6 +28,7 @@ use crate::{
 
 pub(crate) use input::State;
 pub(crate) use live::Logs;
+pub(crate) use mask::{MASKED, mask_object};
 
 use report::{Level, Report};
 use written::Declarations;

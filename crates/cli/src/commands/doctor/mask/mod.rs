@@ -9,9 +9,9 @@ mod object;
 mod secret;
 mod text;
 
-pub(super) use object::mask_object;
+pub(crate) use object::mask_object;
 pub(super) use secret::strip_secret;
 pub(super) use text::mask_text;
 
 /// What stands where a credential stood.
-const MASKED: &str = "***";
+pub(crate) const MASKED: &str = "***";
