@@ -162,7 +162,7 @@ fn line_of(span: &Span) -> String {
     format!("{}:{}", span.file, span.start.line)
 }
 
-/// The message without the names of what it is about.
+/// The message without the names of what it is about, and without positions in lists.
 fn without_names(finding: &Finding) -> String {
     let object = finding.object.as_deref().unwrap_or_default();
     let title = object.split(" in ").next().unwrap_or_default();
@@ -174,7 +174,21 @@ fn without_names(finding: &Finding) -> String {
     for name in names.into_iter().filter(|name| !name.is_empty()) {
         text = without_word(&text, name);
     }
-    text
+    without_positions(&text)
+}
+
+/// A text with `[]` in the place of each `[3]`.
+fn without_positions(text: &str) -> String {
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find('[') {
+        let (before, inner) = rest.split_at(at + 1);
+        out.push_str(before);
+        rest = inner.trim_start_matches(|c: char| c.is_ascii_digit());
+        if !rest.starts_with(']') {
+            out.push_str(&inner[..inner.len() - rest.len()]);
+        }
+    }
+    out + rest
 }
 
 /// A text from which a word is taken out, where it stands alone.
@@ -212,6 +226,12 @@ mod tests {
             finding("C2-removed-api", "Service/web in shop has no port", "Service/web in shop", 1),
         ];
         assert_eq!(same_cause(&all), [vec![0, 1], vec![2, 3], vec![4]]);
+        let items = [
+            finding("C2-invalid", "spec.env[0].value: Invalid value", "Pod/web", 1),
+            finding("C2-invalid", "spec.env[12].value: Invalid value", "Pod/web", 2),
+            finding("C2-invalid", "spec.env[a1].value: Invalid value", "Pod/web", 3),
+        ];
+        assert_eq!(same_cause(&items), [vec![0, 1], vec![2]]);
     }
 
     #[test]

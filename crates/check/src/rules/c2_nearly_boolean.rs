@@ -1,7 +1,8 @@
 //! # A value that is nearly `true` or `false`
 //!
 //! `flase` and `truee` are texts. Templates take every text that is not empty as true, so that what was to be
-//! switched off is switched on; the API server and charts with a schema refuse the value.
+//! switched off is switched on; the API server and charts with a schema refuse the value. So it is where a
+//! script has put another text before a quoted word: `example.com"false"`.
 //!
 //! People see: a component that runs although it is disabled, `expected boolean, given string`,
 //! `cannot unmarshal string into Go value of type bool`.
@@ -69,9 +70,22 @@ fn slip(line: &str) -> Option<(usize, &str, &'static str)> {
     let is_key = !key.is_empty()
         && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '"' | '/'));
     let word = value.split(" #").next().unwrap_or_default().trim();
-    let meant = nearly(word).filter(|_| is_key)?;
+    let meant = nearly(word).or_else(|| glued(word)).filter(|_| is_key)?;
     let start = line.len() - value.trim_start().len();
     Some((line[..start].chars().count(), word, meant))
+}
+
+/// Which of the two stands in quotes right behind another word.
+fn glued(word: &str) -> Option<&'static str> {
+    let is_word = |text: &str| {
+        text.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && text.ends_with(|c: char| c.is_ascii_alphanumeric())
+            && !text.contains(['"', '\'', '{', '[', '(', '=', ' '])
+    };
+    ["true", "false"].into_iter().find(|meant| {
+        let before = word.strip_suffix('"').and_then(|rest| rest.strip_suffix(meant)?.strip_suffix('"'));
+        before.is_some_and(is_word)
+    })
 }
 
 /// Which of the two a word is nearly: two letters exchanged, one doubled, the last ones repeated or one

@@ -70,11 +70,37 @@ fn check(context: &Context<'_>, report: &mut Report) {
         // Since version 3 an Ingress names a Service of the values by its identifier.
         let is_by_identifier = app_template::major(&used.version).is_some_and(|major| major >= 3);
         let found = faults(&values, services.filter(|_| !release.is_empty()), is_by_identifier);
-        for fault in found.into_iter().filter(|fault| is_known || !of_probes(fault)) {
+        let own = own_names(context, &values, release);
+        for fault in found.into_iter().filter(|fault| is_known || !of_probes(fault)).chain(own) {
             add(context, used, &fault, &mut once);
         }
     }
     once.report(report);
+}
+
+/// Volumes from a ConfigMap or Secret of the same values by the name that these give it, and not by the one
+/// that it has in the cluster: `identifier` makes that of it.
+fn own_names<'v>(context: &Context<'_>, values: &'v Value, release: &str) -> Vec<WrongPart<'v>> {
+    let is_there = |kind: &str, name: &str| {
+        context.survey.objects.iter().any(|object| object.key.kind == kind && object.key.name == name)
+    };
+    let mut found = Vec::new();
+    for (volume, it) in enabled(values, "persistence") {
+        let (kind, made) = match text(it, "type") {
+            "configMap" => ("ConfigMap", "configMaps"),
+            "secret" => ("Secret", "secrets"),
+            _ => continue,
+        };
+        let name = text(it, "name");
+        let is_own = enabled(values, made).iter().any(|(own, _)| *own == name);
+        if !is_own || name == release || is_there(kind, name) {
+            continue;
+        }
+        let path = vec![Step::Key("persistence"), Step::Key(volume), Step::Key("name")];
+        let message = format!("volume {volume} takes {kind}/{name}, and that of these values has the release's name before it: identifier: {name} is meant");
+        found.push(WrongPart { path, message, spelling: None, silent: Some("the pod waits for an object that nothing makes") });
+    }
+    found
 }
 
 /// A part of the values that the chart refuses, or takes no notice of.
@@ -291,10 +317,10 @@ impl<'v> Reader<'v> {
         for (name, volume) in enabled(values, "persistence") {
             let path = |key: &'v str| vec![Step::Key("persistence"), Step::Key(name), Step::Key(key)];
             let of_type = text(volume, "type");
-            // `pvc` was another name in old versions.
-            if let Some(meant) =
-                similar_names::nearest_slip(of_type, TYPES.into_iter()).filter(|_| !TYPES.contains(&of_type))
-            {
+            // `pvc` was its name in the first version, which has no list of controllers.
+            let old = (of_type == "pvc" && !controllers.is_empty()).then_some("persistentVolumeClaim");
+            let near = || similar_names::nearest_slip(of_type, TYPES.into_iter());
+            if let Some(meant) = old.or_else(near).filter(|_| !TYPES.contains(&of_type)) {
                 let message = format!("there is no type of volume {of_type}, {meant} is meant");
                 let spelling = Some((of_type.to_owned(), meant.to_owned()));
                 self.faults.push(WrongPart { path: path("type"), message, spelling, silent: None });

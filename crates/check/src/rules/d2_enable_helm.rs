@@ -20,11 +20,12 @@
 
 use tiphys_diag::Severity;
 use tiphys_kustomize::FILE_NAMES;
+use tiphys_value::Location;
 use tiphys_vfs::join;
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{field_paths, sync_options::mentions},
+    support::field_paths,
 };
 
 /// See the module.
@@ -59,7 +60,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let others = inflating.count();
     let chart = context.chart_uses().iter().find(|it| it.chart == "argo-cd" && !it.has_hidden_values);
     let is_set_up = survey.settings.own().is_some() || chart.is_some();
-    let is_allowed = ["enable-helm", "enableHelm", "buildOptions"].iter().any(|it| mentions(survey, it));
+    let lost = &survey.settings.lost_build_options;
+    let is_allowed = survey.files.ending(&[".yaml", ".yml"]).any(|path| {
+        const WORDS: [&str; 3] = ["enable-helm", "enableHelm", "buildOptions"];
+        let says_so = |text: &str| WORDS.iter().any(|word| text.contains(word));
+        !lost.contains(path.as_ref()) && survey.files.text(path).is_some_and(|text| says_so(&text))
+    });
     if !is_set_up || is_allowed {
         return;
     }
@@ -77,6 +83,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
         .help("set `kustomize.buildOptions: --enable-helm` in argocd-cm (`configs.cm` of the chart argo-cd)");
     if let Some(chart) = chart {
         diagnostic = diagnostic.see(chart.span.clone(), "Argo CD is set up here");
+    }
+    if let Some(file) = lost.first() {
+        let place = survey.files.span(&Location::new(file.as_str(), 1, 0));
+        diagnostic = diagnostic.see(place, "among the params of these values nothing reads it");
     }
     report.add(Finding::new(RULE.incident, diagnostic).app(app.name()).likely());
 }

@@ -5,8 +5,12 @@
 //! nothing of the Kustomization is applied, and what waits for it waits on. The paths of `spec.components`
 //! count from `spec.path`, not from the file that names them.
 //!
+//! With `postBuild`, Flux reads each `${…}` of what it builds, in scripts and programs too. It knows less of
+//! them than bash: `${NAME-other}`, `${LIST[@]}` and JavaScript's `${a.b}` end the build.
+//!
 //! People see: `kustomize build failed: accumulating components: …: no such file or directory`, `Ready:
-//! False`, `dependency … is not ready`.
+//! False`, `post build failed for 'web': envsubst error: … missing closing brace`, `dependency … is not
+//! ready`.
 //!
 //! ## Bad
 //! ```yaml
@@ -22,7 +26,7 @@
 //! Where something writes files into the folder before Flux reads it.
 
 use tiphys_diag::{Severity, Span};
-use tiphys_graph::{App, Object, Outcome, is_of_flux};
+use tiphys_graph::{App, Object, Outcome, Survey, UnreadableExpression, is_of_flux};
 use tiphys_render::{Cause, RenderError};
 use tiphys_value::Value;
 use tiphys_vfs::join;
@@ -43,10 +47,13 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    if !context.survey.is_of_flux {
-        return;
-    }
     let mut once = Once::default();
+    if let Some(flux) = context.survey.flux.as_deref() {
+        unreadable_expressions(flux, &mut once);
+    }
+    if !context.survey.is_of_flux {
+        return once.report(report);
+    }
     for app in &context.survey.apps {
         if let Outcome::Failed(error) = &app.outcome
             && matches!(error.cause(), Cause::Other | Cause::Missing)
@@ -62,6 +69,29 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+}
+
+/// Expressions in what Kustomizations build that end the build, each once.
+fn unreadable_expressions(flux: &Survey, once: &mut Once) {
+    for expression in &flux.unreadable_expressions {
+        let (holder, app) = (flux.object(expression.object), flux.app(expression.app));
+        let place = &holder.rendered.location;
+        let key = format!("{}:{} {:?}", place.file, place.line, expression.field);
+        once.add_by(key, unreadable(flux, expression, holder, app));
+    }
+}
+
+fn unreadable(flux: &Survey, expression: &UnreadableExpression, holder: &Object, app: &App) -> Finding {
+    let (text, title) = (&expression.text, format!("Kustomization/{}", app.name()));
+    let holder_title = format!("{}/{}", holder.key.kind, holder.key.name);
+    let diagnostic = RULE
+        .diagnostic(format!("{title} cannot be built: {holder_title} holds {text}, which Flux cannot read"))
+        .at(flux.span(holder, &expression.field), format!("{text} is in here"))
+        .see(flux.app_span(app, &keys(&["spec", "postBuild"])), "this substitutes variables")
+        .because("Flux reads each ${…} of what it builds, and knows less of them than bash: it applies nothing of it")
+        .help(format!("write ${text}, so that it is left as it is"))
+        .help("or give the object the label kustomize.toolkit.fluxcd.io/substitute: disabled");
+    Finding::new(RULE.incident, diagnostic).app(app.name()).object(holder_title).likely()
 }
 
 /// Whether what is missing is a file that Git is told to ignore: something makes it before it is read.

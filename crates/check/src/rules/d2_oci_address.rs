@@ -2,7 +2,8 @@
 //!
 //! An OCIRepository of Flux names one artifact. A registry has no folders to look into: the address of a
 //! HelmRepository, to which the name of a chart is added, is an artifact that nobody pushed. The API server
-//! takes only addresses that begin with `oci://`.
+//! takes only addresses that begin with `oci://`. A HelmRepository names the folder, and the release names the
+//! chart: an address that ends in the chart too asks for it below itself.
 //!
 //! People see: `failed to pull artifact from 'oci://registry.example.com/shop/charts': GET …: DENIED: denied`,
 //! `NAME_UNKNOWN: repository name not known to registry`.
@@ -67,6 +68,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         .collect();
     let mut once = Once::default();
     of_applications(context, &mut once);
+    of_releases(context, &mut once);
     for (object, url) in repositories.iter().filter(|(it, url)| is_of_flux(it) && !url.starts_with("oci://"))
     {
         let diagnostic = RULE
@@ -95,6 +97,34 @@ fn check(context: &Context<'_>, report: &mut Report) {
         once.add(url, RULE.finding(context, object, diagnostic).likely());
     }
     once.report(report);
+}
+
+/// Repositories of charts whose address has the name of the chart once more behind the folder.
+fn of_releases(context: &Context<'_>, once: &mut Once) {
+    let survey = context.survey;
+    for release in survey.objects.iter().filter(|it| it.key.kind == "HelmRelease") {
+        let spec = &release.value()["spec"]["chart"]["spec"];
+        let field = |steps: &[&str]| spec.str_at(steps).unwrap_or_default();
+        let (chart, name) = (field(&["chart"]), field(&["sourceRef", "name"]));
+        let is_named = |it: &&Object| is_of_flux(it) && it.key.kind == "HelmRepository" && it.key.name == name;
+        let mut named = survey.objects.iter().filter(is_named);
+        let (Some(repository), None) = (named.next(), named.next()) else { continue };
+        let url = repository.value().str_at(&["spec", "url"]).unwrap_or_default().trim_end_matches('/');
+        let Some(folder) = url.strip_prefix("oci://").and_then(|url| url.strip_suffix(chart)?.strip_suffix('/'))
+        else {
+            continue;
+        };
+        if chart.is_empty() || !folder.rsplit('/').next().is_some_and(|last| FOLDERS.contains(&last)) {
+            continue;
+        }
+        let diagnostic = RULE
+            .diagnostic(format!("{} asks for {url}/{chart}: the address already ends in the chart", release.title()))
+            .at(survey.span(repository, &keys(&["spec", "url"])), "ends in the name of a chart")
+            .see(survey.span(release, &keys(&["spec", "chart", "spec", "chart"])), "this name is added to it")
+            .because("Flux adds the name of the chart to the address of a HelmRepository")
+            .help(format!("write oci://{folder}"));
+        once.add(url, RULE.finding(context, release, diagnostic).likely());
+    }
 }
 
 /// Registries, in which nobody finds a repository of Git.

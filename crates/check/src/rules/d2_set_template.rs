@@ -5,6 +5,9 @@
 //! functions for dictionaries such as `hasKey`, `get` and `dig` want a map of anything and fail on it, so that
 //! the set yields no Applications; `index` reads both.
 //!
+//! Plugins that look up what they are asked for get a list of names. A name that the template reads beside
+//! those, and that is not in the list, has no value.
+//!
 //! People see: `wrong type for value; expected map[string]interface {}; got map[string]string`, or a value
 //! that begins with `map[`.
 //!
@@ -19,7 +22,7 @@
 //! ## When to suppress
 //! Where a text with all parameters is wanted, or a plugin gives the labels.
 
-use std::sync::LazyLock;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use regex::Regex;
 use tiphys_diag::Severity;
@@ -28,7 +31,10 @@ use tiphys_value::{FieldPath, ObjectExt, Value};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::value_steps::{Step, each_text, path_below},
+    support::{
+        pods::list,
+        value_steps::{Step, each_text, path_below},
+    },
 };
 
 /// See the module.
@@ -60,6 +66,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if spec.get("goTemplate").and_then(Value::as_bool) != Some(true) {
             continue;
         }
+        unasked(context, set).into_iter().for_each(|finding| report.add(finding));
         for field in ["template", "templatePatch"] {
             let steps = &mut vec![Step::Key("spec"), Step::Key(field)];
             each_text(&spec[field], steps, &|_| true, &mut |steps, text| {
@@ -93,6 +100,58 @@ fn finding(context: &Context<'_>, set: &Set, text: &str, path: &FieldPath) -> Op
         return None;
     };
     Some(Finding::new(RULE.incident, diagnostic).object(set_title).likely())
+}
+
+/// A parameter that a template reads at the top: `{{ .name }}`.
+static READ: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?:[{\s(]|\$)\.([A-Za-z_][A-Za-z0-9_]*)").expect("the expression is right"));
+
+/// Parameters that a template reads and that its one generator, a plugin, is not asked for, while it is asked
+/// by name for others that the template reads.
+fn unasked(context: &Context<'_>, set: &Set) -> Option<Finding> {
+    const MOST: usize = 2;
+    let spec = &set.declared.value["spec"];
+    let [only] = list(spec, "generators") else { return None };
+    let parameters = only.at(&["plugin", "input", "parameters"])?.as_object()?;
+    let (key, asked) = parameters.iter().find_map(|(key, value)| {
+        let names: Option<Vec<&str>> = value.as_array()?.iter().map(Value::as_str).collect();
+        Some((key, names.filter(|names| !names.is_empty())?))
+    })?;
+    let given = only.at(&["plugin", "values"]).is_some();
+    let mut read: BTreeMap<&str, FieldPath> = BTreeMap::new();
+    let steps = &mut vec![Step::Key("spec"), Step::Key("template")];
+    each_text(&spec["template"], steps, &|_| true, &mut |steps, text| {
+        if OTHER_DOT.is_match(text) {
+            return;
+        }
+        for action in text.split("{{").skip(1) {
+            let action = format!("{{{}", action.split("}}").next().unwrap_or_default());
+            for name in READ.captures_iter(&action).filter_map(|it| it.get(1)) {
+                let at = text.find(name.as_str()).unwrap_or_default();
+                let name = &text[at..at + name.as_str().len()];
+                read.entry(name).or_insert_with(|| path_below(FieldPath::default(), steps));
+            }
+        }
+    });
+    let is_other = |name: &&str| !asked.contains(name) && !(given && *name == "values") && *name != "generator";
+    let missing: Vec<&str> = read.keys().copied().filter(is_other).collect();
+    if missing.is_empty() || missing.len() > MOST || read.len() <= missing.len() {
+        return None;
+    }
+    let title = format!("ApplicationSet/{}", set.declared.value.name());
+    let path = FieldPath::default().key("spec").key("generators").index(0).key("plugin").key("input");
+    let place = |path: &FieldPath| declared_span(&context.survey.files, &set.declared, path);
+    let unread: Vec<&str> = asked.iter().copied().filter(|name| !read.contains_key(name)).collect();
+    let mut diagnostic = RULE
+        .diagnostic(format!("{title} reads {}, which it does not ask its plugin for", missing.join(" and ")))
+        .at(place(&read[missing[0]]), "has no value")
+        .see(place(&path.key("parameters").key(key.as_str())), "these are asked for")
+        .because("a plugin gives what it is asked for by name; what is missing becomes <no value>, or the set yields nothing")
+        .help(format!("add {} to {key}", missing.join(" and ")));
+    if let [other] = unread[..] {
+        diagnostic = diagnostic.help(format!("or read {other}, which is asked for and read nowhere"));
+    }
+    Some(Finding::new(RULE.incident, diagnostic).object(title).likely())
 }
 
 /// Whether a generator, however deep, takes the clusters of the engine.

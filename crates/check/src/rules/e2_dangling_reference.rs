@@ -78,12 +78,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 continue;
             }
             for reference in of_pod(pod) {
-                let hint = missing(context, cluster, pod, &reference, &counted);
+                let hint = missing(context, cluster, pod, &reference, &counted).map(|hint| match hint {
+                    Hint::None => exception(cluster, pod, &reference).map_or(hint, Hint::Exception),
+                    hint => hint,
+                });
                 // What is not seen may bring anything, but hardly what somebody else brings elsewhere.
                 let counts = |hint: &Hint<'_>| {
                     let is_own = matches!(hint, Hint::Similar(it) if it.owner == pod.object.owner);
                     !is_hidden
                         || is_own
+                        || matches!(hint, Hint::Exception(_))
                         || matches!(hint, Hint::Elsewhere(_) | Hint::NotListed(_) | Hint::Alone(_))
                             && !is_named_after_hidden(context, cluster, &reference)
                 };
@@ -122,8 +126,27 @@ enum Hint<'a> {
     OfSibling(&'a Object),
     /// It is a Secret, and the repository makes so many others that pods need.
     Alone(usize),
+    /// All others of its kind that the pod names, so many, come with the pod.
+    Exception(usize),
     /// Nothing.
     None,
+}
+
+/// How many others of a kind a pod names, where all of them come with the pod.
+fn exception(cluster: &Cluster<'_>, pod: &Pod<'_>, reference: &Reference<'_>) -> Option<usize> {
+    const ENOUGH_OTHERS: usize = 3;
+    let namespace = pod.object.key.namespace.as_str();
+    let all = of_pod(pod);
+    let others: BTreeMap<&str, &Reference<'_>> = all
+        .iter()
+        .filter(|it| it.kind == reference.kind && it.name != reference.name)
+        .map(|it| (it.name, it))
+        .collect();
+    let comes_along = |it: &&&Reference<'_>| {
+        cluster.find(&it.key(namespace)).is_some_and(|object| object.owner == pod.object.owner)
+    };
+    let count = others.values().filter(comes_along).count();
+    (count == others.len() && count >= ENOUGH_OTHERS).then_some(count)
 }
 
 /// Whether nothing makes an object, and what may have been meant; `None` if it is there, or that cannot be
@@ -343,6 +366,8 @@ fn finding(context: &Context<'_>, pod: &Pod<'_>, reference: &Reference<'_>, hint
         Hint::NotListed(other) => diagnostic
             .see(context.survey.start(other), "it is here, and nothing renders this file")
             .help("name the file among the resources"),
+        Hint::Exception(others) => diagnostic
+            .help(format!("make it beside the pod, as the {others} others, or take the reference out")),
         Hint::None => diagnostic.help("make it beside the pod, or mark the reference as optional"),
     };
     RULE.finding(context, pod.object, diagnostic).likely().perhaps(name, meant)

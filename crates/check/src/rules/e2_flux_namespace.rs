@@ -7,7 +7,8 @@
 //! People see: `secrets "cluster-vars" not found`, a Kustomization that never becomes Ready.
 //!
 //! The rule speaks where the repository makes an object of this name in exactly one other namespace, and
-//! nothing copies it.
+//! nothing copies it; and where nothing makes one, but something beside it of nearly that name, which nothing
+//! asks for.
 //!
 //! ## Bad
 //! ```yaml
@@ -21,12 +22,14 @@
 //! ## When to suppress
 //! Where it is made in this namespace by hand, too.
 
-use tiphys_diag::Severity;
-use tiphys_graph::Object;
+use std::collections::HashSet;
+
+use tiphys_diag::{Diagnostic, Severity, similar_names};
+use tiphys_graph::{Object, Survey};
 use tiphys_value::{FieldPath, Value};
 
 use crate::{
-    Context, Report, Rule,
+    Context, Finding, Report, Rule,
     support::{
         dedup::Once,
         field_paths::keys,
@@ -74,6 +77,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
             };
             let text_of = |it: &Object| it.value()["metadata"].to_string() + &it.value()["spec"].to_string();
             let is_copied = |it: &&Object| COPIERS.iter().any(|word| text_of(it).contains(word));
+            if makers.is_empty() {
+                misnamed(context, survey, object, &named, &mut once);
+            }
             let [maker] = makers[..] else { continue };
             // A script may make the one that is asked for.
             if is_here(&maker) || is_copied(&maker) || is_by_hand(context, named.name) {
@@ -92,10 +98,61 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .see(survey.start(maker), format!("this one is in {other}"))
                 .because("Flux takes what has no namespace from that of the object which names it")
                 .help(format!("make it in {own}, too"));
-            once.add(&what, RULE.finding(context, object, diagnostic).likely());
+            once.add(&what, finding(survey, object, diagnostic));
         }
     }
     once.report(report);
+}
+
+/// A finding about an object of the clusters, which is one of theirs and not of the repository's.
+fn finding(survey: &Survey, object: &Object, diagnostic: Diagnostic) -> Finding {
+    let finding = Finding::new(RULE.incident, diagnostic).object(object.title()).likely();
+    match survey.app_of(object) {
+        Some(app) => finding.app(app.name()),
+        None => finding,
+    }
+}
+
+/// Something beside an object that is nearly what it names, where nothing makes that.
+fn misnamed(context: &Context<'_>, survey: &Survey, object: &Object, named: &Named<'_>, once: &mut Once) {
+    let wanted: HashSet<&str> = survey.objects.iter().flat_map(names).map(|it| it.name).collect();
+    let folder = |it: &Object| {
+        let file = it.rendered.location.file.as_ref();
+        file.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned()
+    };
+    let own_folder = folder(object);
+    let made = |it: &'_ Object| -> Option<String> {
+        let is_it = it.key.kind == named.kind && it.key.group.is_empty();
+        let name = if is_it { Some(it.key.name.as_str()) } else { made_secret(it.value()) };
+        name.filter(|_| is_it || named.kind == "Secret").map(str::to_owned)
+    };
+    let is_near = |name: &str, it: &Object| {
+        similar_names::nearest_slip(named.name, std::iter::once(name)).is_some()
+            || folder(it) == own_folder && has_same_end(named.name, name)
+    };
+    let mut beside = survey.objects.iter().filter(|it| it.key.namespace == object.key.namespace).filter_map(|it| {
+        let name = made(it)?;
+        (!wanted.contains(name.as_str()) && is_near(&name, it)).then_some((name, it))
+    });
+    let (Some((meant, other)), None) = (beside.next(), beside.next()) else { return };
+    if is_by_hand(context, named.name) {
+        return;
+    }
+    let what = format!("{} asks for {}/{}, which nothing makes", object.title(), named.kind, named.name);
+    let diagnostic = RULE
+        .diagnostic(what.clone())
+        .at(survey.span(object, &named.field), "no such object")
+        .see(survey.start(other), format!("{meant} is made here, and nothing asks for it"))
+        .because("Flux waits for what an object of its own names, and does nothing before it is there");
+    let finding = finding(survey, object, diagnostic).perhaps(named.name, Some(meant.as_str()));
+    once.add(&what, finding);
+}
+
+/// Whether two names differ in their first word alone, and go on with two words or more.
+fn has_same_end(one: &str, other: &str) -> bool {
+    let rest = |name: &str| name.split_once('-').map(|(_, rest)| rest.to_owned());
+    let end = rest(one);
+    one != other && end.is_some() && end == rest(other) && end.is_some_and(|end| end.contains('-'))
 }
 
 /// Whether a script, a job or Terraform speaks of a name, and may make what is called so.

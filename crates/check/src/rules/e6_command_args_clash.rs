@@ -65,14 +65,22 @@ const WRAPPERS: [&str; 18] = [
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for object in &context.survey.objects {
-        if unrendered_files::is_loose(context.survey, object) {
+        let Some(pod) = pods::pod_of(object) else { continue };
+        let is_loose = unrendered_files::is_loose(context.survey, object);
+        if is_loose && unrendered_files::may_be_a_patch(context.survey, object) {
             continue;
         }
-        let Some(pod) = pods::pod_of(object) else { continue };
         for container in pod.containers() {
             let (command, args) = (field_words(&container, "command"), field_words(&container, "args"));
             if let Some((field, what)) = unrunnable(&command, &args) {
-                once.add(what, cannot_start(context, &pod, &container, field, what));
+                let mut finding = cannot_start(context, &pod, &container, field, what);
+                if is_loose {
+                    finding.diagnostic.severity = Severity::Warning;
+                }
+                once.add(what, finding);
+                continue;
+            }
+            if is_loose {
                 continue;
             }
             let (Some(program), Some(first)) = (command.first(), args.first()) else { continue };
@@ -98,6 +106,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
 /// A command that cannot start, whatever the image is: where, and why.
 fn unrunnable(command: &[&str], args: &[&str]) -> Option<(&'static str, &'static str)> {
     const SHELLS: [&str; 4] = ["sh", "bash", "ash", "zsh"];
+    let program = command.first().or(args.first())?;
+    // Redis joins what follows two dashes to a line of its configuration.
+    let is_of_redis = matches!(base(program), "redis-server" | "valkey-server");
+    let is_joined = |word: &&&str| word.starts_with("--") && word.contains('=') && !word.contains(' ');
+    if is_of_redis && command.iter().chain(args).any(|word| is_joined(&word)) {
+        return Some((if args.iter().any(|word| is_joined(&word)) { "args" } else { "command" }, JOINED));
+    }
     let program = command.first()?;
     // Paths of Windows have spaces; what is filled in later may be a path alone.
     let is_path = |text: &str| text.contains('\\') || text.contains('$');
@@ -119,6 +134,7 @@ fn unrunnable(command: &[&str], args: &[&str]) -> Option<(&'static str, &'static
     (!takes_text && is_line).then_some((field, NO_OPTION))
 }
 
+const JOINED: &str = "redis-server takes --name and its value as two words, not --name=value";
 const WHOLE_LINE: &str = "a whole command line is one word of the command";
 const NO_OPTION: &str = "a shell is given a command line without -c";
 
@@ -133,6 +149,10 @@ fn cannot_start(
         WHOLE_LINE => (
             "the first word is the name of the program, spaces included: `exec: \"…\": executable file not found in $PATH`",
             "make each word an item of its own, or hand the line to a shell: [\"/bin/sh\", \"-c\", \"…\"]",
+        ),
+        JOINED => (
+            "it reads the whole word as the name of a setting: `Bad directive or wrong number of arguments`",
+            "make the value an item of its own",
         ),
         _ => (
             "without -c the shell takes the line for the name of a script: `can't open '…': No such file or directory`",

@@ -54,7 +54,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
     let (roles, handlers) = (roles(files), handlers(ansible));
     for (path, file) in ansible.files.iter().filter(|(path, _)| !placeholders::is_skeleton(path)) {
-        let of_plays = file.items.iter().flat_map(|play| missing_roles(files, path, play, &roles));
+        let of_plays = file.items.iter().flat_map(|play| {
+            let mut found = missing_roles(files, path, play, &roles);
+            found.extend(role_keywords(files, path, play));
+            found
+        });
         let of_tasks = file.tasks.iter().flat_map(|task| {
             let plain = |diagnostic: Diagnostic| Finding::new(RULE.incident, diagnostic);
             let found = [
@@ -210,6 +214,25 @@ fn missing_roles(
         found.push(Finding::new(RULE.incident, diagnostic).perhaps(name, Some(nearest)));
     }
     found
+}
+
+/// Arguments of `include_role` in the list of roles of a play: there they are variables of the role.
+fn role_keywords(files: &Files, path: &std::sync::Arc<str>, play: &Node) -> Vec<Finding> {
+    const ARGUMENTS: [&str; 4] = ["defaults_from", "handlers_from", "tasks_from", "vars_from"];
+    let listed = play.get("hosts").and(play.get("roles")).and_then(Node::items).unwrap_or_default();
+    let pairs = listed.iter().flat_map(|entry| entry.pairs().unwrap_or_default());
+    let found = pairs.filter_map(|(key, _)| Some((key.as_str().filter(|word| ARGUMENTS.contains(word))?, key)));
+    found
+        .map(|(word, key)| {
+            let mut diagnostic = RULE
+                .diagnostic(format!("{word} is no keyword of a role in a list of roles"))
+                .at(node_span(files, path, key), "taken for a variable of the role")
+                .because("Ansible runs main of the role all the same: only include_role and import_role take it")
+                .help("call the role by ansible.builtin.include_role among the tasks");
+            diagnostic.severity = Severity::Warning;
+            Finding::new(RULE.incident, diagnostic)
+        })
+        .collect()
 }
 
 /// What handlers are called by: their names and the topics that they listen to.

@@ -38,6 +38,7 @@ mod c2_binding_no_effect;
 mod c2_certificate_refused;
 mod c2_cilium_refused;
 mod c2_collector_config;
+mod c2_empty_series;
 mod c2_escaped_template;
 mod c2_exported;
 mod c2_ignore_expression;
@@ -56,7 +57,9 @@ mod c2_prometheus_refused;
 mod c2_quota;
 mod c2_rbac_no_effect;
 mod c2_refused_annotation;
+mod c2_release_name;
 mod c2_removed_api;
+mod c2_route_rule;
 mod c2_schedule;
 mod c2_store_namespace;
 mod c2_template_key;
@@ -163,6 +166,7 @@ mod e5_import_missing;
 mod e5_program_missing;
 mod e5_stage_missing;
 mod e6_command_args_clash;
+mod e6_no_shell;
 mod e6_probe_variable;
 mod e6_root_refused;
 mod e6_unexpanded_variable;
@@ -203,6 +207,7 @@ mod g1_workflow_refused;
 mod g1_workflow_syntax;
 mod g2_ansible_refused;
 mod g2_keyword_values;
+mod g2_lost_item;
 mod g2_missing_file;
 mod g2_module_arguments;
 mod g2_play_as_tasks;
@@ -265,6 +270,7 @@ pub const ALL: &[&Rule] = &[
     &c2_certificate_refused::RULE,
     &c2_cilium_refused::RULE,
     &c2_collector_config::RULE,
+    &c2_empty_series::RULE,
     &c2_escaped_template::RULE,
     &c2_exported::RULE,
     &c2_ignore_expression::RULE,
@@ -283,7 +289,9 @@ pub const ALL: &[&Rule] = &[
     &c2_quota::RULE,
     &c2_rbac_no_effect::RULE,
     &c2_refused_annotation::RULE,
+    &c2_release_name::RULE,
     &c2_removed_api::RULE,
+    &c2_route_rule::RULE,
     &c2_schedule::RULE,
     &c2_store_namespace::RULE,
     &c2_template_key::RULE,
@@ -390,6 +398,7 @@ pub const ALL: &[&Rule] = &[
     &e5_program_missing::RULE,
     &e5_stage_missing::RULE,
     &e6_command_args_clash::RULE,
+    &e6_no_shell::RULE,
     &e6_probe_variable::RULE,
     &e6_root_refused::RULE,
     &e6_unexpanded_variable::RULE,
@@ -430,6 +439,7 @@ pub const ALL: &[&Rule] = &[
     &g1_workflow_syntax::RULE,
     &g2_ansible_refused::RULE,
     &g2_keyword_values::RULE,
+    &g2_lost_item::RULE,
     &g2_missing_file::RULE,
     &g2_module_arguments::RULE,
     &g2_play_as_tasks::RULE,

@@ -130,6 +130,20 @@ impl ChartUse {
     }
 }
 
+/// Charts whose definitions are templates, and not files below `crds`: they are rendered like all else,
+/// unless values say otherwise.
+const OF_TEMPLATES: [&str; 9] = [
+    "argo-cd",
+    "argo-rollouts",
+    "argo-workflows",
+    "cloudnative-pg",
+    "external-secrets",
+    "keda",
+    "kyverno",
+    "longhorn",
+    "rook-ceph",
+];
+
 /// All of them.
 pub(crate) fn all(context: &Context<'_>) -> Vec<ChartUse> {
     let mut found = Vec::new();
@@ -451,7 +465,8 @@ fn of_kustomization(context: &Context<'_>, path: &Arc<str>, found: &mut Vec<Char
             span: line_of(context, path, name),
             app: reader(context, path),
             is_inflated: true,
-            brings_definitions: chart.get("includeCRDs") == Some(&Value::Bool(true)),
+            brings_definitions: chart.get("includeCRDs") == Some(&Value::Bool(true))
+                || OF_TEMPLATES.contains(&name),
             has_hidden_values: false,
         });
     }

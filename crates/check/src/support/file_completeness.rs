@@ -72,14 +72,16 @@ impl Extent {
     }
 }
 
-/// Whether a workload describes its pods in full: with labels, and with an image for each container.
+/// Whether a workload describes its pods in full: with an image for each container and, unless it selects
+/// none, with labels.
 fn has_its_pods(object: &Object) -> bool {
-    let template = &object.value()["spec"]["template"];
-    let has_labels = template["metadata"]["labels"].as_object().is_some_and(|labels| !labels.is_empty());
-    let has_images = pods::pod_of(object).is_some_and(|pod| {
-        pod.containers().next().is_some() && pod.containers().all(|it| !text(it.value, "image").is_empty())
-    });
-    has_labels && has_images
+    let Some(pod) = pods::pod_of(object) else { return false };
+    let selects_none = object.key.group == "batch";
+    let has_labels = selects_none || pod.labels().next().is_some();
+    let mut containers = pod.containers().peekable();
+    has_labels
+        && containers.peek().is_some()
+        && containers.all(|container| !text(container.value, "image").is_empty())
 }
 
 /// Whether a whole section is missing, as patches leave out what they do not change: a field that is not

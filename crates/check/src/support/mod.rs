@@ -47,6 +47,7 @@ pub(crate) mod selectors;
 pub(crate) mod shell_syntax;
 pub(crate) mod sparse_checkout;
 pub(crate) mod sync_options;
+pub(crate) mod traefik_rules;
 pub(crate) mod unrendered_files;
 pub(crate) mod unused_files;
 pub(crate) mod value_steps;

@@ -155,6 +155,7 @@ impl<'a> Assembly<'a> {
             flux_sources: Default::default(),
             is_of_flux: false,
             unset_variables: Vec::new(),
+            unreadable_expressions: Vec::new(),
             index: std::sync::OnceLock::new(),
         }
     }

@@ -16,7 +16,7 @@ use super::{
     settings::{self, StatedSettings},
     types::{
         App, AppId, Declaration, Environment, Object, ObjectId, Owner, Root, Set, Unit, UnitKind,
-        UnreadableFile, Unseen, UnsetVariable,
+        UnreadableExpression, UnreadableFile, Unseen, UnsetVariable,
     },
 };
 use crate::tools::{LazyTools, Tools};
@@ -72,6 +72,8 @@ pub struct Survey {
     pub is_of_flux: bool,
     /// The variables in what Flux builds that become nothing; of each Kustomization each once.
     pub unset_variables: Vec<UnsetVariable>,
+    /// The expressions in what Flux builds that it cannot read.
+    pub unreadable_expressions: Vec<UnreadableExpression>,
     pub(crate) index: OnceLock<index::Index>,
 }
 

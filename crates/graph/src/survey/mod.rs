@@ -59,6 +59,6 @@ pub use settings::{StatedSettings, is_config_map};
 pub use tiphys_model::Application;
 pub use types::{
     App, AppId, Declaration, DeclaredId, Environment, EnvironmentId, Object, ObjectId, Outcome, Owner, Root,
-    Set, SetId, Unit, UnitId, UnitKind, UnreadableFile, Unseen, UnsetVariable,
+    Set, SetId, Unit, UnitId, UnitKind, UnreadableExpression, UnreadableFile, Unseen, UnsetVariable,
 };
 pub use units::is_of_flux;

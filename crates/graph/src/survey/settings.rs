@@ -20,6 +20,8 @@ pub struct StatedSettings {
     /// What else says how kustomizations are built: values of Argo CD's chart, its operator's resource,
     /// scripts.
     build_options: BTreeSet<String>,
+    /// The files that say so among the parameters of Argo CD's programs, where nothing reads it.
+    pub lost_build_options: BTreeSet<String>,
     /// Whether a kustomization inflates charts.
     inflates_charts: bool,
 }
@@ -81,10 +83,20 @@ impl StatedSettings {
         self.inflates_charts |=
             is_kustomization(file) && text.lines().any(|line| line.starts_with("helmCharts:"));
         let mut lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+        // The last line that stands further to the left than those that follow it.
+        let mut above: Vec<&str> = Vec::new();
         while let Some(line) = lines.next() {
             let Some((key, value)) = line.split_once(':') else { continue };
+            let depth = |line: &str| line.len() - line.trim_start().len();
+            above.retain(|outer| depth(outer) < depth(line));
+            let is_parameter = above.last().is_some_and(|outer| outer.trim() == "params:");
+            above.push(line);
             let key = key.trim().trim_matches(['"', '\'']);
             if !matches!(key, "kustomize.buildOptions" | "kustomizeBuildOptions") {
+                continue;
+            }
+            if is_parameter {
+                self.lost_build_options.insert(file.to_owned());
                 continue;
             }
             let value = value.trim();
@@ -144,6 +156,8 @@ mod tests {
     fn how_kustomizations_are_built_is_read_wherever_it_stands() {
         let values = "configs:\n  cm:\n    # kustomize.buildOptions: --no\n    kustomize.buildOptions: \"--enable-helm --enable-exec\" # both\n";
         assert_eq!(options([("argocd/values.yaml", values)]), "--enable-helm --enable-exec");
+        let parameters = "configs:\n  params:\n    kustomize.buildOptions: --enable-helm\n";
+        assert_eq!(options([("argocd/values.yaml", parameters)]), "");
         let resource = "kind: ArgoCD\nspec:\n  kustomizeBuildOptions: >-\n    --enable-helm\n";
         assert_eq!(options([("argocd.yaml", resource)]), "--enable-helm");
         assert_eq!(options([("a/kustomization.yaml", "helmCharts:\n- name: x\n")]), "--enable-helm");

@@ -294,6 +294,19 @@ pub struct UnsetVariable {
     pub is_literal: bool,
 }
 
+/// An expression in what a Kustomization of Flux builds that Flux cannot read where it puts in variables.
+#[derive(Clone, Debug)]
+pub struct UnreadableExpression {
+    /// What stands for the Kustomization.
+    pub app: AppId,
+    /// The expression, or its beginning.
+    pub text: String,
+    /// The object that holds it.
+    pub object: ObjectId,
+    /// The field that does.
+    pub field: FieldPath,
+}
+
 /// What is named in the repository but could not be had.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Unseen {

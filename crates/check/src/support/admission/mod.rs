@@ -2,6 +2,7 @@
 //! definitions, and checks of the operators' webhooks. Only what is certain from the object alone.
 
 mod external_secrets;
+mod flux;
 mod gateway_api;
 mod istio;
 mod kyverno;
@@ -30,6 +31,10 @@ pub(crate) fn refusals(object: &Object) -> Option<(&'static str, Vec<AdmissionRe
         "external-secrets.io" => {
             external_secrets::check(kind, spec, &mut found);
             "the webhook of External Secrets"
+        }
+        "helm.toolkit.fluxcd.io" | "kustomize.toolkit.fluxcd.io" | "source.toolkit.fluxcd.io" => {
+            flux::check(kind, spec, object.environment.is_some(), &mut found);
+            "the API server or Flux, by the rules of the definition"
         }
         "kyverno.io" => {
             kyverno::check(kind, spec, &mut found);

@@ -10,7 +10,7 @@ use tiphys_value::{ObjectExt, Origins, RenderedObject, Value, json};
 
 use super::tree::Part;
 use crate::survey::{
-    App, AppId, Declaration, Environment, EnvironmentId, Object, ObjectId, Outcome, Owner, Survey, Unseen,
+    App, AppId, Declaration, Environment, EnvironmentId, Object, ObjectId, Outcome, Owner, Survey, UnreadableExpression, Unseen,
     UnsetVariable, declarations, kinds::key_of,
 };
 
@@ -40,6 +40,7 @@ pub(super) fn assembled(of: &Survey, clusters: impl Iterator<Item = (String, Vec
         flux_sources: of.flux_sources.clone(),
         is_of_flux: true,
         unset_variables: Vec::new(),
+        unreadable_expressions: Vec::new(),
         index: OnceLock::new(),
     };
     let mut unseen: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
@@ -90,6 +91,11 @@ fn add(survey: &mut Survey, environment: EnvironmentId, part: &Part) {
         Some(UnsetVariable { app, name, object, field: field.clone(), is_literal })
     });
     survey.unset_variables.extend(unset);
+    let unreadable = part.unreadable.iter().filter_map(|(text, at, field)| {
+        let (app, text, object) = (app.id, text.clone(), *app.objects.get(*at)?);
+        Some(UnreadableExpression { app, text, object, field: field.clone() })
+    });
+    survey.unreadable_expressions.extend(unreadable);
     survey.environments[environment.0].roots.push(app.id);
     survey.apps.push(app);
     // What Argo CD makes of an Application is not followed from here.

@@ -144,6 +144,7 @@ fn part(
         read: Arc::default(),
         missed: Vec::new(),
         unset: BTreeMap::new(),
+        unreadable: Vec::new(),
         replaces_none: false,
     };
     let Some(rendering) = found.memo.get(&part.application).filter(|_| unseen.is_none()) else { return part };
@@ -174,6 +175,9 @@ fn part(
             found.and_then(Option::as_ref).map_or(Giver::Open, Giver::Known)
         };
         let variables = Variables::from_post_build(post_build, &giver);
+        if !variables.are_none() {
+            part.unreadable = unreadable(&part.objects);
+        }
         part.unset = unset(&part.objects, &variables);
         part.objects = part.objects.iter().map(|object| filled(object, &variables)).collect();
     }
@@ -187,6 +191,18 @@ fn unset(objects: &[Arc<RenderedObject>], variables: &Variables) -> BTreeMap<Str
     for (at, object) in objects.iter().enumerate().filter(|(_, object)| !is_left_alone(&object.value)) {
         gather(&object.value, &names, &mut Vec::new(), &mut |name, path| {
             found.entry(name.to_owned()).or_insert_with(|| (at, FieldPath(path.to_vec())));
+        });
+    }
+    found
+}
+
+/// The expressions in objects that Flux cannot read.
+fn unreadable(objects: &[Arc<RenderedObject>]) -> Vec<(String, usize, FieldPath)> {
+    let mut found = Vec::new();
+    let names = |text: &str| substitute::unreadable(text).into_iter().map(str::to_owned).collect();
+    for (at, object) in objects.iter().enumerate().filter(|(_, object)| !is_left_alone(&object.value)) {
+        gather(&object.value, &names, &mut Vec::new(), &mut |expression, path| {
+            found.push((expression.to_owned(), at, FieldPath(path.to_vec())));
         });
     }
     found

@@ -41,6 +41,11 @@ impl Variables {
         variables
     }
 
+    /// Whether nothing gives any: Flux substitutes nothing then.
+    pub(super) fn are_none(&self) -> bool {
+        !self.is_open && self.known.is_empty() && self.hidden.is_empty()
+    }
+
     fn take(&mut self, giver: &Value) {
         let is_encrypted = giver.get("sops").is_some();
         for field in ["data", "stringData"] {
@@ -91,7 +96,7 @@ impl Variables {
     /// The variables of a text that become nothing: nothing gives them a value, and they have no default.
     /// Flux looks for none where it knows of none at all.
     pub(super) fn unset<'t>(&self, text: &'t str) -> Vec<&'t str> {
-        if self.is_open || self.known.is_empty() && self.hidden.is_empty() {
+        if self.is_open || self.are_none() {
             return Vec::new();
         }
         let names = plain_names(text).into_iter();
@@ -154,6 +159,31 @@ pub(super) fn plain_names(text: &str) -> Vec<&str> {
     names.filter(is_name).collect()
 }
 
+/// The expressions of a text that Flux cannot read, so that it builds nothing (fluxcd/pkg, `envsubst`): it
+/// knows bash's, but for `${NAME-other}`, `${NAME+other}`, `${NAME[0]}` and `${!NAME}`.
+pub(super) fn unreadable(text: &str) -> Vec<&str> {
+    const LONGEST: usize = 60;
+    let starts = text.match_indices("${").filter(|(at, _)| !text[..*at].ends_with('$'));
+    let bad = starts.filter(|(at, mark)| !is_readable(&text[at + mark.len()..]));
+    bad.map(|(at, _)| {
+        let expression = text[at..].lines().next().unwrap_or_default();
+        let end = expression.find('}').map_or(expression.len(), |end| end + 1).min(LONGEST);
+        &expression[..expression.floor_char_boundary(end)]
+    })
+    .collect()
+}
+
+/// Whether what follows `${` is a name with what may follow one.
+fn is_readable(inner: &str) -> bool {
+    let (is_length, inner) = inner.strip_prefix('#').map_or((false, inner), |rest| (true, rest));
+    let end = inner.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(inner.len());
+    match inner[end..].chars().next() {
+        Some('}') => end > 0,
+        Some(':' | '=' | ',' | '^' | '/' | '#' | '%') => end > 0 && !is_length,
+        _ => false,
+    }
+}
+
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -162,7 +192,7 @@ fn plain(value: &Value) -> String {
 mod tests {
     use tiphys_value::{Value, json};
 
-    use super::{Giver, Variables};
+    use super::{Giver, Variables, unreadable};
 
     fn filled(post_build: &Value, giver: Option<&Value>, text: &str) -> Value {
         let find = |_: &str, _: &str| giver.map_or(Giver::Open, Giver::Known);
@@ -202,6 +232,20 @@ mod tests {
         assert!(unset(&from, None, "${NS}").is_empty());
         let secret = json!({"kind": "Secret", "stringData": {"DOMAIN": "ENC[x]"}, "sops": {}});
         assert_eq!(unset(&from, Some(&secret), "${DOMAIN}/${NS}"), ["NS"]);
+    }
+
+    #[test]
+    fn what_flux_cannot_read_is_known() {
+        for text in [
+            "${A}", "${A:-b}", "${A:=}", "${A/b/c}", "${A##*/}", "${A%.*}", "${A^^}", "${#A}", "${A:1:2}", "$${a.b}",
+            "$A", "$(date)",
+        ] {
+            assert!(unreadable(text).is_empty(), "{text}");
+        }
+        for text in ["${A-b}", "${A+b}", "${a.b}", "${A[@]}", "${#A[@]}", "${!A}", "${}", "${ A }", "${f(x)}"] {
+            assert_eq!(unreadable(text), [text]);
+        }
+        assert_eq!(unreadable("url: `file:${path.join(\"a\")}`\n"), ["${path.join(\"a\")}"]);
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub(super) struct Part {
     pub missed: Vec<(String, String)>,
     /// The variables that become nothing, each with the object and field that asks for it first.
     pub unset: BTreeMap<String, (usize, FieldPath)>,
+    /// The expressions that cannot be substituted, each with its object and field.
+    pub unreadable: Vec<(String, usize, FieldPath)>,
     /// Whether variables stay as they are, because it replaces none.
     pub replaces_none: bool,
 }
