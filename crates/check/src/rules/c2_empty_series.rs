@@ -78,8 +78,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         for (expression, field) in expressions(object) {
             for (metric, label, value, known) in misspelt(expression) {
-                let message =
-                    format!("{} asks for {metric} with {label}=\"{value}\", which is never written", object.title());
+                let message = format!(
+                    "{} asks for {metric} with {label}=\"{value}\", which is never written",
+                    object.title()
+                );
                 let diagnostic = RULE
                     .diagnostic(message)
                     .at(context.survey.span(object, &field), "finds no series")
@@ -110,7 +112,8 @@ fn misspelt(expression: &str) -> Vec<(&str, &str, &str, &'static str)> {
         let (Some(name), Some(matchers)) = (metric.get(1), metric.get(2)) else { continue };
         for matcher in MATCHER.captures_iter(matchers.as_str()) {
             let (Some(label), Some(values)) = (matcher.get(1), matcher.get(2)) else { continue };
-            let of_label = LABELS.iter().find(|(metric, known, _)| *metric == name.as_str() && *known == label.as_str());
+            let of_label =
+                LABELS.iter().find(|(metric, known, _)| *metric == name.as_str() && *known == label.as_str());
             let Some((.., known)) = of_label else { continue };
             let values = values.as_str();
             for value in values.split('|') {
@@ -128,7 +131,8 @@ mod tests {
 
     #[test]
     fn only_what_differs_in_capital_letters_is_told() {
-        let values = |text: &str| -> Vec<String> { misspelt(text).into_iter().map(|it| it.2.to_owned()).collect() };
+        let values =
+            |text: &str| -> Vec<String> { misspelt(text).into_iter().map(|it| it.2.to_owned()).collect() };
         assert_eq!(values(r#"kube_node_status_condition{condition="Ready", status="True"} == 0"#), ["True"]);
         assert_eq!(values(r#"sum(kube_pod_status_phase{phase=~"pending|Failed"}) > 0"#), ["pending"]);
         for text in [

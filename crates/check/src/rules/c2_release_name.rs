@@ -51,7 +51,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 continue;
             }
             let diagnostic = RULE
-                .diagnostic(format!("{} has the release name {name:?}, which Helm does not take", object.title()))
+                .diagnostic(format!(
+                    "{} has the release name {name:?}, which Helm does not take",
+                    object.title()
+                ))
                 .at(context.survey.span(object, &field), "invalid release name")
                 .because("Helm refuses the name before it renders anything")
                 .help(format!("lower case letters, digits and dashes, at most {LONGEST}"));
@@ -91,8 +94,11 @@ fn is_filled_in(name: &str) -> bool {
 
 fn is_valid(name: &str) -> bool {
     let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let is_part =
-        |part: &str| part.starts_with(is_inner) && part.ends_with(is_inner) && part.chars().all(|c| is_inner(c) || c == '-');
+    let is_part = |part: &str| {
+        part.starts_with(is_inner)
+            && part.ends_with(is_inner)
+            && part.chars().all(|c| is_inner(c) || c == '-')
+    };
     name.len() <= LONGEST && name.split('.').all(is_part)
 }
 

@@ -89,7 +89,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let Some(fault) = fault(rule, is_http, version) else { continue };
             let diagnostic = RULE
                 .diagnostic(format!("{} has a rule that Traefik cannot read: {fault}", object.title()))
-                .at(context.survey.span(object, &keys(&["spec", "routes"]).index(at).key("match")), "this rule")
+                .at(
+                    context.survey.span(object, &keys(&["spec", "routes"]).index(at).key("match")),
+                    "this rule",
+                )
                 .because("the API server takes any text; Traefik leaves the route out, and answers 404");
             once.add(rule, RULE.finding(context, object, diagnostic).likely());
         }
@@ -141,7 +144,8 @@ fn version(context: &Context<'_>) -> Option<u64> {
     let charts = context.chart_uses().iter().filter(|used| used.chart == "traefik");
     // The chart has its own numbers: from its 28th on it brings the third version.
     let of_charts = charts.map(|used| {
-        let major: Option<u64> = used.version.trim_start_matches(['v', '^', '~', '=']).split('.').next()?.parse().ok();
+        let major: Option<u64> =
+            used.version.trim_start_matches(['v', '^', '~', '=']).split('.').next()?.parse().ok();
         let is_old_syntax = used.values.iter().any(|it| it.to_string().contains("defaultRuleSyntax"));
         major.filter(|_| !is_old_syntax).map(|major| if major >= 28 { 3 } else { 2 })
     });
@@ -164,7 +168,10 @@ fn of_images(object: &Object) -> Vec<Option<u64>> {
         .iter()
         .filter_map(|it| {
             let version = of_container(it.image())?;
-            Some(version.filter(|_| !is_old(&it.value.get("args").map(ToString::to_string).unwrap_or_default())))
+            Some(
+                version
+                    .filter(|_| !is_old(&it.value.get("args").map(ToString::to_string).unwrap_or_default())),
+            )
         })
         .collect()
 }

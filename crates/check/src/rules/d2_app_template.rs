@@ -97,8 +97,15 @@ fn own_names<'v>(context: &Context<'_>, values: &'v Value, release: &str) -> Vec
             continue;
         }
         let path = vec![Step::Key("persistence"), Step::Key(volume), Step::Key("name")];
-        let message = format!("volume {volume} takes {kind}/{name}, and that of these values has the release's name before it: identifier: {name} is meant");
-        found.push(WrongPart { path, message, spelling: None, silent: Some("the pod waits for an object that nothing makes") });
+        let message = format!(
+            "volume {volume} takes {kind}/{name}, and that of these values has the release's name before it: identifier: {name} is meant"
+        );
+        found.push(WrongPart {
+            path,
+            message,
+            spelling: None,
+            silent: Some("the pod waits for an object that nothing makes"),
+        });
     }
     found
 }

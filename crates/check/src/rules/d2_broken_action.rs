@@ -76,7 +76,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
             if let Some(found) = SPLIT.find(&text).filter(|_| is_template || calls_tpl) {
                 report.add(split(lines.span(found.range())));
             }
-            if let Some(text) = UNCALLED.captures(&text).and_then(|it| it.get(1)).filter(|_| is_template && !is_told(context.survey, path)) {
+            if let Some(text) = UNCALLED
+                .captures(&text)
+                .and_then(|it| it.get(1))
+                .filter(|_| is_template && !is_told(context.survey, path))
+            {
                 report.add(uncalled(lines.span(text.range()), text.as_str()));
             }
             let dashed = DASHED.captures(&text).and_then(|it| it.get(1));

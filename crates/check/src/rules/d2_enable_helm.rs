@@ -23,10 +23,7 @@ use tiphys_kustomize::FILE_NAMES;
 use tiphys_value::Location;
 use tiphys_vfs::join;
 
-use crate::{
-    Context, Finding, Report, Rule,
-    support::field_paths,
-};
+use crate::{Context, Finding, Report, Rule, support::field_paths};
 
 /// See the module.
 pub(super) const RULE: Rule = Rule {

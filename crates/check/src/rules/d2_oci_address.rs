@@ -106,11 +106,13 @@ fn of_releases(context: &Context<'_>, once: &mut Once) {
         let spec = &release.value()["spec"]["chart"]["spec"];
         let field = |steps: &[&str]| spec.str_at(steps).unwrap_or_default();
         let (chart, name) = (field(&["chart"]), field(&["sourceRef", "name"]));
-        let is_named = |it: &&Object| is_of_flux(it) && it.key.kind == "HelmRepository" && it.key.name == name;
+        let is_named =
+            |it: &&Object| is_of_flux(it) && it.key.kind == "HelmRepository" && it.key.name == name;
         let mut named = survey.objects.iter().filter(is_named);
         let (Some(repository), None) = (named.next(), named.next()) else { continue };
         let url = repository.value().str_at(&["spec", "url"]).unwrap_or_default().trim_end_matches('/');
-        let Some(folder) = url.strip_prefix("oci://").and_then(|url| url.strip_suffix(chart)?.strip_suffix('/'))
+        let Some(folder) =
+            url.strip_prefix("oci://").and_then(|url| url.strip_suffix(chart)?.strip_suffix('/'))
         else {
             continue;
         };
@@ -118,7 +120,10 @@ fn of_releases(context: &Context<'_>, once: &mut Once) {
             continue;
         }
         let diagnostic = RULE
-            .diagnostic(format!("{} asks for {url}/{chart}: the address already ends in the chart", release.title()))
+            .diagnostic(format!(
+                "{} asks for {url}/{chart}: the address already ends in the chart",
+                release.title()
+            ))
             .at(survey.span(repository, &keys(&["spec", "url"])), "ends in the name of a chart")
             .see(survey.span(release, &keys(&["spec", "chart", "spec", "chart"])), "this name is added to it")
             .because("Flux adds the name of the chart to the address of a HelmRepository")

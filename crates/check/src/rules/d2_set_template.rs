@@ -103,8 +103,9 @@ fn finding(context: &Context<'_>, set: &Set, text: &str, path: &FieldPath) -> Op
 }
 
 /// A parameter that a template reads at the top: `{{ .name }}`.
-static READ: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(?:[{\s(]|\$)\.([A-Za-z_][A-Za-z0-9_]*)").expect("the expression is right"));
+static READ: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?:[{\s(]|\$)\.([A-Za-z_][A-Za-z0-9_]*)").expect("the expression is right")
+});
 
 /// Parameters that a template reads and that its one generator, a plugin, is not asked for, while it is asked
 /// by name for others that the template reads.
@@ -121,7 +122,8 @@ fn unasked(context: &Context<'_>, set: &Set) -> Option<Finding> {
     let mut read: BTreeMap<&str, FieldPath> = BTreeMap::new();
     let steps = &mut vec![Step::Key("spec"), Step::Key("template")];
     each_text(&spec["template"], steps, &|_| true, &mut |steps, text| {
-        if OTHER_DOT.is_match(text) {
+        // What a text in backticks holds is another template's.
+        if OTHER_DOT.is_match(text) || text.contains('`') {
             return;
         }
         for action in text.split("{{").skip(1) {
@@ -133,7 +135,8 @@ fn unasked(context: &Context<'_>, set: &Set) -> Option<Finding> {
             }
         }
     });
-    let is_other = |name: &&str| !asked.contains(name) && !(given && *name == "values") && *name != "generator";
+    let is_other =
+        |name: &&str| !asked.contains(name) && !(given && *name == "values") && *name != "generator";
     let missing: Vec<&str> = read.keys().copied().filter(is_other).collect();
     if missing.is_empty() || missing.len() > MOST || read.len() <= missing.len() {
         return None;

@@ -130,10 +130,11 @@ fn misnamed(context: &Context<'_>, survey: &Survey, object: &Object, named: &Nam
         similar_names::nearest_slip(named.name, std::iter::once(name)).is_some()
             || folder(it) == own_folder && has_same_end(named.name, name)
     };
-    let mut beside = survey.objects.iter().filter(|it| it.key.namespace == object.key.namespace).filter_map(|it| {
-        let name = made(it)?;
-        (!wanted.contains(name.as_str()) && is_near(&name, it)).then_some((name, it))
-    });
+    let mut beside =
+        survey.objects.iter().filter(|it| it.key.namespace == object.key.namespace).filter_map(|it| {
+            let name = made(it)?;
+            (!wanted.contains(name.as_str()) && is_near(&name, it)).then_some((name, it))
+        });
     let (Some((meant, other)), None) = (beside.next(), beside.next()) else { return };
     if is_by_hand(context, named.name) {
         return;

@@ -221,13 +221,16 @@ fn role_keywords(files: &Files, path: &std::sync::Arc<str>, play: &Node) -> Vec<
     const ARGUMENTS: [&str; 4] = ["defaults_from", "handlers_from", "tasks_from", "vars_from"];
     let listed = play.get("hosts").and(play.get("roles")).and_then(Node::items).unwrap_or_default();
     let pairs = listed.iter().flat_map(|entry| entry.pairs().unwrap_or_default());
-    let found = pairs.filter_map(|(key, _)| Some((key.as_str().filter(|word| ARGUMENTS.contains(word))?, key)));
+    let found =
+        pairs.filter_map(|(key, _)| Some((key.as_str().filter(|word| ARGUMENTS.contains(word))?, key)));
     found
         .map(|(word, key)| {
             let mut diagnostic = RULE
                 .diagnostic(format!("{word} is no keyword of a role in a list of roles"))
                 .at(node_span(files, path, key), "taken for a variable of the role")
-                .because("Ansible runs main of the role all the same: only include_role and import_role take it")
+                .because(
+                    "Ansible runs main of the role all the same: only include_role and import_role take it",
+                )
                 .help("call the role by ansible.builtin.include_role among the tasks");
             diagnostic.severity = Severity::Warning;
             Finding::new(RULE.incident, diagnostic)

@@ -43,7 +43,8 @@ pub(super) const RULE: Rule = Rule {
 
 /// The name in an expression: no attribute, no text and no argument of that name.
 static ITEM: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"\{\{(?:[^}]*[^}\w.'"-])?item(?:\s*[^\w\s'"=(-][^}]*|\s+[^=][^}]*)?\}\}"#).expect("the pattern is well formed")
+    Regex::new(r#"\{\{(?:[^}]*[^}\w.'"-])?item(?:\s*[^\w\s'"=(-][^}]*|\s+[^=][^}]*)?\}\}"#)
+        .expect("the pattern is well formed")
 });
 /// What makes it a name of the template's own.
 static OWN: LazyLock<Regex> =
@@ -59,7 +60,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 gather(item, true, &mut found);
             }
             // What the play knows as a variable is no item of a loop.
-            if item.get("hosts").is_none() || item.get("vars").is_some_and(|vars| vars.get("item").is_some()) {
+            if item.get("hosts").is_none() || item.get("vars").is_some_and(|vars| vars.get("item").is_some())
+            {
                 continue;
             }
             for holder in ["pre_tasks", "tasks", "post_tasks", "handlers"] {
@@ -106,7 +108,9 @@ fn first_item(value: &Node, depth: usize) -> Option<&Node> {
 
 fn finding(files: &Files, path: &Arc<str>, node: &Node, is_handler: bool) -> Finding {
     let (what, why) = match is_handler {
-        true => ("handler", "a handler runs once, and knows nothing of the loop of the task that notified it"),
+        true => {
+            ("handler", "a handler runs once, and knows nothing of the loop of the task that notified it")
+        }
         false => ("task", "nothing repeats the task: it has no loop, and a play includes it in none"),
     };
     let diagnostic = RULE
@@ -123,10 +127,23 @@ mod tests {
 
     #[test]
     fn only_the_name_alone_is_an_item() {
-        for text in ["{{ item }}", "{{ item.name }}", "a-{{item}}", "{{ base }}/{{ item['name'] }}", "{{ x | f(item) }}"] {
+        for text in [
+            "{{ item }}",
+            "{{ item.name }}",
+            "a-{{item}}",
+            "{{ base }}/{{ item['name'] }}",
+            "{{ x | f(item) }}",
+        ] {
             assert!(ITEM.is_match(text), "{text}");
         }
-        for text in ["{{ result.item }}", "{{ x['item'] }}", "{{ items }}", "{{ the_item }}", "item", "{{ f(item=1) }}"] {
+        for text in [
+            "{{ result.item }}",
+            "{{ x['item'] }}",
+            "{{ items }}",
+            "{{ the_item }}",
+            "item",
+            "{{ f(item=1) }}",
+        ] {
             assert!(!ITEM.is_match(text), "{text}");
         }
     }

@@ -86,7 +86,10 @@ impl<'a> Reader<'a> {
             self.skip(1);
         }
         match self.rest.chars().next() {
-            Some('\'') => Err(format!("texts stand in backticks or double quotes, not in single ones: {}", head(self.rest))),
+            Some('\'') => Err(format!(
+                "texts stand in backticks or double quotes, not in single ones: {}",
+                head(self.rest)
+            )),
             _ => Ok(count),
         }
     }
@@ -95,7 +98,9 @@ impl<'a> Reader<'a> {
         match self.rest.chars().next() {
             Some(')') => self.skip(1),
             None => return Err("a parenthesis is not closed".to_owned()),
-            Some(_) => return Err(format!("`{}` is not expected before the parenthesis is closed", head(self.rest))),
+            Some(_) => {
+                return Err(format!("`{}` is not expected before the parenthesis is closed", head(self.rest)));
+            }
         }
         Ok(())
     }

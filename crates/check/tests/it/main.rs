@@ -8,6 +8,7 @@ mod fixes;
 mod incidents;
 mod outputs;
 mod pages;
+mod refused_at_run_time;
 mod sarif;
 mod silent_faults;
 mod tool_refusals;

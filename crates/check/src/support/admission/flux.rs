@@ -39,7 +39,12 @@ fn helm_release(spec: &Value, found: &mut Refusals) {
     }
     source(spec, &["spec", "chartRef"], &["OCIRepository", "HelmChart", "ExternalArtifact"], found);
     let Some(chart) = spec.at(&["chart", "spec"]).filter(|it| it.is_object()) else { return };
-    source(spec, &["spec", "chart", "spec", "sourceRef"], &["HelmRepository", "GitRepository", "Bucket"], found);
+    source(
+        spec,
+        &["spec", "chart", "spec", "sourceRef"],
+        &["HelmRepository", "GitRepository", "Bucket"],
+        found,
+    );
     if chart.get("sourceRef").is_none() && !text(chart, "chart").is_empty() {
         found.add(keys(&["spec", "chart", "spec"]), "spec.chart.spec.sourceRef: Required value");
     }

@@ -10,8 +10,8 @@ use tiphys_value::{ObjectExt, Origins, RenderedObject, Value, json};
 
 use super::tree::Part;
 use crate::survey::{
-    App, AppId, Declaration, Environment, EnvironmentId, Object, ObjectId, Outcome, Owner, Survey, UnreadableExpression, Unseen,
-    UnsetVariable, declarations, kinds::key_of,
+    App, AppId, Declaration, Environment, EnvironmentId, Object, ObjectId, Outcome, Owner, Survey,
+    UnreadableExpression, Unseen, UnsetVariable, declarations, kinds::key_of,
 };
 
 /// The survey of the clusters.

@@ -237,12 +237,13 @@ mod tests {
     #[test]
     fn what_flux_cannot_read_is_known() {
         for text in [
-            "${A}", "${A:-b}", "${A:=}", "${A/b/c}", "${A##*/}", "${A%.*}", "${A^^}", "${#A}", "${A:1:2}", "$${a.b}",
-            "$A", "$(date)",
+            "${A}", "${A:-b}", "${A:=}", "${A/b/c}", "${A##*/}", "${A%.*}", "${A^^}", "${#A}", "${A:1:2}",
+            "$${a.b}", "$A", "$(date)",
         ] {
             assert!(unreadable(text).is_empty(), "{text}");
         }
-        for text in ["${A-b}", "${A+b}", "${a.b}", "${A[@]}", "${#A[@]}", "${!A}", "${}", "${ A }", "${f(x)}"] {
+        for text in ["${A-b}", "${A+b}", "${a.b}", "${A[@]}", "${#A[@]}", "${!A}", "${}", "${ A }", "${f(x)}"]
+        {
             assert_eq!(unreadable(text), [text]);
         }
         assert_eq!(unreadable("url: `file:${path.join(\"a\")}`\n"), ["${path.join(\"a\")}"]);
