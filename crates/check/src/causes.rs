@@ -102,8 +102,17 @@ fn points(finding: &Finding, effect: Effect, reach: Reach, apps: usize) -> i64 {
         Effect::Fights => 0,
         Effect::NotAsMeant => -10,
     };
+    // What is not applied and would deploy others takes all of these along.
+    let along = if effect == Effect::CannotApply && deploys_others(finding) { 2 } else { 0 };
     let apps = 2 * i64::from((apps as u64 + 1).ilog2());
-    severity + reach + certainty + effect + apps.min(MOST_FOR_APPLICATIONS)
+    severity + reach + certainty + effect + along + apps.min(MOST_FOR_APPLICATIONS)
+}
+
+/// Whether a finding is about an object that deploys others.
+fn deploys_others(finding: &Finding) -> bool {
+    const KINDS: [&str; 4] = ["Application", "ApplicationSet", "HelmRelease", "Kustomization"];
+    let title = finding.object.as_deref().unwrap_or_default();
+    title.split_once('/').is_some_and(|(kind, _)| KINDS.contains(&kind))
 }
 
 /// Sorts causes by what they weigh. What a rule finds again and again is lived with: each further cause of

@@ -1,8 +1,8 @@
 //! # An expression that asks for a label value which is never written
 //!
-//! kube-state-metrics writes conditions in small letters and phases with a capital one. A matcher that has the
-//! other finds no series: an alert never fires, or, behind `unless` and `absent`, it always does. Prometheus
-//! takes any value.
+//! kube-state-metrics writes conditions in small letters and phases with a capital one. A matcher that has
+//! the other finds no series: an alert never fires, or, behind `unless` and `absent`, it always does.
+//! Prometheus takes any value.
 //!
 //! People see: nothing, or an alert for every pod.
 //!

@@ -1,8 +1,8 @@
 //! # A task reads the item of a loop that it does not have
 //!
 //! `item` is there while a task is repeated by its own `loop`, or by that of the task that includes it. A
-//! handler runs once, after the tasks, and knows nothing of the loop of who notified it. A task that stands in
-//! a play is included by none.
+//! handler runs once, after the tasks, and knows nothing of the loop of who notified it. A task that stands
+//! in a play is included by none.
 //!
 //! People see: `The task includes an option with an undefined variable. 'item' is undefined`.
 //!
@@ -41,9 +41,12 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
-/// The name in an expression: no attribute, no text and no argument of that name.
+/// An expression of a template.
+static EXPRESSION: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\{\{(.*?)\}\}").expect("the pattern is well formed"));
+/// The name with what stands before and behind it, where that is no part of a longer name.
 static ITEM: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"\{\{(?:[^}]*[^}\w.'"-])?item(?:\s*[^\w\s'"=(-][^}]*|\s+[^=][^}]*)?\}\}"#)
+    Regex::new(r#"(^|[^\w.'"-])item(?:$|\s*(==|[^\w\s'"=-])|\s+[\w'"-])"#)
         .expect("the pattern is well formed")
 });
 /// What makes it a name of the template's own.
@@ -99,11 +102,16 @@ fn first_item(value: &Node, depth: usize) -> Option<&Node> {
         return None;
     }
     if let Some(text) = value.as_str() {
-        return (ITEM.is_match(text) && !OWN.is_match(text)).then_some(value);
+        return (reads_item(text) && !OWN.is_match(text)).then_some(value);
     }
     let items = value.items().unwrap_or_default().iter();
     let pairs = value.pairs().unwrap_or_default().iter().map(|(_, below)| below);
     items.chain(pairs).find_map(|below| first_item(below, depth + 1))
+}
+
+/// Whether an expression of a text reads the item: no attribute, no text and no argument of that name.
+fn reads_item(text: &str) -> bool {
+    EXPRESSION.captures_iter(text).any(|expression| ITEM.is_match(expression[1].trim()))
 }
 
 fn finding(files: &Files, path: &Arc<str>, node: &Node, is_handler: bool) -> Finding {
@@ -123,7 +131,7 @@ fn finding(files: &Files, path: &Arc<str>, node: &Node, is_handler: bool) -> Fin
 
 #[cfg(test)]
 mod tests {
-    use super::ITEM;
+    use super::reads_item;
 
     #[test]
     fn only_the_name_alone_is_an_item() {
@@ -134,7 +142,7 @@ mod tests {
             "{{ base }}/{{ item['name'] }}",
             "{{ x | f(item) }}",
         ] {
-            assert!(ITEM.is_match(text), "{text}");
+            assert!(reads_item(text), "{text}");
         }
         for text in [
             "{{ result.item }}",
@@ -144,7 +152,7 @@ mod tests {
             "item",
             "{{ f(item=1) }}",
         ] {
-            assert!(!ITEM.is_match(text), "{text}");
+            assert!(!reads_item(text), "{text}");
         }
     }
 }

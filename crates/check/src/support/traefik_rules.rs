@@ -99,7 +99,10 @@ impl<'a> Reader<'a> {
             Some(')') => self.skip(1),
             None => return Err("a parenthesis is not closed".to_owned()),
             Some(_) => {
-                return Err(format!("`{}` is not expected before the parenthesis is closed", head(self.rest)));
+                return Err(format!(
+                    "`{}` is not expected before the parenthesis is closed",
+                    head(self.rest)
+                ));
             }
         }
         Ok(())

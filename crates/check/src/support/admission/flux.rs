@@ -91,20 +91,20 @@ mod tests {
         let chart = |source: Value| json!({"chart": {"spec": {"chart": "web", "sourceRef": source}}});
         assert!(refused("HelmRelease", &chart(json!({"kind": "HelmRepository", "name": "shop"}))).is_empty());
         let of_oci = refused("HelmRelease", &chart(json!({"kind": "OCIRepository", "name": "shop"})));
-        assert_eq!(of_oci, ["spec.chart.spec.sourceRef.kind"]);
+        assert_eq!(of_oci, [".spec.chart.spec.sourceRef.kind"]);
         let without = json!({"chart": {"spec": {"chart": "oci://registry.example.com/web"}}});
-        assert_eq!(refused("HelmRelease", &without), ["spec.chart.spec"]);
+        assert_eq!(refused("HelmRelease", &without), [".spec.chart.spec"]);
         let two = json!({"chart": {"spec": {}}, "chartRef": {"kind": "OCIRepository", "name": "web"}});
-        assert_eq!(refused("HelmRelease", &two), ["spec.chartRef"]);
-        assert_eq!(refused("HelmRelease", &json!({"values": {}})), ["spec"]);
+        assert_eq!(refused("HelmRelease", &two), [".spec.chartRef"]);
+        assert_eq!(refused("HelmRelease", &json!({"values": {}})), [".spec"]);
     }
 
     #[test]
     fn addresses_have_a_scheme_that_is_taken() {
-        assert_eq!(refused("GitRepository", &json!({"url": "git@example.com:shop.git"})), ["spec.url"]);
+        assert_eq!(refused("GitRepository", &json!({"url": "git@example.com:shop.git"})), [".spec.url"]);
         assert!(refused("GitRepository", &json!({"url": "ssh://git@example.com/shop.git"})).is_empty());
         assert!(refused("GitRepository", &json!({"url": "${REPOSITORY}"})).is_empty());
-        assert_eq!(refused("HelmRepository", &json!({"url": "oci://example.com/charts"})), ["spec.url"]);
+        assert_eq!(refused("HelmRepository", &json!({"url": "oci://example.com/charts"})), [".spec.url"]);
         let oci = json!({"url": "oci://example.com/charts", "type": "oci"});
         assert!(refused("HelmRepository", &oci).is_empty());
     }
