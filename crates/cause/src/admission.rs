@@ -44,12 +44,12 @@ pattern!(
 pattern!(NO_KIND, r#"no matches for kind \\?"([^"\\]+)\\?" in version \\?"([^"\\]+)\\?""#);
 pattern!(
     NO_RESOURCE,
-    r#"could not find the requested resource|[Tt]he Kubernetes API could not find (?:version \\?"([^"\\]*)\\?" of )?([^ ]+) for requested resource"#
+    r#"could not find the requested resource(?: \((?:get|list|watch|post|put|patch|delete) ([a-z0-9]+)\.([a-z0-9.-]+))?|[Tt]he Kubernetes API could not find (?:version \\?"([^"\\]*)\\?" of )?([^ ]+) for requested resource"#
 );
 pattern!(MANAGER, r#"conflicts? with \\?"([^"\\]+)\\?""#);
 pattern!(
     IMMUTABLE,
-    r"(?:([a-zA-Z.\[\]0-9]+): Invalid value: .{0,4000}?)?(?:field is immutable|updates to statefulset spec for fields other than|may not change once set|cannot be changed|is immutable)"
+    r"(?:([a-zA-Z.\[\]0-9]+): Invalid value: .{0,4000}?)?(?:field is immutable|updates to statefulset spec for fields other than|may not change once set|cannot be changed|cannot change roleRef|is immutable)"
 );
 pattern!(PSS, r#"violates PodSecurity \\?"([^"\\]+)\\?": ([^\n]*)"#);
 pattern!(CONVERSION, r"conversion webhook for ([^,\s]+(?:, Kind=\w+)?),? failed");
@@ -132,7 +132,9 @@ fn limit(message: &str) -> Option<Refusal> {
     if let Some(it) = PSS.captures(message) {
         return refusal(Cause::AdmitPodSecurity, &it[1], &it[2]);
     }
-    if message.contains("unable to validate against any pod security policy") {
+    if message.contains("unable to validate against any pod security policy")
+        || message.contains("PodSecurityPolicy: ")
+    {
         return refusal(Cause::AdmitPodSecurity, "", "no pod security policy allows it");
     }
     if message.contains("unable to validate against any security context constraint") {
@@ -180,8 +182,11 @@ fn rule(message: &str, low: &str) -> Option<Refusal> {
     }
     if let Some(it) = NO_RESOURCE.captures(message) {
         // GROUP/KIND, as Argo CD names it.
-        let (version, named) =
-            (it.get(1).map_or("", |it| it.as_str()), it.get(2).map_or("", |it| it.as_str()));
+        let text = |at: usize| it.get(at).map_or("", |it| it.as_str());
+        if it.get(1).is_some() {
+            return refusal(Cause::ApiCrdMissing, &format!("{}.{}", text(1), text(2)));
+        }
+        let (version, named) = (text(3), text(4));
         let subject = match named.rsplit_once('/') {
             Some((group, kind)) => format!("{kind} {group}/{version}"),
             None => named.to_owned(),
@@ -295,6 +300,24 @@ mod tests {
                 Cause::AdmitTooLarge,
                 "",
                 "",
+            ),
+            (
+                "RoleBinding.rbac.authorization.k8s.io \"a\" is invalid: roleRef: Invalid value: rbac.RoleRef{}: cannot change roleRef",
+                Cause::AdmitImmutable,
+                "",
+                "roleRef",
+            ),
+            (
+                "the server could not find the requested resource (patch ledgers.fin.example.org main)",
+                Cause::ApiCrdMissing,
+                "",
+                "ledgers.fin.example.org",
+            ),
+            (
+                "pods \"a\" is forbidden: PodSecurityPolicy: unable to admit pod: [spec.hostNetwork: Invalid value: true]",
+                Cause::AdmitPodSecurity,
+                "",
+                "no pod security policy allows it",
             ),
             (
                 "Apply failed with 1 conflict: conflict with \"kubectl-edit\" using apps/v1: .spec.replicas",

@@ -34,6 +34,7 @@ const WORDS: &[(Cause, &[u16], &[&str])] = &[
             "exec format error",
             "does not match the specified platform",
             "no image found in image index for architecture",
+            "no image found in manifest list for architecture",
         ],
     ),
     // Some runtimes start only what somebody they trust has signed.
@@ -87,6 +88,8 @@ const WORDS: &[(Cause, &[u16], &[&str])] = &[
             "connection reset",
             "deadline exceeded",
             "timed out",
+            "client.timeout",
+            "request canceled",
             "tls handshake timeout",
             "x509",
             "no route to host",
@@ -207,6 +210,14 @@ mod tests {
                 Cause::ImageUnauthorized,
             ),
             ("dial tcp: lookup r.example.org on 10.0.0.2:53: no such host", Cause::ImageRegistryUnreachable),
+            (
+                "choosing image instance: no image found in manifest list for architecture \"arm64\"",
+                Cause::ImagePlatform,
+            ),
+            (
+                "Get \"https://r.example.org/v2/\": net/http: request canceled while waiting for connection",
+                Cause::ImageRegistryUnreachable,
+            ),
             ("toomanyrequests: You have reached your pull rate limit", Cause::ImageRateLimited),
             ("no match for platform in manifest: not found", Cause::ImagePlatform),
             ("couldn't parse image name \"Web:1\": invalid reference format", Cause::ImageInvalid),

@@ -2,6 +2,7 @@
 
 use crate::{
     Cause,
+    image::pull_fault,
     network::Failure,
     pattern::{has_any, pattern},
 };
@@ -182,10 +183,21 @@ pub fn sandbox_plugin(message: &str) -> Option<&str> {
     PLUGIN.captures_iter(message).last().and_then(|it| it.get(1)).map(|it| it.as_str())
 }
 
+/// Words by which a runtime says that it lacks the image that holds sandboxes open.
+const SANDBOX_IMAGE: &[&str] =
+    &["failed to get sandbox image", "failed pulling image", "creating pause container"];
+
 /// Reads `FailedCreatePodSandBox`.
 #[must_use]
 pub fn sandbox_fault(message: &str) -> Option<Cause> {
     let low = message.to_ascii_lowercase();
+    // The image that holds a sandbox open is pulled like any other, and the node pulls it for itself.
+    if has_any(&low, SANDBOX_IMAGE) {
+        return Some(pull_fault(message).cause.unwrap_or(Cause::NodeRuntime));
+    }
+    if has_any(&low, &["no space left on device"]) {
+        return Some(Cause::NodePressure);
+    }
     if has_any(
         &low,
         &[
@@ -210,6 +222,9 @@ pub fn sandbox_fault(message: &str) -> Option<Cause> {
             "assigned 0 out of",
             "no available addresses",
             "insufficient ip",
+            "not enough ips",
+            "out of ip addresses",
+            "subnet is full",
         ],
     ) {
         return Some(Cause::NetIpExhausted);
@@ -302,6 +317,8 @@ pub fn start_fault(message: &str) -> Option<Cause> {
     let low = message.to_ascii_lowercase();
     if low.contains("exec format error") {
         Some(Cause::ImagePlatform)
+    } else if has_any(&low, &["oom-killed", "oom killed", "oomkilled"]) {
+        Some(Cause::RunOom)
     } else if has_any(&low, AS_ROOT) {
         Some(Cause::RunPermission)
     } else if has_any(&low, RUNTIME) || has_any(&low, BROKEN_DISK) && has_any(&low, OF_NODE) {

@@ -118,6 +118,7 @@ const TIMEOUT: &[&str] = &[
     "errno 110",
     "timeout expired",
     "timeout of ",
+    "timeouterror",
 ];
 const RESET: &[&str] = &[
     "connection reset",
@@ -139,8 +140,15 @@ const RESET: &[&str] = &[
 ];
 const UNREACHABLE: &[&str] =
     &["no route to host", "network is unreachable", "ehostunreach", "enetunreach", "host is unreachable"];
-const EXPIRED: &[&str] =
-    &["certificate has expired", "certificate expired", "cert_has_expired", "certificateexpiredexception"];
+const EXPIRED: &[&str] = &[
+    "certificate has expired",
+    "certificate expired",
+    "cert_has_expired",
+    "certificateexpiredexception",
+    // Java tells of time as of the only check of validity.
+    "validity check failed",
+    "notafter:",
+];
 const EARLY: &[&str] = &["not yet valid", "is not valid yet", "certificatenotyetvalid"];
 const UNTRUSTED: &[&str] = &[
     "unknown authority",

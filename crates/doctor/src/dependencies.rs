@@ -43,13 +43,21 @@ pub(crate) fn upstream(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
             found.extend(service_of(live.at(&["spec", "conversion", "webhook", "clientConfig", "service"])));
         }
         "Ingress" => ingress(live, &mut found),
+        "Route" if live.api_version().starts_with("route.openshift.io/") => {
+            let others = items(live, &["spec", "alternateBackends"]);
+            let backends = live.at(&["spec", "to"]).into_iter().chain(others);
+            found.extend(backends.filter_map(|it| named("Service", it.str_at(&["name"]))));
+        }
         "HorizontalPodAutoscaler" => {
             let target = |key| live.str_at(&["spec", "scaleTargetRef", key]).unwrap_or_default();
             found.push(Object::new(target("kind"), live.namespace(), target("name")));
             found.push(Object::new("APIService", "", "v1beta1.metrics.k8s.io"));
         }
         "Application" => application(cluster, live, &mut found),
-        "ClusterOperator" => found.extend(operated(live.name())),
+        "ClusterOperator" => {
+            found.extend(operated(live.name()));
+            found.extend(related(cluster, live));
+        }
         "Namespace" => {}
         _ => references(live, &mut found),
     }
@@ -97,6 +105,19 @@ fn operated(operator: &str) -> impl Iterator<Item = Object> {
     let known = OPERATED.iter().find(|(name, _)| *name == operator);
     let needs = known.into_iter().flat_map(|(_, needs)| needs.iter());
     needs.map(|(kind, namespace, name)| Object::new(kind, namespace, name))
+}
+
+/// The workloads of the namespaces that an operator of OpenShift says are its own.
+fn related(cluster: &Cluster<'_>, operator: &Value) -> Vec<Object> {
+    let namespaces: Vec<&str> = items(operator, &["status", "relatedObjects"])
+        .filter(|it| it.str_at(&["resource"]) == Some("namespaces"))
+        .filter_map(|it| it.str_at(&["name"]))
+        // Those that many operators write to tell nothing about one.
+        .filter(|name| !name.ends_with("-config") && !name.ends_with("-config-managed"))
+        .collect();
+    let kinds = ["Deployment", "DaemonSet", "StatefulSet"];
+    let all = kinds.iter().flat_map(|kind| cluster.all(kind).iter());
+    all.filter(|it| namespaces.contains(&it.namespace())).map(|it| Object::from_live(it)).collect()
 }
 
 /// What a claim is filled with: a snapshot, or another claim.
@@ -412,6 +433,73 @@ fn definers(cluster: &Cluster<'_>, plural: &str, group: &str) -> Vec<Object> {
     templates.chain(composites).map(|live| Object::from_live(live)).collect()
 }
 
+/// Kinds that copy a Secret out of a store, and the field that names it; without it, it bears their name.
+const COPIERS: &[(&str, &[&str])] = &[
+    ("VaultStaticSecret", &["spec", "destination", "name"]),
+    ("VaultDynamicSecret", &["spec", "destination", "name"]),
+    ("VaultPKISecret", &["spec", "destination", "name"]),
+    ("HCPVaultSecretsApp", &["spec", "destination", "name"]),
+    ("OnePasswordItem", &["spec", "destination", "name"]),
+    ("InfisicalSecret", &["spec", "managedSecretReference", "secretName"]),
+    ("DopplerSecret", &["spec", "managedSecret", "name"]),
+    ("AzureKeyVaultSecret", &["spec", "output", "secret", "name"]),
+];
+
+fn copiers<'a>(cluster: &'a Cluster<'_>, secret: &'a Object) -> impl Iterator<Item = Object> + use<'a> {
+    let all = COPIERS.iter().flat_map(|(kind, path)| cluster.all(kind).iter().map(move |live| (live, *path)));
+    let is_maker = move |(live, path): &(&&Value, &[&str])| {
+        live.namespace() == secret.namespace && live.str_at(path).unwrap_or(live.name()) == secret.name
+    };
+    all.filter(is_maker).map(|(live, _)| Object::from_live(live))
+}
+
+/// Kinds of custom resources, a part of their group, and what operators put after the resource's name to name
+/// the Secrets that they make for it.
+const NAMED_AFTER: &[(&str, &str, &[&str])] = &[
+    ("Cluster", "cnpg.io", &["-app", "-superuser", "-ca", "-server", "-replication"]),
+    ("KafkaUser", "strimzi.io", &[""]),
+    ("Kafka", "strimzi.io", &["-cluster-ca-cert", "-clients-ca-cert", "-kafka-brokers"]),
+    ("Elasticsearch", "elastic.co", &["-es-elastic-user", "-es-http-certs-public", "-es-http-ca-internal"]),
+    ("Kibana", "elastic.co", &["-kb-http-certs-public"]),
+    ("RabbitmqCluster", "rabbitmq.com", &["-default-user"]),
+    ("PostgresCluster", "crunchydata.com", &["-pguser-*", "-cluster-cert"]),
+    ("postgresql", "zalan.do", &[".credentials.postgresql.acid.zalan.do"]),
+    ("PerconaXtraDBCluster", "percona.com", &["-secrets", "-ssl"]),
+    ("PerconaServerMongoDB", "percona.com", &["-secrets", "-ssl"]),
+    ("MongoDBCommunity", "mongodb.com", &["-admin-*", "-*-connection-string"]),
+    ("Keycloak", "keycloak.org", &["-initial-admin"]),
+    ("MariaDB", "mmontes.io", &["-root", "-ca"]),
+    ("K8ssandraCluster", "k8ssandra.io", &["-superuser"]),
+    ("CassandraDatacenter", "datastax.com", &["-superuser"]),
+    ("Redis", "redis", &["-auth"]),
+];
+
+/// The custom resources after which an absent Secret is named.
+fn makers_by_name(cluster: &Cluster<'_>, secret: &Object) -> Vec<Object> {
+    let is_end = |rest: &str, end: &str| match end.split_once('*') {
+        Some((before, after)) => {
+            rest.len() > before.len() + after.len() && rest.starts_with(before) && rest.ends_with(after)
+        }
+        None => rest == end,
+    };
+    let makers = NAMED_AFTER.iter().flat_map(|(kind, group, ends)| {
+        cluster.all(kind).iter().filter(move |live| {
+            // The operator for several databases names a Secret after the user, and the resource after it.
+            let rest = match secret.name.strip_prefix(live.name()) {
+                Some(rest) => rest,
+                None => match secret.name.split_once(live.name()) {
+                    Some((_, rest)) if *kind == "postgresql" => rest,
+                    _ => return false,
+                },
+            };
+            live.namespace() == secret.namespace
+                && live.api_version().contains(group)
+                && ends.iter().any(|end| is_end(rest, end))
+        })
+    });
+    makers.map(|live| Object::from_live(live)).collect()
+}
+
 /// What should have made an object: an ExternalSecret, a Certificate, an owner that is a custom resource.
 fn maker(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
     let mut found = Vec::new();
@@ -426,11 +514,9 @@ fn maker(cluster: &Cluster<'_>, object: &Object) -> Vec<Object> {
             let of_object = all.filter(|maker| maker.str_at(path).unwrap_or(maker.name()) == object.name);
             found.extend(of_object.map(|maker| Object::from_live(maker)));
         }
-        for class in cluster.all("VaultStaticSecret").iter().chain(cluster.all("OnePasswordItem")) {
-            let name = class.str_at(&["spec", "destination", "name"]).unwrap_or(class.name());
-            if class.namespace() == object.namespace && name == object.name {
-                found.push(Object::from_live(class));
-            }
+        found.extend(copiers(cluster, object));
+        if cluster.live(object).is_none() {
+            found.extend(makers_by_name(cluster, object));
         }
         if cluster.live(object).is_none() {
             let writers = cluster.case.objects.iter().filter(|it| writes_secret(it, object));

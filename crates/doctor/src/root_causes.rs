@@ -135,6 +135,8 @@ const CARRIED: &[Cause] = &[
     Cause::VolumeMount,
     Cause::VolumeProvisioner,
     Cause::ImageRegistryUnreachable,
+    // A program may end because of what it calls, where why that does not serve is not known.
+    Cause::RunExits,
 ];
 
 /// The objects that an asserted finding is about or breaks.

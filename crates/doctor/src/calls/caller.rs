@@ -38,6 +38,13 @@ impl<'a> Caller<'a> {
         self.pods.first().map(|pod| End::of_pod(pod)).unwrap_or_default()
     }
 
+    /// Whether a line names a host that the configuration tells the caller to call.
+    pub(crate) fn names_what_it_calls(&self, line: &str) -> bool {
+        // A name without a dot may be any word.
+        let is_host = |host: &str| host.contains('.') && line.contains(host);
+        wires(&self.settings).iter().any(|(address, _)| is_host(&address.host))
+    }
+
     /// Names the caller, and its pods, as who suffers.
     pub(crate) fn suffers(&self, finding: Finding, symptom: &str) -> Finding {
         let finding = finding.suffers(self.workload.clone(), symptom);

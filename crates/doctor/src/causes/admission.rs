@@ -284,8 +284,9 @@ pub(crate) fn still_holds(look: &Look<'_>, refused: &Refused, read: &Refusal) ->
                 version.is_empty() || versions.any(|known| known == version)
             };
             let mut definitions = cluster.all("CustomResourceDefinition").iter();
-            let is_there =
-                definitions.any(|it| it.str_at(&["spec", "names", "kind"]) == Some(kind) && serves(it));
+            let is_named =
+                |it: &Value| it.str_at(&["spec", "names", "kind"]) == Some(kind) || it.name() == kind;
+            let is_there = definitions.any(|it| is_named(it) && serves(it));
             !is_there || kind.is_empty()
         }
         Some(Cause::AdmitQuota) => cluster

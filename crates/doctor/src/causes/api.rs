@@ -341,6 +341,9 @@ pub(crate) fn conversion(look: &Look<'_>, read: &Refusal) -> Finding {
     )
     .field("spec.conversion.webhook")
     .remedy("Bring the webhook's Service back.", &[]);
+    // Why it does not answer is told by its Service and its pods.
+    let is_seen = ["Service", "Pod"].iter().all(|kind| look.cluster.has_kind(kind));
+    let finding = if is_seen { finding } else { finding.not_known() };
     match &read.service {
         Some((namespace, name)) if !namespace.is_empty() => {
             let service = Object::new("Service", namespace, name);
@@ -389,6 +392,14 @@ pub(crate) fn crd_missing(writer: &Object, read: &Refusal) -> Finding {
             format!("{writer} uses a kind that is not installed"),
         )
         .remedy("Install its CustomResourceDefinition first.", &[]);
+    }
+    // What is written by its plural is told as the definition is called: PLURAL.GROUP.
+    if kind.contains('.') && group.is_empty() {
+        let object = Object::new("CustomResourceDefinition", "", kind);
+        let summary = format!("the resource {kind} is not served, and {writer} uses it");
+        let remedy = format!("Install the CustomResourceDefinition {kind} before what uses it.");
+        return Finding::new(Cause::ApiCrdMissing, object, 0.9, summary)
+            .remedy(remedy, &["kubectl get crd".to_owned()]);
     }
     if is_built_in(group) {
         let summary =
@@ -487,12 +498,14 @@ pub(crate) fn overload(look: &Look<'_>, caller: &Caller<'_>, line: &str) -> Opti
         }
     }
     let chatty = chatty_client(look);
-    let object = chatty.clone().unwrap_or_else(|| caller.workload.clone());
     // One client that is turned away proves nothing about the API server.
     if chatty.is_none() && count < 2 {
         return None;
     }
-    let confidence = 0.85;
+    // Who is turned away is not who asks too much: without the log of the API server nobody knows who is.
+    let confidence = if chatty.is_some() { 0.85 } else { 0.45 };
+    let first = sufferers.iter().min().unwrap_or(&caller.workload);
+    let object = chatty.unwrap_or_else(|| first.clone());
     let finding = Finding::new(
         Cause::ApiOverload,
         object,

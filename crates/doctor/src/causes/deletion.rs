@@ -5,6 +5,7 @@ use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
     Object,
+    causes::admission::{self, Refused},
     cluster::{condition_text, conditions, items, pods, time},
     finding::Finding,
     search_context::Look,
@@ -66,6 +67,10 @@ fn finalizer(look: &Look<'_>, live: &Value, finalizers: &[&str]) -> Finding {
         }
         return finding;
     }
+    // What Argo CD deletes in a cascade stays until all that it delivered is gone.
+    if live.kind() == "Application" {
+        finding = delivered_and_hanging(look, live).into_iter().fold(finding, Finding::below);
+    }
     // A node stays until its pods may go.
     finding = crate::causes::budget::of_deleted_node(look, live).into_iter().fold(finding, Finding::below);
     let mut operators = Vec::new();
@@ -102,6 +107,29 @@ fn finalizer(look: &Look<'_>, live: &Value, finalizers: &[&str]) -> Finding {
     finding
 }
 
+/// What an Application delivered, or the namespace that it delivered to, if its own deletion does not end.
+fn delivered_and_hanging(look: &Look<'_>, app: &Value) -> Vec<Object> {
+    let namespace = app.str_at(&["spec", "destination", "namespace"]).unwrap_or_default();
+    let delivered = crate::dependencies::upstream(look.cluster, &Object::from_live(app));
+    let all = delivered.into_iter().chain([Object::new("Namespace", "", namespace)]);
+    all.filter(|it| look.cluster.live(it).is_some_and(|live| live.is_terminating())).collect()
+}
+
+/// What keeps the API server from deleting what a namespace holds: a webhook of the kind, or of the deletion.
+fn refused_deletion(look: &Look<'_>, namespace: &Object, source: &str, words: &str) -> Option<Finding> {
+    const CAUSES: &[Cause] =
+        &[Cause::ApiConversionWebhook, Cause::AdmitWebhookDown, Cause::AdmitWebhookTls, Cause::AdmitPolicy];
+    tiphys_cause::refusal(words).cause.filter(|cause| CAUSES.contains(cause))?;
+    let refused = Refused {
+        writer: namespace.clone(),
+        written: None,
+        source: source.to_owned(),
+        message: words.to_owned(),
+    };
+    let finding = admission::fault(look, &refused)?;
+    Some(finding.suffers(namespace.clone(), "cannot be emptied"))
+}
+
 /// What a namespace's conditions say remains.
 fn namespace(look: &Look<'_>, live: &Value) -> Finding {
     let object = Object::from_live(live);
@@ -115,6 +143,10 @@ fn namespace(look: &Look<'_>, live: &Value) -> Finding {
         let words = condition_text(told);
         let name = told.str_at(&["type"]).unwrap_or_default();
         if name == "NamespaceDeletionDiscoveryFailure" {
+            // Which aggregated API does not answer, and why, is told by what was not saved.
+            if !look.cluster.has_kind("APIService") {
+                finding = finding.not_known();
+            }
             for service in look.cluster.all("APIService").iter().filter(|it| {
                 let (group, version) = (
                     it.str_at(&["spec", "group"]).unwrap_or_default(),
@@ -125,7 +157,11 @@ fn namespace(look: &Look<'_>, live: &Value) -> Finding {
                 finding = finding.below(Object::from_live(service));
             }
         }
-        finding = finding.evidence(format!("{object}, condition {name}"), words);
+        let source = format!("{object}, condition {name}");
+        if let Some(refused) = refused_deletion(look, &object, &source, &words) {
+            return refused;
+        }
+        finding = finding.evidence(source, words);
     }
     for inside in look.cluster.case.objects.iter().filter(|it| it.namespace() == object.name) {
         let hangs = inside.is_terminating() && items(inside, &["metadata", "finalizers"]).next().is_some();
@@ -164,12 +200,37 @@ fn claim(look: &Look<'_>, live: &Value) -> Finding {
         .fold(finding, |finding, pod| finding.below(pod.clone()))
 }
 
+/// How a pod tells that nobody ends it.
+fn lost(pod: &Value) -> String {
+    let text = |path: &[&str]| pod.str_at(path).unwrap_or_default().to_owned();
+    let deleted = format!("deletionTimestamp {}", text(&["metadata", "deletionTimestamp"]));
+    let said = text(&["status", "message"]);
+    if said.is_empty() { deleted } else { format!("{deleted}; {said}") }
+}
+
+/// Whether the control plane says of a pod that its node does not answer, where the node was not saved.
+fn is_given_up(look: &Look<'_>, pod: &Value) -> bool {
+    const REASONS: &[&str] = &["NodeLost", "NodeUnreachable"];
+    let reason = pod.str_at(&["status", "reason"]).unwrap_or_default();
+    let is_evicted = conditions(pod).any(|it| {
+        it.str_at(&["type"]) == Some("DisruptionTarget")
+            && it.str_at(&["status"]) == Some("True")
+            && it.str_at(&["reason"]) == Some("DeletionByTaintManager")
+    });
+    REASONS.contains(&reason)
+        || is_evicted
+        || look.cluster.events(&Object::from_live(pod)).any(|event| event.reason == "NodeNotReady")
+}
+
 /// A pod that nobody ends.
 fn pod(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let object = Object::from_live(live);
     let node = Object::new("Node", "", live.str_at(&["spec", "nodeName"]).unwrap_or_default());
     let state = look.cluster.live(&node);
-    let is_dead = state.is_none() && look.cluster.has_kind("Node") || look.is_red(&node);
+    let is_unseen = state.is_none() && !look.cluster.has_kind("Node");
+    let is_dead = state.is_none() && look.cluster.has_kind("Node")
+        || look.is_red(&node)
+        || is_unseen && is_given_up(look, live);
     if !is_dead {
         let event = look
             .cluster
@@ -190,9 +251,10 @@ fn pod(look: &Look<'_>, live: &Value) -> Option<Finding> {
         Finding::new(
             Cause::DeletePodOnDeadNode,
             object.clone(),
-            0.9,
+            if is_unseen { 0.8 } else { 0.9 },
             format!("{object} is not deleted: {node}, which should end it, does not answer"),
         )
+        .evidence(object.to_string(), lost(live))
         .below(node)
         .remedy(
             "Bring the node back, or mark it out-of-service, so that its pods are deleted.",

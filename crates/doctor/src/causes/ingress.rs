@@ -1,13 +1,13 @@
 //! The way in from outside: classes, backends, certificates, redirects, routes, controllers.
 
 use tiphys_cause::{Cause, Failure};
-use tiphys_value::{ObjectExt as _, Value};
+use tiphys_value::{ObjectExt as _, Value, json};
 
 use crate::{
     Object,
     calls::{self, Caller},
     causes::service::{is_denied_by_cloud, load_balancer_makers},
-    cluster::{certificate::Certificate, condition, condition_text, conditions, items, pods},
+    cluster::{certificate::Certificate, condition, condition_text, conditions, items, pods, time},
     finding::Finding,
     log_evidence::Fact,
     pod_addresses::settings,
@@ -25,6 +25,10 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     for kind in ["HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute"] {
         found.extend(look.cluster.all(kind).iter().filter_map(|route| route_fault(look, route)));
     }
+    let is_of_router = |it: &&&Value| it.api_version().starts_with("route.openshift.io/");
+    found.extend(
+        look.cluster.all("Route").iter().filter(is_of_router).filter_map(|route| router_fault(look, route)),
+    );
     found.extend(look.cluster.all("Gateway").iter().filter_map(|gateway| gateway_fault(look, gateway)));
     found.extend(controllers(look));
     found
@@ -36,7 +40,7 @@ fn ingress_faults(look: &Look<'_>, ingress: &Value) -> Vec<Finding> {
     let rules = items(ingress, &["spec", "rules"]).flat_map(|rule| items(rule, &["http", "paths"]));
     let backends =
         rules.filter_map(|path| path.get("backend")).chain(ingress.at(&["spec", "defaultBackend"]));
-    found.extend(backends.filter_map(|backend| self::backend(look, ingress, backend)));
+    found.extend(backends.filter_map(|backend| backend_fault(look, ingress, backend)));
     found.extend(items(ingress, &["spec", "tls"]).filter_map(|tls| tls_fault(look, ingress, tls)));
     found.extend(redirect(look, ingress));
     found.extend(not_built(look, ingress).filter(|_| found.is_empty()));
@@ -130,7 +134,7 @@ fn class(look: &Look<'_>, ingress: &Value) -> Option<Finding> {
 }
 
 /// A backend that names an absent Service or port.
-fn backend(look: &Look<'_>, ingress: &Value, backend: &Value) -> Option<Finding> {
+fn backend_fault(look: &Look<'_>, ingress: &Value, backend: &Value) -> Option<Finding> {
     let object = Object::from_live(ingress);
     let name = backend.str_at(&["service", "name"])?;
     let has_address = look.cluster.get("Service", ingress.namespace(), name);
@@ -359,6 +363,41 @@ fn looping(look: &Look<'_>, ingress: &Value) -> Option<(String, String)> {
 }
 
 /// A route that its gateway refuses.
+/// A Route of OpenShift that its router does not take, or that leads nowhere.
+fn router_fault(look: &Look<'_>, route: &Value) -> Option<Finding> {
+    let object = Object::from_live(route);
+    let describe = format!("kubectl -n {} describe route {}", object.namespace, object.name);
+    let refused = items(route, &["status", "ingress"]).find_map(|router| {
+        let bad = items(router, &["conditions"])
+            .find(|it| it.str_at(&["type"]) == Some("Admitted") && it.str_at(&["status"]) == Some("False"))?;
+        Some((router.str_at(&["routerName"]).unwrap_or_default(), bad))
+    });
+    if let Some((router, bad)) = refused {
+        let words = condition_text(bad);
+        let summary = format!("the router {router} refuses {object}: {words}");
+        return Some(
+            Finding::new(Cause::EdgeRouteRefused, object.clone(), 0.92, summary)
+                .since(time(bad, &["lastTransitionTime"]))
+                .evidence(format!("{object}, condition Admitted"), words)
+                .remedy(
+                    "Correct what the condition names: the host, the path, the certificate.",
+                    &[describe],
+                ),
+        );
+    }
+    // A router takes the first of several backends whose weight is not zero; all have to exist.
+    let others = items(route, &["spec", "alternateBackends"]);
+    let backends = route.at(&["spec", "to"]).into_iter().chain(others);
+    let names = backends.filter_map(|backend| backend.str_at(&["name"]));
+    let port = route.at(&["spec", "port", "targetPort"]);
+    names.into_iter().find_map(|name| {
+        let port = port.and_then(Value::as_str).map(|port| json!({"name": port}));
+        let backend = json!({"service": {"name": name, "port": port}});
+        let finding = backend_fault(look, route, &backend)?;
+        Some(Finding { field: Some("spec.to".to_owned()), ..finding })
+    })
+}
+
 fn route_fault(look: &Look<'_>, route: &Value) -> Option<Finding> {
     let object = Object::from_live(route);
     let told = items(route, &["status", "parents"]).find_map(|parent| {

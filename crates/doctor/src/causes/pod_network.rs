@@ -304,12 +304,15 @@ fn sandboxes(look: &Look<'_>) -> Vec<Finding> {
         let workload = look.cluster.workload(told[0].0);
         let object = match cause {
             Cause::NetIpExhausted => attachment(look, &told).or_else(|| pool(look).filter(|_| nodes.len() != 1)).or(node.clone()).unwrap_or_else(|| workload.clone()),
-            Cause::NodeRuntime => node.clone()?,
+            // What is no fault of the network is one of the node.
+            cause if cause != Cause::NetCniDown => node.clone()?,
             _ => plugin.or_else(|| plugin_set(look).map(Object::from_live)).or(node.clone()).unwrap_or_else(|| workload.clone()),
         };
         let (what, text) = match cause {
             Cause::NetIpExhausted => (format!("no address is left for pods ({object})"), "Enlarge the range, or free addresses: fewer pods on the node, a larger subnet, prefix delegation."),
             Cause::NodeRuntime => (format!("the container runtime of {object} makes no sandboxes"), "Restart the runtime on the node, and read its log."),
+            Cause::NodePressure => (format!("the disk of {object} is full: no sandbox can be made on it"), "Free the disk of the node: images, logs, volumes of pods that are gone."),
+            cause if cause != Cause::NetCniDown => (format!("{object} cannot pull the image that holds sandboxes open: {}", cause.summary()), "Let the node reach the registry, or correct the sandbox image in the runtime's configuration."),
             _ => (format!("the network plugin makes no sandboxes ({object})"), "Bring the network plugin's pods on these nodes back."),
         };
         let mut finding = Finding::new(cause, object.clone(), 0.93, what).remedy(text, &[]);
@@ -327,7 +330,7 @@ fn sandboxes(look: &Look<'_>) -> Vec<Finding> {
         }
         // That a call took too long tells neither of the runtime nor of the plugin.
         let is_told = told.iter().any(|(_, message)| sandbox_fault(message).is_some() || message.contains("plugin"));
-        let finding = if is_told || cause == Cause::NodeRuntime { finding } else { finding.not_known() };
+        let finding = if is_told || cause != Cause::NetCniDown { finding } else { finding.not_known() };
         let mut finding = finding;
         // A fault about the node itself must not lie below itself.
         finding.upstream.retain(|below| *below != finding.object);

@@ -29,6 +29,17 @@ const BAD: &[&str] = &[
     "Failure",
     "CatalogSourcesUnhealthy",
     "NodeDegraded",
+    // Controllers of AWS's own services put their name before.
+    "Terminal",
+    "Recoverable",
+    // Operators that are made of charts.
+    "ReleaseFailed",
+    "Irreconcilable",
+    "Errored",
+    "ErrorOccurred",
+    "ReconcileFailed",
+    "ReconciliationFailed",
+    "SyncFailed",
 ];
 /// Parts of the reasons by which any other condition that is false tells of a failure.
 const FAILURES: &[&str] = &[
@@ -106,7 +117,7 @@ fn points_at(summary: &Value, other: &Value) -> bool {
 fn is_complaint(condition: &Value) -> bool {
     let text = |key: &str| condition.str_at(&[key]).unwrap_or_default();
     match text("status") {
-        "True" => BAD.contains(&text("type")),
+        "True" => BAD.contains(&text("type").rsplit('.').next().unwrap_or_default()),
         "False" => GOOD.contains(&text("type")),
         _ => false,
     }
@@ -141,6 +152,8 @@ mod tests {
     #[test]
     fn conditions_of_any_operator() {
         assert!(has_complaint("Ready", "False", "Pending"));
+        assert!(has_complaint("ACK.Recoverable", "True", ""));
+        assert!(has_complaint("Irreconcilable", "True", "ReconcileError"));
         assert!(has_complaint("Launched", "False", "LaunchFailed"));
         assert!(has_complaint("ContinuousArchiving", "False", "ContinuousArchivingFailing"));
         assert!(!has_complaint("Active", "False", "ScalerNotActive"));

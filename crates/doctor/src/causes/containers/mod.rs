@@ -198,6 +198,7 @@ const REJECTIONS: &[(&str, Cause)] = &[
     ("PodOSSelectorNodeLabelDoesNotMatch", Cause::ScheduleNodeSelector),
     ("TopologyAffinityError", Cause::ScheduleCapacity),
     ("UnexpectedAdmissionError", Cause::ScheduleCapacity),
+    ("Preempting", Cause::SchedulePreempted),
 ];
 
 /// A pod that its kubelet does not take, so that a new one is made again and again.
@@ -213,6 +214,9 @@ fn rejected(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
     let remedy = match cause {
         Cause::RunPermission => {
             "Allow it in the kubelet's configuration (allowedUnsafeSysctls), or take it out of the pod."
+        }
+        Cause::SchedulePreempted => {
+            "Leave room on the node for what is critical, or raise the priority class of what must run."
         }
         Cause::ScheduleNodeSelector => "Bring the labels of the node and the pod's selector together.",
         _ => "Bring the node's resource or device back, or ask for less.",
@@ -614,7 +618,9 @@ fn exits(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
         finding = awaited_jobs(look, ill, &text).into_iter().fold(finding, Finding::below);
     }
     let is_killed = matches!(code, 137 | 143);
-    let calls = ill.facts.iter().any(|fact| matches!(fact.fact, Fact::Call(_)));
+    let caller = Caller::of_ill(look, ill);
+    let blames = last.as_ref().is_some_and(|(_, line)| caller.names_what_it_calls(line));
+    let calls = blames || ill.facts.iter().any(|fact| matches!(fact.fact, Fact::Call(_)));
     // Who killed it is not known; or the log blames a call, and nobody knows why that fails.
     let is_node_unseen = lacks_threads && !look.cluster.has_kind("Node");
     if is_killed || calls || is_node_unseen {
@@ -626,7 +632,6 @@ fn exits(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
         // Without its log nobody knows why a program ended.
         finding.confidence = 0.45;
     }
-    let caller = Caller::of_ill(look, ill);
     Some(dependencies(look, &caller, finding))
 }
 

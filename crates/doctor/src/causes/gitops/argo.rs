@@ -457,6 +457,45 @@ pub(super) fn fights(look: &Look<'_>, app: &Value) -> Vec<Finding> {
     ]
 }
 
+/// Objects that left Git and stay, for Tiphys saw that something still needs them.
+pub(super) fn still_needed(look: &Look<'_>, app: &Value) -> Vec<Finding> {
+    let object = Object::from_live(app);
+    let told = conditions(app).find(|it| it.str_at(&["type"]) == Some("PruneProtected"));
+    let Some(told) = told else { return Vec::new() };
+    let message = told.str_at(&["message"]).unwrap_or_default();
+    let text = |resource: &Value, key| resource.str_at(&[key]).unwrap_or_default().to_owned();
+    let is_held = |it: &&Value| it.at(&["requiresPruning"]).and_then(Value::as_bool) == Some(true);
+    let held = items(app, &["status", "resources"])
+        .filter(is_held)
+        .map(|it| Object::new(&text(it, "kind"), &text(it, "namespace"), &text(it, "name")));
+    // What is gone by now holds nobody up.
+    let is_there = |it: &Object| look.cluster.live(it).is_some() || !look.cluster.has_kind(&it.kind);
+    let all: Vec<Object> = held.filter(is_there).collect();
+    let results = || items(app, &["status", "operationState", "syncResult", "resources"]);
+    let found = all.into_iter().map(|held| {
+        let reason = results().find(|it| {
+            it.str_at(&["status"]) == Some("PruneSkipped")
+                && text(it, "kind") == held.kind
+                && text(it, "name") == held.name
+                && text(it, "namespace") == held.namespace
+        });
+        let summary = format!("{held} left the sources of {object} and is not pruned: something still needs it");
+        let finding = Finding::new(Cause::GitopsStillNeeded, held.clone(), 0.88, summary)
+            .since(time(told, &["lastTransitionTime"]))
+            .evidence(format!("{object}, condition PruneProtected"), message)
+            .suffers(object.clone(), "stays OutOfSync")
+            .remedy(
+                "Take away what needs it, or put it back into the sources; who wants it gone all the same prunes it by hand.",
+                &[format!("tiphys app get {}", object.name)],
+            );
+        match reason.and_then(|it| it.str_at(&["message"])) {
+            Some(reason) => finding.evidence(format!("{object}, status.operationState.syncResult"), reason),
+            None => finding,
+        }
+    });
+    found.collect()
+}
+
 /// Objects that one Application prunes and another writer makes: an Application, or an operator.
 pub(super) fn prune_fights(look: &Look<'_>) -> Vec<Finding> {
     let mut pruned: BTreeMap<Object, &Value> = BTreeMap::new();

@@ -56,12 +56,17 @@ pub(super) fn delivery(
         && !text.contains("conversion webhook")
     {
         let named = addresses(text);
+        // A name server that answers that there is no such name is not who was called.
+        let dns = crate::causes::dns::service(look)
+            .filter(|_| failure == Failure::NoSuchHost)
+            .map(|live| Object::from_live(live));
         let services: Vec<Object> = named
             .iter()
             .filter_map(|address| match look.cluster.target(address, &object.namespace) {
                 crate::address_target::Target::Service(service) => Some(Object::from_live(service)),
                 _ => None,
             })
+            .filter(|service| dns.as_ref() != Some(service))
             .collect();
         let is_server = text.contains("8081")
             || text.contains("repo-server")

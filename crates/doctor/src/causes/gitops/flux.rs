@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     Object,
+    calls::{self, Caller},
     cluster::{condition_text, conditions, items, time},
     finding::Finding,
     search_context::Look,
@@ -75,6 +76,22 @@ pub(super) fn flux(look: &Look<'_>, live: &Value) -> Option<Finding> {
             })
             .map(Object::from_live)
             .collect();
+        let circle = named.iter().find(|it| depends_on(look, it, &object)).cloned();
+        if let Some(waiter) = circle {
+            let summary =
+                format!("{object} waits for {waiter}, which depends on it: neither becomes ready first");
+            let finding = Finding::new(Cause::GitopsSelfWait, object.clone(), 0.92, summary)
+                .evidence(source, message)
+                .evidence(waiter.to_string(), "spec.dependsOn leads to who waits for it")
+                .since(since)
+                .remedy(
+                    "Take one of the two away: dependsOn below, or spec.wait and healthChecks above.",
+                    &[],
+                );
+            return Some(
+                named.into_iter().fold(finding, |finding, it| finding.suffers(it, "waits in a circle")),
+            );
+        }
         if named.contains(&object) || waits_for_own_source(live, &named) {
             return Some(
                 Finding::new(
@@ -114,7 +131,12 @@ pub(super) fn flux(look: &Look<'_>, live: &Value) -> Option<Finding> {
         }
         return Some(named_after(look, live).fold(finding, Finding::below));
     }
-    if matches!(reason, "ArtifactFailed" | "SourceNotReady" | "NoSource")
+    if let Some(finding) = failed_download(look, &object, message, &source) {
+        return Some(finding.since(since));
+    }
+    // That the source lacks the path is told with the reason of a source that cannot be had.
+    let lacks_path = low.contains("path not found");
+    if matches!(reason, "ArtifactFailed" | "SourceNotReady" | "NoSource") && !lacks_path
         || low.contains("source is not ready")
         || low.contains("artifact not found")
         || low.contains("source artifact not found")
@@ -283,21 +305,54 @@ fn waits_for_own_source(live: &Value, named: &[Object]) -> bool {
     named.iter().any(|it| it.kind == reference("kind") && it.name == reference("name"))
 }
 
+/// What explains that a controller of Flux does not get what its source-controller serves.
+fn failed_download(look: &Look<'_>, object: &Object, message: &str, source: &str) -> Option<Finding> {
+    let controller = match object.kind.as_str() {
+        "Kustomization" => "kustomize-controller",
+        "HelmRelease" => "helm-controller",
+        _ => return None,
+    };
+    let low = message.to_ascii_lowercase();
+    if !["download", "archive", "artifact"].iter().any(|word| low.contains(word)) {
+        return None;
+    }
+    let workload = look.cluster.all("Deployment").iter().find(|it| it.name() == controller)?;
+    let caller = Caller::of_workload(look.cluster, Object::from_live(workload));
+    let found = calls::explain_text(look, &caller, (source, message), (object, "cannot get its source"));
+    found.into_iter().find(|it| it.is_asserted() && it.cause != Cause::ExternalDown)
+}
+
+/// What an object says that it depends on.
+fn dependencies_of(live: &Value) -> Vec<Object> {
+    let named = items(live, &["spec", "dependsOn"]).map(|it| {
+        let namespace = it.str_at(&["namespace"]).unwrap_or(live.namespace());
+        Object::new(live.kind(), namespace, it.str_at(&["name"]).unwrap_or_default())
+    });
+    named.collect()
+}
+
+/// Whether an object depends on another one, over others too.
+fn depends_on(look: &Look<'_>, object: &Object, other: &Object) -> bool {
+    let mut open = vec![object.clone()];
+    let mut seen = Vec::new();
+    while let Some(next) = open.pop() {
+        if seen.contains(&next) {
+            continue;
+        }
+        let needed = look.cluster.live(&next).map(dependencies_of).unwrap_or_default();
+        if needed.contains(other) {
+            return true;
+        }
+        open.extend(needed);
+        seen.push(next);
+    }
+    false
+}
+
 /// A dependency that is not ready: a circle, an absent one, or one with a fault of its own.
 fn dependency(look: &Look<'_>, live: &Value, message: &str, source: &str) -> Finding {
     let object = Object::from_live(live);
-    let on = |live: &Value| -> Vec<Object> {
-        items(live, &["spec", "dependsOn"])
-            .map(|it| {
-                Object::new(
-                    live.kind(),
-                    it.str_at(&["namespace"]).unwrap_or(live.namespace()),
-                    it.str_at(&["name"]).unwrap_or_default(),
-                )
-            })
-            .collect()
-    };
-    let mut open = on(live);
+    let mut open = dependencies_of(live);
     let mut path = vec![object.clone()];
     while let Some(next) = open.pop() {
         if next == object {
@@ -317,9 +372,9 @@ fn dependency(look: &Look<'_>, live: &Value, message: &str, source: &str) -> Fin
             continue;
         }
         match look.cluster.live(&next) {
-            Some(it) => open.extend(on(it)),
+            Some(it) => open.extend(dependencies_of(it)),
             // Who depends on it directly tells of it; those above wait for that one.
-            None if look.cluster.has_kind(&next.kind) && on(live).contains(&next) => {
+            None if look.cluster.has_kind(&next.kind) && dependencies_of(live).contains(&next) => {
                 return Finding::new(
                     Cause::GitopsDependency,
                     object.clone(),
@@ -337,5 +392,5 @@ fn dependency(look: &Look<'_>, live: &Value, message: &str, source: &str) -> Fin
     let finding = Finding::new(Cause::GitopsDependency, object, 0.4, "a dependency is not ready")
         .shallow()
         .evidence(source, message);
-    on(live).into_iter().fold(finding, Finding::below)
+    dependencies_of(live).into_iter().fold(finding, Finding::below)
 }

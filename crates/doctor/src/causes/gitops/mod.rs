@@ -8,7 +8,7 @@ mod helm;
 
 use std::collections::BTreeMap;
 
-use argo::{errors, failed_operation, failed_set, fights, hooks, prune_fights, waiting};
+use argo::{errors, failed_operation, failed_set, fights, hooks, prune_fights, still_needed, waiting};
 use flux::flux;
 use helm::releases;
 use tiphys_cause::Cause;
@@ -91,5 +91,6 @@ fn application(look: &Look<'_>, app: &Value) -> Vec<Finding> {
     found.extend(failed_operation(look, app));
     found.extend(hooks(look, app));
     found.extend(fights(look, app));
+    found.extend(still_needed(look, app));
     found
 }

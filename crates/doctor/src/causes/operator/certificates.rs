@@ -139,7 +139,8 @@ pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
         ));
     }
     let denied =
-        ["accessdenied", "403", "not authorized", "permission denied"].iter().any(|word| low.contains(word));
+        ["accessdenied", "403", "not authorized", "permission denied"].iter().any(|word| low.contains(word))
+            || super::conditions::is_denied(&words);
     let is_of_store = is_secret && maker.is_some() && tells_of_store(&words) && !tells_of_entry(&low);
     let has_maker = maker.is_some_and(|it| look.cluster.live(it).is_some());
     // Why an order does not end is told by the order.

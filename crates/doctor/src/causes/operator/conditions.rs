@@ -33,8 +33,13 @@ const MOST_BESIDE: usize = 16;
 /// Whether words name an address inside of the cluster, and Services or pods were not saved.
 pub(super) fn rests_on_unseen(look: &Look<'_>, words: &str) -> bool {
     let is_unseen = !look.cluster.has_kind("Pod") || !look.cluster.has_kind("Service");
+    // NAME.NAMESPACE is what a Service is called from other namespaces.
+    let is_of_namespace = |host: &str| {
+        host.split_once('.').is_some_and(|(_, rest)| look.cluster.get("Namespace", "", rest).is_some())
+    };
     let is_inside = |address: &tiphys_cause::Address| {
         address.host.contains(".svc")
+            || is_of_namespace(&address.host)
             || matches!(look.cluster.target(address, "default"), Target::Service(_))
             || address.is_ip() && !look.cluster.has_kind("Service")
     };
@@ -291,6 +296,10 @@ fn red_namesakes(look: &Look<'_>, reference: &Object) -> Vec<Object> {
 /// A call of the operator that fails outside of the cluster, where nothing else tells more.
 fn outward_call(look: &Look<'_>, live: &Value, operators: &[Object], words: &str) -> Option<Finding> {
     const LIKELY: f64 = 0.6;
+    // What the platform's own operators call from outside are its own routes.
+    if live.kind() == "ClusterOperator" {
+        return None;
+    }
     failed_calls(look, live, operators, words)
         .into_iter()
         .find(|finding| finding.cause == Cause::ExternalDown && finding.confidence >= LIKELY)
@@ -397,8 +406,14 @@ pub(super) fn is_denied(words: &str) -> bool {
         "unauthorizedoperation",
         "is not authorized to perform",
         "error 403",
+        "statuscode: 403",
+        "httpstatuscode: 403",
+        "response 403: 403 forbidden",
+        "api error forbidden",
+        "permissiondenied desc = permission",
         "expiredtoken",
         "authorizationfailed",
+        "authorizationpermissionmismatch",
     ];
     let low = words.to_ascii_lowercase();
     WORDS.iter().any(|word| low.contains(word))
