@@ -138,6 +138,9 @@ fn pull(look: &Look<'_>, ill: &Ill<'_>) -> Option<(Finding, String)> {
     }
     if cause == Cause::ImageRegistryUnreachable {
         finding = one_node(ill, finding);
+        if crate::causes::operator::rests_on_unseen(look, &format!("https://{registry}/v2/")) {
+            finding = finding.not_known();
+        }
         // A registry may run in the cluster.
         for address in tiphys_cause::addresses(image).into_iter().chain(tiphys_cause::addresses(&message)) {
             if let Target::Service(service) = look.cluster.target(&address, ill.namespace()) {

@@ -59,7 +59,7 @@ pub(super) fn delivery(
         // A name server that answers that there is no such name is not who was called.
         let dns = crate::causes::dns::service(look)
             .filter(|_| failure == Failure::NoSuchHost)
-            .map(|live| Object::from_live(live));
+            .map(Object::from_live);
         let services: Vec<Object> = named
             .iter()
             .filter_map(|address| match look.cluster.target(address, &object.namespace) {

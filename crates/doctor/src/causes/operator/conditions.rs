@@ -31,7 +31,7 @@ const SURE: f64 = 0.8;
 const MOST_BESIDE: usize = 16;
 
 /// Whether words name an address inside of the cluster, and Services or pods were not saved.
-pub(super) fn rests_on_unseen(look: &Look<'_>, words: &str) -> bool {
+pub(crate) fn rests_on_unseen(look: &Look<'_>, words: &str) -> bool {
     let is_unseen = !look.cluster.has_kind("Pod") || !look.cluster.has_kind("Service");
     // NAME.NAMESPACE is what a Service is called from other namespaces.
     let is_of_namespace = |host: &str| {

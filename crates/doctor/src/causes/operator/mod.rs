@@ -17,6 +17,7 @@ use tiphys_value::ObjectExt as _;
 
 use crate::{Object, finding::Finding, search_context::Look};
 
+pub(crate) use conditions::rests_on_unseen;
 pub(crate) use lookup::by_words;
 pub(crate) use lookup::is_cared_for_by;
 pub(crate) use lookup::words;
