@@ -5,6 +5,7 @@ mod bench;
 mod charts;
 mod circles;
 mod conformance;
+mod custom_kinds;
 mod docs;
 mod fidelity;
 mod git_files;
@@ -47,6 +48,9 @@ enum Command {
     /// The embedded cluster beside the real one and under the official tests.
     #[command(subcommand)]
     Conformance(conformance::Suite),
+    /// The tables of what custom kinds have, from their definitions.
+    #[command(subcommand)]
+    CustomKinds(custom_kinds::Action),
     /// Write docs/cli.md and the manual pages.
     Docs,
     /// Compare with the real tools on many inputs.
@@ -78,6 +82,7 @@ fn main() -> anyhow::Result<()> {
         Command::Cascades(args) => own_programs::run("tiphys-cascades", "cascades", &args),
         Command::Charts(action) => charts::run(&action),
         Command::Conformance(suite) => conformance::run(&suite),
+        Command::CustomKinds(action) => custom_kinds::run(&action),
         Command::Docs => docs::run(),
         Command::Fidelity(suite) => fidelity::run(&suite),
         Command::Fuzz(args) => own_programs::run("tiphys-fuzz", "fuzz", &args),

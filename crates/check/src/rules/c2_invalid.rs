@@ -2,9 +2,9 @@
 //!
 //! Every rendered object is read as the API server reads it: built-in kinds by their types and rules, custom
 //! resources by the definitions that are in the repository or its charts, by Argo CD's own, and, where there
-//! is none, by the published fields of widely used operators. A value of a wrong type or one that breaks a
-//! rule is refused, and with it the sync. An unknown field is refused too where the engine validates (Argo CD
-//! does unless `Validate=false`), else it is dropped.
+//! is none, by the published fields and limits of widely used operators. A value of a wrong type or one that
+//! breaks a rule is refused, and with it the sync. An unknown field is refused too where the engine validates
+//! (Argo CD does unless `Validate=false`), else it is dropped.
 //!
 //! People see: `ApplicationSet.argoproj.io "services" is invalid:
 //! spec.template.spec.source.kustomize.images[0]: Invalid value: "object":
@@ -29,12 +29,13 @@ use tiphys_model::names as names_of;
 use tiphys_schema::{Catalog, DecodeError, ErrorKind, FieldError, FieldRule, Path, Quantity, TypeRef, names};
 use tiphys_value::{FieldPath, GroupVersionKind, ObjectExt, RenderedObject, Segment, Value, json};
 
+use super::c2_schedule;
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        crds::Definitions, dedup::Once, field_paths, file_completeness::Extent, flux::Flux, flux_levels,
-        mutations::Mutations, placeholders, refusal::RefusalCause, refusal_fixes, scalar_fixes::Wanted,
-        unrendered_files,
+        admission, crds::Definitions, dedup::Once, field_paths, file_completeness::Extent, flux::Flux,
+        flux_levels, mutations::Mutations, placeholders, refusal::RefusalCause, refusal_fixes,
+        scalar_fixes::Wanted, unrendered_files,
     },
 };
 
@@ -438,9 +439,14 @@ fn custom(object: &Object, gvk: &GroupVersionKind, definitions: &Definitions<'_>
         let mistyped: Vec<String> =
             errors.iter().filter(is_mistyped).map(|error| error.field.clone()).collect();
         errors.retain(|error| is_mistyped(&error) || !mistyped.contains(&error.field));
+        if custom.is_shipped {
+            let told: Vec<FieldPath> = told_by_others(object).collect();
+            errors.retain(|error| is_mistyped(&error) || !told.iter().any(|field| is_about(error, field)));
+        }
         let errors: Vec<ApiRefusal> = errors.iter().map(|error| invalid(object, gvk, error)).collect();
         // What is not even of the type that is wanted has no fields to be known.
-        faults.retain(|unknown| !errors.iter().any(|error| unknown.field.starts_with(&error.field)));
+        let mistyped: Vec<FieldPath> = mistyped.iter().map(|field| field_paths::of_api(field)).collect();
+        faults.retain(|unknown| !mistyped.iter().any(|field| unknown.field.starts_with(field)));
         faults.extend(errors);
         if custom.is_shipped {
             faults.iter_mut().for_each(ApiRefusal::downgrade_to_warning);
@@ -458,6 +464,18 @@ fn custom(object: &Object, gvk: &GroupVersionKind, definitions: &Definitions<'_>
         faults.extend(metadata(object).iter().map(|error| invalid(object, gvk, error)));
     }
     faults
+}
+
+/// The fields of an object that another rule refuses, in words that say more than the limit.
+fn told_by_others(object: &Object) -> impl Iterator<Item = FieldPath> {
+    let refused = admission::refusals(object).into_iter().flat_map(|(_, found)| found);
+    refused.map(|refusal| refusal.field).chain(c2_schedule::unreadable(object).map(|(_, field, _)| field))
+}
+
+/// Whether a limit is that of a field, or of the object or list that the field is in.
+fn is_about(error: &FieldError, field: &FieldPath) -> bool {
+    let limited = field_paths::of_api(&error.field);
+    field.starts_with(&limited) && field.0.len() <= limited.0.len() + 1
 }
 
 /// Where a definition keeps nothing of what an object has below `spec`, the first field stands for all.

@@ -54,8 +54,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if unrendered_files::is_from_unused_chart(context.survey, object) {
             continue;
         }
-        for (text, path) in schedules(object) {
-            let Some(fault) = fault(object, text) else { continue };
+        for (text, path, fault) in unreadable(object) {
             let diagnostic = RULE
                 .diagnostic(format!("{} has the schedule {text:?}: {fault}", object.title()))
                 .at(context.survey.span(object, &path), "this is no cron expression")
@@ -65,6 +64,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+}
+
+/// The schedules of an object that cannot be read, each with its place and why.
+pub(super) fn unreadable(object: &Object) -> impl Iterator<Item = (&str, FieldPath, String)> {
+    let schedules = schedules(object).into_iter();
+    schedules.filter_map(|(text, path)| Some((text, path, fault(object, text)?)))
 }
 
 fn schedules(object: &Object) -> Vec<(&str, FieldPath)> {

@@ -11,7 +11,7 @@ use tiphys_graph::{Object, ObjectScope, Survey};
 use tiphys_schema::{ErrorKind, ErrorList, FieldError, FieldRule, StructuralSchema, crd_version_schema};
 use tiphys_value::{GroupKind, GroupVersionKind, ObjectExt, Value};
 
-use super::known_kinds;
+use super::known_kinds::{self, FieldRules};
 
 static ARGO_CD: LazyLock<Vec<Value>> = LazyLock::new(tiphys_model::crd::definitions);
 
@@ -28,6 +28,8 @@ pub(crate) struct Custom {
     pub schema: StructuralSchema,
     /// Its CEL rules.
     rules: Option<Rules>,
+    /// What its fields ask of each other, where that is known of the operator.
+    field_rules: FieldRules,
     /// Whether it comes from what is known of the operator, not from a definition of the repository.
     pub is_shipped: bool,
 }
@@ -43,7 +45,11 @@ impl Custom {
         };
         let is_remark = |error: &FieldError| error.rule == Some(FieldRule::UncheckedRules);
         let broken = broken.into_iter().filter(|error| !is_unevaluated(error));
-        errors.into_iter().filter(|error| !is_remark(error)).chain(broken).collect()
+        let own = match tiphys_schema::prevents_rules(&errors) {
+            true => Vec::new(),
+            false => self.field_rules.validate(object),
+        };
+        errors.into_iter().filter(|error| !is_remark(error)).chain(broken).chain(own).collect()
     }
 }
 
@@ -119,8 +125,10 @@ impl<'a> Definitions<'a> {
 
     fn shipped(&self, gvk: &GroupVersionKind) -> Option<Arc<Custom>> {
         let mut known = self.shipped.lock();
-        let read =
-            || Some(Arc::new(Custom { schema: known_kinds::schema(gvk)?, rules: None, is_shipped: true }));
+        let read = || {
+            let known_kinds::KnownKind { schema, rules } = known_kinds::find(gvk)?;
+            Some(Arc::new(Custom { schema, rules: None, field_rules: rules, is_shipped: true }))
+        };
         known.entry(gvk.clone()).or_insert_with(read).clone()
     }
 
@@ -137,7 +145,7 @@ impl<'a> Definitions<'a> {
 fn custom(definition: &Value, version: &str) -> Option<Arc<Custom>> {
     let schema = crd_version_schema(definition, version)?;
     let rules = Rules::new(schema.as_value());
-    Some(Arc::new(Custom { schema, rules, is_shipped: false }))
+    Some(Arc::new(Custom { schema, rules, field_rules: FieldRules::default(), is_shipped: false }))
 }
 
 fn is_definition(object: &Object) -> bool {

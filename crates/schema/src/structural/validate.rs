@@ -1,6 +1,9 @@
 //! Validation of a value by a structural schema, in the API server's words.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::OnceLock,
+};
 
 use serde_json::{Map, Value};
 use tiphys_gocompat::regex::Regex;
@@ -8,13 +11,14 @@ use tiphys_gocompat::regex::Regex;
 use super::{MAX_DEPTH, flag, formats};
 use crate::{ErrorKind, ErrorList, FieldError, FieldRule, JsonType, Path};
 
-/// The compiled patterns of a schema. A pattern that does not compile here accepts everything: the
-/// API server has refused the definition, or its dialect is wider than ours.
+/// The patterns of a schema, each compiled when the first value is held against it: most never are. A pattern
+/// that does not compile here accepts everything: the API server has refused the definition, or its dialect is
+/// wider than ours.
 #[derive(Debug, Default)]
-pub(super) struct Patterns(HashMap<String, Regex>);
+pub(super) struct Patterns(HashMap<String, OnceLock<Option<Regex>>>);
 
 impl Patterns {
-    /// Compiles every pattern in a schema.
+    /// Every pattern in a schema.
     pub(super) fn from_schema(schema: &Value) -> Self {
         let mut found = Self::default();
         found.collect(schema, 0);
@@ -27,16 +31,20 @@ impl Patterns {
         }
         match schema {
             Value::Object(map) => {
-                if let Some(pattern) = map.get("pattern").and_then(Value::as_str)
-                    && let Ok(regex) = Regex::compile(pattern)
-                {
-                    self.0.insert(pattern.to_owned(), regex);
+                if let Some(pattern) = map.get("pattern").and_then(Value::as_str) {
+                    self.0.entry(pattern.to_owned()).or_default();
                 }
                 map.values().for_each(|inner| self.collect(inner, depth + 1));
             }
             Value::Array(items) => items.iter().for_each(|inner| self.collect(inner, depth + 1)),
             _ => {}
         }
+    }
+
+    /// Whether a text is refused by a pattern.
+    fn refuses(&self, pattern: &str, text: &str) -> bool {
+        let compiled = self.0.get(pattern).map(|cell| cell.get_or_init(|| Regex::compile(pattern).ok()));
+        compiled.is_some_and(|regex| regex.as_ref().is_some_and(|regex| !regex.is_match(text)))
     }
 }
 
@@ -143,7 +151,7 @@ impl Validator<'_> {
             self.invalid(path, value, &format!("should be at least {limit} chars long"));
         }
         if let Some(pattern) = schema["pattern"].as_str()
-            && self.patterns.0.get(pattern).is_some_and(|regex| !regex.is_match(text))
+            && self.patterns.refuses(pattern, text)
         {
             self.invalid(path, value, &format!("should match '{pattern}'"));
         }
