@@ -11,9 +11,9 @@ use tiphys_gocompat::regex::Regex;
 use super::{MAX_DEPTH, flag, formats};
 use crate::{ErrorKind, ErrorList, FieldError, FieldRule, JsonType, Path};
 
-/// The patterns of a schema, each compiled when the first value is held against it: most never are. A pattern
-/// that does not compile here accepts everything: the API server has refused the definition, or its dialect is
-/// wider than ours.
+/// The patterns of a schema, each compiled when the first value is held against it: most never are. A
+/// pattern that does not compile here accepts everything: the API server has refused the definition, or its
+/// dialect is wider than ours.
 #[derive(Debug, Default)]
 pub(super) struct Patterns(HashMap<String, OnceLock<Option<Regex>>>);
 

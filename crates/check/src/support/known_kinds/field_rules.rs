@@ -236,7 +236,7 @@ mod tests {
 
     use super::*;
 
-    fn told(line: &'static str, object: Value) -> Option<String> {
+    fn detail_of(line: &'static str, object: Value) -> Option<String> {
         let rules = FieldRules { here: FieldRule::read(line).into_iter().collect(), ..FieldRules::default() };
         rules.validate(&object).first().map(|error| error.detail.clone())
     }
@@ -244,41 +244,41 @@ mod tests {
     #[test]
     fn counts_are_of_what_is_there() {
         let exactly = "exactly one of the fields in [file text] must be set";
-        assert_eq!(told("one file text", json!({})).as_deref(), Some(exactly));
-        assert_eq!(told("one file text", json!({"file": "a", "text": "b"})).as_deref(), Some(exactly));
-        assert_eq!(told("one file text", json!({"file": "a", "text": null})), None);
-        assert_eq!(told("most file text", json!({})), None);
-        assert_eq!(told("some file", json!({})).as_deref(), Some("file must be set"));
+        assert_eq!(detail_of("one file text", json!({})).as_deref(), Some(exactly));
+        assert_eq!(detail_of("one file text", json!({"file": "a", "text": "b"})).as_deref(), Some(exactly));
+        assert_eq!(detail_of("one file text", json!({"file": "a", "text": null})), None);
+        assert_eq!(detail_of("most file text", json!({})), None);
+        assert_eq!(detail_of("some file", json!({})).as_deref(), Some("file must be set"));
     }
 
     #[test]
     fn alternatives_are_sets_of_fields() {
         let line = "oneOf key,secret file -";
-        assert_eq!(told(line, json!({})), None);
-        assert_eq!(told(line, json!({"key": 1})), None, "half of a set is none of it");
-        assert_eq!(told(line, json!({"file": 1})), None);
-        let both = told(line, json!({"file": 1, "key": 1, "secret": 2})).unwrap_or_default();
+        assert_eq!(detail_of(line, json!({})), None);
+        assert_eq!(detail_of(line, json!({"key": 1})), None, "half of a set is none of it");
+        assert_eq!(detail_of(line, json!({"file": 1})), None);
+        let both = detail_of(line, json!({"file": 1, "key": 1, "secret": 2})).unwrap_or_default();
         assert!(both.contains("Found 2 valid alternatives"), "{both}");
-        assert!(told("anyOf key,secret file", json!({"key": 1})).is_some());
+        assert!(detail_of("anyOf key,secret file", json!({"key": 1})).is_some());
     }
 
     #[test]
     fn conditions_on_what_is_not_there_say_nothing() {
         let line = "if type=File -> file";
         assert_eq!(
-            told(line, json!({"type": "File"})).as_deref(),
+            detail_of(line, json!({"type": "File"})).as_deref(),
             Some("file must be set when type is File")
         );
-        assert_eq!(told(line, json!({})), None);
-        assert_eq!(told(line, json!({"type": "Text"})), None);
+        assert_eq!(detail_of(line, json!({})), None);
+        assert_eq!(detail_of(line, json!({"type": "Text"})), None);
         let kind = "if ref.kind= -> ref.group=";
         assert_eq!(
-            told(kind, json!({"ref": {"kind": "", "group": "apps"}})).as_deref(),
+            detail_of(kind, json!({"ref": {"kind": "", "group": "apps"}})).as_deref(),
             Some("ref.group must be empty when ref.kind is empty")
         );
-        assert_eq!(told(kind, json!({"ref": {"kind": ""}})), None);
+        assert_eq!(detail_of(kind, json!({"ref": {"kind": ""}})), None);
         assert_eq!(
-            told("if -> type!=File", json!({"type": "File"})).as_deref(),
+            detail_of("if -> type!=File", json!({"type": "File"})).as_deref(),
             Some("type must be not File")
         );
     }

@@ -1,8 +1,8 @@
-//! What is known of kinds whose definitions a repository does not hold: the fields and limits of widely used
-//! operators' custom resources, so that a slip in them is found without the cluster.
+//! What is known of kinds whose definitions a repository does not hold: the fields and limits of widely
+//! used operators' custom resources, so that a slip in them is found without the cluster.
 //!
-//! `data/custom-kinds` has a table for each group, made by `cargo xtask custom-kinds`; [`table`] says how they
-//! are written.
+//! `data/custom-kinds` has a table for each group, made by `cargo xtask custom-kinds`; the module `table`
+//! says how they are written.
 
 mod core_types;
 mod field_rules;

@@ -1,7 +1,7 @@
 //! How the tables are written, and what their lines come to as schemas.
 //!
-//! A table has, in this order, patterns (`~NAME PATTERN`), objects that occur in several places (`@NAME`), and
-//! kinds (`GROUP/VERSION,VERSION KIND,KIND`), which begin in the first column. Below an object or a kind
+//! A table has, in this order, patterns (`~NAME PATTERN`), objects that occur in several places (`@NAME`),
+//! and kinds (`GROUP/VERSION,VERSION KIND,KIND`), which begin in the first column. Below an object or a kind
 //! stand its fields, one blank deeper for each level: the name, `!` if the field has to be there, and the
 //! type:
 //!
@@ -12,7 +12,7 @@
 //! | `o`, `o+` | an object with the fields below; with `+` others are kept, too |
 //! | `@NAME` | an object of the table, or with dots in its name a type of Kubernetes |
 //! | `*` | anything |
-//! | `[`, `[^:`, `[^KEY,KEY:` before a type | a list of it; a set; a list whose items differ in these fields |
+//! | `[`, `[^:`, `[^KEY,KEY:` before a type | a list of it; a set; a list of items that differ in these |
 //! | `{` before a type | a map of it |
 //!
 //! Behind `[`, `{` or a type stands how many items, fields or signs there may be, or between which numbers a
@@ -101,7 +101,7 @@ impl Table {
     ) -> (Value, FieldRules) {
         let (mut schema, mut rules) = match field.ty.name {
             "o" => self.fields(lines, depth + 1, nested),
-            "@" => self.named(field.ty.object, nested),
+            "@" => self.object_by_name(field.ty.object, nested),
             other => (scalar(other), FieldRules::default()),
         };
         if field.ty.keeps_others {
@@ -153,7 +153,7 @@ impl Table {
     }
 
     /// An object of the table, or a type of Kubernetes.
-    fn named(&self, name: &str, nested: usize) -> (Value, FieldRules) {
+    fn object_by_name(&self, name: &str, nested: usize) -> (Value, FieldRules) {
         if name.contains('.') {
             return (core_types::schema(name), FieldRules::default());
         }
