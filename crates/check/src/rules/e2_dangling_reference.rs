@@ -5,8 +5,8 @@
 //! custom resource, is most often a slip, a wrong namespace, or an object that was renamed.
 //!
 //! Secrets are often made by hand; one is told only if its name is nearly that of another one, if it exists
-//! in another namespace, if the repository makes it for the same workload of another environment, or if nearly
-//! all others that the pods of the cluster or of the namespace need are made in the repository.
+//! in another namespace, if the repository makes it for the same workload of another environment, or if all
+//! others that the cluster's pods need are made in the repository.
 //!
 //! People see: `CreateContainerConfigError: configmap "settings" not found`, `MountVolume.SetUp failed …
 //! configmap "settings" not found`, `error looking up service account shop/web`, `persistentvolumeclaim
@@ -74,10 +74,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         for pod in &cluster.pods {
             let namespace = pod.object.key.namespace.as_str();
             let is_hidden = cluster.is_partly_hidden(namespace);
-            if is_hidden && namespace.is_empty() {
+            if is_hidden && (namespace.is_empty() || cluster.has_open_names(namespace)) {
                 continue;
             }
-            let is_open = is_hidden && cluster.has_open_names(namespace);
             for reference in of_pod(pod) {
                 let hint = missing(context, cluster, pod, &reference, &counted).map(|hint| match hint {
                     Hint::None => exception(cluster, pod, &reference).map_or(hint, Hint::Exception),
@@ -85,9 +84,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 });
                 // What is not seen may bring anything, but hardly what somebody else brings elsewhere.
                 let counts = |hint: &Hint<'_>| {
-                    if is_open {
-                        return matches!(hint, Hint::Exception(_));
-                    }
                     let is_own = matches!(hint, Hint::Similar(it) if it.owner == pod.object.owner);
                     !is_hidden
                         || is_own
@@ -160,7 +156,7 @@ fn missing<'a>(
     cluster: &Cluster<'a>,
     pod: &Pod<'_>,
     reference: &Reference<'_>,
-    counted: &SecretCount<'_>,
+    counted: &SecretCount,
 ) -> Option<Hint<'a>> {
     let namespace = pod.object.key.namespace.as_str();
     let name = reference.name;
@@ -194,13 +190,10 @@ fn missing<'a>(
     if let Some(other) = made_for_sibling(context, cluster, pod, reference) {
         return (!is_copied(other) && !is_scripted(context, name)).then_some(Hint::OfSibling(other));
     }
-    let made = counted.made_beside(namespace);
-    if let Some(made) = made.filter(|_| reference.kind == "Secret")
-        && !cluster.has_operated_pods(namespace)
-    {
+    if reference.kind == "Secret" && counted.tells() && !cluster.has_operated_pods(namespace) {
         let may_be_made =
             is_scripted(context, name) || is_spoken_of(context, name) || makes_secrets(cluster, pod);
-        return (!may_be_made).then_some(Hint::Alone(made));
+        return (!may_be_made).then_some(Hint::Alone(counted.made));
     }
     // Nobody keeps the Secrets of a cluster in Git as they are, and operators and scripts make things too.
     let is_doubtful =
@@ -221,28 +214,14 @@ fn makes_secrets(cluster: &Cluster<'_>, pod: &Pod<'_>) -> bool {
     roles.filter(|it| it.owner == pod.object.owner).any(|role| makes(role))
 }
 
-/// How many of the Secrets that pods need are made in the repository, and how many are not.
-#[derive(Clone, Copy, Default)]
-struct MadeAndLacking {
+/// How many of the Secrets that the pods of a cluster need are made in the repository, and how many are not.
+struct SecretCount {
     made: usize,
     lacking: usize,
 }
 
-impl MadeAndLacking {
-    /// Whether one that is not made is an exception.
-    fn tells(self) -> bool {
-        self.made >= ENOUGH * self.lacking.max(1)
-    }
-}
-
-/// The Secrets that the pods of a cluster need, and those of each of its namespaces.
-struct SecretCount<'a> {
-    cluster: MadeAndLacking,
-    namespaces: BTreeMap<&'a str, MadeAndLacking>,
-}
-
-impl<'a> SecretCount<'a> {
-    fn in_cluster(cluster: &Cluster<'a>) -> Self {
+impl SecretCount {
+    fn in_cluster(cluster: &Cluster<'_>) -> Self {
         let mut all = BTreeMap::new();
         for pod in &cluster.pods {
             let namespace = pod.object.key.namespace.as_str();
@@ -252,24 +231,13 @@ impl<'a> SecretCount<'a> {
                 all.entry((namespace, it.name)).or_insert_with(is_made);
             }
         }
-        let mut count = Self { cluster: MadeAndLacking::default(), namespaces: BTreeMap::new() };
-        for ((namespace, _), is_made) in all {
-            for count in [&mut count.cluster, count.namespaces.entry(namespace).or_default()] {
-                if is_made {
-                    count.made += 1;
-                } else {
-                    count.lacking += 1;
-                }
-            }
-        }
-        count
+        let made = all.values().filter(|is_made| **is_made).count();
+        Self { made, lacking: all.len() - made }
     }
 
-    /// How many others are made, where one that is not made in a namespace is an exception: in the cluster or
-    /// in the namespace.
-    fn made_beside(&self, namespace: &str) -> Option<usize> {
-        let beside = self.namespaces.get(namespace).copied().unwrap_or_default();
-        [self.cluster, beside].into_iter().find(|count| count.tells()).map(|count| count.made)
+    /// Whether one that is not made is an exception.
+    fn tells(&self) -> bool {
+        self.made >= ENOUGH * self.lacking
     }
 }
 
