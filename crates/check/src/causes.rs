@@ -94,6 +94,8 @@ fn points(finding: &Finding, effect: Effect, reach: Reach, apps: usize) -> i64 {
         Reach::Nothing => -50,
     };
     let certainty = if finding.confidence == Confidence::Certain { 0 } else { -12 };
+    // What is not applied and would deploy others takes all of these along.
+    let along = if effect == Effect::CannotApply && deploys_others(finding) { 2 } else { 0 };
     let effect = match effect {
         Effect::CannotRender | Effect::Removes => 8,
         Effect::CannotApply | Effect::NeverEnds | Effect::CannotStart => 6,
@@ -102,8 +104,6 @@ fn points(finding: &Finding, effect: Effect, reach: Reach, apps: usize) -> i64 {
         Effect::Fights => 0,
         Effect::NotAsMeant => -10,
     };
-    // What is not applied and would deploy others takes all of these along.
-    let along = if effect == Effect::CannotApply && deploys_others(finding) { 2 } else { 0 };
     let apps = 2 * i64::from((apps as u64 + 1).ilog2());
     severity + reach + certainty + effect + along + apps.min(MOST_FOR_APPLICATIONS)
 }
