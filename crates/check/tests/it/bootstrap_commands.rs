@@ -1,20 +1,7 @@
 //! What playbooks, scripts, pipelines, Terraform and the sources of Applications ask for, each beside a good
 //! one.
 
-use std::sync::Arc;
-
-use tiphys_check::{Context, check, rules};
-use tiphys_vfs::MemTree;
-
-use crate::common;
-
-/// Messages of what one rule finds.
-fn found(rule: &str, files: &[(&str, &str)]) -> Vec<String> {
-    let survey = common::survey(Arc::new(MemTree::from_files(files.iter().copied())));
-    let findings = check(&Context::new(&survey, None), rules::ALL).findings;
-    let of_rule = findings.iter().filter(|it| it.diagnostic.rule == rule);
-    of_rule.map(|it| it.diagnostic.message.clone()).collect()
-}
+use crate::common::found;
 
 #[test]
 fn keywords_of_ansible_have_values_of_their_kind() {

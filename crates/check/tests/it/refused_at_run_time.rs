@@ -1,20 +1,7 @@
 //! What the API server takes and a program refuses or leaves out when it runs: rules of routes, names of
 //! releases, shells, texts that Flux substitutes, each beside a good one.
 
-use std::sync::Arc;
-
-use tiphys_check::{Context, check, rules};
-use tiphys_vfs::MemTree;
-
-use crate::common;
-
-/// The messages of what one rule finds.
-fn found(rule: &str, files: &[(&str, &str)]) -> Vec<String> {
-    let survey = common::survey(Arc::new(MemTree::from_files(files.iter().copied())));
-    let findings = check(&Context::new(&survey, None), rules::ALL).findings;
-    let of_rule = findings.iter().filter(|it| it.diagnostic.rule == rule);
-    of_rule.map(|it| it.diagnostic.message.clone()).collect()
-}
+use crate::common::found;
 
 #[test]
 fn a_rule_of_a_route_is_read_as_the_installed_traefik_does() {

@@ -1,19 +1,6 @@
 //! What repositories hold that nothing tells of until it is too late, each beside a good one.
 
-use std::sync::Arc;
-
-use tiphys_check::{Context, check, rules};
-use tiphys_vfs::MemTree;
-
-use crate::common;
-
-/// Rule and message of what one rule finds.
-fn found(rule: &str, files: &[(&str, &str)]) -> Vec<String> {
-    let survey = common::survey(Arc::new(MemTree::from_files(files.iter().copied())));
-    let findings = check(&Context::new(&survey, None), rules::ALL).findings;
-    let of_rule = findings.iter().filter(|it| it.diagnostic.rule == rule);
-    of_rule.map(|it| it.diagnostic.message.clone()).collect()
-}
+use crate::common::found;
 
 #[test]
 fn a_template_that_nothing_defines_is_told_behind_a_condition() {

@@ -1,20 +1,7 @@
 //! What templates, modules of Terraform and playbooks hold that their programs refuse, each beside a good
 //! one.
 
-use std::sync::Arc;
-
-use tiphys_check::{Context, check, rules};
-use tiphys_vfs::MemTree;
-
-use crate::common;
-
-/// Messages of what one rule finds.
-fn found(rule: &str, files: &[(&str, &str)]) -> Vec<String> {
-    let survey = common::survey(Arc::new(MemTree::from_files(files.iter().copied())));
-    let findings = check(&Context::new(&survey, None), rules::ALL).findings;
-    let of_rule = findings.iter().filter(|it| it.diagnostic.rule == rule);
-    of_rule.map(|it| it.diagnostic.message.clone()).collect()
-}
+use crate::common::found;
 
 #[test]
 fn a_template_that_looks_for_the_values_in_a_value_is_told() {

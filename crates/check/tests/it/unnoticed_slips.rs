@@ -1,19 +1,6 @@
 //! Slips that nothing refuses: entries, texts and rules that fit nothing or say another thing than is meant.
 
-use std::sync::Arc;
-
-use tiphys_check::{Context, check, rules};
-use tiphys_vfs::MemTree;
-
-use crate::common;
-
-/// The messages of what one rule finds.
-fn found(rule: &str, files: &[(&str, &str)]) -> Vec<String> {
-    let survey = common::survey(Arc::new(MemTree::from_files(files.iter().copied())));
-    let findings = check(&Context::new(&survey, None), rules::ALL).findings;
-    let of_rule = findings.iter().filter(|it| it.diagnostic.rule == rule);
-    of_rule.map(|it| it.diagnostic.message.clone()).collect()
-}
+use crate::common::found;
 
 fn secret_of(template: &str, keys: &str) -> String {
     format!(

@@ -12,8 +12,8 @@ use crate::commands::doctor::{
     save::{ABOUT, check_new},
 };
 
-/// Writes all objects of a cluster into a new folder, for its owner alone, without credentials: of Secrets the
-/// keys are kept, not the values.
+/// Writes all objects of a cluster into a new folder, for its owner alone, without credentials: of Secrets
+/// the keys are kept, not the values.
 ///
 /// # Errors
 /// The folder is there already, or cannot be written.

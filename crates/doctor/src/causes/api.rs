@@ -479,6 +479,9 @@ fn definitions(look: &Look<'_>) -> Vec<Finding> {
     found
 }
 
+/// What names of the API server's pods begin with.
+const API_SERVER: &str = "kube-apiserver";
+
 /// An API server that cannot keep up.
 pub(crate) fn overload(look: &Look<'_>, caller: &Caller<'_>, line: &str) -> Option<Finding> {
     let mut count = 0;
@@ -502,8 +505,13 @@ pub(crate) fn overload(look: &Look<'_>, caller: &Caller<'_>, line: &str) -> Opti
     if chatty.is_none() && count < 2 {
         return None;
     }
-    // Who is turned away is not who asks too much: without the log of the API server nobody knows who is.
-    let confidence = if chatty.is_some() { 0.85 } else { 0.45 };
+    // Who is turned away is not who asks too much. The log of the API server would tell, where there is one.
+    let is_server = |pod: &&Value| pod.namespace() == "kube-system" && pod.name().starts_with(API_SERVER);
+    let confidence = match chatty {
+        Some(_) => 0.85,
+        None if look.cluster.all("Pod").iter().any(|pod| is_server(&pod)) => 0.45,
+        None => 0.6,
+    };
     let first = sufferers.iter().min().unwrap_or(&caller.workload);
     let object = chatty.unwrap_or_else(|| first.clone());
     let finding = Finding::new(
@@ -527,7 +535,7 @@ pub(crate) fn overload(look: &Look<'_>, caller: &Caller<'_>, line: &str) -> Opti
 /// The client that the API server's own log names most often.
 fn chatty_client(look: &Look<'_>) -> Option<Object> {
     let mut counts: std::collections::BTreeMap<&str, usize> = std::collections::BTreeMap::new();
-    let logs = look.cluster.case.logs.iter().filter(|log| log.pod.starts_with("kube-apiserver"));
+    let logs = look.cluster.case.logs.iter().filter(|log| log.pod.starts_with(API_SERVER));
     for line in logs.flat_map(|log| log.text.lines()) {
         for word in ["userAgent=\"", "user-agent:", "userAgent:"] {
             if let Some(agent) = line.split(word).nth(1) {
