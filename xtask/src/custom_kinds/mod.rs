@@ -308,17 +308,14 @@ shop.example.com/v1 Till
 
     #[test]
     fn types_of_kubernetes_are_only_named() {
-        let spec = json!({"type": "object", "properties": {"selector": {"type": "object", "properties": {
-            "matchLabels": {"type": "object", "additionalProperties": {"type": "string"}},
-            "matchExpressions": {"type": "array", "items": {"type": "object", "required": ["key", "operator"],
-                "properties": {"key": {"type": "string"}, "operator": {"type": "string"},
-                "values": {"type": "array", "items": {"type": "string"}}}}},
+        let text = json!({"type": "string"});
+        let seconds = json!({"type": "integer", "format": "int64"});
+        let spec = json!({"type": "object", "properties": {"tolerations": {"type": "array", "items": {
+            "type": "object",
+            "properties": {"effect": text, "key": text, "operator": text, "tolerationSeconds": seconds, "value": text},
         }}}});
         let table = table(&[spec]);
-        assert!(
-            table.contains("  matchExpressions [@apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement\n"),
-            "{table}"
-        );
+        assert!(table.contains("  tolerations [@api.core.v1.Toleration\n"), "{table}");
     }
 
     #[test]

@@ -135,9 +135,8 @@ fn unasked(context: &Context<'_>, set: &Set) -> Option<Finding> {
             }
         }
     });
-    let is_other =
-        |name: &&str| !asked.contains(name) && !(given && *name == "values") && *name != "generator";
-    let missing: Vec<&str> = read.keys().copied().filter(is_other).collect();
+    let is_known = |name: &str| asked.contains(&name) || given && name == "values" || name == "generator";
+    let missing: Vec<&str> = read.keys().copied().filter(|name| !is_known(name)).collect();
     if missing.is_empty() || missing.len() > MOST || read.len() <= missing.len() {
         return None;
     }

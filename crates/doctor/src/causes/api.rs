@@ -509,7 +509,7 @@ pub(crate) fn overload(look: &Look<'_>, caller: &Caller<'_>, line: &str) -> Opti
     let is_server = |pod: &&Value| pod.namespace() == "kube-system" && pod.name().starts_with(API_SERVER);
     let confidence = match chatty {
         Some(_) => 0.85,
-        None if look.cluster.all("Pod").iter().any(|pod| is_server(&pod)) => 0.45,
+        None if look.cluster.all("Pod").iter().any(is_server) => 0.45,
         None => 0.6,
     };
     let first = sufferers.iter().min().unwrap_or(&caller.workload);

@@ -202,14 +202,15 @@ impl Condition {
             return is_present(object, self.path).map(|present| present == self.holds);
         };
         let value = self.path.split('.').try_fold(object, |value, name| value.get(name))?;
-        let is_one = |wanted: &&str| match value {
+        let is_one = |wanted: &str| match value {
             Value::String(text) => text == wanted,
-            Value::Number(_) | Value::Bool(_) => value.to_string() == **wanted,
+            Value::Number(number) => number.to_string() == wanted,
+            Value::Bool(value) => wanted == if *value { "true" } else { "false" },
             Value::Array(items) => items.is_empty() && wanted.is_empty(),
             Value::Object(fields) => fields.is_empty() && wanted.is_empty(),
             Value::Null => false,
         };
-        (!value.is_null()).then(|| values.iter().any(|wanted| is_one(&wanted)) == self.holds)
+        (!value.is_null()).then(|| values.iter().any(|wanted| is_one(wanted)) == self.holds)
     }
 
     fn words(&self, verb: &str) -> String {
