@@ -12,13 +12,12 @@ pub fn owner_reference(set: &Value) -> Value {
 
 /// The name of the ApplicationSet that an object belongs to; it stands in the same namespace.
 pub fn owner_of(object: &Value) -> Option<&str> {
-    let references = object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
     let controls = |reference: &&Value| {
         reference.get("controller") == Some(&Value::Bool(true))
             && reference.str_at(&["kind"]) == Some("ApplicationSet")
             && reference.str_at(&["apiVersion"]) == Some(names::API_VERSION)
     };
-    references?.iter().find(controls)?.str_at(&["name"])
+    object.owner_references().iter().find(controls)?.str_at(&["name"])
 }
 
 /// Whether an Application belongs to a set.
@@ -31,8 +30,7 @@ pub fn is_owned_by(app: &Value, set: &Value) -> bool {
 /// tell nothing of that.
 pub(crate) fn take(app: &mut Value, set: &Value) {
     let wanted = owner_reference(set);
-    let references = app.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
-    let mut references = references.cloned().unwrap_or_default();
+    let mut references = app.owner_references().to_vec();
     match references.iter_mut().find(|reference| is_of_name(reference, set.name())) {
         Some(reference) if !set.uid().is_empty() => *reference = wanted,
         Some(_) => return,

@@ -258,10 +258,7 @@ impl LiveCache {
 
     /// The objects of a namespace that nothing owns, in key order. Walks through all keys.
     pub fn top_level_of(&self, namespace: &str) -> Vec<(ResourceKey, Arc<Value>)> {
-        let is_top = |object: &Value| {
-            let owners = object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
-            owners.is_none_or(Vec::is_empty)
-        };
+        let is_top = |object: &Value| object.owner_references().is_empty();
         let mut found: Vec<_> = self.inside(namespace).filter(|(_, object)| is_top(object)).collect();
         found.sort_by(|(a, _), (b, _)| a.cmp(b));
         found

@@ -138,8 +138,7 @@ fn forget(index: &mut HashMap<String, HashSet<ResourceKey>>, entry: &str, key: &
 }
 
 fn owners(object: &Value) -> impl Iterator<Item = &str> {
-    let references = object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
-    references.into_iter().flatten().filter_map(|owner| owner.get("uid")?.as_str())
+    object.owner_references().iter().filter_map(|owner| owner.get("uid")?.as_str())
 }
 
 #[cfg(test)]

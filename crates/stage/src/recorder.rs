@@ -155,10 +155,9 @@ impl Record {
         if let Some(known) = self.applications.get(object.uid()) {
             return Some(known.clone());
         }
-        let owners = object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
-        let by_owner = owners
-            .into_iter()
-            .flatten()
+        let by_owner = object
+            .owner_references()
+            .iter()
             .filter_map(|owner| owner.str_at(&["uid"]))
             .find_map(|owner| self.applications.get(owner).cloned());
         let application = by_owner.or_else(|| self.tracking.owner(object))?;
@@ -171,7 +170,7 @@ impl Record {
         if let Some(known) = self.makers.get(object.uid()) {
             return Some(known.clone());
         }
-        let owner = object.at(&["metadata", "ownerReferences"])?.as_array()?.first()?;
+        let owner = object.owner_references().first()?;
         let maker = match self.makers.get(owner.str_at(&["uid"]).unwrap_or_default()) {
             Some(maker) => maker.clone(),
             None => {

@@ -243,8 +243,7 @@ fn of_claim(object: &Value, snapshot: &Snapshot) -> Option<Mechanism> {
 }
 
 fn owners(object: &Value) -> Vec<&str> {
-    let owners = object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
-    owners.into_iter().flatten().filter_map(|owner| owner.str_at(&["uid"])).collect()
+    object.owner_references().iter().filter_map(|owner| owner.str_at(&["uid"])).collect()
 }
 
 /// The claims that a pod waits for, and its node.

@@ -383,8 +383,7 @@ fn compare_extra(
     health: &mut Vec<Judged>,
 ) {
     let object = &*live.object;
-    let owned =
-        object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array).is_some_and(|l| !l.is_empty());
+    let owned = !object.owner_references().is_empty();
     let is_ours = input.tracking.owner(object).as_deref() == Some(input.instance);
     if !is_ours || owned || input.own_key.as_ref() == Some(key) {
         return;

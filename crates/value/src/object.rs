@@ -24,6 +24,10 @@ pub trait ObjectExt {
     fn annotation(&self, key: &str) -> Option<&str>;
     /// One label.
     fn label(&self, key: &str) -> Option<&str>;
+    /// The objects that it belongs to: `metadata.ownerReferences`.
+    fn owner_references(&self) -> &[Value];
+    /// The one of these that controls it.
+    fn controller_reference(&self) -> Option<&Value>;
     /// Whether `metadata.deletionTimestamp` is set.
     fn is_terminating(&self) -> bool;
     /// Group, version and kind from `apiVersion` and `kind`.
@@ -73,6 +77,15 @@ impl ObjectExt for Value {
 
     fn label(&self, key: &str) -> Option<&str> {
         self.str_at(&["metadata", "labels", key])
+    }
+
+    fn owner_references(&self) -> &[Value] {
+        let listed = self.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
+        listed.map_or(&[], Vec::as_slice)
+    }
+
+    fn controller_reference(&self) -> Option<&Value> {
+        self.owner_references().iter().find(|owner| owner.get("controller") == Some(&Value::Bool(true)))
     }
 
     fn is_terminating(&self) -> bool {

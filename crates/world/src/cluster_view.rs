@@ -10,7 +10,7 @@ use tiphys_value::{GroupVersionKind, GroupVersionResource, ObjectExt, Value};
 
 use crate::{
     Key,
-    object::{controller_of, is_condition_true, owners, resources},
+    object::{is_condition_true, resources},
 };
 
 /// Whether objects of a resource are taken up by owners.
@@ -181,10 +181,10 @@ impl Index {
             gone.insert(before.uid().to_owned());
         }
         for (object, is_there) in before.map(|o| (o, false)).into_iter().chain(after.map(|o| (o, true))) {
-            for uid in owners(object).filter_map(|owner| owner.str_at(&["uid"])) {
+            for uid in object.owner_references().iter().filter_map(|owner| owner.str_at(&["uid"])) {
                 change(&mut self.by_owner, uid, (id.clone(), Key::from_object(object)), is_there);
             }
-            if controller_of(object).is_none() && is_adoptable(&stored_as(id, object)) {
+            if object.controller_reference().is_none() && is_adoptable(&stored_as(id, object)) {
                 change(
                     &mut self.orphans,
                     object.namespace(),

@@ -63,19 +63,9 @@ pub(crate) fn owner_reference(owner: &Value) -> Value {
     })
 }
 
-/// The owner references of an object.
-pub(crate) fn owners(object: &Value) -> impl Iterator<Item = &Value> {
-    object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array).into_iter().flatten()
-}
-
-/// The owner that controls an object.
-pub(crate) fn controller_of(object: &Value) -> Option<&Value> {
-    owners(object).find(|owner| owner.get("controller") == Some(&Value::Bool(true)))
-}
-
 /// Whether `owner` controls `object`.
 pub(crate) fn is_controlled_by(object: &Value, owner: &Value) -> bool {
-    controller_of(object).is_some_and(|reference| reference.str_at(&["uid"]) == Some(owner.uid()))
+    object.controller_reference().is_some_and(|reference| reference.str_at(&["uid"]) == Some(owner.uid()))
 }
 
 /// A pod from a workload's pod template, claimed by its owner.

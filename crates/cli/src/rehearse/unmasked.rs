@@ -17,52 +17,45 @@ pub(super) fn unmask<'a>(objects: &mut [Value], rendered: impl Iterator<Item = &
     let rendered: BTreeMap<ResourceKey, &Value> =
         rendered.map(|object| (object.resource_key(), object)).collect();
     let mut count = 0;
-    let mut templates: BTreeMap<String, Value> = BTreeMap::new();
+    let mut templates = BTreeMap::new();
     for object in &mut *objects {
         let Some(known) = rendered.get(&object.resource_key()) else { continue };
         let is_secret = object.kind() == "Secret" && object.api_version() == "v1";
-        let is_changed = if is_secret { fill_secret(object, known) } else { fill(object, known) };
-        if !is_changed {
-            continue;
-        }
-        count += 1;
-        if let (Some(uid), Some(template)) =
-            (object.str_at(&["metadata", "uid"]), object.at(&["spec", "template"]))
-        {
-            templates.insert(uid.to_owned(), template.clone());
+        let is_filled = if is_secret { fill_secret(object, known) } else { fill(object, known) };
+        if is_filled {
+            count += 1;
+            templates.extend(template(object));
         }
     }
     // Deployment, ReplicaSet, Pod: each is made from the one above.
-    let mut made_from = templates;
-    while !made_from.is_empty() {
-        let mut next = BTreeMap::new();
-        for object in &mut *objects {
-            let Some(template) = controller_uid(object).and_then(|uid| made_from.get(uid)) else { continue };
-            let at = match object.kind() {
-                "Pod" => "",
-                "ControllerRevision" => "/data/spec/template",
-                _ => "/spec/template",
-            };
-            if !object.pointer_mut(at).is_some_and(|made| fill(made, template)) {
-                continue;
-            }
-            let uid = object.str_at(&["metadata", "uid"]);
-            if let (Some(uid), Some(template)) = (uid, object.at(&["spec", "template"])) {
-                next.insert(uid.to_owned(), template.clone());
-            }
-        }
-        made_from = next;
+    while !templates.is_empty() {
+        let made = objects.iter_mut().filter_map(|object| {
+            let is_filled = fill_made(object, &templates);
+            template(object).filter(|_| is_filled)
+        });
+        templates = made.collect();
     }
     count
 }
 
-fn controller_uid(object: &Value) -> Option<&str> {
-    let owners = object.at(&["metadata", "ownerReferences"])?.as_array()?;
-    let owner = owners.iter().find(|owner| owner["controller"] == true)?;
-    owner["uid"].as_str()
+/// What controllers make of an object, by its uid.
+fn template(object: &Value) -> Option<(String, Value)> {
+    Some((object.uid().to_owned(), object.at(&["spec", "template"])?.clone()))
 }
 
-/// Of a Secret, the keys are left and not the values.
+/// Fills in what was made from one of some templates. Whether there was something to fill in.
+fn fill_made(object: &mut Value, templates: &BTreeMap<String, Value>) -> bool {
+    let maker = object.controller_reference().and_then(|owner| owner.str_at(&["uid"]));
+    let Some(template) = maker.and_then(|uid| templates.get(uid)) else { return false };
+    let place = match object.kind() {
+        "Pod" => "",
+        "ControllerRevision" => "/data/spec/template",
+        _ => "/spec/template",
+    };
+    object.pointer_mut(place).is_some_and(|made| fill(made, template))
+}
+
+/// Fills in the values of a Secret, of which the keys are left. Whether there was something to fill in.
 fn fill_secret(secret: &mut Value, known: &Value) -> bool {
     let mut is_changed = false;
     let Some(data) = secret.get_mut("data").and_then(Value::as_object_mut) else { return false };
@@ -77,7 +70,7 @@ fn fill_secret(secret: &mut Value, known: &Value) -> bool {
     is_changed
 }
 
-/// Whether there was something to fill in.
+/// Fills in where a mask stands. Whether there was something to fill in.
 fn fill(value: &mut Value, known: &Value) -> bool {
     match (value, known) {
         (Value::Object(map), Value::Object(known)) => {

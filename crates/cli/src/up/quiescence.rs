@@ -1,6 +1,6 @@
 //! When nothing moves any more.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use tiphys_cluster::LiveCache;
@@ -108,10 +108,7 @@ fn is_busy(pod: &Value) -> bool {
         list.into_iter().flatten().collect::<Vec<_>>()
     };
     let is_running = |status: &&Value| status.at(&["state", "running"]).is_some();
-    let owners = pod.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
-    let kinds: BTreeSet<&str> =
-        owners.into_iter().flatten().filter_map(|owner| owner.str_at(&["kind"])).collect();
-    let ends = kinds.contains("Job");
+    let ends = pod.owner_references().iter().any(|owner| owner.kind() == "Job");
     statuses("initContainerStatuses")
         .iter()
         .chain(&statuses("containerStatuses"))

@@ -49,8 +49,7 @@ impl ClusterEvidence {
         let mut made: BTreeMap<String, Vec<ResourceKey>> = BTreeMap::new();
         for (group, kind) in MADE {
             for object in cache.of_kind(&GroupKind::new(group, kind)) {
-                let owners = object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
-                for owner in owners.into_iter().flatten().filter_map(|owner| owner.str_at(&["uid"])) {
+                for owner in object.owner_references().iter().filter_map(|owner| owner.str_at(&["uid"])) {
                     made.entry(owner.to_owned()).or_default().push(object.resource_key());
                 }
             }

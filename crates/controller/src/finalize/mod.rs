@@ -175,10 +175,9 @@ impl Finalizer {
         let instance = app.instance_name(&self.home.settings.namespace);
         let mut members = cluster.cache.tracked_by(&instance);
         members.retain(|object| {
-            let owned = object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
             object.kind() != "CustomResourceDefinition"
                 && !(cluster.is_home && object.resource_key() == own_key(app))
-                && owned.is_none_or(Vec::is_empty)
+                && object.owner_references().is_empty()
                 && self.home.settings.tracking.is_self_referencing(object)
                 && policy(app, object) != DeletionPolicy::Forbidden
                 && object.annotation(names::HELM_RESOURCE_POLICY) != Some("keep")

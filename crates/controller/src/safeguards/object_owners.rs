@@ -78,8 +78,7 @@ fn owner(cache: &LiveCache, live: &Value) -> Option<String> {
 }
 
 fn controller(live: &Value) -> Option<String> {
-    let references = live.at(&["metadata", "ownerReferences"]).and_then(Value::as_array)?;
-    let owner = references.iter().find(|r| r.get("controller") == Some(&Value::Bool(true)))?;
+    let owner = live.controller_reference()?;
     Some(format!("{} {}", owner.str_at(&["kind"])?, owner.str_at(&["name"])?))
 }
 

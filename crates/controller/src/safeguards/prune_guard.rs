@@ -137,7 +137,7 @@ fn is_namespaced(kind: &str) -> bool {
 }
 
 fn is_owned(live: &Value) -> bool {
-    live.at(&["metadata", "ownerReferences"]).and_then(Value::as_array).is_some_and(|list| !list.is_empty())
+    !live.owner_references().is_empty()
 }
 
 /// A Job or Pod that has ended needs nothing any more.

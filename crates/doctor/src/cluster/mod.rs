@@ -315,8 +315,7 @@ pub(crate) fn is_workload(kind: &str) -> bool {
 
 /// The owners of an object.
 pub(crate) fn owners(object: &Value) -> Vec<Object> {
-    let owners = object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array).into_iter().flatten();
-    let named = owners.filter_map(|owner| {
+    let named = object.owner_references().iter().filter_map(|owner| {
         let kind = owner.str_at(&["kind"])?;
         let namespace = if kind == "Node" { "" } else { object.namespace() };
         Some(Object::new(kind, namespace, owner.str_at(&["name"])?))

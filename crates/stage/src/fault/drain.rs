@@ -73,10 +73,8 @@ pub(super) fn cordon(server: &ApiServer, node: &str, is_closed: bool) -> Result<
 fn pods_on(server: &ApiServer, node: &str) -> Vec<ResourceKey> {
     let snapshot = server.snapshot();
     let pods = snapshot.list(&ResourceId::new("", "pods"), None).map(|object| object.value());
-    let stays = |pod: &Value| {
-        let owners = pod.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
-        owners.into_iter().flatten().any(|owner| matches!(owner.kind(), "DaemonSet" | "Node"))
-    };
+    let stays =
+        |pod: &Value| pod.owner_references().iter().any(|owner| matches!(owner.kind(), "DaemonSet" | "Node"));
     let is_over = |pod: &Value| matches!(pod.str_at(&["status", "phase"]), Some("Succeeded" | "Failed"));
     pods.filter(|pod| pod.str_at(&["spec", "nodeName"]) == Some(node))
         .filter(|pod| !pod.is_terminating() && !stays(pod) && !is_over(pod))

@@ -13,7 +13,7 @@ use crate::{
     Change, Key, View, Write,
     cluster_view::is_adoptable,
     labels::claims,
-    object::{controller_of, is_controlled_by, owner_reference},
+    object::{is_controlled_by, owner_reference},
 };
 
 /// What an owner has of one resource.
@@ -75,7 +75,7 @@ pub(super) fn own_or_owner(change: &Change, own: &GroupVersionResource, kind: &s
     if change.resource == *own {
         return vec![Key::from_object(&change.object)];
     }
-    let owner = controller_of(&change.object).filter(|owner| owner["kind"] == kind);
+    let owner = change.object.controller_reference().filter(|owner| owner["kind"] == kind);
     let name = owner.and_then(|owner| owner.str_at(&["name"]));
     let namespace = change.object.namespace().to_owned();
     name.map(|name| Key { namespace, name: name.to_owned() }).into_iter().collect()
@@ -94,7 +94,7 @@ pub(super) fn keys(
     let is_free = keys.is_empty()
         && !change.is_deleted
         && is_adoptable(&change.resource)
-        && controller_of(&change.object).is_none();
+        && change.object.controller_reference().is_none();
     if !is_free {
         return keys;
     }

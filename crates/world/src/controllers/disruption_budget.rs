@@ -12,7 +12,7 @@ use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,
     controller::Context,
     labels::{selector_in_go, selects},
-    object::{controller_of, resources, set_condition, status_of, with_status},
+    object::{resources, set_condition, status_of, with_status},
 };
 
 /// How long a pod that is being evicted counts as gone before its deletion has begun.
@@ -96,7 +96,7 @@ fn scale_of_controllers(pods: &[Arc<Object>], view: &View<'_>) -> Result<(i64, b
     let mut scales = BTreeMap::new();
     let mut has_unmanaged = false;
     for pod in pods {
-        let Some(owner) = controller_of(pod) else {
+        let Some(owner) = pod.controller_reference() else {
             has_unmanaged = true;
             continue;
         };
@@ -123,7 +123,7 @@ fn scale_of(reference: &Value, namespace: &str, view: &View<'_>) -> Result<Optio
     };
     let Some((mut resource, mut object)) = found(reference)? else { return Ok(None) };
     if resource == resources::replica_sets()
-        && let Some(owner) = controller_of(&object).filter(|owner| owner["kind"] == "Deployment")
+        && let Some(owner) = object.controller_reference().filter(|owner| owner["kind"] == "Deployment")
     {
         match found(owner)? {
             Some(deployment) => (resource, object) = deployment,

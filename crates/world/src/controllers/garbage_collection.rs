@@ -6,9 +6,7 @@ use serde_json::Value;
 use tiphys_apiserver::Object;
 use tiphys_value::{GroupVersionResource, ObjectExt};
 
-use crate::{
-    Change, Controller, Key, Outcome, Propagation, View, Write, controller::Context, object::owners,
-};
+use crate::{Change, Controller, Key, Outcome, Propagation, View, Write, controller::Context};
 
 const FOREGROUND: &str = "foregroundDeletion";
 const ORPHAN: &str = "orphan";
@@ -29,14 +27,20 @@ impl Controller for GarbageCollector {
         if change.is_deleted {
             keys.push(Key { namespace: String::new(), name: format!("gone/{}", change.object.uid()) });
             // A terminating owner may have waited for this one.
-            let waiting =
-                owners(&change.object).filter_map(|owner| find(owner, change.object.namespace(), view));
+            let waiting = change
+                .object
+                .owner_references()
+                .iter()
+                .filter_map(|owner| find(owner, change.object.namespace(), view));
             keys.extend(waiting.filter(|(_, o)| o.is_terminating()).map(|(r, o)| task(&r, &o)));
-        } else if owners(&change.object).next().is_some() || is_held(&change.object) {
+        } else if !change.object.owner_references().is_empty() || is_held(&change.object) {
             keys.push(task(&change.resource, &change.object));
             // One that blocks nobody any more may be what its owner waited for.
-            let free =
-                owners(&change.object).filter(|o| o.get("blockOwnerDeletion") == Some(&Value::Bool(false)));
+            let free = change
+                .object
+                .owner_references()
+                .iter()
+                .filter(|o| o.get("blockOwnerDeletion") == Some(&Value::Bool(false)));
             let waiting = free.filter_map(|owner| find(owner, change.object.namespace(), view));
             keys.extend(waiting.filter(|(_, o)| is_held(o)).map(|(r, o)| task(&r, &o)));
         }
@@ -108,11 +112,12 @@ fn collect(resource: &GroupVersionResource, object: &Value, view: &View<'_>) -> 
             && find(owner, object.namespace(), view).is_none()
             && view.is_surely_gone(owner.str_at(&["uid"]).unwrap_or_default())
     };
-    let gone: Vec<_> = owners(object).filter(is_gone).filter_map(|owner| owner.str_at(&["uid"])).collect();
+    let gone: Vec<_> =
+        object.owner_references().iter().filter(is_gone).filter_map(|owner| owner.str_at(&["uid"])).collect();
     if gone.is_empty() {
         return None;
     }
-    if gone.len() == owners(object).count() {
+    if gone.len() == object.owner_references().len() {
         return Some(Write::Delete {
             resource: resource.clone(),
             key: Key::from_object(object),
@@ -152,7 +157,8 @@ fn release(resource: &GroupVersionResource, object: &Value, view: &View<'_>) -> 
         return Vec::new();
     }
     let blocks = |dependent: &Value| {
-        let mut mine = owners(dependent).filter(|owner| owner.str_at(&["uid"]) == Some(object.uid()));
+        let mut mine =
+            dependent.owner_references().iter().filter(|owner| owner.str_at(&["uid"]) == Some(object.uid()));
         mine.any(|owner| owner.get("blockOwnerDeletion") == Some(&Value::Bool(true)))
     };
     if !dependents.iter().any(|(_, dependent)| blocks(dependent)) {
@@ -174,7 +180,7 @@ fn take_away(
             && find(reference, dependent.namespace(), view)
                 .is_some_and(|(_, other)| !(other.is_terminating() && has_finalizer(&other, FOREGROUND)))
     };
-    if owners(dependent).any(is_solid) {
+    if dependent.owner_references().iter().any(is_solid) {
         let object = without_owners(dependent, |uid| uid == owner.uid());
         return vec![Write::Update { resource: resource.clone(), object }];
     }

@@ -40,7 +40,7 @@ impl Controller for OperatorController {
 
     fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key> {
         // A product that changed or went concerns the object it was made for.
-        let owner = crate::object::controller_of(&change.object).and_then(|owner| {
+        let owner = change.object.controller_reference().and_then(|owner| {
             let resource = view.resource_of(owner.api_version(), owner.kind())?;
             let name = owner.str_at(&["name"])?;
             let own = Key { namespace: change.object.namespace().to_owned(), name: name.to_owned() };

@@ -185,7 +185,7 @@ impl Step<'_> {
                 let found = self.context.view.get(&resources::claims(), &claim);
                 // It may be the set's, to go with that; now it is the pod's.
                 let is_of_set = |owner: &Value| owner.str_at(&["uid"]) == Some(self.set.uid());
-                let free = found.filter(|claim| crate::object::owners(claim).all(is_of_set));
+                let free = found.filter(|claim| claim.owner_references().iter().all(is_of_set));
                 writes.extend(free.map(|claim| {
                     let mut object = claim.value().clone();
                     let mut owner = owner_reference(pod);

@@ -132,8 +132,7 @@ impl Declarations {
 
 /// The object that made another one.
 fn maker(live: &Value) -> Option<Object> {
-    let owners = live.at(&["metadata", "ownerReferences"]).and_then(Value::as_array)?;
-    let owner = owners.iter().find(|owner| owner.get("controller") == Some(&Value::Bool(true)))?;
+    let owner = live.controller_reference()?;
     Some(Object::new(owner.str_at(&["kind"])?, live.namespace(), owner.str_at(&["name"])?))
 }
 

@@ -7,7 +7,7 @@ use super::pod_counts::{is_tracked, untracked};
 use crate::{
     Change, Controller, Key, Outcome, View, Write,
     controller::Context,
-    object::{controller_of, is_job_finished, resources},
+    object::{is_job_finished, resources},
 };
 
 /// Lets go of pods whose Job is gone or has ended.
@@ -43,7 +43,7 @@ fn is_orphan(pod: &Value, view: &View<'_>) -> bool {
     if !is_tracked(pod) {
         return false;
     }
-    let Some(owner) = controller_of(pod) else { return true };
+    let Some(owner) = pod.controller_reference() else { return true };
     if owner["kind"] != "Job" {
         return false;
     }

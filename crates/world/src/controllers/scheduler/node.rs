@@ -11,7 +11,7 @@ use super::{
     misfit::Misfit,
     requests::{Amounts, add, amounts, requests},
 };
-use crate::{View, object::controller_of};
+use crate::View;
 
 /// A port that a pod takes on its node: address, protocol, number.
 type HostPort = (String, String, i64);
@@ -104,9 +104,9 @@ impl Candidate {
     /// owner, few pods.
     pub(super) fn score(&self, pod: &Value, preference: i64) -> (i64, usize, usize) {
         let preferred = affinity::preference(pod, &self.node) + preference;
-        let owner = controller_of(pod).and_then(|owner| owner.str_at(&["uid"]));
+        let owner = pod.controller_reference().and_then(|owner| owner.str_at(&["uid"]));
         let same = |other: &&Arc<Object>| {
-            owner.is_some() && controller_of(other).and_then(|owner| owner.str_at(&["uid"])) == owner
+            owner.is_some() && other.controller_reference().and_then(|owner| owner.str_at(&["uid"])) == owner
         };
         (-preferred, self.pods.iter().filter(same).count(), self.pods.len())
     }

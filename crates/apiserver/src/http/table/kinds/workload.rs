@@ -386,8 +386,7 @@ fn budget(object: &Value, now: Timestamp) -> Vec<Value> {
 }
 
 fn revision(object: &Value, now: Timestamp) -> Vec<Value> {
-    let owner = items(object, "/metadata/ownerReferences").find(|o| o["controller"] == true);
-    let owner = owner.map(|o| {
+    let owner = object.controller_reference().map(|o| {
         let api_version = o.api_version();
         let group = api_version.split_once('/').map_or(String::new(), |(group, _)| format!(".{group}"));
         format!("{}{group}/{}", o.kind().to_lowercase(), o.str_at(&["name"]).unwrap_or_default())

@@ -171,8 +171,7 @@ fn add(wanted: &mut Vec<Wanted>, pod: &Value, status: &Value) {
 
 /// The owner of a pod; a pod on its own owns itself.
 fn owner(pod: &Value) -> String {
-    let owners = pod.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
-    let uid = owners.and_then(|owners| owners.first()?.str_at(&["uid"]));
+    let uid = pod.owner_references().first().and_then(|owner| owner.str_at(&["uid"]));
     uid.map_or_else(|| format!("{}/{}", pod.namespace(), pod.name()), str::to_owned)
 }
 

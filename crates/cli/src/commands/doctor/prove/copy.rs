@@ -330,11 +330,7 @@ fn behaviour(
 pub(super) fn workload<'a>(pod: &'a Value, owners: &BTreeMap<&str, &'a Value>) -> &'a Value {
     let mut at = pod;
     for _ in 0..4 {
-        let references =
-            at.at(&["metadata", "ownerReferences"]).and_then(Value::as_array).into_iter().flatten();
-        let owner = references
-            .filter(|it| it.get("controller") == Some(&Value::Bool(true)))
-            .find_map(|it| owners.get(it.str_at(&["uid"])?));
+        let owner = at.controller_reference().and_then(|owner| owners.get(owner.str_at(&["uid"])?));
         match owner {
             Some(owner) => at = owner,
             None => break,

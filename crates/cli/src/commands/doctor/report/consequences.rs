@@ -104,7 +104,7 @@ impl<'a> Tracker<'a> {
             if labelled.is_some() {
                 return labelled;
             }
-            let owner = object.at(&["metadata", "ownerReferences"])?.as_array()?.first()?;
+            let owner = object.owner_references().first()?;
             object = self.by_uid.get(owner.str_at(&["uid"])?)?;
         }
         None
