@@ -35,6 +35,9 @@ pub enum ParseQuantityError {
 }
 
 impl Quantity {
+    /// The pattern that generated definitions of custom kinds have for quantities.
+    pub const PATTERN: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
+
     /// A whole number of units.
     pub fn from_units(units: i64) -> Self {
         Self { nano: i128::from(units) * NANO, format: Format::DecimalSi }

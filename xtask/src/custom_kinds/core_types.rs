@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use tiphys_schema::{Catalog, Definition, Field as CoreField, Type};
+use tiphys_schema::{Catalog, Definition, Field as CoreField, Quantity, Type};
 
 use super::node::{Field, Node, Range, Shape};
 
@@ -11,7 +11,6 @@ use super::node::{Field, Node, Range, Shape};
 const MIN_FIELDS: usize = 3;
 /// A type is recognised by this part of its fields: older definitions lack the newest ones.
 const MIN_PART: f64 = 0.6;
-const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 const PREFIX: &str = "io.k8s.";
 /// How deep types are compared.
 const MAX_DEPTH: usize = 40;
@@ -71,7 +70,7 @@ impl CoreTypes {
     fn is_at_least_as_strict(&self, node: &Node, definition: &Definition, depth: usize) -> bool {
         let Shape::Object { fields, keeps_others: false } = &node.shape else { return false };
         let is_known = |(name, field): (&String, &Field)| {
-            definition.fields.get(name).is_some_and(|core| self.fits_field(field, core, depth))
+            definition.fields.get(name).is_some_and(|core| self.fits(&field.node, &core.ty, depth))
         };
         let is_asked = |(name, core): (&String, &CoreField)| {
             let is_optional = !core.required || core.default.is_some();
@@ -85,14 +84,10 @@ impl CoreTypes {
             && definition.fields.iter().all(is_asked)
     }
 
-    fn fits_field(&self, field: &Field, core: &CoreField, depth: usize) -> bool {
-        self.fits(&field.node, &core.ty, depth)
-    }
-
     fn fits(&self, node: &Node, ty: &Type, depth: usize) -> bool {
         let has_limits = node.range != Range::default()
             || node.values.is_some()
-            || node.pattern.as_deref().is_some_and(|pattern| pattern != QUANTITY);
+            || node.pattern.as_deref().is_some_and(|pattern| pattern != Quantity::PATTERN);
         if has_limits || depth > MAX_DEPTH {
             return false;
         }

@@ -90,22 +90,7 @@ fn derive(folder: &Path) -> anyhow::Result<BTreeMap<String, String>> {
     let mut found = Found::default();
     found.add_folder(folder)?;
     anyhow::ensure!(!found.groups.is_empty(), "{} holds no definition", folder.display());
-    let core = CoreTypes::new();
-    let mut tables = BTreeMap::new();
-    for (group, mut kinds) in found.groups {
-        for ((_, kind), node) in &mut kinds {
-            let plural = found.plurals.get(&(group.clone(), kind.clone()));
-            if plural.is_some_and(|plural| found.completed.contains(&(group.clone(), plural.clone()))) {
-                node.require_nothing();
-            }
-        }
-        kinds.retain(|_, node| node.has_fields());
-        if !kinds.is_empty() {
-            let table = Writer::new(&core).table(&group, &kinds);
-            tables.insert(group, table);
-        }
-    }
-    Ok(tables)
+    Ok(found.tables())
 }
 
 /// What is in a folder.
@@ -119,6 +104,26 @@ struct Found {
 }
 
 impl Found {
+    /// The tables of the groups.
+    fn tables(self) -> BTreeMap<String, String> {
+        let core = CoreTypes::new();
+        let mut tables = BTreeMap::new();
+        for (group, mut kinds) in self.groups {
+            for ((_, kind), node) in &mut kinds {
+                let plural = self.plurals.get(&(group.clone(), kind.clone()));
+                if plural.is_some_and(|plural| self.completed.contains(&(group.clone(), plural.clone()))) {
+                    node.require_nothing();
+                }
+            }
+            kinds.retain(|_, node| node.has_fields());
+            if !kinds.is_empty() {
+                let table = Writer::new(&core).table(&group, &kinds);
+                tables.insert(group, table);
+            }
+        }
+        tables
+    }
+
     fn add_folder(&mut self, folder: &Path) -> anyhow::Result<()> {
         let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
         let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
@@ -203,6 +208,11 @@ mod tests {
 
     /// The table of a kind from the properties of its `spec` in several definitions.
     fn table(versions: &[Value]) -> String {
+        let mut tables = found_in(versions).tables();
+        tables.remove("shop.example.com").expect("a table of the group")
+    }
+
+    fn found_in(versions: &[Value]) -> Found {
         let mut found = Found::default();
         for spec in versions {
             let schema =
@@ -217,7 +227,7 @@ mod tests {
                 },
             }));
         }
-        Writer::new(&CoreTypes::new()).table("shop.example.com", &found.groups["shop.example.com"])
+        found
     }
 
     #[test]
@@ -320,9 +330,13 @@ shop.example.com/v1 Till
 
     #[test]
     fn nothing_is_required_of_what_a_webhook_completes() {
-        let mut found = Found::default();
+        let text = json!({"type": "string"});
+        let spec = json!({"type": "object", "required": ["name"], "properties": {"name": text}});
+        let mut found = found_in(&[spec]);
         found.add(&json!({"kind": "MutatingWebhookConfiguration", "webhooks": [
             {"rules": [{"apiGroups": ["shop.example.com"], "resources": ["tills"]}]}]}));
         assert!(found.completed.contains(&("shop.example.com".to_owned(), "tills".to_owned())));
+        let table = &found.tables()["shop.example.com"];
+        assert_eq!(table, "shop.example.com/v1 Till\n spec o\n  name s\n");
     }
 }

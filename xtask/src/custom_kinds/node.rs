@@ -133,8 +133,8 @@ impl Node {
         };
         node.add_all_of(schema);
         for (steps, rule) in rules_of(schema) {
-            if let Some(at) = node.at(&steps) {
-                at.rules.insert(rule);
+            if let Some(below) = node.descendant(&steps) {
+                below.rules.insert(rule);
             }
         }
         node
@@ -155,14 +155,14 @@ impl Node {
     }
 
     /// The node that steps lead to: names of fields, and `[]` for the items of a list.
-    fn at(&mut self, steps: &[String]) -> Option<&mut Self> {
+    fn descendant(&mut self, steps: &[String]) -> Option<&mut Self> {
         let Some((first, rest)) = steps.split_first() else { return Some(self) };
         let inner = match &mut self.shape {
             Shape::List { item, .. } if first == "[]" => item,
             Shape::Object { fields, .. } => &mut fields.get_mut(first)?.node,
             _ => return None,
         };
-        inner.at(rest)
+        inner.descendant(rest)
     }
 
     /// What either of two versions accepts.

@@ -128,10 +128,7 @@ impl Condition {
 pub(super) fn rules_of(schema: &Value) -> Vec<(Vec<String>, Rule)> {
     let list = |key: &str| schema[key].as_array().into_iter().flatten();
     let mut found = Vec::new();
-    for (key, is_one) in [("oneOf", true), ("anyOf", false)] {
-        found.extend(alternatives(schema, key, is_one).map(|rule| (Vec::new(), rule)));
-    }
-    for part in list("allOf") {
+    for part in std::iter::once(schema).chain(list("allOf")) {
         for (key, is_one) in [("oneOf", true), ("anyOf", false)] {
             found.extend(alternatives(part, key, is_one).map(|rule| (Vec::new(), rule)));
         }
@@ -300,10 +297,7 @@ fn formula(expr: &IdedExpr, variable: &str, holds: bool) -> Option<Formula> {
     match &expr.expr {
         Expr::Literal(LiteralValue::Boolean(value)) => Some(Formula::Constant(*value.inner() == holds)),
         Expr::Select(select) if select.test => {
-            let above = path_of(&select.operand, variable)?;
-            let path =
-                if above.is_empty() { select.field.clone() } else { format!("{above}.{}", select.field) };
-            is(path, None, holds)
+            is(below(&path_of(&select.operand, variable)?, &select.field), None, holds)
         }
         Expr::Select(_) => is(path_of(expr, variable)?, Some(BTreeSet::from(["true".to_owned()])), holds),
         Expr::Call(call) => {
@@ -381,11 +375,15 @@ fn path_of(expr: &IdedExpr, variable: &str) -> Option<String> {
     match &expr.expr {
         Expr::Ident(name) => (name == variable).then(String::new),
         Expr::Select(select) if !select.test => {
-            let above = path_of(&select.operand, variable)?;
-            Some(if above.is_empty() { select.field.clone() } else { format!("{above}.{}", select.field) })
+            Some(below(&path_of(&select.operand, variable)?, &select.field))
         }
         _ => None,
     }
+}
+
+/// The path of a field of what is at a path.
+fn below(above: &str, field: &str) -> String {
+    if above.is_empty() { field.to_owned() } else { format!("{above}.{field}") }
 }
 
 /// A value that can be written in the table.

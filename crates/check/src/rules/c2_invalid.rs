@@ -439,7 +439,7 @@ fn custom(object: &Object, gvk: &GroupVersionKind, definitions: &Definitions<'_>
         let mistyped: Vec<String> =
             errors.iter().filter(is_mistyped).map(|error| error.field.clone()).collect();
         errors.retain(|error| is_mistyped(&error) || !mistyped.contains(&error.field));
-        if custom.is_shipped {
+        if custom.is_shipped && !errors.is_empty() {
             let told: Vec<FieldPath> = told_by_others(object).collect();
             errors.retain(|error| is_mistyped(&error) || !told.iter().any(|field| is_about(error, field)));
         }

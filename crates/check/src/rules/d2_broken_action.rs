@@ -8,7 +8,8 @@
 //! Templates themselves are rendered, and what is wrong there is told by `D2-cannot-render`. This rule is about
 //! the other files of a chart, which its templates take with `tpl`, and about what still renders.
 //!
-//! People see: `bad character U+002D '-'`, `can't give argument to non-function "%s-web"`, `did not find expected ',' or '}'`, a page without its links.
+//! People see: `bad character U+002D '-'`, `can't give argument to non-function "%s-web"`, `did not find
+//! expected ',' or '}'`, a page without its links.
 //!
 //! ## Bad
 //! ```yaml

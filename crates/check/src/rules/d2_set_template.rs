@@ -119,22 +119,7 @@ fn unasked(context: &Context<'_>, set: &Set) -> Option<Finding> {
         Some((key, names.filter(|names| !names.is_empty())?))
     })?;
     let given = only.at(&["plugin", "values"]).is_some();
-    let mut read: BTreeMap<&str, FieldPath> = BTreeMap::new();
-    let steps = &mut vec![Step::Key("spec"), Step::Key("template")];
-    each_text(&spec["template"], steps, &|_| true, &mut |steps, text| {
-        // What a text in backticks holds is another template's.
-        if OTHER_DOT.is_match(text) || text.contains('`') {
-            return;
-        }
-        for action in text.split("{{").skip(1) {
-            let action = format!("{{{}", action.split("}}").next().unwrap_or_default());
-            for name in READ.captures_iter(&action).filter_map(|it| it.get(1)) {
-                let at = text.find(name.as_str()).unwrap_or_default();
-                let name = &text[at..at + name.as_str().len()];
-                read.entry(name).or_insert_with(|| path_below(FieldPath::default(), steps));
-            }
-        }
-    });
+    let read = read_parameters(&spec["template"]);
     let is_known = |name: &str| asked.contains(&name) || given && name == "values" || name == "generator";
     let missing: Vec<&str> = read.keys().copied().filter(|name| !is_known(name)).collect();
     if missing.is_empty() || missing.len() > MOST || read.len() <= missing.len() {
@@ -154,6 +139,26 @@ fn unasked(context: &Context<'_>, set: &Set) -> Option<Finding> {
         diagnostic = diagnostic.help(format!("or read {other}, which is asked for and read nowhere"));
     }
     Some(Finding::new(RULE.incident, diagnostic).object(title).likely())
+}
+
+/// The parameters that a template reads at the top, each with the field that does so first.
+fn read_parameters(template: &Value) -> BTreeMap<&str, FieldPath> {
+    let mut read = BTreeMap::new();
+    let steps = &mut vec![Step::Key("spec"), Step::Key("template")];
+    each_text(template, steps, &|_| true, &mut |steps, text| {
+        // What a text in backticks holds is another template's.
+        if OTHER_DOT.is_match(text) || text.contains('`') {
+            return;
+        }
+        for (at, _) in text.match_indices("{{") {
+            // From the second brace on.
+            let action = text[at + 1..].split("}}").next().unwrap_or_default();
+            for name in READ.captures_iter(action).filter_map(|it| it.get(1)) {
+                read.entry(name.as_str()).or_insert_with(|| path_below(FieldPath::default(), steps));
+            }
+        }
+    });
+    read
 }
 
 /// Whether a generator, however deep, takes the clusters of the engine.

@@ -22,11 +22,12 @@
 //! ## When to suppress
 //! Where it is made in this namespace by hand, too.
 
-use std::collections::HashSet;
+use std::{cell::LazyCell, collections::HashSet};
 
 use tiphys_diag::{Diagnostic, Severity, similar_names};
 use tiphys_graph::{Object, Survey};
 use tiphys_value::{FieldPath, Value};
+use tiphys_vfs::parent;
 
 use crate::{
     Context, Finding, Report, Rule,
@@ -63,6 +64,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     let is_of_flux =
         |it: &&Object| it.key.group.ends_with("toolkit.fluxcd.io") && !it.key.namespace.is_empty();
+    let wanted: LazyCell<HashSet<&str>, _> =
+        LazyCell::new(|| survey.objects.iter().flat_map(names).map(|it| it.name).collect());
     for object in survey.objects.iter().filter(is_of_flux) {
         if unrendered_files::may_be_a_patch(survey, object) || placeholders::is_in(&object.key.namespace) {
             continue;
@@ -77,8 +80,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
             };
             let text_of = |it: &Object| it.value()["metadata"].to_string() + &it.value()["spec"].to_string();
             let is_copied = |it: &&Object| COPIERS.iter().any(|word| text_of(it).contains(word));
-            if makers.is_empty() {
-                misnamed(context, survey, object, &named, &mut once);
+            if makers.is_empty()
+                && let Some(other) = nearly_named(survey, object, &named, &wanted)
+                && !is_by_hand(context, named.name)
+            {
+                misnamed(survey, object, &named, other, &mut once);
             }
             let [maker] = makers[..] else { continue };
             // A script may make the one that is asked for.
@@ -113,47 +119,58 @@ fn finding(survey: &Survey, object: &Object, diagnostic: Diagnostic) -> Finding 
     }
 }
 
-/// Something beside an object that is nearly what it names, where nothing makes that.
-fn misnamed(context: &Context<'_>, survey: &Survey, object: &Object, named: &Named<'_>, once: &mut Once) {
-    let wanted: HashSet<&str> = survey.objects.iter().flat_map(names).map(|it| it.name).collect();
-    let folder = |it: &Object| {
-        let file = it.rendered.location.file.as_ref();
-        file.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned()
-    };
-    let own_folder = folder(object);
-    let made = |it: &'_ Object| -> Option<String> {
-        let is_it = it.key.kind == named.kind && it.key.group.is_empty();
-        let name = if is_it { Some(it.key.name.as_str()) } else { made_secret(it.value()) };
-        name.filter(|_| is_it || named.kind == "Secret").map(str::to_owned)
-    };
-    let is_near = |name: &str, it: &Object| {
+/// The one thing beside an object that is nearly what it names, and that nothing asks for: its name, and what
+/// makes it.
+fn nearly_named<'a>(
+    survey: &'a Survey,
+    object: &Object,
+    named: &Named<'_>,
+    wanted: &HashSet<&str>,
+) -> Option<(&'a str, &'a Object)> {
+    let folder = |it: &'a Object| parent(&it.rendered.location.file);
+    let own_folder = parent(&object.rendered.location.file);
+    let is_near = |name: &str, it: &'a Object| {
         similar_names::nearest_slip(named.name, std::iter::once(name)).is_some()
             || folder(it) == own_folder && has_same_end(named.name, name)
     };
-    let mut beside =
-        survey.objects.iter().filter(|it| it.key.namespace == object.key.namespace).filter_map(|it| {
-            let name = made(it)?;
-            (!wanted.contains(name.as_str()) && is_near(&name, it)).then_some((name, it))
-        });
-    let (Some((meant, other)), None) = (beside.next(), beside.next()) else { return };
-    if is_by_hand(context, named.name) {
-        return;
+    let mut beside = survey.objects.iter().filter_map(|it| {
+        let name = made_name(it, named.kind).filter(|_| it.key.namespace == object.key.namespace)?;
+        (!wanted.contains(name) && is_near(name, it)).then_some((name, it))
+    });
+    beside.next().filter(|_| beside.next().is_none())
+}
+
+/// The name of the object of a kind that an object is, or makes.
+fn made_name<'a>(object: &'a Object, kind: &str) -> Option<&'a str> {
+    if object.key.kind == kind && object.key.group.is_empty() {
+        return Some(&object.key.name);
     }
+    made_secret(object.value()).filter(|_| kind == "Secret")
+}
+
+/// Tells of an object that names what nothing makes, where something beside it has a similar name.
+fn misnamed(
+    survey: &Survey,
+    object: &Object,
+    named: &Named<'_>,
+    (meant, other): (&str, &Object),
+    once: &mut Once,
+) {
     let what = format!("{} asks for {}/{}, which nothing makes", object.title(), named.kind, named.name);
     let diagnostic = RULE
         .diagnostic(what.clone())
         .at(survey.span(object, &named.field), "no such object")
         .see(survey.start(other), format!("{meant} is made here, and nothing asks for it"))
         .because("Flux waits for what an object of its own names, and does nothing before it is there");
-    let finding = finding(survey, object, diagnostic).perhaps(named.name, Some(meant.as_str()));
-    once.add(&what, finding);
+    once.add(&what, finding(survey, object, diagnostic).perhaps(named.name, Some(meant)));
 }
 
 /// Whether two names differ in their first word alone, and go on with two words or more.
 fn has_same_end(one: &str, other: &str) -> bool {
-    let rest = |name: &str| name.split_once('-').map(|(_, rest)| rest.to_owned());
-    let end = rest(one);
-    one != other && end.is_some() && end == rest(other) && end.is_some_and(|end| end.contains('-'))
+    match (one.split_once('-'), other.split_once('-')) {
+        (Some((_, end)), Some((_, other_end))) => one != other && end == other_end && end.contains('-'),
+        _ => false,
+    }
 }
 
 /// Whether a script, a job or Terraform speaks of a name, and may make what is called so.

@@ -72,12 +72,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         for container in pod.containers() {
             let (command, args) = (field_words(&container, "command"), field_words(&container, "args"));
-            if let Some((field, what)) = unrunnable(&command, &args) {
-                let mut finding = cannot_start(context, &pod, &container, field, what);
+            if let Some((field, fault)) = unrunnable(&command, &args) {
+                let mut finding = cannot_start(context, &pod, &container, field, fault);
                 if is_loose {
                     finding.diagnostic.severity = Severity::Warning;
                 }
-                once.add(what, finding);
+                once.add(fault.texts().0, finding);
                 continue;
             }
             if is_loose {
@@ -103,21 +103,56 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
-/// A command that cannot start, whatever the image is: where, and why.
-fn unrunnable(command: &[&str], args: &[&str]) -> Option<(&'static str, &'static str)> {
+/// Why a command cannot start, whatever the image is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unrunnable {
+    /// A whole command line is one word.
+    WholeLine,
+    /// A shell is given a command line without `-c`.
+    NoOption,
+    /// A setting of Redis and its value are one word.
+    Joined,
+}
+
+impl Unrunnable {
+    /// What is wrong, why that is so, and what helps.
+    fn texts(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::WholeLine => (
+                "a whole command line is one word of the command",
+                "the first word is the name of the program, spaces included: `exec: \"…\": executable file not found in $PATH`",
+                "make each word an item of its own, or hand the line to a shell: [\"/bin/sh\", \"-c\", \"…\"]",
+            ),
+            Self::NoOption => (
+                "a shell is given a command line without -c",
+                "without -c the shell takes the line for the name of a script: `can't open '…': No such file or directory`",
+                "add \"-c\" before it",
+            ),
+            Self::Joined => (
+                "redis-server takes --name and its value as two words, not --name=value",
+                "it reads the whole word as the name of a setting: `Bad directive or wrong number of arguments`",
+                "make the value an item of its own",
+            ),
+        }
+    }
+}
+
+/// Where a command cannot start, and why.
+fn unrunnable(command: &[&str], args: &[&str]) -> Option<(&'static str, Unrunnable)> {
     const SHELLS: [&str; 4] = ["sh", "bash", "ash", "zsh"];
     let program = command.first().or(args.first())?;
     // Redis joins what follows two dashes to a line of its configuration.
     let is_of_redis = matches!(base(program), "redis-server" | "valkey-server");
-    let is_joined = |word: &&&str| word.starts_with("--") && word.contains('=') && !word.contains(' ');
-    if is_of_redis && command.iter().chain(args).any(|word| is_joined(&word)) {
-        return Some((if args.iter().any(|word| is_joined(&word)) { "args" } else { "command" }, JOINED));
+    let is_joined = |word: &&str| word.starts_with("--") && word.contains('=') && !word.contains(' ');
+    let mut places = [("args", args), ("command", command)].into_iter().filter(|_| is_of_redis);
+    if let Some((field, _)) = places.find(|(_, words)| words.iter().any(is_joined)) {
+        return Some((field, Unrunnable::Joined));
     }
     let program = command.first()?;
     // Paths of Windows have spaces; what is filled in later may be a path alone.
     let is_path = |text: &str| text.contains('\\') || text.contains('$');
     if program.trim().contains(char::is_whitespace) && !is_path(program) {
-        return Some(("command", WHOLE_LINE));
+        return Some(("command", Unrunnable::WholeLine));
     }
     let mut rest = command[1..].iter().chain(args);
     let first =
@@ -131,34 +166,17 @@ fn unrunnable(command: &[&str], args: &[&str]) -> Option<(&'static str, &'static
     });
     let is_line = first.trim().contains(char::is_whitespace) && !is_path(first);
     let field = if command.contains(first) { "command" } else { "args" };
-    (!takes_text && is_line).then_some((field, NO_OPTION))
+    (!takes_text && is_line).then_some((field, Unrunnable::NoOption))
 }
-
-const JOINED: &str = "redis-server takes --name and its value as two words, not --name=value";
-const WHOLE_LINE: &str = "a whole command line is one word of the command";
-const NO_OPTION: &str = "a shell is given a command line without -c";
 
 fn cannot_start(
     context: &Context<'_>,
     pod: &Pod<'_>,
     container: &Container<'_>,
     field: &str,
-    what: &str,
+    fault: Unrunnable,
 ) -> crate::Finding {
-    let (why, help) = match what {
-        WHOLE_LINE => (
-            "the first word is the name of the program, spaces included: `exec: \"…\": executable file not found in $PATH`",
-            "make each word an item of its own, or hand the line to a shell: [\"/bin/sh\", \"-c\", \"…\"]",
-        ),
-        JOINED => (
-            "it reads the whole word as the name of a setting: `Bad directive or wrong number of arguments`",
-            "make the value an item of its own",
-        ),
-        _ => (
-            "without -c the shell takes the line for the name of a script: `can't open '…': No such file or directory`",
-            "add \"-c\" before it",
-        ),
-    };
+    let (what, why, help) = fault.texts();
     let span = context.survey.span(pod.object, &container.path.key(field));
     let diagnostic = RULE
         .diagnostic(format!("container {} of {} cannot start: {what}", container.name(), pod.object.title()))

@@ -83,16 +83,18 @@ fn gather<'a>(task: &'a Node, is_handler: bool, found: &mut Vec<(&'a Node, bool)
         inner.iter().for_each(|task| gather(task, is_handler, found));
     }
     let Some(pairs) = task.pairs() else { return };
-    let word = |key: &Node| key.as_str().map(str::to_owned).unwrap_or_default();
-    let is_repeated = pairs.iter().any(|(key, _)| word(key) == "loop" || word(key).starts_with("with_"));
+    let repeats = |key: &Node| key.as_str().is_some_and(|word| word == "loop" || word.starts_with("with_"));
+    let is_repeated = pairs.iter().any(|(key, _)| repeats(key));
     let has_own = task.get("vars").is_some_and(|vars| vars.get("item").is_some());
     let is_block = task.get("block").is_some();
     if is_repeated || has_own || is_block {
         return;
     }
     const NOT_READ: [&str; 4] = ["name", "tags", "listen", "notify"];
-    let read = pairs.iter().filter(|(key, _)| !NOT_READ.contains(&word(key).as_str()));
-    found.extend(read.filter_map(|(_, value)| first_item(value, 0)).next().map(|node| (node, is_handler)));
+    let is_read = |key: &Node| key.as_str().is_none_or(|word| !NOT_READ.contains(&word));
+    let read = pairs.iter().filter(|(key, _)| is_read(key));
+    let first = read.filter_map(|(_, value)| first_item(value, 0)).next();
+    found.extend(first.map(|node| (node, is_handler)));
 }
 
 /// The first text in a value that reads an item.

@@ -484,7 +484,6 @@ const API_SERVER: &str = "kube-apiserver";
 
 /// An API server that cannot keep up.
 pub(crate) fn overload(look: &Look<'_>, caller: &Caller<'_>, line: &str) -> Option<Finding> {
-    let mut count = 0;
     let mut sufferers = Vec::new();
     for ill in &look.ill {
         let is_hit = ill.facts.iter().any(|fact| {
@@ -496,13 +495,12 @@ pub(crate) fn overload(look: &Look<'_>, caller: &Caller<'_>, line: &str) -> Opti
                 || low.contains("leaderelection lost")
         });
         if is_hit {
-            count += 1;
             sufferers.push(ill.workload.clone());
         }
     }
     let chatty = chatty_client(look);
     // One client that is turned away proves nothing about the API server.
-    if chatty.is_none() && count < 2 {
+    if chatty.is_none() && sufferers.len() < 2 {
         return None;
     }
     // Who is turned away is not who asks too much. The log of the API server would tell, where there is one.

@@ -362,7 +362,6 @@ fn looping(look: &Look<'_>, ingress: &Value) -> Option<(String, String)> {
     None
 }
 
-/// A route that its gateway refuses.
 /// A Route of OpenShift that its router does not take, or that leads nowhere.
 fn router_fault(look: &Look<'_>, route: &Value) -> Option<Finding> {
     let object = Object::from_live(route);
@@ -389,15 +388,15 @@ fn router_fault(look: &Look<'_>, route: &Value) -> Option<Finding> {
     let others = items(route, &["spec", "alternateBackends"]);
     let backends = route.at(&["spec", "to"]).into_iter().chain(others);
     let names = backends.filter_map(|backend| backend.str_at(&["name"]));
-    let port = route.at(&["spec", "port", "targetPort"]);
+    let port = route.str_at(&["spec", "port", "targetPort"]).map(|port| json!({"name": port}));
     names.into_iter().find_map(|name| {
-        let port = port.and_then(Value::as_str).map(|port| json!({"name": port}));
         let backend = json!({"service": {"name": name, "port": port}});
         let finding = backend_fault(look, route, &backend)?;
         Some(Finding { field: Some("spec.to".to_owned()), ..finding })
     })
 }
 
+/// A route that its gateway refuses.
 fn route_fault(look: &Look<'_>, route: &Value) -> Option<Finding> {
     let object = Object::from_live(route);
     let told = items(route, &["status", "parents"]).find_map(|parent| {

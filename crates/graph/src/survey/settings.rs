@@ -83,7 +83,7 @@ impl StatedSettings {
         self.inflates_charts |=
             is_kustomization(file) && text.lines().any(|line| line.starts_with("helmCharts:"));
         let mut lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
-        // The last line that stands further to the left than those that follow it.
+        // The lines that the present one stands below, the nearest last.
         let mut above: Vec<&str> = Vec::new();
         while let Some(line) = lines.next() {
             let Some((key, value)) = line.split_once(':') else { continue };

@@ -1,7 +1,7 @@
 //! Types of Kubernetes itself as structural schemas, for custom kinds that have a pod's template or a
 //! selector in them.
 
-use tiphys_schema::{Catalog, Definition, Type};
+use tiphys_schema::{Catalog, Definition, Quantity, Type};
 use tiphys_value::{Map, Value, json};
 
 /// How deep types are followed.
@@ -33,7 +33,7 @@ fn of_type(catalog: &Catalog, ty: &Type, depth: usize) -> Value {
         Type::Quantity => json!({
             "x-kubernetes-int-or-string": true,
             "anyOf": [{"type": "integer"}, {"type": "string"}],
-            "pattern": super::table::QUANTITY,
+            "pattern": Quantity::PATTERN,
         }),
         Type::IntOrString => json!({"x-kubernetes-int-or-string": true}),
         Type::Any | Type::Open => anything(),

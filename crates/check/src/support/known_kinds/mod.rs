@@ -27,9 +27,13 @@ pub(crate) struct KnownKind {
     pub rules: FieldRules,
 }
 
-/// The kinds of all tables.
-static ENTRIES: LazyLock<Vec<Entry>> =
-    LazyLock::new(|| TABLES.iter().flat_map(|(_, text)| entries(text)).collect());
+/// The groups and kinds of all tables, as they are written there.
+static KINDS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    let of_table = |&(group, text): &(&'static str, &'static str)| {
+        entries(text).filter_map(move |entry| Some((group, entry.line.split_once(' ')?.1)))
+    };
+    TABLES.iter().flat_map(of_table).collect()
+});
 
 /// The kinds that one line of a table names.
 struct Entry {
@@ -37,14 +41,13 @@ struct Entry {
     line: &'static str,
     /// The text that begins with their fields.
     fields: &'static str,
-    /// The whole table of their group.
-    table: &'static str,
 }
 
 /// What is known of a kind; nothing if it is not in a table.
 pub(crate) fn find(gvk: &GroupVersionKind) -> Option<KnownKind> {
-    let entry = ENTRIES.iter().find(|entry| is_of(entry.line, gvk))?;
-    let (schema, rules) = Table::new(entry.table).object(entry.fields);
+    let (_, table) = TABLES.iter().find(|(group, _)| *group == gvk.group)?;
+    let entry = entries(table).find(|entry| is_of(entry.line, gvk))?;
+    let (schema, rules) = Table::new(table).object(entry.fields);
     Some(KnownKind { schema: StructuralSchema::new(&schema), rules })
 }
 
@@ -55,11 +58,7 @@ pub(crate) fn is_group(group: &str) -> bool {
 
 /// The groups in which the table has a kind.
 pub(crate) fn groups_of(kind: &str) -> impl Iterator<Item = &'static str> {
-    ENTRIES.iter().filter_map(move |entry| {
-        let (versions, kinds) = entry.line.split_once(' ')?;
-        let (group, _) = versions.split_once('/')?;
-        kinds.split(',').any(|own| own == kind).then_some(group)
-    })
+    KINDS.iter().filter_map(move |(group, kinds)| kinds.split(',').any(|own| own == kind).then_some(*group))
 }
 
 /// The kinds of a table.
@@ -69,7 +68,7 @@ fn entries(table: &'static str) -> impl Iterator<Item = Entry> {
         while let Some((line, fields)) = rest.split_once('\n') {
             rest = fields;
             if !line.starts_with([' ', '@', '~']) {
-                return Some(Entry { line, fields, table });
+                return Some(Entry { line, fields });
             }
         }
         None
@@ -107,8 +106,7 @@ mod tests {
                 for (version, kind) in
                     versions.split(',').flat_map(|version| kinds.split(',').map(move |kind| (version, kind)))
                 {
-                    let gvk = gvk(group, version, kind);
-                    assert!(ENTRIES.iter().any(|entry| is_of(entry.line, &gvk)), "{line}");
+                    assert!(find(&gvk(group, version, kind)).is_some(), "{line}");
                 }
             }
         }

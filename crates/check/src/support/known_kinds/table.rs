@@ -31,8 +31,6 @@ use super::{
     field_rules::{FieldRule, FieldRules},
 };
 
-/// The pattern that definitions have for amounts of resources.
-pub(super) const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 /// How deep objects of the table may refer to each other.
 const MAX_DEPTH: usize = 60;
 

@@ -470,9 +470,8 @@ pub(super) fn still_needed(look: &Look<'_>, app: &Value) -> Vec<Finding> {
         .map(|it| Object::new(&text(it, "kind"), &text(it, "namespace"), &text(it, "name")));
     // What is gone by now holds nobody up.
     let is_there = |it: &Object| look.cluster.live(it).is_some() || !look.cluster.has_kind(&it.kind);
-    let all: Vec<Object> = held.filter(is_there).collect();
     let results = || items(app, &["status", "operationState", "syncResult", "resources"]);
-    let found = all.into_iter().map(|held| {
+    let found = held.filter(is_there).map(|held| {
         let reason = results().find(|it| {
             it.str_at(&["status"]) == Some("PruneSkipped")
                 && text(it, "kind") == held.kind
