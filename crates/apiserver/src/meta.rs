@@ -74,14 +74,22 @@ pub(crate) fn set_finalizers(object: &mut Value, finalizers: &[&str]) {
     }
 }
 
-/// The object without `metadata.managedFields` and `metadata.resourceVersion`: what decides whether a
-/// write changes anything.
-pub(crate) fn essence(object: &Value) -> Value {
-    let mut copy = object.clone();
-    let metadata = metadata_mut(&mut copy);
-    metadata.remove("managedFields");
-    metadata.remove("resourceVersion");
-    copy
+/// Whether two objects are the same but for `metadata.managedFields` and `metadata.resourceVersion`: then a write
+/// changes nothing.
+pub(crate) fn is_same_essence(a: &Value, b: &Value) -> bool {
+    const BESIDE: [&str; 2] = ["managedFields", "resourceVersion"];
+    let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else { return a == b };
+    equal_without(a, b, &["metadata"])
+        && match (a.get("metadata"), b.get("metadata")) {
+            (Some(Value::Object(a)), Some(Value::Object(b))) => equal_without(a, b, &BESIDE),
+            (a, b) => a == b,
+        }
+}
+
+/// Whether two maps have the same entries but for some.
+pub(crate) fn equal_without(a: &Map<String, Value>, b: &Map<String, Value>, beside: &[&str]) -> bool {
+    let counts = |(key, _): &(&String, &Value)| !beside.contains(&key.as_str());
+    a.iter().filter(counts).eq(b.iter().filter(counts))
 }
 
 /// The items of a list at a path, or none.

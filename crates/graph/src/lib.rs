@@ -9,6 +9,7 @@ pub mod edges;
 pub mod network;
 pub mod order;
 pub mod parallel;
+pub mod rival_installs;
 pub mod survey;
 pub mod tools;
 pub mod unused_folders;

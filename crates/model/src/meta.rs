@@ -1,6 +1,6 @@
 //! Object metadata, and reading typed objects out of JSON.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
@@ -81,11 +81,12 @@ pub fn read<T: DeserializeOwned>(value: &Value) -> Result<T, ModelError> {
     let has_nulls =
         has_nulls(value, 0).ok_or_else(|| fail(".".into(), format!("nested deeper than {MAX_DEPTH}")))?;
     // An Application of hundreds of others is large, and hardly any has a null: it is not copied for nothing.
-    let read = match has_nulls.then(|| without_nulls(value)) {
-        Some(cleaned) => serde_path_to_error::deserialize(cleaned),
-        None => serde_path_to_error::deserialize(value),
-    };
-    read.map_err(|e| fail(e.path().to_string(), e.inner().to_string()))
+    let cleaned = if has_nulls { Cow::Owned(without_nulls(value)) } else { Cow::Borrowed(value) };
+    // Keeping the path of what is being read takes longer than reading: only a fault needs it.
+    T::deserialize(&*cleaned).or_else(|_| {
+        serde_path_to_error::deserialize(&*cleaned)
+            .map_err(|error| fail(error.path().to_string(), error.inner().to_string()))
+    })
 }
 
 /// Whether an object has null fields that do not count; `None` when nested too deeply.
@@ -97,9 +98,12 @@ fn has_nulls(value: &Value, depth: usize) -> Option<bool> {
     match value {
         Value::Object(map) => {
             for (key, child) in map {
-                found |= child.is_null();
-                if !NULLS_COUNT_BELOW.contains(&key.as_str()) {
-                    found |= has_nulls(child, depth + 1)?;
+                match child {
+                    Value::Null => found = true,
+                    Value::Object(_) | Value::Array(_) if !NULLS_COUNT_BELOW.contains(&key.as_str()) => {
+                        found |= has_nulls(child, depth + 1)?;
+                    }
+                    _ => {}
                 }
             }
         }

@@ -221,7 +221,7 @@ fn delete_once(
         meta::set(&mut next, "deletionGracePeriodSeconds", "");
     }
     let gone = at.may_go(&next);
-    if !gone && meta::essence(&next) == meta::essence(current) {
+    if !gone && meta::is_same_essence(&next, current) {
         return Ok(Outcome { object: Arc::clone(current), gone: false });
     }
     // What goes at once was never terminating: its last state is the one it had. Pods are told first.

@@ -279,7 +279,7 @@ pub(super) fn replace(
     call.warnings.extend(warnings::warnings_for(at, &object, Some(current.value())));
     let removed = current.is_terminating() && at.may_go(&object);
     if !removed
-        && meta::essence(&object) == meta::essence(current)
+        && meta::is_same_essence(&object, current)
         && managed_fields::same_owners(&object, current)
         && !conversion_webhook::is_outdated(server, at)
     {

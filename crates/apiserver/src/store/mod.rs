@@ -34,7 +34,7 @@ const RESOURCE_LOG: usize = 4096;
 const GLOBAL_LOG: usize = 16384;
 /// How heavy the objects of all kept changes may be, in bytes of memory. An object of which each change is
 /// kept would otherwise take thousands of times its own size.
-const LOG_WEIGHT: usize = 64 << 20;
+const LOG_WEIGHT: usize = 32 << 20;
 /// How many past contents are kept; they share all that did not change.
 const PAST: usize = 4096;
 /// How far revisions jump when a state folder is opened again: revisions that were seen by a watch

@@ -33,11 +33,10 @@ use std::collections::BTreeSet;
 use tiphys_diag::Severity;
 use tiphys_graph::{
     App, Object, Owner,
-    edges::pod_spec,
+    rival_installs::{Installed, Shared, is_same_file},
     tools::{Action, Component, Tool, What, Writer},
 };
-use tiphys_value::{ObjectExt, Value};
-use tiphys_vfs::is_below;
+use tiphys_value::ObjectExt;
 
 use crate::{Context, Finding, Report, Rule, rule_helpers};
 
@@ -61,16 +60,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
     let mut seen = BTreeSet::new();
     for app in &context.survey.apps {
-        let components = components(context, app);
+        let installed = Installed::by(context.survey, app);
         for (writer, severity) in &writers {
-            let component = writer.component().filter(|it| components.contains(it.name));
-            if is_of_another_environment(app, &writer.span.file) {
-                continue;
-            }
-            let object = writer.objects().iter().find_map(|key| {
-                context.survey.objects_of(app.id).find(|object| is_same(&object.key, key, writer))
-            });
-            if (component.is_some() || object.is_some()) && seen.insert(writer.span.clone()) {
+            let Some(Shared { component, objects }) = installed.shared_with(writer) else { continue };
+            let object = objects.first().copied();
+            if seen.insert(writer.span.clone()) {
                 let mut finding = writer_finding(context, app, writer, component, object);
                 finding.diagnostic.severity = match object {
                     Some(object) if is_same_file(object, writer) => Severity::Info,
@@ -142,41 +136,6 @@ fn weight(context: &Context<'_>, writer: &Writer) -> Option<Severity> {
     counts.then_some(severity)
 }
 
-/// Whether a file is for another environment than an Application: both say which, and it is not the same; or
-/// the file is for trying things out, and the Application does not say that it is, too.
-fn is_of_another_environment(app: &App, file: &str) -> bool {
-    let of_file = environments_in(file);
-    if of_file.is_empty() {
-        return false;
-    }
-    let spec = &app.application.spec;
-    let destination = &spec.destination;
-    let sources = spec.effective_sources();
-    let texts = [app.name(), &app.declared.location.file, &destination.namespace, &destination.name];
-    let paths = sources.iter().flat_map(|it| {
-        let values = it.helm.iter().flat_map(|helm| helm.value_files.iter().map(String::as_str));
-        std::iter::once(it.path.as_str()).chain(values)
-    });
-    let of_app: BTreeSet<&str> = texts.into_iter().chain(paths).flat_map(environments_in).collect();
-    let is_for_trials = of_file.iter().all(|it| matches!(*it, "dev" | "local"));
-    of_file.is_disjoint(&of_app) && (is_for_trials || !of_app.is_empty())
-}
-
-/// The environments that a path or name speaks of, each by one word.
-fn environments_in(text: &str) -> BTreeSet<&'static str> {
-    let words = text.split(['/', '.', '-', '_']);
-    words
-        .filter_map(|word| match word {
-            "dev" | "develop" | "development" => Some("dev"),
-            "local" | "localhost" | "kind" | "k3d" | "minikube" => Some("local"),
-            "qa" | "test" | "testing" | "uat" => Some("test"),
-            "stage" | "staging" | "stg" => Some("staging"),
-            "prod" | "production" | "prd" | "live" => Some("prod"),
-            _ => None,
-        })
-        .collect()
-}
-
 /// Whether a pipeline is given the credentials of a cluster.
 fn has_credentials(context: &Context<'_>, file: &str) -> bool {
     const CREDENTIALS: [&str; 12] = [
@@ -211,59 +170,6 @@ fn is_trial(context: &Context<'_>, file: &str) -> bool {
         "uses: ./",
     ];
     context.survey.files.text(file).is_none_or(|text| TRIALS.iter().any(|mark| text.contains(mark)))
-}
-
-/// What an Application installs: by its charts and by the images that it runs.
-fn components(context: &Context<'_>, app: &App) -> BTreeSet<&'static str> {
-    let sources = app.application.spec.effective_sources();
-    let charts = sources.iter().filter_map(|source| Component::of_chart(&source.chart));
-    let mut found: BTreeSet<&'static str> = charts.map(|component| component.name).collect();
-    for object in context.survey.objects_of(app.id) {
-        let Some((spec, _)) = pod_spec(object.value()) else { continue };
-        let containers = spec.get("containers").and_then(Value::as_array).into_iter().flatten();
-        let images = containers.filter_map(|container| container.str_at(&["image"]));
-        found.extend(images.filter_map(Component::of_image).map(|component| component.name));
-    }
-    found
-}
-
-fn is_same(own: &tiphys_value::ResourceKey, written: &tiphys_value::ResourceKey, writer: &Writer) -> bool {
-    // Namespaces are declared everywhere, and Applications are handed over by whatever installs Argo CD.
-    if matches!(own.kind.as_str(), "Namespace" | "Application" | "ApplicationSet" | "AppProject") {
-        return false;
-    }
-    let namespace = match (written.namespace.as_str(), &writer.namespace) {
-        ("", Some(named)) => named.as_str(),
-        (namespace, _) => namespace,
-    };
-    is_kind(&own.kind, &written.kind)
-        && own.name == written.name
-        && (written.group.is_empty() || own.group == written.group)
-        && (own.namespace.is_empty() || own.namespace == namespace)
-}
-
-/// Whether a tool applies the very file from which an Application renders an object, to begin with: both set
-/// the same.
-fn is_same_file(object: &Object, writer: &Writer) -> bool {
-    let What::Path { path, .. } = &writer.what else { return false };
-    let file = object.rendered.location.file.as_ref();
-    file == path || is_below(file, path)
-}
-
-/// Whether a word of a command line, such as `deploy`, `deployments` or `deployment.apps`, means a kind.
-fn is_kind(kind: &str, word: &str) -> bool {
-    let word = word.split('.').next().unwrap_or(word).to_lowercase();
-    let kind = kind.to_lowercase();
-    let short = match word.as_str() {
-        "cm" => "configmap",
-        "deploy" => "deployment",
-        "ds" => "daemonset",
-        "ing" => "ingress",
-        "sts" => "statefulset",
-        "svc" => "service",
-        word => word,
-    };
-    short == kind || short.strip_suffix('s') == Some(kind.as_str())
 }
 
 fn writer_finding(

@@ -3,6 +3,7 @@
 mod args;
 mod causes;
 mod cron_trial;
+mod earlier_installs;
 mod effects;
 mod fault_file;
 mod fault_sweep;

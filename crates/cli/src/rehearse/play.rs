@@ -17,7 +17,7 @@ use tiphys_stage::{
 use tiphys_value::ResourceKey;
 use tiphys_world::Behaviours;
 
-use super::{found::Found, network_rules, repair::CutFlow, strict_world};
+use super::{earlier_installs::EarlierInstall, found::Found, network_rules, repair::CutFlow, strict_world};
 use crate::{
     ENGINE_NAMESPACE,
     up::{
@@ -112,13 +112,14 @@ impl WorldKnowledge {
     }
 }
 
-/// Brings a repository up from nothing. Must be called on a runtime of virtual time.
+/// Brings a repository up in a cluster in which nothing is but what other tools installed. Must be called on a
+/// runtime of virtual time.
 ///
 /// # Errors
 /// The cluster cannot be set up.
 pub(super) async fn bring_up(
-    plan: &Plan,
-    known: &WorldKnowledge,
+    (plan, known): (&Plan, &WorldKnowledge),
+    installed: &[EarlierInstall],
     rules: Rules,
     faults: Vec<Timed>,
 ) -> anyhow::Result<Played> {
@@ -140,6 +141,9 @@ pub(super) async fn bring_up(
     install.definitions().await?;
     // The Secrets of clusters are kept there.
     install.stand_ins(&BTreeSet::from([ENGINE_NAMESPACE.to_owned()]), &BTreeSet::new()).await?;
+    for earlier in installed {
+        placeholders.extend(earlier.provide(&home).await?);
+    }
     for beside in plan.apart.iter().filter_map(Beside::for_destination) {
         let options = SiteOptions { seed: rules.seed.wrapping_add(1), ..options.clone() };
         placeholders.push(add_beside(&mut stage, &mut recorder, &beside, options).await?);

@@ -11,6 +11,7 @@ use tiphys_source::RepoId;
 
 use super::{
     args::Args,
+    earlier_installs::EarlierInstall,
     found::Found,
     play::{Played, Rules, WorldKnowledge, bring_up, go_on, stand_still},
 };
@@ -116,7 +117,10 @@ impl Subject {
             Base::Plan(before) => {
                 let (plan, known) = &**before;
                 let rules = Rules { only_end: true, ..rules };
-                Some(on_virtual_time(bring_up(plan, known, rules, Vec::new()))?)
+                // What tools install of what a change adds was there before it, too.
+                let installed: Vec<_> =
+                    [plan, &self.plan].into_iter().flat_map(EarlierInstall::all_of).collect();
+                Some(on_virtual_time(bring_up((plan, known), &installed, rules, Vec::new()))?)
             }
             Base::Found(found) => Some(on_virtual_time(stand_still(found, &self.plan, &self.known, rules))?),
         };
@@ -142,7 +146,10 @@ impl Subject {
                 rules,
                 faults.to_vec(),
             )),
-            None => on_virtual_time(bring_up(&self.plan, &self.known, rules, faults.to_vec())),
+            None => {
+                let installed = EarlierInstall::all_of(&self.plan);
+                on_virtual_time(bring_up((&self.plan, &self.known), &installed, rules, faults.to_vec()))
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Issuers of certificates that something out of reach would have made.
 
-use std::collections::BTreeSet;
+use std::{cell::LazyCell, collections::BTreeSet};
 
 use tiphys_cluster::{Cluster, LiveCache};
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value, json};
@@ -18,7 +18,7 @@ const VERSION: &str = "v1";
 /// The issuers that certificates of a cluster name, and that neither are there nor among the objects of an
 /// Application.
 pub(super) fn missing(cache: &LiveCache, applications: &LiveCache) -> BTreeSet<ResourceKey> {
-    let brought = brought(applications, GROUP);
+    let brought = LazyCell::new(|| brought(applications, GROUP));
     let certificates = cache.of_kind(&GroupKind::new(GROUP, "Certificate"));
     let named = certificates.iter().filter_map(|certificate| issuer_of(certificate));
     named

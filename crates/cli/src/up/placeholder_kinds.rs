@@ -102,6 +102,19 @@ pub(crate) fn missing(caches: &[LiveCache], rows: &[Row]) -> Kinds {
     kinds
 }
 
+/// The kinds of objects that a cluster does not serve.
+pub(crate) fn unserved<'a>(cluster: &Cluster, objects: impl Iterator<Item = &'a Value>) -> Kinds {
+    let mut kinds = Kinds::new();
+    for object in objects {
+        let gvk = object.gvk();
+        let kind = gvk.group_kind();
+        if kind.group.contains('.') && !is_served_by(cluster, &kind) {
+            kinds.entry(kind).or_default().add(&gvk.version, !object.namespace().is_empty());
+        }
+    }
+    kinds
+}
+
 fn is_served_by(cluster: &Cluster, kind: &GroupKind) -> bool {
     cluster.discovery().preferred_resource(kind).is_some()
 }

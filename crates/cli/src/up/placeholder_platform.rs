@@ -3,6 +3,7 @@
 //! what nothing brings.
 
 use std::{
+    cell::LazyCell,
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
@@ -56,7 +57,8 @@ pub(super) fn missing(cache: &LiveCache) -> Presupposed {
         }
     }
     let accounts = cache.of_kind(&GroupKind::new("", "ServiceAccount"));
-    let brought_accounts = brought(cache, "ServiceAccount");
+    // What Applications bring is only read where something is missing, which hardly anything ever is.
+    let brought_accounts = LazyCell::new(|| brought(cache, "ServiceAccount"));
     found.accounts.retain(|(namespace, name)| {
         let is_it = |it: &Arc<Value>| it.namespace() == namespace && it.name() == name;
         !accounts.iter().any(is_it) && !brought_accounts.contains(name)
@@ -70,7 +72,7 @@ pub(super) fn missing(cache: &LiveCache) -> Presupposed {
         ("scheduling.k8s.io", "PriorityClass", &mut found.priorities),
     ] {
         let there = cache.of_kind(&GroupKind::new(group, kind));
-        let brought = brought(cache, kind);
+        let brought = LazyCell::new(|| brought(cache, kind));
         names.retain(|name| !there.iter().any(|class| class.name() == name) && !brought.contains(name));
     }
     found
@@ -101,7 +103,7 @@ fn classes_of_claims(cache: &LiveCache) -> BTreeSet<String> {
 /// hand.
 fn volumes_of_claims(cache: &LiveCache) -> BTreeMap<String, Claim> {
     let there = cache.of_kind(&GroupKind::new("", "PersistentVolume"));
-    let brought = brought(cache, "PersistentVolume");
+    let brought = LazyCell::new(|| brought(cache, "PersistentVolume"));
     let claims = cache.of_kind(&GroupKind::new("", "PersistentVolumeClaim"));
     let waiting = claims.into_iter().filter(|claim| claim.str_at(&["status", "phase"]) == Some("Pending"));
     let named = waiting.filter_map(|claim| {
@@ -109,7 +111,7 @@ fn volumes_of_claims(cache: &LiveCache) -> BTreeMap<String, Claim> {
         Some((name, claim))
     });
     named
-        .filter(|(name, _)| !brought.contains(name) && !there.iter().any(|volume| volume.name() == name))
+        .filter(|(name, _)| !there.iter().any(|volume| volume.name() == name) && !brought.contains(name))
         .collect()
 }
 

@@ -2,7 +2,10 @@
 //! stand in. Those that somebody makes by hand do only where that is asked for, since one that is missing is
 //! what most often keeps a new cluster from coming up.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::LazyCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use tiphys_cluster::{Cluster, LiveCache};
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value, json};
@@ -18,7 +21,7 @@ pub(super) type Missing = BTreeMap<ResourceKey, BTreeSet<String>>;
 /// The Secrets and ConfigMaps that pods of a cluster cannot do without, and that neither are there nor among
 /// the objects of an Application.
 pub(super) fn missing(cache: &LiveCache, applications: &LiveCache) -> Missing {
-    let brought = placeholder_kinds::brought(applications, "");
+    let brought = LazyCell::new(|| placeholder_kinds::brought(applications, ""));
     let mut missing = Missing::new();
     for pod in cache.of_kind(&GroupKind::new("", "Pod")) {
         for (kind, name, keys) in references(&pod) {
@@ -29,6 +32,11 @@ pub(super) fn missing(cache: &LiveCache, applications: &LiveCache) -> Missing {
         }
     }
     missing
+}
+
+/// The items of a list, or none.
+fn list<'a>(value: &'a Value, path: &[&str]) -> &'a [Value] {
+    value.at(path).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 /// What a pod names that it cannot do without: kind, name and keys.
@@ -42,9 +50,6 @@ fn references(pod: &Value) -> Vec<(&'static str, String, Vec<String>)> {
             found.push((kind, name.to_owned(), keys));
         }
     };
-    let list = |value: &'_ Value, path: &[&str]| -> Vec<Value> {
-        value.at(path).and_then(Value::as_array).cloned().unwrap_or_default()
-    };
     let keys = |source: Option<&Value>| -> Vec<String> {
         let items = source.map(|source| list(source, &["items"])).unwrap_or_default();
         items.iter().filter_map(|item| item.str_at(&["key"])).map(str::to_owned).collect()
@@ -52,17 +57,17 @@ fn references(pod: &Value) -> Vec<(&'static str, String, Vec<String>)> {
     for volume in list(pod, &["spec", "volumes"]) {
         note("Secret", volume.get("secret"), "secretName", keys(volume.get("secret")));
         note("ConfigMap", volume.get("configMap"), "name", keys(volume.get("configMap")));
-        for source in list(&volume, &["projected", "sources"]) {
+        for source in list(volume, &["projected", "sources"]) {
             note("Secret", source.get("secret"), "name", keys(source.get("secret")));
             note("ConfigMap", source.get("configMap"), "name", keys(source.get("configMap")));
         }
     }
     for container in ["initContainers", "containers"].iter().flat_map(|field| list(pod, &["spec", field])) {
-        for from in list(&container, &["envFrom"]) {
+        for from in list(container, &["envFrom"]) {
             note("Secret", from.get("secretRef"), "name", Vec::new());
             note("ConfigMap", from.get("configMapRef"), "name", Vec::new());
         }
-        for variable in list(&container, &["env"]) {
+        for variable in list(container, &["env"]) {
             for (kind, field) in [("Secret", "secretKeyRef"), ("ConfigMap", "configMapKeyRef")] {
                 let source = variable.at(&["valueFrom", field]);
                 let key = source.and_then(|source| source.str_at(&["key"])).map(str::to_owned);

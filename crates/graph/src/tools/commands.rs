@@ -52,7 +52,8 @@ pub(super) fn writers(script: &Script, setting: &Setting<'_>) -> Vec<Writer> {
         for write in called.writes() {
             let span = script.span(setting.files, command.line);
             let Write { action, what, namespace } = write;
-            found.push(Writer { tool: setting.tool, action, what, namespace, span });
+            let is_by_kubectl = !matches!(what, What::Release { .. });
+            found.push(Writer { tool: setting.tool, action, what, is_by_kubectl, namespace, span });
         }
         before = words;
     }

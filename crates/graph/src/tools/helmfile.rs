@@ -48,6 +48,7 @@ fn writer(files: &Files, path: &Arc<str>, release: &Node) -> Option<Writer> {
             chart: chart.to_owned(),
             repository: String::new(),
         },
+        is_by_kubectl: false,
         namespace: text("namespace").map(str::to_owned),
         span: files.span(&Location::new(path.clone(), at.line, at.column)),
     })

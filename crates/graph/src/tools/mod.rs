@@ -111,6 +111,8 @@ pub struct Writer {
     pub action: Action,
     /// What it does it to.
     pub what: What,
+    /// Whether it has kubectl do it: what that writes looks as if a person had.
+    pub is_by_kubectl: bool,
     /// The namespace that it names.
     pub namespace: Option<String>,
     /// The place that says so.

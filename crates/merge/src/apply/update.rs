@@ -133,7 +133,14 @@ pub fn track_update(old: Option<&Value>, new: &mut Value, request: &Request<'_>)
     let empty = nothing(request);
     let stored = old.unwrap_or(&empty);
     let mut entries = managers::read(stored);
-    let comparison = compare(&without_managed(stored), &without_managed(new), request.ty);
+    if let Some(metadata) = new.get_mut("metadata").and_then(Value::as_object_mut) {
+        // The record itself is no change. It is written anew below.
+        match stored.pointer("/metadata/managedFields") {
+            Some(record) => metadata.insert("managedFields".into(), record.clone()),
+            None => metadata.remove("managedFields"),
+        };
+    }
+    let comparison = compare(stored, new, request.ty);
     // Forced, so there is nothing to fail.
     let _ = settle(&mut entries, &comparison, true);
     let mut own = new_entry(request, Operation::Update);

@@ -61,7 +61,7 @@ impl Reader<'_> {
 
     fn writer(&self, action: Action, what: What, namespace: Option<String>) -> Writer {
         let span = node_span(self.files, self.path, &self.task.key);
-        Writer { tool: Tool::Ansible, action, what, namespace, span }
+        Writer { tool: Tool::Ansible, action, what, is_by_kubectl: false, namespace, span }
     }
 
     fn argument(&self, name: &str) -> Option<String> {

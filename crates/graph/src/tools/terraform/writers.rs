@@ -52,7 +52,14 @@ fn add_on(name: &str, block: &Block, span: &Span) -> Writer {
     };
     let what = What::Release { name: name.to_owned(), chart: chart.to_owned(), repository: String::new() };
     let namespace = block.str("namespace").map(str::to_owned);
-    Writer { tool: Tool::Terraform, action: Action::Apply, what, namespace, span: span.clone() }
+    Writer {
+        tool: Tool::Terraform,
+        action: Action::Apply,
+        what,
+        is_by_kubectl: false,
+        namespace,
+        span: span.clone(),
+    }
 }
 
 /// The add-ons that a much used module installs: those of EKS that it lists, and those that it switches on.
@@ -84,6 +91,7 @@ fn writers(block: &Block) -> Vec<Writer> {
         tool: Tool::Terraform,
         action: Action::Apply,
         what,
+        is_by_kubectl: false,
         namespace: namespace.map(str::to_owned),
         span: block.span.clone(),
     };
