@@ -6,9 +6,10 @@ use tiphys_cluster::Cluster;
 use tiphys_graph::{
     App,
     rival_installs::{Installed, is_same_file},
+    survey::unmarked,
     tools::{Action, Tool, What, Writer},
 };
-use tiphys_value::{ObjectExt, Value, json};
+use tiphys_value::{ObjectExt, ResourceKey, Value, json};
 
 use super::text::{object_name, some_of};
 use crate::up::{bootstrap, extra_clusters::Beside, placeholder_kinds, plan::Plan};
@@ -174,9 +175,9 @@ fn release_of(app: &App, name: &str, namespace: Option<&str>) -> Option<(String,
     is_same.then(|| (namespace.to_owned(), name.to_owned()))
 }
 
-/// The object in the namespace of its Application, if it names none.
-fn in_namespace(object: &Value, key: &tiphys_value::ResourceKey) -> Value {
-    let mut object = object.clone();
+/// The object without the mark of its Application, and in its namespace if it names none.
+fn in_namespace(object: &Value, key: &ResourceKey) -> Value {
+    let mut object = unmarked(object.clone());
     if !key.namespace.is_empty() {
         object["metadata"]["namespace"] = key.namespace.as_str().into();
     }
