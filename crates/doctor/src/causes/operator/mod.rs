@@ -15,7 +15,7 @@ use lookup::{is_custom, scaled_to_zero};
 use tiphys_cause::Cause;
 use tiphys_value::ObjectExt as _;
 
-use crate::{Object, finding::Finding, search_context::Look};
+use crate::{Object, cluster::pods, finding::Finding, search_context::Look};
 
 pub(crate) use conditions::rests_on_unseen;
 pub(crate) use lookup::by_words;
@@ -38,6 +38,16 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     found.extend(unattended.into_iter().map(|(operator, resources)| operator_down(operator, &resources)));
     found.extend(two_owners(look));
     found
+}
+
+/// The workload that should do something for an object, and is scaled to zero; none if another one may do it.
+pub(crate) fn scaled_to_zero_among(look: &Look<'_>, workloads: &[Object], waits: &Object) -> Option<Finding> {
+    let is_zero = |it: &Object| {
+        let live = look.cluster.live(it);
+        live.is_some_and(|live| live.kind() != "DaemonSet" && pods::replicas(live) == 0)
+    };
+    let first = workloads.first().filter(|_| workloads.iter().all(is_zero))?;
+    Some(operator_down(first.clone(), std::slice::from_ref(waits)))
 }
 
 fn operator_down(operator: Object, resources: &[Object]) -> Finding {
