@@ -177,6 +177,7 @@ const WORDS: &[(Cause, &[&str])] = &[
             "hot standby mode is disabled",
             "not accepting connections",
             "in read-only mode",
+            "in readonly mode",
             "timeout_waiting_for_tables",
             "replica set has no primary",
             "replicasetnoprimary",
