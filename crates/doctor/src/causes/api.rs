@@ -327,8 +327,8 @@ fn closed_way(look: &Look<'_>, service: &Value, available: &Value, object: &Obje
         return None;
     }
     let ready = look.cluster.pods_of(service).into_iter().find(|pod| crate::cluster::pods::is_ready(pod))?;
-    let number = super::admission::port_of_pod(ready, items(service, &["spec", "ports"]).next());
-    super::admission::closed_to_api_server(look, ready, number, object)
+    let number = super::closed_ways::port_of_pod(ready, items(service, &["spec", "ports"]).next());
+    super::closed_ways::closed_to_api_server(look, ready, number, object)
 }
 
 /// A kind whose objects cannot be converted.

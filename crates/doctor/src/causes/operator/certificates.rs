@@ -61,7 +61,7 @@ pub(super) fn challenge(look: &Look<'_>, live: &Value) -> Option<Finding> {
     // Where the name is not found, who should write its record may be why.
     let is_unknown = tiphys_cause::Failure::read(reason) == Some(tiphys_cause::Failure::NoSuchHost);
     let makers = if is_unknown { calls::record_makers(look.cluster, host) } else { Vec::new() };
-    if let Some(resting) = super::scaled_to_zero_among(look, &makers, &object) {
+    if let Some(resting) = crate::causes::resting::scaled_to_zero_among(look, &makers, &object) {
         return Some(owners.into_iter().fold(resting, |finding, owner| finding.suffers(owner, "not issued")));
     }
     let finding = makers.into_iter().fold(finding, Finding::below);
