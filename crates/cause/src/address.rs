@@ -75,12 +75,13 @@ pattern!(JDBC, r"(?i)\bjdbc:[a-z0-9]+:(?:thin:@)?//([a-z0-9_.-]+)(?::(\d{1,5}))?
 pattern!(
     NAMED,
     r#"(?ix)
-    \bhost \s* [=:] \s* ['"]? ([a-z0-9_.-]+) ['"]? \s* ,? \s* port \s* [=:] \s* ['"]? (\d{1,5})
+    \bhost \s* [=:] \s* ['"]? ([a-z0-9_.-]+) ['"]? \s* [,;]? \s* port \s* [=:] \s* ['"]? (\d{1,5})
     | \bserver \s at \s "([^"]+)" (?: \s \([^)]*\) )? , \s port \s (\d{1,5})
     | \bconnect \s to \s (?: server \s )? ([a-z0-9_.-]+) \s port \s (\d{1,5})
     | \b([a-z0-9_.-]+) \s port \s (\d{1,5}) \s failed
     | \baddress=([a-z0-9_.-]+)/[0-9.]*:(\d{1,5})
     | \b([a-z0-9_.-]+)/(?:<unresolved>|[0-9.]+):(\d{1,5})
+    | \b(?:server|data \s source) \s* = \s* (?:tcp:)? ([a-z0-9_.-]+) , (\d{1,5})
     | \bconnecting \s to \s ([a-z0-9_.-]+) \s (?:on \s)? port \s (\d{1,5})
     "#
 );
@@ -101,6 +102,7 @@ pattern!(
     | dial \s tcp : \s address \s ([a-z0-9_.-]+)
     | no \s such \s host : \s ([a-z0-9_.-]+)
     | Name \s or \s service \s not \s known : \s* ([a-z0-9_.-]+)
+    | \b(?:server|host|data \s source) \s* = \s* (?:tcp:)? ([a-z0-9_.-]+) \s* ;
     "#
 );
 
@@ -156,6 +158,8 @@ fn is_host(host: &str) -> bool {
     let is_level = matches!(
         host,
         "error" | "info" | "warn" | "line" | "at" | "code" | "status" | "errno" | "port" | "exit"
+            // `failed to lookup address information`
+            | "address" | "hostname" | "failed"
     );
     (is_ip || has_letter)
         && !is_level
@@ -202,10 +206,14 @@ mod tests {
         assert_eq!(addresses_in("jdbc:postgresql://orders-db:5432/orders"), ["orders-db:5432"]);
         assert_eq!(addresses_in("target=etcd-endpoints://0xc00012a/kv.data.svc:2379"), ["kv.data.svc:2379"]);
         assert_eq!(addresses_in("dial dns:///queue.mq.svc:9000 failed"), ["queue.mq.svc:9000"]);
+        assert_eq!(addresses_in("Server=sql,1433;Database=bills"), ["sql:1433"]);
+        assert_eq!(addresses_in("Host=pg;Port=5432;Database=bills"), ["pg:5432"]);
+        assert_eq!(addresses_in("Server=sql;Database=bills"), ["sql"]);
     }
 
     #[test]
     fn clocks_files_and_numbers_are_no_addresses() {
+        assert!(addresses_in("failed to lookup address information: Name or service not known").is_empty());
         assert!(
             addresses_in("E0310 08:58:11 reflector.go:561] failed at 12:30:45, main.py:77: 1:2").is_empty()
         );

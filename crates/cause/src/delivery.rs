@@ -26,9 +26,10 @@ const WORDS: &[(Cause, &[&str])] = &[
             "401 unauthorized",
             "403 forbidden",
             "unauthorized: authentication",
-            "unexpected status code 401",
-            "unexpected status code 403",
-            "unexpected http status code: 401",
+            "status code 401",
+            "status code 403",
+            "status code: 401",
+            "status code: 403",
             "repository not found",
             "knownhosts: key mismatch",
             "host key verification failed",
@@ -272,6 +273,10 @@ mod tests {
         for (words, cause) in [
             (
                 "rpc error: code = Unknown desc = authentication required: Repository not found",
+                Cause::GitopsSourceAuth,
+            ),
+            (
+                "helm pull oci://charts.example.org/web failed: response status code 403: denied",
                 Cause::GitopsSourceAuth,
             ),
             (

@@ -57,6 +57,7 @@ const WORDS: &[(Cause, &[&str])] = &[
             "the following arguments are required",
             "can't find main class",
             "missing script:",
+            "unable to load celery application",
             "could not open input file",
             "error loading asgi app",
             "error loading wsgi app",
@@ -137,6 +138,7 @@ const WORDS: &[(Cause, &[&str])] = &[
             "coordinator_not_available",
             "fewer in-sync replicas than required",
             "notenoughreplicas",
+            "not enough good replicas",
             "no brokers available for partition",
             "not enough in-sync replicas",
             "cannot achieve consistency level",
@@ -175,8 +177,15 @@ const WORDS: &[(Cause, &[&str])] = &[
             "hot standby mode is disabled",
             "not accepting connections",
             "in read-only mode",
+            "in readonly mode",
             "timeout_waiting_for_tables",
             "replica set has no primary",
+            "replicasetnoprimary",
+            "do not have a majority",
+            "cannot see a majority",
+            "low on memory",
+            "connection.blocked",
+            "connectionblocked",
             "masterdown",
             "no quorum",
             "quorum lost",
@@ -270,6 +279,10 @@ const WORDS: &[(Cause, &[&str])] = &[
             "535 5.7.8",
             "unauthorized: invalid token",
             "client sent auth, but no password is set",
+            // Clients of Git: JGit, and the command.
+            ".git: not authorized",
+            "no credentialsprovider has been registered",
+            "could not read username for",
         ],
     ),
     (
@@ -297,6 +310,7 @@ const WORDS: &[(Cause, &[&str])] = &[
             "is owned by uid",
             "not writable",
             "is not writeable",
+            "to add write permissions",
         ],
     ),
 ];
@@ -392,7 +406,7 @@ pub fn complaints(log: &str) -> Vec<Complaint> {
 pattern!(
     VALUE,
     r#"(?ix)
-    (?: invalid | unsupported | unknown | unrecogni[sz]ed | bad | illegal | unexpected ) \s+ (?: value | level | log \s? level | mode | (?:\w+\s)? (?:setting|config(?:uration)?|parameter|driver|backend|provider|environment|profile|region|scheme|dialect|format|storage|engine|url|port|loglevel|protocol|codec|type|option|key)) (?: \s for \s ([\w.-]+) )? :? \s* =? \s* ['"`]?([^\s'"`,;)]+)
+    (?: invalid | unsupported | unknown | unrecogni[sz]ed | bad | illegal | unexpected ) \s+ (?: value | level | log \s? level | mode | (?:\w+\s)? (?:setting|config(?:uration)?|parameter|driver|backend|provider|environment|profile|region|scheme|dialect|format|storage|engine|url|port|loglevel|protocol|codec|type|option|key)) (?: \s for \s ['"`]?([\w.-]+)['"`]? )? :? \s* =? \s* ['"`]?([^\s'"`,;)]+)
     | (?: could \s not \s parse | cannot \s parse | failed \s to \s parse | unable \s to \s parse | failed \s parsing | error \s parsing | parse \s error \s in | malformed ) [^'"`]{0,40} ['"`]([^'"`]+)['"`]
     | (?: database | vhost | virtual \s host | bucket | keyspace | realm ) \s ['"`]? ([\w./-]+) ['"`]? \s (?: does \s not \s exist | (?:was \s)? not \s found )
     | unknown \s database \s ['"`] ([^'"`]+) ['"`]
@@ -402,6 +416,11 @@ pattern!(
     | (?: missing | required ) \s (?: required \s)? (?: environment \s variable | env(?:ironment)? (?:\s var)? | setting | configuration ) s? :? \s* ['"`]? ((?-i:[A-Z][A-Z0-9_]{2,}))
     | field \s ['"`]? ([\w.-]+) ['"`]? \s not \s found \s in \s (?:type|struct)
     | (?: unknown | unexpected | unrecogni[sz]ed | unsupported | invalid | duplicate ) \s (?: field | key | directive | property | parameter | attribute ) s? :? \s ['"`] ([^'"`]+) ['"`]
+    | \b parsing \s \\?["'] ([^"'\\]+) \\?["'] : \s (?: invalid \s syntax | value \s out \s of \s range )
+    | For \s input \s string: \s ["'] ([^"']+)
+    | invalid \s literal \s for \s int\(\) \s with \s base \s \d+: \s ["'] ([^"']+)
+    | \bsection \s ['"] ([^'"]+) ['"] \s tried \s to \s instance
+    | \b invalid \s role \s name \s ['"] ([^'"]+)
     | KeyError: \s ['"] ((?-i:[A-Z][A-Z0-9_]{2,})) ['"]
     "#
 );
@@ -415,6 +434,11 @@ pub struct RefusedValue {
     pub line: String,
 }
 
+/// Whether a word names a flag, and no value.
+fn is_flag(word: &str) -> bool {
+    word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c == '-' || c.is_ascii_alphabetic()))
+}
+
 /// The last values that a program refuses.
 #[must_use]
 pub fn refused_values(log: &str) -> Vec<RefusedValue> {
@@ -426,7 +450,7 @@ pub fn refused_values(log: &str) -> Vec<RefusedValue> {
             .skip(1)
             .flatten()
             .map(|it| it.as_str().to_owned())
-            .filter(|it| !it.is_empty())
+            .filter(|it| it.chars().any(char::is_alphanumeric) && !is_flag(it))
             .collect();
         Some(RefusedValue { words, line: line.to_owned() })
     });
@@ -462,6 +486,14 @@ mod tests {
                 Cause::RunPermission,
                 "/var/lib/db",
             ),
+            ("Unable to load celery application.", Cause::RunCommand, ""),
+            ("NOREPLICAS Not enough good replicas to write.", Cause::AppBackendState, ""),
+            ("type: 'ReplicaSetNoPrimary',", Cause::AppBackendState, ""),
+            (
+                "TransportException: https://git.example.org/a.git: not authorized",
+                Cause::ConfigCredentials,
+                "",
+            ),
             ("Error 1129: Host 'a' is blocked because of many connection errors", Cause::AppBackendState, ""),
         ] {
             let read = complaints(line);
@@ -489,6 +521,15 @@ mod tests {
             refused_values("[emerg] 1#1: unknown directive \"srever\" in /etc/a.conf:3")[0].words,
             ["srever"]
         );
+        assert_eq!(
+            refused_values("strconv.ParseInt: parsing \"tcp://10.96.0.7:6379\": invalid syntax")[0].words,
+            ["tcp://10.96.0.7:6379"]
+        );
+        assert_eq!(
+            refused_values("section 'search' tried to instance a plugin name that doesn't exist")[0].words,
+            ["search"]
+        );
+        assert!(refused_values("Invalid value for '-A' / '--app':")[0].words.is_empty());
         assert!(refused_values("started").is_empty());
         assert!(refused_values("field notes were found").is_empty());
     }

@@ -115,8 +115,18 @@ impl<'a> Cluster<'a> {
             }
             // The governing Service of a StatefulSet gives its pods their names.
             [pod, name] if self.get("Pod", namespace, pod).is_some() => find(namespace, name),
+            [pod, name, other] if self.get("Service", other, name).is_some() => {
+                self.get("Pod", other, pod).map_or_else(|| find(other, name), Target::Pod)
+            }
+            [pod, name, other] if self.get("Pod", other, pod).is_some() => find(other, name),
             // No name outside ends so: a namespace is meant that is not there.
-            [name, other] if self.has_kind("Namespace") && !ends_names_outside(other) => find(other, name),
+            [name, other] | [_, name, other] if self.has_kind("Namespace") && !ends_names_outside(other) => {
+                find(other, name)
+            }
+            // Where namespaces were not saved, another one may be meant.
+            [_, other] | [_, _, other] if !self.has_kind("Namespace") && !ends_known_names(other) => {
+                Target::Unknown
+            }
             _ => Target::Outside,
         }
     }
@@ -133,8 +143,13 @@ fn near(ip: &str) -> Option<[u8; 2]> {
     Some([first, second])
 }
 
-/// Whether names of the world, or of a company's own network, end with this.
+/// Whether names of the world, or of a company's own network, may end with this: two letters are a country.
 fn ends_names_outside(last: &str) -> bool {
+    last.len() <= 2 || ends_known_names(last)
+}
+
+/// Whether hardly anything else than a name of the world, or of a company's own network, ends with this.
+fn ends_known_names(last: &str) -> bool {
     const LONG: &[&str] = &[
         "academy",
         "agency",
@@ -204,7 +219,7 @@ fn ends_names_outside(last: &str) -> bool {
         "xyz",
         "zone",
     ];
-    last.len() <= 2 || LONG.contains(&last.to_ascii_lowercase().as_str()) || last.starts_with("xn--")
+    LONG.contains(&last.to_ascii_lowercase().as_str()) || last.starts_with("xn--")
 }
 
 /// Whether an address is one at which clouds tell machines and pods who they are.

@@ -134,6 +134,11 @@ impl Finding {
             (Some(one), Some(two)) => Some(one.min(two)),
             (one, two) => one.or(two),
         };
+        // What tells why says more than what tells only that something is wrong.
+        if self.is_shallow && !other.is_shallow && other.confidence >= self.confidence {
+            (self.summary, self.remedy) = (other.summary, other.remedy);
+            self.field = other.field.or(self.field.take());
+        }
         self.confidence = self.confidence.max(other.confidence);
         self.is_shallow &= other.is_shallow;
     }

@@ -187,14 +187,17 @@ pub(crate) fn routes_of(cluster: &Cluster<'_>, host: &str) -> Vec<Object> {
     all.filter(|live| serves(live)).map(|live| Object::from_live(live)).collect()
 }
 
-/// The workloads that write DNS records from objects of the cluster, if a name is of their zone.
-fn record_makers(cluster: &Cluster<'_>, host: &str) -> Vec<Object> {
+/// The workloads that write DNS records from objects of the cluster, if a name is of their zone. Without a
+/// filter they write those of every zone that they find: the names that the cluster serves, and no others.
+pub(crate) fn record_makers(cluster: &Cluster<'_>, host: &str) -> Vec<Object> {
     const FILTER: &str = "--domain-filter=";
+    let is_served = !routes_of(cluster, host).is_empty();
     let writes = |live: &&&Value| {
         let containers = pods::spec(live).into_iter().flat_map(|spec| items(spec, &["containers"]));
         let arguments = containers.flat_map(|it| items(it, &["args"])).filter_map(Value::as_str);
-        let mut zones = arguments.filter_map(|it| it.strip_prefix(FILTER));
-        live.name().contains("external-dns") && zones.any(|zone| host.ends_with(zone))
+        let mut zones = arguments.filter_map(|it| it.strip_prefix(FILTER)).peekable();
+        let is_of_any = zones.peek().is_none() && is_served;
+        live.name().contains("external-dns") && (is_of_any || zones.any(|zone| host.ends_with(zone)))
     };
     cluster.all("Deployment").iter().filter(writes).map(|live| Object::from_live(live)).collect()
 }

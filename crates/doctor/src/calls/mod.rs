@@ -6,8 +6,8 @@ mod service;
 mod trust;
 
 use caller::guess;
-pub(crate) use external::routes_of;
 use external::{absent_fault, api_server_fault, outside_fault};
+pub(crate) use external::{record_makers, routes_of};
 use service::{pod_fault, service_fault};
 use tiphys_cause::{Address, Cause, FailedCall, Failure};
 

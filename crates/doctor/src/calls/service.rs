@@ -57,6 +57,7 @@ pub(super) fn service_fault<'a>(
         state_fault(caller, call, address, &object),
         expired(look, caller, call, service),
         super::trust::untrusted(look, caller, call, service),
+        own_state(look, call, &ready),
     ];
     checks.into_iter().flatten().next().unwrap_or_else(|| {
         let nodes = caller.pods.iter().chain(&ready).filter_map(|pod| pod.str_at(&["spec", "nodeName"]));
@@ -321,6 +322,36 @@ fn state_fault(
         )),
         _ => None,
     }
+}
+
+/// What ready pods that do not answer as they should say of their own state at the end of their logs.
+fn own_state(look: &Look<'_>, call: &FailedCall, ready: &[&Value]) -> Option<Finding> {
+    const LINES: usize = 40;
+    /// What every start and every end says, and is over soon.
+    const PASSING: &[&str] = &["starting up", "shutting down", "recovery mode"];
+    if !matches!(call.failure, Failure::Timeout | Failure::Reset | Failure::Status(500..=599)) {
+        return None;
+    }
+    ready.iter().find_map(|pod| {
+        let logs = look.cluster.logs(pod.namespace(), pod.name());
+        let told = logs.iter().filter(|log| !log.previous).find_map(|log| {
+            let mut found = log.last_lines().take(LINES).flat_map(tiphys_cause::complaints);
+            let state = found.find(|it| {
+                let low = it.line.to_ascii_lowercase();
+                it.cause == Cause::AppBackendState && !PASSING.iter().any(|word| low.contains(word))
+            })?;
+            Some((log.source(), state.line))
+        });
+        let (source, line) = told?;
+        let workload = look.cluster.workload(pod);
+        let summary = format!("{workload} is in a state in which it does not serve, as its log says");
+        Some(
+            Finding::new(Cause::AppBackendState, workload, 0.75, summary).evidence(source, line).remedy(
+                "Bring it back: free its connections or memory, unseal it, or give it a leader.",
+                &[],
+            ),
+        )
+    })
 }
 
 /// An expired certificate of what is called.

@@ -1,15 +1,14 @@
 //! Objects that the API server does not take: quotas, limits, webhooks, policies, rules of the API.
 
 use tiphys_cause::{Cause, Failure, Refusal, refusal, unwrapped};
-use tiphys_network::Direction;
 use tiphys_value::{ObjectExt as _, Value};
 
+use super::closed_ways::{closed_to_api_server, port_of_pod};
 use crate::{
     Object,
     calls::empty_service,
-    cluster::{condition, items, pods, quantity, services, time},
+    cluster::{condition, items, pods, quantity, time},
     finding::Finding,
-    policy::{End, Port, api_server, blocking},
     search_context::Look,
 };
 
@@ -441,34 +440,9 @@ fn silent_webhook(
     port: Option<&Value>,
     object: &Object,
 ) -> Finding {
-    let number = port
-        .and_then(|port| services::target_port(port, pod.get("spec")?))
-        .and_then(|port| u16::try_from(port).ok())
-        .unwrap_or(443);
-    let (server, _) = api_server(look.cluster);
-    let policies = blocking(
-        look.cluster,
-        Direction::Ingress,
-        &server,
-        &End::of_pod(pod),
-        Port { number, protocol: "TCP" },
-    );
-    if let Some(policy) = policies.first() {
-        let named = Object::from_live(policy);
-        return Finding::new(
-            Cause::NetPolicyWebhook,
-            named.clone(),
-            0.93,
-            format!("{named} does not let the API server in to the webhook on port {number}"),
-        )
-        .field("spec.ingress")
-        .since(crate::policy::newest_change(policy))
-        .evidence(
-            named.to_string(),
-            policy.at(&["spec", "ingress"]).map_or("no rule of ingress".to_owned(), ToString::to_string),
-        )
-        .remedy(format!("Allow port {number} from the addresses of the control plane."), &[])
-        .suffers(object.clone(), "does not answer");
+    let number = port_of_pod(pod, port);
+    if let Some(policy) = closed_to_api_server(look, pod, number, object) {
+        return policy;
     }
     Finding {
         cause: Cause::NetNodePorts,
@@ -517,8 +491,12 @@ fn webhook_tls(look: &Look<'_>, read: &Refusal) -> Finding {
         {
             finding = finding.below(Object::new("Certificate", certificate.0, certificate.1));
         }
+        let injectors = if asks_for_ca(config) { injectors(look) } else { Vec::new() };
+        if let Some(resting) = super::resting::scaled_to_zero_among(look, &injectors, &object) {
+            return resting;
+        }
         if asks_for_ca(config) {
-            finding = injectors(look).into_iter().fold(finding, Finding::below);
+            finding = injectors.into_iter().fold(finding, Finding::below);
             // Whether the injector works is not known.
             finding = if look.cluster.has_kind("Deployment") { finding } else { finding.not_known() };
         }
@@ -570,14 +548,14 @@ fn policy(look: &Look<'_>, owner: &Object, refused: &Refused, read: &Refusal) ->
     let config = || configuration(look, &read.by).map(|(config, _)| config);
     let object =
         named.copied().or_else(constraint).or_else(config).map_or_else(|| owner.clone(), Object::from_live);
-    let by = if read.by.is_empty() { String::new() } else { format!(" through {}", read.by) };
-    Finding::new(
-        Cause::AdmitPolicy,
-        object.clone(),
-        0.93,
-        format!("{object} refuses what {owner} writes{by}"),
-    )
-    .remedy("Make the object fit the policy, or except it.", &[])
+    let summary = match read.by.as_str() {
+        "" if object == *owner => format!("a policy refuses what {owner} writes"),
+        by if object == *owner => format!("a policy of {by} refuses what {owner} writes"),
+        "" => format!("{object} refuses what {owner} writes"),
+        by => format!("{object} refuses what {owner} writes through {by}"),
+    };
+    Finding::new(Cause::AdmitPolicy, object, 0.93, summary)
+        .remedy("Make the object fit the policy, or except it.", &[])
 }
 
 /// The namespace of a refused write.

@@ -306,6 +306,8 @@ fn aggregated(look: &Look<'_>) -> Vec<Finding> {
             }
             if let Some(below) = crate::calls::empty_service(look.cluster, live) {
                 finding = below.suffers(object.clone(), "does not answer");
+            } else if let Some(below) = closed_way(look, live, available, &object) {
+                finding = below;
             }
         } else if look.cluster.knows_services() {
             finding = finding.evidence(service.to_string(), "it does not exist");
@@ -316,6 +318,17 @@ fn aggregated(look: &Look<'_>) -> Vec<Finding> {
         found.push(finding);
     }
     found
+}
+
+/// The policy that keeps the API server from the ready pods of an aggregated API that does not answer.
+fn closed_way(look: &Look<'_>, service: &Value, available: &Value, object: &Object) -> Option<Finding> {
+    let failure = Failure::read(&condition_text(available));
+    if !matches!(failure, Some(Failure::Timeout | Failure::Unreachable)) {
+        return None;
+    }
+    let ready = look.cluster.pods_of(service).into_iter().find(|pod| crate::cluster::pods::is_ready(pod))?;
+    let number = super::closed_ways::port_of_pod(ready, items(service, &["spec", "ports"]).next());
+    super::closed_ways::closed_to_api_server(look, ready, number, object)
 }
 
 /// A kind whose objects cannot be converted.

@@ -85,6 +85,7 @@ fn missing(look: &Look<'_>, ill: &Ill<'_>) -> Vec<Finding> {
         // Who should make it is red: why is the cause, whether it is known or not.
         let mut makers = dependencies::upstream(look.cluster, &object);
         makers.extend(unseen_makers(look, &object));
+        makers.extend(refused_makers(look, &object, &ill.workload));
         let finding = makers.iter().cloned().fold(finding, Finding::below);
         let finding = if makers.iter().any(|it| look.is_red(it)) { finding.not_known() } else { finding };
         let finding = undelivered(look, &object, &ill.workload).into_iter().fold(finding, Finding::below);
@@ -121,6 +122,24 @@ fn unseen_makers(look: &Look<'_>, missing: &Object) -> Vec<Object> {
     };
     let is_data = missing.kind == "Secret" || missing.kind == "ConfigMap";
     look.red.keys().filter(|_| is_data).filter(is_near).cloned().collect()
+}
+
+/// Ill workloads that asked the API server for a missing object and were refused: who only uses it mounts it.
+fn refused_makers(look: &Look<'_>, missing: &Object, user: &Object) -> Vec<Object> {
+    let plural = format!("{}s", missing.kind.to_ascii_lowercase());
+    let is_meant = |forbidden: &tiphys_cause::Forbidden| {
+        forbidden.resource == plural
+            && forbidden.namespace.as_ref().is_none_or(|it| *it == missing.namespace)
+            && forbidden.line.split(['"', '\\', '\'']).any(|word| word == missing.name)
+    };
+    let asks = |ill: &&Ill<'_>| {
+        ill.workload != *user
+            && ill
+                .facts
+                .iter()
+                .any(|fact| matches!(&fact.fact, crate::log_evidence::Fact::Forbidden(it) if is_meant(it)))
+    };
+    look.ill.iter().filter(asks).map(|ill| ill.workload.clone()).collect()
 }
 
 /// The file that a program does not find where a Secret or ConfigMap is mounted which lacks it.
@@ -384,6 +403,38 @@ pub(crate) fn credentials<'a>(
     caller.suffers(finding, "its credentials are refused")
 }
 
+/// A variable that the kubelet sets for a Service of the namespace, and that the program takes for its own.
+fn service_link(look: &Look<'_>, ill: &Ill<'_>, refused: &RefusedValue, source: &str) -> Option<Finding> {
+    let mut links = refused.words.iter().filter(|word| word.starts_with("tcp://"));
+    let service = links.find_map(|word| {
+        let address = tiphys_cause::addresses(word).into_iter().next()?;
+        match look.cluster.target(&address, ill.namespace()) {
+            crate::address_target::Target::Service(service) => Some(service),
+            _ => None,
+        }
+    })?;
+    let service = Object::from_live(service);
+    let summary = format!(
+        "{} takes a variable that the kubelet sets for {service} for one of its own settings",
+        ill.workload
+    );
+    Some(
+        Finding::new(Cause::ConfigWrongValue, ill.workload.clone(), 0.9, summary)
+            .field("spec.template.spec.enableServiceLinks")
+            .evidence(source, &refused.line)
+            .since(ill.since)
+            .remedy("Set enableServiceLinks: false, or set the variable to what the program expects.", &[]),
+    )
+}
+
+/// The annotation of a pod that holds a value: what is injected into the pod reads its settings there.
+fn annotation_with(ill: &Ill<'_>, refused: &RefusedValue) -> Option<(String, String)> {
+    let all = ill.pods.first()?.at(&["metadata", "annotations"])?.as_object()?;
+    let is_meant = |value: &str| refused.words.iter().any(|word| word.len() >= 3 && word == value);
+    let (key, value) = all.iter().find(|(_, value)| value.as_str().is_some_and(is_meant))?;
+    Some((format!("spec.template.metadata.annotations.{key}"), format!("{key}={}", value.as_str()?)))
+}
+
 /// A value that the program refuses, led back to where it is set.
 pub(crate) fn refused_value<'a>(
     look: &Look<'a>,
@@ -392,6 +443,9 @@ pub(crate) fn refused_value<'a>(
     source: &str,
 ) -> Finding {
     let caller = Caller::of_ill(look, ill);
+    if let Some(finding) = service_link(look, ill, refused, source) {
+        return caller.suffers(finding, "refuses its configuration");
+    }
     let word = |value: &str| {
         refused.words.iter().any(|word| !word.is_empty() && (value == word || value.trim() == word))
     };
@@ -401,9 +455,11 @@ pub(crate) fn refused_value<'a>(
             refused.words.iter().any(|word| word.len() >= 4 && setting.value.contains(word.as_str()))
         })
     });
+    let annotation = if setting.is_none() { annotation_with(ill, refused) } else { None };
     let (object, confidence) = match setting {
         Some(setting) if !setting.source.kind.is_empty() => (setting.source.clone(), 0.88),
         Some(_) => (ill.workload.clone(), 0.88),
+        None if annotation.is_some() => (ill.workload.clone(), 0.88),
         None => (ill.workload.clone(), 0.6),
     };
     let what = if refused.words.is_empty() { "a value".to_owned() } else { refused.words.join(", ") };
@@ -420,6 +476,9 @@ pub(crate) fn refused_value<'a>(
         finding = finding
             .field(setting.field.clone())
             .evidence(object.to_string(), format!("{}={}", setting.key, setting.value));
+    }
+    if let Some((field, told)) = annotation {
+        finding = finding.field(field).evidence(object.to_string(), told);
     }
     caller.suffers(finding, "refuses its configuration")
 }

@@ -442,6 +442,8 @@ fn expired_of_components(look: &Look<'_>) -> Vec<Finding> {
         }) else {
             continue;
         };
+        // Whose certificate it is would be told by the Secrets.
+        let finding = if look.cluster.has_kind("Secret") { finding } else { finding.not_known() };
         let finding = finding.evidence(fact.source.clone(), fact.line.clone());
         let clocks = ahead_of_time(look, &ill.pods, &fact.line);
         let finding = clocks.into_iter().fold(finding, Finding::below);

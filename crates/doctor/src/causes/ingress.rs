@@ -232,6 +232,19 @@ fn tls_fault(look: &Look<'_>, ingress: &Value, tls: &Value) -> Option<Finding> {
         let finding = if is_unseen { finding.not_known() } else { finding };
         return Some(is_made.into_iter().fold(finding, Finding::below));
     };
+    if let Some((source, line)) = told_of_other_names(look, &secret) {
+        let summary = format!(
+            "the certificate in {secret} is not for {}: the controller shows its own",
+            hosts.join(", ")
+        );
+        let finding = Finding::new(Cause::EdgeTlsSecret, secret.clone(), 0.85, summary)
+            .evidence(source, line)
+            .suffers(object, "shows another certificate")
+            .remedy("Put a certificate for the names of the Ingress into the Secret.", &[]);
+        return Some(
+            crate::dependencies::upstream(look.cluster, &secret).into_iter().fold(finding, Finding::below),
+        );
+    }
     let now = look.cluster.now?;
     let first = Certificate::all_of_secret(live, "tls.crt").into_iter().next();
     let ended = first.filter(|certificate| certificate.not_after < now)?;
@@ -249,6 +262,20 @@ fn tls_fault(look: &Look<'_>, ingress: &Value, tls: &Value) -> Option<Finding> {
         &[format!("kubectl -n {} describe certificate", ingress.namespace())],
     );
     Some(crate::dependencies::upstream(look.cluster, &secret).into_iter().fold(finding, Finding::below))
+}
+
+/// The line by which a controller of Ingresses says that the certificate of a Secret is for other names.
+fn told_of_other_names(look: &Look<'_>, secret: &Object) -> Option<(String, String)> {
+    let name = format!("{}/{}", secret.namespace, secret.name);
+    let is_controller = |pod: &&&Value| CONTROLLERS.iter().any(|name| pod.name().contains(name));
+    let tells = |line: &&str| {
+        line.contains(&name) && line.contains("does not contain a Common Name or Subject Alternative Name")
+    };
+    let mut pods = look.cluster.all("Pod").iter().filter(is_controller);
+    pods.find_map(|pod| {
+        let logs = look.cluster.logs(pod.namespace(), pod.name());
+        logs.iter().find_map(|log| Some((log.source(), log.last_lines().find(tells)?.to_owned())))
+    })
 }
 
 /// TLS ends before a server that demands TLS.
@@ -414,7 +441,12 @@ fn route_fault(look: &Look<'_>, route: &Value) -> Option<Finding> {
         let reason = bad.str_at(&["reason"]).unwrap_or_default();
         let is_of_listener = reason.contains("Ready") || reason == "InvalidListener";
         let below = is_of_listener.then(|| Object::new("Gateway", namespace, gateway));
-        let finding = |finding: Finding| below.iter().cloned().fold(finding, Finding::below);
+        // Why the listener is not ready is told by its gateway.
+        let is_unseen = below.iter().any(|gateway| look.cluster.live(gateway).is_none());
+        let finding = |finding: Finding| {
+            let finding = if is_unseen { finding.not_known() } else { finding };
+            below.iter().cloned().fold(finding, Finding::below)
+        };
         return Some(finding(
             Finding::new(
                 Cause::EdgeRouteRefused,

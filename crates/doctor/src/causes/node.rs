@@ -67,7 +67,7 @@ fn fault(look: &Look<'_>, node: &Value) -> Option<Finding> {
         if status == "True" {
             return pressure(look, node).or_else(|| problem(look, node));
         }
-        if is_of_network(&words) || is_at_rest(look, node) {
+        if is_of_network(&words) || is_at_rest(look, node) || is_leaving(look, node) {
             return None;
         }
         let low = words.to_ascii_lowercase();
@@ -121,6 +121,24 @@ fn pods_on<'a>(cluster: &Cluster<'a>, node: &str) -> impl Iterator<Item = &'a Va
 fn is_at_rest(look: &Look<'_>, node: &Value) -> bool {
     let is_cordoned = node.at(&["spec", "unschedulable"]).and_then(Value::as_bool) == Some(true);
     is_cordoned && !pods_on(look.cluster, node.name()).any(|pod| look.is_red(&Object::from_live(pod)))
+}
+
+/// A node that is taken away, on which nothing is left but what runs on every node.
+fn is_leaving(look: &Look<'_>, node: &Value) -> bool {
+    const MARKS: &[&str] =
+        &["karpenter.sh/disrupted", "karpenter.sh/disruption", "ToBeDeletedByClusterAutoscaler"];
+    const LONGEST: i64 = 1800;
+    let deleted = time(node, &["metadata", "deletionTimestamp"]);
+    let is_fresh = deleted.and_then(|at| look.cluster.seconds_since(at)).is_none_or(|age| age < LONGEST);
+    let is_marked = items(node, &["spec", "taints"])
+        .filter_map(|taint| taint.str_at(&["key"]))
+        .any(|key| MARKS.contains(&key));
+    let is_left = |pod: &Value| {
+        let owner = items(pod, &["metadata", "ownerReferences"]).find_map(|it| it.str_at(&["kind"]));
+        matches!(owner, Some("DaemonSet" | "Node"))
+            || matches!(pod.str_at(&["status", "phase"]), Some("Succeeded" | "Failed"))
+    };
+    (deleted.is_some() || is_marked) && is_fresh && pods_on(look.cluster, node.name()).all(is_left)
 }
 
 fn uninitialized(node: &Value) -> Option<&str> {

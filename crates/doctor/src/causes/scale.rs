@@ -100,7 +100,10 @@ fn autoscaler(look: &Look<'_>, live: &Value) -> Option<Finding> {
                 .iter()
                 .any(|word| low.contains(word))
                 || absent && !low.contains("rpc error") && !low.contains("metric values");
-        let confidence = match (is_down && is_silent, of_pods && absent) {
+        // A server that is well does not answer for a reason that its API would tell.
+        let is_untold = !look.cluster.has_kind("APIService")
+            && server.is_some_and(|it| pods::replicas(it) != 0 && !look.is_red(&Object::from_live(it)));
+        let confidence = match (is_down && is_silent, of_pods && absent || is_untold) {
             // Somebody answered, though nobody is known who could.
             (_, true) => 0.45,
             (true, _) => 0.9,

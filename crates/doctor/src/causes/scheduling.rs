@@ -89,6 +89,9 @@ fn unplaced(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
     )
 }
 
+/// The programs that add nodes where pods find no room.
+const AUTOSCALERS: &[&str] = &["cluster-autoscaler", "karpenter"];
+
 /// Who adds nodes, and cannot.
 fn node_makers<'a>(look: &'a Look<'_>) -> impl Iterator<Item = Object> + use<'a> {
     let adders = look.red.keys().filter(|it| {
@@ -102,6 +105,7 @@ fn node_makers<'a>(look: &'a Look<'_>) -> impl Iterator<Item = Object> + use<'a>
                 | "MachineSet"
                 | "Machine"
         ) || it.kind.ends_with("NodeClass")
+            || it.kind == "Deployment" && AUTOSCALERS.iter().any(|name| it.name.contains(name))
     });
     adders.cloned()
 }

@@ -487,6 +487,7 @@ fn mount(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
                 finding = if is_seen || driver_told(event) { finding } else { finding.not_known() };
                 finding = drivers_pods(look, pod, driver).into_iter().fold(finding, Finding::below);
             }
+            finding = secret_providers(look, &event.message).into_iter().fold(finding, Finding::below);
             if let Some(node) = pod.str_at(&["spec", "nodeName"]) {
                 finding = finding.below(Object::new("Node", "", node));
             }
@@ -500,6 +501,24 @@ fn mount(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
         }
     }
     None
+}
+
+/// The workloads of the provider that the driver of external secrets does not find: they run beside it, on
+/// every node.
+fn secret_providers(look: &Look<'_>, message: &str) -> Vec<Object> {
+    let mut told = message.split("provider \"").skip(1);
+    let Some(provider) = told.find_map(|rest| rest.split_once('"')).map(|(name, _)| name) else {
+        return Vec::new();
+    };
+    let is_meant = |live: &&&Value| {
+        let name = live.name();
+        name.contains(provider) && ["csi", "provider"].iter().any(|word| name.contains(word))
+    };
+    ["DaemonSet", "Deployment"]
+        .iter()
+        .flat_map(|kind| look.cluster.all(kind).iter().filter(is_meant))
+        .map(|live| Object::from_live(live))
+        .collect()
 }
 
 /// Whether the words of a mount tell more than that a driver is not there.

@@ -56,6 +56,14 @@ pub(super) fn init_wait<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Option<Finding> {
         .map(|log| log.text.clone())
         .collect();
     let finding = if logs.is_empty() { finding.not_known() } else { finding };
+    if let Some(refused) = tiphys_cause::refused_values(&logs).into_iter().next() {
+        let source = format!("log {}/{}/{name}", pod.namespace(), pod.name());
+        let found = crate::causes::config::refused_value(look, ill, &refused, &source);
+        // Only what is led back to a setting is surer than that it waits.
+        if found.confidence > 0.7 {
+            return Some(found);
+        }
+    }
     let text = format!("{} {logs}", words.join(" "));
     let caller = Caller::of_ill(look, ill);
     let mut named: Vec<_> = tiphys_cause::addresses(&text);

@@ -5,6 +5,7 @@ use tiphys_value::{ObjectExt as _, Value};
 
 use crate::{
     Object,
+    address_target::Target,
     calls::{self, Caller},
     causes::admission,
     cluster::{items, pods},
@@ -53,9 +54,10 @@ pub(super) fn from_facts<'a>(look: &Look<'a>, ill: &Ill<'a>) -> Option<Finding> 
             }
         };
         let Some(finding) = found else { continue };
-        let is_better = best
-            .as_ref()
-            .is_none_or(|(_, known)| !known.is_asserted() && finding.confidence > known.confidence);
+        // Words that lead back to no setting yield to what a line tells surely.
+        let is_weak = |known: &Finding| !known.is_asserted() || known.confidence + 0.2 < finding.confidence;
+        let is_better =
+            best.as_ref().is_none_or(|(_, known)| is_weak(known) && finding.confidence > known.confidence);
         if is_better {
             best = Some((fact.weight, finding));
         } else if let Some((_, known)) = &mut best
@@ -126,6 +128,7 @@ fn complaint_fault<'a>(
         Cause::RunPermission
             if !complaint.line.contains('/')
                 && !low.contains("bind")
+                && !low.contains("socket")
                 && !low.contains("chown")
                 && !low.contains("open")
                 && !low.contains("setting key")
@@ -345,10 +348,11 @@ fn backend_state<'a>(look: &Look<'a>, ill: &Ill<'a>, complaint: &Complaint, sour
     let services: Vec<&Value> = named
         .iter()
         .filter_map(|address| match look.cluster.target(address, ill.namespace()) {
-            crate::address_target::Target::Service(service) => Some(service),
+            Target::Service(service) => Some(service),
             _ => None,
         })
         .collect();
+    let targets = || named.iter().map(|address| look.cluster.target(address, ill.namespace()));
     let is_of = |service: &&&Value| {
         let kinds: [(&str, &[&str]); 8] = [
             (
@@ -383,6 +387,14 @@ fn backend_state<'a>(look: &Look<'a>, ill: &Ill<'a>, complaint: &Complaint, sour
         let pods = look.cluster.pods_of(service);
         pods.first().map_or_else(|| Object::from_live(service), |pod| look.cluster.workload(pod))
     });
+    // A member may be called by its own name.
+    let member = || {
+        targets().find_map(|target| match target {
+            Target::Pod(pod) => Some(look.cluster.workload(pod)),
+            _ => None,
+        })
+    };
+    let backend = backend.or_else(member);
     if let Some(full) = backend.as_ref().and_then(|backend| full_backend(look, backend)) {
         return caller.suffers(full.evidence(source, &complaint.line), "is not served");
     }
@@ -394,8 +406,9 @@ fn backend_state<'a>(look: &Look<'a>, ill: &Ill<'a>, complaint: &Complaint, sour
         Some(_) => format!("{object} is in a state in which it does not serve {}", ill.workload),
         None => format!("{} or what it depends on is in a state in which it does not serve", ill.workload),
     };
-    // Whom the program calls is known only where Services were saved.
-    let is_unseen = backend.is_none() && !look.cluster.knows_services();
+    // Whom the program calls is known only where it was saved.
+    let calls_unseen = || targets().any(|target| matches!(target, Target::Unknown | Target::Absent { .. }));
+    let is_unseen = backend.is_none() && (!look.cluster.knows_services() || calls_unseen());
     let finding = Finding::new(Cause::AppBackendState, object.clone(), 0.85, summary)
         .evidence(source, &complaint.line)
         .remedy("Bring the dependency back: free its connections, unseal it, or give it a leader.", &[]);

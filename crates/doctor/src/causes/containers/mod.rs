@@ -160,6 +160,7 @@ fn evicted(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
     let message = pod.str_at(&["status", "message"]).unwrap_or_default();
     let node = Object::new("Node", "", pod.str_at(&["spec", "nodeName"]).unwrap_or_default());
     if message.contains("exceeds the limit")
+        || message.contains("exceeds the total limit of containers")
         || message.contains("exceeded its local ephemeral storage limit")
         || message.contains("Usage of EmptyDir volume")
     {
@@ -185,7 +186,14 @@ fn evicted(look: &Look<'_>, ill: &Ill<'_>) -> Option<Finding> {
     // Whether anybody misses the pod is told by its workload, and whether it goes on by the node.
     let is_over = look.cluster.live(&node).is_some() && !look.is_red(&node);
     let is_missed = look.cluster.live(&ill.workload).is_some();
-    Some(if is_over && !is_missed { finding.not_known() } else { finding })
+    // Where another pod does its work, and nothing tells of the node, the eviction may be long ago.
+    let members = pods::of_workload(look.cluster, &ill.workload);
+    let owner = crate::cluster::controller(pod);
+    let beside = look.cluster.pods_in(pod.namespace()).iter().copied();
+    let siblings = beside.filter(|it| owner.is_some() && crate::cluster::controller(it) == owner);
+    let is_replaced = members.into_iter().chain(siblings).any(|it| pods::is_ready(it));
+    let is_untold = look.cluster.live(&node).is_none() && is_replaced;
+    Some(if is_over && !is_missed || is_untold { finding.not_known() } else { finding })
 }
 
 /// Reasons by which a kubelet rejects a pod that was given to it, and the mechanism.

@@ -29,7 +29,10 @@ pub(super) fn flux(look: &Look<'_>, live: &Value) -> Option<Finding> {
             && it.str_at(&["status"]) != Some(if kind == "FetchFailed" { "False" } else { "True" })
     };
     // That it was tried often enough does not tell why it failed.
-    let tells = |it: &&Value| !it.str_at(&["message"]).unwrap_or_default().contains("retries exhausted");
+    let tells = |it: &&Value| {
+        let message = it.str_at(&["message"]).unwrap_or_default();
+        !message.contains("retries exhausted") && !message.contains("attempt(s)")
+    };
     let bad = conditions(live).filter(is_bad).find(tells).or_else(|| conditions(live).find(is_bad))?;
     let (reason, message) =
         (bad.str_at(&["reason"]).unwrap_or_default(), bad.str_at(&["message"]).unwrap_or_default());

@@ -9,8 +9,8 @@ use super::{
     operator_log::{is_heard, told_by_operator},
 };
 use crate::{
-    Object,
-    cluster::{complaint::complaint, condition_text},
+    Object, calls,
+    cluster::{complaint::complaint, condition_text, items},
     dependencies,
     finding::Finding,
     search_context::Look,
@@ -34,10 +34,15 @@ pub(super) fn challenge(look: &Look<'_>, live: &Value) -> Option<Finding> {
     // The request between a certificate and its order fails with them.
     let owners = owners(look, live);
     let certificate = owners.last().unwrap_or(&object).clone();
+    // An attempt of long ago does not matter where a later one succeeded.
+    if certificate != object && look.cluster.live(&certificate).is_some() && !look.is_red(&certificate) {
+        return None;
+    }
     // What the solver's own credentials do not allow fails for every certificate of the issuer.
     let is_of_issuer = super::conditions::is_denied(reason) && look.cluster.live(&issuer).is_some();
     let at = if certificate == object || is_of_issuer { issuer.clone() } else { certificate.clone() };
-    let host = live.str_at(&["spec", "dnsName"]).unwrap_or_default();
+    let first = || items(live, &["spec", "dnsNames"]).next().and_then(Value::as_str);
+    let host = live.str_at(&["spec", "dnsName"]).or_else(first).unwrap_or("its names");
     let finding = Finding::new(
         Cause::OperatorIssuer,
         at.clone(),
@@ -53,6 +58,13 @@ pub(super) fn challenge(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let finding = if is_of_issuer { finding } else { finding.below(issuer) };
     let solvers = look.cluster.owned(&object).iter().map(|it| Object::from_live(it)).collect::<Vec<_>>();
     let finding = solvers.into_iter().fold(finding, Finding::below);
+    // Where the name is not found, who should write its record may be why.
+    let is_unknown = tiphys_cause::Failure::read(reason) == Some(tiphys_cause::Failure::NoSuchHost);
+    let makers = if is_unknown { calls::record_makers(look.cluster, host) } else { Vec::new() };
+    if let Some(resting) = crate::causes::resting::scaled_to_zero_among(look, &makers, &object) {
+        return Some(owners.into_iter().fold(resting, |finding, owner| finding.suffers(owner, "not issued")));
+    }
+    let finding = makers.into_iter().fold(finding, Finding::below);
     Some(owners.into_iter().fold(finding, |finding, owner| finding.suffers(owner, "not issued")))
 }
 
@@ -172,10 +184,16 @@ pub(super) fn child(look: &Look<'_>, live: &Value) -> Option<Finding> {
             "Give the store's identity the right to read this secret.",
         )
     } else if is_secret {
+        // That nothing was got from a store which is red, or that nobody heard, tells nothing of the entry.
+        let is_told = ["not found", "does not exist", "no such", "not exist", "cannot find", "no secret"]
+            .iter()
+            .any(|word| low.contains(word));
+        let is_store_red = maker.is_some_and(|it| look.is_red(it));
+        let is_sure = (is_told || tells_of_entry(&low)) && !is_store_red;
         finding_from_condition(
             live,
             Cause::OperatorReference,
-            0.7,
+            if is_sure { 0.7 } else { 0.45 },
             "cannot be read from its store",
             "Make the entry in the store, or correct remoteRef.",
         )

@@ -105,6 +105,7 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
     let words = warning.map_or(words, |event| event.message.clone());
     let line = Some(look).filter(|_| !says_why(&words)).and_then(|look| telling_line(look, live, &operators));
     let words = line.as_ref().map_or(words, |(_, line)| line.clone());
+    let call = call_line(look, live, &operators);
     let mut finding = if let Some(cause) = image_fault(&words) {
         finding_from_condition(
             live,
@@ -150,7 +151,7 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
             Cause::OperatorRejected,
             if (tells_of_failure(live) || failed_phase(live).is_some())
                 && !is_of_waiting(&words)
-                && (!is_general(&words, live.kind()) || is_heard(look, &operators))
+                && (!is_general(&words, live.kind()) || is_heard(look, &operators) && call.is_none())
             {
                 0.55
             } else {
@@ -199,7 +200,8 @@ pub(super) fn fault(look: &Look<'_>, live: &Value) -> Option<Finding> {
     // What its operator calls for it may be why.
     let told = look.cluster.events(&object).rfind(|event| event.is_warning());
     let told = told.map_or("", |event| event.message.as_str());
-    for address in tiphys_cause::addresses(&words).into_iter().chain(tiphys_cause::addresses(told)) {
+    let called = call.as_ref().map_or("", |(_, line)| line.as_str());
+    for address in [&words, told, called].into_iter().flat_map(tiphys_cause::addresses) {
         if let Target::Service(service) = look.cluster.target(&address, live.namespace()) {
             finding = finding.below(Object::from_live(service));
         }
@@ -387,6 +389,19 @@ fn telling_line(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<(
     })
 }
 
+/// The last line in which the operator of a resource says that a call for it failed.
+fn call_line(look: &Look<'_>, live: &Value, operators: &[Object]) -> Option<(String, String)> {
+    let pods = operators.iter().flat_map(|it| pods::of_workload(look.cluster, it));
+    let mut logs = pods.flat_map(|pod| look.cluster.logs(pod.namespace(), pod.name()));
+    logs.find_map(|log| {
+        let line = log.last_lines().find(|line| {
+            names(line, live.name())
+                && tiphys_cause::failed_calls(line).iter().any(|call| !call.targets.is_empty())
+        })?;
+        Some((log.source(), line.to_owned()))
+    })
+}
+
 /// Whether a line holds a name, and not only as a part of another.
 pub(super) fn names(line: &str, name: &str) -> bool {
     line.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '.'))).any(|word| word == name)
@@ -510,6 +525,9 @@ fn failed_calls(look: &Look<'_>, live: &Value, operators: &[Object], words: &str
     let operator = operators.first().cloned().unwrap_or_else(|| object.clone());
     let caller = Caller::of_workload(look.cluster, operator);
     let sufferer = (&object, "its operator calls in vain");
+    let line = call_line(look, live, operators);
+    let line = line.iter().map(|(source, line)| (source.clone(), line.as_str()));
+    let told = told.chain(line);
     told.flat_map(|(source, text)| calls::explain_text(look, &caller, (&source, text), sufferer)).collect()
 }
 

@@ -12,10 +12,9 @@ use std::collections::BTreeMap;
 use conditions::fault;
 use duplicate_operators::two_owners;
 use lookup::{is_custom, scaled_to_zero};
-use tiphys_cause::Cause;
 use tiphys_value::ObjectExt as _;
 
-use crate::{Object, finding::Finding, search_context::Look};
+use crate::{Object, causes::resting::operator_down, finding::Finding, search_context::Look};
 
 pub(crate) use conditions::rests_on_unseen;
 pub(crate) use lookup::by_words;
@@ -38,27 +37,4 @@ pub(crate) fn find(look: &Look<'_>) -> Vec<Finding> {
     found.extend(unattended.into_iter().map(|(operator, resources)| operator_down(operator, &resources)));
     found.extend(two_owners(look));
     found
-}
-
-fn operator_down(operator: Object, resources: &[Object]) -> Finding {
-    let finding = Finding::new(
-        Cause::OperatorDown,
-        operator.clone(),
-        0.92,
-        format!("{operator} is scaled to zero, and {} resources wait for it", resources.len()),
-    )
-    .field("spec.replicas")
-    .evidence(operator.to_string(), "spec.replicas: 0")
-    .remedy(
-        "Scale the operator up.",
-        &[format!(
-            "kubectl -n {} scale {} {} --replicas=1",
-            operator.namespace,
-            operator.kind.to_lowercase(),
-            operator.name
-        )],
-    );
-    resources
-        .iter()
-        .fold(finding, |finding, object| finding.suffers(object.clone(), "waits for its operator"))
 }
