@@ -134,8 +134,8 @@ fn deploys_others(finding: &Finding) -> bool {
     title.split_once('/').is_some_and(|(kind, _)| KINDS.contains(&kind))
 }
 
-/// Sorts causes by what they weigh. What a rule finds again and again is lived with: all its causes weigh less
-/// the more there are, and each further one less again, so that the first entries are of several kinds.
+/// Sorts causes by what they weigh. What a rule finds again and again is lived with: all its causes weigh
+/// less the more there are, and each further one less again, so that the first entries are of several kinds.
 fn by_weight(groups: Vec<CauseGroup>, findings: &[Finding]) -> Vec<CauseGroup> {
     const LESS_EACH_TIME: i64 = 5;
     const LEAST: i64 = 30;

@@ -168,8 +168,8 @@ fn report_unversioned(context: &Context<'_>, object: &Object, at: usize, entry: 
     once.add_by(format!("{kind} without apiVersion"), RULE.finding(context, object, diagnostic));
 }
 
-/// Objects whose health a Kustomization waits for: of a kind that is not there, or by a name that is nearly one
-/// of those that there are.
+/// Objects whose health a Kustomization waits for: of a kind that is not there, or by a name that is nearly
+/// one of those that there are.
 fn checked(context: &Context<'_>, object: &Object, once: &mut Once) {
     const OF_KUBERNETES: [&str; 4] = ["", "v1", "apps/v1", "batch/v1"];
     let is_kustomization = object.key.group == "kustomize.toolkit.fluxcd.io";

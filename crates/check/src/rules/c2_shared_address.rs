@@ -1,7 +1,7 @@
 //! # Two Services want one address and do not share it
 //!
-//! A Service of type LoadBalancer may name the address that it wants. MetalLB and Cilium give an address to one
-//! Service alone, unless all that want it name one key for sharing; and then each port of it once.
+//! A Service of type LoadBalancer may name the address that it wants. MetalLB and Cilium give an address to
+//! one Service alone, unless all that want it name one key for sharing; and then each port of it once.
 //!
 //! People see: `EXTERNAL-IP <pending>`, `can't change sharing key for "shop/web", address also in use by …`,
 //! `Failed to allocate IP … the IP is already allocated to another Service`.

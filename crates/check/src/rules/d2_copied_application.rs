@@ -179,8 +179,8 @@ fn is_free(survey: &Survey, folder: &str, by_path: &BTreeMap<&str, Vec<&Reader<'
         && survey.apps.iter().all(|app| !app.read.iter().any(|file| is_below(file, folder)))
 }
 
-/// A file that declares the Application of another file once more, though it is called as a folder that nobody
-/// reads.
+/// A file that declares the Application of another file once more, though it is called as a folder that
+/// nobody reads.
 fn whole_copy(
     survey: &Survey,
     one: &Reader<'_>,

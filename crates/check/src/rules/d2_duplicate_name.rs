@@ -2,8 +2,8 @@
 //!
 //! The name of an Application is unique in its namespace. Of two declarations the one that is applied
 //! last wins; where both are applied again and again, the Application changes its source back and forth,
-//! and with pruning the objects of the one are deleted for those of the other. An Application that renders one
-//! of its own name with another source gives itself that source, and what it should bring never comes.
+//! and with pruning the objects of the one are deleted for those of the other. An Application that renders
+//! one of its own name with another source gives itself that source, and what it should bring never comes.
 //!
 //! People see: an Application whose `spec.source` changes by itself, `SharedResourceWarning: Application/x`.
 //!

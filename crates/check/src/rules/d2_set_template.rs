@@ -5,8 +5,8 @@
 //! functions for dictionaries such as `hasKey`, `get` and `dig` want a map of anything and fail on it, so that
 //! the set yields no Applications; `index` reads both.
 //!
-//! A name without its dot is a function, and the controller has none of that name: it parses no template of the
-//! set.
+//! A name without its dot is a function, and the controller has none of that name: it parses no template of
+//! the set.
 //!
 //! Plugins that look up what they are asked for get a list of names. A name that the template reads beside
 //! those, and that is not in the list, has no value.

@@ -1,11 +1,11 @@
 //! # A resource of Cilium whose feature is switched off
 //!
-//! Cilium brings the definitions of all its kinds, and looks at some of them only if a feature is switched on:
-//! announcements of addresses, the control plane of BGP, gateways for egress. Without it the API server takes
-//! the resource, and nothing is done with it.
+//! Cilium brings the definitions of all its kinds, and looks at some of them only if a feature is switched
+//! on: announcements of addresses, the control plane of BGP, gateways for egress. Without it the API server
+//! takes the resource, and nothing is done with it.
 //!
-//! People see: a Service of type LoadBalancer with an address that nobody answers for, a peer that never comes
-//! up, traffic that leaves by the wrong address; no event and no status.
+//! People see: a Service of type LoadBalancer with an address that nobody answers for, a peer that never
+//! comes up, traffic that leaves by the wrong address; no event and no status.
 //!
 //! ## Bad
 //! ```yaml
@@ -37,8 +37,9 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
-/// Kinds by how they begin, each with the value of Cilium's chart that switches their feature on, which is off
-/// by default, and with the option that does so elsewhere (Cilium, `install/kubernetes/cilium/values.yaml`).
+/// Kinds by how they begin, each with the value of Cilium's chart that switches their feature on, which is
+/// off by default, and with the option that does so elsewhere (Cilium,
+/// `install/kubernetes/cilium/values.yaml`).
 const FEATURES: [(&str, &[&str], &str); 4] = [
     ("CiliumBGP", &["bgpControlPlane", "enabled"], "enable-bgp-control-plane"),
     ("CiliumEgressGatewayPolicy", &["egressGateway", "enabled"], "enable-ipv4-egress-gateway"),

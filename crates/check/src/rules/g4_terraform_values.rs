@@ -1,9 +1,9 @@
 //! # Terraform reads a value as what it is not
 //!
-//! A name that exists, and yields something else than its reader takes. A resource as a whole is an object: an
-//! argument for its id or name wants one of its attributes. `metadata`, `spec` and `status` of the Kubernetes
-//! provider are lists of one block, also in a reference: `metadata[0].name`. And `each` has a key and a value,
-//! and nothing else.
+//! A name that exists, and yields something else than its reader takes. A resource as a whole is an object:
+//! an argument for its id or name wants one of its attributes. `metadata`, `spec` and `status` of the
+//! Kubernetes provider are lists of one block, also in a reference: `metadata[0].name`. And `each` has a key
+//! and a value, and nothing else.
 //!
 //! People see: `Error: Incorrect attribute value type … string required`, `Error: Unsupported attribute: This
 //! value is a list of objects`, `Error: Invalid "each" attribute`.
