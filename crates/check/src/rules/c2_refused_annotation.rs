@@ -132,9 +132,10 @@ fn snippets(context: &Context<'_>, report: &mut Report) {
     for used in all {
         for (index, values) in used.values.iter().enumerate() {
             each_annotation(values, &mut Vec::new(), &mut |snippet: &str, steps: &[Step<'_>]| {
+                let Some(place) = place_of(context, used, index, steps) else { return };
                 let diagnostic = RULE
                     .diagnostic(format!("{snippet} annotation cannot be used. Snippet directives are disabled by the Ingress administrator: values of {}", used.by))
-                    .at(place_of(context, used, index, steps).unwrap_or_else(|| used.span.clone()), "refused by the controller")
+                    .at(place, "refused by the controller")
                     .see(refusing.span.clone(), "without controller.allowSnippetAnnotations")
                     .because("the controller's webhook refuses the Ingress that the chart makes with it")
                     .help("use an annotation for the purpose, or set controller.allowSnippetAnnotations: true");
